@@ -153,7 +153,8 @@ class _Assembler:
     def _guards(self) -> tuple[tuple[Extent, Extent, str], ...]:
         """Return the pairs of sizes that a call must find equal, each with a text for messages.
 
-        Pairs with a size that no declared input has are left out: a pass removed that input.
+        Pairs with a size that no declared input has are left out: a pass removed that input. Each
+        is (size, size, text).
         """
         declared_sizes = symbols_of(n for i in self.inputs for n in i.declared)
         input_guards = [guard for i in self.inputs for guard in i.guards]
@@ -182,7 +183,11 @@ class _Assembler:
         return self.graph.dtype(node.entries[0]).name
 
     def _step(self, node: Node) -> ProgramStep | None:
-        """Return the step of a node; None for variables and constants."""
+        """Return the step of a node; None for variables and constants.
+
+        It is an AliasStep where all results share other memory, a LaunchStep where the node has a
+        compiled kernel, a LibraryCall where a library computes its dtype, else a PythonCall.
+        """
         if node.op is None or node.op.name == "constant":
             return None
         if all(e in self.storage.aliases for e in node.entries):
@@ -262,7 +267,10 @@ class _Assembler:
         return LibraryCall(routine, sizes_text, refs, table_entry, flops, operation)
 
     def _gemm_sum(self, node: Node) -> LibraryCall:
-        """Return the library call for a sum of matrix products, which BLAS adds to the result."""
+        """Return the library call for a sum of matrix products, which BLAS adds to the result.
+
+        The inputs of ``node`` are pairs of matrices, multiplied pair by pair.
+        """
         flags = node.params["transpose_a"], node.params["transpose_b"]
         m, n = self.graph.shape(node.entries[0])
         inner_sizes = [self.graph.shape(e)[0 if flags[0] else 1] for e in node.inputs[::2]]

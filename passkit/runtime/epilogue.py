@@ -197,7 +197,10 @@ class _RowKernel(NamedTuple):
         return None
 
     def _is_row_and_channel(self, index: Expr, loop: Loop) -> bool:
-        """Return whether an index is that of the row and, if there are channels, of the channel."""
+        """Return whether an index is that of the row and, if there are channels, of the channel.
+
+        ``loop`` is the loop over the channels, or over the rows if there are none.
+        """
         return index == (self.row * loop.stop + loop.var if self.has_channels else self.row)
 
     def _depends_on_row(self, value: Expr) -> bool:

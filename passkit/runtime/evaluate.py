@@ -100,7 +100,8 @@ def _pow(x: Array, y: Array) -> Array:
 def _integer_power(x: Array, n: Array) -> Array:
     """Return x to the power n, for integers, which wrap.
 
-    Negative powers are 0 except those of 1 and -1.
+    Negative powers are 0 except those of 1 and -1. The result has the dtype of ``x``; unsigned
+    integers have no negative powers.
     """
     positive = np.power(x, np.maximum(n, 0))
     if np.asarray(x).dtype.kind == "u":
@@ -224,6 +225,9 @@ UNARY: dict[str, Callable[[Array], Array]] = {"-": np.negative, "~": np.invert}
 def call_array(name: str, dtype: DType, *args: Array) -> Array:
     """Call a function of the kernel language on arrays.
 
+    Functions that are exact keep the dtype of their arguments; others are computed in float64 and
+    rounded to ``dtype``.
+
     Args:
         name: the name of the function.
         dtype: the dtype of the result.
@@ -252,16 +256,18 @@ def evaluate(
 
     Args:
         expr: the expression.
-        values: the arrays of its variables, by name.
-        buffers: the one-dimensional arrays that it loads from, by name.
-        sizes: the values of symbolic sizes, by name.
+        values: the arrays of its variables, by name; None for none.
+        buffers: the one-dimensional arrays that it loads from, by name; None for none.
+        sizes: the values of symbolic sizes, by name; None for none.
 
     Returns:
         An array of the shape that the variables broadcast to, a scalar for constants. The operands
-        of a Select load only where they are selected.
+            of a Select load only where they are selected.
 
     Raises:
-        CodeGenError: A load is out of bounds, or a variable, buffer or function does not exist.
+        CodeGenError: A load is out of bounds, a variable, buffer or function does not exist, or
+            NumPy cannot evaluate an expression of its type.
+        ShapeError: A symbolic size has no value.
     """
     with np.errstate(all="ignore"):
         return ExpressionEvaluator(values or {}, buffers or {}, sizes or {}).run(expr)
@@ -286,7 +292,7 @@ class ExpressionEvaluator:
     def run(self, expr: Expr, active: Array = None) -> Array:
         """Return the value of an expression where the mask ``active`` holds, None for everywhere.
 
-        Elsewhere the elements are unspecified. Raises: CodeGenError, as `evaluate`.
+        Elsewhere the elements are unspecified. Raises: CodeGenError and ShapeError, as `evaluate`.
         """
         self.tasks.append((self.visit, (expr, active)))
         while self.tasks:
@@ -300,7 +306,7 @@ class ExpressionEvaluator:
         The value of a constant, variable or size is appended to ``results`` at once.
 
         Raises: CodeGenError for a variable without value, a buffer that does not exist, or an
-        expression of another type.
+        expression of another type; ShapeError for a symbolic size without value.
         """
         match x:
             case Const():
@@ -364,7 +370,8 @@ class ExpressionEvaluator:
     def load(self, buffer: str, active: Array) -> Callable[[Array], Array]:
         """Return a function that loads the elements of a buffer at an array of indices.
 
-        It raises a CodeGenError for an index out of bounds where the mask ``active`` holds.
+        It raises a CodeGenError for an index out of bounds where the mask ``active`` (None for
+        everywhere) holds. Elsewhere it loads element 0, or returns 0 if the buffer is empty.
 
         Raises: CodeGenError where there is no such buffer.
         """

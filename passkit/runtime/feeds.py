@@ -38,8 +38,9 @@ def as_array(value: Any, dtype: DType | None) -> Any:
     """Return a value as an array.
 
     Python numbers and lists are converted to ``dtype`` unless that loses information: integers
-    become floats, not the reverse. Arrays keep their dtype, and so does everything where ``dtype``
-    is None.
+    become floats, not the reverse, and integers beyond the limits of ``dtype`` keep their own
+    dtype. An empty list takes any dtype. Arrays keep their dtype, and so does everything where
+    ``dtype`` is None.
 
     Raises: ValueError or TypeError, as `numpy.asarray`, for values that are no arrays.
     """
@@ -59,17 +60,18 @@ def as_array(value: Any, dtype: DType | None) -> Any:
 
 
 def check_feed(name: str, dtype: DType | None, shape: Shape | None, value: Any) -> Any:
-    """Return a value as an array that matches an input.
+    """Return a value as an array that matches an input, in the native byte order.
 
     Args:
         name: the name of the input, for messages.
         dtype: its dtype, None for any.
-        shape: its shape, None for any.
+        shape: its shape, None for any; extents that are symbolic sizes match any number.
         value: the value that the caller passed.
 
     Raises:
-        FeedError: The value does not match, or is a masked array; the message says how to convert
-            it.
+        FeedError: The value has another dtype, rank or extent, or is no array of numbers; the
+            message says how to convert it.
+        ArgumentError: The value is a masked array.
     """
     needed = signature(dtype, shape)
     arguments.unmasked(f"input '{name}'", value)
@@ -110,12 +112,14 @@ def check_feeds(
     """Return all feeds as arrays by name, in the order of the inputs.
 
     Args:
-        inputs: name, dtype and shape of each input.
+        inputs: name, dtype and shape of each input; None for a dtype or shape that may be any.
         feeds: the values that the caller passed, by name.
         unread: names that a call may feed as well; their values are ignored.
 
     Raises:
-        FeedError: A feed is missing, unknown or does not match its input.
+        FeedError: A feed is missing, unknown or does not match its input, or ``feeds`` is no
+            mapping.
+        ArgumentError: A feed is a masked array.
     """
     inputs = list(inputs)
     names = [name for name, _, _ in inputs]
@@ -146,7 +150,8 @@ def bind_sizes(
     """Return the values of symbolic sizes by name, from the shapes of arrays.
 
     A size that is no extent by itself is solved from an expression with it, such as ``2*n``. It has
-    no value, and is left out, if no extent determines it, as in ``n + m`` alone.
+    no value, and is left out, if no extent determines it, as in ``n + m`` alone. Arrays whose
+    declared shape is None determine nothing.
 
     Args:
         inputs: name, declared shape and actual shape of each array.
@@ -228,8 +233,12 @@ class _SizeSolver:
     def _solve(self, extent: tuple[str, int, Size, int]) -> bool:
         """Solve an expression for its open size, and check the result.
 
-        ``extent`` is an element of ``unsolved``, from which it is removed when it is solved.
-        Returns whether that was possible. Raises: FeedError where the expression has another value.
+        ``extent`` is an element of ``unsolved``: (name of the input, axis, expression, its value).
+        The solution is added to ``sizes`` and the element removed. Return whether that was
+        possible: False where several sizes are open, or the expression is not linear in the one
+        that is.
+
+        Raises: FeedError where the expression has another value.
         """
         name, k, n, number = extent
         if not n.symbols <= self.values.keys():

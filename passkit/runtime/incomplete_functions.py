@@ -62,7 +62,10 @@ def _prefactor(a: Array, x: Array) -> Array:
 
 
 def _series(a: Array, x: Array) -> Array:
-    """Return P(a, x), the regularized lower incomplete gamma function, by its power series."""
+    """Return P(a, x), the regularized lower incomplete gamma function, by its power series.
+
+    The arrays have one shape, and a, x > 0. After `MAX_TERMS` terms the sum ends unconverged.
+    """
     term, total = np.ones(a.shape), np.ones(a.shape)
     for k in range(1, MAX_TERMS):
         term = term * (x / (a + k))
@@ -75,7 +78,8 @@ def _series(a: Array, x: Array) -> Array:
 def _fraction(a: Array, x: Array) -> Array:
     """Return Q(a, x), the regularized upper incomplete gamma function, for x > a.
 
-    The method is its continued fraction.
+    The method is its continued fraction, which ends when each element has converged, or after
+    `MAX_TERMS` terms.
     """
     b = x + 1 - a
     c, d, more = np.full(a.shape, 1e300), 1 / b, np.full(a.shape, True)
@@ -127,7 +131,8 @@ def _about(a: Array, x: Array, sign: float) -> Array:
 def _incomplete_gamma(a: Array, x: Array, upper: bool) -> Array:
     """Return Q(a, x) (``upper``) or P(a, x), by the method for each element's range.
 
-    The arguments broadcast. The result is NaN unless a > 0 and x >= 0.
+    The arguments broadcast. The result is NaN unless a > 0 and x >= 0, and where both are infinite;
+    but P(a, 0) is 0 for every a.
     """
     a, x = _arrays(a, x)
     with np.errstate(all="ignore"):
@@ -170,7 +175,7 @@ def igammac(a: Array, x: Array) -> Array:
 def _beta_fraction(a: Array, b: Array, x: Array) -> Array:
     """Return the continued fraction of the regularized incomplete beta function I_x(a, b).
 
-    It converges quickly for x < (a + 1) / (a + b + 2).
+    It converges quickly for x < (a + 1) / (a + b + 2), and ends after `MAX_TERMS` terms anyway.
     """
     c, d, more = np.ones(a.shape), 1 / (1 - (a + b) / (a + 1) * x), np.full(a.shape, True)
     out = d
@@ -238,7 +243,7 @@ def _zeta_above(s: Array, q: Array) -> Array:
 
 
 def _is_even(s: Array) -> Array:
-    """Return a mask of the elements that are even integers or infinite."""
+    """Return a mask of the elements of ``s`` that are even integers or infinite."""
     return np.isinf(s) | (s % 2 == 0)
 
 

@@ -71,6 +71,10 @@ def interpret(
     Raises:
         FeedError: A feed is missing, unknown or does not match its input, or a state variable
             without initial value is read before it is assigned.
+        ArgumentError: ``graph`` is no Graph, ``state`` is no dict, or a feed is a masked array.
+        GraphError: Two state variables have the same name.
+        ShapeError, DTypeError, CodeGenError: A node cannot be evaluated; see `compute`.
+        CapacityError: The memory is exhausted.
 
     >>> import passkit as pk
     >>> x = pk.var("x", (3,))
@@ -94,12 +98,19 @@ def interpret(
 def derive(node: Node, *arrays: Array) -> ArrayList:
     """Return the results of a node by its other attributes, as if it had no FCompute.
 
+    The first of FElement, FReduce, FScan, FContract, FCodeGen and FExpand that its operator has is
+    used.
+
     Args:
-        node: a node whose shapes are numbers.
+        node: a node with an operator, whose shapes are numbers.
         arrays: the arrays of its inputs.
 
+    Returns:
+        An array for each output.
+
     Raises:
-        CodeGenError: The operator has none of these attributes.
+        CodeGenError: The operator has none of these attributes, or the one that is used cannot be
+            evaluated.
     """
     assert node.op is not None
     with np.errstate(all="ignore"):
@@ -139,7 +150,9 @@ class _Interpreter:
     def __call__(self, feeds: Sequence[Array]) -> ArrayList:
         """Evaluate the graph on an array for each input; return its outputs, and update the state.
 
-        Raises: FeedError where a state variable is read before it has a value.
+        ``feeds`` are in the order of the graph's inputs. Raises: FeedError where a state variable
+        is read before it has a value; CapacityError, ShapeError, DTypeError and CodeGenError as
+        `execute`.
         """
         feeds_by_node = dict(zip(self.graph.inputs, feeds, strict=True))
         positions = {node: k for k, node in enumerate(self.graph.nodes)}
@@ -168,7 +181,8 @@ class _Interpreter:
     def value(self, entry: Entry) -> Array:
         """Return the current value of an entry, that of the state if it is a state variable.
 
-        Raises: FeedError where a state variable is read before it has a value.
+        A state variable that the state lacks is added to it with its initial value. Raises:
+        FeedError where it has no initial value either.
         """
         if not is_state(entry):
             return self.values[entry]
@@ -185,7 +199,8 @@ class _Interpreter:
     def execute(self, node: Node) -> None:
         """Compute a node, store its results, and free the values that it is the last to use.
 
-        A stateful node also updates the state. Raises: CapacityError where memory is exhausted.
+        A stateful node also updates the state. Raises: CapacityError where memory is exhausted,
+        FeedError where it reads a state variable without value, and the errors of `compute`.
         """
         assert node.op is not None
         stateful = bool(TStateful.get(node.op.name))
@@ -220,6 +235,7 @@ class _Interpreter:
         """Return the values of sizes inside a fused node, whose body is ``body``.
 
         They are those of the graph, and those of the shapes of ``arrays``, the node's inputs.
+        Raises: FeedError where two shapes need different values of a size.
         """
         shapes = [
             (v.name, v.entries[0].shape, a.shape) for v, a in zip(body.inputs, arrays, strict=True)
@@ -231,18 +247,20 @@ def compute(node: Node, arrays: Sequence[Array], sizes: SizeValues) -> ArrayList
     """Evaluate one node.
 
     Args:
-        node: the node.
+        node: the node; it has an operator, which is not stateful.
         arrays: the arrays of its inputs.
         sizes: the values of symbolic sizes.
 
     Returns:
-        The results, checked against the shapes and dtypes of the node's entries.
+        The results in a list, checked against the shapes and dtypes of the node's entries.
 
     Raises:
-        ShapeError: The operator does not allow inputs of these shapes, or FCompute returns an array
-            of another shape than FInferShape.
+        ShapeError: The operator does not allow inputs of these shapes, FCompute returns an array of
+            another shape than FInferShape, or a size of a result has no value.
         DTypeError: The same for dtypes and FInferType.
-        CodeGenError: The operator has no attribute by which it can be evaluated.
+        CodeGenError: The operator has no attribute by which it can be evaluated, or it reads
+            outside of an input.
+        RuleError: FCompute has other parameters or another number of results than declared.
     """
     concrete_node = concrete(node, arrays, sizes)
     assert node.op is not None
@@ -258,7 +276,8 @@ def compute(node: Node, arrays: Sequence[Array], sizes: SizeValues) -> ArrayList
 def _checked(entry: Entry, result: Any) -> Array:
     """Return a result as an array after comparing its dtype and shape with its entry's.
 
-    A result of an operator without FCompute is broadcast to the entry's shape.
+    A dtype or shape that the entry does not know is not compared. A result of an operator without
+    FCompute is broadcast to the entry's shape.
 
     Raises: DTypeError or ShapeError, naming the attribute functions that disagree.
     """
@@ -281,10 +300,12 @@ def _checked(entry: Entry, result: Any) -> Array:
 def concrete(node: Node, arrays: Sequence[Array], sizes: SizeValues) -> Node:
     """Return a node with the shapes of ``arrays`` as input shapes, and numbers for symbolic sizes.
 
-    It is the node itself where that changes nothing, else a new node, whose shapes are inferred.
+    It is the node itself where that changes nothing, else a new node on new variables, whose shapes
+    are inferred. ``sizes`` are the values of symbolic sizes by name.
 
     Raises:
-        ShapeError: The shape of a result has a size that no input of the graph has.
+        ShapeError: The shape of a result has a size that no input of the graph has, or the operator
+            does not allow these input shapes.
     """
     fits = all(e.shape == a.shape for e, a in zip(node.inputs, arrays, strict=True))
     if fits and not (any(has_size(e.shape) for e in node.entries) or has_symbols(node.params)):
@@ -316,7 +337,11 @@ def array_shape(shape: Shape) -> tuple[int, ...]:
 
 
 def numbers(value: Any, sizes: SizeValues) -> Any:
-    """Return a parameter with ``sizes`` in place of its symbolic sizes, also inside tuples."""
+    """Return a node's parameter ``value`` with ``sizes`` in place of its symbolic sizes.
+
+    Sizes inside tuples are replaced too; a size without value stays symbolic. Raises: ShapeError
+    where a size then divides by zero.
+    """
     if isinstance(value, Size):
         return substitute(value, sizes)
     if isinstance(value, tuple):
@@ -327,8 +352,9 @@ def numbers(value: Any, sizes: SizeValues) -> Any:
 def evaluate_element(node: Node, *arrays: Array) -> ArrayList:
     """Evaluate the FElement of ``node`` at all indices; return an array for each output.
 
-    ``arrays`` are the inputs' values, of any strides. Raises: CodeGenError where FElement reads
-    an input with a wrong number of indices or outside of it.
+    ``arrays`` are the inputs' values, of any strides. Raises: CodeGenError where FElement reads an
+    input with a wrong number of indices or outside of it. An output without elements is not
+    evaluated. Outputs may be read-only broadcast views.
     """
     shape = array_shape(known_shape(node.entries[0]))
     flat = {f"x{k}": np.ascontiguousarray(a).reshape(-1) for k, a in enumerate(arrays)}
@@ -345,7 +371,8 @@ def _reader(k: int, entry: Entry) -> Callable[..., Expr]:
     """Return the function by which FElement reads input ``k``, which is ``entry``.
 
     It returns a load for an expression of each index, and raises a CodeGenError where their number
-    is not the rank of the input.
+    is not the rank of the input. ``entry`` has a known shape and dtype; the load reads the flat
+    buffer ``x{k}``.
     """
     shape, dtype = known_shape(entry), entry.dtype
     assert dtype is not None
@@ -365,7 +392,11 @@ def _reader(k: int, entry: Entry) -> Callable[..., Expr]:
 
 
 def evaluate_code(node: Node, *arrays: Array) -> ArrayList:
-    """Evaluate the FCodeGen of ``node`` on ``arrays``, which broadcast; return the outputs."""
+    """Evaluate the FCodeGen of ``node`` on ``arrays``, which broadcast; return a list.
+
+    It has an array for each output. Raises: CodeGenError where an expression has a function or type
+    that NumPy cannot evaluate.
+    """
     dtypes = [e.dtype or dtype_of(a.dtype) for e, a in zip(node.inputs, arrays, strict=True)]
     code = attribute_calls.call_codegen(node, *(Var(f"x{k}", d) for k, d in enumerate(dtypes)))
     values = {f"x{k}": a for k, a in enumerate(arrays)}

@@ -39,7 +39,8 @@ class InterpretedRunner:
     ) -> list[Any]:
         """Run the graph.
 
-        State variables are updated in place, since native code may hold their addresses.
+        State variables are updated in place, since native code may hold their addresses. Where a
+        call fails, none is.
 
         Args:
             feeds: a dict of arrays by input name, a list or tuple of all of them, or None.
@@ -48,10 +49,12 @@ class InterpretedRunner:
             named: arrays by input name.
 
         Returns:
-            The results.
+            The results, with the arrays of ``out`` themselves.
 
         Raises:
-            FeedError: A feed or an array of ``out`` does not match.
+            FeedError: A feed or an array of ``out`` does not match, a feed is missing, or a state
+                variable is read before it has a value.
+            ArgumentError: A feed is a masked array.
         """
         arrays = by_name(self.inputs, feeds, named)
         ignored = set(self.inputs) - set(self.names)
@@ -75,7 +78,8 @@ def _into(out: Any, results: list[Any], feeds: Mapping[str, Any]) -> list[Any]:
     which those of ``out`` must not overlap.
 
     Raises:
-        FeedError: An array of ``out`` does not match; none is written then.
+        FeedError: ``out`` is no list or tuple of as many elements as ``results``, or an array of it
+            does not match; none is written then.
     """
     table = [(r.dtype, r.shape) for r in results]
     inputs = [a for a in feeds.values() if isinstance(a, np.ndarray)]

@@ -28,8 +28,12 @@ INPUT_PREFIX = "value_"
 def _shapes(node: Node, *shapes: Shape | None) -> tuple[Shape | None, ...]:
     """Infer the shapes of a loop's results: those of its state, the first inputs.
 
+    ``shapes`` are those of all inputs of ``node``; None where unknown, which is then unknown in the
+    result too.
+
     Raises:
-        GraphError: The body returns another number of values, or values of other dtypes or ranks.
+        GraphError: The body returns another number of values, or values of other dtypes or ranks,
+            or the state has more values than the node has inputs.
     """
     count, body = node.params["count"], node.params["body"]
     if not 0 <= count <= len(shapes) or len(body.outputs) != count:
@@ -63,17 +67,21 @@ WHILE.set_attr("TOpPattern", OpPattern.OPAQUE)
 
 
 def _interpreted(node: Node, *arrays: Any) -> tuple[Any, ...]:
-    """Return the state after the loop, with both graphs interpreted."""
+    """Return the state after the loop ``node``, with both graphs interpreted.
+
+    ``arrays`` are the initial state and the constants. Raises the errors of `interpret`.
+    """
     return tuple(_runner(node, lambda graph: lambda **feeds: interpret(graph, feeds))(*arrays))
 
 
 def _runner(
     node: Node, program: Callable[[Graph], Callable[..., list[Any]]]
 ) -> Callable[..., list[Any]]:
-    """Return a function that runs the loop on the arrays of its inputs.
+    """Return a function that runs the loop ``node`` on the arrays of its inputs.
 
-    It takes the initial state and the constants, and returns the state after the last iteration.
-    ``program`` compiles a graph to a function of arrays by input name.
+    It takes the initial state and the constants, and returns a list of the state after the last
+    iteration, the initial state if there is none. ``program`` compiles a graph to a function of
+    arrays by input name.
     """
     count = node.params["count"]
     parts = []
@@ -112,7 +120,8 @@ def while_loop(
         The state after the last iteration.
 
     Raises:
-        GraphError: The body returns another number of values than ``state``, or of other dtypes.
+        GraphError: The body returns another number of values than ``state``, or of other dtypes or
+            ranks.
     """
     params = {"condition": condition, "body": body, "count": len(state)}
     return Node(WHILE, [*state, *constants], params, name).entries

@@ -190,7 +190,7 @@ class ExecutionProfile:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """Return the MIME types and texts that a notebook displays.
 
-        The arguments are those of IPython's display protocol and have no effect.
+        ``include`` and ``exclude`` belong to IPython's display protocol and have no effect.
         """
         return notebook.profile(self)  # type: ignore[no-any-return]
 
@@ -205,7 +205,11 @@ class ExecutionProfile:
 
 
 def _table_cells(x: KernelTime, total: float) -> list[str]:
-    """Return the cells of a line of the printed table; ``total`` is the time of all lines."""
+    """Return the cells of a line of the printed table, in the order of its header.
+
+    ``x`` are the totals of the line, ``total`` is the time of all lines in seconds. Cells of
+    unknown copy speed or operations are empty.
+    """
     gigabytes = x.nbytes / x.seconds / 1e9 if x.seconds else 0.0
     gigaflops = x.flops / x.seconds / 1e9 if x.seconds else 0.0
     of_copy = "" if x.of_copy is None or not x.nbytes else f"{100 * x.of_copy:.0f} %"
@@ -222,7 +226,10 @@ def _table_cells(x: KernelTime, total: float) -> list[str]:
 
 
 def unknown_copy_time(nbytes: int) -> float:
-    """Return 0, as `profile_program` takes it where the time to copy bytes was not measured."""
+    """Return 0, as `profile_program` takes it where the time to copy bytes was not measured.
+
+    The number of bytes has no effect.
+    """
     return 0.0
 
 
@@ -295,6 +302,10 @@ def step_time(
 ) -> StepTime:
     """Return the profile entry of a step.
 
+    An AliasStep takes 0 seconds.
+
+    Raises: ShapeError where a symbolic size has no value.
+
     Args:
         step: the step.
         samples: its time span (start, duration in nanoseconds) in each run; the median counts.
@@ -319,6 +330,8 @@ def _shares_in_steps(
     share_log: Sequence[tuple[int, ...]], spans: Sequence[Sequence[TimeSpan]]
 ) -> Iterator[ThreadShare]:
     """Yield the logged shares that lie within a timed step; other programs' shares are skipped.
+
+    A share belongs to the last step that began before it, if it ended within that step.
 
     Args:
         share_log: the launcher's records (thread, start, end, first tile, last tile).

@@ -292,16 +292,20 @@ class RuntimeProgram:
     def sizes(self, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
         """Return the value of each symbolic size for the shapes of the inputs.
 
-        Raises: FeedError where a shape does not match its input or leaves a size open.
+        Raises: FeedError where a shape does not match its input or leaves a size open. ``shapes``
+        has one for each input, in order.
         """
         return self.table.sizes(shapes)
 
     def broken(self, sizes: Mapping[str, int]) -> str | None:
-        """Return the description of the first guard that ``sizes`` violate, None if all hold."""
+        """Return the description of the first guard that ``sizes`` violate, None if all hold.
+
+        Raises: ShapeError where a size of a guard has no value.
+        """
         return self.table.broken(sizes)
 
     def _table_entry(self, step: ProgramStep) -> TableEntry | None:
-        """Return the table entry of a step, None for one that does nothing."""
+        """Return the table entry of a step, None for an AliasStep, which does nothing."""
         match step:
             case LaunchStep():
                 return self._launch_entry(step)

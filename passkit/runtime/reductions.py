@@ -28,7 +28,12 @@ UFUNCS: dict[tuple[type, str], tuple[np.ufunc, bool]] = {
 
 
 def evaluate_reduce(node: Node, x: Array) -> list[Array]:
-    """Return the result of ``node``, whose operator has FReduce, for its input ``x``, in a list."""
+    """Return the result of ``node``, whose operator has FReduce, for its input ``x``, in a list.
+
+    Elements are converted by the reduction's ``prepare`` first; ``finish`` is applied to the total
+    and the number of elements, unless the reduction is by chunks. Raises: CodeGenError where an
+    expression cannot be evaluated in NumPy.
+    """
     reduction = attribute_calls.reduce_of(node)
     assert reduction is not None
     acc = reduction.identity.dtype
@@ -46,9 +51,10 @@ def evaluate_reduce(node: Node, x: Array) -> list[Array]:
 
 
 def _reduce_chunks(reduction: Reduce, x: Array) -> Array:
-    """Reduce each chunk of an axis of ``x`` by itself.
+    """Reduce each chunk of an axis of ``x`` by itself, the last one may be shorter.
 
-    The results of the chunks are stacked along a new first axis.
+    The results of the chunks are stacked along a new first axis, of extent 0 where the axis is
+    empty.
     """
     assert reduction.chunks is not None
     axis, length = reduction.chunks.axis, reduction.chunks.length
@@ -80,7 +86,8 @@ def reduce_array(
 
     Returns:
         The reduction by a ufunc, with sums of floats accumulated in float64; for expressions
-        without ufunc, a pairwise reduction in order.
+            without ufunc, a pairwise reduction in order. The identity where ``axes`` have no
+            element.
     """
     acc = identity.dtype
     entry = _ufunc_of(combine)
@@ -93,7 +100,11 @@ def reduce_array(
 
 
 def evaluate_scan(node: Node, x: Array) -> list[Array]:
-    """Return the result of ``node``, whose operator has FScan, for its input ``x``, in a list."""
+    """Return the result of ``node``, whose operator has FScan, for its input ``x``, in a list.
+
+    Elements are converted by the scan's ``prepare`` before, results by its ``finish`` after.
+    Raises: CodeGenError where an expression cannot be evaluated in NumPy.
+    """
     scan = attribute_calls.scan_of(node)
     assert scan is not None
     acc, axis = scan.identity.dtype, scan.axis
@@ -115,10 +126,12 @@ def scan_array(combine: Expr, identity: Const, x: Array, exclusive: bool) -> Arr
         combine: the expression that combines the variables ``a`` and ``b``.
         identity: the identity element; its dtype is that of the result.
         x: the array.
-        exclusive: whether an element of the result excludes the element of ``x`` at its position.
+        exclusive: whether an element of the result excludes the element of ``x`` at its position;
+            the first is then the identity.
 
     Returns:
-        The scan by a ufunc, in order; for expressions without ufunc, by doubling strides.
+        The scan by a ufunc, in order; for expressions without ufunc, by doubling strides. It has
+            the shape of ``x``.
     """
     acc = identity.dtype
     entry = _ufunc_of(combine)

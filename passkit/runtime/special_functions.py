@@ -56,7 +56,8 @@ def _lgamma(x: float) -> float:
 def tgamma(x: Array) -> Array:
     """Return the gamma function of each element.
 
-    NaN at negative integers; infinite at 0, with the sign of the zero, and where it overflows.
+    NaN at negative integers and -inf; infinite at 0, with the sign of the zero, and where it
+    overflows.
     """
     return each(_tgamma, x)
 
@@ -153,7 +154,7 @@ def _guess(a: Array) -> Array:
 
 
 def _log_erfc(x: Array) -> tuple[Array, Array]:
-    """Return log(erfc(x)) and its derivative; for x > 10 by an asymptotic series."""
+    """Return the pair of log(erfc(x)) and its derivative; for x > 10 by an asymptotic series."""
     near = np.minimum(x, 10.0)
     value = each(math.erfc, near)
     h = 1 / (2 * np.maximum(x, 10.0) ** 2)
@@ -222,7 +223,10 @@ def _product(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def _halves(a: Array) -> tuple[Array, Array]:
-    """Split numbers into a high and a low part of half the precision (Veltkamp's method)."""
+    """Split float64 numbers into a high and a low part of half the precision (Veltkamp's method).
+
+    Return (high, low), whose sum is ``a``.
+    """
     t = a * 134217729.0  # 2^27 + 1
     high = t - (t - a)
     return high, a - high

@@ -87,7 +87,7 @@ class State:
     def bring(self, but: VariableCopies | None = None) -> None:
         """Copy all values that devices have to the host, and discard them on the devices.
 
-        The device whose copies ``but`` are is left as it is.
+        The device whose copies ``but`` are is left as it is. ``but`` None spares no device.
         """
         with self.lock:
             for other in self.elsewhere.values():
@@ -98,7 +98,10 @@ class State:
 
     @classmethod
     def of(cls, graph: Graph) -> State:
-        """Return the initial state of a graph; variables without initial value are 0 and unset."""
+        """Return the initial state of a graph; variables without initial value are 0 and unset.
+
+        Raises: ArgumentError if it is no Graph, GraphError where two variables have the same name.
+        """
         return cls().holding(graph)
 
     def holding(self, graph: Graph) -> State:
@@ -115,6 +118,7 @@ class State:
         Raises:
             FeedError: It has a variable of the same name with another shape or dtype.
             GraphError: Two variables of the graph have the same name.
+            ArgumentError: ``graph`` is no Graph.
         """
         arguments.instance("State: graph", graph, Graph, "a Graph")
         check_names(graph)
@@ -138,10 +142,11 @@ class State:
         return self
 
     def __getitem__(self, name: str) -> Any:
-        """Return a copy of a variable's value.
+        """Return a copy of a variable's value, 0 where it is unset.
 
         Raises:
             FeedError: There is no variable of that name.
+            ArgumentError: The name is no string.
         """
         array = self._find(name)
         with self.lock:
@@ -152,8 +157,11 @@ class State:
     def __setitem__(self, name: str, value: Any) -> None:
         """Set the variable ``name`` to a copy of ``value``; a scalar is an array of rank 0.
 
+        The variable is no longer unset, and copies on devices are discarded.
+
         Raises:
             FeedError: There is no variable of that name, or the value has another shape or dtype.
+            ArgumentError: The name is no string, or the value is no array of numbers.
         """
         array, new = self._find(name), arguments.numbers(f"variable '{name}': value", value)
         if new.shape != array.shape or new.dtype != array.dtype:
@@ -170,7 +178,8 @@ class State:
     def _find(self, name: str) -> Any:
         """Return the host's array of a variable, which may be out of date.
 
-        Raises: FeedError, with the nearest name, if there is none.
+        Raises: FeedError, with the nearest name, if there is none; ArgumentError if ``name`` is no
+        string.
         """
         arguments.text("State: a variable's name", name)
         if name not in self.memory:
@@ -180,8 +189,11 @@ class State:
     def save(self, path: str | Path) -> None:
         """Write all variables to an ``.npz`` file.
 
+        `numpy.savez` appends that suffix where ``path`` lacks it.
+
         Raises:
             FeedError: The file cannot be written.
+            ArgumentError: ``path`` is no path.
         """
         path = arguments.path("State.save: path", path)
         try:
@@ -198,6 +210,7 @@ class State:
         Raises:
             FeedError: The file cannot be read, or a variable is missing in it or has another shape
                 or dtype.
+            ArgumentError: ``path`` is no path.
         """
         path = arguments.path("State.load: path", path)
         try:
@@ -215,6 +228,7 @@ class State:
 
         Raises:
             FeedError: A variable is missing in it or has another shape or dtype.
+            ValueError: The file exists and is no zip archive.
             Exception: The file cannot be read; NumPy and zipfile raise errors of many types.
         """
         from zipfile import is_zipfile  # a warm start reads no archives
@@ -244,7 +258,8 @@ class State:
     def __reduce__(self) -> tuple[Any, ...]:
         """Return how to pickle this state: by copies of its arrays.
 
-        Executables that are pickled together still share a state when they are unpickled.
+        Executables that are pickled together still share a state when they are unpickled. It is the
+        function `_restored` and its arguments.
         """
         with self.lock:
             return _restored, ({k: v.copy() for k, v in self.arrays.items()}, set(self.unset))
@@ -276,7 +291,11 @@ def check_names(graph: Graph) -> None:
 
 
 def _header(file: Any, name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Return shape and dtype of the array ``name`` in an archive; do not read its elements."""
+    """Return shape and dtype of the array ``name`` in an archive; do not read its elements.
+
+    ``file`` is what `numpy.load` returns for an ``.npz`` file. Raises: ValueError for a damaged
+    header.
+    """
     with file.zip.open(f"{name}.npy") as stream:
         version = np.lib.format.read_magic(stream)
         reader = "read_array_header_1_0" if version == (1, 0) else "read_array_header_2_0"

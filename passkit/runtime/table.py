@@ -97,7 +97,10 @@ class ProgramTable:
         return all_sizes(pairs)
 
     def broken(self, sizes: Mapping[str, int]) -> str | None:
-        """Return the description of the first guard that does not hold, None if all do."""
+        """Return the description of the first guard that does not hold, None if all do.
+
+        Raises: ShapeError where a size of a guard is missing in ``sizes``.
+        """
         for a, b, description in self.guards:
             if evaluate(a, sizes) != evaluate(b, sizes):
                 return description
@@ -111,15 +114,21 @@ class ProgramTable:
     ) -> Any:
         """Build the launcher's `Bound` for the shapes of the inputs.
 
+        Sets ``epilogues``, and adds packed constant filters to ``packed_filters``.
+
         Args:
             shapes: the shape of each input.
             sizes: the value of each symbolic size.
             between: for profiles; ``between(k, steps)`` gets the index of an entry and the launcher
                 steps it became, and returns a function that is called after them. No kernel is then
-                merged into a convolution, and each entry is a native call of its own.
+                merged into a convolution, and each entry is a native call of its own. None for
+                none.
 
         Returns:
             A `Bound` of the launcher, in which every size is a number and every slot an offset.
+
+        Raises:
+            ShapeError: A symbolic size has no value.
         """
         offsets, arena_nbytes = arena_layout(self.slots, sizes)
         binder = TableBinder(

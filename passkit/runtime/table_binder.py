@@ -65,7 +65,9 @@ class TableBinder:
     def steps(self, entry: TableEntry) -> list[TableEntry]:
         """Return the launcher steps of an entry; an empty list if it has nothing to compute.
 
-        Updates ``seconds``, ``scratch_nbytes``, ``arena_nbytes`` and ``merged_following``.
+        Updates ``seconds``, ``scratch_nbytes``, ``arena_nbytes`` and ``merged_following``, and adds
+        a constant filter to ``packed_filters``. Raises: ShapeError where a symbolic size has no
+        value.
         """
         binders: dict[str, Callable[..., list[TableEntry]]] = {
             "launch": self._launch,
@@ -79,7 +81,10 @@ class TableBinder:
         return binders[entry[0]](*entry[1:])
 
     def shape(self, shape: Shape) -> tuple[int, ...]:
-        """Return a shape with numbers in place of symbolic sizes."""
+        """Return a shape with numbers in place of symbolic sizes.
+
+        Raises: ShapeError where a size has no value.
+        """
         return tuple(map(self._number, shape))
 
     def _number(self, size: Extent) -> int:
@@ -89,7 +94,8 @@ class TableBinder:
     def _ref(self, ref: TableEntry) -> TableEntry:
         """Return the launcher's reference for a table's (kind, index).
 
-        It is ("arena", byte offset), ("address", address, array) for constants, else unchanged.
+        It is ("arena", byte offset) for a slot of the arena, ("address", address, array) for a
+        constant; (kind, index) of an input or output stays as it is.
         """
         kind, index = ref
         if kind == "arena":
@@ -100,12 +106,18 @@ class TableBinder:
         return kind, index
 
     def _view(self, view: TableEntry) -> TableEntry:
-        """Return a view (reference, type number, shape) with numbers in place of symbolic sizes."""
+        """Return a view (reference, type number, shape) with numbers in place of symbolic sizes.
+
+        The reference is the launcher's. Raises: ShapeError where a size has no value.
+        """
         ref, number, shape = view
         return self._ref(ref), number, self.shape(shape)
 
     def _allocate(self, nbytes: int) -> TableEntry:
-        """Append cache-line aligned memory to the arena and return a reference to it."""
+        """Append ``nbytes`` bytes, rounded up to cache lines, to the arena.
+
+        Return a reference to them, ("arena", byte offset).
+        """
         ref = "arena", self.arena_nbytes
         self.arena_nbytes += -(-nbytes // 64) * 64
         return ref
@@ -121,6 +133,8 @@ class TableBinder:
     ) -> TableEntry:
         """Return a launch, shared among threads if its ``seconds`` on one thread are worth it.
 
+        The seconds are added to the binder's. A launch of one tile is never shared.
+
         Args:
             kind: the kind of step, as the launcher names it.
             entry: the address of the function.
@@ -128,6 +142,9 @@ class TableBinder:
             seconds: the estimated time of all tiles.
             operands: references to the arrays.
             sizes: the size arguments.
+
+        Returns:
+            (kind, entry, tiles, whether threads share it, operands, sizes).
         """
         self.seconds += seconds
         parallel = tiles > 1 and seconds > self.parallel
@@ -182,9 +199,10 @@ class TableBinder:
     ) -> list[TableEntry]:
         """Bind a kernel of several phases: one step per phase that has tiles.
 
-        A phase begins when all tiles of the previous one are done. The phase's number is appended
-        to the size arguments. ``default_seconds`` replace estimates that are missing; the other
-        arguments are those of `_launch`.
+        The list is empty if none has. A phase begins when all tiles of the previous one are done.
+        The phase's number is appended to the size arguments; one that divides by zero is 0.
+        ``grid`` has (tiles, seconds) for each phase; ``default_seconds`` replace seconds that are
+        0. The other arguments are those of `_launch`.
         """
         counts = [self._number(tiles) for tiles, _ in grid]
         if not any(counts):
@@ -306,7 +324,7 @@ class TableBinder:
         return [self._launch_step("launch", entry, tiles, seconds, operands, sizes)]
 
     def _python(self, function: Callable[..., Any], reads: Any, writes: Any) -> list[TableEntry]:
-        """Bind a call of a Python function of sizes, inputs and outputs.
+        """Bind a call of a Python function of sizes, inputs and outputs; return one launcher step.
 
         ``reads`` and ``writes`` are the views of its inputs and outputs.
         """
@@ -380,7 +398,10 @@ class TableBinder:
         return steps
 
     def _geometry(self, fields: TableEntry) -> Any:
-        """Return the fields of a `Convolution` as a `Geometry`, whose sizes are numbers."""
+        """Return the fields of a `Convolution` as a `Geometry`, whose sizes are numbers.
+
+        Raises: ShapeError where a size has no value.
+        """
         from passkit.runtime.native.onednn import Geometry  # only for programs with a convolution
 
         numbers: list[Any] = [
@@ -415,10 +436,14 @@ class TableBinder:
     ) -> list[TableEntry]:
         """Bind the gradient of a convolution's filters: partial gradients, then their sum.
 
+        Memory for the partial gradients is appended to the arena.
+
         Args:
             entry: the address of the unit's function.
             refs: the source, the gradient of the results, and the result.
             fields: the fields of the geometry.
+
+        Returns: The launcher's steps.
         """
         # Only programs with such a gradient need this module.
         from passkit.runtime.native.filter_gradients import filter_gradient_launches
@@ -450,11 +475,12 @@ def batch_axes(
 ) -> list[tuple[int, int, int, int]]:
     """Return the axes of a batch of matrix products, as few as possible and at least one.
 
-    Neighbouring axes whose strides are contiguous are merged.
+    Axes of extent 1 are left out, and neighbouring axes whose strides are contiguous are merged. A
+    batch of one product is one axis of extent 1.
 
     Args:
         a: the batch shape of the left operand.
-        b: that of the right operand; both broadcast against each other.
+        b: that of the right operand, of the same rank; both broadcast against each other.
         size_a: elements of a left matrix.
         size_b: elements of a right matrix.
         size_c: elements of a result matrix.
@@ -479,7 +505,8 @@ def batch_axes(
 def sum_tile_shape(m: int, n: int) -> tuple[int, int]:
     """Return rows and columns of the tiles of a sum of products (m, n), by its shape only.
 
-    There are about `SUM_TILES` of equal size, none so thin that a BLAS kernel would be slow.
+    Rows are a multiple of 8, columns of 16. There are about `SUM_TILES` of equal size, none so thin
+    that a BLAS kernel would be slow.
     """
     down = max(1, min(SUM_TILES, m // 64))
     across = max(1, min(-(-SUM_TILES // down), n // 128))
@@ -487,7 +514,10 @@ def sum_tile_shape(m: int, n: int) -> tuple[int, int]:
 
 
 def _offset_by(ref: TableEntry, nbytes: int) -> TableEntry:
-    """Return a launcher's reference to ``nbytes`` bytes after another one."""
+    """Return a launcher's reference to ``nbytes`` bytes after another one.
+
+    For an input or output it is (kind, index, nbytes).
+    """
     if ref[0] in ("address", "arena"):
         return (ref[0], ref[1] + nbytes, *ref[2:])
     return ref[0], ref[1], nbytes

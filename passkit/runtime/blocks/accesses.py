@@ -114,7 +114,11 @@ class AccessHistory:
         return same & origin.after_reduction
 
     def by_other_threads(self, at: Array, origin: AccessOrigin) -> Array:
-        """Return a mask of the elements ``at`` whose last access another thread made."""
+        """Return a mask of the elements ``at`` whose last access was by another thread.
+
+        ``origin`` has the threads that access them now. Elements without access count as accessed
+        by another thread.
+        """
         return self.thread[at] != origin.thread
 
     def in_later_iteration(self, at: Array, origin: AccessOrigin) -> Array:

@@ -39,7 +39,9 @@ class BlocksEntry:
             outputs: the output arrays, which are filled.
 
         Raises:
-            BlocksError: An access is wrong, or an element of an output is not stored.
+            BlocksError: An access is wrong, or an element of an output is not stored, which is so
+                for every element where the kernel has no tile.
+            ShapeError: A size of the kernel has no value.
         """
         kernel = self.kernel
         if evaluate(kernel.grid, sizes) == 0:  # other sizes of the kernel may have no value then

@@ -51,11 +51,12 @@ def run_blocks(
         sizes: the size arguments by name.
         name: the kernel's name, for messages.
         barriers: where threads synchronize, one of `BARRIERS`.
-        seed: the seed of the order of tiles.
+        seed: the seed of the order of tiles, and of rows with barriers "waits".
 
     Raises:
         BlocksError: An access is out of bounds or not ordered with that of another thread, a load
-            reads an element that nothing stored, or an element of a result is not stored.
+            reads an element that nothing stored, an element of a result is not stored, or an array
+            has another size than its parameter.
         SettingError: ``barriers`` is none of `BARRIERS`.
     """
     if barriers not in BARRIERS:
@@ -143,7 +144,11 @@ class _KernelRun:
         self.row_epoch += MOMENTS
 
     def _run_tile(self, phase: Phase, tile: int) -> None:
-        """Run those parts of a phase whose span contains the tile number, in program order."""
+        """Run those parts of a phase whose span contains the tile number, in program order.
+
+        A part without span runs in every tile; in others the tile variable counts from the span's
+        begin. Raises: BlocksError for a wrong access.
+        """
         self.scratch.begin_tile()
         for part in phase.parts:
             part_tile = tile
@@ -161,7 +166,8 @@ class _KernelRun:
         """Run a part of a tile: its row variables, then its stages, for blocks of rows.
 
         ``values`` has the variables, to which those of the part are added; ``tile`` is the number
-        of the tile in the phase.
+        of the tile in the phase. A part without rows runs as one row. Raises: BlocksError for a
+        wrong access.
         """
         for let in part.lets:
             values[let.var.name] = evaluate(let.value, values)
@@ -194,7 +200,7 @@ class _KernelRun:
         """Run the stages of a part for the rows ``rows``, with the barriers between them.
 
         The variables that stages compute are added to ``values``; ``tile`` is the number of the
-        tile in the phase.
+        tile in the phase. Raises: BlocksError for a wrong access.
         """
         for stage in part.stages:
             if stage.waits or self.stages_are_loops:
@@ -209,9 +215,10 @@ class _KernelRun:
     ) -> VariableArrays:
         """Run a stage, or a matrix product, of a tile for the rows ``rows``.
 
-        ``values`` has the variables around it.
+        ``values`` has the variables around it. The serial iterations are added to ``step``.
 
-        Returns: The variables that later stages of the row can read.
+        Returns: The variables that later stages of the row can read, by name; none of a matrix
+        product. Raises: BlocksError for a wrong access.
         """
         context = StageContext(
             stage=self.log.begin(stage.name),

@@ -71,7 +71,10 @@ class DotRun:
         self._store(dot.c, total)
 
     def _evaluate(self, x: Expr) -> Array:
-        """Return the value of an expression as an array, for all threads of the product."""
+        """Return the value of an expression as an array, for all threads of the product.
+
+        Raises: BlocksError for a wrong load.
+        """
         evaluator = CheckedEvaluator(self.values, self.buffers, self.group)
         return np.asarray(evaluator.run(x, self.group.active))
 
@@ -79,6 +82,8 @@ class DotRun:
         self, x: Matrix, down: str, along: str, operand: int
     ) -> tuple[Array, ThreadGroup]:
         """Return the flat index of each element of a matrix, and the threads that access them.
+
+        Elements beyond the size of a row's own matrix are not active in the group.
 
         Args:
             x: the matrix.
@@ -106,6 +111,8 @@ class DotRun:
     def _load(self, x: Matrix, down: str, along: str, operand: int) -> Array:
         """Return the elements of an operand; 1 where there are none.
 
+        Raises: BlocksError for a wrong access.
+
         Args:
             x: the operand's matrix.
             down: the axis of the product, "m", "n" or "k", that its rows are.
@@ -120,7 +127,10 @@ class DotRun:
         return elements.reshape(group.shape)
 
     def _store(self, x: Matrix, total: Array) -> None:
-        """Store the product ``total`` to the matrix ``x``, in the dtype of its buffer."""
+        """Store the product ``total`` to the matrix ``x``, in the dtype of its buffer.
+
+        Raises: BlocksError for a wrong access.
+        """
         buffer = self.buffers[x.buffer]
         index, group = self._elements(x, "m", "n", RESULT)
         origin, mask = group.origin(None, group.shape)

@@ -99,7 +99,7 @@ class CheckedBuffer:
         return self.buffer.place is Place.LANES
 
     def check_stored(self) -> None:
-        """Check that every element of a result was stored.
+        """Check that every element of a result was stored; other buffers are not checked.
 
         Raises:
             BlocksError: An element was not; the message names the first one.
@@ -165,7 +165,7 @@ class CheckedBuffer:
     def _checked_rows(self, verb: str, index: Array, origin: AccessOrigin) -> Array:
         """Check bounds; return the index of each access into the rows, the first axis of ``data``.
 
-        It is 0 for a buffer that all rows share.
+        It is the number 0 for a buffer that all rows share.
 
         Args:
             verb: "loads" or "stores", for the message.
@@ -208,6 +208,8 @@ class CheckedBuffer:
         earlier: tuple[str, ...],
     ) -> None:
         """Raise a BlocksError where an access races with an earlier one.
+
+        Also where a later iteration of the same thread's serial loops made the earlier access.
 
         Args:
             verb: "loads" or "stores", for the message.
@@ -289,5 +291,8 @@ def parameter_buffers(
 
 
 def _address(array: Array) -> tuple[int, int, int]:
-    """Return address, size of an element and number of elements, which are equal for aliases."""
+    """Return address, size of an element in bytes and number of elements, equal for aliases.
+
+    The address of an array without elements is -1.
+    """
     return array.ctypes.data if array.size else -1, array.itemsize, array.size

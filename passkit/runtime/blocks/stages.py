@@ -132,6 +132,8 @@ class StageRun:
     def _run_before(self, outside_values: VariableArrays, inner_axes: tuple[int, ...]) -> None:
         """Run the statements before the thread loop, which read no loop variable of the inside.
 
+        Raises: BlocksError for a wrong load.
+
         Args:
             outside_values: the variables that have a value there; those of the statements are
                 added.
@@ -154,7 +156,10 @@ class StageRun:
         self.values.update(self.threads.values)
 
     def _evaluate(self, x: Expr, group: ThreadGroup) -> Array:
-        """Return the value of an expression for a group of threads; its loads are checked."""
+        """Return the value of an expression for a group of threads; its loads are checked.
+
+        Raises: BlocksError for a wrong load.
+        """
         return CheckedEvaluator(self.values, self.buffers, group).run(x, group.active)
 
     def _store(self, store: Store, group: ThreadGroup) -> None:
@@ -180,7 +185,8 @@ class StageRun:
     def _carried(self, statement: Fold | Running, group: ThreadGroup) -> Array:
         """Return the values that a reduction or scan combines, in the shape of the group.
 
-        Where a thread is not active, that is the identity element.
+        ``statement`` is the reduction or scan. Where a thread is not active, the value is its
+        identity element. Raises: BlocksError for a wrong load.
         """
         value = np.broadcast_to(self._evaluate(statement.value, group), group.shape)
         if group.active is None:
@@ -190,8 +196,9 @@ class StageRun:
     def _reduce(self, f: Fold, group: ThreadGroup) -> None:
         """Run the reduction ``f`` for a group of threads.
 
-        With a buffer, it combines the serial iterations of each thread and stores the totals;
-        else it combines the threads of a row, too, into a variable of ``results``.
+        With a buffer, it combines the serial iterations of each thread and stores the totals; else
+        it combines the threads of a row, too, into a variable of ``results``. Raises: BlocksError
+        for a wrong access.
         """
         value = self._carried(f, group)
         if f.buffer is not None:
@@ -207,7 +214,8 @@ class StageRun:
         """Run the scan ``s`` for a group of threads; its running results become a variable.
 
         Without a buffer it scans the serial iterations and threads of a row; with one it scans the
-        iterations of each thread, and stores the thread's total in the buffer.
+        iterations of each thread, and stores the thread's total in the buffer. Raises: BlocksError
+        for a wrong access.
         """
         value = self._carried(s, group)
         thread_axes = () if s.buffer else self.threads.axes_of(Level.CTA)
@@ -226,6 +234,6 @@ class StageRun:
 
 
 def with_loop_axes(value: Array, rank: int) -> Array:
-    """Return a row variable with ``rank`` more axes of length 1; a scalar as it is."""
+    """Return a row variable, ``value``, with ``rank`` more axes of length 1; a scalar as it is."""
     value = np.asarray(value)
     return value.reshape(*value.shape, *[1] * rank) if value.ndim else value

@@ -111,7 +111,8 @@ class StageThreads:
     def active(self, reduced: Sequence[int] = ()) -> Array | None:
         """Return the mask of existing iterations, None for all.
 
-        Along ``reduced`` axes, of which the mask has length 1, any iteration counts.
+        ``reduced`` are axes along which the mask has length 1: it holds there if any iteration
+        exists.
         """
         inside = [a.exists for k, a in enumerate(self.axes) if k + 1 not in reduced]
         masks = [mask for mask in inside if mask is not None]
@@ -154,7 +155,10 @@ class StageThreads:
         return int(np.prod([self.shape[k] for k in self.axes_of(Level.THREAD)], dtype=np.int64))
 
     def _linear_index(self, axes: Sequence[int], shape: tuple[int, ...]) -> Array:
-        """Return the index along several axes as one number."""
+        """Return the index along several axes as one number, the last axis the fastest.
+
+        The result is an array that broadcasts to ``shape``; 0 without axes.
+        """
         index: Array = np.zeros([1] * len(shape), np.int64)
         for k in axes:
             along = np.arange(shape[k]).reshape(-1, *[1] * (len(shape) - k - 1))

@@ -66,7 +66,7 @@ class DeviceArray:
         }
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """Return DLPack's device: (DLDeviceType, index of the device)."""
+        """Return DLPack's device: the pair of the DLDeviceType CUDA, 2, and the index 0."""
         return dlpack.CUDA, 0
 
     def __dlpack__(
@@ -143,6 +143,7 @@ def find_array(value: Any) -> ExternalArray | None:
 
     Raises:
         DeviceError: where the device cannot be opened to import an array.
+        ValueError, TypeError: for an array by DLPack of a type that NumPy lacks.
     """
     if isinstance(value, np.ndarray):
         return None
@@ -168,7 +169,7 @@ def _import_dlpack(value: Any) -> ExternalArray | None:
     """Import a value by ``__dlpack__``; return None for values that are on no CUDA device.
 
     The value's library makes the device's stream wait for what it has enqueued. Raises: DeviceError
-    where the device cannot be opened.
+    where the device cannot be opened. ValueError or TypeError for a type that NumPy lacks.
     """
     dlpack_device = getattr(value, "__dlpack_device__", None)
     if dlpack_device is None or dlpack_device()[0] not in (dlpack.CUDA, dlpack.CUDA_MANAGED):
@@ -200,7 +201,10 @@ def _is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: i
 
 
 def _contiguous_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    """Return the strides in bytes of a C-contiguous array of elements of ``itemsize`` bytes."""
+    """Return the strides in bytes of a C-contiguous array of a shape.
+
+    ``itemsize`` is the bytes of an element.
+    """
     strides: list[int] = []
     stride = itemsize
     for extent in reversed(shape):

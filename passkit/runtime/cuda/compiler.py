@@ -128,13 +128,19 @@ class Nvrtc:
             self.call("nvrtcDestroyProgram", program)
 
     def _bytes(self, program: Any, output: str) -> bytes:
-        """Return an output of a program: "CUBIN" or "ProgramLog"."""
+        """Return an output of a program: "CUBIN" or "ProgramLog".
+
+        Raises: NvrtcError where NVRTC has none.
+        """
         data = b" " * int(self.call(f"nvrtcGet{output}Size", program))
         self.call(f"nvrtcGet{output}", program, data)
         return data
 
     def _text(self, program: Any, output: str) -> str:
-        """Return an output of an NVRTC program, such as "ProgramLog", as text."""
+        """Return an output of an NVRTC program, such as "ProgramLog", as text.
+
+        Zero bytes and blanks at its ends are removed. Raises: NvrtcError where NVRTC has none.
+        """
         return self._bytes(program, output).rstrip(b"\0").decode(errors="replace").strip()
 
 
@@ -217,6 +223,8 @@ def build(kernels: Iterable[Kernel], device: CudaDevice, target: Target) -> dict
     Raises:
         KernelRefusedError: with the compiler's message.
         DeviceError: where NVRTC does not support the device.
+        MissingDependencyError: without NVRTC.
+        CacheError: where other users may write to the cache folder.
     """
     by_key = kernels_by_key(kernels)
     compiler = nvrtc()
@@ -236,7 +244,10 @@ def build(kernels: Iterable[Kernel], device: CudaDevice, target: Target) -> dict
 
 
 def compiler_options(device: CudaDevice) -> tuple[str, ...]:
-    """Return NVRTC's options for a device. Raises: DeviceError where NVRTC does not support it."""
+    """Return NVRTC's options for a device, with the architecture that it runs.
+
+    Raises: DeviceError where NVRTC does not support it; MissingDependencyError without NVRTC.
+    """
     architecture = architecture_for(device.properties.capability, nvrtc(), str(device))
     return (f"--gpu-architecture={architecture}", *OPTIONS)
 
@@ -246,6 +257,7 @@ def compile_text(name: str, source: str, device: CudaDevice) -> CompiledImage:
 
     Raises:
         DeviceError: where NVRTC does not support the device.
+        MissingDependencyError: without NVRTC.
         NvrtcError: with the compiler's log.
     """
     return nvrtc().compile(unit_text(name, source), compiler_options(device))
@@ -313,7 +325,8 @@ class CudaKernelBuilder(KernelBuilder):
         """Compile, load and `add` kernels, given by digest, and store their images.
 
         Those that compile stay even if another one is refused. Raises: KernelRefusedError for the
-        first kernel that is refused.
+        first kernel that NVRTC refuses, after all others are added; for one that the device does
+        not load, at once; DriverError for any other failure.
         """
         errors: list[Exception] = []
         with ThreadPoolExecutor(min(len(kernels), os.cpu_count() or 1) or 1) as pool:
@@ -337,7 +350,8 @@ class CudaKernelBuilder(KernelBuilder):
     def _add_new(self, digest: str, kernel: Kernel, image: CompiledImage) -> None:
         """Load and `add` the new image of a kernel, and store it in the cache under ``digest``.
 
-        Raises: KernelRefusedError where the device does not accept it.
+        Raises: KernelRefusedError where the device does not accept it; DriverError for any other
+        failure to load.
         """
         try:
             self.add(digest, self._loaded(kernel, image))

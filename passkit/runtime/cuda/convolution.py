@@ -76,17 +76,26 @@ class CudnnStep(LibraryStep):
         self.pad = pad_kernel(bound.device, geometry, unpadded.size, self.dtype.nbytes)
 
     def clear(self, result: int, stream: Any) -> None:
-        """Enqueue zeros, the value of empty sums, at the address ``result``."""
+        """Enqueue zeros, the value of empty sums, at the address ``result`` in ``stream``.
+
+        Nothing happens for a result without elements. Raises: DriverError where the driver refuses.
+        """
         if self.nbytes:
             self.device.driver.fill(result, 0, self.nbytes, stream)
 
     def _numbers(self, x: Extent | tuple[Extent, ...]) -> Any:
-        """Return the number of an extent, or a tuple of those of a tuple, in this program."""
+        """Return the number of an extent, or a tuple of those of a tuple, in this program.
+
+        Raises: ShapeError where a size has no value.
+        """
         return self.bound.shape(x) if isinstance(x, tuple) else self.bound.number(x)
 
     @property
     def filters_shape(self) -> tuple[int, int]:
-        """The filters as a matrix: (elements of a filter, number of filters)."""
+        """The filters as a matrix: (elements of a filter, number of filters).
+
+        A filter has the window times the channels of one group.
+        """
         geometry = self.geometry
         return prod(geometry.window) * (geometry.channels // geometry.groups), geometry.filters
 
@@ -104,6 +113,8 @@ class CudnnStep(LibraryStep):
             source: the operand's device address.
             workspaces: allocates the memory.
             stream: the stream to enqueue the kernel in.
+
+        Raises: DeviceError where the device has no memory left; DriverError where the launch fails.
         """
         if kernel is None:
             return DeviceAddress(source)
@@ -120,6 +131,8 @@ class CudnnStep(LibraryStep):
             c: the result.
             workspaces: allocates the workspace that the algorithm needs.
             stream: the stream.
+
+        Raises: DeviceError where the device has no memory left; DriverError where cuDNN fails.
         """
         assert self.convolution is not None
         workspace = self.workspace(self.convolution.workspace, workspaces) or DeviceAddress(0)
@@ -147,9 +160,11 @@ class ConvolutionStep(CudnnStep):
             self.transpose = transpose_kernel(bound.device, *self.filters_shape, self.dtype.nbytes)
 
     def address(self, ref: ArrayRef, memory: CallMemory) -> int:
-        """Return the device address of an operand, uploaded where needed.
+        """Return the device address of the operand ``ref``, uploaded where needed.
 
-        Constant filters are laid out for cuDNN and uploaded at the first call.
+        Constant filters are laid out for cuDNN and uploaded at the first call, in device memory
+        that the step keeps; ``memory`` is the memory of the call. Raises: DeviceError where the
+        device has no memory left.
         """
         if ref is not self.step.reads[1] or not self.has_constant_filters:
             return super().address(ref, memory)
@@ -170,7 +185,8 @@ class ConvolutionStep(CudnnStep):
             workspaces: allocates the operands' copies and cuDNN's workspace.
             stream: the stream.
 
-        Raises: DriverError.
+        Raises: DriverError where the driver or cuDNN fails; DeviceError where the device has no
+        memory left.
         """
         addresses, result = operands
         if self.is_empty:
@@ -209,7 +225,8 @@ class FilterGradientStep(CudnnStep):
             workspaces: allocates cuDNN's result and its workspace.
             stream: the stream.
 
-        Raises: DriverError.
+        Raises: DriverError where the driver or cuDNN fails; DeviceError where the device has no
+        memory left.
         """
         addresses, result = operands
         if self.transpose is None:

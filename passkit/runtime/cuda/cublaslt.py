@@ -173,6 +173,7 @@ class CublasLt:
 
         Raises:
             UnsupportedError: where the library has no algorithm for the shape.
+            DriverError: where the library fails otherwise.
         """
         matmul = LtMatmul(self, shape)
         preference = c_void_p()
@@ -215,11 +216,11 @@ def set_attribute(
     Args:
         library: the library.
         function: the name of its function that sets attributes of such objects.
-        target: the descriptor, layout or preference.
+        target: the descriptor, layout or preference, which is changed.
         key: the attribute.
         value: its value, of the C type that the library documents.
 
-    Raises: DriverError.
+    Raises: DriverError where the library refuses the value.
     """
     library(function, target, c_int(key), byref(value), c_size_t(ctypes.sizeof(value)))
 
@@ -268,17 +269,18 @@ class LtMatmul:
         return int(self.heuristic.workspace)
 
     def set(self, key: MatmulAttribute, value: Any) -> None:
-        """Set an attribute of the product to a value of the documented C type.
+        """Set the attribute ``key`` of the product to ``value``, of the documented C type.
 
-        Raises: DriverError.
+        Raises: DriverError where the library refuses it.
         """
         set_attribute(self.library, "cublasLtMatmulDescSetAttribute", self.description, key, value)
 
     def _add_layout(self, data_type: CudaDataType, rows: int, columns: int, stride: int) -> None:
         """Add the layout of a batch of matrices of ``rows`` x ``columns``, stored column by column.
 
-        ``data_type`` is that of an element, ``stride`` the distance between matrices in elements;
-        0 repeats one matrix.
+        ``data_type`` is that of an element, ``stride`` the distance between matrices in elements; 0
+        repeats one matrix. It is appended to ``layouts``. Raises: DriverError where the library
+        refuses it.
         """
         library, layout = self.library, c_void_p()
         library(
@@ -333,7 +335,10 @@ class LtMatmul:
 
 
 def _destroy(dll: Any, description: c_void_p, layouts: Sequence[c_void_p]) -> None:
-    """Destroy the layouts and the descriptor of a product; failures are ignored."""
+    """Destroy the layouts and the descriptor of a product; failures are ignored.
+
+    ``dll`` is the library as a `ctypes.CDLL`.
+    """
     for layout in layouts:
         dll.cublasLtMatrixLayoutDestroy(layout)
     dll.cublasLtMatmulDescDestroy(description)
@@ -343,6 +348,7 @@ def _destroy(dll: Any, description: c_void_p, layouts: Sequence[c_void_p]) -> No
 def cublaslt(device: CudaDevice) -> CublasLt | UnsupportedError:
     """Return the library on a device, or the error that says why it is not available.
 
-    The device's context must be current.
+    The device's context must be current. The error is returned, not raised, and both are remembered
+    for each device.
     """
     return library_or_error(lambda: CublasLt(device.properties.capability[0]))

@@ -232,12 +232,15 @@ class CudnnConvolution:
     ) -> tuple[Any, ...]:
         """Return the descriptors in the order in which the forward function takes them.
 
-        They are both operands, which are images and filters, the convolution, and the output.
+        That is: ``source``, the images; ``filters``; ``convolution``; ``result``, the output.
         """
         return source, filters, convolution, result
 
     def _new(self, kind: str) -> c_void_p:
-        """Create a descriptor of ``kind``, such as "Tensor", and record it for its destruction."""
+        """Create a descriptor of ``kind``, such as "Tensor", and record it for its destruction.
+
+        Raises: DriverError where cuDNN refuses it.
+        """
         descriptor = c_void_p()
         self.library(f"cudnnCreate{kind}Descriptor", byref(descriptor))
         self.created[kind].append(descriptor)
@@ -252,6 +255,8 @@ class CudnnConvolution:
         axes: Sequence[int],
     ) -> c_void_p:
         """Return the descriptor of an array with channels last; cuDNN lists the channels second.
+
+        Raises: DriverError where cuDNN refuses the shape.
 
         Args:
             data_type: its cudnnDataType_t.
@@ -276,7 +281,7 @@ class CudnnConvolution:
     def _filters(self, data_type: c_int, geometry: Geometry, axes: Sequence[int]) -> c_void_p:
         """Return the descriptor of the filters, with their spatial axes in the order ``axes``.
 
-        ``data_type`` is their cudnnDataType_t.
+        ``data_type`` is their cudnnDataType_t. Raises: DriverError where cuDNN refuses the shape.
         """
         descriptor = self._new("Filter")
         window = [geometry.window[k] for k in axes]
@@ -295,6 +300,8 @@ class CudnnConvolution:
         self, data_type: c_int, dtype: DType, geometry: Geometry, axes: Sequence[int]
     ) -> c_void_p:
         """Return the descriptor of padding, strides, dilation, groups and precision.
+
+        Raises: DriverError where cuDNN refuses the convolution.
 
         Args:
             data_type: the cudnnDataType_t of ``dtype``.
@@ -363,8 +370,8 @@ class CudnnFilterGradient(CudnnConvolution):
     ) -> tuple[Any, ...]:
         """Return the descriptors in the order in which the backward-filter function takes them.
 
-        They are both operands, which are images and the result's gradient, the convolution, and
-        the output, which is the filters' gradient.
+        That is: ``source``, the images; ``result``, whose gradient is the second operand;
+        ``convolution``; ``filters``, whose gradient is the output.
         """
         return source, result, convolution, filters
 
@@ -375,7 +382,10 @@ def _ints(values: Sequence[int]) -> Any:
 
 
 def _destroy(dll: Any, created: dict[str, list[c_void_p]]) -> None:
-    """Destroy the descriptors ``created``, which are listed by kind; failures are ignored."""
+    """Destroy the descriptors ``created``, which are listed by kind; failures are ignored.
+
+    ``dll`` is cuDNN as a `ctypes.CDLL`.
+    """
     for kind, descriptors in created.items():
         for descriptor in descriptors:
             getattr(dll, f"cudnnDestroy{kind}Descriptor")(descriptor)
@@ -385,6 +395,7 @@ def _destroy(dll: Any, created: dict[str, list[c_void_p]]) -> None:
 def cudnn(device: CudaDevice) -> Cudnn | UnsupportedError:
     """Return the library on a device, or the error that says why it is not available.
 
-    The device's context must be current.
+    The device's context must be current. The error is returned, not raised, and both are remembered
+    for each device.
     """
     return library_or_error(Cudnn)

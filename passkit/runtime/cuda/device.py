@@ -52,7 +52,10 @@ class CudaEvent:
     last: Any = None
 
     def wait(self) -> None:
-        """Block until all work in the queue is done. Raises: DriverError."""
+        """Block until all work in the queue is done, also that after this event.
+
+        Raises: DriverError where work in it has failed.
+        """
         self.queue.finish()
 
 
@@ -74,19 +77,32 @@ class CudaQueue:
     keep_busy: Callable[[Any], None] | None = None
 
     def upload(self, buffer: Any, array: Any) -> CudaEvent:
-        """Enqueue a copy of the bytes of ``array``, contiguous, to ``buffer``; return its event."""
+        """Enqueue a copy of the bytes of ``array``, contiguous, to ``buffer``; return its event.
+
+        Raises: DriverError where the driver refuses.
+        """
         return self.enqueue(self.driver.upload, buffer.address, array)
 
     def download(self, array: Any, buffer: Any) -> CudaEvent:
-        """Enqueue a copy from ``buffer`` that fills ``array``, contiguous; return its event."""
+        """Enqueue a copy from ``buffer`` that fills ``array``, contiguous; return its event.
+
+        Raises: DriverError where the driver refuses.
+        """
         return self.enqueue(self.driver.download, array, buffer.address)
 
     def copy(self, target: Any, source: Any, nbytes: int) -> CudaEvent:
-        """Enqueue a copy of bytes from buffer ``source`` to ``target``; return its event."""
+        """Enqueue a copy of ``nbytes`` bytes from buffer ``source`` to buffer ``target``.
+
+        Returns: The copy's event. Raises: DriverError where the driver refuses.
+        """
         return self.enqueue(self.driver.copy, target.address, source.address, nbytes)
 
     def enqueue(self, function: Callable[..., None], *arguments: Any) -> CudaEvent:
-        """Call ``function(*arguments, stream)``, which enqueues an operation; return its event."""
+        """Call ``function(*arguments, stream)``, which enqueues an operation; return its event.
+
+        In a queue that measures, events are recorded before and after it. Raises: DriverError, and
+        what the function raises.
+        """
         if self.keep_busy is not None:
             self.keep_busy(self.stream)
         first = self.driver.event(self.stream) if self.measures else None
@@ -95,11 +111,17 @@ class CudaQueue:
         return CudaEvent(self, first, last)
 
     def finish(self) -> None:
-        """Block until all enqueued work is done."""
+        """Block until all enqueued work is done.
+
+        Raises: DriverError where work in the queue has failed.
+        """
         self.driver.finish(self.stream)
 
     def seconds(self, event: CudaEvent) -> float:
-        """Return the seconds that one operation took on the device, in a queue that measures."""
+        """Return the seconds that one operation took on the device, in a queue that measures.
+
+        Raises: DriverError where the events have not been reached.
+        """
         return self.driver.seconds(event.first, event.last)
 
 
@@ -137,6 +159,8 @@ class CudaDevice:
     def active(self, doing: str) -> Iterator[None]:
         """Make the context current inside the `with` block, and convert the driver's errors.
 
+        Other exceptions pass unchanged.
+
         Args:
             doing: The activity of the block, for error messages: "a call".
 
@@ -150,7 +174,10 @@ class CudaDevice:
             raise DeviceError(self._failure_text(error, doing)) from error
 
     def _failure_text(self, error: DriverError, doing: str) -> str:
-        """Return the message for a driver call that failed; ``doing`` names the activity."""
+        """Return the message for the failed driver call ``error``; ``doing`` names the activity.
+
+        It tells to start a new process where the device is lost.
+        """
         if error.failure is DriverFailure.DEVICE_LOST:
             return (
                 f"{self} is lost to this process: {doing} failed with {error}; no kernel runs on "
@@ -176,9 +203,10 @@ def device() -> CudaDevice:
 
 @cache
 def open_device() -> CudaDevice:
-    """Open the CUDA device that the environment selects, with a new stream.
+    """Open the CUDA device that the environment selects, with a new stream, once per process.
 
-    Raises: DeviceError where there is no driver or no device.
+    Raises: DeviceError where there is no driver or no device; MissingDependencyError without PyCUDA
+    and cuda-bindings.
     """
     driver = open_driver()
     try:
@@ -305,6 +333,9 @@ def adapt_target(target: Target) -> Target:
 def profiled_target(target: Target, properties: CudaProperties) -> Target:
     """Return a copy of a target with a device's speeds: shipped ones, or those measured on it.
 
+    ``properties`` are the device's. A stored calibration replaces the curve of bandwidths and the
+    time of a launch.
+
     Raises:
         CacheError: where other users may write to the cache folder.
     """
@@ -327,6 +358,9 @@ def calibration_name(properties: CudaProperties) -> str:
 
 
 def fit_target(target: Target, limits: CudaLimits) -> Target:
-    """Return a copy of a target with blocks and scratch memory no larger than a device can hold."""
+    """Return a copy of a target with blocks and scratch memory no larger than a device can hold.
+
+    ``limits`` are the device's; scratch memory becomes a multiple of a KiB.
+    """
     scratch = min(target.scratch, limits.shared_nbytes // KIB * KIB)
     return evolve(target, block=min(target.block, limits.threads), scratch=scratch)

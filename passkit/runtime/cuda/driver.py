@@ -178,7 +178,10 @@ class Driver(ABC):
 
     @abstractmethod
     def current(self) -> AbstractContextManager[Any]:
-        """Make the context current in this thread inside the `with` block."""
+        """Make the context current in this thread inside the `with` block.
+
+        Raises: DriverError where the driver refuses.
+        """
 
     @abstractmethod
     def load(self, image: bytes, name: str) -> Any:
@@ -190,30 +193,44 @@ class Driver(ABC):
 
     @abstractmethod
     def attributes(self, function: Any) -> FunctionAttributes:
-        """Return the registers, memory and threads per block of a function."""
+        """Return the registers, memory and threads per block of a function.
+
+        Raises: DriverError where the driver refuses.
+        """
 
     @abstractmethod
     def allow_shared(self, function: Any, nbytes: int) -> None:
-        """Allow a function ``nbytes`` of dynamic shared memory, more than the usual 48 KiB."""
+        """Allow a function ``nbytes`` of dynamic shared memory, more than the usual 48 KiB.
+
+        Raises: DriverError where the driver refuses.
+        """
 
     @abstractmethod
     def blocks_at_once(self, function: Any, threads: int, shared: int) -> int:
         """Return how many blocks of a function a multiprocessor holds at a time.
 
-        ``threads`` are those of a block, ``shared`` its bytes of dynamic shared memory.
+        ``threads`` are those of a block, ``shared`` its bytes of dynamic shared memory. Raises:
+        DriverError where the driver refuses.
         """
 
     @abstractmethod
     def allocate(self, nbytes: int) -> int:
-        """Return the address of new memory on the device."""
+        """Return the address of new memory on the device.
+
+        Raises: OutOfDeviceMemoryError where the device has none left, DriverError for another
+        failure.
+        """
 
     @abstractmethod
     def free(self, address: int) -> None:
-        """Free memory that `allocate` returned."""
+        """Free memory that `allocate` returned. Raises: DriverError where the driver refuses."""
 
     @abstractmethod
     def stream(self) -> Any:
-        """Create a stream that does not wait for the default stream."""
+        """Create a stream that does not wait for the default stream.
+
+        Raises: DriverError where the driver refuses.
+        """
 
     @abstractmethod
     def handle(self, stream: Any) -> int:
@@ -221,63 +238,100 @@ class Driver(ABC):
 
     @abstractmethod
     def finish(self, stream: Any) -> None:
-        """Block until all work in a stream is done."""
+        """Block until all work in a stream is done.
+
+        Raises: DriverError where the driver refuses.
+        """
 
     @abstractmethod
     def upload(self, address: int, array: Any, stream: Any) -> None:
-        """Enqueue a copy of a contiguous array to an address on the device, in a stream."""
+        """Enqueue a copy of a contiguous array to an address on the device, in a stream.
+
+        Raises: DriverError where the driver refuses.
+        """
 
     @abstractmethod
     def download(self, array: Any, address: int, stream: Any) -> None:
-        """Enqueue a copy from an address on the device that fills a contiguous array."""
+        """Enqueue a copy from an address on the device that fills a contiguous array.
+
+        ``stream`` is the stream. Raises: DriverError where the driver refuses.
+        """
 
     @abstractmethod
     def copy(self, target: int, source: int, nbytes: int, stream: Any) -> None:
-        """Enqueue a copy of ``nbytes`` on the device, from address ``source`` to ``target``."""
+        """Enqueue a copy of ``nbytes`` on the device, from address ``source`` to ``target``.
+
+        ``stream`` is the stream. Raises: DriverError where the driver refuses.
+        """
 
     @abstractmethod
     def fill(self, address: int, byte: int, nbytes: int, stream: Any) -> None:
-        """Enqueue setting ``nbytes`` bytes from an address on to the value ``byte``."""
+        """Enqueue setting ``nbytes`` bytes from an address on to the value ``byte``.
+
+        ``stream`` is the stream. Raises: DriverError where the driver refuses.
+        """
 
     @abstractmethod
     def event(self, stream: Any) -> Any:
         """Record an event in a stream and return it.
 
-        It is reached when all work enqueued before it is done.
+        It is reached when all work enqueued before it is done. Raises: DriverError where the driver
+        refuses.
         """
 
     @abstractmethod
     def wait_for(self, stream: Any, other: int) -> None:
-        """Let a stream wait for all work that is now in another stream, given by its handle."""
+        """Let a stream wait for all work that is now in another stream, given by its handle.
+
+        Raises: DriverError where the driver refuses.
+        """
 
     @abstractmethod
     def seconds(self, first: Any, last: Any) -> float:
-        """Return the seconds from ``first`` to ``last``, events that must have been reached."""
+        """Return the seconds from ``first`` to ``last``, events that must have been reached.
+
+        Raises: DriverError where the driver refuses.
+        """
 
     @abstractmethod
     def launch(self, params: LaunchParams, stream: Any) -> None:
-        """Enqueue a kernel launch in a stream. Raises: DriverError."""
+        """Enqueue a kernel launch, given by ``params``, in a stream.
+
+        Raises: DriverError where the driver refuses.
+        """
 
     @abstractmethod
     def graph(self, launches: Sequence[LaunchParams]) -> Any:
-        """Return an executable graph of launches, each of which depends on the one before."""
+        """Return an executable graph of launches, each of which depends on the one before.
+
+        Raises: DriverError where the driver refuses.
+        """
 
     @abstractmethod
     def capture(self, enqueue: Callable[[], None], stream: Any) -> Any:
         """Return an executable graph of the work that ``enqueue()`` enqueues in ``stream``.
 
         The work itself does not run. If ``enqueue`` or the capture fails, the error is raised and
-        the stream is usable as before.
+        the stream is usable as before. Raises: DriverError where the driver refuses.
         """
 
     @abstractmethod
     def change(self, graph: Any, number: int, params: LaunchParams) -> None:
-        """Update the parameters of launch ``number`` of a graph that `graph` returned."""
+        """Update the parameters of launch ``number`` of a graph that `graph` returned.
+
+        Raises: DriverError where the driver refuses.
+        """
 
     @abstractmethod
     def replay(self, graph: Any, stream: Any) -> None:
-        """Enqueue a graph in a stream, as one launch."""
+        """Enqueue a graph in a stream, as one launch.
+
+        Raises: DriverError where the driver refuses.
+        """
 
     @abstractmethod
     def drop(self, graph: Any) -> None:
-        """Destroy a graph that `graph` or `capture` returned."""
+        """Destroy a graph that `graph` or `capture` returned.
+
+        Raises: DriverError where the driver refuses.
+        """

@@ -68,12 +68,18 @@ class BindingsDriver(Driver):
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def _attribute(self, name: str) -> int:
-        """Return an attribute of the device, by the name that follows CU_DEVICE_ATTRIBUTE."""
+        """Return an attribute of the device, by the name that follows CU_DEVICE_ATTRIBUTE.
+
+        Raises: DriverError where the driver refuses.
+        """
         kind = getattr(self.cu.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
         return int(self.call("cuDeviceGetAttribute", kind, self.device))
 
     def _properties(self) -> CudaProperties:
-        """Read the device's properties from the driver."""
+        """Read the device's properties from the driver.
+
+        Raises: DriverError where the driver refuses.
+        """
         version = int(self.call("cuDriverGetVersion"))
         name = self.call("cuDeviceGetName", 256, self.device)
         major, minor = (f"COMPUTE_CAPABILITY_{x}" for x in ("MAJOR", "MINOR"))
@@ -93,7 +99,10 @@ class BindingsDriver(Driver):
 
     @contextmanager
     def current(self) -> Iterator[None]:
-        """Make the context current in this thread inside the `with` block."""
+        """Make the context current in this thread inside the `with` block.
+
+        Raises: DriverError where the driver refuses.
+        """
         self.call("cuCtxPushCurrent", self.context)
         try:
             yield
@@ -109,7 +118,10 @@ class BindingsDriver(Driver):
         return self.call("cuModuleGetFunction", module, name.encode())
 
     def attributes(self, function: Any) -> FunctionAttributes:
-        """Return the registers, shared and local memory, and the threads that a function allows."""
+        """Return the registers, shared and local memory, and the threads that a function allows.
+
+        Raises: DriverError where the driver refuses.
+        """
         names = ("NUM_REGS", "SHARED_SIZE_BYTES", "LOCAL_SIZE_BYTES", "MAX_THREADS_PER_BLOCK")
         kinds = [getattr(self.cu.CUfunction_attribute, f"CU_FUNC_ATTRIBUTE_{n}") for n in names]
         return FunctionAttributes(
@@ -117,7 +129,10 @@ class BindingsDriver(Driver):
         )
 
     def allow_shared(self, function: Any, nbytes: int) -> None:
-        """Allow a function ``nbytes`` of dynamic shared memory."""
+        """Allow a function ``nbytes`` of dynamic shared memory.
+
+        Raises: DriverError where the driver refuses.
+        """
         kinds = self.cu.CUfunction_attribute
         kind = kinds.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         self.call("cuFuncSetAttribute", function, kind, nbytes)
@@ -125,21 +140,29 @@ class BindingsDriver(Driver):
     def blocks_at_once(self, function: Any, threads: int, shared: int) -> int:
         """Return how many blocks of a function a multiprocessor holds at a time.
 
-        ``threads`` are those of a block, ``shared`` its bytes of dynamic shared memory.
+        ``threads`` are those of a block, ``shared`` its bytes of dynamic shared memory. Raises:
+        DriverError where the driver refuses.
         """
         name = "cuOccupancyMaxActiveBlocksPerMultiprocessor"
         return int(self.call(name, function, threads, shared))
 
     def allocate(self, nbytes: int) -> int:
-        """Return the address of new memory on the device."""
+        """Return the address of new memory on the device.
+
+        Raises: OutOfDeviceMemoryError where the device has none left, DriverError for another
+        failure.
+        """
         return int(self.call("cuMemAlloc", nbytes))
 
     def free(self, address: int) -> None:
-        """Free memory that `allocate` returned."""
+        """Free memory that `allocate` returned. Raises: DriverError where the driver refuses."""
         self.call("cuMemFree", address)
 
     def stream(self) -> Any:
-        """Create a stream that does not wait for the default stream."""
+        """Create a stream that does not wait for the default stream.
+
+        Raises: DriverError where the driver refuses.
+        """
         kind = self.cu.CUstream_flags.CU_STREAM_NON_BLOCKING
         return self.call("cuStreamCreate", int(kind))
 
@@ -148,33 +171,54 @@ class BindingsDriver(Driver):
         return int(stream)
 
     def finish(self, stream: Any) -> None:
-        """Block until all work in a stream is done."""
+        """Block until all work in a stream is done.
+
+        Raises: DriverError where the driver refuses.
+        """
         self.call("cuStreamSynchronize", stream)
 
     def upload(self, address: int, array: Any, stream: Any) -> None:
-        """Enqueue a copy of a contiguous array to an address on the device, in a stream."""
+        """Enqueue a copy of a contiguous array to an address on the device, in a stream.
+
+        Raises: DriverError where the driver refuses.
+        """
         self.call("cuMemcpyHtoDAsync", address, array.ctypes.data, array.nbytes, stream)
 
     def download(self, array: Any, address: int, stream: Any) -> None:
-        """Enqueue a copy from an address on the device that fills a contiguous array."""
+        """Enqueue a copy from an address on the device that fills a contiguous array.
+
+        ``stream`` is the stream. Raises: DriverError where the driver refuses.
+        """
         self.call("cuMemcpyDtoHAsync", array.ctypes.data, address, array.nbytes, stream)
 
     def copy(self, target: int, source: int, nbytes: int, stream: Any) -> None:
-        """Enqueue a copy of ``nbytes`` on the device, from address ``source`` to ``target``."""
+        """Enqueue a copy of ``nbytes`` on the device, from address ``source`` to ``target``.
+
+        ``stream`` is the stream. Raises: DriverError where the driver refuses.
+        """
         self.call("cuMemcpyDtoDAsync", target, source, nbytes, stream)
 
     def fill(self, address: int, byte: int, nbytes: int, stream: Any) -> None:
-        """Enqueue setting ``nbytes`` bytes from an address on to the value ``byte``."""
+        """Enqueue setting ``nbytes`` bytes from an address on to the value ``byte``.
+
+        ``stream`` is the stream. Raises: DriverError where the driver refuses.
+        """
         self.call("cuMemsetD8Async", address, byte, nbytes, stream)
 
     def event(self, stream: Any) -> Any:
-        """Record an event in a stream and return it."""
+        """Record an event in a stream and return it.
+
+        Raises: DriverError where the driver refuses.
+        """
         event = self.call("cuEventCreate", 0)
         self.call("cuEventRecord", event, stream)
         return event
 
     def wait_for(self, stream: Any, other: int) -> None:
-        """Let a stream wait for the work that is now in ``other``, a stream given by its handle."""
+        """Let a stream wait for the work that is now in ``other``, a stream given by its handle.
+
+        Raises: DriverError where the driver refuses.
+        """
         event = self.event(other)
         try:
             self.call("cuStreamWaitEvent", stream, event, 0)
@@ -182,7 +226,10 @@ class BindingsDriver(Driver):
             self.call("cuEventDestroy", event)  # the driver keeps it until it is reached
 
     def seconds(self, first: Any, last: Any) -> float:
-        """Return the seconds from ``first`` to ``last``, events that must have been reached."""
+        """Return the seconds from ``first`` to ``last``, events that must have been reached.
+
+        Raises: DriverError where the driver refuses.
+        """
         return float(self.call("cuEventElapsedTime", first, last)) / 1e3
 
     def launch(self, params: LaunchParams, stream: Any) -> None:
@@ -199,7 +246,10 @@ class BindingsDriver(Driver):
             self.call("cuLaunchKernel", *call, 0)
 
     def graph(self, launches: Sequence[LaunchParams]) -> DriverGraph:
-        """Return an executable graph of launches, each of which depends on the one before."""
+        """Return an executable graph of launches, each of which depends on the one before.
+
+        Raises: DriverError where the driver refuses.
+        """
         graph = self.call("cuGraphCreate", 0)
         nodes: list[Any] = []
         for params in launches:
@@ -253,16 +303,19 @@ class BindingsDriver(Driver):
             raise
 
     def change(self, graph: DriverGraph, number: int, params: LaunchParams) -> None:
-        """Update the parameters of launch ``number`` of a graph that `graph` returned."""
+        """Update the parameters of launch ``number`` of a graph that `graph` returned.
+
+        Raises: DriverError where the driver refuses.
+        """
         arguments = KernelArguments(params.arguments)
         node = self._node_params(params, arguments)
         self.call("cuGraphExecKernelNodeSetParams", graph.executable, graph.nodes[number], node)
 
     def replay(self, graph: DriverGraph, stream: Any) -> None:
-        """Enqueue a graph in a stream."""
+        """Enqueue a graph in a stream. Raises: DriverError where the driver refuses."""
         self.call("cuGraphLaunch", graph.executable, stream)
 
     def drop(self, graph: DriverGraph) -> None:
-        """Destroy a graph."""
+        """Destroy a graph. Raises: DriverError where the driver refuses."""
         self.call("cuGraphExecDestroy", graph.executable)
         self.call("cuGraphDestroy", graph.graph)

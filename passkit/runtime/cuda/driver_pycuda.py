@@ -73,7 +73,10 @@ class PyCudaDriver(Driver):
             raise driver_error(call, message) from None
 
     def _properties(self) -> CudaProperties:
-        """Read the device's properties from the driver."""
+        """Read the device's properties from the driver.
+
+        Raises: DriverError where the driver refuses.
+        """
         kinds, device = self.cu.device_attribute, self.device
 
         def attribute(name: str) -> int:
@@ -97,7 +100,10 @@ class PyCudaDriver(Driver):
 
     @contextmanager
     def current(self) -> Iterator[None]:
-        """Make the context current in this thread inside the `with` block."""
+        """Make the context current in this thread inside the `with` block.
+
+        Raises: DriverError where the driver refuses.
+        """
         self.call(self.context.push)
         try:
             yield
@@ -111,14 +117,22 @@ class PyCudaDriver(Driver):
         return PyCudaFunction(module, function, image, name)
 
     def attributes(self, function: PyCudaFunction) -> FunctionAttributes:
-        """Return the registers, shared and local memory, and the threads that a function allows."""
+        """Return the registers, shared and local memory, and the threads that a function allows.
+
+        Raises: DriverError where the driver refuses.
+        """
         kinds = self.cu.function_attribute
         get = function.function.get_attribute
         names = ("NUM_REGS", "SHARED_SIZE_BYTES", "LOCAL_SIZE_BYTES", "MAX_THREADS_PER_BLOCK")
         return FunctionAttributes(*self.call(lambda: [get(getattr(kinds, n)) for n in names]))
 
     def allow_shared(self, function: PyCudaFunction, nbytes: int) -> None:
-        """Allow a function ``nbytes`` of dynamic shared memory."""
+        """Allow a function ``nbytes`` of dynamic shared memory, and record that in
+        ``function.allowed``.
+
+        It also holds for the function of cuda-bindings. Raises: DriverError where the driver
+        refuses.
+        """
         kind = self.cu.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
         self.call(lambda: function.function.set_attribute(kind, nbytes))
         function.allowed = nbytes
@@ -134,17 +148,24 @@ class PyCudaDriver(Driver):
         return self._bindings().blocks_at_once(self._bindings_function(function), threads, shared)
 
     def allocate(self, nbytes: int) -> int:
-        """Return the address of new memory on the device."""
+        """Return the address of new memory on the device.
+
+        Raises: OutOfDeviceMemoryError where the device has none left, DriverError for another
+        failure.
+        """
         allocation = self.call(lambda: self.cu.mem_alloc(nbytes))
         self.memory[int(allocation)] = allocation
         return int(allocation)
 
     def free(self, address: int) -> None:
-        """Free memory that `allocate` returned."""
+        """Free memory that `allocate` returned. Raises: DriverError where the driver refuses."""
         self.call(self.memory.pop(address).free)
 
     def stream(self) -> Any:
-        """Create a stream that does not wait for the default stream."""
+        """Create a stream that does not wait for the default stream.
+
+        Raises: DriverError where the driver refuses.
+        """
         return self.call(lambda: self.cu.Stream(1))  # CU_STREAM_NON_BLOCKING
 
     def handle(self, stream: Any) -> int:
@@ -152,27 +173,45 @@ class PyCudaDriver(Driver):
         return int(stream.handle)
 
     def finish(self, stream: Any) -> None:
-        """Block until all work in a stream is done."""
+        """Block until all work in a stream is done.
+
+        Raises: DriverError where the driver refuses.
+        """
         self.call(stream.synchronize)
 
     def upload(self, address: int, array: Any, stream: Any) -> None:
-        """Enqueue a copy of a contiguous array to an address on the device, in a stream."""
+        """Enqueue a copy of a contiguous array to an address on the device, in a stream.
+
+        Raises: DriverError where the driver refuses.
+        """
         self.call(lambda: self.cu.memcpy_htod_async(address, array, stream))
 
     def download(self, array: Any, address: int, stream: Any) -> None:
-        """Enqueue a copy from an address on the device that fills a contiguous array."""
+        """Enqueue a copy from an address on the device that fills a contiguous array.
+
+        ``stream`` is the stream. Raises: DriverError where the driver refuses.
+        """
         self.call(lambda: self.cu.memcpy_dtoh_async(array, address, stream))
 
     def copy(self, target: int, source: int, nbytes: int, stream: Any) -> None:
-        """Enqueue a copy of ``nbytes`` on the device, from address ``source`` to ``target``."""
+        """Enqueue a copy of ``nbytes`` on the device, from address ``source`` to ``target``.
+
+        ``stream`` is the stream. Raises: DriverError where the driver refuses.
+        """
         self.call(lambda: self.cu.memcpy_dtod_async(target, source, nbytes, stream))
 
     def fill(self, address: int, byte: int, nbytes: int, stream: Any) -> None:
-        """Enqueue setting ``nbytes`` bytes from an address on to the value ``byte``."""
+        """Enqueue setting ``nbytes`` bytes from an address on to the value ``byte``.
+
+        ``stream`` is the stream. Raises: DriverError where the driver refuses.
+        """
         self.call(lambda: self.cu.memset_d8_async(address, byte, nbytes, stream))
 
     def event(self, stream: Any) -> Any:
-        """Record an event in a stream and return it."""
+        """Record an event in a stream and return it.
+
+        Raises: DriverError where the driver refuses.
+        """
         event = self.call(self.cu.Event)
         self.call(lambda: event.record(stream))
         return event
@@ -180,7 +219,8 @@ class PyCudaDriver(Driver):
     def wait_for(self, stream: Any, other: int) -> None:
         """Let a stream wait for the work that is now in ``other``, a stream given by its handle.
 
-        Without cuda-bindings the host waits for the entire context.
+        Without cuda-bindings the host waits for the entire context. Raises: DriverError where the
+        driver refuses.
         """
         if self.bindings is None:
             self.call(self.context.synchronize)
@@ -188,13 +228,17 @@ class PyCudaDriver(Driver):
             self.bindings.wait_for(self.handle(stream), other)
 
     def seconds(self, first: Any, last: Any) -> float:
-        """Return the seconds from ``first`` to ``last``, events that must have been reached."""
+        """Return the seconds from ``first`` to ``last``, events that must have been reached.
+
+        Raises: DriverError where the driver refuses.
+        """
         return float(self.call(lambda: first.time_till(last))) / 1e3
 
     def launch(self, params: LaunchParams, stream: Any) -> None:
-        """Enqueue a kernel launch in a stream; cooperative launches go to cuda-bindings.
+        """Enqueue a kernel launch, given by ``params``, in a stream.
 
-        Raises: DriverError.
+        Cooperative launches go to cuda-bindings. Raises: DriverError where the driver refuses, or
+        for a cooperative launch without cuda-bindings.
         """
         if params.cooperative:
             self._bindings().launch(self._bindings_params(params), self.handle(stream))
@@ -219,20 +263,31 @@ class PyCudaDriver(Driver):
     def capture(self, enqueue: Callable[[], None], stream: Any) -> Any:
         """Return an executable graph of what ``enqueue`` enqueues in a stream.
 
-        Raises: Whatever ``enqueue`` raises; DriverError, also without cuda-bindings.
+        The work itself does not run. Raises: Whatever ``enqueue`` raises; DriverError where the
+        driver refuses, also without cuda-bindings.
         """
         return self._bindings().capture(enqueue, self.handle(stream))
 
     def change(self, graph: Any, number: int, params: LaunchParams) -> None:
-        """Update the parameters of launch ``number`` of a graph that `graph` returned."""
+        """Update the parameters of launch ``number`` of a graph that `graph` returned to
+        ``params``.
+
+        Raises: DriverError where the driver refuses, or without cuda-bindings.
+        """
         self._bindings().change(graph, number, self._bindings_params(params))
 
     def replay(self, graph: Any, stream: Any) -> None:
-        """Enqueue a graph in a stream."""
+        """Enqueue a graph in a stream, as one launch.
+
+        Raises: DriverError where the driver refuses, or without cuda-bindings.
+        """
         self._bindings().replay(graph, self.handle(stream))
 
     def drop(self, graph: Any) -> None:
-        """Destroy a graph."""
+        """Destroy a graph.
+
+        Raises: DriverError where the driver refuses, or without cuda-bindings.
+        """
         self._bindings().drop(graph)
 
     def _bindings(self) -> Driver:
@@ -247,7 +302,8 @@ class PyCudaDriver(Driver):
     def _bindings_function(self, function: PyCudaFunction) -> Any:
         """Return cuda-bindings' object for the same function, loaded at the first call.
 
-        It has the same limit of shared memory. Raises: DriverError.
+        It is kept in ``function.bindings_function`` and has the same limit of shared memory.
+        Raises: DriverError without cuda-bindings, or where it cannot be loaded.
         """
         if function.bindings_function is None:
             function.bindings_function = self._bindings().load(function.image, function.name)
@@ -256,5 +312,9 @@ class PyCudaDriver(Driver):
         return function.bindings_function
 
     def _bindings_params(self, params: LaunchParams) -> LaunchParams:
-        """Return a copy of a launch with cuda-bindings' object for the same function."""
+        """Return a copy of a launch with cuda-bindings' object for the same function.
+
+        It is loaded there at the first call. Raises: DriverError without cuda-bindings, or where
+        the function cannot be loaded.
+        """
         return evolve(params, function=self._bindings_function(params.function))

@@ -46,7 +46,8 @@ CallAddresses = tuple[int, ...]
 def with_graphs(bound: CudaBoundProgram) -> list[StepAction]:
     """Return the actions that a call runs: runs of device steps as segments, others unchanged.
 
-    Two or more consecutive steps form a segment, if the driver supports graphs.
+    Two or more consecutive steps form a segment, if the driver supports graphs. Steps of ``bound``
+    without action are left out.
     """
     runs = list(_runs(bound))
     users: dict[ArrayKey, set[int]] = {}
@@ -134,8 +135,9 @@ class SegmentFootprint:
     def addresses(self, memory: CallMemory) -> CallAddresses:
         """Allocate and upload a call's arrays; return the addresses of block and outer values.
 
-        Two calls with equal results use equal addresses in every step. The block is kept alive by
-        ``memory``.
+        The block comes first, unless there are no inner values. Two calls with equal results use
+        equal addresses in every step. The block is kept alive by ``memory``. Raises: DeviceError
+        where the device has no memory left.
         """
         addresses: list[int] = []
         if self.nbytes:
@@ -152,7 +154,7 @@ class SegmentFootprint:
         return tuple(addresses)
 
     def set_inner_buffers(self, memory: CallMemory, addresses: CallAddresses) -> None:
-        """Set the buffers of inner values' cells to their addresses in the block.
+        """Set the buffers of inner values' cells, in ``memory``, to their addresses in the block.
 
         ``addresses`` is what `addresses` returned for this call.
         """
@@ -193,7 +195,10 @@ class SegmentWorkspace:
         self.used = 0
 
     def take(self, nbytes: int) -> Any:
-        """Return memory of at least ``nbytes`` bytes, exclusive within the step."""
+        """Return memory of at least ``nbytes`` bytes, exclusive within the step.
+
+        Raises: DeviceError where it does not fit into the block and the device has none left.
+        """
         offset = self.used
         self.used += align_block(nbytes)
         self.needed = max(self.needed, self.used)
@@ -215,7 +220,10 @@ class ExecutableGraph:
 
 
 def _destroyer(device: CudaDevice, graph: Any) -> Callable[[], None]:
-    """Return a function that destroys a graph, in any thread."""
+    """Return a function that destroys a graph of ``device``, in any thread.
+
+    A DriverError in it is ignored.
+    """
 
     def destroy() -> None:
         with suppress(DriverError), device.driver.current():
@@ -248,7 +256,8 @@ class GraphSegment(ABC):
         """Enqueue the steps for the memory of a call, as one graph launch or one by one.
 
         Operands are uploaded where needed; values that the steps write are marked as written.
-        Raises: DeviceError, DriverError.
+        Raises: DeviceError where the device has no memory left or refuses a launch; DriverError
+        where the driver fails otherwise.
         """
         addresses = self.footprint.addresses(memory)
         with self.device.lock:
@@ -259,16 +268,17 @@ class GraphSegment(ABC):
     def run(self, addresses: CallAddresses, memory: CallMemory) -> None:
         """Enqueue the steps at a call's addresses, as a graph or one by one.
 
-        ``addresses`` is what `SegmentFootprint.addresses` returned for this call. The caller holds
-        the device's lock.
+        ``addresses`` is what `SegmentFootprint.addresses` returned for this call, ``memory`` the
+        memory of the call. The caller holds the device's lock. Raises: DeviceError, DriverError.
         """
 
     def replay(self, graph: ExecutableGraph, memory: CallMemory) -> None:
-        """Enqueue a graph, and keep it alive until it has run.
+        """Enqueue a graph, and keep it alive in ``memory`` until it has run.
 
-        Where device memory is exhausted, idle memory is freed and the launch retried.
+        Where device memory is exhausted, idle memory is freed and the launch retried. The launch is
+        counted in the program's statistics.
 
-        Raises: DriverError.
+        Raises: DriverError where the driver refuses it.
         """
         memory.keep_alive.append(graph)
         driver, stream = self.device.driver, memory.queue.stream
@@ -323,10 +333,11 @@ class KernelGraphSegment(GraphSegment):
         self.was_called = False
 
     def run(self, addresses: CallAddresses, memory: CallMemory) -> None:
-        """Launch the graph, or the kernels one by one.
+        """Launch the graph, or the kernels one by one, at ``addresses`` for the memory of a call.
 
         The second call builds the graph; where addresses changed, its nodes are updated. After the
-        driver failed to build one, no graph is tried again.
+        driver failed to build one, no graph is tried again. Raises: DeviceError where a kernel is
+        refused; DriverError where the driver fails otherwise.
         """
         driver = self.device.driver
         if self.graph is None or addresses != self.addresses:
@@ -345,9 +356,10 @@ class KernelGraphSegment(GraphSegment):
         self.replay(self.graph, memory)
 
     def _update(self, graph: ExecutableGraph, launches: Sequence[LaunchParams]) -> None:
-        """Update the nodes of ``graph`` whose launches changed.
+        """Update the nodes of ``graph`` whose launches changed to those of ``launches``.
 
-        A failure raises a DriverError and leaves the others to be updated by the next call.
+        Raises: DriverError where the driver refuses one; ``addresses`` is then empty, so that the
+        next call updates the others.
         """
         self.addresses = ()
         for k, (old, new) in enumerate(zip(self.launches, launches, strict=True)):
@@ -399,7 +411,9 @@ class CapturedSegment(GraphSegment):
     def run(self, addresses: CallAddresses, memory: CallMemory) -> None:
         """Launch the graph captured at these addresses, capture one, or enqueue step by step.
 
-        Graphs are captured for addresses that occur a second time.
+        ``memory`` is the memory of the call. Graphs are captured for addresses that occur a second
+        time, or whose workspace has moved; those of the `MAX_GRAPHS` last addresses are kept.
+        Raises: DeviceError, DriverError.
         """
         graph = None
         if addresses in self.graphs and self.can_capture and self.device.driver.supports_graphs:
@@ -418,14 +432,21 @@ class CapturedSegment(GraphSegment):
             del self.graphs[next(iter(self.graphs))]
 
     def _enqueue_one_by_one(self, addresses: CallAddresses, memory: CallMemory) -> None:
-        """Enqueue the steps, and record in ``workspace_nbytes`` how much workspace they need."""
+        """Enqueue the steps, and record in ``workspace_nbytes`` how much workspace they need.
+
+        ``addresses`` is what `SegmentFootprint.addresses` returned for the call that has
+        ``memory``. Raises: DeviceError, DriverError.
+        """
         workspace = SegmentWorkspace(memory.pool)
         self.footprint.set_inner_buffers(memory, addresses)
         self._enqueue(memory, workspace, memory.queue.stream)
         self.workspace_nbytes = max(self.workspace_nbytes, workspace.needed)
 
     def _enqueue(self, memory: CallMemory, workspace: SegmentWorkspace, stream: Any) -> None:
-        """Enqueue each step in a stream, with its workspace from ``workspace``."""
+        """Enqueue each step in a stream, with its workspace from ``workspace``.
+
+        ``memory`` is the memory of the call. Raises: DeviceError, DriverError.
+        """
         for step in self.steps:
             workspace.begin_step()
             step.enqueue(step.operands(memory), workspace, stream)
@@ -464,7 +485,8 @@ class CapturedSegment(GraphSegment):
 def capture_stream(device: CudaDevice) -> Any:
     """Return the stream in which graphs are captured, and nothing ever runs.
 
-    In the device's main stream the work of other threads would be captured, too.
+    In the device's main stream the work of other threads would be captured, too. It is created at
+    the first call for a device. Raises: DriverError where the driver refuses.
     """
     return device.driver.stream()
 

@@ -72,7 +72,8 @@ extern "C" __global__ void busy(const int64_t cycles) {
 def build_text(device: CudaDevice, name: str, source: str) -> CudaKernel:
     """Build the kernel called ``name`` of ``source``, a text of CUDA C, with the kernel cache.
 
-    Raises: KernelRefusedError where the device or the compiler refuses it.
+    Raises: KernelRefusedError where the device or the compiler refuses it; MissingDependencyError
+    without NVRTC; DeviceError where NVRTC does not support the device.
     """
     key = sha256(source.encode()).hexdigest()
     kernel = Kernel(
@@ -92,7 +93,11 @@ def build_text(device: CudaDevice, name: str, source: str) -> CudaKernel:
 
 @cache
 def _layout_kernel(device: CudaDevice, text: str, name: str, itemsize: int) -> CudaKernel:
-    """Build the layout kernel ``name`` of ``text`` for elements of ``itemsize`` (2, 4, 8) bytes."""
+    """Build the layout kernel ``name`` of ``text`` for elements of ``itemsize`` (2, 4, 8) bytes.
+
+    It is built once for each ``device``. Raises: KernelRefusedError where the device refuses it;
+    KeyError for another size.
+    """
     name = f"{name}_{8 * itemsize}"
     return build_text(device, name, text.format(name=name, word=WORD_TYPES[itemsize]))
 
@@ -144,10 +149,10 @@ class LayoutKernel:
 
 
 def transpose_kernel(device: CudaDevice, rows: int, columns: int, itemsize: int) -> LayoutKernel:
-    """Return the kernel that transposes a matrix, as cuDNN's filters need it.
+    """Return the kernel that transposes a matrix on ``device``, as cuDNN's filters need it.
 
-    The matrix has ``rows`` x ``columns`` elements of ``itemsize`` bytes. Raises:
-    KernelRefusedError.
+    The matrix has ``rows`` x ``columns`` elements of ``itemsize`` bytes. Raises: KernelRefusedError
+    where the device or the compiler refuses the kernel.
     """
     return LayoutKernel(
         device, TRANSPOSE_TEXT, "transposed", itemsize, rows * columns, (rows, columns)
@@ -179,7 +184,9 @@ def delay(device: CudaDevice) -> Callable[[Any], None]:
 
     What is timed after it does not wait for the host: two events around a launch on an idle device
     would measure the host's microseconds between two driver calls, too, which is more than most
-    kernels take. Source: CUDA C++ Programming Guide, time function.
+    kernels take. Source: CUDA C++ Programming Guide, time function. The kernel is built at the
+    first call for a device; the function raises a DriverError where the launch fails. Raises:
+    KernelRefusedError where the compiler refuses it.
     """
     function = build_text(device, "busy", DELAY_TEXT).function
     params = LaunchParams(function, grid=1, block=(WARP, 1), shared=0, arguments=(DELAY_CYCLES,))

@@ -49,7 +49,10 @@ class WorkspaceAllocator(Protocol):
     """Where a step gets workspace from. It may be reused once later steps are enqueued."""
 
     def take(self, nbytes: int) -> Any:
-        """Return memory of at least ``nbytes`` bytes: an object with an ``address``."""
+        """Return memory of at least ``nbytes`` bytes: an object with an ``address``.
+
+        Raises: DeviceError where the device has no memory left.
+        """
         ...
 
 
@@ -68,7 +71,11 @@ class EnqueuedStep(ABC):
         self.device = bound.device
 
     def __call__(self, memory: CallMemory) -> None:
-        """Upload operands where needed, enqueue the step in the call's queue, record its event."""
+        """Upload operands where needed, enqueue the step in the call's queue, record its event.
+
+        The event is appended to the call's ``kernel_events``. Raises: DeviceError where the device
+        has no memory left or refuses the step; DriverError where the driver fails otherwise.
+        """
         operands = self.operands(memory)
         memory.kernel_events.append(memory.queue.enqueue(self.enqueue, operands, memory.pool))
 
@@ -76,7 +83,8 @@ class EnqueuedStep(ABC):
     def operands(self, memory: CallMemory) -> Any:
         """Return the addresses of a call's operands and results, as `enqueue` takes them.
 
-        Operands are uploaded where needed, and results allocated and marked as written.
+        Operands are uploaded where needed, and results allocated and marked as written. Raises:
+        DeviceError where the device has no memory left.
         """
 
     @abstractmethod
@@ -133,7 +141,8 @@ class KernelStep(EnqueuedStep):
     def _config(self) -> LaunchConfig:
         """Return the launch configuration, and allow the function its shared memory.
 
-        Raises: DeviceError where the device lacks shared memory or cooperative launches.
+        The grid of a cooperative launch has no more blocks than the device runs at a time. Raises:
+        DeviceError where the device lacks shared memory or cooperative launches.
         """
         device, entry = self.device, self.entry
         limits = device.limits
@@ -165,7 +174,8 @@ class KernelStep(EnqueuedStep):
         """Return how many blocks the device runs at a time, as a cooperative launch needs it.
 
         Raises:
-            DeviceError: where it runs none.
+            DeviceError: where it runs none, or the device or the driver has no cooperative
+                launches.
         """
         device, driver = self.device, self.device.driver
         if not device.limits.cooperative or not driver.supports_graphs:
@@ -186,7 +196,11 @@ class KernelStep(EnqueuedStep):
         return per_unit * device.limits.units
 
     def operands(self, memory: CallMemory) -> LaunchParams:
-        """Return the launch with the addresses of a call's arrays, uploaded where needed."""
+        """Return the launch with the addresses of a call's arrays, uploaded where needed.
+
+        Results are allocated and marked as written. Raises: DeviceError where the device has no
+        memory left.
+        """
         addresses = (buffer.address for buffer in self.bound.buffers(self.step, memory))
         return LaunchParams(
             function=self.entry.function,
@@ -240,7 +254,10 @@ class DeviceCopyStep(EnqueuedStep):
         self.nbytes = bound.number(step.source.nbytes)
 
     def __call__(self, memory: CallMemory) -> None:
-        """Copy the value, on the device or between device and host."""
+        """Copy the value, on the device or between device and host.
+
+        Raises: DeviceError where the device has no memory left.
+        """
         memory.move(self.step.source, self.step.target)
 
     def is_on_device(self, device_keys: Container[ArrayKey]) -> bool:
@@ -254,7 +271,10 @@ class DeviceCopyStep(EnqueuedStep):
         return self.step.source.key in device_keys and stays
 
     def operands(self, memory: CallMemory) -> tuple[int, int]:
-        """Return the addresses of target and source; upload the source, mark the target written."""
+        """Return the addresses of target and source; upload the source, mark the target written.
+
+        Raises: DeviceError where the device has no memory left.
+        """
         source = int(memory.read(self.step.source).address)
         return int(memory.written(self.step.target).address), source
 
@@ -263,7 +283,8 @@ class DeviceCopyStep(EnqueuedStep):
     ) -> None:
         """Enqueue the copy in a stream, between the addresses that `operands` returned.
 
-        ``workspaces`` is not used. Raises: DriverError.
+        Nothing is copied where they are equal or the value has no bytes. ``workspaces`` is not
+        used. Raises: DriverError where the driver refuses.
         """
         target, source = operands
         if self.nbytes and target != source:

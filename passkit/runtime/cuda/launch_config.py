@@ -79,20 +79,26 @@ def size_arguments(kernel: Kernel, sizes: Mapping[str, int]) -> list[int]:
     """Return the values of a kernel's size arguments, in their order.
 
     In a kernel with phases, one that divides by zero is 0: the phase that uses it has no work.
+    Raises: ShapeError where a size has no value in ``sizes``.
     """
     value = known_or_zero if kernel.phases else evaluate
     return [value(n, sizes) for n in kernel.sizes]
 
 
 def values_of(kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, int]:
-    """Return the values of a kernel's size arguments by their names in its AST."""
+    """Return the values of a kernel's size arguments by their names in its AST.
+
+    One that divides by zero is 0 in a kernel with phases. Raises: ShapeError where a size of the
+    graph has no value in ``sizes``.
+    """
     return dict(zip(kernel.ast.sizes, size_arguments(kernel, sizes), strict=True))
 
 
 def shared_nbytes(kernel: Kernel, values: Mapping[str, int], rows: int) -> int:
     """Return the bytes of dynamic shared memory of a block: a tile's arrays, then each row's.
 
-    ``values`` are those of the size arguments, ``rows`` the rows that a block computes at a time.
+    ``kernel`` has the arrays; only those in shared memory count. ``values`` are those of the size
+    arguments, ``rows`` the rows that a block computes at a time.
     """
     ends = {False: 0, True: 0}
     for buffer in kernel.ast.scratch:

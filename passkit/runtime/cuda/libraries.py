@@ -68,7 +68,7 @@ def load_library(library: SharedLibrary) -> Any:
 
 
 def _paths_in_wheels(library: SharedLibrary) -> Iterator[Path]:
-    """Yield the library's files in installed wheels."""
+    """Yield the library's files in installed wheels. Wheels that are not installed are skipped."""
     for wheel in library.wheels:
         try:
             wheel_files = files(wheel) or []
@@ -125,12 +125,20 @@ class LibraryStep(EnqueuedStep):
         self.writes = step.writes
 
     def operands(self, memory: CallMemory) -> OperandAddresses:
-        """Return the device addresses of operands and result; upload host arrays where needed."""
+        """Return the device addresses of operands and result; upload host arrays where needed.
+
+        They are a list of the operands' addresses, and the result's; the result is allocated and
+        marked as written. Raises: DeviceError where the device has no memory left.
+        """
         addresses = [self.address(ref, memory) for ref in self.operand_refs]
         return addresses, memory.written(self.step.writes[0]).address
 
     def address(self, ref: ArrayRef, memory: CallMemory) -> int:
-        """Return the address of an operand on the device, uploaded where needed."""
+        """Return the address of the operand ``ref`` on the device, uploaded where needed.
+
+        ``memory`` is the memory of the call. Raises: DeviceError where the device has no memory
+        left.
+        """
         return int(memory.read(ref).address)
 
     @abstractmethod
@@ -144,9 +152,13 @@ class LibraryStep(EnqueuedStep):
             workspaces: allocates workspace.
             stream: the stream.
 
-        Raises: DriverError.
+        Raises: DriverError where the library fails; DeviceError where the device has no memory
+        left.
         """
 
     def workspace(self, nbytes: int, workspaces: WorkspaceAllocator) -> Any:
-        """Return workspace of ``nbytes`` from ``workspaces``, or None where it is 0."""
+        """Return workspace of ``nbytes`` from ``workspaces``, or None where it is 0.
+
+        Raises: DeviceError where the device has no memory left.
+        """
         return workspaces.take(nbytes) if nbytes else None

@@ -67,8 +67,8 @@ class MatmulStep(LibraryStep):
             workspaces: allocates cuBLASLt's workspace.
             stream: the stream.
 
-        Raises: DriverError where the library fails; UnsupportedError where it has no product for
-        addresses with less alignment.
+        Raises: DriverError where the library fails; DeviceError where the device has no memory
+        left; UnsupportedError where the library has no product for addresses with less alignment.
         """
         addresses, result = operands
         driver = self.device.driver
@@ -151,7 +151,8 @@ class BatchedMatmul:
     def matmul(self, aligned: bool) -> LtMatmul:
         """Return the library's product, created at the first use.
 
-        With ``aligned``, all addresses must be multiples of `ALIGNMENT`. Raises: UnsupportedError.
+        With ``aligned``, all addresses must be multiples of `ALIGNMENT`. Raises: UnsupportedError
+        where the library has no algorithm for the shape and alignment.
         """
         if aligned not in self.matmuls:
             alignment = ALIGNMENT if aligned else self.shape.dtype.nbytes

@@ -89,7 +89,8 @@ class CudaBoundProgram(BoundProgram):
     def memory(self, inputs: Sequence[Any], outputs: Sequence[Any], queue: Any) -> CallMemory:
         """Return the memory of a call, as `BoundProgram.memory` does.
 
-        Before that, ``queue`` waits for the streams in which others write external arrays.
+        Before that, ``queue`` waits for the streams in which others write external arrays, which
+        are among ``inputs`` and ``outputs``. Raises: DriverError where the driver refuses.
         """
         external = (a for a in (*inputs, *outputs) if isinstance(a, ExternalArray))
         streams = dict.fromkeys(a.stream for a in external if a.stream is not None)
@@ -101,7 +102,8 @@ class CudaBoundProgram(BoundProgram):
     def running(self) -> Iterator[None]:
         """Make device and variables usable inside the `with` block.
 
-        After a failure inside, wait for all enqueued work. Raises: DeviceError.
+        After a failure inside, wait for all enqueued work. Raises: DeviceError where a driver call
+        fails inside.
         """
         with super().running():
             try:
@@ -112,7 +114,11 @@ class CudaBoundProgram(BoundProgram):
                 raise
 
     def measuring_queue(self) -> CudaQueue:
-        """Return a queue whose events can be timed, with a delay that hides the host's time."""
+        """Return a queue whose events can be timed, with a delay that hides the host's time.
+
+        Raises: DeviceError where the driver fails; KernelRefusedError where the compiler refuses
+        the kernel of the delay.
+        """
         with self.device.active("preparing to measure"):
             return evolve(self.device.measuring_queue(), keep_busy=delay(self.device))
 
@@ -135,7 +141,10 @@ class CudaBoundProgram(BoundProgram):
         return action
 
     def launch(self, step: LaunchStep) -> KernelStep | None:
-        """Return the step that enqueues a kernel, None where its grid is empty."""
+        """Return the step that enqueues a kernel, None where its grid is empty.
+
+        Raises: DeviceError where a block does not fit on the device.
+        """
         return KernelStep(self, step) if self.number(step.kernel.grid) else None
 
     def copy(self, step: CopyStep) -> DeviceCopyStep:
@@ -145,6 +154,8 @@ class CudaBoundProgram(BoundProgram):
 
 def device_library_step(step: LibraryCall, bound: CudaBoundProgram) -> StepAction:
     """Return the action that runs a library step on the device, by cuBLASLt or cuDNN.
+
+    ``bound`` is the program that the step belongs to.
 
     Raises:
         UnsupportedError: where no library supports it.
@@ -163,6 +174,8 @@ def join_biases(bound: CudaBoundProgram) -> int:
     """Replace products followed by kernels that add a bias by products with an epilogue.
 
     Changes ``bound.actions``: the product's action becomes None, the kernel's the joined product.
+    Products that run on the host, have no terms, or whose joined form cuBLASLt does not support
+    stay as they are.
 
     Returns:
         The number of kernels that were joined.
@@ -210,7 +223,10 @@ def _biased_products(
 
 
 def _is_read_later(program: RuntimeProgram, k: int, product: ArrayRef) -> bool:
-    """Return whether anything but the next step may read ``product``, which step ``k`` stores."""
+    """Return whether anything but the next step may read ``product``, which step ``k`` stores.
+
+    Only values in the arena of ``program`` can be unread; a step that stores over it ends it.
+    """
     if product.kind != "arena":
         return True
     for step in program.steps[k + 2 :]:
@@ -237,13 +253,18 @@ def bind_program(
 def build_kernels(kernels: Iterable[Kernel], target: Target) -> Mapping[str, CudaKernel]:
     """Return kernels built for this machine's device, by key.
 
-    Raises: DeviceError where there is no device; KernelRefusedError where it refuses a kernel.
+    ``target`` gets the speeds and limits of the device by `adapt_target` first. Raises: DeviceError
+    where there is no device; KernelRefusedError where it refuses a kernel; MissingDependencyError
+    without NVRTC or a driver library.
     """
     return build(kernels, device(), adapt_target(target))
 
 
 def kernel_stats(kernels: Sequence[Kernel]) -> dict[str, Any]:
-    """Return entries of `Executable.stats`: the device's name, and no less accurate operations."""
+    """Return entries of `Executable.stats`: the device's name, and no less accurate operations.
+
+    ``kernels`` has no effect. Raises: DeviceError where there is no device.
+    """
     return {"device": str(device()), "relaxed": ()}
 
 

@@ -126,7 +126,10 @@ class BoundProgram(ABC):
         return size if isinstance(size, int) else evaluate(size, self.sizes)
 
     def shape(self, shape: Shape) -> tuple[int, ...]:
-        """Return the values of a shape's extents."""
+        """Return the values of a shape's extents.
+
+        Raises: ShapeError where one of its sizes is unknown.
+        """
         return tuple(map(self.number, shape))
 
     def __call__(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> tuple[int, int]:
@@ -140,7 +143,8 @@ class BoundProgram(ABC):
             The bytes uploaded, and the bytes downloaded.
 
         Raises:
-            DeviceError: where a step fails.
+            DeviceError: where a step fails, the device has no memory left, or this process is a
+                fork of the one that opened the device.
         """
         with self.running():
             memory = self.memory(inputs, outputs, self.data.device.queue)
@@ -153,7 +157,8 @@ class BoundProgram(ABC):
     def running(self) -> Iterator[None]:
         """Make the device and the program's variables usable inside the `with` block.
 
-        Other calls that use the same state wait. Raises: DeviceError where a driver call fails.
+        Other calls that use the same state wait. Raises: DeviceError where a driver call fails, or
+        in a fork of the process that opened the device.
         """
         data = self.data
         names = data.variable_names.values()
@@ -195,6 +200,7 @@ class BoundProgram(ABC):
         """Return the bytes of a value.
 
         They are memoized by the identity of ``ref``, which must live as long as the program.
+        Raises: ShapeError where a size has no value.
         """
         nbytes = self._nbytes.get(id(ref))
         if nbytes is None:
@@ -222,7 +228,7 @@ class BoundProgram(ABC):
     def on_host(
         self, function: Callable[..., None], reads: Sequence[ArrayRef], writes: Sequence[ArrayRef]
     ) -> StepAction:
-        """Return what calls ``function(sizes, inputs, outputs)`` on arrays of the host.
+        """Return the step that calls ``function(sizes, inputs, outputs)`` on arrays of the host.
 
         It downloads the values of ``reads`` first; those of ``writes`` are then valid on the host
         alone.
@@ -255,8 +261,9 @@ class BoundProgram(ABC):
     def buffers(step: LaunchStep, memory: CallMemory) -> list[Any]:
         """Return a kernel's device buffers in the order of its parameters.
 
-        Inputs are uploaded where needed, and before an output takes the memory of one of them;
-        outputs are marked as written. Raises: DeviceError where the device has no memory left.
+        ``step`` is the launch, ``memory`` the memory of the call. Inputs are uploaded where needed,
+        and before an output takes the memory of one of them; outputs are marked as written. Raises:
+        DeviceError where the device has no memory left.
         """
         params = step.kernel.ast.params
         written = [param.written for param in params]

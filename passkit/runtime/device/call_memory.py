@@ -116,7 +116,10 @@ class CallMemory:
         return event
 
     def finish(self) -> None:
-        """Copy each result to where the caller needs it, host or device, and wait for the queue."""
+        """Copy each result to where the caller needs it, host or device, and wait for the queue.
+
+        Raises: DeviceError where a transfer fails.
+        """
         for cell in (self.cells[key] for key in self.results):
             if isinstance(cell.buffer, ExternalArray):
                 self.to_device(cell)
@@ -125,7 +128,10 @@ class CallMemory:
         self.queue.finish()
 
     def cell(self, key: ArrayKey) -> MemoryCell:
-        """Return the cell of an array; a slot of the arena gets one when it is first used."""
+        """Return the cell of an array; a slot of the arena gets one when it is first used.
+
+        ``key`` is the array's (kind, index). The new cell has neither memory nor content.
+        """
         if key not in self.cells:
             self.cells[key] = MemoryCell(self.slots[key[1]], 0)
         return self.cells[key]
@@ -138,7 +144,11 @@ class CallMemory:
         return self.to_device(self.cell(ref.key))
 
     def to_device(self, cell: MemoryCell) -> Any:
-        """Return a cell's buffer; enqueue an upload if its content is not up to date."""
+        """Return a cell's buffer; enqueue an upload if its content is not up to date.
+
+        The cell gets a buffer if it has none, and is marked valid on the device. Raises:
+        DeviceError without memory.
+        """
         if not cell.on_device:
             self.ensure_buffer(cell)
             if cell.nbytes:
@@ -149,7 +159,7 @@ class CallMemory:
     def written(self, ref: ArrayRef) -> Any:
         """Return the buffer that a kernel writes a value to, allocated if the cell has none.
 
-        The cell is marked as valid on the device only.
+        The cell is marked as valid on the device only. Raises: DeviceError without memory.
         """
         cell = self.cell(ref.key)
         cell.nbytes = self.nbytes(ref)
@@ -158,12 +168,15 @@ class CallMemory:
         return cell.buffer
 
     def ensure_buffer(self, cell: MemoryCell) -> None:
-        """Allocate a cell's buffer unless it has one. Raises: DeviceError without memory."""
+        """Allocate ``cell.buffer`` from the pool unless the cell has one.
+
+        Raises: DeviceError where the device has no memory left.
+        """
         if cell.buffer is None:
             cell.buffer = self.pool.take(cell.capacity)
 
     def array(self, ref: ArrayRef, write: bool = False) -> Any:
-        """Return a value as an array of the host, of its dtype and shape.
+        """Return the value ``ref`` as an array of the host, of its dtype and shape.
 
         Without ``write``, its content is downloaded where only the device has it, and the call
         blocks until it is there; a variable that the device changed is copied to new memory. With
@@ -183,7 +196,10 @@ class CallMemory:
         return self._shaped(ref, cell.array)
 
     def _shaped(self, ref: ArrayRef, array: Any) -> Any:
-        """Return the first bytes of a flat array of bytes, viewed with the reference's type."""
+        """Return the first bytes of a flat array of bytes, viewed with the reference's type.
+
+        The result shares the memory of ``array``, and has the dtype and shape of ``ref``.
+        """
         flat = array[: self.nbytes(ref)].view(ref.dtype.numpy)
         return flat.reshape(tuple(map(self.number, ref.shape)))
 
@@ -199,7 +215,8 @@ class CallMemory:
     def to_host(self, cell: MemoryCell) -> None:
         """Enqueue a download of a cell that only the device has, and mark it valid on the host.
 
-        The content is there when ``cell.transfer`` is done.
+        The content is there when ``cell.transfer`` is done. The host memory is allocated where the
+        cell has none.
         """
         if cell.array is None:
             cell.array = np.empty(cell.capacity, np.uint8)
@@ -212,7 +229,8 @@ class CallMemory:
 
         The copy is enqueued on the device where the target has no host memory or is a variable
         whose source is on the device; otherwise the target becomes valid on the host only, by a
-        copy there or a download.
+        copy there or a download. Nothing is copied for a value without bytes, or within one cell.
+        Raises: DeviceError where the device has no memory left.
         """
         source_cell, target_cell = self.cell(source.key), self.cell(target.key)
         stays_on_device = target_cell.persistent and source_cell.on_device

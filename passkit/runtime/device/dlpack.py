@@ -122,7 +122,10 @@ def import_capsule(capsule: Any) -> DLPackArray:
     """Return the array that a capsule describes, and rename the capsule as consumed.
 
     Raises:
-        ValueError: for a capsule that was consumed before, and for types that NumPy lacks.
+        ValueError: for an object that is no capsule, a capsule that was consumed before, and for
+            types that NumPy lacks.
+        TypeError: for a number of bits that NumPy lacks, such as floats of 8 bits. The array is
+            released in both cases if the capsule was valid.
     """
     address = _get_pointer(capsule, FRESH_NAME)
     managed = DLManagedTensor.from_address(address)
@@ -152,7 +155,10 @@ def export_capsule(
         dtype: The type of an element; custom types of kind "V" are bfloat16.
         shape: The extents in elements.
         device: (DLDeviceType, index).
-        owner: An object that is kept alive until the consumer releases the array.
+        owner: An object that is kept alive, in `exported`, until the consumer releases the array.
+
+    Raises:
+        KeyError: for a dtype that DLPack lacks, such as text.
     """
     extents = (ctypes.c_int64 * max(1, len(shape)))(*shape)
     strides = (ctypes.c_int64 * max(1, len(shape)))()
@@ -173,7 +179,8 @@ def export_capsule(
 def numpy_dtype(element_type: DLDataType) -> np.dtype[Any]:
     """Return NumPy's dtype of a DLPack type, for bfloat16 the one of ml_dtypes.
 
-    Raises: ValueError for vector types, types of incomplete bytes, and codes that NumPy lacks.
+    Raises: ValueError for vector types, types of incomplete bytes, and codes that NumPy lacks;
+    TypeError for a number of bits that NumPy lacks, such as floats of 8 bits.
     """
     code, bits, lanes = element_type.code, element_type.bits, element_type.lanes
     if code == BFLOAT and bits == 16 and lanes == 1:
@@ -190,7 +197,7 @@ def numpy_dtype(element_type: DLDataType) -> np.dtype[Any]:
 def _on_delete(address: int) -> None:
     """Release the exported array whose DLManagedTensor is at ``address``.
 
-    Its consumer calls this as the deleter.
+    Its consumer calls this as the deleter; an unknown address is ignored.
     """
     exported.pop(address, None)
 

@@ -77,8 +77,8 @@ class DeviceFeeds(FeedChecker):
     def array(self, spec: InputSpec, value: Any) -> Any:
         """Return an input's value as an array that fits the input's dtype and rank.
 
-        A value on the device stays there, as an `ExternalArray`; any other one becomes a NumPy
-        array as in `FeedChecker.array`.
+        ``spec`` describes the input. A value on the device stays there, as an `ExternalArray`; any
+        other one becomes a NumPy array as in `FeedChecker.array`.
 
         Raises:
             FeedError: where dtype, rank or layout do not fit.

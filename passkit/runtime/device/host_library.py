@@ -66,7 +66,7 @@ def host_routine(
 
 
 def _with_keys(row: TableEntry, keys: Mapping[ArrayKey, TableEntry]) -> TableEntry:
-    """Return a copy of a step's table entry whose operands have the keys that ``keys`` maps to.
+    """Return a copy of a table entry, ``row``, with the operands' keys replaced as ``keys`` says.
 
     Operands that are not in ``keys`` stay as they are.
     """

@@ -36,7 +36,10 @@ class DeviceQueue(Protocol):
         ...
 
     def copy(self, target: Any, source: Any, nbytes: int) -> DeviceEvent:
-        """Enqueue a copy of bytes from buffer ``source`` to ``target``; return its event."""
+        """Enqueue a copy of ``nbytes`` bytes from buffer ``source`` to buffer ``target``.
+
+        Return its event.
+        """
         ...
 
     def finish(self) -> None:

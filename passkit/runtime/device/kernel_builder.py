@@ -106,7 +106,8 @@ class KernelBuilder(ABC):
         """Compile kernels, given by digest, load them, `add` them and `keep` their images.
 
         Raises:
-            KernelRefusedError: with the compiler's message; the other kernels are added.
+            KernelRefusedError: with the compiler's message; other kernels may have been added
+                before.
         """
 
     def check(self, kernel: Kernel) -> None:  # noqa: B027
@@ -118,11 +119,16 @@ class KernelBuilder(ABC):
 
     @cached_property
     def images(self) -> ImageCache | None:
-        """The image cache, opened when it is first used; None where there is none."""
+        """The image cache, opened when it is first used; None where there is none.
+
+        Raises: CacheError where other users may write to the cache folder.
+        """
         return self.open_images()
 
     def build(self, kernels: Mapping[str, Kernel]) -> dict[str, Any]:
         """Return each kernel loaded on the device. No kernel is compiled twice on a machine.
+
+        Counts reused, loaded and compiled kernels in the build statistics.
 
         Args:
             kernels: Kernels by their keys.
@@ -133,6 +139,7 @@ class KernelBuilder(ABC):
         Raises:
             KernelRefusedError: with the compiler's message.
             DeviceError: where the device does not support an operation of a kernel.
+            CacheError: where other users may write to the cache folder.
         """
         digests = {key: self.digest(kernel) for key, kernel in kernels.items()}
         with _lock:
@@ -148,7 +155,11 @@ class KernelBuilder(ABC):
             return {key: loaded_kernels[self.device, name] for key, name in digests.items()}
 
     def _build_missing(self, missing: dict[str, Kernel]) -> None:
-        """Load kernels, given by digest, from the disk cache, and compile those it lacks."""
+        """Load kernels, given by digest, from the disk cache, and compile those it lacks.
+
+        Raises: DeviceError, before anything is built, where the device does not support an
+        operation of a kernel; KernelRefusedError; CacheError.
+        """
         for kernel in missing.values():
             self.check(kernel)
         uncached = {
@@ -159,7 +170,10 @@ class KernelBuilder(ABC):
         self.compile(uncached)
 
     def _load_cached(self, digest: str, kernel: Kernel) -> bool:
-        """Load a kernel from the disk cache and `add` it; return whether that succeeded."""
+        """Load a kernel from the disk cache by its digest and `add` it; return whether that worked.
+
+        It fails where there is no cache, no such image, or the device does not accept the image.
+        """
         image = None if self.images is None else self.images.find(digest)
         entry = None if image is None else self.load(kernel, image)
         if entry is None:
@@ -175,7 +189,8 @@ class KernelBuilder(ABC):
     def keep(self, image: bytes, kernels: Mapping[str, Kernel]) -> None:
         """Store an image that contains ``kernels``, given by digest, in the disk cache.
 
-        Adds the kernels and one compiler run to the build statistics.
+        Adds the kernels and one compiler run to the build statistics. Raises: CacheError where
+        other users may write to the cache folder.
         """
         if self.images is not None:
             self.images.keep(image, {digest: kernel.name for digest, kernel in kernels.items()})

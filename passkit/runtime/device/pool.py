@@ -26,7 +26,10 @@ class BufferAllocator(Protocol):
     """Where a pool gets buffers from. A buffer's memory is reused when nothing refers to it."""
 
     def allocate(self, nbytes: int) -> Any:
-        """Return a buffer of at least ``nbytes`` bytes."""
+        """Return a buffer of at least ``nbytes`` bytes.
+
+        Raises: an error of the allocator's own where memory is exhausted.
+        """
         ...
 
     def free_idle(self) -> None:
@@ -115,7 +118,10 @@ class MemoryDriver(Protocol):
     """A driver that allocates memory by address."""
 
     def allocate(self, nbytes: int) -> int:
-        """Return the address of ``nbytes`` bytes of new memory."""
+        """Return the address of ``nbytes`` bytes of new memory.
+
+        Raises: an error of the driver's own where memory is exhausted.
+        """
         ...
 
     def free(self, address: int) -> None:
@@ -171,7 +177,10 @@ class FreeListAllocator:
         return buffer
 
     def release(self, address: int) -> None:
-        """Put the block at ``address`` into the free list of its size class, in any thread."""
+        """Put the block at ``address`` into the free list of its size class, in any thread.
+
+        Raises: KeyError where no block in use begins there.
+        """
         with self.lock:
             heappush(self.idle.setdefault(self.active.pop(address), []), address)
 
@@ -195,6 +204,8 @@ def size_class(nbytes: int) -> int:
 
     >>> size_class(1), size_class(513), size_class(5000), size_class(1 << 20)
     (512, 640, 5120, 1048576)
+
+    It is at least `BLOCK_NBYTES`.
     """
     if nbytes <= BLOCK_NBYTES:
         return BLOCK_NBYTES

@@ -24,7 +24,7 @@ def profile_on_device(
     """Run a program several times and time each step by events.
 
     A first, unmeasured run allocates buffers, and lets drivers finish kernels, which some do at the
-    first launch.
+    first launch. An alias takes 0 seconds.
 
     Args:
         bound: The program.
@@ -64,10 +64,11 @@ def profile_on_device(
 
 
 def _timed(action: StepAction | None, memory: CallMemory) -> TimeSpan:
-    """Run one step alone, and wait for it; None is a step with nothing to do.
+    """Run one step alone on ``memory``, and wait for it; None is a step with nothing to do.
 
-    Returns its start by the host's clock and its duration, in nanoseconds. The duration is that
-    of its kernels by the device's clock, or the host's time where it enqueued none.
+    Returns its start by the host's clock and its duration, in nanoseconds. The duration is that of
+    its kernels by the device's clock, or the host's time where it enqueued none. Raises:
+    DeviceError where the step fails.
     """
     memory.queue.finish()
     num_events_before = len(memory.kernel_events)

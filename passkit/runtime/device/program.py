@@ -101,7 +101,11 @@ class DeviceProgram:
         return self._run(arrays, None) if fitting else NotImplemented
 
     def stats(self, kernels: Sequence[Kernel]) -> dict[str, Any]:
-        """Return the device's part of `Executable.stats`."""
+        """Return the device's part of `Executable.stats`.
+
+        That is the facts about ``kernels``, the counts of the program, and the bytes that the last
+        call transferred, 0 before a call.
+        """
         uploaded, downloaded = self.transferred
         return {
             **self.kernel_stats(kernels),
@@ -113,7 +117,8 @@ class DeviceProgram:
     def _run(self, feeds: Sequence[Any], out: Any) -> list[Any]:
         """Run on an array for each input; return the outputs, and record the call's statistics.
 
-        ``out`` is as in `__call__`.
+        ``feeds`` has the inputs' arrays in order, ``out`` is as in `__call__`. Raises: FeedError
+        for shapes or outputs that do not fit; DeviceError where a step fails.
         """
         arrays = [self._contiguous(a, s) for a, s in zip(feeds, self.feeds.inputs, strict=True)]
         bound = self._bound(tuple(a.shape for a in arrays))
@@ -123,9 +128,10 @@ class DeviceProgram:
         return [a.owner if isinstance(a, ExternalArray) else a for a in outputs]
 
     def _contiguous(self, array: Any, spec: InputSpec) -> Any:
-        """Return an input's array, copied if it is not C-contiguous, aligned and of its dtype.
+        """Return an input's array, C-contiguous, aligned and of the dtype of ``spec``.
 
-        Counts the copies. An `ExternalArray` is returned as it is.
+        It is copied, and the copy counted, only where it is not. An `ExternalArray` is returned as
+        it is.
         """
         if isinstance(array, ExternalArray):
             return array
@@ -153,13 +159,16 @@ class DeviceProgram:
     def _outputs(self, results: Any, arrays: list[Any], out: Any) -> list[Any]:
         """Return an array for each output: new ones, or those of ``out`` that are not None.
 
+        An array of ``out`` that is on the device is returned as an `ExternalArray`.
+
         Args:
             results: The NumPy dtype and shape of each output.
             arrays: The inputs' arrays, which the outputs must not overlap.
             out: As in `__call__`.
 
         Raises:
-            FeedError: where ``out`` has another length or an array that does not fit.
+            FeedError: where ``out`` has another length or an array that does not fit, or is
+                "device" and results cannot stay on the device.
         """
         if out is None:
             return [np.empty(shape, dtype) for dtype, shape in results]
@@ -182,5 +191,5 @@ class DeviceProgram:
 
 
 def _host_arrays(*sequences: Sequence[Any]) -> list[Any]:
-    """Return those arrays that are in host memory."""
+    """Return the arrays of all ``sequences`` that are in host memory, in one list."""
     return [a for arrays in sequences for a in arrays if not isinstance(a, ExternalArray)]

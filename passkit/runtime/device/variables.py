@@ -41,7 +41,8 @@ class DeviceVariables:
     def fetch(self, name: str) -> None:
         """Download a variable to the host's array, and wait, if only the device has its value.
 
-        Nothing happens for a name that no program on the device uses. Raises: DeviceError.
+        Nothing happens for a name that no program on the device uses. Raises: DeviceError where the
+        download fails or the device was opened by the parent of this process.
         """
         cell = self.cells.get(name)
         if cell is None or cell.on_host:
@@ -51,7 +52,10 @@ class DeviceVariables:
         cell.on_host = True
 
     def forget(self, name: str) -> None:
-        """Mark a variable as valid on the host only: the device's value is discarded."""
+        """Mark a variable as valid on the host only: the device's value is discarded.
+
+        Nothing happens for a name that no program on the device uses.
+        """
         cell = self.cells.get(name)
         if cell is not None:
             cell.on_host, cell.on_device = True, False
@@ -61,7 +65,8 @@ class DeviceVariables:
         """Give a call exclusive use of variables inside the `with` block.
 
         Other devices return them first. After a call that fails, the values that the host had
-        before are valid again.
+        before are valid again. After one that succeeds, all values are copied to the host if the
+        state is pinned. Without names nothing is locked or copied.
 
         Args:
             state: The state that has the variables.

@@ -82,7 +82,7 @@ def build(
     flags: tuple[str, ...] = (),
     cache: KernelCache | None = None,
 ) -> dict[str, Address]:
-    """Load kernels, from the cache or by compiling them.
+    """Load kernels, from the cache or by compiling them; update `stats`.
 
     Args:
         kernels: for each kernel the fields of a `KernelText`: key, symbol, source and sections.
@@ -94,6 +94,7 @@ def build(
 
     Raises:
         CompilerError: The compiler fails on a kernel, or is needed and there is none.
+        CacheError: Others can write to the cache folder.
     """
     start = time.perf_counter()
     texts = {k[0]: KernelText(k[0], k[1], k[2], tuple(k[3])) for k in kernels}
@@ -192,6 +193,8 @@ def _load_cached(
 ) -> dict[str, Address]:
     """Return the addresses of those kernels that the cache has, by digest.
 
+    Kernels that neither it nor the cache of a saved program has are left out.
+
     Args:
         missing: the digests of kernels that are not loaded.
         cache: the cache.
@@ -210,7 +213,9 @@ def _load(digest: str, cache: KernelCache, fingerprint: str | None) -> Address |
         cache: the user's cache.
         fingerprint: that of the compiler; None accepts any.
 
-    Returns: Its address, None if neither cache has it.
+    Returns: Its address, None if neither cache has it or the entry is damaged.
+
+    Raises: CacheError where others can write to the user's cache folder.
     """
     entry = cache.find(digest, fingerprint)
     saved = _saved.get()
@@ -268,6 +273,7 @@ def _compile(
 
     Raises:
         CompilerError: There is no compiler, or it fails on a kernel.
+        CacheError: Others can write to the cache folder.
     """
     if compiler is None:
         first = next(iter(missing.values()))
@@ -367,6 +373,10 @@ def _keep(
     """Add a compiled library to the cache, load it, and return its kernels' addresses by digest.
 
     ``symbols`` has the name of each kernel's function by digest; ``compiler`` compiled the library.
+    Where the cache cannot be written, the library is loaded from where it is.
+
+    Raises: CacheError where others can write to the cache folder; OSError where the library cannot
+    be loaded, LookupError where it lacks a function.
     """
     shared_object = SharedObject(str(cache.keep(library, symbols, compiler.fingerprint)))
     stats.compiled += len(symbols)

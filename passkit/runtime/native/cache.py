@@ -74,7 +74,12 @@ def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def cache_folder_name(environ: Mapping[str, str] = os.environ) -> str:
-    """Return the path of `cache_folder` as text: a warm start does not import pathlib."""
+    """Return the path of `cache_folder` as text: a warm start does not import pathlib.
+
+    ``environ`` are the environment variables. It is PASSKIT_CACHE_DIR if that is not empty, on
+    Linux else XDG_CACHE_HOME/passkit or ~/.cache/passkit, elsewhere the folder that platformdirs
+    says.
+    """
     if named := environ.get("PASSKIT_CACHE_DIR"):
         return named
     if (
@@ -100,6 +105,7 @@ def trusted_folder(folder: AnyFolder) -> AnyFolder:
     Raises:
         CacheError: The folder is a file, it or a subfolder belongs to another user or is writable
             by others, or a subfolder is a symbolic link.
+        OSError: The folder is missing and cannot be created.
     """
     try:
         if not os.path.isdir(folder):
@@ -152,8 +158,9 @@ def read_private(path: str | Path, limit: int = -1) -> bytes:
         limit: the most bytes to read, -1 for all.
 
     Raises:
-        OSError: The file cannot be read, is a symbolic link or not a regular file, belongs to
-            another user, or is writable by others.
+        OSError: The file cannot be read or is a symbolic link.
+        PermissionError: It is not a regular file, belongs to another user, or is writable by
+            others.
     """
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     with open(os.open(path, flags), "rb") as file:
@@ -280,7 +287,10 @@ class KernelCache:
         return self._machine_code(os.path.basename(entry.path).removesuffix(".so"))
 
     def _touch(self, path: str) -> None:
-        """Update the time of last use of an entry, at most once an hour."""
+        """Update the time of last use of an entry, at most once an hour.
+
+        Nothing happens where the folder is read-only.
+        """
         try:
             if time.time() - os.stat(path).st_mtime > _TOUCH_SECONDS:
                 os.utime(path)
@@ -300,7 +310,7 @@ class KernelCache:
 
         Raises:
             CacheError: Others can write to the folder.
-            OSError: The folder cannot be written.
+            OSError: The folder cannot be written, or the library cannot be read.
         """
         trusted_folder(self.folder)
         for folder in (self.kernels, self.libraries):
@@ -349,12 +359,14 @@ class KernelCache:
     def copy_to(self, other: KernelCache, keys: Iterable[str] | None = None) -> int:
         """Copy kernels to another cache that lacks them.
 
+        Keys without an intact entry are skipped.
+
         Args:
             other: the other cache.
             keys: the keys of the kernels, by default all.
 
         Returns:
-            The number of kernels that were copied.
+            The number of kernels that were copied, 0 where this cache has no folder of kernels.
 
         Raises:
             CacheError: Others can write to one of the folders.
@@ -373,7 +385,10 @@ class KernelCache:
         return copied
 
     def info(self) -> CacheInfo:
-        """Return the number of kernels and libraries in the folder, and its size in bytes."""
+        """Return the number of kernels and libraries in the folder, and its size in bytes.
+
+        Plans and streams count in the size; measurements do not.
+        """
         files = list(self._files())
         libraries = sum(path.suffix == ".so" for path, _ in files)
         kernels = sum(path.suffix == ".json" for path, _ in files)
@@ -381,7 +396,10 @@ class KernelCache:
         return CacheInfo(self.folder, kernels, libraries, nbytes)
 
     def clear(self) -> int:
-        """Remove every kernel and plan, and return the number of bytes freed."""
+        """Remove every kernel, library, stream and plan, and return the number of bytes freed.
+
+        Files that cannot be removed are skipped; measurements stay.
+        """
         freed = 0
         for path, facts in self._files():
             freed += facts.st_size if _remove(path) else 0
@@ -399,7 +417,11 @@ class KernelCache:
             _allowance[self.name] = (self.limit - self.shrink()) // _ALLOWANCE_DIVISOR
 
     def shrink(self) -> int:
-        """Evict the least recently used kernels beyond ``limit``; return the remaining bytes."""
+        """Evict the least recently used kernels beyond ``limit``; return the remaining bytes.
+
+        A library goes with all its kernels. Below the limit nothing is removed; above it, an eighth
+        of the limit becomes free.
+        """
         files = list(self._files())
         total = sum(facts.st_size for _, facts in files)
         if total <= self.limit:
@@ -455,10 +477,10 @@ def _remove(path: Path) -> bool:
 
 
 def put_file(path: str | Path, data: bytes) -> None:
-    """Write ``data`` to a file atomically: readers see the old or the new contents, never a part.
+    """Write ``data`` to the file ``path`` atomically: readers see the old or the new contents.
 
     Raises:
-        OSError: The file cannot be written.
+        OSError: The file cannot be written; a file that was there stays as it was.
     """
     import tempfile  # a warm start writes nothing
 

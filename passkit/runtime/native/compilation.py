@@ -81,7 +81,7 @@ class Compilation(NamedTuple):  # attrs would delay the launcher by its import
             self.process.wait()
 
     def _log(self) -> str:
-        """Return the compiler's messages."""
+        """Return the compiler's messages. Raises: OSError where they cannot be read."""
         return self.output.with_suffix(".log").read_text(errors="replace").strip()
 
 
@@ -97,8 +97,12 @@ def start_compilation(
         subject: the name of the program or kernels that it compiles, for messages.
         source: the source text, of which errors show an excerpt.
 
+    Returns:
+        The running compilation.
+
     Raises:
         CompilerError: The program cannot be run.
+        OSError: The folder of ``output`` cannot be written.
     """
     command = [*compiler.command, *arguments, "-o", str(output)]
     environ = os.environ | {"LC_ALL": "C", "TMPDIR": str(output.parent)}  # messages in English

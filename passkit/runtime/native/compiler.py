@@ -54,7 +54,10 @@ class Compiler(NamedTuple):
 
     @property
     def libraries(self) -> tuple[str, ...]:
-        """The linker options for kernels. The C++ library is left out: it is not needed."""
+        """The linker options for kernels, by the kind of compiler.
+
+        The C++ library is left out: it is not needed.
+        """
         return ("-nostdlib", "-lm", "-lc", "-lgcc") if self.kind == "gcc" else ("-lm",)
 
     @property
@@ -68,7 +71,10 @@ class Compiler(NamedTuple):
 
 
 def kernel_flags() -> tuple[str, ...]:
-    """Return the flags for kernels on this machine, which all supported compilers take."""
+    """Return the flags for kernels on this machine, which all supported compilers take.
+
+    On x86-64 they ask for vectors of 512 bits.
+    """
     if platform.machine() in ("x86_64", "AMD64"):
         return (*KERNEL_FLAGS, "-mprefer-vector-width=512")
     return KERNEL_FLAGS
@@ -142,7 +148,10 @@ def _compiler(command: tuple[str, ...], program: str) -> Compiler:
 
 @cache
 def instruction_set() -> str:
-    """Return a digest of this machine's architecture, CPU features and C library version."""
+    """Return a digest of this machine's architecture, CPU features and C library version.
+
+    Without /proc/cpuinfo the features are left out. It is the same in the entire process.
+    """
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
             text = file.read(1 << 14)

@@ -106,6 +106,10 @@ def convolution_launches(c: Geometry, itemsize: int, stream: int = 0) -> Convolu
 
     Returns:
         The launches; None where the result has no elements.
+
+    Raises:
+        CompilerError: The unit of kernels, which is asked for its vector registers, cannot be
+            compiled.
     """
     if min(c.batch, *c.result, c.filters) < 1:
         return None
@@ -199,7 +203,7 @@ def panel_width() -> int:
     """Return the number of filters of a panel of the direct kernel, by asking the compiled unit.
 
     It is 0 where the CPU has too few vector registers. Raises: CompilerError where the unit cannot
-    be compiled.
+    be compiled. The answer is remembered.
     """
     sizes = (int(UnitTask.QUERY_PANEL_WIDTH),)
     return int(run_unit(entry(), sizes, (0, 0, 0, 0, 0), np.zeros(1, np.int64))[0])
@@ -227,7 +231,8 @@ def unit_axes_first(c: Geometry) -> Geometry:
 def _im2col_tiles(c: Geometry, window_nbytes: int) -> tuple[int, int, int]:
     """Return the results of a tile, the number of tiles, and the bytes of a tile's windows.
 
-    ``window_nbytes`` is the size of one window of the input.
+    ``c`` is the convolution, ``window_nbytes`` the size of one window of the input. A tile has at
+    least one result; its windows have at most `PATCH_NBYTES` otherwise.
     """
     results = prod(c.result)
     height = max(1, min(results, PATCH_NBYTES // window_nbytes))
@@ -289,9 +294,10 @@ def _direct(c: Geometry, panel: int) -> ConvolutionLaunches:
 def small_images_cost(c: Geometry, itemsize: int) -> tuple[int, float] | None:
     """Return the cost of the kernel for small images; None where another one is faster.
 
-    The cost is the scratch bytes of a thread, and the estimated seconds on one thread. The kernel
-    vectorizes over filters, and its tile is an image. For small images the overhead of a library
-    call exceeds the time to compute.
+    ``itemsize`` is the bytes of an element. The cost is the scratch bytes of a thread, and the
+    estimated seconds of all images on one thread. The kernel vectorizes over filters, and its tile
+    is an image. For small images the overhead of a library call exceeds the time to compute. None
+    also for several groups, and where filters or scratch exceed the limits of the kernel.
     """
     vectors = -(-c.filters // (64 // itemsize))
     length = prod(c.window) * c.channels

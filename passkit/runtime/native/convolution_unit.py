@@ -65,7 +65,10 @@ SUM_BLOCK = 2048
 
 @cache
 def _text() -> KernelText:
-    """Return the sources of the unit, with the constants that they share with this package."""
+    """Return the sources of the unit, with the constants that they share with this package.
+
+    They are read once. Raises: OSError where a file of the package is missing.
+    """
     folder = Path(__file__).with_name("convolution")
     parts = [(folder / f"{name}.h").read_text(encoding="utf-8") for name in FILES]
     return KernelText(SYMBOL, SYMBOL, "\n".join([constants_text(), *parts]))
@@ -96,6 +99,7 @@ def entry() -> int:
 
     Raises:
         CompilerError: The unit is not in the cache and cannot be compiled.
+        CacheError: Others can write to the cache folder.
     """
     return build([_text()], FLAGS)[SYMBOL]
 

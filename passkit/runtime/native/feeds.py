@@ -47,6 +47,8 @@ def make_program(
 ) -> Any:
     """Create a `Program` of the launcher: a callable of feeds that returns a list of arrays.
 
+    Its calls raise a FeedError for feeds or arrays of ``out`` that do not match.
+
     Args:
         inputs: the name, dtype and shape that each input needs; `FeedChecker` converts or rejects
             other feeds.
@@ -85,6 +87,7 @@ class FeedChecker(NamedTuple):
 
         Raises:
             FeedError: A feed is missing, unknown, passed twice or cannot be converted.
+            ArgumentError: A feed is a masked array.
         """
         names = [spec.name for spec in self.inputs]
         values = by_name(names, feeds, named)
@@ -101,12 +104,15 @@ class FeedChecker(NamedTuple):
     def array(self, spec: InputSpec, value: Any) -> HostArray:
         """Return ``value`` as an array that the input ``spec`` takes; see `spec_array`.
 
-        Raises: FeedError, naming the input, where it does not match.
+        Raises: FeedError, naming the input, where it does not match; ArgumentError for a masked
+        array.
         """
         return spec_array(spec, value)
 
     def check_shapes(self, shapes: tuple[tuple[int, ...], ...]) -> None:
         """Check that the shapes of arrays, which have the right ranks, match the inputs.
+
+        ``shapes`` has one for each input, in order.
 
         Raises:
             FeedError: A size differs from its input's number, or from a size of the same name.
@@ -130,6 +136,8 @@ class FeedChecker(NamedTuple):
 
 def by_name(names: Sequence[str], feeds: Any, named: Mapping[str, Any]) -> dict[str, Any]:
     """Return the feeds of a call by the names of its inputs.
+
+    Names in a dict are not checked.
 
     Args:
         names: the names of the inputs, in order.
@@ -163,13 +171,14 @@ def by_name(names: Sequence[str], feeds: Any, named: Mapping[str, Any]) -> dict[
 
 
 def spec_array(spec: InputSpec, value: Any) -> HostArray:
-    """Return a value as an array of the input's dtype, in any byte order, and rank.
+    """Return a value as an array of the dtype, in any byte order, and rank of the input ``spec``.
 
     Python numbers and lists are converted. Arrays of other libraries are shared, not copied.
 
     Raises:
         FeedError: The conversion would lose information, or the value is an array of another dtype
             or rank.
+        ArgumentError: The value is a masked array.
     """
     if isinstance(value, _PYTHON) and not isinstance(value, np.generic):
         return _from_python(spec, value)
@@ -195,8 +204,11 @@ def _needs_dlpack(value: Any) -> bool:
 def _from_dlpack(spec: InputSpec, value: Any) -> HostArray:
     """Return ``value``, an array of another library, as a NumPy array without copying it.
 
+    ``spec`` is the input, for messages.
+
     Raises:
-        FeedError: It is not in host memory, or NumPy cannot represent it.
+        FeedError: It is not in host memory, or NumPy cannot represent it; a BufferError and the
+            like of its library become this error, too.
     """
     try:
         kind, number = value.__dlpack_device__()
@@ -211,9 +223,9 @@ def _from_dlpack(spec: InputSpec, value: Any) -> HostArray:
 
 
 def _from_python(spec: InputSpec, value: Any) -> HostArray:
-    """Return Python numbers as an array of the dtype of the input ``spec``.
+    """Return ``value``, Python numbers, as an array of the dtype of the input ``spec``.
 
-    As in NumPy, integers become floats, not the reverse.
+    As in NumPy, integers become floats, not the reverse. An empty list takes any dtype.
 
     Raises:
         FeedError: The conversion would lose information, or the rank differs.
@@ -264,6 +276,7 @@ def takes(
     """Return whether a result of a dtype and shape can be written to an array.
 
     It must be a contiguous, aligned, writable NumPy array that shares no memory with ``others``.
+    ``others`` are arrays.
     """
     return (
         isinstance(array, np.ndarray)

@@ -80,7 +80,11 @@ class FilterGradientLaunches(NamedTuple):
 
 
 def filter_gradient_launches(c: Geometry) -> FilterGradientLaunches:
-    """Return the launches for the gradient of the filters of a float32 convolution of one group."""
+    """Return the launches for the gradient of the filters of a float32 convolution of one group.
+
+    The table and the parts come from `parts_of` and, where oneDNN has fast primitives, from it;
+    they are remembered for each shape.
+    """
     library, parts = blas(), parts_of(c)
     table, scratch = _table(c)
     length, count = prod(c.window) * c.channels, prod(c.window) * c.channels * c.filters

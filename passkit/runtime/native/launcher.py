@@ -67,6 +67,7 @@ def launcher() -> ModuleType:
     Raises:
         CompilerError: It is not in the cache and cannot be compiled.
         SettingError: PASSKIT_THREADS is not a number of threads.
+        CacheError: Others can write to the cache folder.
     """
     global _module
     if _module is None:
@@ -83,8 +84,9 @@ def launcher() -> ModuleType:
 def prefetch(compiler: Compiler | None = None) -> None:
     """Start to compile the launcher if it is not in the cache; do not wait for it.
 
-    The compiler is ``compiler``, or else the one that `find_compiler` finds. Compiler errors are
-    ignored here; `launcher` raises them.
+    The compiler is ``compiler``, or else the one that `find_compiler` finds; without one nothing
+    happens, and so if the launcher is loaded or being compiled already. Compiler errors are ignored
+    here; `launcher` raises them. Raises: CacheError where others can write to the cache folder.
     """
     global _pending
     with _lock:
@@ -128,6 +130,7 @@ def open_library(path: str) -> object:
 
     Raises:
         OSError: It cannot be loaded.
+        CompilerError: The launcher, which loads it, cannot be compiled.
     """
     handle: object = launcher().open_library(path)
     return handle
@@ -152,6 +155,7 @@ def builtin(name: str) -> int:
 
     Raises:
         LookupError: There is no such kernel.
+        CompilerError: The launcher, which contains it, cannot be compiled.
     """
     address: int = launcher().builtin(name)
     return address
@@ -160,20 +164,29 @@ def builtin(name: str) -> int:
 def set_num_threads(number: int) -> None:
     """Set the number of threads of this process's programs, from the next run on.
 
+    The launcher is loaded if it is not yet.
+
     Raises:
         ValueError: The number is not from 1 to 64.
+        CompilerError: The launcher cannot be compiled.
     """
     launcher().set_num_threads(number)
 
 
 def num_threads() -> int:
-    """Return the number of threads of programs."""
+    """Return the number of threads of programs.
+
+    The launcher is loaded if it is not yet. Raises: CompilerError where it cannot be compiled.
+    """
     number: int = launcher().num_threads()
     return number
 
 
 def set_pool_limit(nbytes: int) -> None:
-    """Set the most idle bytes that the pool of result arrays keeps."""
+    """Set the most idle bytes that the pool of result arrays keeps.
+
+    The launcher is loaded if it is not yet. Raises: CompilerError where it cannot be compiled.
+    """
     launcher().set_pool_limit(nbytes)
 
 
@@ -181,7 +194,8 @@ def pool_stats() -> dict[str, int]:
     """Return the statistics of the pool of result arrays by name.
 
     They are the limit of idle bytes, the bytes and slabs that are idle and in use, and the slabs
-    mapped and reused so far.
+    mapped and reused so far. The launcher is loaded if it is not yet. Raises: CompilerError where
+    it cannot be compiled.
     """
     stats: dict[str, int] = launcher().pool_stats()
     return stats
@@ -206,7 +220,8 @@ def _text(name: str) -> str:
 def _load(cache: KernelCache) -> ModuleType:
     """Import the extension from the cache, or compile it, keep it in the cache and import it.
 
-    Raises: CompilerError where it cannot be compiled.
+    A compilation that `prefetch` started is waited for. Raises: CompilerError where it cannot be
+    compiled; CacheError where others can write to the cache folder.
     """
     global _pending
     key = cache_key()
@@ -225,6 +240,9 @@ def _load(cache: KernelCache) -> ModuleType:
 
 def _start(compiler: Compiler | None, cache: KernelCache) -> tuple[WorkFolder, Compilation]:
     """Start to compile the launcher; return the folder of its files and the running compiler.
+
+    ``compiler`` is None where there is none; ``cache`` is the cache that lacks the launcher, in
+    whose folder the files go where TMPDIR has no space.
 
     Raises:
         CompilerError: There is no compiler, Python's headers are missing, or the folder cannot be

@@ -80,6 +80,8 @@ def gemm_function(
 ) -> tuple[Any, int]:
     """Select the library function that multiplies tiles of a matrix product.
 
+    Without any library the address is 0, and the launcher multiplies by its own loops.
+
     Args:
         name: "gemm_f32" or "gemm_f64".
         m: rows of a tile.
@@ -128,7 +130,8 @@ def gemm_tiles(m: int, n: int, k: int, batch: int, trans_b: bool) -> tuple[int, 
 
     The number of tiles is proportional to the work, at most `MAX_TILES` for the batch. Of the grids
     with this number, the one that packs least is chosen: each tile packs its own part of both
-    operands. ``trans_b`` is whether the right operand is stored transposed.
+    operands. With fewer than `MIN_COLUMNS` columns only the rows are divided. ``batch`` is the
+    number of products, ``trans_b`` whether the right operand is stored transposed.
     """
     if n < MIN_COLUMNS:
         return _part_length(m, min(m * n * k // TILE_PRODUCTS, MAX_TILES), 8), n

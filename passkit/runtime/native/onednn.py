@@ -147,7 +147,7 @@ class OneDnn:
         """Create a descriptor of float32 arrays of extents ``dims``.
 
         ``strides`` are in elements; without them the library chooses the layout. Raises:
-        OneDnnError.
+        OneDnnError where the library refuses it.
         """
         descriptor = c_void_p()
         rank, sizes = c_int(len(dims)), DnnlDims(*dims)
@@ -294,8 +294,12 @@ class PrimitiveBuilder:
     ) -> tuple[list[int], c_void_p, int]:
         """Create the primitive of results ``first`` to ``last``, which read ``start`` to ``stop``.
 
+        All are positions along the split axis, the ends excluded.
+
         Returns: The numbers of its entry in the table, the memory descriptor of the filter's
-            layout, and its scratch bytes.
+        layout, and its scratch bytes.
+
+        Raises: OneDnnError where the library has no fast primitive.
         """
         c, library, k = self.c, self.library, self.axis
         part = self.part_descriptors(first, last, start, stop, 1)
@@ -323,7 +327,10 @@ class PrimitiveBuilder:
         return record, weights, library.nbytes(scratch)
 
     def attributes(self) -> c_void_p:
-        """Create attributes by which the caller provides the scratch memory."""
+        """Create attributes by which the caller provides the scratch memory.
+
+        Raises: OneDnnError where the library refuses.
+        """
         attributes = c_void_p()
         self.library("dnnl_primitive_attr_create", byref(attributes))
         mode = c_int(SCRATCHPAD_USER)
@@ -349,7 +356,7 @@ class PrimitiveBuilder:
         """Return the descriptors for results ``first`` to ``last`` of ``images`` images.
 
         They read the source from ``start`` to ``stop``; all are positions along the split axis, the
-        ends excluded.
+        ends excluded. Raises: OneDnnError where the library refuses a descriptor.
         """
         c, library, k = self.c, self.library, self.axis
         size, result = list(c.size[k:]), list(c.result[k:])
@@ -392,7 +399,8 @@ class PrimitiveBuilder:
     def plain_filter(self) -> c_void_p:
         """Return the memory descriptor of a filter in passkit's layout.
 
-        Shape: (*window, channels / groups, filters)
+        Shape: (*window, channels / groups, filters) Raises: OneDnnError where the library refuses
+        it.
         """
         c = self.c
         group_channels, group_filters = c.channels // c.groups, c.filters // c.groups
@@ -407,7 +415,8 @@ class PrimitiveBuilder:
     def _filter_reorder(self, layout: c_void_p) -> list[int]:
         """Create the primitive that converts a filter from passkit's layout to ``layout``.
 
-        Returns its handle and those of both memory descriptors.
+        Returns its handle and those of both memory descriptors. Raises: OneDnnError where the
+        library has no such conversion.
         """
         plain = self.plain_filter()
         return [int(p.value or 0) for p in (self.reorder(plain, layout), plain, layout)]
@@ -415,7 +424,7 @@ class PrimitiveBuilder:
     def reorder(self, source: c_void_p, target: c_void_p) -> c_void_p:
         """Create the primitive that converts the layout ``source`` to ``target``.
 
-        Both are memory descriptors.
+        Both are memory descriptors. Raises: OneDnnError where the library has no such conversion.
         """
         library, description, primitive = self.library, c_void_p(), c_void_p()
         library(
@@ -449,6 +458,8 @@ def split_axis(c: Geometry) -> int:
 
 def parts_of(c: Geometry) -> list[tuple[int, int]]:
     """Divide the results of an image along the split axis, by the shape only.
+
+    There are at most `MAX_PARTS` parts, a power of two, fewer in a larger batch.
 
     Returns:
         The first result and one past the last result of each part.

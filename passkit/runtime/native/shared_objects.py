@@ -137,7 +137,10 @@ class LoadedKernels:
             self._recent.popitem(last=False)
 
     def path_of(self, digest: str) -> str | None:
-        """Return the path of the shared object of a kernel, None if it is not loaded."""
+        """Return the path of the shared object of a kernel, None if it is not loaded.
+
+        ``digest`` is the kernel's digest.
+        """
         shared_object = self._by_digest.get(digest)
         return None if shared_object is None else shared_object.path
 

@@ -59,7 +59,7 @@ def _remove(name: str, lock: int, process: int) -> None:
 
 
 def work_folder(spare: str | None = None) -> WorkFolder:
-    """Create a folder for a compilation, in TMPDIR.
+    """Create a folder for a compilation, in TMPDIR or the system's temporary folder.
 
     Args:
         spare: a folder that is used where TMPDIR cannot be written or has too little space; None
@@ -89,8 +89,11 @@ def _name() -> str:
 def _folder_in(base: str) -> WorkFolder:
     """Create a locked folder in ``base``, and remove those of processes that ended.
 
+    ``base`` is created if it is missing.
+
     Raises:
-        OSError: It cannot be created, has not enough space, or other users may write to ``base``.
+        OSError: It cannot be created, or has less than `MIN_FREE_NBYTES` of space.
+        PermissionError: ``base`` is no folder, belongs to another user, or others may write to it.
     """
     with suppress(FileExistsError):
         os.mkdir(base, 0o700)

@@ -77,6 +77,7 @@ def build(
     Raises:
         KernelRefusedError: with the compiler's message.
         DeviceError: where a kernel computes in float64 and the device does not.
+        CacheError: where other users may write to the cache folder.
     """
     by_key = kernels_by_key(kernels)
     builder = OpenClKernelBuilder(device, compiler_options(device, target.block))
@@ -89,10 +90,11 @@ def build(
 
 
 def compiler_options(device: OpenClDevice, block: int) -> tuple[str, ...]:
-    """Return the compiler's options for work-groups of ``block`` items.
+    """Return the options of the compiler of ``device`` for work-groups of ``block`` items.
 
-    PoCL up to version 3 drops stores between barriers of groups of several items when it
-    optimizes.
+    They select the language's version, disable warnings, and request correctly rounded division
+    where the device has it. PoCL up to version 3 drops stores between barriers of groups of several
+    items when it optimizes, so that it does not optimize them here.
     """
     options = [f"-cl-std={_language(device)}", "-w"]
     if device.limits.exact:
@@ -182,7 +184,7 @@ class OpenClKernelBuilder(KernelBuilder):
             )
 
     def load(self, kernel: Kernel, image: bytes) -> Any:
-        """Load a cached binary; return the functions of the kernel's phases as a tuple.
+        """Load a cached binary, ``image``; return the functions of the kernel's phases as a tuple.
 
         Returns None where the driver does not accept the binary any more.
         """
@@ -197,7 +199,7 @@ class OpenClKernelBuilder(KernelBuilder):
         """Build and `add` kernels, given by digest, up to `MAX_KERNELS` in one program.
 
         Raises: KernelRefusedError for the first kernel that the compiler refuses; those built
-        before it stay.
+        before it stay. CacheError where other users may write to the cache folder.
         """
         digests = list(kernels)
         for start in range(0, len(digests), MAX_KERNELS):
@@ -228,7 +230,10 @@ class OpenClKernelBuilder(KernelBuilder):
         self.keep(binary, unit)
 
     def _program(self, text: str) -> Any:
-        """Build a pyopencl program of a text. Raises: pyopencl.Error with the compiler's log."""
+        """Build a pyopencl program of a text, OpenCL C.
+
+        Raises: pyopencl.Error with the compiler's log.
+        """
         cl = pyopencl()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", cl.CompilerWarning)  # a log without errors

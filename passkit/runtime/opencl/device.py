@@ -99,7 +99,10 @@ class OpenClQueue:
         return pyopencl().enqueue_copy(self.handle, array, buffer, is_blocking=False)
 
     def copy(self, target: Any, source: Any, nbytes: int) -> Any:
-        """Enqueue a copy of bytes from buffer ``source`` to ``target``; return its event."""
+        """Enqueue a copy of ``nbytes`` bytes from buffer ``source`` to buffer ``target``.
+
+        Return its event.
+        """
         return pyopencl().enqueue_copy(self.handle, target, source, byte_count=nbytes)
 
     def finish(self) -> None:
@@ -181,7 +184,8 @@ def device() -> OpenClDevice:
 def open_device(setting: str) -> OpenClDevice:
     """Open the device that PYOPENCL_CTX selects, once for each value of it.
 
-    ``setting`` is that value, "" where it is not set. Raises: DeviceError where it names no device.
+    ``setting`` is that value, "" where it is not set, for the first device. Raises: DeviceError
+    where it names no device, with the devices there are; MissingDependencyError without pyopencl.
     """
     cl = pyopencl()
     try:
@@ -233,7 +237,7 @@ class PyOpenClAllocator:
 
 
 def new_pool(device: OpenClDevice) -> DevicePool:
-    """Return a new memory pool for a device."""
+    """Return a new memory pool for a device. Raises: MissingDependencyError without pyopencl."""
     cl = pyopencl()
     refusals = (cl.MemoryError, cl.LogicError, MemoryError)
     return DevicePool(device, PyOpenClAllocator(device), refusals, "PYOPENCL_CTX")
@@ -327,16 +331,18 @@ def _vector_width(handle: Any) -> int:
 def adapt_target(target: Target) -> Target:
     """Return the registered target within the limits of the opened device.
 
-    A target that a caller created or changed is returned as it is. Raises: as `device`.
+    A target that a caller created or changed is returned as it is, without opening a device.
+    Raises: as `device`.
     """
     return fit_target(target, device().limits) if target is target_of(target.name) else target
 
 
 def fit_target(target: Target, limits: OpenClLimits) -> Target:
-    """Return a copy of a target whose work-groups and scratch memory a device can hold.
+    """Return a copy of a target whose work-groups and scratch memory fit a device's limits.
 
-    A CPU runs the work-items of a group one after the other, so that one is enough; it computes
-    with vectors of the width that it prefers.
+    Work-groups have a power of two of at most `MAX_BLOCK` items, scratch memory whole KiB. A CPU
+    runs the work-items of a group one after the other, so that one is enough; it computes with
+    vectors of the width that it prefers. Other devices get ``shuffles`` from ``limits``.
     """
     largest = min(target.block, MAX_BLOCK, limits.block)
     block = 1 if limits.is_cpu else power_of_two(largest)

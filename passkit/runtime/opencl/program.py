@@ -46,8 +46,11 @@ class OpenClBoundProgram(BoundProgram):
     def launch(self, step: LaunchStep) -> StepAction | None:
         """Return the function that enqueues a kernel, or each of its phases that has tiles.
 
-        Returns None where it has none. Raises: DeviceError where a work-group needs more local
-        memory than the device has.
+        Returns None where it has none. The function takes the memory of a call, and appends an
+        event for each launch to its ``kernel_events``; it raises a DeviceError where the driver
+        refuses a launch.
+
+        Raises: DeviceError where a work-group needs more local memory than the device has.
         """
         kernel, entry = step.kernel, step.entry
         tile_counts = [self.number(n) for n, _ in kernel.phases or ((kernel.grid, 0.0),)]
@@ -123,17 +126,25 @@ def bind_program(
     """Return a program bound to ``sizes``, the values of its symbolic sizes, on the device.
 
     ``state`` has the program's variables. Raises: DeviceError where there is no device.
+    MissingDependencyError without pyopencl; ShapeError where a size has no value.
     """
     return OpenClBoundProgram(program, program_data(program, state, device, pool_of), sizes)
 
 
 def build_kernels(kernels: Iterable[Kernel], target: Target) -> Mapping[str, OpenClKernel]:
-    """Return kernels built for this machine's device, by their keys. Raises: as `build`."""
+    """Return kernels built for this machine's device, by their keys.
+
+    ``target`` is limited to the device by `adapt_target` first. Raises: as `build` and `device`.
+    """
     return build(kernels, device(), adapt_target(target))
 
 
 def kernel_stats(kernels: Sequence[Kernel]) -> dict[str, Any]:
-    """Return entries of `Executable.stats`: the device's name, and the less accurate operations."""
+    """Return entries of `Executable.stats` about ``kernels``.
+
+    They are "device", the device's name, and "relaxed", the less accurate operations. Raises: as
+    `device`.
+    """
     opened = device()
     return {"device": str(opened), "relaxed": relaxed_operations(kernels, opened.limits)}
 
