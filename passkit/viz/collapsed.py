@@ -87,7 +87,11 @@ def repeated_sequences(view: PlanView) -> list[Repeat]:
 
 
 def _equivalence_key(view: PlanView, node: Node) -> Hashable:
-    """Return a key that is equal for units that apply the same operators to the same types."""
+    """Return a key that is equal for units that apply the same operators to the same types.
+
+    ``node`` is the unit in ``view``, a group or a single operator; names and parameters do not
+    count.
+    """
     body = node.params.get("body")
     ops = [node] if body is None else body.ops
     types = (
@@ -127,7 +131,11 @@ class UnitRows:
     def _add_repeat(
         self, part: str, repeat: Repeat, names: Sequence[str], units: Sequence[Node]
     ) -> None:
-        """Add the rows of a repeat; ``part`` stands for an iteration's scope in their names."""
+        """Add the rows of a repeat; ``part`` stands for an iteration's scope in their names.
+
+        ``names`` and ``units`` are those of all units, which the repeat refers to by position.
+        Changes the attributes of this object.
+        """
         scopes = [shared_scope([names[k] for k in i]) for i in repeat.iterations]
         common = shared_scope([names[k] for i in repeat.iterations for k in i])
         ends = ["/".join(scopes[k][len(common) :]) for k in (0, -1)]
@@ -147,7 +155,10 @@ class UnitRows:
             self.iterations.update({units[k]: (part, number) for k in iteration})
 
     def readable(self, path: str) -> str:
-        """Return the path of a scope with labels such as "repeated 8 times" for repeats."""
+        """Return the path of a scope with labels such as "repeated 8 times" for repeats.
+
+        A path without repeats is returned as it is.
+        """
         for part, label in self._labels.items():
             path = path.replace(f"{part}/", label if path.endswith(f"{part}/") else f"{label}/")
         return path
@@ -218,7 +229,10 @@ def _frame_key(opened: list[str], path: str) -> str | None:
 def _box(
     view: PlanView, key: str, box: CollapsedBox, nodes: list[Node], title: str, frame: str | None
 ) -> SceneBox:
-    """Return the scene's box called ``key``, in ``frame``, for the ``nodes`` of a collapsed box."""
+    """Return the scene's box called ``key``, in ``frame``, for the ``nodes`` of a collapsed box.
+
+    ``view`` is the graph, ``title`` the first line of the box; ``frame`` is None outside frames.
+    """
     kind = view.main_kind(*nodes)
     fill, ink = view.heat(*nodes)
     members = tuple(view.name(n) for n in nodes)
@@ -236,7 +250,8 @@ def _box(
 def _copies_lines(view: PlanView, nodes: Sequence[Node], title: str) -> tuple[str, ...]:
     """Return the lines of a unit, or those that all copies of a repeated unit share.
 
-    ``nodes`` are the copies; the first line, ``title``, has their number in front.
+    ``nodes`` are the copies; the first line, ``title``, has their number in front. ``view`` is the
+    graph.
     """
     head, *lines = _unit_lines(view, nodes[0], title)
     if len(nodes) == 1:
@@ -248,7 +263,11 @@ def _copies_lines(view: PlanView, nodes: Sequence[Node], title: str) -> tuple[st
 
 
 def _unit_lines(view: PlanView, node: Node, title: str) -> tuple[str, ...]:
-    """Return the lines of a unit: its title, its call or kind, and the structure of its kernel."""
+    """Return the lines of a unit: its title, its call or kind, and the structure of its kernel.
+
+    ``node`` is the unit in ``view``; a ``title`` that begins with the call of a single operator is
+    left out.
+    """
     body = node.params.get("body")
     if body is None:
         call = call_lines(node, "")[1:]
@@ -262,7 +281,10 @@ def _unit_lines(view: PlanView, node: Node, title: str) -> tuple[str, ...]:
 
 
 def _scope_lines(view: PlanView, nodes: list[Node], title: str) -> tuple[str, ...]:
-    """Return the lines of a scope or run: its title, and its numbers of kernels and calls."""
+    """Return the lines of a scope or run: its title, and its numbers of kernels and calls.
+
+    ``nodes`` are its units in ``view``.
+    """
     bodies = [b for n in nodes if (b := n.params.get("body")) is not None]
     lines = [title]
     if bodies:
@@ -274,7 +296,10 @@ def _scope_lines(view: PlanView, nodes: list[Node], title: str) -> tuple[str, ..
 
 
 def _operators(view: PlanView, node: Node) -> list[str]:
-    """Return the names of the operators of a group, or the name of a single operator."""
+    """Return the names of the operators of a group, or the name of a single operator, in a list.
+
+    ``node`` is the unit in ``view``.
+    """
     body = node.params.get("body")
     if body is None:
         return [view.name(node)]
@@ -282,7 +307,7 @@ def _operators(view: PlanView, node: Node) -> list[str]:
 
 
 def _draw_inputs(scene: Scene, view: PlanView) -> dict[Node, str]:
-    """Add boxes for inputs and states to the scene if there are at most MAX_TERMINALS.
+    """Add boxes for inputs and states of ``view`` to the scene if there are at most MAX_TERMINALS.
 
     Returns: The key of the box of each; empty if they are not drawn.
     """
@@ -325,7 +350,10 @@ def _add_hidden_inputs(
 
 
 def _add_line(scene: Scene, key: str, line: str) -> None:
-    """Add a line of text to the box called ``key`` in the scene."""
+    """Add a line of text to the box called ``key`` in the scene, by replacing the box.
+
+    Raises: KeyError where there is none.
+    """
     box = scene.boxes[key]
     scene.boxes[key] = evolve(box, lines=(*box.lines, line))
 
@@ -333,6 +361,7 @@ def _add_line(scene: Scene, key: str, line: str) -> None:
 def _draw_values(scene: Scene, view: PlanView, box_keys: dict[Node, str], rows: UnitRows) -> None:
     """Add one arrow to the scene for all values that go from one box to another.
 
+    Values within a box, and those from nodes without a box, get none. ``view`` is the graph,
     ``box_keys`` has the key of the box of each unit and input; ``rows`` tells which values are
     carried from one iteration of a repeat to another.
     """
@@ -349,7 +378,11 @@ def _draw_values(scene: Scene, view: PlanView, box_keys: dict[Node, str], rows: 
 
 
 def _value_lines(view: PlanView, entries: dict[Entry, None]) -> tuple[str, ...]:
-    """Return the label of an arrow for several values: their type or number, and their bytes."""
+    """Return the label of an arrow for several values: their type or number, and their bytes.
+
+    ``entries`` are the values, in the graph of ``view``. The bytes are left out where a shape or
+    dtype is not inferred.
+    """
     if len(entries) == 1:
         return view.type_lines(next(iter(entries)))
     total = view.extent_of(entries)
@@ -359,7 +392,10 @@ def _value_lines(view: PlanView, entries: dict[Entry, None]) -> tuple[str, ...]:
 
 
 def _width(view: PlanView, entries: dict[Entry, None]) -> float:
-    """Return the width of an arrow: 1 up to 16 KiB, and 0.6 more for each factor of ten."""
+    """Return the width of an arrow: 1 up to 16 KiB, and 0.6 more for each factor of ten, at most 5.
+
+    It is 1 for values of unknown size; ``entries`` are the values of the arrow in ``view``.
+    """
     total = view.extent_of(entries)
     if not isinstance(total, int) or total <= 1 << 14:
         return 1.0
@@ -369,7 +405,8 @@ def _width(view: PlanView, entries: dict[Entry, None]) -> float:
 def _draw_outputs(scene: Scene, view: PlanView, box_keys: dict[Node, str]) -> None:
     """Add outputs to the scene: boxes if there are few, else lines of their producers; add updates.
 
-    ``box_keys`` has the key of the box of each unit and input.
+    ``view`` is the graph, ``box_keys`` has the key of the box of each unit and input. Outputs and
+    updates of nodes without a box are left out.
     """
     graph = view.graph
     if len(graph.outputs) > MAX_TERMINALS:

@@ -93,7 +93,11 @@ def diff(before: Graph, after: Graph) -> Picture:
 
 
 def expand_groups(graph: Graph) -> DiffSide:
-    """Return the nodes of a graph, with the operators of each group instead of its node."""
+    """Return the nodes of a graph, with the operators of each group instead of its node.
+
+    Variables inside groups are left out: entries that cross a group's border are replaced by those
+    that they stand for.
+    """
     nodes: dict[Node, DiffNode] = {}
     source: dict[Entry, Entry] = {}  # of entries at the borders of groups
     for node in graph.nodes:
@@ -115,7 +119,11 @@ def expand_groups(graph: Graph) -> DiffSide:
 
 
 def compare(old: DiffSide, new: DiffSide) -> dict[Node, str]:
-    """Return the fill of each node of both sides: GONE, CAME, MOVED or SAME."""
+    """Return the fill of each node of both sides: GONE, CAME, MOVED or SAME.
+
+    Nodes only in ``old`` are GONE, those only in ``new`` CAME; a pair is MOVED where the operators
+    of its group differ.
+    """
     pairs = _pairs(old, new)
     fills = dict.fromkeys(old.nodes, GONE) | dict.fromkeys(new.nodes, CAME)
     for a, b in pairs.items():
@@ -195,7 +203,10 @@ def _downstream_digests(side: DiffSide) -> dict[Node, str]:
 
 
 def _name_digests(side: DiffSide) -> dict[Node, str]:
-    """Return for each named node a digest of its name, operator and parameters."""
+    """Return for each named node of ``side`` a digest of its name, operator and parameters.
+
+    Nodes without a name have none.
+    """
     return {n: _digest(n.name, _operator_key(d)) for n, d in side.nodes.items() if n.name}
 
 
@@ -207,6 +218,9 @@ def _draw_side(
     fills: Mapping[Node, str],
 ) -> None:
     """Add one graph to the scene, in a frame called ``side``, with its groups as frames inside.
+
+    Constants of one element are written into their consumers. Of large graphs a box says how many
+    nodes are left out.
 
     Args:
         scene: The scene, which is changed.
@@ -241,7 +255,10 @@ def _draw_side(
 
 
 def _drawn_nodes(nodes: Mapping[Node, DiffNode], fills: Mapping[Node, str]) -> set[Node]:
-    """Return all nodes, or of more than MANY the first that changed, with their neighbours."""
+    """Return all nodes, or of more than MANY the first that changed, with their neighbours.
+
+    ``fills`` has the fill of each node; those that are not SAME have changed.
+    """
     if len(nodes) <= MANY:
         return set(nodes)
     changed = set([n for n in nodes if fills[n] != SAME][:MANY])
@@ -251,7 +268,7 @@ def _drawn_nodes(nodes: Mapping[Node, DiffNode], fills: Mapping[Node, str]) -> s
 
 
 def _box(key: str, diff_node: DiffNode, fill: str, frame: str) -> SceneBox:
-    """Return the scene's box called ``key``, in ``frame``, for a node."""
+    """Return the scene's box called ``key``, in ``frame``, for a node; ``fill`` is its colour."""
     node, name = diff_node.node, diff_node.name
     if node.op is None:
         form = "cylinder" if node.params.get("state") else "ellipse"

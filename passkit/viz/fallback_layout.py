@@ -75,8 +75,9 @@ def fallback_svg(scene: Scene, note: str) -> str:
 def _rows(scene: Scene) -> tuple[list[list[SceneBox]], dict[int, list[str]]]:
     """Return the boxes of each row, and the keys of the columns that each arrow passes.
 
-    The row of a box is its longest distance from boxes without inputs. Within a row, boxes are
-    sorted by the positions of their inputs.
+    The keys are by the arrow's position in ``scene.arrows``; an arrow that passes no row, points
+    upward or comes beyond MAX_COLUMNS has none. The row of a box is its longest distance from boxes
+    without inputs. Within a row, boxes are sorted by the positions of their inputs.
     """
     keys = sorted(scene.boxes, key=lambda k: not k.startswith("in"))  # inputs, then post-order
     feeds = _feeds(scene, keys)
@@ -100,7 +101,7 @@ def _rows(scene: Scene) -> tuple[list[list[SceneBox]], dict[int, list[str]]]:
 
 
 def _feeds(scene: Scene, keys: Sequence[str]) -> dict[str, list[str]]:
-    """Return for each box the boxes before it in ``keys`` that it reads.
+    """Return for each box of ``scene`` the boxes before it in ``keys`` that it reads.
 
     Arrows that point backwards, as those between collapsed scopes may, are ignored.
     """
@@ -116,7 +117,8 @@ def _feeds(scene: Scene, keys: Sequence[str]) -> dict[str, list[str]]:
 def _ranks(scene: Scene, keys: Sequence[str], feeds: Mapping[str, Sequence[str]]) -> dict[str, int]:
     """Return the row of each box; inputs and constants are directly above their first consumer.
 
-    ``keys`` are the boxes in topological order, ``feeds`` the boxes that each of them reads.
+    ``keys`` are the boxes of ``scene`` in topological order, ``feeds`` the boxes that each of them
+    reads.
     """
     rank: dict[str, int] = {}
     for key in keys:
@@ -265,7 +267,10 @@ def _sideways_curve(a: _PlacedBox, b: _PlacedBox) -> _ArrowCurve:
 
 
 def _legend(legend: Sequence[SceneBox]) -> tuple[list[str], float]:
-    """Return the SVG elements of the legend in one row, and its width in points."""
+    """Return the SVG elements of the legend in one row, and its width in points.
+
+    ``legend`` has its boxes; without any, the elements are empty and the width is the left margin.
+    """
     out: list[str] = []
     x = PAD
     for box in legend:

@@ -125,7 +125,7 @@ class KernelStructure:
         return self.composition, counted(self.tiles, "tile") + scratch
 
     def stages(self) -> list[str]:
-        """Return a line for each stage of a kernel without parts."""
+        """Return a line for each stage of a kernel without parts; see `stage_lines`."""
         return stage_lines(self.schedule, self.group.graph, self.group.called)
 
     @property
@@ -156,7 +156,7 @@ class KernelStructure:
         return homes | {n: number for number, values in enumerate(outputs) for n in values}
 
     def parts(self) -> list[KernelPart]:
-        """Return a description of each part, in order."""
+        """Return a description of each part, in order; an empty list for a kernel without parts."""
         describe = self._packed_part if self.schedule.parts else self._stitched_part
         return [describe(number, body) for number, body in enumerate(self.part_operators)]
 
@@ -198,7 +198,10 @@ class KernelStructure:
         return laid.group.graph, lambda node: original_names[laid.group.called(node)]
 
     def regions_in_scratch(self) -> dict[Node, str]:
-        """Return the region per tile of each value that parts pass to others in scratch."""
+        """Return the region per tile of each value that parts pass to others in scratch.
+
+        Empty for a kernel that is not stitched.
+        """
         stitching, nodes = self.schedule.stitching, self.group.graph.nodes
         regions = () if stitching is None else stitching.regions
         return {
@@ -216,9 +219,10 @@ class KernelStructure:
         return PartOutput(self.group.called(node), type_text(shape, entry.dtype))
 
     def _stitched_output(self, node: Node, region: Region | None) -> PartOutput:
-        """Describe an output of a stitched part.
+        """Describe ``node``, an output of a stitched part, by type, region, bytes and location.
 
-        Without a region, the part moves elements of another value to where they belong.
+        Without a region, the part moves elements of another value to where they belong, and the
+        bytes are "".
         """
         entry, locations = node.entries[0], []
         assert entry.dtype is not None
@@ -312,6 +316,8 @@ def stage_lines(plan: Schedule, graph: Graph, namer: NodeNamer) -> list[str]:
 def region_text(region: Region, resolve: SizeResolver = as_is) -> str:
     """Return the region of a value that one tile computes, dimension by dimension.
 
+    ``resolve`` returns a size as a number where it is known.
+
     >>> region_text(Region((64, 94, 32), 1, 1, 40)), region_text(Region((94, 32), 0))
     ('[1 of 64, 40 of 94, 32]', 'all')
     >>> region_text(Region((64, 94), 1, per=3))
@@ -332,7 +338,10 @@ def region_text(region: Region, resolve: SizeResolver = as_is) -> str:
 
 
 def _part_numbers(parts: Sequence[int]) -> str:
-    """Return "part 1", "parts 1, 4", or "parts 1 to 8" for more than three in a row."""
+    """Return "part 1", "parts 1, 4", or "parts 1 to 8" for more than three in a row.
+
+    ``parts`` are the numbers, at least one, sorted.
+    """
     if len(parts) == 1:
         return f"part {parts[0]}"
     if len(parts) > 3 and parts[-1] - parts[0] == len(parts) - 1:

@@ -75,6 +75,8 @@ def nbytes(shape: Shape, dtype: DType) -> str:
         shape: Whole numbers or symbolic sizes.
         dtype: A dtype of passkit.
 
+    Raises: ArgumentError for anything else.
+
     >>> from passkit.values.dtype import float32
     >>> from passkit.values.size import Size
     >>> nbytes((32, 512), float32), nbytes((Size.symbol("n"), 512), float32)
@@ -156,6 +158,8 @@ def last_part(name: str) -> str:
 
     >>> last_part("net/dense/MatMul"), last_part("x")
     ('MatMul', 'x')
+
+    A name of slashes only is returned as it is.
     """
     return name.rstrip("/").rpartition("/")[2] or name
 
@@ -201,7 +205,10 @@ def _is_split_operator(node: Node) -> bool:
 
 
 def _changed_params(op: Op, params: Mapping[str, object]) -> list[str]:
-    """Return the parameters that differ from their defaults, as "name=value"."""
+    """Return the ``params`` that differ from the defaults of ``op``, as "name=value".
+
+    Values of None and False are left out.
+    """
     return [
         f"{k}={brief(v)}"
         for k, v in params.items()
@@ -266,7 +273,10 @@ def distinct(names: Iterable[str], shorten: Callable[[str], str], most: int = 44
 
 
 def _differing(names: Sequence[str]) -> dict[str, str]:
-    """Return for each name the parts at which others continue differently, and its last part."""
+    """Return for each name the parts at which others continue differently, and its last part.
+
+    Parts that are left out in between become "…".
+    """
     followers: dict[str, set[str]] = {}
     for name in names:
         parts = name.split("/")

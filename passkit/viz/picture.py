@@ -24,7 +24,10 @@ class Picture(graphviz.Digraph):  # type: ignore[misc]
     scene: Scene
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        """Return the display of a notebook, by MIME type."""
+        """Return the display of a notebook, by MIME type: its text and its SVG.
+
+        ``include`` and ``exclude`` belong to IPython's display protocol and have no effect.
+        """
         return {"text/plain": repr(self), "image/svg+xml": self.svg()}
 
     def svg(self, timeout: float = NOTEBOOK_SECONDS) -> str:
@@ -103,7 +106,10 @@ def _title_constraints(scene: Scene) -> list[tuple[str, str]]:
 
 
 def _is_reachable(successors: Mapping[str, Sequence[str]], start: str, end: str) -> bool:
-    """Return whether a path of ``successors`` leads from the key ``start`` to the key ``end``."""
+    """Return whether a path of ``successors`` leads from the key ``start`` to the key ``end``.
+
+    A key is reachable from itself only by a cycle.
+    """
     visited, pending = {start}, [start]
     while pending:
         for key in successors.get(pending.pop(), ()):
@@ -175,7 +181,7 @@ def _draw_contents(
 
 
 def _draw_box(dot: graphviz.Digraph, box: SceneBox, **attributes: str) -> None:
-    """Draw a box; ``attributes`` are further DOT attributes of the node."""
+    """Draw a box into ``dot``; ``attributes`` are further DOT attributes of the node."""
     dot.node(
         box.key,
         quoted("\n".join(box.lines)),
@@ -191,7 +197,10 @@ def _draw_box(dot: graphviz.Digraph, box: SceneBox, **attributes: str) -> None:
 
 
 def _draw_arrow(dot: graphviz.Digraph, arrow: SceneArrow) -> None:
-    """Draw an arrow in the style of its kind."""
+    """Draw an arrow into ``dot`` in the style of its kind: memory, inner, update or carried.
+
+    Raises: KeyError for another kind.
+    """
     text = "".join(f"  {graphviz.escape(printable(line))}\\l" for line in arrow.lines)
     style = {
         "memory": {"penwidth": f"{arrow.width:.3g}"},

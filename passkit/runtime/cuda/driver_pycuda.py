@@ -127,8 +127,7 @@ class PyCudaDriver(Driver):
         return FunctionAttributes(*self.call(lambda: [get(getattr(kinds, n)) for n in names]))
 
     def allow_shared(self, function: PyCudaFunction, nbytes: int) -> None:
-        """Allow a function ``nbytes`` of dynamic shared memory, and record that in
-        ``function.allowed``.
+        """Allow a function ``nbytes`` of dynamic shared memory; record it in ``function.allowed``.
 
         It also holds for the function of cuda-bindings. Raises: DriverError where the driver
         refuses.
@@ -269,10 +268,10 @@ class PyCudaDriver(Driver):
         return self._bindings().capture(enqueue, self.handle(stream))
 
     def change(self, graph: Any, number: int, params: LaunchParams) -> None:
-        """Update the parameters of launch ``number`` of a graph that `graph` returned to
-        ``params``.
+        """Update the parameters of launch ``number`` of a graph that `graph` returned.
 
-        Raises: DriverError where the driver refuses, or without cuda-bindings.
+        ``params`` are the new ones. Raises: DriverError where the driver refuses, or without
+        cuda-bindings.
         """
         self._bindings().change(graph, number, self._bindings_params(params))
 
