@@ -37,10 +37,11 @@ __all__ = ["elementwise", "linalg", "movement", "nn", "reduce", "slicing", "spli
 
 
 def __getattr__(name: str) -> Any:
-    """Return an operator, or a function of `FUNCTIONS`, by name.
+    """Return an operator, or a function of `FUNCTIONS`, by name (PEP 562: module attributes).
 
-    Raises:
-        AttributeError: If there is none; the message suggests the nearest name.
+    Imports the module of the function, or modules of operators until one registers the name.
+
+    Raises: AttributeError if there is none; the message suggests the nearest name.
     """
     if name in FUNCTIONS:
         return getattr(import_module(f"{PACKAGE}.{FUNCTIONS[name]}"), name)
@@ -53,5 +54,8 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return the names of all operators, their aliases, and functions that are no operators."""
+    """Return the names of all operators, their aliases, and functions that are no operators.
+
+    Imports all modules of operators.
+    """
     return [*list_ops(aliases=True), *FUNCTIONS, "split"]

@@ -39,7 +39,7 @@ TANH_SHRINK_SERIES = (
 
 
 def _positive_or(x: Expr, otherwise: Expr | float) -> Expr:
-    """Return x where it is positive, else ``otherwise``, which must be NaN where x is."""
+    """Return x where it is positive, else ``otherwise``, which must be NaN where x is NaN."""
     return ast.where(x > 0, x, otherwise)
 
 
@@ -242,7 +242,10 @@ def gated_linear_unit(*, name: str, activation: str, activated_half: str, doc: s
     """
 
     def expand(node: Node, x: Entry) -> Entry:
-        """Expand to slices, an activation and a product. Raises: ShapeError for an odd length."""
+        """Expand to slices, an activation and a product of the halves of ``x`` along ``axis``.
+
+        Raises: ShapeError for an odd length, an axis out of range or an unknown rank.
+        """
         shape = known_shape(x)
         axis = normalize_axis(node, len(shape), node.params["axis"])
         half = divide_exactly(shape[axis], 2)

@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 def _sum_like(node: Node, x: Entry, like: Entry) -> Entry:
     """Expand sum_like: sum x over the axes along which ``like`` would be repeated to its shape.
 
-    An axis that is known to have one element is not summed, so that -0 stays -0.
+    An axis that is known to have one element is not summed, so that -0 stays -0. ``node`` is not
+    used.
+
+    Raises: ShapeError if a rank is unknown.
     """
     shape, target = known_shape(x), known_shape(like)
     new_axes = len(shape) - len(target)
@@ -43,10 +46,13 @@ def _sum_like(node: Node, x: Entry, like: Entry) -> Entry:
 
 
 def _infer_sum_like_shape(node: Node, x: Shape, like: Shape) -> Shape:
-    """Return the shape of ``like``.
+    """Return ``like``, the shape of the second input of sum_like.
+
+    Symbolic extents that must agree with those of ``x``, the shape of the first input, are
+    recorded.
 
     Raises:
-        ShapeError: If it does not broadcast to that of ``x``.
+        ShapeError: If ``like`` does not broadcast to ``x``; the error names ``node``.
     """
     new_axes = len(x) - len(like)
     pairs: list[tuple[Extent, Extent]] = []
@@ -99,9 +105,13 @@ sized_by.set_attr("TOperator", "sized_by")
 def _unslice_params(node: Node, shape: Shape) -> tuple[Shape, Shape, tuple[int, ...]]:
     """Return the parameters shape, begin and step of a node, an extent for each axis.
 
+    A step of None is 1 along each axis. ``shape`` is that of the input. Symbolic extents are not
+    checked to lie inside.
+
     Raises:
-        ShapeError: If they are not one for each axis of the input's ``shape``, a step is no int
-            other than 0, or an element would lie outside of the output.
+        ShapeError: If they are not one for each axis of the input's ``shape``, an extent is neither
+            int nor Size, a step is no int other than 0, or an element would lie outside of the
+            output.
     """
     target = parse_extents(node, node.params["shape"], "shape")
     begin = parse_extents(node, node.params["begin"], "begin")
@@ -128,7 +138,12 @@ def _unslice_params(node: Node, shape: Shape) -> tuple[Shape, Shape, tuple[int, 
 
 
 def _infer_unslice_shape(node: Node, shape: Shape) -> Shape:
-    """Infer the shape, the parameter ``shape``. Raises: ShapeError if the slice does not fit."""
+    """Infer the shape of unslice: the parameter ``shape`` of ``node``.
+
+    ``shape`` is that of the input.
+
+    Raises: ShapeError if the parameters shape, begin and step do not fit it.
+    """
     return _unslice_params(node, shape)[0]
 
 
@@ -161,7 +176,12 @@ def _unslice_element(node: Node, index: Index, read: Reader) -> Expr:
 
 
 def _compute_unslice(node: Node, x: Any) -> Any:
-    """Write the input into zeros at the positions of a slice, in NumPy."""
+    """Write the array ``x`` into zeros at the positions of a slice, in NumPy; return the new array.
+
+    ``node`` holds the parameters shape, begin and step.
+
+    Raises: ShapeError if they do not fit ``x``.
+    """
     target, begin, steps = _unslice_params(node, x.shape)
     out = np.zeros([int(n) for n in target], x.dtype)
     positions = [int(b) + s * np.arange(n) for b, n, s in zip(begin, x.shape, steps, strict=True)]
@@ -173,14 +193,17 @@ def _compute_unslice(node: Node, x: Any) -> Any:
 
 
 def _unslice_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return the gradient of the input: the slice of dy that the input was written to."""
+    """Return the gradient of the input: the slice of dy, the output's gradient, that it fills."""
     shape = known_shape(node.inputs[0])
     _, begin, steps = _unslice_params(node, shape)
     return [make("slice", dy, begin=begin, size=shape, step=steps)]
 
 
 def _simplify_unslice(node: Node) -> Entry | None:
-    """Return the input if an unslice fills the entire output in order, else None."""
+    """Return the input if an unslice fills the entire output in order, else None.
+
+    None also if shape or dtype of input and output are not known to be the same.
+    """
     shape = known_shape(node.inputs[0])
     _, begin, steps = _unslice_params(node, shape)
     in_order = all(b == 0 for b in begin) and all(s == 1 for s in steps)
@@ -204,7 +227,7 @@ unslice.set_attr("FSimplify", _simplify_unslice)
 
 
 def _size_param(node: Node) -> Extent:
-    """Return the parameter ``size``.
+    """Return the parameter ``size`` of ``node``, an extent by which div_by_size divides.
 
     Raises:
         ShapeError: If it is neither an int nor a Size.
@@ -216,15 +239,20 @@ def _size_param(node: Node) -> Extent:
 
 
 def _infer_div_by_size_shape(node: Node, shape: Shape) -> Shape:
-    """Infer the shape, that of the input. Raises: ShapeError if ``size`` is no extent."""
+    """Infer the shape, ``shape`` of the input.
+
+    Raises: ShapeError if the parameter ``size`` is no extent.
+    """
     _size_param(node)
     return shape
 
 
 def _div_by_size(node: Node, x: Expr) -> Expr:
-    """Return x divided by the parameter ``size``.
+    """Return x, an element, divided by the parameter ``size`` of ``node``, in the dtype of x.
 
     16-bit floats, which may not hold the size, are divided in float32.
+
+    Raises: ShapeError if ``size`` is no extent.
     """
     compute_dtype = float32 if is_narrow(x.dtype) else x.dtype
     divisor = ast.cast(ast.size_of(_size_param(node)), compute_dtype)
@@ -249,11 +277,12 @@ div_by_size.set_attr(
 
 
 def _mask_zeros(node: Node, x: Entry) -> tuple[Entry, Entry, Entry, Entry]:
-    """Separate the zeros among the factors of products along ``axis``.
+    """Separate the zeros among the factors of products along the parameter ``axis`` of ``node``.
 
     Returns:
         Four entries: whether each factor is 0; the number of zeros along the axis; x with 1 in
-        place of 0; and the product of these along the axis. Products and numbers keep the axis.
+        place of 0; and the product of these along the axis. Products and numbers keep the axis with
+        length 1.
     """
     params = {"axis": node.params["axis"], "keepdims": True}
     is_zero = make("equal", x, 0.0)
@@ -275,10 +304,10 @@ def _prod_others(node: Node, x: Entry) -> Entry:
 
 
 def _prod_others_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return for each k the sum over i of dy[i] times the product of all but i and k.
+    """Return the gradient of x, in which dy[i] is multiplied by the product of all but i and k.
 
-    With one zero, that product is not 0 if i or k is its position; with two, if i and k are their
-    positions; with three it is always 0.
+    The gradient at k is the sum of these over i. With one zero, that product is not 0 if i or k is
+    its position; with two, if i and k are their positions; with three it is always 0.
     """
     x = node.inputs[0]
     params = {"axis": node.params["axis"], "keepdims": True}
@@ -295,7 +324,10 @@ def _prod_others_gradient(node: Node, dy: Entry) -> list[Entry]:
 
 
 def _infer_prod_others_shape(node: Node, shape: Shape) -> Shape:
-    """Infer the shape, that of the input. Raises: ShapeError if there is no such axis."""
+    """Infer the shape, ``shape`` of the input.
+
+    Raises: ShapeError if the parameter ``axis`` is no int or ints, out of range, or listed twice.
+    """
     normalize_axes(node, len(shape), node.params["axis"])
     return shape
 

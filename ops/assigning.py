@@ -28,12 +28,13 @@ def _infer_slice_assign_shape(node: Node, shape: Shape, value: Shape) -> Shape:
     """Infer the shape, that of the first input.
 
     Args:
-        node: The node.
+        node: The node, with the parameters begin, size and step.
         shape: The shape of the array.
         value: The shape of the value that replaces a slice.
 
     Raises:
-        ShapeError: If the slice is out of range, or the value has another shape.
+        ShapeError: If the slice is out of range or its parameters are invalid, or the value has
+            another shape than the slice.
     """
     size = slice_shape(node, shape)
     if len(size) != len(value):
@@ -47,7 +48,14 @@ def _infer_slice_assign_shape(node: Node, shape: Shape, value: Shape) -> Shape:
 
 
 def _slice_assign_element(node: Node, index: Index, read: Reader, read_value: Reader) -> Expr:
-    """Return the element of the value where the index lies in the slice, else that of x."""
+    """Return the element of the value where the index lies in the slice, else that of x.
+
+    Args:
+        node: The node, with the parameters begin, size and step.
+        index: An expression for each axis of the output.
+        read: Reads x at an index.
+        read_value: Reads the value at an index; valid only where the index lies in the slice.
+    """
     shape = known_shape(node.inputs[0])
     begin, size, step = slice_params(node, shape)
     in_slice: Expr | None = None
@@ -70,7 +78,7 @@ def _slice_assign_element(node: Node, index: Index, read: Reader, read_value: Re
 
 
 def _slice_assign_gradient(node: Node, dy: Entry) -> list[Entry | None]:
-    """Return dy with 0 in the slice for x, and the slice of dy for the value."""
+    """Return the gradients of x and value: dy with 0 in the slice, and the slice of dy."""
     value = node.inputs[1]
     dx = make("slice_assign", dy, zeros_of(value), **node.params)
     begin, step = node.params["begin"], node.params["step"]
@@ -103,13 +111,17 @@ def assign_index(x: Any, key: Any, value: Any) -> Entry:
     Args:
         x: An entry or array.
         key: Ints, slices, None and Ellipsis, as in basic indexing.
-        value: An entry, array or number, which broadcasts to the shape of ``x[key]``.
+        value: An entry, array or number, which broadcasts to the shape of ``x[key]``. A Python
+            number gets the dtype of ``x``.
 
     Returns:
         An entry of the shape and dtype of ``x``.
 
     Raises:
-        ShapeError: If the key does not fit the shape of ``x``, or the value does not broadcast.
+        ShapeError: If the key does not fit the shape of ``x``, the rank of ``x`` is unknown, or the
+            value does not broadcast.
+        DTypeError: If the value has another dtype than ``x``.
+        ArgumentError: If ``x`` or ``value`` is no array of numbers.
     """
     entry = as_entry(x)
     parsed = parse_key(entry, key)
@@ -125,17 +137,25 @@ def assign_index(x: Any, key: Any, value: Any) -> Entry:
 
 
 def _value_entry(value: Any, x: Entry) -> Entry:
-    """Return ``value`` as an entry; a Python number has the dtype of ``x``, the array written."""
+    """Return ``value`` as an entry; a Python number has the dtype of ``x``, the array written.
+
+    If that dtype is unknown, a number becomes a constant of its own dtype.
+
+    Raises: ArgumentError if ``value`` is no number, array or entry.
+    """
     if isinstance(value, (bool, int, float)) and x.dtype is not None:
         return make("full", shape=(), fill_value=value, dtype=x.dtype.name)
     return as_entry(value)
 
 
 def _strided_slice(node: Node, x: Entry) -> Entry:
-    """Expand to the basic indexing that begin, end, strides and masks describe.
+    """Expand to the basic indexing of ``x`` that begin, end, strides and masks describe.
+
+    Strides of None are 1. An index that selects everything gives an ``identity`` of x.
 
     Raises:
-        ShapeError: If begin, end and strides are no tuples of one length, or a mask is no int.
+        ShapeError: If begin, end and strides are no tuples of one length, a mask is no int, or the
+            index does not fit the shape of ``x``.
     """
     params = node.params
     masks = {name: int_param(node, name) for name in MASKS}
@@ -149,7 +169,7 @@ def _strided_slice(node: Node, x: Entry) -> Entry:
         )
 
     def is_set(mask: str, k: int) -> bool:
-        """Return whether bit ``k`` of the parameter ``mask`` is 1."""
+        """Return whether bit ``k`` of the parameter called ``mask`` is 1."""
         return bool(masks[mask] >> k & 1)
 
     key: list[Any] = []

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 def _masked_softmax_dtype(node: Node, x: DType, mask: DType) -> DType:
     """Infer the dtype of masked_softmax, that of x.
 
+    ``x`` and ``mask`` are the dtypes of the inputs; ``node`` is named in errors.
+
     Raises:
         DTypeError: If x is not of floats, or the mask is not of bools.
     """
@@ -39,9 +41,12 @@ def _masked_softmax_dtype(node: Node, x: DType, mask: DType) -> DType:
 
 
 def _masked_softmax(node: Node, x: Entry, mask: Entry) -> Entry:
-    """Expand masked_softmax; the maximum is taken over the unmasked elements.
+    """Expand masked_softmax of x along the parameter ``axis``, over elements where mask is True.
 
-    A row in which every element is masked has no maximum and sums to 0: its result is 0.
+    The maximum is taken over these. A row in which every element is masked has no maximum and sums
+    to 0: its result is 0.
+
+    Raises: ShapeError for an axis out of range.
     """
     axis = node.params["axis"]
     normalize_axes(node, len(known_shape(x)), axis)
@@ -77,7 +82,7 @@ composite(
 
 
 def _causal_mask_shape(node: Node, shape: Shape) -> Shape:
-    """Infer the shape of causal_mask: (…, queries, keys) unchanged.
+    """Infer the shape of causal_mask: ``shape``, (…, queries, keys), unchanged.
 
     Raises:
         ShapeError: If the rank is below 2.
@@ -88,8 +93,9 @@ def _causal_mask_shape(node: Node, shape: Shape) -> Shape:
 
 
 def _causal_mask_element(node: Node, index: Index, x: Reader) -> Expr:
-    """Return an element of causal_mask.
+    """Return an element of causal_mask: the parameter ``value`` if the key is later than the query.
 
+    Else it is that of the input, which ``x`` reads at ``index``, an expression for each axis.
     Positions are counted from the end, as the last query and the last key belong together: a cache
     of earlier keys has more keys than there are queries.
     """
@@ -119,7 +125,7 @@ causal_mask.set_attr(
 
 
 def _attention_inputs(params: Any) -> list[str]:
-    """Return the input names; there is a mask if the parameter ``masked`` is True."""
+    """Return the input names: query, key, value, and mask if ``params["masked"]`` is true."""
     names = ["query", "key", "value"]
     return [*names, "mask"] if params["masked"] else names
 
@@ -127,9 +133,11 @@ def _attention_inputs(params: Any) -> list[str]:
 def _attention_dtype(node: Node, *dtypes: DType) -> DType:
     """Infer the dtype of attention: that of query, key and value.
 
+    ``dtypes`` are those of query, key, value and perhaps the mask.
+
     Raises:
-        DTypeError: If they differ or are not floats, or the mask is of neither bools nor their
-            dtype.
+        DTypeError: If the first three differ or are not floats, or the mask is of neither bools nor
+            their dtype.
     """
     out = same_dtype_rule(node, *dtypes[:3])
     check_kinds(node, "f", out)
@@ -141,7 +149,13 @@ def _attention_dtype(node: Node, *dtypes: DType) -> DType:
 def _attention(node: Node, query: Entry, key: Entry, value: Entry, *mask: Entry) -> Entry:
     """Expand attention: softmax(scale * query @ key.T + mask) @ value.
 
-    Source: Vaswani and others, Attention Is All You Need, equation 1.
+    A bool mask hides keys where it is False; ``causal`` hides keys later than the query. Source:
+    Vaswani and others, Attention Is All You Need, equation 1.
+
+    Raises:
+        ShapeError: If the query has a rank below 2, the shapes do not fit, or ``scale`` is None and
+            the length of a query is unknown.
+        GraphError: If ``scale`` is no number.
     """
     shape = known_shape(query)
     if len(shape) < 2:
@@ -158,9 +172,9 @@ def _attention(node: Node, query: Entry, key: Entry, value: Entry, *mask: Entry)
 
 
 def _joint_mask(node: Node, scores: Entry, mask: Entry) -> Entry:
-    """Return the bool mask, which with ``causal`` is also False for keys later than the query.
+    """Return the bool mask; if ``causal`` is set, also False for keys later than the query.
 
-    ``scores`` are the masked scores, -inf for such keys.
+    ``scores`` are those with the causal mask applied, -inf for such keys.
     """
     if not node.params["causal"]:
         return mask
@@ -168,10 +182,13 @@ def _joint_mask(node: Node, scores: Entry, mask: Entry) -> Entry:
 
 
 def _score_scale(node: Node, depth: Extent) -> float:
-    """Return the factor of the scores: the parameter ``scale``, or 1/sqrt(depth).
+    """Return the factor of the scores: the parameter ``scale``, or for None 1/sqrt(depth).
+
+    ``depth`` is the length of a query; 0 counts as 1.
 
     Raises:
-        ShapeError: If neither a scale nor the length of a query is known.
+        ShapeError: If ``scale`` is None and ``depth`` is symbolic.
+        GraphError: If ``scale`` is no number.
     """
     if node.params["scale"] is not None:
         return float(number_param(node, "scale"))

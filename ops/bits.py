@@ -73,10 +73,11 @@ elementwise(
 
 
 def _infer_bitcast_type(node: Node, x: DType) -> DType:
-    """Infer the dtype, the parameter ``dtype``.
+    """Infer the dtype, the parameter ``dtype`` of ``node``.
 
     Raises:
-        DTypeError: If it is of another width than ``x``, or one of them is bool or complex.
+        DTypeError: If it is no dtype or of another width than ``x``, or one of them is bool or
+            complex.
     """
     target = dtype_of(node.params["dtype"])
     check_kinds(node, "iuf", x, target)
@@ -86,7 +87,7 @@ def _infer_bitcast_type(node: Node, x: DType) -> DType:
 
 
 def _compute_bitcast(node: Node, x: Any) -> Any:
-    """Reinterpret the bytes of an array, in NumPy."""
+    """Reinterpret the bytes of an array as the parameter ``dtype``, in NumPy; the shape stays."""
     return np.ascontiguousarray(x).view(dtype_of(node.params["dtype"]).numpy).reshape(x.shape)
 
 

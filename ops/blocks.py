@@ -26,7 +26,7 @@ def _divide(node: Node, n: Extent, divisor: int, name: str) -> Extent:
         node: The node to name in errors.
         n: The extent.
         divisor: The int.
-        name: What the extent is, for errors, such as "height".
+        name: The extent in errors, such as "the height".
 
     Raises:
         ShapeError: If ``n`` is not known to be a multiple of ``divisor``.
@@ -41,7 +41,7 @@ def _divide(node: Node, n: Extent, divisor: int, name: str) -> Extent:
 
 
 def _block_params(node: Node, x: Entry) -> tuple[int, bool]:
-    """Return the block size, and whether the channels are the last axis.
+    """Return the parameter ``block_size``, and whether the channels are the last axis of ``x``.
 
     Raises:
         GraphError: If ``data_format`` is neither NHWC nor NCHW.
@@ -62,7 +62,10 @@ def _block_params(node: Node, x: Entry) -> tuple[int, bool]:
 def _space_to_depth(node: Node, x: Entry) -> Entry:
     """Expand space_to_depth: blocks of an image become channels.
 
-    Raises: ShapeError if height or width is no multiple of the block.
+    Raises:
+        ShapeError: If height or width is no multiple of the block, ``block_size`` is no int >= 1,
+            or ``x`` has not four axes.
+        GraphError: If ``data_format`` is unknown.
     """
     b, channels_last = _block_params(node, x)
     if not channels_last:
@@ -81,7 +84,10 @@ def _space_to_depth(node: Node, x: Entry) -> Entry:
 def _depth_to_space(node: Node, x: Entry) -> Entry:
     """Expand depth_to_space: channels become blocks of an image.
 
-    Raises: ShapeError if the number of channels is no multiple of the block's area.
+    Raises:
+        ShapeError: If the number of channels is no multiple of the block's area, ``block_size`` is
+            no int >= 1, or ``x`` has not four axes.
+        GraphError: If ``data_format`` is unknown.
     """
     b, channels_last = _block_params(node, x)
     if not channels_last:
@@ -121,16 +127,18 @@ movement_composite(
 
 
 def _batch_block_params(node: Node, x: Entry, widths: str) -> tuple[tuple[int, ...], PadWidths]:
-    """Return the lengths of a block, and what is padded or cropped, for the axes after the first.
+    """Return the lengths of a block, and the widths that are padded or cropped.
+
+    There is a length and a pair (before, after) for each axis of a block, the axes after the first.
 
     Args:
-        node: The node.
+        node: The node, with the parameter ``block_shape``.
         x: Its input.
-        widths: The parameter that says what is padded or cropped.
+        widths: The name of the parameter with the widths: "paddings" or "crops".
 
     Raises:
-        ShapeError: If ``block_shape`` is not ints of at least 1, or has more than the axes of
-            ``x``.
+        ShapeError: If ``block_shape`` is not ints of at least 1, or has not fewer than ``x`` has
+            axes, or the widths are no ints or pairs.
     """
     lengths = parse_extents(node, node.params["block_shape"], "block_shape")
     if any(not isinstance(b, int) or b < 1 for b in lengths) or len(lengths) >= x.ndim:
@@ -145,7 +153,8 @@ def _batch_block_params(node: Node, x: Entry, widths: str) -> tuple[tuple[int, .
 def _space_to_batch(node: Node, x: Entry) -> Entry:
     """Expand space_to_batch: the pixels of each block of a padded image go to different images.
 
-    Raises: ShapeError if a padded axis is no multiple of the block.
+    Raises: ShapeError if a padded axis is no multiple of the block, or ``block_shape`` or
+    ``paddings`` is invalid.
     """
     block, widths = _batch_block_params(node, x, "paddings")
     m, rest = len(block), x.ndim - 1 - len(block)
@@ -164,7 +173,8 @@ def _space_to_batch(node: Node, x: Entry) -> Entry:
 def _batch_to_space(node: Node, x: Entry) -> Entry:
     """Expand batch_to_space: images become the pixels of blocks of larger ones, which are cropped.
 
-    Raises: ShapeError if the batch is no multiple of the block's area.
+    Raises: ShapeError if the batch is no multiple of the block's area, more is cropped than there
+    is, or ``block_shape`` or ``crops`` is invalid.
     """
     block, crops = _batch_block_params(node, x, "crops")
     m, rest = len(block), x.ndim - 1 - len(block)

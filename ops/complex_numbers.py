@@ -25,19 +25,25 @@ from passkit.values.dtype import DType, dtype_of
 
 
 def _infer_part_type(node: Node, dtype: DType) -> DType:
-    """Infer the dtype of the real or imaginary part. Raises: DTypeError if x is no number."""
+    """Infer the dtype of the real or imaginary part: float for complex, else ``dtype`` itself.
+
+    Raises: DTypeError for bools.
+    """
     check_kinds(node, "iufc", dtype)
     return real_dtype(dtype)
 
 
 def _infer_angle_type(node: Node, dtype: DType) -> DType:
-    """Infer the dtype of an angle, a float. Raises: DTypeError if x is an integer or bool."""
+    """Infer the dtype of an angle: float for complex, a float ``dtype`` itself.
+
+    Raises: DTypeError for integers and bools.
+    """
     check_kinds(node, "fc", dtype)
     return real_dtype(dtype)
 
 
 def _infer_complex_type(node: Node, *dtypes: DType) -> DType:
-    """Infer the complex dtype of two parts.
+    """Infer the complex dtype of two parts: complex64 of float32, complex128 of float64.
 
     Raises:
         DTypeError: If the parts differ, or are neither float32 nor float64.
@@ -54,7 +60,12 @@ def _cast_result(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return an FCompute that casts the result of ``function(*arrays)`` to the inferred dtype."""
 
     def compute(node: Node, *x: Any) -> Any:
-        """Compute with NumPy, and cast the result to the dtype of the node's output."""
+        """Compute with NumPy, and cast the result to the dtype that FInferType of ``node`` gives.
+
+        ``x`` are the arrays of the inputs.
+
+        Raises: DTypeError if FInferType refuses their dtypes.
+        """
         (result_dtype,) = attribute_calls.call_infer_type(node, [dtype_of(v.dtype) for v in x])
         return np.asarray(function(*x)).astype(result_dtype.numpy)
 
@@ -62,9 +73,10 @@ def _cast_result(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _complex_of_parts(real: Any, imag: Any) -> Any:
-    """Return the complex array of two broadcast parts.
+    """Return the complex array of two arrays of parts, which are broadcast.
 
-    The parts are stored one by one: a product with the imaginary unit would turn infinities to NaN.
+    It is complex64 or complex128. The parts are stored one by one: a product with the imaginary
+    unit would turn infinities to NaN.
     """
     real, imag = np.broadcast_arrays(real, imag)
     out = np.empty(real.shape, np.result_type(real, np.complex64))
@@ -73,7 +85,10 @@ def _complex_of_parts(real: Any, imag: Any) -> Any:
 
 
 def _angle(x: Expr) -> Expr:
-    """Return the angle of a real number: pi where its sign bit is set, as of -0, else 0."""
+    """Return the angle of a real number: pi where its sign bit is set, as of -0, else 0.
+
+    That of NaN is NaN.
+    """
     negative = ast.copysign(ast.const(1, x.dtype), x) < 0
     return ast.where(ast.equal(x, x), ast.where(negative, ast.const(pi, x.dtype), 0), x)
 

@@ -44,6 +44,10 @@ def composite(
 
     Returns:
         The registered operator.
+
+    Raises:
+        RegistryError: If the operator exists with other numbers of inputs or outputs, an attribute
+            is misspelt or was set elsewhere, or an alias names another operator.
     """
     input_names = None if isinstance(inputs, int) else list(inputs)
     num_inputs = inputs if isinstance(inputs, int) else len(inputs)
@@ -67,11 +71,16 @@ def expanded_shape(node: Node, *shapes: Shape) -> Any:
     not one that it expands to.
 
     Args:
-        node: The node.
+        node: The node; its operator has FExpand.
         *shapes: The shapes of its inputs.
 
     Returns:
-        The shape of the output, or a tuple of shapes for several outputs; None for an unknown rank.
+        The shape of the output, or a tuple of shapes for several outputs; None in place of each
+        shape where FExpand declines or the rank is unknown.
+
+    Raises:
+        PasskitError: What FInferType and FExpand raise for inputs that do not fit, such as
+            DTypeError and ShapeError.
     """
     assert node.op is not None
     dtypes = [e.dtype for e in node.inputs if e.dtype is not None]

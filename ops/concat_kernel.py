@@ -77,12 +77,15 @@ def concat_kernel(node: Node, dialect: str) -> OwnKernel | None:
     """Return the kernel of a concat of more than `FUSED_INPUTS` inputs, the FKernel of ``concat``.
 
     Args:
-        node: A node of ``concat``.
+        node: A node of ``concat`` whose output dtype and input ranks are known.
         dialect: The language of the kernel: "cxx", "cuda" or "opencl".
 
     Returns:
         None for fewer inputs, for complex elements, for other dialects, and where a device kernel
         cannot have so many parameters.
+
+    Raises:
+        ShapeError: If the rank of an input is unknown or the parameter ``axis`` is out of range.
     """
     count = len(node.inputs)
     dtype = node.entries[0].dtype
@@ -109,7 +112,7 @@ def _device_text(dialect: str, bits: int, count: int) -> str:
 
     Args:
         dialect: "cuda" or "opencl".
-        bits: Size of an element.
+        bits: Size of an element in bits: 8, 16, 32 or 64.
         count: Number of inputs.
     """
     words = DIALECT_WORDS[dialect]

@@ -45,15 +45,19 @@ def parse_equation(node: Node, equation: object, ranks: Sequence[int]) -> Subscr
     """Parse an einsum equation such as ``"ij,jk->ik"`` or ``"...ij,...j"``.
 
     Without '->' the output has the axes of the ellipsis, then in alphabetical order the labels that
-    occur once.
+    occur once. Spaces are ignored.
 
     Args:
         node: The node to name in errors.
         equation: The parameter of einsum.
         ranks: The rank of each operand.
 
+    Returns:
+        The labels of each operand and of the output, with those of an ellipsis spelt out.
+
     Raises:
-        GraphError: If the equation is no text, malformed, or does not fit the ranks.
+        GraphError: If the equation is no text, malformed, or does not fit the number or ranks of
+            operands.
     """
 
     def error(reason: str) -> GraphError:
@@ -106,6 +110,8 @@ def _label_count(term: str) -> int:
 def _check_extents(node: Node, subscripts: Subscripts, entries: Sequence[Entry]) -> None:
     """Check that axes with one label of an einsum equation have one extent.
 
+    Axes of an ellipsis may have length 1 instead. Symbolic extents that must agree are recorded.
+
     Args:
         node: The node to name in errors.
         subscripts: The equation.
@@ -139,17 +145,20 @@ class LabelledOperand:
         self.labels = labels
 
     def extent(self, label: str) -> Extent:
-        """Return the extent of the axis with a label."""
+        """Return the extent of the axis with ``label``, which must be one of this operand's."""
         return known_shape(self.entry)[self.labels.index(label)]
 
     def transposed(self, labels: str) -> Entry:
-        """Return the entry with its axes in the order of ``labels``, which are all of its own."""
+        """Return the entry with its axes in the order of ``labels``, a permutation of its own."""
         if labels == self.labels:
             return self.entry
         return make("transpose", self.entry, axes=tuple(self.labels.index(c) for c in labels))
 
     def aligned(self, labels: str) -> Entry:
-        """Return the entry with an axis for each of ``labels``, of length 1 where it has none."""
+        """Return the entry with an axis for each of ``labels``, of length 1 where it has none.
+
+        ``labels`` includes all labels of the entry.
+        """
         own_labels = "".join(c for c in labels if c in self.labels)
         extents = [self.extent(c) if c in own_labels else 1 for c in labels]
         return make("reshape", self.transposed(own_labels), shape=tuple(extents))
@@ -205,7 +214,7 @@ def _merge_repeated_labels(operand: LabelledOperand) -> LabelledOperand:
 
 
 def _sum_unused_labels(operand: LabelledOperand, used: str) -> LabelledOperand:
-    """Sum the operand over the axes whose label is not in ``used``."""
+    """Sum the operand over the axes whose label is not in ``used``; unchanged if there are none."""
     summed_axes = tuple(k for k, c in enumerate(operand.labels) if c not in used)
     if not summed_axes:
         return operand
@@ -222,7 +231,8 @@ def _contract_pair(a: LabelledOperand, b: LabelledOperand, used: str) -> Labelle
         used: The labels that are still needed, by other operands or the output.
 
     Returns:
-        The product as an operand, for a later step.
+        The product as an operand, for a later step. Its labels are shared ones, then those of a,
+        then those of b.
     """
     inner = "".join(c for c in a.labels if c in b.labels and c not in used)
     batch = "".join(c for c in a.labels if c in b.labels and c in used)
@@ -240,7 +250,9 @@ def _contract_pair(a: LabelledOperand, b: LabelledOperand, used: str) -> Labelle
 
 
 def _cheapest_pair(operands: Sequence[LabelledOperand], output: str) -> tuple[int, int]:
-    """Return the indices of the two operands whose product has the fewest elements.
+    """Return the indices i < j of the two operands whose product has the fewest elements.
+
+    A symbolic extent counts as `ASSUMED_EXTENT`; of equal pairs the first wins.
 
     Args:
         operands: Two or more operands; the chosen pair is contracted next.
@@ -262,7 +274,10 @@ def _cheapest_pair(operands: Sequence[LabelledOperand], output: str) -> tuple[in
 
 
 def _used_labels(operands: Sequence[LabelledOperand], pair: tuple[int, int], output: str) -> str:
-    """Return the labels of the output and of the operands outside ``pair``."""
+    """Return the labels, as one string, of the output and of the operands outside ``pair``.
+
+    ``pair`` holds two indices of ``operands``, which may be equal.
+    """
     others = [o.labels for k, o in enumerate(operands) if k not in pair]
     return output + "".join(others)
 
@@ -270,7 +285,12 @@ def _used_labels(operands: Sequence[LabelledOperand], pair: tuple[int, int], out
 def _einsum(node: Node, *entries: Entry) -> Entry:
     """Expand einsum: contract pairs of operands, the pair with the smallest product first.
 
-    Source: numpy.einsum.
+    ``node`` has the parameter ``equation``. Source: numpy.einsum.
+
+    Raises:
+        GraphError: If the equation is malformed or does not fit the operands.
+        ShapeError: If extents of one label differ, or a label twice in one operand has an unknown
+            extent.
     """
     ranks = [len(known_shape(e)) for e in entries]
     subscripts = parse_equation(node, node.params["equation"], ranks)
@@ -305,8 +325,12 @@ composite(
 def _tensordot(node: Node, a: Entry, b: Entry) -> Entry:
     """Expand tensordot to an einsum. Source: numpy.tensordot.
 
+    The parameter ``axes`` is a number of axes, last of a and first of b, or a pair of ints or
+    tuples.
+
     Raises:
-        ShapeError: If there are more axes to sum than an operand has, or extents differ.
+        ShapeError: If there are more axes to sum than an operand has, an axis is out of range, or
+            extents differ.
         GraphError: If ``axes`` is neither a number nor as many axes of a as of b.
     """
     rank_a, rank_b = len(known_shape(a)), len(known_shape(b))
@@ -337,7 +361,11 @@ def _tensordot(node: Node, a: Entry, b: Entry) -> Entry:
 
 
 def _vecdot(node: Node, a: Entry, b: Entry) -> Entry:
-    """Expand vecdot; ``axis`` counts from the end, as both operands broadcast."""
+    """Expand vecdot; the parameter ``axis`` counts from the end, as both operands broadcast.
+
+    Raises: ShapeError if ``axis`` is no negative int within both ranks, or the lengths summed
+    differ.
+    """
     rank = min(len(known_shape(a)), len(known_shape(b)))
     axis = node.params["axis"]
     if type(axis) is not int or not -rank <= axis < 0:
@@ -347,7 +375,10 @@ def _vecdot(node: Node, a: Entry, b: Entry) -> Entry:
 
 
 def _inner(node: Node, a: Entry, b: Entry) -> Entry:
-    """Expand inner: sum over the last axes. Source: numpy.inner; scalars multiply."""
+    """Expand inner: sum over the last axes of a and b. Source: numpy.inner; scalars multiply.
+
+    Raises: ShapeError if the last axes differ.
+    """
     rank_a, rank_b = len(known_shape(a)), len(known_shape(b))
     if not rank_a or not rank_b:
         return a * b
@@ -355,7 +386,12 @@ def _inner(node: Node, a: Entry, b: Entry) -> Entry:
 
 
 def _dot(node: Node, a: Entry, b: Entry) -> Entry:
-    """Expand dot: sum over the last axis of a and the last but one of b. Source: numpy.dot."""
+    """Expand dot: sum over the last axis of a and the last but one of b, or the only one.
+
+    Source: numpy.dot; scalars multiply.
+
+    Raises: ShapeError if these axes differ.
+    """
     rank_a, rank_b = len(known_shape(a)), len(known_shape(b))
     if not rank_a or not rank_b:
         return a * b
@@ -363,14 +399,17 @@ def _dot(node: Node, a: Entry, b: Entry) -> Entry:
 
 
 def _bilinear(node: Node, a: Entry, b: Entry, weight: Entry) -> Entry:
-    """Expand bilinear: for each k the sum over i and j of a[i] weight[k, i, j] b[j]."""
+    """Expand bilinear: for each k the sum over i and j of a[i] weight[k, i, j] b[j].
+
+    Raises: GraphError if the weight has not rank 3, ShapeError if extents differ.
+    """
     return make("einsum", a, weight, b, equation="...i,kij,...j->...k")
 
 
 def _cross(node: Node, a: Entry, b: Entry) -> Entry:
-    """Expand cross: the cross product of vectors of three elements along an axis.
+    """Expand cross: the cross product of vectors of three elements along the parameter ``axis``.
 
-    Raises: ShapeError if the axis has another length.
+    Raises: ShapeError if the axis has another length or is out of range.
     """
     axis = node.params["axis"]
     components = []
@@ -384,7 +423,7 @@ def _cross(node: Node, a: Entry, b: Entry) -> Entry:
 
 
 def _vector_components(x: Entry, axis: int) -> list[Entry]:
-    """Return three slices of length 1 along ``axis``."""
+    """Return the three slices of ``x`` of length 1 along ``axis``."""
     shape = known_shape(x)
     size = tuple(1 if k == axis else n for k, n in enumerate(shape))
     begins = [tuple(i if k == axis else 0 for k in range(len(shape))) for i in range(3)]
@@ -458,9 +497,9 @@ composite(
 
 
 def _matrix_power(node: Node, x: Entry) -> Entry:
-    """Expand matrix_power by repeated squaring; a negative power inverts first.
+    """Expand matrix_power by repeated squaring; a negative power inverts first, 0 gives identities.
 
-    Raises: GraphError if ``n`` is no int, ShapeError if the matrices are not square.
+    Raises: GraphError if the parameter ``n`` is no int, ShapeError if the matrices are not square.
     """
     n, shape = int_param(node, "n", GraphError), known_shape(x)
     if len(shape) < 2:
@@ -484,6 +523,11 @@ def _multi_dot(node: Node, *matrices: Entry) -> Entry:
     """Expand multi_dot; the first and last operands may be vectors, a row and a column.
 
     Source: Cormen et al., Introduction to Algorithms, section 14.2.
+
+    Raises:
+        GraphError: If there are fewer than two operands.
+        ShapeError: If another operand than the first and last is no matrix, or the shapes do not
+            fit.
     """
     if len(matrices) < 2:
         raise GraphError(f"{node.where} needs at least two inputs, got {len(matrices)}")
@@ -503,7 +547,12 @@ def _multi_dot(node: Node, *matrices: Entry) -> Entry:
 
 
 def _multiply_chain(chain: list[Entry]) -> Entry:
-    """Return the product of matrices in the order with the fewest scalar multiplications."""
+    """Return the product of matrices in the order with the fewest scalar multiplications.
+
+    A symbolic extent counts as `ASSUMED_EXTENT`.
+
+    Raises: ShapeError if neighbours do not fit.
+    """
     extents = [known_shape(chain[0])[0], *(known_shape(e)[1] for e in chain)]
     split = _best_splits([ASSUMED_EXTENT if isinstance(n, Size) else n for n in extents])
     last = len(chain) - 1
@@ -530,7 +579,8 @@ def _best_splits(sizes: list[int]) -> dict[tuple[int, int], int]:
         sizes: Matrix k has ``sizes[k]`` rows and ``sizes[k + 1]`` columns.
 
     Returns:
-        For each pair (i, j), the part of matrices i to j: the last matrix of the left factor.
+        For each pair (i, j) with i < j, the part of matrices i to j: the last matrix of the left
+        factor.
     """
     count = len(sizes) - 1
     cost = {(i, i): 0 for i in range(count)}

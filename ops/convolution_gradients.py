@@ -51,7 +51,11 @@ if TYPE_CHECKING:
 def _filter_turned_shape(node: Node, shape: Shape) -> Shape:
     """Infer (*window, filters / groups, channels) from (*window, channels / groups, filters).
 
-    This is a filter with reversed windows and its channels exchanged, by group.
+    This is a filter with reversed windows and its channels exchanged, by group. ``shape`` is that
+    of the input, ``groups`` a parameter of ``node``.
+
+    Raises: ShapeError if the rank is below 2, an extent is symbolic, or ``groups`` is no int >= 1
+    that divides the filters.
     """
     filter_window(node, shape, max(len(shape) - 2, 0))
     groups = group_count(node, shape)
@@ -59,7 +63,13 @@ def _filter_turned_shape(node: Node, shape: Shape) -> Shape:
 
 
 def _filter_turned_element(node: Node, index: Index, read: Reader) -> Expr:
-    """Return the filter's element at the reversed position, with channel and filter exchanged."""
+    """Return the filter's element at the reversed position, with channel and filter exchanged.
+
+    Args:
+        node: The node, with the parameter ``groups``.
+        index: An expression for each axis of the output.
+        read: Reads the filter at an index.
+    """
     shape, groups = known_shape(node.inputs[0]), node.params["groups"]
     window_index = [ast.size_of(n - 1) - i for i, n in zip(index, shape[:-2], strict=False)]
     group_channels, group_filters = shape[-2], shape[-1] // groups
@@ -92,10 +102,11 @@ filter_turned.set_attr(
 
 
 def _dilate_params(node: Node, shape: Shape) -> list[tuple[int, Extent, Extent]]:
-    """Return (factor, padding before, padding after) for each axis.
+    """Return (factor, padding before, padding after) for each axis of ``shape``, the input's.
 
     Raises:
-        ShapeError: If there is not a factor >= 1 and a pair for each axis.
+        ShapeError: If the parameters ``factors`` and ``padding`` of ``node`` are not tuples of a
+            factor >= 1 and a pair for each axis.
     """
     factors, padding = node.params["factors"], node.params["padding"]
     fits = all(isinstance(v, tuple) and len(v) == len(shape) for v in (factors, padding))
@@ -109,7 +120,13 @@ def _dilate_params(node: Node, shape: Shape) -> list[tuple[int, Extent, Extent]]
 
 
 def _dilate_shape(node: Node, shape: Shape) -> Shape:
-    """Infer the shape; an axis of length n > 0 becomes (n - 1) * factor + 1 plus padding."""
+    """Infer the shape; an axis of length n > 0 becomes (n - 1) * factor + 1 plus padding.
+
+    An empty axis gets only its padding.
+
+    Raises: ShapeError if there are not a factor >= 1 and a pair of paddings for each axis of
+    ``shape``.
+    """
     extents: list[Extent] = []
     for n, (f, low, high) in zip(shape, _dilate_params(node, shape), strict=True):
         length = (n - 1) * f + 1 if n != 0 else 0
@@ -118,7 +135,13 @@ def _dilate_shape(node: Node, shape: Shape) -> Shape:
 
 
 def _dilate_element(node: Node, index: Index, read: Reader) -> Expr:
-    """Return the input's element where the index is a multiple of the factors, else 0."""
+    """Return the input's element where the index is a multiple of the factors, else 0.
+
+    Args:
+        node: The node, with the parameters ``factors`` and ``padding``.
+        index: An expression for each axis of the output.
+        read: Reads the input at an index; valid only where the output is not 0.
+    """
     shape = known_shape(node.inputs[0])
     positions: list[Expr] = []
     is_element: Expr | None = None
@@ -142,7 +165,7 @@ def _dilate_element(node: Node, index: Index, read: Reader) -> Expr:
 
 
 def _dilate_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Cut the padding off dy, then take every factor-th element."""
+    """Return the gradient of x: dy without the padding, then every factor-th element of it."""
     shape = known_shape(node.inputs[0])
     factors, padding = node.params["factors"], node.params["padding"]
     cut = tuple((0 - low, 0 - high) for low, high in padding)
@@ -178,11 +201,13 @@ MAX_PRODUCTS = 1 << 24
 def _expand_backprop_input(node: Node, filters: Entry, dy: Entry) -> Entry:
     """Expand to a convolution of dy, its elements a stride apart, with the reversed filter.
 
-    Where most elements would be zeros between those of dy, expand to a product of dy and the
-    filter instead, whose windows are summed at their positions.
+    Where most elements would be zeros between those of dy, expand to a product of dy and the filter
+    instead, whose windows are summed at their positions. ``node`` has the parameter ``size``, the
+    spatial extents of the image, and those of a convolution.
 
     Raises:
-        ShapeError: If ``size`` does not have the rank of dy or its number of windows.
+        ShapeError: If ``size`` does not have the rank of dy or its number of windows, the filter
+            has another rank or a symbolic extent, or a parameter of the windows is invalid.
     """
     size = parse_extents(node, node.params["size"], "size")
     shape = known_shape(dy)
@@ -203,6 +228,9 @@ def _expand_backprop_input(node: Node, filters: Entry, dy: Entry) -> Entry:
 def _prefers_products(node: Node, filters: Entry, dy: Entry, size: Sequence[Extent]) -> bool:
     """Return whether a matrix product computes the gradient with less work and little memory.
 
+    It does if the image has over `MAX_WASTE` times as many points as the result, the product at
+    most `MAX_PRODUCTS` elements, and there is one group. False where these sizes are symbolic.
+
     Args:
         node: The gradient by the image.
         filters: The filter.
@@ -222,6 +250,12 @@ def _backprop_by_convolution(
     """Return the gradient by the image as a convolution of dy.
 
     dy is dilated by the strides and padded, and the window of the filter reversed.
+
+    Args:
+        node: The gradient by the image, with the parameter ``groups``.
+        filters: The filter, (*window, channels / groups, filters).
+        dy: The gradient of the result, (batch, *result, filters).
+        geometry: The positions of the windows in the image.
     """
     shape = known_shape(dy)
     padding: list[tuple[Extent, Extent]] = [(0, 0)]
@@ -245,7 +279,11 @@ def _backprop_by_convolution(
 def _backprop_by_products(node: Node, filters: Entry, dy: Entry, size: Sequence[Extent]) -> Entry:
     """Return the gradient by the image as products of dy and the filter, summed over windows.
 
-    ``size`` are the spatial extents of the image.
+    Args:
+        node: The gradient by the image, with the parameters of the windows.
+        filters: The filter, (*window, channels, filters); there is one group.
+        dy: The gradient of the result, (batch, *result, filters).
+        size: The spatial extents of the image.
     """
     shape = known_shape(dy)
     *window, channels, count = known_shape(filters)
@@ -274,10 +312,11 @@ def _expand_backprop_filter(node: Node, x: Entry, dy: Entry) -> Entry:
     """Expand to a matrix product: windows of x, one a row, transposed, times dy.
 
     `passkit.ops.linalg` rewrites that to ``window_products`` where a library has it. With groups
-    there is a product for each.
+    there is a product for each. An empty window gives an empty result.
 
     Raises:
-        ShapeError: If ranks differ, or the number of channels or filters is unknown.
+        ShapeError: If ranks differ, the number of channels or filters is unknown, or the parameters
+            ``window`` or ``groups`` of ``node`` are invalid.
     """
     shape, dy_shape = known_shape(x), known_shape(dy)
     window = per_axis(node, "window", len(spatial_sizes(node, shape)), least=0)
@@ -334,20 +373,28 @@ window_products = register_op(
 
 
 def _window_param(node: Node) -> tuple[int, ...]:
-    """Return the parameter ``window`` for each spatial axis."""
+    """Return the parameter ``window`` of ``node``, an int for each spatial axis.
+
+    Raises: ShapeError if it is neither an int >= 1 nor one for each axis.
+    """
     return per_axis(node, "window", len(known_shape(node.inputs[0])) - 2)
 
 
 def _window_products_geometry(node: Node, x: Shape) -> WindowGeometry:
-    """Return the positions of windows in an image. Raises: ShapeError if they do not fit."""
+    """Return the positions of windows in an image of shape ``x``.
+
+    Raises: ShapeError if they do not fit, or a parameter of the windows is invalid.
+    """
     return window_geometry(node, spatial_sizes(node, x), _window_param(node))
 
 
 def _window_products_shape(node: Node, x: Shape, y: Shape) -> Shape:
     """Infer (*window, channels, filters) from (batch, *size, channels), (batch, *result, filters).
 
+    ``x`` and ``y`` are the shapes of the image and of the second input.
+
     Raises:
-        ShapeError: If ranks, batches or numbers of windows differ.
+        ShapeError: If ranks, batches or numbers of windows differ, or the windows do not fit.
     """
     geometry = _window_products_geometry(node, x)
     if len(y) != len(x):
@@ -359,7 +406,10 @@ def _window_products_shape(node: Node, x: Shape, y: Shape) -> Shape:
 
 
 def _window_products_contract(node: Node) -> Convolution:
-    """Describe the windows as those of the convolution whose filter has the result's shape."""
+    """Describe ``window_products`` to the planner as the convolution whose filter is its result.
+
+    Raises: ShapeError if a rank is unknown. The last extents of both inputs must be numbers.
+    """
     x, y = (known_shape(e) for e in node.inputs)
     geometry = _window_products_geometry(node, x)
     return convolution_contract(x, geometry, int(y[-1]), 1)
@@ -375,6 +425,9 @@ def window_products_as_matmul(node: Node, x: Entry, y: Entry) -> Entry:
 
     Returns:
         (*window, channels, filters).
+
+    Raises:
+        ShapeError: If the windows do not fit.
     """
     shape, window = known_shape(y), _window_products_geometry(node, known_shape(x)).window
     rows, channels = numel(shape[:-1]), known_shape(x)[-1]
@@ -387,7 +440,10 @@ def window_products_as_matmul(node: Node, x: Entry, y: Entry) -> Entry:
 def _expand_window_products(node: Node, x: Entry, y: Entry) -> Entry | None:
     """Expand to a matrix product, or return None where the library function applies.
 
-    The library takes float32 with known numbers of channels.
+    The library takes float32 with known numbers of channels and filters. ``x`` is the image, ``y``
+    (batch, *result, filters).
+
+    Raises: ShapeError if the windows do not fit.
     """
     channels_known = all(isinstance(known_shape(e)[-1], int) for e in (x, y))
     is_float32 = x.dtype is not None and x.dtype.name == "float32"
@@ -395,7 +451,12 @@ def _expand_window_products(node: Node, x: Entry, y: Entry) -> Entry | None:
 
 
 def _compute_window_products(node: Node, x: Any, y: Any) -> Any:
-    """Compute the products with NumPy in float64, rounded once."""
+    """Compute window_products with NumPy in float64, rounded once to the dtype of ``x``.
+
+    ``x`` is the image, ``y`` (batch, *result, filters).
+
+    Raises: ShapeError if the windows do not fit.
+    """
     geometry = _window_products_geometry(node, x.shape)
     widths = [(b, int(a)) for b, a in zip(geometry.before, geometry.after, strict=True)]
     padded = np.pad(x.astype(np.float64), ((0, 0), *widths, (0, 0)))

@@ -40,7 +40,10 @@ CONVOLUTION_PARAMS = {**WINDOW_PARAMS, "groups": 1}
 
 
 def convolution_params(node: Node) -> dict[str, Any]:
-    """Return the parameters of a node that all convolutions have, to pass on to another one."""
+    """Return the parameters of a node that all convolutions have, to pass on to another one.
+
+    These are strides, dilations, padding and groups, by name.
+    """
     return {k: node.params[k] for k in CONVOLUTION_PARAMS}
 
 
@@ -100,7 +103,7 @@ def group_count(node: Node, filters: Shape) -> int:
 def _convolution_geometry(node: Node, x: Shape, filters: Shape) -> WindowGeometry:
     """Return the positions of windows of shape ``filters`` in an image of shape ``x``.
 
-    Raises: ShapeError if image and filter do not fit.
+    Raises: ShapeError if image and filter do not fit, or a parameter of ``node`` is invalid.
     """
     size = spatial_sizes(node, x)
     window = filter_window(node, filters, len(size))
@@ -111,13 +114,20 @@ def _convolution_geometry(node: Node, x: Shape, filters: Shape) -> WindowGeometr
 
 
 def _convolution_shape(node: Node, x: Shape, filters: Shape) -> Shape:
-    """Infer the shape (batch, *result, filters). Raises: ShapeError if the inputs do not fit."""
+    """Infer the shape (batch, *result, filters) from those of image and filter.
+
+    Raises: ShapeError if they do not fit, or a parameter of ``node`` is invalid.
+    """
     geometry = _convolution_geometry(node, x, filters)
     return (x[0], *geometry.result, filters[-1])
 
 
 def _contract_of_node(node: Node) -> Convolution:
-    """Return the description of a convolution for libraries (FContract)."""
+    """Return the description of a convolution for libraries (FContract).
+
+    Raises: ShapeError if a rank is unknown or image and filter do not fit. The number of channels
+    must be known.
+    """
     x, filters = (known_shape(e) for e in node.inputs)
     geometry = _convolution_geometry(node, x, filters)
     return convolution_contract(x, geometry, int(filters[-1]), node.params["groups"])
@@ -128,11 +138,11 @@ def convolution_contract(
 ) -> Convolution:
     """Describe a convolution to the planner, always with three spatial axes.
 
-    Missing axes have length 1. They are put in front of two axes and around a single one, which
-    so takes the position of the rows, along which work is split.
+    Missing axes have length 1. They are put in front of two axes and around a single one, which so
+    takes the position of the rows, along which work is split.
 
     Args:
-        x: Shape of the image, (batch, *size, channels).
+        x: Shape of the image, (batch, *size, channels); channels are a number.
         geometry: Positions of the windows.
         filters: Number of filters.
         groups: Number of groups.
@@ -159,7 +169,10 @@ def convolution_contract(
 
 
 def _compute_convolution(node: Node, x: Any, filters: Any) -> Any:
-    """Compute a convolution with NumPy in float64, rounded once."""
+    """Compute a convolution with NumPy in float64, rounded once to the dtype of ``x``, the image.
+
+    Raises: ShapeError if image and filter do not fit.
+    """
     geometry = _convolution_geometry(node, x.shape, filters.shape)
     groups = node.params["groups"]
     result = tuple(int(n) for n in geometry.result)
@@ -195,13 +208,19 @@ def window_slices(
 
 
 def _simplify_convolution(node: Node) -> Entry | None:
-    """Return a convolution that absorbs zeros which the image is padded with, else None."""
+    """Return a convolution that absorbs zeros which the image is padded with, or None without any.
+
+    Raises: ShapeError if the rank of the filter is unknown.
+    """
     filters = known_shape(node.inputs[1])
     return absorb_padding(node, filter_window(node, filters, len(filters) - 2))
 
 
 def _convolution_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return the gradients by image and filter, as the operators that libraries have for them."""
+    """Return the gradients by image and filter, as the operators that libraries have for them.
+
+    Raises: ShapeError if the rank of an input is unknown.
+    """
     x, filters = node.inputs
     params, shape = convolution_params(node), known_shape(x)
     size, (*window, group_channels, _) = shape[1:-1], known_shape(filters)
@@ -231,7 +250,11 @@ def _expand_conv(count: int) -> Callable[..., Entry]:
     """Return the FExpand of a convolution with ``count`` spatial axes and a data format."""
 
     def expand(node: Node, x: Entry, filters: Entry) -> Entry:
-        """Expand to ``convolution``, channels last. Raises: ShapeError for another rank."""
+        """Expand to ``convolution``, channels last.
+
+        Raises: ShapeError for another rank of image or filter, or if they do not fit; GraphError
+        for an unknown ``data_format``.
+        """
         check_spatial_rank(node, x, count)
         first = channels_first(node, count)
         out = make("convolution", to_last(x, first), filters, **convolution_params(node))
@@ -241,10 +264,17 @@ def _expand_conv(count: int) -> Callable[..., Entry]:
 
 
 def _expand_conv_transpose(count: int) -> Callable[..., Entry]:
-    """Return the FExpand of a transposed convolution: the gradient of one by its image."""
+    """Return the FExpand of a transposed convolution: the gradient of one by its image.
+
+    It has ``count`` spatial axes.
+    """
 
     def expand(node: Node, x: Entry, filters: Entry) -> Entry:
-        """Expand to ``convolution_backprop_input``, with the channels last."""
+        """Expand to ``convolution_backprop_input``, with the channels last.
+
+        Raises: ShapeError for another rank, or an output size that does not fit; GraphError for an
+        unknown ``data_format``.
+        """
         check_spatial_rank(node, x, count)
         first = channels_first(node, count)
         dy = to_last(x, first)
@@ -260,12 +290,18 @@ def _expand_conv_transpose(count: int) -> Callable[..., Entry]:
 def _transposed_size(
     node: Node, size: tuple[Extent, ...], window: tuple[int, ...]
 ) -> tuple[Extent, ...]:
-    """Return the size of the image whose convolution has ``size``.
+    """Return the spatial extents of the image whose convolution has ``size``.
 
-    Several sizes may do: ``output_shape`` says one, or ``output_padding`` is added to the smallest.
+    Several may do: the parameter ``output_shape`` states them, with batch and channels or without,
+    or ``output_padding`` is added to the smallest.
+
+    Args:
+        node: The node, with these parameters and those of the windows.
+        size: Spatial extents of the input.
+        window: The extents of the filter's window.
 
     Raises:
-        ShapeError: If ``output_padding`` is not below the strides.
+        ShapeError: If ``output_padding`` is not below the strides, or a parameter is invalid.
     """
     output_shape = node.params["output_shape"]
     count = len(size)
@@ -322,6 +358,10 @@ def _depthwise_conv2d(node: Node, x: Entry, filters: Entry) -> Entry:
     """Expand depthwise_conv2d to a convolution with a group for each channel.
 
     Channel c and multiplier m give filter c * multipliers + m. Source: tf.nn.depthwise_conv2d.
+
+    Raises:
+        ShapeError: If image or filter has not rank 4, or they do not fit.
+        GraphError: If ``data_format`` is unknown.
     """
     check_spatial_rank(node, x, 2)
     first = channels_first(node, 2)
@@ -340,7 +380,10 @@ def _depthwise_conv2d(node: Node, x: Entry, filters: Entry) -> Entry:
 
 
 def _separable_conv2d(node: Node, x: Entry, depthwise: Entry, pointwise: Entry) -> Entry:
-    """Expand separable_conv2d to a depthwise and a pointwise convolution."""
+    """Expand separable_conv2d to a depthwise and a pointwise convolution.
+
+    Raises: ShapeError if image and filters do not fit, GraphError for an unknown ``data_format``.
+    """
     params = {k: node.params[k] for k in (*WINDOW_PARAMS, "data_format")}
     channels = make("depthwise_conv2d", x, depthwise, **params)
     return make("conv2d", channels, pointwise, data_format=node.params["data_format"])

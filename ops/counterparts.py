@@ -16,6 +16,9 @@ def equivalent(name: str, *, numpy: str = "", tensorflow: str = "") -> None:
         name: Name of the operator.
         numpy: Its equivalent in NumPy, such as "numpy.absolute"; empty if there is none.
         tensorflow: Its equivalent in TensorFlow, such as "tf.abs"; empty if there is none.
+
+    Raises:
+        RegistryError: If another place has set TCounterparts of that operator.
     """
     names = {"NumPy": numpy, "TensorFlow": tensorflow}
     equivalents = {library: text for library, text in names.items() if text}

@@ -72,6 +72,8 @@ def matrix_operator(
     def compute_in_32_bits(node: Node, *arrays: Any) -> Any:
         """Call ``compute`` with 16-bit floats as float32, and cast the results back.
 
+        ``arrays`` are the inputs of ``node``.
+
         Raises:
             FeedError: If NumPy cannot compute the result, as of a singular matrix.
         """
@@ -101,7 +103,10 @@ def matrix_operator(
 
 
 def _common_float_types(num_outputs: int) -> Callable[..., Any]:
-    """Return the FInferType of operators on floats of one dtype, which all outputs have."""
+    """Return the FInferType of operators on floats of one dtype, which all outputs have.
+
+    It raises DTypeError for other inputs, and returns a tuple for several outputs.
+    """
     infer_one = common_dtype("f")
     if num_outputs == 1:
         return infer_one
@@ -112,10 +117,10 @@ def _common_float_types(num_outputs: int) -> Callable[..., Any]:
 
 
 def matrix_shape(node: Node, shape: Shape) -> tuple[Shape, Extent, Extent]:
-    """Return the batch axes, and the number of rows and columns.
+    """Return the batch axes, and the number of rows and of columns, of an input of shape ``shape``.
 
     Raises:
-        ShapeError: If there are fewer than two axes.
+        ShapeError: If there are fewer than two axes; the error names ``node``.
     """
     if len(shape) < 2:
         raise ShapeError(
@@ -126,10 +131,12 @@ def matrix_shape(node: Node, shape: Shape) -> tuple[Shape, Extent, Extent]:
 
 
 def square_shape(node: Node, shape: Shape) -> tuple[Shape, Extent]:
-    """Return the batch axes and the size of square matrices.
+    """Return the batch axes and the size of square matrices, an input of shape ``shape``.
+
+    Symbolic rows and columns are recorded as equal.
 
     Raises:
-        ShapeError: If there are no matrices, or they are not square.
+        ShapeError: If there are no matrices, or they are not square; the error names ``node``.
     """
     batch, rows, columns = matrix_shape(node, shape)
     if isinstance(rows, int) and isinstance(columns, int) and rows != columns:
@@ -141,7 +148,7 @@ def _smaller_extent(node: Node, rows: Extent, columns: Extent) -> Extent:
     """Return the smaller of two extents, the numbers of rows and columns.
 
     Raises:
-        ShapeError: If it is not known which one is smaller.
+        ShapeError: If they differ and one is symbolic, so that the smaller one is not known.
     """
     if isinstance(rows, int) and isinstance(columns, int):
         return min(rows, columns)
@@ -154,13 +161,19 @@ def _smaller_extent(node: Node, rows: Extent, columns: Extent) -> Extent:
 
 
 def _infer_same_shape(node: Node, shape: Shape) -> Shape:
-    """Infer the shape, that of the input. Raises: ShapeError if matrices are not square."""
+    """Infer the shape, ``shape`` of the input.
+
+    Raises: ShapeError if the rank is below 2 or matrices are not square.
+    """
     square_shape(node, shape)
     return shape
 
 
 def _infer_batch_shape(node: Node, shape: Shape) -> Shape:
-    """Infer the shape, one number for each matrix. Raises: ShapeError if they are not square."""
+    """Infer the shape, one number for each matrix of an input of ``shape``.
+
+    Raises: ShapeError if the rank is below 2 or matrices are not square.
+    """
     return square_shape(node, shape)[0]
 
 
@@ -173,7 +186,12 @@ def _symmetrize(x: Any) -> Any:
 
 
 def _compute_cholesky(node: Node, x: Any) -> Any:
-    """Compute cholesky with NumPy, of the symmetric part; ``upper`` transposes the factor."""
+    """Compute cholesky with NumPy, of the symmetric part of matrices ``x``.
+
+    The parameter ``upper`` transposes the factor.
+
+    Raises: LinAlgError if a matrix is not positive definite.
+    """
     lower = np.linalg.cholesky(_symmetrize(x))
     return np.swapaxes(lower, -1, -2) if node.params["upper"] else lower
 
@@ -230,11 +248,11 @@ composite(
 
 
 def _infer_qr_shape(node: Node, shape: Shape) -> tuple[Shape, Shape]:
-    """Return the shapes of Q and R.
+    """Return the shapes of Q and R for an input of ``shape``.
 
     Raises:
         GraphError: If ``mode`` is neither 'reduced' nor 'complete'.
-        ShapeError: If there are no matrices, or which extent is smaller is not known.
+        ShapeError: If there are no matrices, or for 'reduced' which extent is smaller is not known.
     """
     batch, rows, columns = matrix_shape(node, shape)
     mode = node.params["mode"]
@@ -245,7 +263,12 @@ def _infer_qr_shape(node: Node, shape: Shape) -> tuple[Shape, Shape]:
 
 
 def _infer_svd_shape(node: Node, shape: Shape) -> tuple[Shape, Shape, Shape]:
-    """Return the shapes of U, S and Vh."""
+    """Return the shapes of U, S and Vh for an input of ``shape``.
+
+    Square U and Vh with the parameter ``full_matrices``.
+
+    Raises: ShapeError if the rank is below 2, or which of rows and columns are fewer is not known.
+    """
     batch, rows, columns = matrix_shape(node, shape)
     k = _smaller_extent(node, rows, columns)
     left, right = (rows, columns) if node.params["full_matrices"] else (k, k)
@@ -253,16 +276,20 @@ def _infer_svd_shape(node: Node, shape: Shape) -> tuple[Shape, Shape, Shape]:
 
 
 def _infer_svdvals_shape(node: Node, shape: Shape) -> Shape:
-    """Infer the shape: the smaller of rows and columns for each matrix."""
+    """Infer the shape: the smaller of rows and columns for each matrix.
+
+    Raises: ShapeError if the rank is below 2, or the smaller one is not known.
+    """
     batch, rows, columns = matrix_shape(node, shape)
     return (*batch, _smaller_extent(node, rows, columns))
 
 
 def _check_rtol(node: Node, shape: Shape) -> tuple[Shape, Extent, Extent]:
-    """Return `matrix_shape`, after a check of the parameter ``rtol``.
+    """Check the parameter ``rtol`` of ``node``; return batch axes, rows and columns of ``shape``.
 
     Raises:
-        GraphError: If it is neither None nor a number of at least 0.
+        GraphError: If ``rtol`` is neither None nor a number of at least 0.
+        ShapeError: If the rank is below 2.
     """
     rtol = node.params["rtol"]
     is_number = isinstance(rtol, (int, float)) and not isinstance(rtol, bool)
@@ -272,22 +299,29 @@ def _check_rtol(node: Node, shape: Shape) -> tuple[Shape, Extent, Extent]:
 
 
 def _infer_pinv_shape(node: Node, shape: Shape) -> Shape:
-    """Infer the shape (…, columns, rows); check the parameter ``rtol``."""
+    """Infer the shape (…, columns, rows); check the parameter ``rtol``.
+
+    Raises: GraphError if ``rtol`` is neither None nor a number >= 0, ShapeError for a rank below 2.
+    """
     batch, rows, columns = _check_rtol(node, shape)
     return (*batch, columns, rows)
 
 
 def _infer_rank_type(node: Node, dtype: DType) -> DType:
-    """Infer the dtype, int64. Raises: DTypeError if the input is no float."""
+    """Infer the dtype of matrix_rank, int64.
+
+    Raises: DTypeError if ``dtype``, the input's, is no float.
+    """
     common_dtype("f")(node, dtype)
     return dtype_of("int64")
 
 
 def _with_finite_input(node: Node, function: Callable[..., Any], x: Any, **params: Any) -> Any:
-    """Return ``function(x, **params)``, which computes singular values in NumPy.
+    """Return ``function(x, **params)``, which computes singular values of an array in NumPy.
 
     Raises:
-        FeedError: If ``x`` is not finite: LAPACK does not terminate for some such matrices.
+        FeedError: If ``x`` is not finite: LAPACK does not terminate for some such matrices. The
+            error names ``node``.
     """
     finite = np.isfinite(x)
     if not finite.all():
@@ -299,32 +333,46 @@ def _with_finite_input(node: Node, function: Callable[..., Any], x: Any, **param
 
 
 def _relative_tolerance(node: Node, x: Any) -> Any:
-    """Return the parameter ``rtol``, or its default for the dtype and the size of the matrices.
+    """Return the part of the largest singular value below which singular values count as 0.
 
-    It is the part of the largest singular value below which singular values count as 0.
+    It is the parameter ``rtol`` of ``node``; if that is None, the larger of the numbers of rows and
+    columns of the array ``x`` times the epsilon of its dtype.
     """
     rtol = node.params["rtol"]
     return max(x.shape[-2:]) * np.finfo(x.dtype).eps if rtol is None else rtol
 
 
 def _compute_svd(node: Node, x: Any) -> Any:
-    """Compute svd with NumPy: U, S and Vh. Raises: FeedError if ``x`` is not finite."""
+    """Compute svd of an array of matrices with NumPy; return the arrays U, S and Vh.
+
+    Raises: FeedError if ``x`` is not finite.
+    """
     full_matrices = node.params["full_matrices"]
     return tuple(_with_finite_input(node, np.linalg.svd, x, full_matrices=full_matrices))
 
 
 def _compute_svdvals(node: Node, x: Any) -> Any:
-    """Compute singular values with NumPy. Raises: FeedError if ``x`` is not finite."""
+    """Return the singular values of an array of matrices in decreasing order, by NumPy.
+
+    Raises: FeedError if ``x`` is not finite.
+    """
     return _with_finite_input(node, np.linalg.svd, x, compute_uv=False)
 
 
 def _compute_pinv(node: Node, x: Any) -> Any:
-    """Compute pinv with NumPy. Raises: FeedError if ``x`` is not finite."""
+    """Return the pseudo-inverse of each matrix of an array, by NumPy.
+
+    Singular values below the parameter ``rtol`` times the largest count as 0.
+
+    Raises: FeedError if ``x`` is not finite.
+    """
     return _with_finite_input(node, np.linalg.pinv, x, rcond=_relative_tolerance(node, x))
 
 
 def _compute_matrix_rank(node: Node, x: Any) -> Any:
-    """Compute the number of singular values above the tolerance, in NumPy.
+    """Return the number of singular values of each matrix above the tolerance, as int64, by NumPy.
+
+    It is 0 for empty matrices.
 
     Raises: FeedError if ``x`` is not finite.
     """
@@ -384,10 +432,12 @@ matrix_operator(
 
 
 def _infer_solve_shape(node: Node, a: Shape, b: Shape) -> Shape:
-    """Return the shape of X: (…, n, n), (…, n, k) of equal batches -> (…, n, k).
+    """Return the shape of X in A @ X = B: (…, n, n), (…, n, k) of equal batches -> (…, n, k).
+
+    ``a`` and ``b`` are the shapes of A and B.
 
     Raises:
-        ShapeError: If A is not square, rows or batches differ.
+        ShapeError: If a rank is below 2, A is not square, or rows or batches differ.
     """
     batch, n = square_shape(node, a)
     other_batch, rows, columns = matrix_shape(node, b)
@@ -405,12 +455,17 @@ def _infer_solve_shape(node: Node, a: Shape, b: Shape) -> Shape:
 
 
 def _transpose_if(x: Any, condition: bool) -> Any:
-    """Return matrices transposed where the condition holds, in NumPy."""
+    """Return an array of matrices, with its last two axes swapped if ``condition`` is true."""
     return np.swapaxes(x, -1, -2) if condition else x
 
 
 def _compute_triangular_solve(node: Node, a: Any, b: Any) -> Any:
-    """Compute matrix_triangular_solve with NumPy; the other triangle of ``a`` is ignored."""
+    """Compute matrix_triangular_solve of arrays a and b with NumPy.
+
+    The parameter ``lower`` says which triangle of ``a`` is read, ``adjoint`` that it is transposed.
+
+    Raises: LinAlgError if it is singular.
+    """
     triangle = np.tril(a) if node.params["lower"] else np.triu(a)
     return np.linalg.solve(_transpose_if(triangle, node.params["adjoint"]), b)
 
@@ -440,11 +495,16 @@ matrix_operator(
 def _broadcasting_solve(matrix_op: str) -> Callable[..., Entry]:
     """Return the FExpand of a solve whose batches broadcast, by an operator on equal batches.
 
-    A vector as right-hand side is one column, as in the array API standard.
+    ``matrix_op`` is the name of that operator. A vector as right-hand side is one column, as in the
+    array API standard.
     """
 
     def expand(node: Node, a: Entry, b: Entry) -> Entry:
-        """Broadcast the batches of both operands, and apply the operator."""
+        """Broadcast the batches of matrices ``a`` and right-hand sides ``b``; apply the operator.
+
+        Raises: ShapeError if ``a`` is not square matrices, batches do not broadcast, or rows
+        differ.
+        """
         is_vector = len(known_shape(b)) == 1
         b = make("expand_dims", b, axis=1) if is_vector else b
         shape_a, shape_b = known_shape(a), known_shape(b)
@@ -461,7 +521,13 @@ def _broadcasting_solve(matrix_op: str) -> Callable[..., Entry]:
 
 
 def _least_squares(node: Node, a: Entry, b: Entry) -> Entry:
-    """Expand lstsq: the product of the pseudoinverse with ``b``."""
+    """Expand lstsq: the product of the pseudoinverse of ``a`` with ``b``, a vector or matrices.
+
+    The parameter ``rtol`` is that of ``pinv``.
+
+    Raises: GraphError if it is no number >= 0 or None; ShapeError if ``a`` is no matrix or the
+    shapes do not fit.
+    """
     inverse = make("pinv", a, rtol=node.params["rtol"])
     return make("matvec" if len(known_shape(b)) == 1 else "matmul", inverse, b)
 
@@ -499,6 +565,8 @@ FINITE_ORDERS = ("fro", "nuc", 1, -1, 2, -2)
 
 def _matrix_norm(node: Node, x: Entry) -> Entry:
     """Expand to the norm of each matrix, as numpy.linalg.matrix_norm defines it.
+
+    The parameter ``ord`` is the order, None for "fro"; ``keepdims`` keeps both axes with length 1.
 
     Raises:
         GraphError: If ``ord`` is no order of a matrix norm.
@@ -558,8 +626,9 @@ PADE_NORM = 5.37
 
 
 def _compute_expm(node: Node, x: Any) -> Any:
-    """Return the exponential of each matrix, computed in float64.
+    """Return the exponential of each matrix of an array, computed in float64.
 
+    An empty array is returned as it is; if an element is not finite, all of the result is NaN.
     Source: Higham 2005, The scaling and squaring method for the matrix exponential revisited.
     """
     if x.size == 0:

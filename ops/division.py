@@ -9,17 +9,20 @@ from passkit.values.dtype import float64
 
 
 def _trunc_div(x: Expr, y: Expr) -> Expr:
-    """Return x / y rounded toward 0."""
+    """Return x / y rounded toward 0; for integers 0 where y is 0."""
     return ast.trunc(x / y) if x.dtype.is_float else x // y
 
 
 def _fmod(x: Expr, y: Expr) -> Expr:
-    """Return the exact remainder of `_trunc_div`, with the sign of x."""
+    """Return the exact remainder of x / y rounded toward 0, which has the sign of x.
+
+    For integers it is 0 where y is 0, for floats NaN.
+    """
     return ast.fmod(x, y) if x.dtype.is_float else x % y
 
 
 def _lcm(x: Expr, y: Expr) -> Expr:
-    """Return the least common multiple of integers.
+    """Return the least common multiple of integers x and y; 0 where one is 0.
 
     It is divided before it is multiplied, so that less wraps.
     """

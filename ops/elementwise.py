@@ -54,7 +54,7 @@ def _floor_div(x: Expr, y: Expr) -> Expr:
 
 
 def _floor_div_of_floats(x: Expr, y: Expr) -> Expr:
-    """Return x / y rounded down, by the remainder as NumPy does.
+    """Return x / y rounded down, by the remainder as NumPy does; x / y where y is 0.
 
     floor(x / y) may be 1 too large, where x / y is rounded up.
     """
@@ -69,7 +69,10 @@ def _floor_div_of_floats(x: Expr, y: Expr) -> Expr:
 
 
 def _mod(x: Expr, y: Expr) -> Expr:
-    """Return the remainder of `_floor_div`, with the sign of y; for integers 0 where y is 0."""
+    """Return the remainder of x / y rounded down, with the sign of y.
+
+    For integers it is 0 where y is 0, for floats NaN.
+    """
     if x.dtype.is_float:
         return _mod_of_floats(x, y)
     remainder = x % y  # with the sign of x; 0 where y is 0
@@ -80,7 +83,10 @@ def _mod(x: Expr, y: Expr) -> Expr:
 
 
 def _mod_of_floats(x: Expr, y: Expr) -> Expr:
-    """Return the remainder with the sign of y, also where it is 0, as NumPy; NaN where y is 0."""
+    """Return the remainder of x / y with the sign of y, also where it is 0, as NumPy.
+
+    It is NaN where y is 0.
+    """
     remainder = ast.fmod(x, y)
     signed = ast.where(_signs_differ(remainder, y), remainder + y, remainder)
     signed = ast.where(ast.equal(remainder, 0), ast.copysign(remainder, y), signed)
@@ -93,7 +99,7 @@ def _signs_differ(x: Expr, y: Expr) -> Expr:
 
 
 def _sign(x: Expr) -> Expr:
-    """Return -1, 0 or 1; NaN stays."""
+    """Return -1, 0 or 1, by the sign of x; NaN stays."""
     if x.dtype.kind == "u":
         return ast.where(x > 0, ast.const(1, x.dtype), 0)
     return ast.where(
@@ -130,16 +136,19 @@ def _where(condition: Expr, x: Expr, y: Expr) -> Expr:
 
 
 def _infer_abs_type(node: Node, dtype: DType) -> DType:
-    """Infer the dtype of magnitudes: those of complex numbers are floats."""
+    """Infer the dtype of magnitudes: that of the input, but floats for complex numbers.
+
+    Raises: DTypeError for bools.
+    """
     check_kinds(node, "iufc", dtype)
     return real_dtype(dtype)
 
 
 def _infer_where_type(node: Node, condition: DType, x: DType, y: DType) -> DType:
-    """Infer the common dtype of ``x`` and ``y``.
+    """Infer the common dtype of ``x`` and ``y``, the dtypes of the second and third input.
 
     Raises:
-        DTypeError: If the condition is not of dtype bool, or ``x`` and ``y`` differ.
+        DTypeError: If ``condition`` is not bool, or ``x`` and ``y`` differ.
     """
     if condition is not bool_:
         raise DTypeError(
@@ -149,7 +158,10 @@ def _infer_where_type(node: Node, condition: DType, x: DType, y: DType) -> DType
 
 
 def _infer_cast_type(node: Node, dtype: DType) -> DType:
-    """Infer the dtype, the parameter ``dtype``. Raises: DTypeError for complex numbers."""
+    """Infer the dtype, the parameter ``dtype``.
+
+    Raises: DTypeError for complex numbers, as input or result, or if there is no such dtype.
+    """
     target = dtype_of(node.params["dtype"])
     check_kinds(node, "biuf", dtype, target)
     return target
@@ -159,7 +171,10 @@ def _infer_cast_type(node: Node, dtype: DType) -> DType:
 
 
 def _divide(x: Any, y: Any) -> Entry:
-    """Return ``x / y`` of Python: integers and bools are divided as float64, as in NumPy."""
+    """Return ``x / y`` of Python: integers and bools are divided as float64, as in NumPy.
+
+    Operands are entries, arrays or numbers, promoted to one dtype.
+    """
     a, b = promote_operands("/", (x, y))
     if a.dtype is not None and a.dtype.kind not in "fc":
         float_dtype = dtype_of(float)
@@ -168,10 +183,12 @@ def _divide(x: Any, y: Any) -> Entry:
 
 
 def _power(x: Any, y: Any) -> Entry:
-    """Return ``x ** y`` of Python; integers to a small int are multiplied out.
+    """Return ``x ** y`` of Python; an integer entry to a Python int is multiplied out.
+
+    Other operands, entries, arrays or numbers, are promoted to one dtype and given to ``pow``.
 
     Raises:
-        DTypeError: If integers are raised to a negative int, or to one above 64.
+        DTypeError: If an integer entry is raised to a negative int, or to one above 64.
     """
     integer = isinstance(x, Entry) and x.dtype is not None and x.dtype.is_integer
     if integer and isinstance(y, int) and not isinstance(y, bool):

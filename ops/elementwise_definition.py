@@ -25,11 +25,15 @@ def _infer_shapes_back(
     Where that is unknown too, it has the shape to which the known inputs broadcast.
 
     Args:
-        node: The node.
+        node: The node, for errors.
         shapes: The shapes of the inputs, None where unknown.
         outs: The shapes of the outputs, None where unknown.
 
-    Returns: A shape for each input, None where nothing is known.
+    Returns:
+        A shape for each input; ``shapes``, with None where unknown, if nothing is known.
+
+    Raises:
+        ShapeError: If the known inputs do not broadcast.
     """
     inferred = [s for s in (*outs, *shapes) if s is not None]
     if not inferred:
@@ -94,13 +98,20 @@ def elementwise(
 
     Returns:
         The registered operator.
+
+    Raises:
+        RegistryError: If the operator exists with another number of inputs, an alias names another
+            operator, or an attribute was set elsewhere.
     """
     num_inputs = code.__code__.co_argcount
     element = code if compute_dtype is None else _widened(compute_dtype, code)
     op = register_op(name, num_inputs=num_inputs, params=params, doc=doc).include("elementwise")
 
     def generate(node: Node, *x: Expr) -> Expr:
-        """Return the expression of an output element: FCodeGen, which passes the parameters."""
+        """Return the expression of an output element (FCodeGen), with the parameters of ``node``.
+
+        ``x`` are the expressions of one element of each input.
+        """
         return element(*x, **node.params)
 
     # Inputs are named by the arguments of what is wrapped.
@@ -126,10 +137,18 @@ def elementwise(
 
 
 def _widened(compute_dtype: DType, code: Callable[..., Expr]) -> Callable[..., Expr]:
-    """Return ``code`` with narrower floats computed in ``compute_dtype`` and rounded once."""
+    """Return ``code`` with narrower floats computed in ``compute_dtype`` and rounded once.
+
+    ``code`` maps expressions of the inputs' elements and parameters to that of the output's
+    element.
+    """
 
     def compute(*x: Expr, **params: Any) -> Expr:
-        """Compute narrow floats in ``compute_dtype``, and cast the result back."""
+        """Compute floats narrower than ``compute_dtype`` in it, and cast the result back.
+
+        The dtype of the first input decides. Inputs of another dtype, and results that are not in
+        ``compute_dtype``, such as bools, are not cast.
+        """
         dtype = x[0].dtype
         if not dtype.is_float or dtype.nbytes >= compute_dtype.nbytes:
             return code(*x, **params)

@@ -18,7 +18,8 @@ from passkit.values.dtype import is_lossless
 def simplify_add(node: Node, x: Entry, y: Entry) -> Entry | None:
     """Rewrite ``x + -0.0 -> x``, and for integers ``x + 0 -> x``; None if neither applies.
 
-    Floats plus 0.0 stay, since ``-0.0 + 0.0`` is 0.0.
+    Floats plus 0.0 stay, since ``-0.0 + 0.0`` is 0.0. ``node`` applies the operator to entries
+    ``x`` and ``y``; None also if ``x`` has another shape than its output.
     """
     for operand, other in ((x, y), (y, x)):
         value = scalar_constant(other)
@@ -28,19 +29,29 @@ def simplify_add(node: Node, x: Entry, y: Entry) -> Entry | None:
 
 
 def simplify_sub(node: Node, x: Entry, y: Entry) -> Entry | None:
-    """Rewrite ``x - 0 -> x``; return None if that does not apply."""
+    """Rewrite ``x - 0 -> x``, for the output of ``node``; return None if that does not apply.
+
+    None also if ``x`` has not the shape and dtype of the output.
+    """
     return as_replacement(node, x) if is_constant(y, 0) else None
 
 
 def simplify_mul(node: Node, x: Entry, y: Entry) -> Entry | None:
-    """Rewrite ``x * 1 -> x`` and ``1 * x -> x``; return None if neither applies."""
+    """Rewrite ``x * 1 -> x`` and ``1 * x -> x``, for the output of ``node``; else return None.
+
+    None also if the operand has not the shape and dtype of the output.
+    """
     if is_constant(y, 1):
         return as_replacement(node, x)
     return as_replacement(node, y) if is_constant(x, 1) else None
 
 
 def simplify_div(node: Node, x: Entry, y: Entry) -> Entry | None:
-    """Rewrite ``x / 1 -> x``, and ``x / c -> x * (1/c)`` for a power of two; else return None."""
+    """Rewrite ``x / 1 -> x``, and ``x / c -> x * (1/c)`` for a power of two; else return None.
+
+    ``c`` is a constant of one element, not broadcast, from 2**-14 to 2**12 in magnitude. ``node``
+    applies the operator to entries ``x`` and ``y``.
+    """
     value = scalar_constant(y)
     if value is None:
         return None
@@ -59,7 +70,8 @@ def simplify_pow(node: Node, x: Entry, y: Entry) -> Entry | None:
     """Rewrite ``x**1 -> x``, ``x**2 -> x*x``, ``x**-1 -> 1/x``; return None for other powers.
 
     The replacements are correctly rounded, as pow need not be. ``x**0.5`` stays, since sqrt differs
-    from it at -inf and -0, and ``x**-1`` of integers stays, since they have no reciprocal.
+    from it at -inf and -0, and ``x**-1`` of integers stays, since they have no reciprocal. None
+    also if ``x`` has not the shape and dtype of the output of ``node``.
     """
     if x.dtype is None or as_replacement(node, x) is None:
         return None
@@ -70,12 +82,12 @@ def simplify_pow(node: Node, x: Entry, y: Entry) -> Entry | None:
 
 
 def simplify_involution(node: Node, x: Entry) -> Entry | None:
-    """Rewrite ``f(f(x)) -> x``; return None if ``x`` is not computed by the same operator."""
+    """Rewrite ``f(f(x)) -> x``; None if ``x`` is not computed by the operator of ``node``."""
     return x.node.inputs[0] if x.node.op is node.op else None
 
 
 def simplify_idempotent(node: Node, x: Entry) -> Entry | None:
-    """Rewrite ``f(f(x)) -> f(x)``; return None if ``x`` is not computed by the same operator."""
+    """Rewrite ``f(f(x)) -> f(x)``; None if ``x`` is not computed by the operator of ``node``."""
     return x if x.node.op is node.op else None
 
 
@@ -87,14 +99,18 @@ def simplify_abs(node: Node, x: Entry) -> Entry | None:
 
 
 def simplify_equal_operands(node: Node, x: Entry, y: Entry) -> Entry | None:
-    """Rewrite ``f(x, x) -> x``; return None if the operands are different entries."""
+    """Rewrite ``f(x, x) -> x``, for the output of ``node``; None if the operands are two entries.
+
+    None also if ``x`` has not the shape and dtype of the output.
+    """
     return as_replacement(node, x) if x is y else None
 
 
 def simplify_where(node: Node, condition: Entry, x: Entry, y: Entry) -> Entry | None:
     """Rewrite ``where(True, x, y) -> x``, ``where(False, x, y) -> y``, ``where(c, x, x) -> x``.
 
-    Returns: None if none of them applies.
+    Returns: None if none of them applies, or the operand has not the shape and dtype of the output
+    of ``node``.
     """
     value = scalar_constant(condition)
     if value is not None:
@@ -109,7 +125,8 @@ def simplify_cast(node: Node) -> Entry | None:
     may skip a float on its way to another integer type only where that holds all its values:
     ``cast(cast(x: int8, "float32"), "uint8")`` is 0 for -1, and ``cast(x, "uint8")`` is 255.
 
-    Returns: None if neither applies.
+    Returns: The entry that replaces the output of ``node``; None if neither applies or a dtype is
+    unknown.
     """
     x = node.inputs[0]
     target = node.entries[0].dtype

@@ -22,6 +22,9 @@ def example(name: str, inputs: str, **params: Any) -> None:
         inputs: Dtype and shape of each input, such as "T[4,6] int64[7]"; T is the dtype that the
             example is asked for, and ``state`` a state variable of it.
         **params: Parameters of the call other than the defaults; "T" is that dtype.
+
+    Raises:
+        RegistryError: If another place has set FExample of that operator.
     """
     setting = Setting(_call_builder(inputs, params), 10, calling_place(), f"op {name}")
     register_value(FExample.key, name, setting)
@@ -32,11 +35,14 @@ def _call_builder(inputs: str, params: dict[str, Any]) -> Callable[[DType], Any]
 
     Args:
         inputs: The inputs as text, separated by spaces, such as ``"T[4,6] int64[4]"``.
-        params: The parameters; "T" is the name of the dtype.
+        params: The parameters; the value "T" stands for the name of the dtype.
     """
 
     def build(dtype: DType) -> tuple[list[Entry], dict[str, Any]]:
-        """Return the inputs and the parameters of the example call for a dtype."""
+        """Return the inputs of the example call, variables x0, x1, …, and its parameters by name.
+
+        ``dtype`` takes the place of "T" in both.
+        """
         variables = [_variable(f"x{k}", text, dtype) for k, text in enumerate(inputs.split())]
         return variables, {k: dtype.name if v == "T" else v for k, v in params.items()}
 
@@ -47,6 +53,8 @@ def _variable(name: str, text: str, dtype: DType) -> Entry:
     """Return a variable of the dtype and shape in ``text``, such as "T[4,6]".
 
     "T" is ``dtype``; "state" makes a state variable of it.
+
+    Raises: DTypeError for an unknown dtype.
     """
     dtype_name, _, extents = text.rstrip("]").partition("[")
     shape = tuple(int(n) for n in extents.split(",") if n)

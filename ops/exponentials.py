@@ -24,9 +24,10 @@ def log1p_exp(x: Expr) -> Expr:
 
 
 def log1m_exp(x: Expr) -> Expr:
-    """Return log(1 - exp(x)), in two forms, each exact where the other cancels.
+    """Return log(1 - exp(x)) of x < 0, in two forms, each exact where the other cancels.
 
-    Source: M. Mächler, Accurately Computing log(1 - exp(-|a|)), in the R package Rmpfr, 2012.
+    It is -inf at 0 and NaN beyond. Source: M. Mächler, Accurately Computing log(1 - exp(-|a|)), in
+    the R package Rmpfr, 2012.
     """
     near_zero = ast.log(-ast.expm1(x))
     return ast.where(x > -LOG_2, near_zero, ast.log1p(-ast.exp(x)))
@@ -41,7 +42,7 @@ def _logaddexp(x: Expr, y: Expr) -> Expr:
 
 
 def _logaddexp2(x: Expr, y: Expr) -> Expr:
-    """Return log2(2^x + 2^y), as `_logaddexp` to base 2."""
+    """Return log2(2^x + 2^y) as max(x, y) + log2(1 + 2^-|x - y|); equal infinities stay."""
     return ast.maximum(x, y) + ast.log1p(ast.exp2(_minus_distance(x, y))) * (1 / LOG_2)
 
 
@@ -78,7 +79,10 @@ def _exp10(x: Expr) -> Expr:
 
 
 def _logaddexp_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return dy times the share of each operand in the sum: a sigmoid of their difference."""
+    """Return the gradients of x and y: dy times the share of each in the sum.
+
+    A share is a sigmoid of the difference of the operands, for logaddexp2 times log(2).
+    """
     assert node.op is not None
     x, y = node.inputs
     difference = (x - y) * (LOG_2 if node.op.name == "logaddexp2" else 1.0)

@@ -47,9 +47,10 @@ def _nextafter(x: Expr, y: Expr) -> Expr:
 
 
 def _nextafter_narrow(x: Expr, y: Expr) -> Expr:
-    """Return the next float of 16 bits, computed in float32.
+    """Return the 16-bit float next to x in the direction of y, computed in float32.
 
-    x is moved by 0.6 to 1.2 of the distance to its neighbour, and rounded to 16 bits.
+    x is moved by 0.6 to 1.2 of the distance to its neighbour, and rounded to 16 bits. It is y where
+    both are equal, NaN where one is NaN.
     """
     limits = NARROW_LIMITS[x.dtype.name]
     wide, target = ast.cast(x, float32), ast.cast(y, float32)
@@ -69,12 +70,12 @@ def _signbit(x: Expr) -> Expr:
 
 
 def _fmax(x: Expr, y: Expr) -> Expr:
-    """Return the larger number; where one is NaN, the other."""
+    """Return the larger of x and y; where one is NaN, the other."""
     return ast.where(ast.not_equal(x, x), y, ast.where(ast.not_equal(y, y), x, ast.maximum(x, y)))
 
 
 def _fmin(x: Expr, y: Expr) -> Expr:
-    """Return the smaller number; where one is NaN, the other."""
+    """Return the smaller of x and y; where one is NaN, the other."""
     return ast.where(ast.not_equal(x, x), y, ast.where(ast.not_equal(y, y), x, ast.minimum(x, y)))
 
 
@@ -84,7 +85,7 @@ def _fdim(x: Expr, y: Expr) -> Expr:
 
 
 def _heaviside(x: Expr, middle: Expr) -> Expr:
-    """Return 0 where x is negative, 1 where it is positive, ``middle`` where it is 0."""
+    """Return 0 where x is negative, 1 where it is positive, ``middle`` where it is 0; NaN stays."""
     return ast.where(
         x > 0, ast.const(1, x.dtype), ast.where(x < 0, 0, ast.where(ast.equal(x, 0), middle, x))
     )
@@ -97,14 +98,17 @@ def _lerp(x: Expr, y: Expr, t: Expr) -> Expr:
 
 
 def _is_close(x: Expr, y: Expr, *, rtol: float, atol: float, equal_nan: bool) -> Expr:
-    """Return whether x is near a finite y, as NumPy does; infinities must be equal."""
+    """Return whether |x - y| <= atol + rtol |y| for a finite y, as NumPy; infinities must be equal.
+
+    NaN is close to NaN only with ``equal_nan``.
+    """
     near = (abs(x - y) <= abs(y) * rtol + atol) & (abs(y) < inf)
     close = near | ast.equal(x, y)
     return close | (ast.not_equal(x, x) & ast.not_equal(y, y)) if equal_nan else close
 
 
 def _infer_nan_to_num_type(node: Node, x: DType) -> DType:
-    """Infer the dtype, that of x, and check the parameters.
+    """Infer the dtype, that of x, and check the parameters of ``node``.
 
     Raises:
         GraphError: If ``posinf`` or ``neginf`` is neither a number nor None.
@@ -118,7 +122,10 @@ def _infer_nan_to_num_type(node: Node, x: DType) -> DType:
 
 
 def _nan_to_num(x: Expr, *, nan: float, posinf: Any, neginf: Any) -> Expr:
-    """Return x with NaN and infinities replaced; None is the largest or lowest finite number."""
+    """Return x with NaN replaced by ``nan``, infinity by ``posinf`` and -infinity by ``neginf``.
+
+    None for an infinity is the largest or lowest finite number of the dtype of x.
+    """
     largest = largest_finite(x.dtype)
     high = largest if posinf is None else posinf
     low = -largest if neginf is None else neginf
@@ -134,13 +141,16 @@ def _round_half_away(x: Expr) -> Expr:
 
 
 def _ldexp(x: Expr, n: Expr) -> Expr:
-    """Return x 2^n; floats of 16 bits are computed in float32, so that they are rounded once."""
+    """Return x 2^n; floats of 16 bits are computed in float32, so that they are rounded once.
+
+    ``n`` is an integer expression.
+    """
     wide = ast.cast(x, float32) if x.dtype.nbytes < 4 else x
     return ast.cast(ast.ldexp(wide, ast.cast(n, wide.dtype)), x.dtype)
 
 
 def _infer_ldexp_type(node: Node, x: DType, n: DType) -> DType:
-    """Infer the dtype, that of x.
+    """Infer the dtype, that of x; ``n`` is the dtype of the exponents.
 
     Raises:
         DTypeError: If x is no float, or n no integer.

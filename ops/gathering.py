@@ -40,7 +40,10 @@ else:
 def register_gather(
     name: str, params: dict[str, Any], doc: str, second_input: str = "indices"
 ) -> Op:
-    """Register an operator that reads its first input at positions that its second input says.
+    """Register an operator that reads its first input, x, at positions that its second input says.
+
+    Its output has the dtype of x; FInferType raises DTypeError unless the second input has
+    integers.
 
     Args:
         name: The operator's name.
@@ -68,10 +71,13 @@ def _read_indexed(
     """Return the element at indices; 0 in mode "zero" if one is out of range.
 
     Args:
-        node: Gives the mode.
+        node: Its parameter ``mode`` is "clip" or "zero".
         read: Reads the input.
-        indices: Each index with the length of its axis.
+        indices: Each index with the length of its axis; at least one.
         full_index: Returns an index into the input from the positions that the indices refer to.
+
+    Raises:
+        GraphError: If the mode is another.
     """
     positions = [clipped_position(i, n) for i, n in indices]
     value = read(*full_index([p for p, _ in positions]))
@@ -87,12 +93,13 @@ def _read_indexed(
 
 
 def _gather_axes(node: Node, rank: int, index_rank: int) -> tuple[int, int]:
-    """Return the axis, and the number of leading axes that both inputs share.
+    """Return the parameter ``axis``, not negative, and ``batch_dims``, the leading axes shared.
 
     ``rank`` is that of the input, ``index_rank`` that of the indices.
 
     Raises:
-        ShapeError: If ``batch_dims`` exceeds the axis or the rank of the indices.
+        ShapeError: If ``axis`` is out of range, or ``batch_dims`` is no int from 0 to the axis and
+            the rank of the indices.
     """
     axis, batch = normalize_axis(node, rank, node.params["axis"]), node.params["batch_dims"]
     if not isinstance(batch, int) or not 0 <= batch <= min(axis, index_rank):
@@ -104,7 +111,16 @@ def _gather_axes(node: Node, rank: int, index_rank: int) -> tuple[int, int]:
 
 
 def _gather_shape(node: Node, shape: Shape, indices: Shape) -> Shape:
-    """Infer the shape: that of the input with the axes of the indices in place of the axis."""
+    """Infer the shape: that of the input with the axes of the indices in place of the axis.
+
+    ``shape`` and ``indices`` are the shapes of the inputs; axes shared by ``batch_dims`` occur
+    once.
+
+    Raises:
+        ShapeError: If ``axis`` or ``batch_dims`` is invalid, shared axes differ, or the axis is
+            empty and the indices are not.
+        GraphError: If ``mode`` is unknown.
+    """
     axis, batch = _gather_axes(node, len(shape), len(indices))
     index_mode(node)
     check_nonempty(node, shape[axis], indices, f"axis {axis}")
@@ -113,7 +129,14 @@ def _gather_shape(node: Node, shape: Shape, indices: Shape) -> Shape:
 
 
 def _gather_element(node: Node, index: Index, read: Reader, read_index: Reader) -> Expr:
-    """Return the input's element at the position that the index along ``axis`` gives."""
+    """Return the input's element at the position that the index along ``axis`` gives.
+
+    Args:
+        node: The node, with the parameters axis, batch_dims and mode.
+        index: An expression for each axis of the output.
+        read: Reads the input at an index.
+        read_index: Reads the indices.
+    """
     shape, indices = (known_shape(e) for e in node.inputs)
     axis, batch = _gather_axes(node, len(shape), len(indices))
     end = axis + len(indices) - batch
@@ -124,7 +147,7 @@ def _gather_element(node: Node, index: Index, read: Reader, read_index: Reader) 
 
 
 def _gather_gradient(node: Node, dy: Entry) -> list[Entry | None]:
-    """Return dy added to zeros at the indices; the indices have no gradient."""
+    """Return the gradients of x and indices: dy added to zeros at the indices, and None."""
     x, indices = node.inputs
     return [make("index_add", zeros_of(x), indices, dy, **node.params), None]
 
@@ -142,7 +165,13 @@ add_aliases(gather, "embedding_lookup")
 
 
 def _take(node: Node, x: Entry, indices: Entry) -> Entry:
-    """Expand take to a gather, of the flattened input if there is no axis. Source: numpy.take."""
+    """Expand take to a gather of ``x``, flattened if the parameter ``axis`` is None.
+
+    Source: numpy.take.
+
+    Raises: ShapeError for an axis out of range or an empty one with indices; GraphError for an
+    unknown ``mode``.
+    """
     axis, mode = node.params["axis"], node.params["mode"]
     if axis is None:
         return make("gather", make("reshape", x, shape=(-1,)), indices, mode=mode)
@@ -167,8 +196,12 @@ composite(
 def _take_along_axis_shape(node: Node, shape: Shape, indices: Shape) -> Shape:
     """Infer the shape: the length of the indices along the axis, other axes broadcast.
 
+    ``shape`` and ``indices`` are the shapes of the inputs.
+
     Raises:
-        ShapeError: If the ranks differ, or other axes do not broadcast.
+        ShapeError: If ``axis`` is out of range, the ranks differ, other axes do not broadcast, or
+            the axis is empty and the indices are not.
+        GraphError: If ``mode`` is unknown.
     """
     axis = normalize_axis(node, len(shape), node.params["axis"])
     index_mode(node)
@@ -183,7 +216,14 @@ def _take_along_axis_shape(node: Node, shape: Shape, indices: Shape) -> Shape:
 
 
 def _take_along_axis_element(node: Node, index: Index, read: Reader, read_index: Reader) -> Expr:
-    """Return the input's element at the index along ``axis``, elsewhere at the same position."""
+    """Return the input's element at the index along ``axis``, elsewhere at the same position.
+
+    Args:
+        node: The node, with the parameters axis and mode.
+        index: An expression for each axis of the output.
+        read: Reads the input at an index.
+        read_index: Reads the indices.
+    """
     shape, indices = (known_shape(e) for e in node.inputs)
     axis = normalize_axis(node, len(shape), node.params["axis"])
     i = read_index(*reads.aligned(index, indices))
@@ -197,7 +237,7 @@ def _take_along_axis_element(node: Node, index: Index, read: Reader, read_index:
 
 
 def _take_along_axis_gradient(node: Node, dy: Entry) -> list[Entry | None]:
-    """Return dy added to zeros at the indices; the indices have no gradient."""
+    """Return the gradients of x and indices: dy added to zeros at the indices, and None."""
     x, indices = node.inputs
     return [make("add_along_axis", zeros_of(x), indices, dy, **node.params), None]
 
@@ -220,13 +260,13 @@ def point_axes(node: Node, shape: Shape, indices: Shape) -> tuple[int, int]:
     """Return the number of shared leading axes, and the number of coordinates of a point.
 
     Args:
-        node: A node with or without a parameter ``batch_dims``.
+        node: A node with the parameter ``batch_dims``, or without it for 0.
         shape: Shape of the array that points refer to.
         indices: Shape of the indices, whose last axis holds the coordinates.
 
     Raises:
-        ShapeError: If there are more coordinates than axes, their number is unknown, or
-            ``batch_dims`` is invalid.
+        ShapeError: If ``indices`` is a scalar's shape, there are more coordinates than axes, their
+            number is unknown, or ``batch_dims`` is invalid.
     """
     batch = node.params.get("batch_dims", 0)
     if not isinstance(batch, int) or not 0 <= batch < max(len(indices), 1):
@@ -245,7 +285,15 @@ def point_axes(node: Node, shape: Shape, indices: Shape) -> tuple[int, int]:
 
 
 def _gather_nd_shape(node: Node, shape: Shape, indices: Shape) -> Shape:
-    """Infer the shape: that of the points, then the axes that coordinates leave."""
+    """Infer the shape: that of the points, then the axes that coordinates leave.
+
+    ``shape`` and ``indices`` are the shapes of the inputs.
+
+    Raises:
+        ShapeError: If coordinates or ``batch_dims`` do not fit the shapes, or an axis is empty and
+            the indices are not.
+        GraphError: If ``mode`` is unknown.
+    """
     batch, count = point_axes(node, shape, indices)
     index_mode(node)
     for k in range(batch, batch + count):
@@ -255,7 +303,14 @@ def _gather_nd_shape(node: Node, shape: Shape, indices: Shape) -> Shape:
 
 
 def _gather_nd_element(node: Node, index: Index, read: Reader, read_index: Reader) -> Expr:
-    """Return the input's element at the point whose coordinates are a row of the indices."""
+    """Return the input's element at the point whose coordinates are a row of the indices.
+
+    Args:
+        node: The node, with the parameters batch_dims and mode.
+        index: An expression for each axis of the output.
+        read: Reads the input at an index.
+        read_index: Reads the indices.
+    """
     shape, indices = (known_shape(e) for e in node.inputs)
     batch, count = point_axes(node, shape, indices)
     end = len(indices) - 1
@@ -270,7 +325,7 @@ def _gather_nd_element(node: Node, index: Index, read: Reader, read_index: Reade
 
 
 def _gather_nd_gradient(node: Node, dy: Entry) -> list[Entry | None]:
-    """Return dy added to zeros at the points; the indices have no gradient."""
+    """Return the gradients of x and indices: dy added to zeros at the points, and None."""
     x, indices = node.inputs
     return [make("tensor_scatter_nd_add", zeros_of(x), indices, dy, **node.params), None]
 
@@ -290,18 +345,21 @@ gather_nd.set_attr("FGradient", _gather_nd_gradient)
 
 
 def _reverse_sequence_axes(node: Node, rank: int) -> tuple[int, int]:
-    """Return the parameters ``axis`` and ``batch_axis`` as axes from 0 to below the rank."""
+    """Return the parameters ``axis`` and ``batch_axis`` as ints from 0 to below ``rank``.
+
+    Raises: ShapeError if one is no int or out of range.
+    """
     axis = normalize_axis(node, rank, node.params["axis"])
     batch_axis = normalize_axis(node, rank, node.params["batch_axis"])
     return axis, batch_axis
 
 
 def _reverse_sequence_shape(node: Node, shape: Shape, lengths: Shape) -> Shape:
-    """Infer the shape, that of the input.
+    """Infer the shape, ``shape`` of the first input; ``lengths`` is the shape of the second.
 
     Raises:
         ShapeError: If there is not one length for each element of ``batch_axis``, or both axes are
-            equal.
+            equal or out of range.
     """
     axis, batch_axis = _reverse_sequence_axes(node, len(shape))
     if axis == batch_axis or len(lengths) != 1:
@@ -314,7 +372,16 @@ def _reverse_sequence_shape(node: Node, shape: Shape, lengths: Shape) -> Shape:
 
 
 def _reverse_sequence_element(node: Node, index: Index, read: Reader, read_length: Reader) -> Expr:
-    """Return the element at the mirrored position in the first ``length`` of its example."""
+    """Return the element at the mirrored position in the first ``length`` of its example.
+
+    Later elements stay; a length beyond the axis counts as that of the axis.
+
+    Args:
+        node: The node, with the parameters axis and batch_axis.
+        index: An expression for each axis of the output.
+        read: Reads the input at an index.
+        read_length: Reads the vector of lengths.
+    """
     shape = known_shape(node.inputs[0])
     axis, batch_axis = _reverse_sequence_axes(node, len(shape))
     length = ast.cast(read_length(index[batch_axis]), "int64")
@@ -341,18 +408,27 @@ reverse_sequence.set_attr(
 
 
 def _sequence_mask_shape(node: Node, lengths: Shape) -> Shape:
-    """Infer the shape: that of the lengths, and the parameter ``maxlen``."""
+    """Infer the shape: that of the lengths, and the parameter ``maxlen``.
+
+    Raises: ShapeError if ``maxlen`` is neither an int >= 0 nor a Size.
+    """
     return (*lengths, count_param(node, "maxlen"))
 
 
 def _sequence_mask_dtype(node: Node, lengths: DType) -> DType:
-    """Infer the dtype, bool. Raises: DTypeError if lengths are no integers."""
+    """Infer the dtype, bool.
+
+    Raises: DTypeError if ``lengths``, the input's dtype, is no integer.
+    """
     check_indices(node, lengths, "lengths")
     return bool_
 
 
 def _sequence_mask_element(node: Node, index: Index, read: Reader) -> Expr:
-    """Return whether the position in the last axis is below the length."""
+    """Return whether the position in the last axis of ``index`` is below the length.
+
+    ``read`` reads the input, the lengths, at the other axes.
+    """
     return index[-1] < ast.cast(read(*index[:-1]), "int64")
 
 
@@ -374,20 +450,23 @@ sequence_mask.set_attr("TOpCost", "light")
 
 
 def _invert_permutation_dtype(node: Node, x: DType) -> DType:
-    """Infer the dtype, int64. Raises: DTypeError if the input is no integer."""
+    """Infer the dtype, int64. Raises: DTypeError if ``x``, the input's dtype, is no integer."""
     check_indices(node, x, "x")
     return int64
 
 
 def _invert_permutation_shape(node: Node, shape: Shape) -> Shape:
-    """Infer the shape, that of the input. Raises: ShapeError if it is no vector."""
+    """Infer the shape, ``shape`` of the input. Raises: ShapeError if it is no vector."""
     if len(shape) != 1:
         raise ShapeError(f"{node.where} needs a vector, got {show_shape(shape)}")
     return shape
 
 
 def _invert_permutation(node: Node, x: Entry) -> Entry:
-    """Expand invert_permutation: scatter the position of each number to the number's position."""
+    """Expand invert_permutation: scatter the position of each number to the number's position.
+
+    ``x`` is a vector of integers; numbers outside of its positions are dropped.
+    """
     count = known_shape(x)[0]
     positions = make("arange", start=0, stop=count, dtype="int64")
     positions = make("reshape", positions, shape=(1, 1, count, 1))

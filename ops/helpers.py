@@ -23,11 +23,13 @@ def make(name: str, *inputs: Any, **params: Any) -> Entry:
     """Apply an operator of one output, and return the output.
 
     Args:
-        name: The operator's name.
+        name: The operator's name or alias.
         *inputs: Entries, arrays and numbers.
         **params: The operator's parameters; others have their defaults.
 
     Raises:
+        RegistryError: If there is no such operator.
+        GraphError: If a parameter is unknown or missing, or the number of inputs is wrong.
         ShapeError: If the shapes do not fit the operator.
         DTypeError: If the dtypes do not.
     """
@@ -35,7 +37,10 @@ def make(name: str, *inputs: Any, **params: Any) -> Entry:
 
 
 def add_aliases(op: Op, names: str) -> None:
-    """Register further names of ``op``, separated by spaces."""
+    """Register further names of ``op``, separated by spaces, in place.
+
+    Raises: RegistryError for the name of another operator.
+    """
     for name in names.split():
         op.add_alias(name)
 
@@ -96,7 +101,13 @@ def common_dtype(kinds: str, result: DType | None = None) -> Callable[..., Any]:
     """
 
     def infer_type(node: Node, *dtypes: DType) -> Any:
-        """Infer the dtype. Raises: DTypeError for different dtypes, or one of another kind."""
+        """Return the dtype of the output, ``result`` or the one that all inputs have.
+
+        ``dtypes`` are those of the inputs, ``node`` is named in errors.
+
+        Raises: DTypeError for different dtypes, or one of another kind than ``kinds``; GraphError
+        without inputs.
+        """
         check_kinds(node, kinds, same_dtype_rule(node, *dtypes))
         return result or dtypes[0]
 
@@ -104,7 +115,10 @@ def common_dtype(kinds: str, result: DType | None = None) -> Callable[..., Any]:
 
 
 def real_dtype(dtype: DType) -> DType:
-    """Return the dtype of the real and imaginary parts; for real dtypes, ``dtype`` itself."""
+    """Return the dtype of the parts of complex numbers; any other dtype is returned unchanged.
+
+    It is float32 for complex64, float64 for complex128.
+    """
     return dtype_of(f"float{4 * dtype.nbytes}") if dtype.kind == "c" else dtype
 
 
@@ -154,10 +168,9 @@ def normalize_axis(node: Node, rank: int, axis: Any, name: str = "axis") -> int:
 
 
 def first_shape(node: Node, *shapes: Shape) -> Shape:
-    """Return the shape of the first input, as FInferShape does.
+    """Return the shape of the first input: FInferShape of an operator of any number of inputs.
 
-    Raises:
-        GraphError: If there are no inputs.
+    Raises: GraphError, which names ``node``, if there are no inputs.
     """
     if not shapes:
         raise GraphError(f"{node.where} needs at least one input, got none")
@@ -203,15 +216,15 @@ def show_shapes(shapes: Sequence[Shape | None]) -> str:
 
 
 def parse_extents(node: Node, value: Any, name: str) -> Shape:
-    """Return a parameter as a tuple of extents: ints, or sizes such as ``x.shape[0]``.
+    """Return a parameter as a tuple of extents: ints, negative too, or sizes as ``x.shape[0]``.
 
     Args:
         node: The node to name in errors.
-        value: The parameter: one extent or a tuple of them.
+        value: The parameter: one extent, which gives a tuple of one, or a tuple of them.
         name: The parameter to name in errors.
 
     Raises:
-        ShapeError: If an extent is neither an int nor a Size.
+        ShapeError: If an extent is neither an int nor a Size; bools are refused.
     """
     extents: list[Extent] = []
     for extent in value if isinstance(value, tuple) else (value,):
@@ -263,12 +276,11 @@ def int_param(node: Node, name: str, error: type[PasskitError] = ShapeError) -> 
 
 
 def number_param(node: Node, name: str) -> float:
-    """Return the parameter ``name`` of ``node``, which is an int or a float.
+    """Return the parameter ``name`` of ``node``, which is an int or a float; never None.
 
-    A parameter whose default is None may be None, too: then the caller does not ask for it.
+    Where the parameter's default is None, the caller must handle None before it calls this.
 
-    Raises:
-        GraphError: If it is anything else.
+    Raises: GraphError if it is anything else, None and bools included.
     """
     value = node.params[name]
     if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -318,10 +330,10 @@ def is_constant(x: Entry, value: float) -> bool:
 
 
 def size_as_entry(size: Extent) -> Entry:
-    """Return an extent as an int64 scalar in the graph.
+    """Return an extent, an int or a Size, as an int64 scalar in the graph.
 
-    A number is a constant. The value of a symbol is computed as a sum of ones along an axis of that
-    length.
+    An int becomes a constant. The value of a symbol is computed as a sum of ones along an axis of
+    that length, a quotient in a size by floor division.
     """
     if not isinstance(size, Size):
         return constant(size, "int64")

@@ -27,7 +27,10 @@ INDEX_MODES = ("clip", "zero")
 
 
 def index_mode(node: Node) -> str:
-    """Return the parameter ``mode``. Raises: GraphError if it is unknown."""
+    """Return the parameter ``mode`` of ``node``: "clip" or "zero".
+
+    Raises: GraphError for another.
+    """
     mode = node.params["mode"]
     if mode not in INDEX_MODES:
         raise GraphError(f"{node.where} has no mode {mode!r}; {nearest(str(mode), INDEX_MODES)}")
@@ -35,10 +38,15 @@ def index_mode(node: Node) -> str:
 
 
 def check_indices(node: Node, dtype: DType, name: str = "indices") -> None:
-    """Check that an input has integers; ``name`` names it in errors.
+    """Check that an input has integers of any width.
+
+    Args:
+        node: The node to name in errors.
+        dtype: The dtype of the input.
+        name: The input to name in errors.
 
     Raises:
-        DTypeError: If the dtype is something else.
+        DTypeError: If the dtype is something else, bool included.
     """
     if not dtype.is_integer:
         raise DTypeError(
@@ -48,6 +56,12 @@ def check_indices(node: Node, dtype: DType, name: str = "indices") -> None:
 
 def indexed_dtype(node: Node, x: DType, indices: DType, *others: DType) -> DType:
     """Infer the dtype of an operator on (x, indices, …): that of x and all others.
+
+    Args:
+        node: The node to name in errors.
+        x: The dtype of the first input.
+        indices: The dtype of the indices.
+        *others: The dtypes of further inputs, such as updates.
 
     Raises:
         DTypeError: If indices are no integers, or an other input has another dtype than x.
@@ -59,6 +73,8 @@ def indexed_dtype(node: Node, x: DType, indices: DType, *others: DType) -> DType
 def check_nonempty(node: Node, n: Extent, indices: Shape, axis_name: str) -> None:
     """Check that an axis has elements to read, unless there are no indices.
 
+    For a symbolic length a guard is recorded, which a call checks.
+
     Args:
         node: The node to name in errors.
         n: Length of the axis.
@@ -66,14 +82,16 @@ def check_nonempty(node: Node, n: Extent, indices: Shape, axis_name: str) -> Non
         axis_name: The axis to name in errors.
 
     Raises:
-        ShapeError: If the axis is empty.
+        ShapeError: If the axis has length 0 and the indices are not empty.
     """
     if numel(indices) != 0:
         demand(node, n, 1, f"{axis_name} must have an element to read")
 
 
 def clipped_position(i: Expr, n: Extent) -> tuple[Expr, Expr]:
-    """Return the position that index ``i`` of an axis of length ``n`` refers to.
+    """Return the position that index ``i`` of an axis of length ``n`` refers to, as int64.
+
+    A negative index counts from the end.
 
     Returns:
         The nearest valid position, and the position counted from the front, which may be invalid.
@@ -89,11 +107,13 @@ def is_inside(from_front: Expr, n: Extent) -> Expr:
 
 
 def clipped_positions(indices: Any, n: int) -> tuple[Any, Any]:
-    """Return the positions along an axis of length ``n`` that ``indices`` mean, in NumPy.
+    """Return the positions along an axis of length ``n`` that integers ``indices`` mean, in NumPy.
 
-    Negative indices count from the end, and those out of range are clipped.
+    Negative indices count from the end, and those out of range are clipped; all are 0 if ``n`` is
+    0.
 
-    Returns: The positions, and whether each index is in range.
+    Returns:
+        The positions, an int64 array, and a bool array: whether each index is in range.
     """
     i = np.asarray(indices).astype(np.int64)
     from_front = np.where(i < 0, i + n, i)

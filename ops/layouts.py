@@ -35,31 +35,37 @@ def channels_first(node: Node, count: int) -> bool:
     """Return whether the parameter ``data_format`` puts channels first.
 
     Args:
-        node: A node with this parameter.
+        node: A node with this parameter: "channels_first", "channels_last", or with one to three
+            spatial axes a format such as "NCHW".
         count: Number of spatial axes.
 
     Raises:
         GraphError: If the format is none for this number of axes.
     """
     data_format = node.params["data_format"]
-    if data_format in (*FIRST[count], "channels_first"):
-        return True
-    if data_format in (*LAST[count], "channels_last"):
-        return False
-    raise GraphError(
-        f"{node.where} needs {LAST[count][0]!r} or {FIRST[count][0]!r} as data_format, got "
-        f"{data_format!r}"
-    )
+    first = (*FIRST.get(count, ()), "channels_first")
+    last = (*LAST.get(count, ()), "channels_last")
+    if data_format not in (*first, *last):
+        raise GraphError(
+            f"{node.where} needs {last[0]!r} or {first[0]!r} as data_format, got {data_format!r}"
+        )
+    return data_format in first
 
 
 def to_last(x: Entry, first: bool) -> Entry:
-    """Return an image ``x`` with channels last; ``first`` says whether axis 1 has them."""
+    """Return an image ``x`` with channels last; ``first`` says whether axis 1 has them.
+
+    Returns ``x`` itself if they are last. Raises: ShapeError if the rank of ``x`` is unknown.
+    """
     rank = len(known_shape(x))
     return make("transpose", x, axes=(0, *range(2, rank), 1)) if first else x
 
 
 def from_last(x: Entry, first: bool) -> Entry:
-    """Return an image ``x``, which has channels last, with channels in axis 1 if ``first``."""
+    """Return an image ``x``, which has channels last, with channels in axis 1 if ``first``.
+
+    Returns ``x`` itself otherwise. Raises: ShapeError if the rank of ``x`` is unknown.
+    """
     rank = len(known_shape(x))
     return make("transpose", x, axes=(0, rank - 1, *range(1, rank - 1))) if first else x
 
@@ -77,6 +83,9 @@ def by_channel(x: Entry, first: bool) -> tuple[Entry, Callable[[Entry], Entry]]:
 
     Returns:
         The image with channels last, and a function that converts a result back.
+
+    Raises:
+        ShapeError: If the rank of ``x`` is unknown.
     """
     is_transposed = x.node.op is not None and x.node.op.name == "transpose"
     if not first or is_transposed:
@@ -87,20 +96,26 @@ def by_channel(x: Entry, first: bool) -> tuple[Entry, Callable[[Entry], Entry]]:
 
 
 def widened(x: Entry) -> Entry:
-    """Return floats of 16 bits as float32, in which they are accumulated; others unchanged."""
+    """Return floats of 16 bits as float32, in which they are accumulated.
+
+    Entries of other or unknown dtype are returned unchanged.
+    """
     is_narrow = x.dtype is not None and x.dtype.is_float and x.dtype.nbytes == 2
     return make("cast", x, dtype="float32") if is_narrow else x
 
 
 def as_dtype(x: Entry, like: Entry) -> Entry:
-    """Return ``x`` cast to the dtype of ``like``; unchanged if that is unknown."""
+    """Return ``x`` cast to the dtype of ``like``; unchanged if that is unknown or the same."""
     if like.dtype is None or x.dtype is like.dtype:
         return x
     return make("cast", x, dtype=dtype_of(like.dtype).name)
 
 
 def check_spatial_rank(node: Node, x: Entry, count: int) -> None:
-    """Check that ``x`` has ``count`` spatial axes. Raises: ShapeError if it has not."""
+    """Check that ``x`` has ``count`` spatial axes besides batch and channels.
+
+    Raises: ShapeError, which names ``node``, if its rank is not ``count`` + 2, or unknown.
+    """
     if len(known_shape(x)) != count + 2:
         raise ShapeError(
             f"{node.where} needs an input of rank {count + 2}, got {show_shape(known_shape(x))}"

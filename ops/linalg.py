@@ -69,9 +69,10 @@ def _matmul_contract(node: Node, a: Shape, b: Shape) -> Contract:
 
 
 def _matmul_shape(node: Node, a: Shape, b: Shape) -> Shape:
-    """Infer the shape (…, m, n) from (…, m, k) and (…, k, n).
+    """Infer the shape (…, m, n) from (…, m, k) and (…, k, n), the shapes of both operands.
 
-    Raises: ShapeError if they do not fit.
+    Raises: ShapeError if a rank is below 2, the inner extents differ, or the batches do not
+    broadcast.
     """
     contract = _matmul_contract(node, a, b)
     return (*contract.batch, contract.m, contract.n)
@@ -81,7 +82,8 @@ def _expand_integer_matmul(node: Node, a: Entry, b: Entry) -> Entry | None:
     """Expand a product of integers, for which there is no library, to a sum of products.
 
     The sum vectorizes along the columns of the result, or, where b is transposed, along the axis
-    that is summed, which is the contiguous one of b then.
+    that is summed, which is the contiguous one of b then. The dtype of ``a`` must be known;
+    ``node`` says which operand is transposed.
 
     Returns:
         None for floats, which are not expanded.
@@ -99,7 +101,13 @@ def _expand_integer_matmul(node: Node, a: Entry, b: Entry) -> Entry | None:
 
 
 def _matmul_operator(x: Any, y: Any) -> Entry:
-    """Implement ``x @ y``: a vector is a row on the left and a column on the right."""
+    """Implement ``x @ y``: a vector is a row on the left and a column on the right.
+
+    The axis of length 1 is removed from the result. Operands of unknown rank count as matrices.
+
+    Raises: ShapeError if the operands do not fit, such as a scalar; DTypeError for dtypes that
+    matmul does not take.
+    """
     a, b = promote_operands("@", (x, y))
     if a.shape is None or b.shape is None:  # as in a pattern: assumed to be matrices
         return matmul(a, b)  # type: ignore[no-any-return]
@@ -127,6 +135,9 @@ def matmul_gradient(node: Node, dy: Entry) -> list[Entry]:
     Args:
         node: A node of ``matmul``.
         dy: The gradient of its result.
+
+    Raises:
+        ShapeError: If the rank of an operand is unknown.
     """
     (a, b), flip_a, flip_b = node.inputs, node.params["transpose_a"], node.params["transpose_b"]
     da = _product(b, dy, flip_b, True) if flip_a else _product(dy, b, False, not flip_b)
@@ -138,16 +149,25 @@ def matmul_gradient(node: Node, dy: Entry) -> list[Entry]:
 
 
 def _as_rows(x: Entry) -> Entry:
-    """Return ``x`` as a matrix: all axes but the last become one."""
+    """Return ``x`` as a matrix: all axes but the last become one.
+
+    Raises: ShapeError if its rank is unknown.
+    """
     shape = known_shape(x)
     return make("reshape", x, shape=(numel(shape[:-1]), shape[-1]))
 
 
 def _contract_sum(nodes: Sequence[Node]) -> Entry | None:
-    """Return the sum of matmul nodes as one ``matmul_sum``.
+    """Return the sum of the outputs of matmul nodes as one ``matmul_sum``.
+
+    Args:
+        nodes: One or more nodes.
 
     Returns:
         None where an operand is no matrix, the transposes differ, or no library has the dtype.
+
+    Raises:
+        ShapeError: If the rank of an operand is unknown.
     """
     first = nodes[0]
     for node in nodes:
@@ -193,7 +213,7 @@ def _match_window_products(node: Node) -> Entry | None:
 
 
 def _is_op(node: Node, name: str) -> bool:
-    """Return whether ``node`` applies the operator called ``name``."""
+    """Return whether ``node`` applies the operator called ``name``; False for a variable."""
     return node.op is not None and node.op.name == name
 
 
@@ -224,9 +244,9 @@ matmul_sum = register_op(
 
 
 def _operand_pairs(node: Node, operands: Sequence[Any]) -> list[tuple[Any, Any]]:
-    """Return operands as (left, right) pairs.
+    """Return operands, left and right ones in turn, as (left, right) pairs.
 
-    Raises: ShapeError if their number is odd or 0.
+    Raises: ShapeError, which names ``node``, if their number is odd or 0.
     """
     if not operands or len(operands) % 2:
         raise ShapeError(
@@ -237,7 +257,12 @@ def _operand_pairs(node: Node, operands: Sequence[Any]) -> list[tuple[Any, Any]]
 
 
 def _matmul_sum_shape(node: Node, *shapes: Shape) -> Shape:
-    """Infer the shape (m, n) from the pairs (m, k1), (k1, n), then (m, k2), (k2, n) and so on."""
+    """Infer the shape (m, n) from the pairs (m, k1), (k1, n), then (m, k2), (k2, n) and so on.
+
+    The parameters transpose_a and transpose_b hold for all pairs.
+
+    Raises: ShapeError if there are no pairs, an operand is no matrix, or extents differ.
+    """
     flip_a, flip_b = node.params["transpose_a"], node.params["transpose_b"]
     rows = columns = None
     for a, b in _operand_pairs(node, shapes):
@@ -254,7 +279,12 @@ def _matmul_sum_shape(node: Node, *shapes: Shape) -> Shape:
 
 
 def _compute_matmul_sum(node: Node, *arrays: Any) -> Any:
-    """Compute the sum with NumPy in float64, rounded once."""
+    """Compute matmul_sum with NumPy in float64, rounded once to the dtype of the first array.
+
+    ``arrays`` are left and right matrices in turn.
+
+    Raises: ShapeError if their number is odd or 0.
+    """
     flip_a, flip_b = node.params["transpose_a"], node.params["transpose_b"]
     wide = [np.asarray(x, np.float64) for x in arrays]
     pairs = [(a.T if flip_a else a, b.T if flip_b else b) for a, b in _operand_pairs(node, wide)]
@@ -263,7 +293,12 @@ def _compute_matmul_sum(node: Node, *arrays: Any) -> Any:
 
 
 def _matmul_sum_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return the gradients of each product in the sum."""
+    """Return the gradients of all inputs, left and right matrices in turn.
+
+    ``dy`` is the gradient of the sum.
+
+    Raises: ShapeError if a rank is unknown.
+    """
     gradients: list[Entry] = []
     for a, b in _operand_pairs(node, node.inputs):
         gradients += matmul_gradient(matmul(a, b, **node.params).node, dy)
@@ -276,6 +311,9 @@ def sum_of_matmuls(node: Node, *operands: Entry) -> Entry:
     Args:
         node: A node of ``matmul_sum``, whose parameters the products get.
         operands: Left and right matrices in turn.
+
+    Raises:
+        ShapeError: If their number is odd or 0, or they do not fit.
     """
     products = [matmul(a, b, **node.params) for a, b in _operand_pairs(node, operands)]
     total: Entry = reduce(get_op("add"), products)
@@ -283,7 +321,12 @@ def sum_of_matmuls(node: Node, *operands: Entry) -> Entry:
 
 
 def _expand_matmul_sum(node: Node, *operands: Entry) -> Entry | None:
-    """Expand a sum of products of a dtype that libraries do not have; None for others."""
+    """Expand a sum of products of a dtype that libraries do not have; None for others.
+
+    None also for an unknown dtype.
+
+    Raises: ShapeError if the operands are no pairs of matrices.
+    """
     dtype = operands[0].dtype
     if dtype is None or dtype.name in LIBRARY_DTYPES:
         return None
@@ -313,15 +356,18 @@ linear = register_op(
 
 
 def _linear_inputs(params: Any) -> list[str]:
-    """Return the input names; there is no bias with ``no_bias``."""
+    """Return the input names: data, weight and bias; no bias if ``params["no_bias"]`` is true."""
     return ["data", "weight"] if params["no_bias"] else ["data", "weight", "bias"]
 
 
 def _hidden_units(node: Node, weight: Shape | None) -> Any:
-    """Return the number of rows of the weight, from ``num_hidden`` or the weight's shape, or None.
+    """Return the number of rows of the weight, from ``num_hidden`` or the weight's shape.
+
+    None if neither is known; ``weight`` is None where its shape is unknown.
 
     Raises:
-        ShapeError: If ``num_hidden`` is no int >= 0, or the weight has another shape.
+        ShapeError: If ``num_hidden`` is no int >= 0, or the weight has another rank than 2 or
+            another number of rows.
     """
     units = node.params["num_hidden"]
     if units is not None and (isinstance(units, bool) or not isinstance(units, int) or units < 0):
@@ -337,7 +383,14 @@ def _hidden_units(node: Node, weight: Shape | None) -> Any:
 
 
 def _linear_shape(node: Node, *shapes: Shape | None) -> Shape | None:
-    """Infer the shape (…, n) from (…, k), (n, k), (n,); None while data or n is unknown."""
+    """Infer the shape (…, n) from (…, k), (n, k), (n,); None while data or n is unknown.
+
+    ``shapes`` are those of data, weight and, without ``no_bias``, bias; None where unknown.
+
+    Raises:
+        ShapeError: If the number of inputs, a rank or an extent does not fit, or ``num_hidden`` is
+            no int >= 0.
+    """
     input_count = 2 if node.params["no_bias"] else 3
     if len(shapes) != input_count:
         raise ShapeError(f"{node.where} takes {input_count} inputs, got {len(shapes)}")
@@ -368,7 +421,11 @@ def _linear_back(
         shapes: The shapes of the inputs, None where unknown.
         outs: The shapes of the outputs, None where unknown.
 
-    Returns: A shape for each input, None where it remains unknown.
+    Returns:
+        A shape for each input, None where it remains unknown.
+
+    Raises:
+        ShapeError: If the weight is no matrix of ``num_hidden`` rows, or that is no int >= 0.
     """
     inferred = list(shapes)
     data, weight = inferred[:2]
@@ -385,7 +442,10 @@ def _linear_back(
 
 
 def _expand_linear(node: Node, data: Entry, weight: Entry, *bias: Entry) -> Entry:
-    """Expand linear: data @ weight.T + bias; a vector of data is a row."""
+    """Expand linear: data @ weight.T + bias; a vector of data is a row, and the result a vector.
+
+    Raises: ShapeError if the shapes do not fit, or the rank of data is unknown.
+    """
     rank = len(known_shape(data))
     if rank == 1:
         data = get_op("expand_dims")(data, axis=0)

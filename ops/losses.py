@@ -29,10 +29,12 @@ REDUCTIONS = ("mean", "sum", "none")
 
 
 def _reduce_loss(node: Node, loss: Entry) -> Entry:
-    """Reduce the losses of all elements by the parameter ``reduction``.
+    """Reduce ``loss``, that of all elements, by the parameter ``reduction`` of ``node``.
+
+    It is returned as it is for 'none'.
 
     Raises:
-        GraphError: If it is not 'mean', 'sum' or 'none'.
+        GraphError: If the parameter is not 'mean', 'sum' or 'none'.
     """
     reduction = node.params["reduction"]
     if reduction not in REDUCTIONS:
@@ -55,6 +57,8 @@ def elementwise_loss(
 ) -> None:
     """Register a loss of labels and predictions, with the parameter ``reduction``.
 
+    Its FExpand raises GraphError if that is not 'mean', 'sum' or 'none'.
+
     Args:
         name: Name of the operator.
         element: ``element(node, labels, predictions)`` returns the loss of each element.
@@ -73,10 +77,9 @@ def elementwise_loss(
 
 
 def _positive_param(node: Node, name: str) -> float:
-    """Return the parameter ``name`` as a float.
+    """Return the parameter ``name`` of ``node`` as a float.
 
-    Raises:
-        GraphError: If it is not above 0.
+    Raises: GraphError if it is not above 0.
     """
     value = float(node.params[name])
     if not value > 0:
@@ -85,9 +88,12 @@ def _positive_param(node: Node, name: str) -> float:
 
 
 def _huber(node: Node, labels: Entry, x: Entry) -> Entry:
-    """Expand Huber's loss: d²/2 for a distance d up to ``delta``, then linear.
+    """Return Huber's loss of each element: d²/2 for a distance d up to ``delta``, then linear.
 
-    Source: Huber, Robust Estimation of a Location Parameter, equation 6.
+    d is ``x``, the predictions, minus ``labels``. Source: Huber, Robust Estimation of a Location
+    Parameter, equation 6.
+
+    Raises: GraphError if the parameter ``delta`` is not above 0.
     """
     delta = _positive_param(node, "delta")
     d = x - labels
@@ -96,7 +102,12 @@ def _huber(node: Node, labels: Entry, x: Entry) -> Entry:
 
 
 def _smooth_l1(node: Node, labels: Entry, x: Entry) -> Entry:
-    """Expand smooth_l1: Huber's loss of width ``beta``, divided by that."""
+    """Return Huber's loss of width ``beta`` of each element, divided by that parameter.
+
+    ``x`` are the predictions.
+
+    Raises: GraphError if ``beta`` is not above 0.
+    """
     beta = _positive_param(node, "beta")
     d = x - labels
     clipped = make("clip", d, -beta, beta)
@@ -104,25 +115,31 @@ def _smooth_l1(node: Node, labels: Entry, x: Entry) -> Entry:
 
 
 def _log_cosh(node: Node, labels: Entry, x: Entry) -> Entry:
-    """Return log(cosh(d)) as |d| + log(1 + exp(-2|d|)) - log(2), which cannot overflow."""
+    """Return log(cosh(d)) as |d| + log(1 + exp(-2|d|)) - log(2), which cannot overflow.
+
+    d is ``x``, the predictions, minus ``labels``. ``node`` is not used.
+    """
     d = make("abs", x - labels)
     return d + make("log1p", make("exp", d * -2.0)) - log(2.0)
 
 
 def _hinge(node: Node, labels: Entry, x: Entry) -> Entry:
-    """Expand hinge: max(0, 1 - labels * x), for labels -1 and 1."""
+    """Return max(0, 1 - labels * x) for labels -1 and 1 and predictions ``x``."""
     return make("relu", 1.0 - labels * x)
 
 
 def _binary_cross_entropy(node: Node, labels: Entry, p: Entry) -> Entry:
-    """Return the cross entropy of probabilities, which are clipped to ``epsilon`` from 0 and 1."""
+    """Return the cross entropy of labels and probabilities ``p``.
+
+    ``p`` is clipped to ``epsilon``, a parameter of ``node``, from 0 and 1.
+    """
     epsilon = float(node.params["epsilon"])
     p = make("clip", p, epsilon, 1 - epsilon)
     return -(labels * make("log", p) + (1.0 - labels) * make("log1p", -p))
 
 
 def _kl_divergence(node: Node, labels: Entry, p: Entry) -> Entry:
-    """Return labels * log(labels / p), where 0 * log(0) is 0."""
+    """Return labels * log(labels / p), and 0 where a label is 0 or less; ``node`` is not used."""
     positive = labels > 0
     ratio = make("where", positive, labels, 1.0) / make("where", positive, p, 1.0)
     return make("where", positive, labels * make("log", ratio), 0.0)
@@ -193,7 +210,7 @@ def _infer_elementwise_shape(node: Node, labels: Shape, logits: Shape) -> Shape:
     """Infer the shape, the common one of labels and logits.
 
     Raises:
-        ShapeError: If they differ.
+        ShapeError: If the shapes ``labels`` and ``logits`` differ.
     """
     if len(labels) != len(logits):
         raise ShapeError(
@@ -211,7 +228,7 @@ def _infer_example_shape(node: Node, labels: Shape, logits: Shape) -> Shape:
 
     The parameter ``axis`` of the node is the classes' axis.
 
-    Raises: ShapeError if their shapes differ.
+    Raises: ShapeError if their shapes differ, or the axis is out of range.
     """
     shape = _infer_elementwise_shape(node, labels, logits)
     axis = normalize_axis(node, len(shape), node.params["axis"])
@@ -219,12 +236,15 @@ def _infer_example_shape(node: Node, labels: Shape, logits: Shape) -> Shape:
 
 
 def _sigmoid_cross_entropy(node: Node, labels: Entry, x: Entry) -> Entry:
-    """Expand to max(x, 0) - x * labels + log(1 + exp(-|x|)), as TensorFlow does."""
+    """Expand to max(x, 0) - x * labels + log(1 + exp(-|x|)) for logits ``x``, as TensorFlow."""
     return make("relu", x) - x * labels + make("log1p", make("exp", -make("abs", x)))
 
 
 def _sigmoid_cross_entropy_gradient(node: Node, dy: Entry | None) -> list[Entry | None]:
-    """Return sigmoid(x) - labels for logits, -x for labels, times dy."""
+    """Return the gradients of labels and logits x: -x dy and (sigmoid(x) - labels) dy.
+
+    Both are None if ``dy``, the gradient of the losses, is None.
+    """
     if dy is None:
         return [None, None]
     labels, x = node.inputs
@@ -232,7 +252,12 @@ def _sigmoid_cross_entropy_gradient(node: Node, dy: Entry | None) -> list[Entry 
 
 
 def _softmax_cross_entropy(node: Node, labels: Entry, x: Entry) -> Entry:
-    """Return -sum(labels * log_softmax(x)), where 0 * -inf is 0."""
+    """Return -sum(labels * log_softmax(x)) along the parameter ``axis``, where 0 * -inf is 0.
+
+    ``x`` are the logits.
+
+    Raises: ShapeError if the axis is out of range.
+    """
     axis = node.params["axis"]
     log_p = make("log_softmax", x, axis=axis)
     terms = make("where", make("equal", labels, 0.0), 0.0, labels * log_p)
@@ -240,7 +265,10 @@ def _softmax_cross_entropy(node: Node, labels: Entry, x: Entry) -> Entry:
 
 
 def _softmax_cross_entropy_gradient(node: Node, dy: Entry | None) -> list[Entry | None]:
-    """Return softmax(x) * sum(labels) - labels for logits, -log_softmax(x) for labels, times dy."""
+    """Return the gradients of labels and logits x, both None if ``dy`` is None.
+
+    They are -log_softmax(x) dy, and (softmax(x) * sum(labels) - labels) dy.
+    """
     if dy is None:
         return [None, None]
     labels, x = node.inputs
@@ -254,7 +282,12 @@ def _softmax_cross_entropy_gradient(node: Node, dy: Entry | None) -> list[Entry 
 
 
 def _expand_example_axis(node: Node, x: Entry, dy: Entry) -> Entry:
-    """Return dy, one element for each example, so that it broadcasts to the logits ``x``."""
+    """Return dy, one element for each example, so that it broadcasts to the logits ``x``.
+
+    It gets an axis of length 1 at the parameter ``axis``.
+
+    Raises: ShapeError if that is out of range.
+    """
     axis = normalize_axis(node, len(known_shape(x)), node.params["axis"])
     return make("expand_dims", dy, axis=axis)
 
@@ -283,10 +316,10 @@ composite(
 
 
 def _infer_pick_shape(node: Node, x: Shape, labels: Shape) -> Shape:
-    """Return the shape of ``x``.
+    """Return ``x``, the shape of the first input.
 
     Raises:
-        ShapeError: If the labels have not the shape of ``x`` without ``axis``.
+        ShapeError: If ``axis`` is out of range, or ``labels`` is not the shape of ``x`` without it.
     """
     axis = normalize_axis(node, len(x), node.params["axis"])
     example_shape = x[:axis] + x[axis + 1 :]
@@ -301,10 +334,10 @@ def _infer_pick_shape(node: Node, x: Shape, labels: Shape) -> Shape:
 
 
 def _infer_pick_type(node: Node, x: DType, labels: DType) -> DType:
-    """Return the dtype of ``x``.
+    """Return ``x``, the dtype of the first input.
 
     Raises:
-        DTypeError: If ``x`` is no float, or the labels are no integers.
+        DTypeError: If ``x`` is no float, or ``labels`` is no integer.
     """
     check_kinds(node, "f", x)
     if not labels.is_integer:
@@ -316,6 +349,12 @@ def _pick_element(node: Node, index: Index, x: Reader, labels: Reader) -> Expr:
     """Return x where its position along ``axis`` is the label, else 0.
 
     Positions are compared with labels, so that nothing is loaded from a computed position.
+
+    Args:
+        node: The node, with the parameter ``axis``.
+        index: An expression for each axis of the output.
+        x: Reads the first input.
+        labels: Reads the labels, which have no ``axis``.
     """
     axis = normalize_axis(node, len(index), node.params["axis"])
     value = x(*index)
@@ -324,7 +363,10 @@ def _pick_element(node: Node, index: Index, x: Reader, labels: Reader) -> Expr:
 
 
 def _pick_gradient(node: Node, dy: Entry | None) -> list[Entry | None]:
-    """Return dy where the position is the label, else 0; labels have no gradient."""
+    """Return the gradients of x and labels: dy where the position is the label, else 0; and None.
+
+    Both are None if ``dy`` is None.
+    """
     if dy is None:
         return [None, None]
     return [make("pick_label", dy, node.inputs[1], **node.params), None]
@@ -347,25 +389,40 @@ pick_label.set_attr("TOpCost", "light")
 
 
 def _infer_sparse_shape(node: Node, labels: Shape, logits: Shape) -> Shape:
-    """Infer the shape, that of the labels: one loss for each example. Raises: ShapeError."""
+    """Infer the shape, that of the labels: one loss for each example.
+
+    Raises: ShapeError if ``axis`` is out of range, or ``labels`` is not the shape ``logits``
+    without it.
+    """
     _infer_pick_shape(node, logits, labels)
     return labels
 
 
 def _infer_sparse_type(node: Node, labels: DType, logits: DType) -> DType:
-    """Infer the dtype, that of the logits. Raises: DTypeError if the labels are no integers."""
+    """Infer the dtype, that of the logits.
+
+    Raises: DTypeError if the labels are no integers, or the logits no floats.
+    """
     return _infer_pick_type(node, logits, labels)
 
 
 def _sparse_cross_entropy(node: Node, labels: Entry, x: Entry) -> Entry:
-    """Return -log_softmax(x) at the label, 0 where the label is no class."""
+    """Return -log_softmax(x) at the label along ``axis``, 0 where the label is no class.
+
+    ``x`` are the logits.
+
+    Raises: ShapeError if ``axis`` is out of range or the shapes do not fit.
+    """
     axis = node.params["axis"]
     log_p = make("log_softmax", x, axis=axis)
     return -make("reduce_sum", make("pick_label", log_p, labels, axis=axis), axis=axis)
 
 
 def _sparse_cross_entropy_gradient(node: Node, dy: Entry | None) -> list[Entry | None]:
-    """Return softmax(x), less 1 at the label, times dy; 0 where the label is no class."""
+    """Return None for labels, and for logits x: softmax(x), less 1 at the label, times dy.
+
+    It is 0 where the label is no class; None too if ``dy`` is None.
+    """
     if dy is None:
         return [None, None]
     labels, x = node.inputs
@@ -377,7 +434,13 @@ def _sparse_cross_entropy_gradient(node: Node, dy: Entry | None) -> list[Entry |
 
 
 def _nll_loss(node: Node, labels: Entry, log_p: Entry) -> Entry:
-    """Expand nll_loss: minus the logarithm of the probability at each label, then reduced."""
+    """Expand nll_loss: minus ``log_p``, logarithms of probabilities, at each label, then reduced.
+
+    A label that is no class gives 0.
+
+    Raises: ShapeError if ``axis`` is out of range or the labels do not fit; GraphError for an
+    unknown ``reduction``.
+    """
     axis = node.params["axis"]
     picked = make("pick_label", log_p, labels, axis=axis)
     return _reduce_loss(node, -make("reduce_sum", picked, axis=axis))
@@ -408,12 +471,17 @@ composite(
 
 
 def _cosine_similarity(node: Node, a: Entry, b: Entry) -> Entry:
-    """Return the cosine of vectors; lengths are ``epsilon`` at least, so that of 0 it is 0."""
+    """Return the cosine of vectors along ``axis``; lengths below ``epsilon`` count as ``epsilon``.
+
+    So the cosine with a vector of 0 is 0.
+
+    Raises: ShapeError if the axis is out of range or the shapes do not broadcast.
+    """
     axis = node.params["axis"]
     smallest_square = float(node.params["epsilon"]) ** 2
 
     def dot(x: Entry, y: Entry) -> Entry:
-        """Return the sums of products along the axis."""
+        """Return the sums of products of x and y along the axis."""
         return make("reduce_sum", x * y, axis=axis)
 
     def inverse_length(x: Entry) -> Entry:
@@ -424,12 +492,14 @@ def _cosine_similarity(node: Node, a: Entry, b: Entry) -> Entry:
 
 
 def _label_smoothing(node: Node, labels: Entry) -> Entry:
-    """Mix labels with the even distribution.
+    """Mix labels with the even distribution over the classes along the parameter ``axis``.
 
-    Source: Szegedy et al., Rethinking the Inception Architecture, section 7.
+    That has the weight ``smoothing``. Source: Szegedy et al., Rethinking the Inception
+    Architecture, section 7.
 
     Raises:
         GraphError: If ``smoothing`` is not from 0 to 1.
+        ShapeError: If ``axis`` is out of range.
     """
     shape = known_shape(labels)
     classes = shape[normalize_axis(node, len(shape), node.params["axis"])]

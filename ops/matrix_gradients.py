@@ -19,12 +19,15 @@ from passkit.values.size import Size
 
 
 def _transpose(x: Entry) -> Entry:
-    """Return matrices transposed in the last two axes."""
+    """Return matrices transposed in the last two axes. Raises: ShapeError for a rank below 2."""
     return make("matrix_transpose", x)
 
 
 def _matmul(*factors: Entry) -> Entry:
-    """Return the matrix product of all ``factors``, from left to right."""
+    """Return the matrix product of all ``factors``, one or more, from left to right.
+
+    Raises: ShapeError if they do not fit.
+    """
     product = factors[0]
     for factor in factors[1:]:
         product = make("matmul", product, factor)
@@ -42,7 +45,10 @@ def _as_row(x: Entry) -> Entry:
 
 
 def _identity_like(x: Entry) -> Entry:
-    """Return the identity matrix of the size of the last axis of ``x``."""
+    """Return the identity matrix of the size of the last axis of ``x``, without batch axes.
+
+    Raises: ShapeError if the rank of ``x`` is unknown.
+    """
     return make("eye", n_rows=known_shape(x)[-1], dtype=x.dtype)
 
 
@@ -52,7 +58,10 @@ def _or_zero(dy: Entry | None, output: Entry) -> Entry:
 
 
 def _inverse_gaps(values: Entry) -> Entry:
-    """Return the matrix of 1 / (v_j - v_i), and 0 where i = j."""
+    """Return the matrix of 1 / (v_j - v_i) of vectors v = ``values``, and 0 where i = j.
+
+    It is infinite where two values are equal.
+    """
     identity = _identity_like(values)
     return (1.0 - identity) / (_as_row(values) - _as_column(values) + identity)
 
@@ -61,7 +70,10 @@ def _inverse_gaps(values: Entry) -> Entry:
 
 
 def cholesky_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return the gradient of `cholesky`, which is symmetric."""
+    """Return the gradient of `cholesky` by its matrix, which is symmetric.
+
+    ``dy`` is the gradient of the factor that ``node`` computes, upper or lower.
+    """
     lower = _transpose(node.entries[0]) if node.params["upper"] else node.entries[0]
     dy = _transpose(dy) if node.params["upper"] else dy
     inner = make("tril", _matmul(_transpose(lower), dy))
@@ -72,16 +84,19 @@ def cholesky_gradient(node: Node, dy: Entry) -> list[Entry]:
 
 
 def det_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return the gradient of `det`: dy det(A) inv(A).T."""
+    """Return the gradient of `det` by its matrix A: dy det(A) inv(A).T.
+
+    ``dy`` is that of the determinants. Where A is singular, computing ``inv`` raises FeedError.
+    """
     factor = _as_column(_as_column(dy * node.entries[0]))
     return [factor * _transpose(make("inv", node.inputs[0]))]
 
 
 def slogdet_gradient(node: Node, dsign: Entry | None, dlog: Entry | None) -> list[Entry | None]:
-    """Return the gradient of `slogdet`: dlog inv(A).T; the sign is constant in pieces.
+    """Return the gradient of `slogdet` by its matrix A: dlog inv(A).T.
 
     ``dsign`` and ``dlog`` are the gradients of its results; if ``dlog`` is None, so is the
-    result's.
+    gradient. The sign is constant in pieces, so that ``dsign`` counts for nothing.
     """
     if dlog is None:
         return [None]
@@ -89,13 +104,19 @@ def slogdet_gradient(node: Node, dsign: Entry | None, dlog: Entry | None) -> lis
 
 
 def inv_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return the gradient of `inv`: -inv(A).T dy inv(A).T."""
+    """Return the gradient of `inv` by its matrix A: -inv(A).T dy inv(A).T.
+
+    ``dy`` is the gradient of the inverse.
+    """
     y = _transpose(node.entries[0])
     return [-_matmul(y, dy, y)]
 
 
 def pinv_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return the gradient of `pinv`."""
+    """Return the gradient of `pinv` by its matrix; ``dy`` is the gradient of the pseudo-inverse.
+
+    Source: Golub and Pereyra 1973.
+    """
     a, p = node.inputs[0], node.entries[0]
     row_projection = _identity_like(_matmul(a, p)) - _matmul(a, p)
     column_projection = _identity_like(_matmul(p, a)) - _matmul(p, a)
@@ -106,7 +127,10 @@ def pinv_gradient(node: Node, dy: Entry) -> list[Entry]:
 
 
 def solve_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return the gradients of `matrix_solve` by the matrix and by the right-hand side."""
+    """Return the gradients of `matrix_solve` by the matrix and by the right-hand side.
+
+    ``dy`` is the gradient of the solution.
+    """
     a, x = node.inputs[0], node.entries[0]
     adjoint = node.params["adjoint"]
     db = make("matrix_solve", a, dy, adjoint=not adjoint)
@@ -115,7 +139,10 @@ def solve_gradient(node: Node, dy: Entry) -> list[Entry]:
 
 
 def triangular_solve_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return the gradients of `matrix_triangular_solve`; by the matrix, that of its triangle."""
+    """Return the gradients of `matrix_triangular_solve` by the matrix and by the right-hand side.
+
+    The former is 0 outside of the triangle that is read. ``dy`` is the gradient of the solution.
+    """
     a, x = node.inputs[0], node.entries[0]
     lower, adjoint = node.params["lower"], node.params["adjoint"]
     db = make("matrix_triangular_solve", a, dy, lower=lower, adjoint=not adjoint)
@@ -124,9 +151,10 @@ def triangular_solve_gradient(node: Node, dy: Entry) -> list[Entry]:
 
 
 def expm_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return the gradient of `expm`: a block of the exponential of a block triangular matrix.
+    """Return the gradient of `expm` by its matrix; ``dy`` is that of the exponential.
 
-    Source: Mathias 1996, A chain rule for matrix functions and applications.
+    It is a block of the exponential of a block triangular matrix. Source: Mathias 1996, A chain
+    rule for matrix functions and applications.
     """
     x = _transpose(node.inputs[0])
     shape = known_shape(x)
@@ -154,7 +182,9 @@ def eigh_gradient(node: Node, dvalues: Entry | None, dvectors: Entry | None) -> 
 
 
 def qr_gradient(node: Node, dq: Entry | None, dr: Entry | None) -> list[Entry]:
-    """Return the gradient of `qr` by its matrix, from those of Q and R; None is 0.
+    """Return the gradient of `qr` by its matrix, from those of Q and R, ``dq`` and ``dr``.
+
+    None counts as 0.
 
     Raises:
         GraphError: If there are fewer rows than columns, an extent is symbolic, or Q is complete
@@ -178,7 +208,7 @@ def qr_gradient(node: Node, dq: Entry | None, dr: Entry | None) -> list[Entry]:
 
 
 def svd_gradient(node: Node, du: Entry | None, ds: Entry | None, dvh: Entry | None) -> list[Entry]:
-    """Return the gradient of `svd` by its matrix, from those of U, S and Vh; None is 0.
+    """Return the gradient of `svd` by its matrix, from those of U, S and Vh; None counts as 0.
 
     Raises:
         GraphError: If ``full_matrices`` is True and the matrices are not square.
@@ -207,6 +237,6 @@ def svd_gradient(node: Node, du: Entry | None, ds: Entry | None, dvh: Entry | No
 
 
 def svdvals_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return the gradient of `svdvals`: U diag(dy) Vh."""
+    """Return the gradient of `svdvals` by its matrix: U diag(dy) Vh, for the svd of the matrix."""
     u, _, vh = make("svd", node.inputs[0])
     return [_matmul(u * _as_row(dy), vh)]

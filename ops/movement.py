@@ -44,6 +44,8 @@ def register_movement(
 ) -> Op:
     """Register an operator that moves elements of any dtype, and set the attributes they share.
 
+    These are FInferType, by which all inputs must have one dtype, TOpPattern and TOpCost.
+
     Args:
         name: The operator's name.
         params: The parameters and their defaults.
@@ -77,10 +79,15 @@ def _output_shape(node: Node) -> Shape:
 def _reshape_shape(node: Node, shape: Shape | None) -> Shape | None:
     """Infer the shape: the parameter ``shape`` with its one -1 filled in.
 
-    Returns: None where the rank of the input is unknown and the parameter has a -1.
+    ``shape`` is that of the input, None where its rank is unknown. Symbolic numbers of elements are
+    recorded as equal.
+
+    Returns:
+        None where the rank of the input is unknown and the parameter has a -1.
 
     Raises:
-        ShapeError: If the parameter has other negative extents, or does not fit the elements.
+        ShapeError: If the parameter is no ints or sizes, has other negative extents or two -1, or
+            does not fit the elements.
     """
     target = parse_extents(node, node.params["shape"], "shape")
     if shape is None:
@@ -105,8 +112,11 @@ def _reshape_shape(node: Node, shape: Shape | None) -> Shape | None:
 def _fill_open_axis(node: Node, shape: Shape, target: Shape, k: int) -> Shape:
     """Return ``target`` with the -1 at axis ``k`` replaced, for the elements of ``shape``.
 
+    Symbolic extents may give a quotient that a call checks.
+
     Raises:
-        ShapeError: If the number of elements is no multiple of the other extents.
+        ShapeError: If the number of elements is no multiple of the other extents, or one of these
+            is 0.
     """
     total = numel(shape)
     rest = numel(n for n in target if n != -1)
@@ -156,7 +166,7 @@ def regroup_index(index: Index, shape: Shape, target: Shape) -> Index:
 
 
 def _grows_first(a: Extent, b: Extent) -> bool:
-    """Return whether ``a`` is smaller than ``b``, or divides it where they are unknown."""
+    """Return whether ``a`` is smaller than ``b``, or certainly divides it if one is symbolic."""
     if isinstance(a, int) and isinstance(b, int):
         return a < b
     return divide_exactly(b, a) is not None
@@ -191,14 +201,21 @@ def _regroup_axes(index: Index, shape: Shape, target: Shape) -> list[Expr]:
 
 
 def _reshape_element(node: Node, index: Index, read: Reader) -> Expr:
-    """Return the input's element at the same row-major position."""
+    """Return the input's element at the same row-major position.
+
+    ``index`` has an expression for each axis of the output; ``read`` reads the input at an index.
+
+    Raises: ShapeError if a rank is unknown.
+    """
     return read(*regroup_index(index, _output_shape(node), _input_shape(node)))
 
 
 def _simplify_reshape(node: Node) -> Entry | None:
-    """Remove a reshape to the same shape; merge two operators that keep the order.
+    """Remove a reshape to the same shape; merge two operators that keep the row-major order.
 
-    Returns: None if neither applies.
+    ``node`` is a reshape, expand_dims or squeeze.
+
+    Returns: The entry that replaces its output; None if neither applies, or its shape is unknown.
     """
     x = node.inputs[0]
     if as_replacement(node, x) is not None:
@@ -221,7 +238,10 @@ reshape.set_attr("FCompute", lambda node, x: x.reshape(_output_shape(node)))
 
 
 def _expand_dims_shape(node: Node, shape: Shape) -> Shape:
-    """Infer the shape with axes of length 1 at the positions ``axis`` of the result."""
+    """Infer the shape: ``shape`` with axes of length 1 at the positions ``axis`` of the result.
+
+    Raises: ShapeError if ``axis`` is None, no int or ints, out of range, or has a position twice.
+    """
     axis = node.params["axis"]
     if axis is None:
         raise ShapeError(f"{node.where} needs an int, or several, as axis, got None")
@@ -232,7 +252,10 @@ def _expand_dims_shape(node: Node, shape: Shape) -> Shape:
 
 
 def _expand_dims_element(node: Node, index: Index, read: Reader) -> Expr:
-    """Return the input's element at the index without the inserted axes."""
+    """Return the input's element at ``index``, that of the output, without the inserted axes.
+
+    ``read`` reads the input.
+    """
     axes = normalize_axes(node, len(index), node.params["axis"])
     return read(*(i for k, i in enumerate(index) if k not in axes))
 
@@ -249,18 +272,23 @@ expand_dims.set_attr("FCompute", lambda node, x: np.expand_dims(x, node.params["
 
 
 def _squeezed_axes(node: Node, shape: Shape) -> tuple[int, ...]:
-    """Return the axes to remove of ``shape``: the parameter ``axis``, or all of length 1."""
+    """Return the axes to remove of ``shape``: the parameter ``axis``, or for None all of length 1.
+
+    Raises: ShapeError if ``axis`` is no int or ints, out of range, or has an axis twice.
+    """
     if node.params["axis"] is None:
         return tuple(k for k, n in enumerate(shape) if n == 1)
     return normalize_axes(node, len(shape), node.params["axis"])
 
 
 def _squeeze_shape(node: Node, shape: Shape) -> Shape:
-    """Infer the shape without the squeezed axes.
+    """Infer the shape: ``shape`` of the input without the squeezed axes.
+
+    Symbolic extents of axes that are named are recorded as 1.
 
     Raises:
-        ShapeError: If an axis to squeeze is longer than 1, or extents are unknown and no axis is
-            named.
+        ShapeError: If an axis to squeeze is longer than 1 or out of range, or extents are unknown
+            and no axis is named.
     """
     if node.params["axis"] is None and has_size(shape):
         raise ShapeError(
@@ -279,7 +307,12 @@ def _squeeze_shape(node: Node, shape: Shape) -> Shape:
 
 
 def _squeeze_element(node: Node, index: Index, read: Reader) -> Expr:
-    """Return the input's element at the index, with 0 along the removed axes."""
+    """Return the input's element at ``index``, that of the output, with 0 along the removed axes.
+
+    ``read`` reads the input.
+
+    Raises: ShapeError if the input's rank is unknown.
+    """
     shape = _input_shape(node)
     axes = _squeezed_axes(node, shape)
     rest = iter(index)
@@ -312,7 +345,8 @@ def permutation(node: Node, rank: int) -> tuple[int, ...]:
     """Return the input axis of each axis of the result of a transpose.
 
     Args:
-        node: A node with a parameter ``axes``; None reverses the axes.
+        node: A node with a parameter ``axes``; None reverses the axes, negative ones count from the
+            end.
         rank: Number of axes.
 
     Raises:
@@ -329,12 +363,18 @@ def permutation(node: Node, rank: int) -> tuple[int, ...]:
 
 
 def _transpose_shape(node: Node, shape: Shape) -> Shape:
-    """Infer the shape: the extents in the order ``axes``. Raises: ShapeError."""
+    """Infer the shape: the extents of ``shape``, the input's, in the order ``axes``.
+
+    Raises: ShapeError if the parameter ``axes`` does not name each axis once.
+    """
     return tuple(shape[a] for a in permutation(node, len(shape)))
 
 
 def _transpose_element(node: Node, index: Index, read: Reader) -> Expr:
-    """Return the input's element at the index in the original order of axes."""
+    """Return the input's element at ``index``, that of the output, in the original order of axes.
+
+    ``read`` reads the input.
+    """
     axes = permutation(node, len(index))
     return read(*(index[axes.index(k)] for k in range(len(axes))))
 
@@ -342,7 +382,7 @@ def _transpose_element(node: Node, index: Index, read: Reader) -> Expr:
 def _simplify_transpose(node: Node) -> Entry | None:
     """Remove a transpose that keeps the order of axes; merge two transposes.
 
-    Returns: None if neither applies.
+    Returns: None if neither applies, or the rank of the input is unknown.
     """
     x = node.inputs[0]
     if x.shape is None:
@@ -358,7 +398,7 @@ def _simplify_transpose(node: Node) -> Entry | None:
 
 
 def _transpose_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return dy with the axes in the original order."""
+    """Return the gradient of the input: dy, that of the output, with axes in the original order."""
     axes = permutation(node, len(_input_shape(node)))
     return [make("transpose", dy, axes=tuple(axes.index(k) for k in range(len(axes))))]
 
@@ -380,7 +420,11 @@ transpose.set_attr("FGradient", _transpose_gradient)
 
 
 def _broadcast_to_shape(node: Node, shape: Shape) -> Shape:
-    """Infer the shape, the parameter. Raises: ShapeError if the input does not broadcast to it."""
+    """Infer the shape, the parameter ``shape``.
+
+    Raises: ShapeError if it has negative extents, or ``shape``, the input's, does not broadcast to
+    it.
+    """
     target = parse_extents(node, node.params["shape"], "shape")
     if any(isinstance(n, int) and n < 0 for n in target):
         raise ShapeError(f"{node.where} needs extents >= 0, got {show_shape(target)}")
@@ -410,8 +454,11 @@ broadcast_to.set_attr("TOperator", "broadcast_to")
 def _concat_shape(node: Node, *shapes: Shape) -> Shape:
     """Infer the shape: the sum of the inputs' lengths along ``axis``.
 
+    Symbolic extents at other axes are recorded as equal.
+
     Raises:
-        ShapeError: If there are no inputs, or they differ in rank or at another axis.
+        ShapeError: If there are no inputs, they differ in rank or at another axis, or ``axis`` is
+            out of range.
     """
     if not shapes:
         raise ShapeError(f"{node.where} needs at least one input, got none")
@@ -437,14 +484,18 @@ def _concat_shape(node: Node, *shapes: Shape) -> Shape:
 
 
 def _concat_offsets(node: Node, axis: int) -> list[Extent]:
-    """Return the position of each input along the axis of the result, then the total length."""
+    """Return the position of each input along the axis of the result, then the total length.
+
+    Raises: ShapeError if the rank of an input is unknown.
+    """
     return list(accumulate((known_shape(e)[axis] for e in node.inputs), initial=0))
 
 
 def _concat_element(node: Node, index: Index, *readers: Reader) -> Expr:
-    """Return an element, from the input that holds it.
+    """Return the element at ``index``, from the input that holds it; ``readers`` read the inputs.
 
-    A binary search over the offsets selects the input; only its branch is evaluated.
+    A binary search over the offsets along the parameter ``axis`` selects the input; only its branch
+    is evaluated.
     """
     axis = normalize_axis(node, len(index), node.params["axis"])
     offsets = _concat_offsets(node, axis)
@@ -462,7 +513,10 @@ def _concat_element(node: Node, index: Index, *readers: Reader) -> Expr:
 
 
 def _concat_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Slice dy into the parts of the inputs."""
+    """Return the gradients of the inputs: the slices of dy, the output's gradient.
+
+    Raises: ShapeError if the rank of an input is unknown.
+    """
     axis = normalize_axis(node, len(_output_shape(node)), node.params["axis"])
     return [
         make(

@@ -18,6 +18,7 @@ from passkit.graph.node import Entry, Node, as_entry, known_shape
 from passkit.graph.op import REQUIRED, Op
 from passkit.ops.composites import composite, expanded_shape
 from passkit.ops.helpers import int_param, make, normalize_axes, normalize_axis, parse_extents
+from passkit.values import arguments
 from passkit.values.size import Extent, Shape, Size, numel
 
 
@@ -37,7 +38,8 @@ def movement_composite(
         expand: The operator's FExpand.
         doc: The operator's documentation.
         params: The parameters and their defaults.
-        attributes: Further arguments of `composite`.
+        attributes: Further arguments of `composite`; by default all inputs have one dtype, which
+            the output has, too.
 
     Returns:
         The registered operator.
@@ -64,7 +66,12 @@ def distinct_axes(node: Node, rank: int, axes: Any, name: str) -> tuple[int, ...
 
 
 def slice_axis(x: Entry, axis: int, begin: Extent, size: Extent) -> Entry:
-    """Return ``size`` elements of ``x`` along ``axis``, from position ``begin`` on."""
+    """Return ``size`` elements of ``x`` along ``axis``, from position ``begin`` on.
+
+    ``axis`` is not negative.
+
+    Raises: ShapeError if they lie outside of the axis.
+    """
     shape = known_shape(x)
     begins = tuple(begin if k == axis else 0 for k in range(len(shape)))
     return make("slice", x, begin=begins, size=(*shape[:axis], size, *shape[axis + 1 :]))
@@ -74,10 +81,11 @@ def slice_axis(x: Entry, axis: int, begin: Extent, size: Extent) -> Entry:
 
 
 def _moveaxis(node: Node, x: Entry) -> Entry:
-    """Expand moveaxis to a transpose.
+    """Expand moveaxis to a transpose that moves axes ``source`` to positions ``destination``.
 
     Raises:
-        ShapeError: If there are not as many axes in source as in destination.
+        ShapeError: If there are not as many axes in source as in destination, or one is no int, out
+            of range or listed twice.
     """
     rank = x.ndim
     source = distinct_axes(node, rank, node.params["source"], "source")
@@ -94,7 +102,10 @@ def _moveaxis(node: Node, x: Entry) -> Entry:
 
 
 def _swapaxes(node: Node, x: Entry) -> Entry:
-    """Expand swapaxes to a transpose."""
+    """Expand swapaxes to a transpose that exchanges the parameters ``axis1`` and ``axis2``.
+
+    Raises: ShapeError if one is no int or out of range.
+    """
     order = list(range(x.ndim))
     a, b = (normalize_axis(node, x.ndim, node.params[k], k) for k in ("axis1", "axis2"))
     order[a], order[b] = order[b], order[a]
@@ -102,7 +113,10 @@ def _swapaxes(node: Node, x: Entry) -> Entry:
 
 
 def _matrix_transpose(node: Node, x: Entry) -> Entry:
-    """Expand matrix_transpose to a transpose of the last two axes. Raises: ShapeError."""
+    """Expand matrix_transpose to a transpose of the last two axes of ``x``.
+
+    Raises: ShapeError for a rank below 2.
+    """
     if x.ndim < 2:
         raise ShapeError(
             f"{node.where} needs matrices in the last two axes, got {show_shape(known_shape(x))}"
@@ -111,7 +125,12 @@ def _matrix_transpose(node: Node, x: Entry) -> Entry:
 
 
 def _rot90(node: Node, x: Entry) -> Entry:
-    """Expand rot90 to two flips, or to a flip and a transpose. Source: numpy.rot90."""
+    """Expand rot90 to two flips, or to a flip and a transpose. Source: numpy.rot90.
+
+    The parameter ``axes`` is the plane, ``k`` the number of quarter turns, which may be negative.
+
+    Raises: ShapeError if ``axes`` are not two different axes, or ``k`` is no int.
+    """
     axes = distinct_axes(node, x.ndim, node.params["axes"], "axes")
     if len(axes) != 2:
         raise ShapeError(f"{node.where} needs two axes to turn, got {node.params['axes']}")
@@ -127,7 +146,10 @@ def _rot90(node: Node, x: Entry) -> Entry:
 
 
 def _flip(node: Node, x: Entry) -> Entry:
-    """Expand flip to a slice with steps of -1."""
+    """Expand flip to a slice with steps of -1 along the parameter ``axis``, None for all axes.
+
+    Raises: ShapeError if it is out of range.
+    """
     shape = known_shape(x)
     axes = normalize_axes(node, len(shape), node.params["axis"])
     begin = [n - 1 if k in axes and n != 0 else 0 for k, n in enumerate(shape)]
@@ -176,10 +198,11 @@ movement_composite(
 
 
 def _roll(node: Node, x: Entry) -> Entry:
-    """Expand roll, axis by axis, or along the row-major order if there is no axis.
+    """Expand roll, axis by axis, or along the row-major order if ``axis`` is None.
 
     Raises:
-        ShapeError: If there is not a shift for each axis, or a shift is no int.
+        ShapeError: If there is not a shift for each axis, a shift is no int, or an axis is out of
+            range.
     """
     shape, axis, shift = known_shape(x), node.params["axis"], node.params["shift"]
     if axis is None:
@@ -201,7 +224,7 @@ def _roll_axis(node: Node, x: Entry, shift: Any, axis: int) -> Entry:
 
     An unknown length must be at least the shift, which a call checks.
 
-    Raises: ShapeError if the shift is no int.
+    Raises: ShapeError, which names ``node``, if the shift is no int.
     """
     n = known_shape(x)[axis]
     if isinstance(shift, bool) or not isinstance(shift, int):
@@ -218,8 +241,10 @@ def _roll_axis(node: Node, x: Entry, shift: Any, axis: int) -> Entry:
 def _tile(node: Node, x: Entry) -> Entry:
     """Expand tile: give each axis a new one in front of it, broadcast that, and join the two.
 
+    The parameter ``repetitions`` is aligned at the last axis; missing ones are 1.
+
     Raises:
-        ShapeError: If a repetition is negative.
+        ShapeError: If a repetition is negative, or neither an int nor a Size.
     """
     repeats = parse_extents(node, node.params["repetitions"], "repetitions")
     if any(isinstance(r, int) and r < 0 for r in repeats):
@@ -255,9 +280,11 @@ def _broadcast_split_axes(
 def _repeat(node: Node, x: Entry) -> Entry:
     """Expand repeat: a broadcast for one number of repeats, a gather for one for each element.
 
+    It repeats along the parameter ``axis``, for None in the flattened ``x``.
+
     Raises:
         ShapeError: If repeats are negative or no ints, or there are as many as neither 1 nor
-            elements.
+            elements, or ``axis`` is out of range.
     """
     axis, repeats = node.params["axis"], node.params["repeats"]
     if axis is None:
@@ -312,14 +339,20 @@ movement_composite(
 
 
 def _stack_shape(node: Node, *shapes: Shape) -> Any:
-    """Infer the shape with a new axis. Raises: ShapeError if there are no inputs."""
+    """Infer the shape: that of the inputs with a new axis of their number.
+
+    Raises: ShapeError if there are no inputs, their shapes differ, or ``axis`` is out of range.
+    """
     if not shapes:
         raise ShapeError(f"{node.where} needs at least one input, got {len(shapes)}")
     return expanded_shape(node, *shapes)
 
 
 def _stack(node: Node, *xs: Entry) -> Entry:
-    """Expand stack to a concat of inputs with a new axis. Raises: ShapeError if ranks differ."""
+    """Expand stack to a concat of one or more inputs with a new axis at the parameter ``axis``.
+
+    Raises: ShapeError if shapes differ, or the axis is out of range.
+    """
     axis = normalize_axis(node, xs[0].ndim + 1, node.params["axis"])
     for x in xs:
         if x.ndim != xs[0].ndim:
@@ -334,7 +367,11 @@ def _expand_at_least(rank: int) -> Callable[..., Entry]:
     """Return the FExpand that adds axes up to a rank as NumPy does: a third one at the end."""
 
     def expand(node: Node, x: Entry) -> Entry:
-        """Expand to a reshape with axes of length 1, or to the input itself."""
+        """Expand to ``x`` with axes of length 1 up to ``rank``; an identity if it has as many.
+
+        The new axes are in front; a matrix gets a third axis at the end, a vector one on either
+        side.
+        """
         missing = rank - x.ndim
         if missing <= 0:
             return make("identity", x)
@@ -354,7 +391,7 @@ def _outer(node: Node, x: Entry, y: Entry) -> Entry:
 def _kron(node: Node, x: Entry, y: Entry) -> Entry:
     """Expand kron: axes of x and y alternate, are multiplied with broadcasting, and joined.
 
-    Source: numpy.kron.
+    The shape with fewer axes gets axes of length 1 in front. Source: numpy.kron.
     """
     rank = max(x.ndim, y.ndim)
     shapes = []
@@ -420,7 +457,9 @@ def unstack(x: Any, axis: int = 0) -> tuple[Entry, ...]:
         A tuple of entries, one for each index of the axis, in order.
 
     Raises:
-        ShapeError: If the axis is out of range, or its length is unknown.
+        ShapeError: If the axis is no int or out of range, or its length or the rank of ``x`` is
+            unknown.
+        ArgumentError: If ``x`` is neither an entry nor an array of numbers.
     """
     entry = as_entry(x)
     shape = known_shape(entry)
@@ -445,6 +484,8 @@ def array_split(x: Any, indices_or_sections: int | Sequence[int], axis: int = 0)
 
     Raises:
         ShapeError: If the axis is out of range, its length unknown, or the number of parts below 1.
+        ArgumentError: If ``indices_or_sections`` is neither an int nor a sequence of ints, or ``x``
+            neither an entry nor an array of numbers.
     """
     entry = as_entry(x)
     shape = known_shape(entry)
@@ -460,7 +501,13 @@ def array_split(x: Any, indices_or_sections: int | Sequence[int], axis: int = 0)
         starts = [sum(sizes[:k]) for k in range(count)]
         stops = [a + b for a, b in zip(starts, sizes, strict=True)]
     else:
-        cuts = [slice(None, c).indices(n)[1] for c in indices_or_sections]
+        positions = arguments.sequence(
+            "array_split: indices_or_sections",
+            indices_or_sections,
+            (int, np.integer),
+            "a number of parts, or a sequence of positions to cut at",
+        )
+        cuts = [slice(None, c).indices(n)[1] for c in positions]
         starts, stops = [0, *cuts], [*cuts, n]
     return tuple(
         slice_axis(entry, axis, a, max(b - a, 0)) for a, b in zip(starts, stops, strict=True)
@@ -474,10 +521,11 @@ def broadcast_arrays(*arrays: Any) -> tuple[Entry, ...]:
         *arrays: Entries or arrays whose shapes broadcast together.
 
     Returns:
-        A tuple of entries of the common shape, one for each argument.
+        A tuple of entries of the common shape, one for each argument; empty without arguments.
 
     Raises:
-        ShapeError: If they do not broadcast together.
+        ShapeError: If they do not broadcast together, or a rank is unknown.
+        ArgumentError: If one is neither an entry nor an array of numbers.
     """
     entries = [as_entry(a) for a in arrays]
     if not entries:
@@ -490,7 +538,7 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Entry, ...]:
     """Return the coordinates of a grid from vectors, as numpy.meshgrid does.
 
     Args:
-        arrays: Vectors or scalars.
+        arrays: Vectors or scalars; a scalar is a vector of one element.
         indexing: "ij": vector k lies along axis k of the results; "xy" (default): the first two
             axes are swapped.
 
@@ -499,6 +547,7 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Entry, ...]:
 
     Raises:
         ShapeError: If an array has a rank above 1, or ``indexing`` is something else.
+        ArgumentError: If one is neither an entry nor an array of numbers.
     """
     entries = [as_entry(a) for a in arrays]
     if indexing not in ("xy", "ij"):

@@ -20,13 +20,20 @@ from passkit.values.size import Shape, numel
 
 
 def _softmax_shape(node: Node, shape: Shape) -> Shape:
-    """Infer the shape, that of the input; check the parameter ``axis``."""
+    """Infer the shape, ``shape`` of the input; check the parameter ``axis``.
+
+    Raises: ShapeError if it is no int or ints, out of range, or has an axis twice.
+    """
     normalize_axes(node, len(shape), node.params["axis"])
     return shape
 
 
 def _softmax(node: Node, x: Entry) -> Entry:
-    """Expand softmax as exp(x - max(x)) / sum(exp(x - max(x))), which cannot overflow."""
+    """Expand softmax as exp(x - max(x)) / sum(exp(x - max(x))), which cannot overflow.
+
+    Maxima and sums are along the parameter ``axis``, None for all. An empty ``x`` is returned
+    itself.
+    """
     if numel(known_shape(x)) == 0:
         return x
     axis = node.params["axis"]
@@ -35,14 +42,17 @@ def _softmax(node: Node, x: Entry) -> Entry:
 
 
 def _softmax_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return (dy - sum(dy * y)) * y, for the result y."""
+    """Return the gradient of x: (dy - sum(dy * y)) * y along ``axis``, for the result y."""
     y = node.entries[0]
     total = make("reduce_sum", dy * y, axis=node.params["axis"], keepdims=True)
     return [(dy - total) * y]
 
 
 def _log_softmax(node: Node, x: Entry) -> Entry:
-    """Expand log_softmax as d - log(sum(exp(d))) with d = x - max(x)."""
+    """Expand log_softmax as d - log(sum(exp(d))) with d = x - max(x), along the parameter ``axis``.
+
+    An empty ``x`` is returned itself.
+    """
     if numel(known_shape(x)) == 0:
         return x
     axis = node.params["axis"]
@@ -52,15 +62,18 @@ def _log_softmax(node: Node, x: Entry) -> Entry:
 
 
 def _log_softmax_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return dy - softmax(x) * sum(dy)."""
+    """Return the gradient of x: dy - softmax(x) * sum(dy), along the parameter ``axis``."""
     total = make("reduce_sum", dy, axis=node.params["axis"], keepdims=True)
     return [dy - make("exp", node.entries[0]) * total]
 
 
 def _logsumexp(node: Node, x: Entry) -> Entry:
-    """Expand logsumexp as log(sum(exp(x - max(x)))) + max(x).
+    """Expand logsumexp as log(sum(exp(x - max(x)))) + max(x), along the parameter ``axis``.
 
-    An infinite maximum is not subtracted, since inf - inf is NaN.
+    None is all axes; they are kept with length 1 if ``keepdims``. An infinite maximum is not
+    subtracted, since inf - inf is NaN.
+
+    Raises: ShapeError for an axis that is out of range or empty.
     """
     axis, keepdims = node.params["axis"], node.params["keepdims"]
     largest = make("reduce_max", x, axis=axis, keepdims=True)
@@ -72,13 +85,18 @@ def _logsumexp(node: Node, x: Entry) -> Entry:
 
 
 def _logsumexp_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return dy * softmax(x)."""
+    """Return the gradient of x: dy * softmax(x)."""
     softmax = make("exp", node.inputs[0] - broadcast_back(node, node.entries[0]))
     return [broadcast_back(node, dy) * softmax]
 
 
 def _variance(node: Node, x: Entry) -> Entry:
-    """Expand reduce_variance as the mean squared deviation: two reductions, no cancellation."""
+    """Expand reduce_variance as the mean squared deviation: two reductions, no cancellation.
+
+    They are along the parameter ``axis``, None for all axes.
+
+    Raises: ShapeError if it is out of range.
+    """
     axis = node.params["axis"]
     deviation = x - make("reduce_mean", x, axis=axis, keepdims=True)
     return make("reduce_mean", deviation * deviation, axis=axis, keepdims=node.params["keepdims"])
@@ -127,7 +145,10 @@ composite(
 
 
 def _gelu_shape(node: Node, shape: Shape) -> Shape:
-    """Infer the shape, that of the input; check the parameter ``approximate``."""
+    """Infer the shape, ``shape`` of the input; check the parameter ``approximate``.
+
+    Raises: GraphError if it is neither 'none', 'tanh' nor 'sigmoid'.
+    """
     if node.params["approximate"] not in ("none", "tanh", "sigmoid"):
         raise GraphError(
             f"{node.where} needs 'none', 'tanh' or 'sigmoid' as approximate, got "
@@ -137,7 +158,11 @@ def _gelu_shape(node: Node, shape: Shape) -> Shape:
 
 
 def _gelu(node: Node, x: Entry) -> Entry:
-    """Expand gelu. Source: Hendrycks and Gimpel, Gaussian Error Linear Units, section 2."""
+    """Expand gelu: x times the normal distribution function, or an approximation of it.
+
+    The parameter ``approximate`` is 'none', 'tanh' or 'sigmoid'. Source: Hendrycks and Gimpel,
+    Gaussian Error Linear Units, section 2.
+    """
     approximation = node.params["approximate"]
     if approximation == "tanh":
         inner = (x + x * x * x * 0.044715) * sqrt(2 / pi)
@@ -168,7 +193,7 @@ composite(
 
 
 def _layer_norm_inputs(params: Any) -> list[str]:
-    """Return the input names: data, gamma with ``scale``, and beta with ``center``."""
+    """Return the input names: data, gamma if ``params["scale"]``, beta if ``params["center"]``."""
     names = ["data"]
     if params["scale"]:
         names.append("gamma")
@@ -178,15 +203,23 @@ def _layer_norm_inputs(params: Any) -> list[str]:
 
 
 def _normalized_shape(node: Node, shape: Shape) -> Shape:
-    """Return the extents of the normalized axes, which gamma and beta have as their shape."""
+    """Return the extents of the normalized axes of ``shape``, which is the shape of gamma and beta.
+
+    Raises: ShapeError if the parameter ``axis`` is no int or ints, out of range, or has an axis
+    twice.
+    """
     return tuple(shape[k] for k in normalize_axes(node, len(shape), node.params["axis"]))
 
 
 def _layer_norm_shape(node: Node, data: Shape | None, *vectors: Shape | None) -> Shape | None:
     """Infer the shape, that of the data; None where its rank is unknown.
 
+    ``vectors`` are the shapes of gamma and beta as far as there are such inputs, None where
+    unknown.
+
     Raises:
-        ShapeError: If there are more or fewer inputs, or gamma or beta has another shape.
+        ShapeError: If there are more or fewer inputs, gamma or beta has another shape than the axes
+            of the parameter ``axis``, or that is out of range.
     """
     names = _layer_norm_inputs(node.params)
     if len(vectors) + 1 != len(names):
@@ -212,6 +245,8 @@ def _layer_norm_back(node: Node, shapes: Any, outs: Any) -> list[Shape | None]:
 
     ``shapes`` and ``outs`` are the shapes of inputs and outputs, None where unknown, as in the
     result.
+
+    Raises: ShapeError if the parameter ``axis`` does not fit the data.
     """
     data = shapes[0] if shapes[0] is not None else outs[0]
     if data is None:
@@ -221,7 +256,13 @@ def _layer_norm_back(node: Node, shapes: Any, outs: Any) -> list[Shape | None]:
 
 
 def _layer_norm(node: Node, x: Entry, *vectors: Entry) -> Entry:
-    """Expand layer_norm. Source: Ba, Kiros and Hinton, Layer Normalization, equation 4."""
+    """Expand layer_norm of ``x`` along the parameter ``axis``.
+
+    ``vectors`` are gamma and beta, as far as ``scale`` and ``center`` ask for them. Source: Ba,
+    Kiros and Hinton, Layer Normalization, equation 4.
+
+    Raises: ShapeError if ``axis`` is out of range.
+    """
     shape = known_shape(x)
     axes = normalize_axes(node, len(shape), node.params["axis"])
     deviation = x - make("reduce_mean", x, axis=axes, keepdims=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from passkit.errors import GraphError, ShapeError
+from passkit.errors import GraphError, ShapeError, nearest
 from passkit.graph.infer import agree, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.ops.composites import composite
@@ -74,7 +74,14 @@ def register_norm(
     """
 
     def infer_shape(node: Node, data: Shape | None, *vectors: Shape | None) -> Shape | None:
-        """Infer the shape, that of the data. Raises: ShapeError if gamma or beta does not fit."""
+        """Infer the shape, that of the data; None where its rank is unknown.
+
+        ``vectors`` are the shapes of gamma and beta, as far as the parameters ask for them; None
+        where unknown.
+
+        Raises: ShapeError if there are more or fewer inputs, or gamma or beta does not fit the
+        data.
+        """
         names = input_names(node.params)
         if len(vectors) + 1 != len(names):
             raise ShapeError(
@@ -94,7 +101,11 @@ def register_norm(
         return data
 
     def infer_back(node: Node, shapes: Any, outs: Any) -> list[Shape | None]:
-        """Infer missing shapes: data from the output, gamma and beta from the data."""
+        """Infer missing shapes of inputs: data from the output, gamma and beta from the data.
+
+        ``shapes`` and ``outs`` are the shapes of inputs and outputs, None where unknown, as in the
+        result.
+        """
         data = shapes[0] if shapes[0] is not None else outs[0]
         if data is None:
             return list(shapes)
@@ -102,7 +113,7 @@ def register_norm(
         return [data, *(expected if s is None else s for s in shapes[1:])]
 
     def expand_affine(node: Node, x: Entry, *vectors: Entry) -> Entry:
-        """Normalize the data, and apply gamma and beta."""
+        """Normalize the data ``x``, and apply gamma and beta, the ``vectors``."""
         normalized = expand(node, x)
         return apply_gamma_and_beta(node, normalized, vectors, axes(node, known_shape(x)))
 
@@ -120,19 +131,25 @@ def register_norm(
 
 
 def standardize(x: Entry, axes: tuple[int, ...], epsilon: float) -> Entry:
-    """Return ``x`` with mean 0 and variance 1 along ``axes``; epsilon is added to the variance."""
+    """Return ``x`` with mean 0 and variance 1 along ``axes``; epsilon is added to the variance.
+
+    Raises: ShapeError if an axis is out of range.
+    """
     deviation = x - make("reduce_mean", x, axis=axes, keepdims=True)
     variance = make("reduce_mean", deviation * deviation, axis=axes, keepdims=True)
     return deviation * make("rsqrt", variance + epsilon)
 
 
 def _normalized_axes(node: Node, shape: Shape) -> tuple[int, ...]:
-    """Return the parameter ``axis`` as sorted axes."""
+    """Return the parameter ``axis`` as sorted axes of data of ``shape``, from 0 on.
+
+    Raises: ShapeError if it is no int or ints, out of range, or has an axis twice.
+    """
     return normalize_axes(node, len(shape), node.params["axis"])
 
 
 def _channel_axis(node: Node, shape: Shape) -> tuple[int, ...]:
-    """Return the parameter ``channel_axis`` as a tuple of one axis.
+    """Return the parameter ``channel_axis`` for data of ``shape``, as a tuple of one axis.
 
     Raises:
         ShapeError: If it is axis 0, which is that of the examples, or no axis.
@@ -147,9 +164,10 @@ def _channel_axis(node: Node, shape: Shape) -> tuple[int, ...]:
 
 
 def _divided_channel_axis(node: Node, shape: Shape) -> tuple[int, ...]:
-    """Return the axis of channels, as the only element of a tuple.
+    """Return the axis of channels of data of ``shape``, as the only element of a tuple.
 
-    Raises: ShapeError unless ``groups`` divides the number of channels.
+    Raises: ShapeError unless ``groups`` is an int > 0 that divides the number of channels, and
+    ``channel_axis`` an axis other than 0.
     """
     (channel,) = _channel_axis(node, shape)
     groups = node.params["groups"]
@@ -162,9 +180,12 @@ def _divided_channel_axis(node: Node, shape: Shape) -> tuple[int, ...]:
 
 
 def _rms_norm(node: Node, x: Entry) -> Entry:
-    """Expand rms_norm: divide by the root of the mean square.
+    """Expand rms_norm without gamma: divide ``x`` by the root of the mean square along ``axis``.
 
-    Source: Zhang and Sennrich, Root Mean Square Layer Normalization, equation 4.
+    ``epsilon`` is added to the mean square. Source: Zhang and Sennrich, Root Mean Square Layer
+    Normalization, equation 4.
+
+    Raises: ShapeError if the axis is out of range.
     """
     axes = _normalized_axes(node, known_shape(x))
     mean_square = make("reduce_mean", x * x, axis=axes, keepdims=True)
@@ -174,7 +195,10 @@ def _rms_norm(node: Node, x: Entry) -> Entry:
 def _instance_norm(node: Node, x: Entry) -> Entry:
     """Expand instance_norm: standardize each channel of each example.
 
-    Source: Ulyanov, Vedaldi and Lempitsky, Instance Normalization, equation 2.
+    Axis 0 of ``x`` is that of examples, ``channel_axis`` that of channels. Source: Ulyanov, Vedaldi
+    and Lempitsky, Instance Normalization, equation 2.
+
+    Raises: ShapeError if ``channel_axis`` is 0 or no axis.
     """
     shape = known_shape(x)
     (channel,) = _channel_axis(node, shape)
@@ -183,9 +207,12 @@ def _instance_norm(node: Node, x: Entry) -> Entry:
 
 
 def _group_norm(node: Node, x: Entry) -> Entry:
-    """Expand group_norm: a group consists of neighbouring channels.
+    """Expand group_norm: standardize each group of neighbouring channels of an example.
 
-    Source: Wu and He, Group Normalization, equation 7.
+    ``groups``, their number, must divide the channels, which FInferShape checks. Source: Wu and He,
+    Group Normalization, equation 7.
+
+    Raises: ShapeError if ``channel_axis`` is 0 or no axis.
     """
     shape = known_shape(x)
     (channel,) = _channel_axis(node, shape)
@@ -227,10 +254,11 @@ register_norm(
 
 
 def _check_channel_vectors(node: Node, x: Shape, *vectors: Shape) -> int:
-    """Return the channel axis of ``x``.
+    """Return the channel axis of ``x``, the shape of data: the parameter ``axis``.
 
     Raises:
-        ShapeError: If a vector of scales or statistics does not have an element for each channel.
+        ShapeError: If one of ``vectors``, shapes of scales or statistics, does not have one element
+            for each channel, or the axis is out of range.
     """
     axis = normalize_axis(node, len(x), node.params["axis"])
     for k, shape in enumerate(vectors):
@@ -250,7 +278,7 @@ def _align_vector(v: Entry, rank: int, axis: int) -> Entry:
 
 
 def _scale_and_shift(x: Entry, mean: Entry, factor: Entry, offset: Entry, axis: int) -> Entry:
-    """Return (x - mean) * factor + offset, for vectors along ``axis``.
+    """Return (x - mean) * factor + offset, for vectors along ``axis`` of ``x``.
 
     The mean is subtracted first: to fold it into the offset would cancel where it is large.
     """
@@ -262,7 +290,10 @@ def _scale_and_shift(x: Entry, mean: Entry, factor: Entry, offset: Entry, axis: 
 def _batch_norm(node: Node, *inputs: Entry) -> Entry:
     """Expand batch_norm: (x - mean) * factor + offset, factor = scale / sqrt(variance + epsilon).
 
-    The factor is a vector, so that the data needs one multiplication and two additions.
+    ``inputs`` are data and the vectors scale, offset, mean and variance. The factor is a vector, so
+    that the data needs one multiplication and two additions.
+
+    Raises: ShapeError if a vector does not have one element for each channel along ``axis``.
     """
     shapes = [known_shape(e) for e in inputs]
     axis = _check_channel_vectors(node, shapes[0], *shapes[1:])
@@ -272,10 +303,14 @@ def _batch_norm(node: Node, *inputs: Entry) -> Entry:
 
 
 def _batch_norm_training(node: Node, *inputs: Entry) -> tuple[Entry, ...]:
-    """Expand batch_norm_training. Source: Ioffe and Szegedy 2015, Batch Normalization.
+    """Expand batch_norm_training to the normalized data, running mean and running variance.
 
-    Running statistics become ``running * momentum + batch * (1 - momentum)``. The running variance
-    is updated with the unbiased variance of the batch.
+    ``inputs`` are data and the vectors scale, offset, running mean and running variance. Running
+    statistics become ``running * momentum + batch * (1 - momentum)``. The running variance is
+    updated with the unbiased variance of the batch. Source: Ioffe and Szegedy 2015, Batch
+    Normalization.
+
+    Raises: ShapeError if a vector does not have one element for each channel along ``axis``.
     """
     shapes = [known_shape(e) for e in inputs]
     axis = _check_channel_vectors(node, shapes[0], *shapes[1:])
@@ -294,9 +329,12 @@ def _batch_norm_training(node: Node, *inputs: Entry) -> tuple[Entry, ...]:
 
 
 def _batch_statistics(data: Entry, axis: int) -> tuple[Entry, Entry]:
-    """Return mean and variance of each channel, two vectors, in one pass over the data.
+    """Return mean and variance of each channel along ``axis``, two vectors.
 
-    Moments are taken of the difference to the channel's first element, so that little cancels.
+    They are computed in one pass over the data, in float32 for floats of 16 bits. Moments are taken
+    of the difference to the channel's first element, so that little cancels.
+
+    Raises: ShapeError if another axis of the data is empty.
     """
     shape = known_shape(data)
     axes = tuple(k for k in range(len(shape)) if k != axis)
@@ -343,12 +381,28 @@ composite(
 )
 
 
-def _fused_batch_norm(node: Node, *inputs: Entry) -> tuple[Entry, ...]:
-    """Expand fused_batch_norm: y, and the statistics of the batch or, in inference, the given ones.
+IMAGE_FORMATS = ("NHWC", "NDHWC", "NCHW", "NCDHW")
+"""The data formats of ``fused_batch_norm``, whatever the rank of its data."""
 
-    Source: tf.nn.fused_batch_norm.
+
+def _fused_batch_norm(node: Node, *inputs: Entry) -> tuple[Entry, ...]:
+    """Expand fused_batch_norm to y, mean and variance of each channel.
+
+    These are the statistics of the batch or, in inference, the given ones. Without
+    ``exponential_avg_factor`` of 1 they are mixed with the given ones. Source:
+    tf.nn.fused_batch_norm.
+
+    Raises:
+        GraphError: If ``data_format`` is none of `IMAGE_FORMATS`.
+        ShapeError: If a vector does not have one element for each channel.
     """
-    axis = 1 if node.params["data_format"] == "NCHW" else len(known_shape(inputs[0])) - 1
+    data_format = node.params["data_format"]
+    if data_format not in IMAGE_FORMATS:
+        raise GraphError(
+            f"{node.where} has no data_format {data_format!r}; "
+            f"{nearest(data_format, IMAGE_FORMATS)}"
+        )
+    axis = 1 if data_format[1] == "C" else len(known_shape(inputs[0])) - 1
     epsilon = node.params["epsilon"]
     if not node.params["is_training"]:
         y = make("batch_norm", *inputs, epsilon=epsilon, axis=axis)
@@ -379,7 +433,14 @@ composite(
 
 
 def _l2_normalize(node: Node, x: Entry) -> Entry:
-    """Expand l2_normalize. Source: tf.math.l2_normalize: the sum of squares is epsilon or more."""
+    """Expand l2_normalize along ``axis``: the sum of squares counts as ``epsilon`` or more.
+
+    Source: tf.math.l2_normalize.
+
+    Raises:
+        ShapeError: If the axis is out of range.
+        GraphError: If ``epsilon`` is below 0.
+    """
     axes = normalize_axes(node, len(known_shape(x)), node.params["axis"])
     total = make("reduce_sum", x * x, axis=axes, keepdims=True)
     epsilon = float(node.params["epsilon"])
@@ -389,7 +450,12 @@ def _l2_normalize(node: Node, x: Entry) -> Entry:
 
 
 def _clip_by_norm(node: Node, x: Entry) -> Entry:
-    """Expand clip_by_norm; vectors that are short enough keep their bits."""
+    """Expand clip_by_norm: scale vectors along ``axis`` that are longer than ``clip_norm`` to it.
+
+    Others keep their bits.
+
+    Raises: ShapeError if the axis is out of range.
+    """
     axes = normalize_axes(node, len(known_shape(x)), node.params["axis"])
     limit = float(node.params["clip_norm"])
     total = make("reduce_sum", x * x, axis=axes, keepdims=True)
@@ -399,14 +465,17 @@ def _clip_by_norm(node: Node, x: Entry) -> Entry:
 
 
 def _global_norm_dtype(node: Node, *dtypes: DType) -> DType:
-    """Infer the dtype of global_norm. Raises: ShapeError if there are no inputs."""
+    """Infer the dtype of global_norm, that of all inputs.
+
+    Raises: ShapeError if there are no inputs, DTypeError if they differ or are no floats.
+    """
     if not dtypes:
         raise ShapeError(f"{node.where} needs one input or more, got {len(dtypes)}")
     return common_dtype("f")(node, *dtypes)  # type: ignore[no-any-return]
 
 
 def _global_norm(node: Node, *xs: Entry) -> Entry:
-    """Expand global_norm: the root of the sum of squares of all inputs."""
+    """Expand global_norm: the root of the sum of squares of all inputs, one or more."""
     total = make("reduce_sum", xs[0] * xs[0])
     for x in xs[1:]:
         total = total + make("reduce_sum", x * x)
@@ -414,7 +483,7 @@ def _global_norm(node: Node, *xs: Entry) -> Entry:
 
 
 def _scale_by_global_norm(node: Node, norm: Entry, x: Entry) -> Entry:
-    """Expand scale_by_global_norm: x * clip_norm / max(norm, clip_norm).
+    """Expand scale_by_global_norm: x * clip_norm / max(norm, clip_norm), for the scalar ``norm``.
 
     Source: Pascanu, Mikolov and Bengio, On the Difficulty of Training RNNs, algorithm 1.
     """

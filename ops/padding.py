@@ -34,9 +34,10 @@ def parse_pad_widths(node: Node, rank: int, pad_width: Any, name: str = "pad_wid
     """Return widths of padding as (before, after) for each axis.
 
     Args:
-        node: The node to name in errors.
+        node: The node to name in errors; it has the parameter ``name``.
         rank: Number of axes.
-        pad_width: An int, a pair for all axes, or a pair for each axis.
+        pad_width: An int or Size, a pair for all axes, or a pair for each axis; negative widths
+            cut.
         name: The parameter to name in errors.
 
     Raises:
@@ -59,15 +60,19 @@ def parse_pad_widths(node: Node, rank: int, pad_width: Any, name: str = "pad_wid
 
 
 def _pad_widths(node: Node, shape: Shape) -> PadWidths:
-    """Return the parameter ``pad_width`` for an input of shape ``shape``: a pair for each axis."""
+    """Return the parameter ``pad_width`` for an input of shape ``shape``: a pair for each axis.
+
+    Raises: ShapeError if it is neither an extent, nor a pair, nor a pair for each axis.
+    """
     return parse_pad_widths(node, len(shape), node.params["pad_width"])
 
 
 def _pad_with_shape(node: Node, shape: Shape) -> Shape:
-    """Infer the shape: each axis is longer by its two widths.
+    """Infer the shape: each axis of ``shape``, the input's, is longer by its two widths.
 
     Raises:
-        ShapeError: If negative widths cut more than there is.
+        ShapeError: If negative widths cut more than there is, or ``pad_width`` does not fit the
+            rank.
     """
     out: list[Extent] = []
     for k, (n, (a, b)) in enumerate(zip(shape, _pad_widths(node, shape), strict=True)):
@@ -81,13 +86,23 @@ def _pad_with_shape(node: Node, shape: Shape) -> Shape:
 
 
 def _pad_with_dtype(node: Node, x: DType) -> DType:
-    """Infer the dtype, that of the input, which must be able to hold the constant."""
+    """Infer the dtype, ``x`` of the input.
+
+    Raises: DTypeError if the parameter ``value`` is no number, or ``x`` an integer that cannot hold
+    it.
+    """
     check_number(node, node.params["value"], x)
     return x
 
 
 def _pad_with_element(node: Node, index: Index, read: Reader) -> Expr:
-    """Return the input's element at the shifted index, or the constant outside of the input."""
+    """Return the input's element at the shifted index, or the constant outside of the input.
+
+    Args:
+        node: The node, with the parameters ``pad_width`` and ``value``.
+        index: An expression for each axis of the output.
+        read: Reads the input at an index; valid only inside of it.
+    """
     shape = known_shape(node.inputs[0])
     positions: list[Expr] = []
     is_inside: Expr | None = None
@@ -104,7 +119,7 @@ def _pad_with_element(node: Node, index: Index, read: Reader) -> Expr:
 
 
 def _pad_with_gradient(node: Node, dy: Entry) -> list[Entry | None]:
-    """Cut the padding off dy."""
+    """Return the gradient of the input: dy, that of the output, without the padding."""
     shape = known_shape(node.inputs[0])
     widths = tuple((-a, -b) for a, b in _pad_widths(node, shape))
     return [make("pad_with", dy, pad_width=widths)]
@@ -129,7 +144,12 @@ pad_with.set_attr("TOpCost", "light")
 
 
 def _pad(node: Node, x: Entry) -> Entry:
-    """Expand pad, axis by axis unless the padding is constant."""
+    """Expand pad of ``x``, axis by axis unless the padding is constant.
+
+    Raises:
+        GraphError: If ``mode``, in any case of letters, is unknown.
+        ShapeError: If ``pad_width`` does not fit the rank, or a width the axis.
+    """
     mode = node.params["mode"].lower()
     if mode not in PAD_MODES:
         raise GraphError(f"{node.where} has no mode {mode!r}; {nearest(mode, PAD_MODES)}")
@@ -182,7 +202,10 @@ def _pad_axis(node: Node, x: Entry, axis: int, before: Extent, after: Extent, mo
 
 
 def _repeat_edge(x: Entry, axis: int, position: Extent, count: Extent) -> Entry:
-    """Return ``count`` copies of the slice of ``x`` at ``position`` along ``axis``."""
+    """Return ``count`` copies of the slice of ``x`` at ``position`` along ``axis``, side by side.
+
+    For a count of 0 the axis is empty.
+    """
     shape = known_shape(x)
     edge = slice_axis(x, axis, position if count != 0 else 0, 1 if count != 0 else 0)
     return make("broadcast_to", edge, shape=(*shape[:axis], count, *shape[axis + 1 :]))
@@ -204,7 +227,12 @@ movement_composite(
 
 
 def _shift(node: Node, x: Entry) -> Entry:
-    """Expand shift: padding at one end, cut off at the other."""
+    """Expand shift: padding by ``fill_value`` at one end of ``axis``, cut off at the other.
+
+    A shift beyond the length leaves padding only.
+
+    Raises: ShapeError if ``shift`` is no int, or ``axis`` no axis.
+    """
     shift, axis = int_param(node, "shift"), normalize_axis(node, x.ndim, node.params["axis"])
     n = known_shape(x)[axis]
     if isinstance(n, int):
@@ -214,10 +242,13 @@ def _shift(node: Node, x: Entry) -> Entry:
 
 
 def _crop(node: Node, x: Entry) -> Entry:
-    """Expand crop to a slice.
+    """Expand crop to a slice of ``size`` elements from ``offsets`` on.
+
+    They are for the last axes, or with ``channels_last`` for those before the last.
 
     Raises:
-        ShapeError: If there are not as many offsets as sizes, or more than axes.
+        ShapeError: If there are not as many offsets as sizes, more than axes, or the slice is out
+            of range.
     """
     begin = parse_extents(node, node.params["offsets"], "offsets")
     size = parse_extents(node, node.params["size"], "size")

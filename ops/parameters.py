@@ -242,7 +242,9 @@ SEVERAL_AXES = (AXES, "the axis or axes; negative ones count from the end, None 
 def document() -> None:
     """Set TParameters on every operator of this folder that has parameters.
 
-    Operators that are registered elsewhere document their parameters themselves.
+    The attribute maps each parameter to its type and meaning, from `SPECIFIC_PARAMETERS`, else from
+    `COMMON_PARAMETERS`; a parameter in neither has the type Any and no meaning. Operators that are
+    registered elsewhere document their parameters themselves.
     """
     specific: dict[tuple[str, str], tuple[str, str]] = {
         (op_name, parameter): entry

@@ -34,9 +34,11 @@ POOL_PARAMS = {"window": REQUIRED, "strides": None, "padding": 0, "dilations": 1
 
 
 def _window_params(node: Node, count: int) -> dict[str, Any]:
-    """Return the parameters of ``windows`` for a pool with ``count`` spatial axes.
+    """Return the parameters of ``windows`` for a pool with ``count`` spatial axes, by name.
 
     Strides of None are those of the window.
+
+    Raises: ShapeError if ``window`` is neither an int >= 1 nor one for each axis.
     """
     params = {k: node.params[k] for k in POOL_PARAMS}
     params["window"] = per_axis(node, "window", count)
@@ -53,7 +55,9 @@ def _window_axes(count: int) -> tuple[int, ...]:
 def _pool_geometry(node: Node, size: Any, count: int) -> WindowGeometry:
     """Return the positions of a pool's windows on spatial axes of extents ``size``.
 
-    ``count`` is the number of these axes. Raises: ShapeError if windows do not fit.
+    ``count`` is the number of these axes.
+
+    Raises: ShapeError if windows do not fit, or a parameter of them is invalid.
     """
     params = _window_params(node, count)
     return window_geometry(node, size, params["window"], params["strides"])
@@ -66,7 +70,11 @@ def _expand_max_pool(count: int) -> Callable[..., Entry]:
     """Return the FExpand of a max pool with ``count`` spatial axes."""
 
     def expand(node: Node, x: Entry) -> Entry:
-        """Expand to a view of windows and a maximum over them, with the channels last."""
+        """Expand to a view of windows and a maximum over them, with the channels last.
+
+        Raises: ShapeError for another rank, or windows that do not fit; GraphError for an unknown
+        ``data_format``.
+        """
         check_spatial_rank(node, x, count)
         image, restore_format = by_channel(x, channels_first(node, count))
         view = make("windows", image, **_window_params(node, count), fill="least")
@@ -83,7 +91,10 @@ def _max_pool_gradient(count: int) -> Callable[..., list[Entry]]:
     """
 
     def gradient(node: Node, dy: Entry) -> list[Entry]:
-        """Return the gradient of the input: dy at the first maximum of each window, summed."""
+        """Return the gradient of the input: dy at the first maximum of each window, summed.
+
+        Raises: ShapeError if the rank of the input is unknown.
+        """
         check_spatial_rank(node, node.inputs[0], count)
         first = channels_first(node, count)
         image = to_last(node.inputs[0], first)
@@ -111,7 +122,11 @@ def _expand_avg_pool(count: int) -> Callable[..., Entry]:
     """Return the FExpand of an average pool with ``count`` spatial axes."""
 
     def expand(node: Node, x: Entry) -> Entry:
-        """Expand to a view of windows, a sum over them, and a division by counts."""
+        """Expand to a view of windows, a sum over them, and a division by counts.
+
+        Raises: ShapeError for another rank, or windows that do not fit; GraphError for an unknown
+        ``data_format``.
+        """
         check_spatial_rank(node, x, count)
         image, restore_format = by_channel(x, channels_first(node, count))
         view = make("windows", image, **_window_params(node, count))
@@ -124,8 +139,16 @@ def _expand_avg_pool(count: int) -> Callable[..., Entry]:
 def _element_counts(node: Node, image: Entry, count: int) -> Any:
     """Return the divisor of an average: a number, or an entry with one for each window.
 
-    With ``count_include_pad`` it is the number of elements of a window, else the number of those
-    inside the image.
+    With ``count_include_pad``, or where no window reads padding, it is the number of elements of a
+    window, else the number of those inside the image.
+
+    Args:
+        node: The pool.
+        image: Its input, channels last, of known dtype.
+        count: Number of spatial axes.
+
+    Raises:
+        ShapeError: If the windows do not fit.
     """
     geometry = _pool_geometry(node, known_shape(image)[1:-1], count)
     area = int(np.prod(geometry.window))
@@ -165,19 +188,22 @@ for _count in (1, 2, 3):
 
 
 def _expand_global_pool(reduction: str) -> Callable[..., Entry]:
-    """Return the FExpand of a reduction over all spatial axes."""
+    """Return the FExpand of a reduction over all spatial axes.
+
+    ``reduction`` is the operator that reduces, such as "reduce_max".
+    """
 
     def expand(node: Node, x: Entry) -> Entry:
-        """Expand to a reduction over the spatial axes. Raises: ShapeError for a rank below 3."""
+        """Expand to a reduction over the spatial axes, which ``keepdims`` keeps with length 1.
+
+        Raises: ShapeError for a rank below 3, GraphError for an unknown ``data_format``.
+        """
         shape = known_shape(x)
         if len(shape) < 3:
             raise ShapeError(
                 f"{node.where} needs (batch, *size, channels), got {show_shape(shape)}"
             )
-        count = len(shape) - 2
-        first = False
-        if node.params["data_format"] != "channels_last":
-            first = count <= 3 and channels_first(node, count)
+        first = channels_first(node, len(shape) - 2)
         axes = tuple(range(2, len(shape))) if first else tuple(range(1, len(shape) - 1))
         return make(reduction, x, axis=axes, keepdims=node.params["keepdims"])
 
@@ -209,6 +235,10 @@ def _local_response_normalization(node: Node, x: Entry) -> Entry:
     """Expand to windows over the channels, as in TensorFlow.
 
     Source: Krizhevsky et al. 2012, ImageNet Classification, section 3.3.
+
+    Raises:
+        ShapeError: If ``depth_radius`` is no int >= 0, or the rank of ``x`` is below 2.
+        GraphError: If ``data_format`` is unknown.
     """
     radius = node.params["depth_radius"]
     if type(radius) is not int or radius < 0:
@@ -216,7 +246,7 @@ def _local_response_normalization(node: Node, x: Entry) -> Entry:
     shape = known_shape(x)
     if len(shape) < 2:
         raise ShapeError(f"{node.where} needs (…, channels), got {show_shape(shape)}")
-    first = len(shape) in (3, 4, 5) and channels_first(node, len(shape) - 2)
+    first = channels_first(node, len(shape) - 2)
     image = to_last(x, first)
     rows = numel(known_shape(image)[:-1])
     channels = shape[1] if first else shape[-1]

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 
 def _compute_dtype(dtype: DType) -> DType:
-    """Return the dtype to compute angles and distances in: float32, or float64 for float64."""
+    """Return the dtype to compute angles and distances of a float ``dtype`` in.
+
+    It is float32 for 16-bit floats, else ``dtype`` itself.
+    """
     return dtype if dtype.nbytes >= 4 else dtype_of("float32")
 
 
@@ -29,10 +32,10 @@ def _compute_dtype(dtype: DType) -> DType:
 
 
 def _pair_count(node: Node, shape: Shape) -> Extent:
-    """Return the number of pairs along the last axis, half its length.
+    """Return the number of pairs along the last axis of ``shape``, half its length.
 
     Raises:
-        ShapeError: If the rank is below 2 or the length is odd.
+        ShapeError: If the rank is below 2 or the length is odd, or a symbol that need not be even.
     """
     half = divide_exactly(shape[-1], 2) if len(shape) >= 2 else None
     if half is None:
@@ -43,9 +46,9 @@ def _pair_count(node: Node, shape: Shape) -> Extent:
 
 
 def _rotate_half_shape(node: Node, shape: Shape) -> Shape:
-    """Infer the shape, that of the input.
+    """Infer the shape, ``shape`` of the input.
 
-    Raises: ShapeError if the last axis has an odd length.
+    Raises: ShapeError if the rank is below 2 or the last axis has an odd length.
     """
     _pair_count(node, shape)
     return shape
@@ -54,7 +57,8 @@ def _rotate_half_shape(node: Node, shape: Shape) -> Shape:
 def _rotate_half_element(node: Node, index: Index, x: Reader) -> Expr:
     """Return the partner of an element, negated for the first element of a pair.
 
-    The partner is the neighbour if pairs are interleaved, else half the axis away.
+    The partner is the neighbour if the parameter ``interleaved`` is true, else half the axis away.
+    ``index`` has an expression for each axis; ``x`` reads the input.
     """
     half = _pair_count(node, known_shape(node.entries[0]))
     j = index[-1]
@@ -86,16 +90,19 @@ rotate_half.set_attr(
 
 
 def _rotary_wave_shape(node: Node, shape: Shape) -> Shape:
-    """Infer the shape, that of the input; check the parameter ``offset``.
+    """Infer the shape, ``shape`` of the input; check the parameter ``offset``.
 
-    Raises: ShapeError if it is no extent, or the last axis has an odd length.
+    Raises: ShapeError if it is no extent, the rank is below 2, or the last axis has an odd length.
     """
     extent_param(node, "offset")
     return _rotate_half_shape(node, shape)
 
 
 def _rotary_wave_dtype(node: Node, x: DType) -> DType:
-    """Infer the dtype, that of the input, which must be floats; check the parameter ``base``."""
+    """Infer the dtype, ``x`` of the input; check the parameter ``base``.
+
+    Raises: DTypeError if x is no float, GraphError if ``base`` is not above 0.
+    """
     check_kinds(node, "f", x)
     _log_base(node)
     return x
@@ -104,7 +111,8 @@ def _rotary_wave_dtype(node: Node, x: DType) -> DType:
 def _rotary_wave_element(node: Node, index: Index, x: Reader) -> Expr:
     """Return the cosine or sine of (position + offset) / base**(2 * pair / length).
 
-    It is computed in float32 at least.
+    It is the sine if the parameter ``sine`` is true, computed in float32 at least. ``index`` has an
+    expression for each axis, the position next to last; ``x``, which reads the input, is not used.
     """
     half = ast.size_of(_pair_count(node, known_shape(node.entries[0])))
     dtype = node.inputs[0].dtype
@@ -145,6 +153,10 @@ def _rotary_embedding(node: Node, x: Entry) -> Entry:
     """Expand rotary_embedding: x cos(angle) + rotate_half(x) sin(angle).
 
     Source: Su and others, RoFormer, equation 34.
+
+    Raises:
+        ShapeError: If the rank of ``x`` is below 2, its last axis odd, or ``offset`` no extent.
+        GraphError: If ``base`` is not above 0.
     """
     cos, sin = (make("rotary_wave", x, **node.params, sine=sine) for sine in (False, True))
     rotated = make("rotate_half", x, interleaved=node.params["interleaved"])
@@ -166,7 +178,7 @@ composite(
 
 
 def _alibi_bias_shape(node: Node, shape: Shape) -> Shape:
-    """Infer the shape, that of the scores. Raises: ShapeError if the rank is below 3."""
+    """Infer the shape, ``shape`` of the scores. Raises: ShapeError if the rank is below 3."""
     if len(shape) < 3:
         raise ShapeError(
             f"{node.where} needs scores of (…, heads, queries, keys), got {show_shape(shape)}"
@@ -177,6 +189,8 @@ def _alibi_bias_shape(node: Node, shape: Shape) -> Shape:
 def _alibi_bias_element(node: Node, index: Index, x: Reader) -> Expr:
     """Return minus the distance of key and query times the slope of head h of n, 2**(-8 (h+1) / n).
 
+    The last three of ``index``, an expression for each axis, are head, query and key; the last
+    query and the last key are at the same position. ``x``, which reads the scores, is not used.
     Source: Press, Smith and Lewis, Train Short, Test Long, section 3.
     """
     heads, queries, keys = known_shape(node.entries[0])[-3:]

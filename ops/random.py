@@ -39,10 +39,10 @@ SEED_STREAM = 3
 
 
 def check_key_type(node: Node, key: DType) -> None:
-    """Check the dtype of a key.
+    """Check ``key``, the dtype of a random key.
 
     Raises:
-        DTypeError: If it is not int64.
+        DTypeError: If it is not int64; the error names ``node``.
     """
     if key is not int64:
         raise DTypeError(f"{node.where} needs a key of int64, got {key}; pk.ops.random_key(x)")
@@ -55,7 +55,9 @@ def _check_half(node: Node) -> None:
 
 
 def _infer_draw_shape(node: Node, key: Shape, *others: Shape) -> Shape:
-    """Return the parameter ``shape``.
+    """Return the parameter ``shape`` of a draw.
+
+    ``key`` is the shape of its key, ``others`` of further inputs, which do not count.
 
     Raises:
         ShapeError: If the key is no scalar, or an extent of the shape is negative or no extent.
@@ -71,7 +73,11 @@ def _infer_draw_shape(node: Node, key: Shape, *others: Shape) -> Shape:
 
 
 def _infer_words_type(node: Node, key: DType) -> DType:
-    """Infer the dtype, int64; check the key and the parameters ``stream`` and ``half``."""
+    """Infer the dtype, int64; check the key and the parameters ``stream`` and ``half``.
+
+    Raises: DTypeError if the dtype ``key`` is not int64; GraphError if ``stream`` is no int, or
+    ``half`` neither 0 nor 1.
+    """
     check_key_type(node, key)
     int_param(node, "stream", GraphError)
     _check_half(node)
@@ -79,7 +85,10 @@ def _infer_words_type(node: Node, key: DType) -> DType:
 
 
 def _infer_philox_type(node: Node, *dtypes: DType) -> DType:
-    """Infer the dtype, int64. Raises: DTypeError if an input is not int64."""
+    """Infer the dtype, int64.
+
+    Raises: DTypeError if an input is not int64, GraphError if ``half`` is neither 0 nor 1.
+    """
     _check_half(node)
     for dtype in dtypes:
         if dtype is not int64:
@@ -101,7 +110,11 @@ def _philox_half(node: Node, counter: Expr, stream: Expr, key: Expr) -> Expr:
 
 
 def _words_element(node: Node, index: Index, key: Reader) -> Expr:
-    """Return the half block whose counter is the row-major position of the element."""
+    """Return the half block whose counter is the row-major position of the element.
+
+    ``index`` has an expression for each axis; ``key`` reads the key. ``node`` has the parameters
+    ``stream`` and ``half``.
+    """
     position: Expr = ast.size_of(0)
     for k, n in enumerate(known_shape(node.entries[0])):
         position = index[k] if k == 0 else position * ast.size_of(n) + index[k]
@@ -143,23 +156,27 @@ def _infer_key_type_from_integers(node: Node, *dtypes: DType) -> DType:
 
 
 def _infer_folded_key_type(node: Node, key: DType, data: DType) -> DType:
-    """Infer the dtype of a key, int64. Raises: DTypeError on a wrong key or data of no integers."""
+    """Infer the dtype of a key, int64.
+
+    Raises: DTypeError if the dtype ``key`` is not int64, or ``data`` no integer.
+    """
     check_key_type(node, key)
     check_kinds(node, "iu", data)
     return int64
 
 
 def _infer_split_key_type(node: Node, key: DType) -> DType:
-    """Infer the dtype of keys, int64. Raises: DTypeError if the key is not int64."""
+    """Infer the dtype of keys, int64. Raises: DTypeError if the dtype ``key`` is not int64."""
     check_key_type(node, key)
     return int64
 
 
 def _split_key(node: Node, key: Entry) -> Entry:
-    """Expand to random words, one for each new key.
+    """Expand to a vector of random words of the entry ``key``, one for each new key.
 
     Raises:
-        GraphError: If ``num`` is no int of 1 or more.
+        GraphError: If the parameter ``num`` is no int of 1 or more.
+        ShapeError: If the key is no scalar.
     """
     count = node.params["num"]
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
@@ -201,6 +218,10 @@ def draw_words(node: Node, key: Entry, half: int = 0) -> Entry:
     """Return 64 random bits, as an int64, for each element of the draw ``node``.
 
     ``key`` is the random key. ``half`` 0 or 1 selects independent bits for the same element.
+
+    Raises:
+        ShapeError: If the key is no scalar, or the parameter ``shape`` is no shape.
+        GraphError: If ``half`` is another number.
     """
     return make("random_words", key, shape=node.params["shape"], half=half)
 
@@ -210,8 +231,8 @@ def unit_interval(word: Entry, dtype: DType) -> Entry:
 
     Args:
         word: Random bits, an int64 for each number, such as `draw_words` returns.
-        dtype: The dtype of the numbers. They are multiples of a power of two (2**-24 in float32),
-            as many as its significand holds, and all are equally likely.
+        dtype: The dtype of the numbers, a float. They are multiples of a power of two (2**-24 in
+            float32), as many as its significand holds, and all are equally likely.
     """
     count = SIGNIFICAND_BITS[dtype.name]
     return _low_bits(word, count, dtype) * 2.0**-count
@@ -250,7 +271,10 @@ def _low_bits(word: Entry, count: int, dtype: DType) -> Entry:
 
 
 def _scale(z: Entry, mean: float, stddev: float) -> Entry:
-    """Return ``z``, of mean 0 and standard deviation 1, with another mean and deviation."""
+    """Return ``z``, of mean 0 and standard deviation 1, with another mean and deviation.
+
+    These are ``mean`` and ``stddev``, numbers.
+    """
     z = z if stddev == 1 else z * float(stddev)
     return z if mean == 0 else z + float(mean)
 
@@ -270,6 +294,9 @@ def draw(
 ) -> None:
     """Register a draw: a composite of a key, with the parameters ``shape`` and ``dtype``.
 
+    The operator raises DTypeError unless the key is int64 and the dtype of one of ``kinds``, and
+    ShapeError unless the key is a scalar and ``shape`` a shape.
+
     Args:
         name: Name of the operator.
         expand: ``expand(node, key)`` returns the output.
@@ -277,18 +304,28 @@ def draw(
         kinds: The kinds of dtype that may be drawn; the default dtype is float32 for "f", else
             int32.
         params: Further parameters with their defaults.
-        check: Raises an error if a parameter of the node is not valid.
+        check: Raises an error if a parameter of the node is not valid; None: there is nothing to
+            check.
         aliases: Further names, separated by spaces.
     """
 
     def infer_shape(node: Node, key: Shape) -> Shape:
-        """Infer the shape, the parameter ``shape``, and check the other parameters."""
+        """Infer the shape, the parameter ``shape``, and check the other parameters by ``check``.
+
+        ``key`` is the shape of the key.
+
+        Raises: ShapeError unless that is a scalar's and the parameter a shape, and what ``check``
+        raises.
+        """
         if check is not None:
             check(node)
         return _infer_draw_shape(node, key)
 
     def infer_type(node: Node, key: DType, *others: DType) -> DType:
-        """Infer the dtype, the parameter. Raises: DTypeError for another kind, or a wrong key."""
+        """Infer the dtype, the parameter ``dtype``; ``key`` is the dtype of the key.
+
+        Raises: DTypeError for a dtype of another kind, or a key other than int64.
+        """
         check_key_type(node, key)
         dtype = dtype_of(node.params["dtype"])
         check_kinds(node, kinds, dtype)
@@ -326,7 +363,10 @@ def float_draw(
     """
 
     def expand(node: Node, key: Entry) -> Entry:
-        """Draw two random words for each element, and compute floats from them."""
+        """Draw two random words for each element, and compute floats from them.
+
+        ``key`` is the random key; the result has the parameter ``dtype``.
+        """
         dtype = dtype_of(node.params["dtype"])
         compute_dtype = dtype if dtype.nbytes >= 4 else dtype_of("float32")
         low, high = draw_words(node, key), draw_words(node, key, 1)
@@ -339,19 +379,25 @@ def float_draw(
 
 
 def _draw_bits(node: Node, key: Entry) -> Entry:
-    """Expand random_bits: 64 random bits, of which an integer dtype keeps the lowest."""
+    """Expand random_bits: 64 random bits, of which the integer dtype keeps the lowest.
+
+    It is the parameter ``dtype`` of ``node``; ``key`` is the random key.
+    """
     return convert(draw_words(node, key), dtype_of(node.params["dtype"]))
 
 
 def _check_float_range(node: Node) -> None:
-    """Raise GraphError unless ``low`` is below ``high``."""
+    """Raise GraphError unless the parameter ``low`` is below ``high``."""
     low, high = float(node.params["low"]), float(node.params["high"])
     if not low < high:
         raise GraphError(f"{node.where} needs low < high, got {low} and {high}")
 
 
 def _draw_uniform(node: Node, key: Entry) -> Entry:
-    """Return low + (high - low) u; where that rounds to high, the largest number below high."""
+    """Return low + (high - low) u; where that rounds to high, the largest number below high.
+
+    ``low``, ``high`` and ``dtype`` are parameters, u from 0 to below 1 comes from ``key``.
+    """
     dtype = dtype_of(node.params["dtype"])
     low, high = float(node.params["low"]), float(node.params["high"])
     u = unit_interval(draw_words(node, key), dtype)
@@ -380,7 +426,10 @@ def _check_integer_range(node: Node) -> None:
 
 
 def _draw_integers(node: Node, key: Entry) -> Entry:
-    """Return ``low`` plus 63 random bits modulo the length of the range up to ``high``."""
+    """Return ``low`` plus 63 random bits modulo the length of the range up to ``high``.
+
+    These are parameters, as is ``dtype``; the bits come from the random key.
+    """
     low, count = node.params["low"], node.params["high"] - node.params["low"]
     word = draw_words(node, key) & (2**63 - 1)
     remainder = word & (count - 1) if count & (count - 1) == 0 else word % count
@@ -451,7 +500,8 @@ def _draw_truncated_normal(node: Node, low: Entry, high: Entry, dtype: DType) ->
     """Return normally distributed numbers within 2 standard deviations of the mean.
 
     The inverse of the distribution function is applied to a uniform number from the random bits
-    ``low``; ``high`` is not used. ``dtype`` is the dtype to compute in.
+    ``low``; ``high`` is not used. ``dtype`` is the dtype to compute in, ``mean`` and ``stddev`` are
+    parameters.
     """
     width = erf(sqrt(2.0))
     z = _erfinv(open_unit_interval(low, dtype) * (2 * width) - width) * sqrt(2.0)
@@ -470,7 +520,10 @@ def _erfinv(x: Entry) -> Entry:
 
 
 def _draw_logistic(node: Node, low: Entry, high: Entry, dtype: DType) -> Entry:
-    """Return numbers of the standard logistic distribution from the random bits ``low``."""
+    """Return numbers of the standard logistic distribution from the random bits ``low``.
+
+    They are of ``dtype``; ``high`` and ``node`` are not used.
+    """
     u = open_unit_interval(low, dtype)
     return make("log", u / (1.0 - u))
 
@@ -478,7 +531,7 @@ def _draw_logistic(node: Node, low: Entry, high: Entry, dtype: DType) -> Entry:
 def _draw_laplace(node: Node, low: Entry, high: Entry, dtype: DType) -> Entry:
     """Return numbers of the standard Laplace distribution: an exponential draw of random sign.
 
-    The random bits ``low`` give the magnitude, ``high`` the sign.
+    The random bits ``low`` give the magnitude, ``high`` the sign. They are of ``dtype``.
     """
     x = make("log", fine_unit_interval(low, dtype))
     return make("where", high < 0, x, -x)

@@ -54,7 +54,8 @@ def source(
         infer_shape: FInferShape.
         element: FElement: ``element(node, index)`` returns the expression of one element.
         doc: What the output is, for help and reference pages.
-        infer_type: FInferType.
+        infer_type: FInferType; by default the parameter ``dtype``, or DTypeError if there is no
+            such.
         aliases: Further names, separated by spaces.
 
     Returns:
@@ -75,10 +76,11 @@ def source(
 
 
 def check_number(node: Node, value: Any, dtype: DType) -> None:
-    """Check that a number can be an element of ``dtype``.
+    """Check that a number can be an element of ``dtype``; bools always can.
 
     Raises:
-        DTypeError: If it is no number, or no integer within the range of an integer dtype.
+        DTypeError: If it is no int or float, or no integer within the range of an integer dtype.
+            The error names ``node``.
     """
     if isinstance(value, bool):
         return
@@ -91,7 +93,7 @@ def check_number(node: Node, value: Any, dtype: DType) -> None:
 
 
 def _infer_filled_shape(node: Node) -> Shape:
-    """Return the parameter ``shape``.
+    """Return the parameter ``shape`` of ``node``.
 
     Raises:
         ShapeError: If an extent is negative, or no extent.
@@ -106,7 +108,7 @@ def _infer_full_type(node: Node, *input_dtypes: DType) -> DType:
     """Return the dtype of the input, or without one the parameter ``dtype``.
 
     Raises:
-        DTypeError: If it cannot hold ``fill_value``.
+        DTypeError: If it cannot hold ``fill_value``, that is no number, or there is no such dtype.
     """
     dtype = input_dtypes[0] if input_dtypes else _dtype_param(node)
     check_number(node, node.params["fill_value"], dtype)
@@ -154,7 +156,9 @@ full_like.set_attr("FGradient", lambda node, dy: [None])
 
 
 def _arange_ends(node: Node) -> tuple[Any, Any, Any]:
-    """Return start, stop and step; with one argument, it is the stop.
+    """Return the parameters start, stop and step; if ``stop`` is None, ``start`` is the stop.
+
+    The stop may be a Size.
 
     Raises:
         ShapeError: If one of them is no finite number, the step is 0, or the stop is a Size and
@@ -177,7 +181,10 @@ def _arange_ends(node: Node) -> tuple[Any, Any, Any]:
 
 
 def _infer_arange_shape(node: Node) -> Shape:
-    """Infer the shape: the number of steps from ``start`` to ``stop``, 0 at least."""
+    """Infer the shape: the number of steps from ``start`` to ``stop``, 0 at least.
+
+    Raises: ShapeError if these or ``step`` are no finite numbers, or the step is 0.
+    """
     start, stop, step = _arange_ends(node)
     if isinstance(stop, Size):
         return (stop - int(start),)
@@ -189,6 +196,7 @@ def _infer_arange_type(node: Node) -> DType:
 
     Raises:
         DTypeError: If the dtype is no number, or an integer and start or step is not.
+        ShapeError: If start, stop and step are no range.
     """
     start, stop, step = _arange_ends(node)
     if node.params["dtype"] is None:
@@ -205,7 +213,7 @@ def _infer_arange_type(node: Node) -> DType:
 
 
 def _arange_element(node: Node, index: Index) -> Expr:
-    """Return start + index * step, of integers in int64, else in float64."""
+    """Return start + index * step, of integers in int64, else in float64, cast to the dtype."""
     start, _, step = _arange_ends(node)
     dtype = _infer_arange_type(node)
     if dtype.is_integer:
@@ -232,21 +240,27 @@ source(
 
 
 def _infer_linspace_shape(node: Node) -> Shape:
-    """Infer the shape: ``num`` elements; check ``start`` and ``stop``."""
+    """Infer the shape: ``num`` elements; check ``start`` and ``stop``.
+
+    Raises: GraphError if one of these is no number, ShapeError if ``num`` is no int >= 0 or Size.
+    """
     for name in ("start", "stop"):
         number_param(node, name)
     return (count_param(node, "num"),)
 
 
 def _infer_linspace_type(node: Node) -> DType:
-    """Infer the dtype, the parameter. Raises: DTypeError if it is no float."""
+    """Infer the dtype, the parameter ``dtype``. Raises: DTypeError if it is no float."""
     dtype = _dtype_param(node)
     check_kinds(node, "f", dtype)
     return dtype
 
 
 def _linspace_element(node: Node, index: Index) -> Expr:
-    """Return start + index * step in float64, and exactly ``stop`` at the end."""
+    """Return start + index * step in float64, and exactly ``stop`` at the end; cast to the dtype.
+
+    Without ``endpoint`` the numbers end one step before ``stop``. ``index`` has one expression.
+    """
     start, stop = float(node.params["start"]), float(node.params["stop"])
     (num,) = _infer_linspace_shape(node)
     last = num - 1 if node.params["endpoint"] else num
@@ -281,14 +295,17 @@ source(
 
 
 def _infer_eye_shape(node: Node) -> Shape:
-    """Infer the shape (n_rows, n_cols), square if ``n_cols`` is None."""
+    """Infer the shape (n_rows, n_cols), square if ``n_cols`` is None.
+
+    Raises: ShapeError if these are no ints >= 0 or sizes, or ``k`` is no int.
+    """
     rows = count_param(node, "n_rows")
     int_param(node, "k")
     return rows, (rows if node.params["n_cols"] is None else count_param(node, "n_cols"))
 
 
 def _eye_element(node: Node, index: Index) -> Expr:
-    """Return 1 on the diagonal ``k``, else 0."""
+    """Return 1 on the diagonal ``k``, else 0; ``index`` is (row, column)."""
     dtype = _dtype_param(node)
     on_diagonal = ast.equal(index[1] - index[0], node.params["k"])
     return ast.where(on_diagonal, ast.const(1, dtype), ast.const(0, dtype))
@@ -307,19 +324,31 @@ source(
 
 
 def _one_hot_axis(node: Node, input_rank: int) -> int:
-    """Return the position of the new axis in the output. Raises: ShapeError if out of range."""
+    """Return the position of the new axis in the output, the parameter ``axis`` from 0 on.
+
+    ``input_rank`` is the rank of the indices.
+
+    Raises: ShapeError if it is no int or out of range.
+    """
     return normalize_axis(node, input_rank + 1, node.params["axis"])
 
 
 def _infer_one_hot_shape(node: Node, shape: Shape) -> Shape:
-    """Infer the shape: that of the indices with an axis of length ``depth`` inserted."""
+    """Infer the shape: ``shape`` of the indices with an axis of length ``depth`` inserted.
+
+    Raises: ShapeError if ``depth`` is no int >= 0 or Size, or ``axis`` is out of range.
+    """
     depth = count_param(node, "depth")
     axis = _one_hot_axis(node, len(shape))
     return (*shape[:axis], depth, *shape[axis:])
 
 
 def _infer_one_hot_type(node: Node, indices: DType) -> DType:
-    """Infer the dtype, the parameter; check that it can hold ``on_value`` and ``off_value``."""
+    """Infer the dtype, the parameter ``dtype``; ``indices`` is the dtype of the input.
+
+    Raises: DTypeError if that is no integer, or the result cannot hold ``on_value`` or
+    ``off_value``.
+    """
     check_indices(node, indices)
     dtype = _dtype_param(node)
     for name in ("on_value", "off_value"):
@@ -328,7 +357,10 @@ def _infer_one_hot_type(node: Node, indices: DType) -> DType:
 
 
 def _one_hot_element(node: Node, index: Index, read: Reader) -> Expr:
-    """Return ``on_value`` where the position along the axis is the input, else ``off_value``."""
+    """Return ``on_value`` where the position along the axis is the input, else ``off_value``.
+
+    ``index`` has an expression for each axis of the output; ``read`` reads the input.
+    """
     axis = _one_hot_axis(node, len(known_shape(node.inputs[0])))
     hot_position = ast.cast(read(*index[:axis], *index[axis + 1 :]), "int64")
     on, off = (ast.const(node.params[k], _dtype_param(node)) for k in ("on_value", "off_value"))

@@ -20,7 +20,10 @@ ACTIVATIONS = ("tanh", "relu", "sigmoid")
 
 
 def _matmul(x: Entry, weights: Entry) -> Entry:
-    """Return the matrix product of a batch of rows with weights."""
+    """Return the matrix product of a batch of rows ``x`` with weights.
+
+    Raises: ShapeError if they misfit.
+    """
     return make("matmul", x, weights)
 
 
@@ -74,7 +77,14 @@ def _gate(z: Entry, k: int, units: Any) -> Entry:
 def _simple_rnn_shape(
     node: Node, x: Shape, h: Shape, kernel: Shape, recurrent: Shape, bias: Shape
 ) -> Any:
-    """Infer the shape of the next state, and check the parameter ``activation``."""
+    """Infer the shape of the next state, that of ``h``, and check the parameter ``activation``.
+
+    The shapes are x (examples, inputs), h (examples, units), kernel (inputs, units), recurrent
+    (units, units), and bias, which broadcasts to h.
+
+    Raises: GraphError if the activation is none of `ACTIVATIONS`, ShapeError if the shapes do not
+    fit.
+    """
     name = node.params["activation"]
     if name not in ACTIVATIONS:
         raise GraphError(
@@ -88,7 +98,10 @@ def _simple_rnn_shape(
 def _simple_rnn(
     node: Node, x: Entry, h: Entry, kernel: Entry, recurrent: Entry, bias: Entry
 ) -> Entry:
-    """Expand simple_rnn_cell. Source: Elman, Finding Structure in Time."""
+    """Expand simple_rnn_cell: activation(x @ kernel + h @ recurrent + bias), the next state.
+
+    Source: Elman, Finding Structure in Time.
+    """
     return make(node.params["activation"], _matmul(x, kernel) + _matmul(h, recurrent) + bias)
 
 
@@ -108,7 +121,13 @@ composite(
 def _lstm_shape(
     node: Node, x: Shape, h: Shape, c: Shape, kernel: Shape, recurrent: Shape, bias: Shape
 ) -> Any:
-    """Infer the shapes of the next h and c. Raises: ShapeError where the inputs do not fit."""
+    """Infer the shapes of the next h and c, both that of ``h``, (examples, units).
+
+    The others are x (examples, inputs), kernel (inputs, 4 * units), recurrent (units, 4 * units),
+    and bias, which broadcasts to (examples, 4 * units).
+
+    Raises: ShapeError where the inputs do not fit.
+    """
     _check_weights(node, 4, x, h, kernel, recurrent)
     _check_state(node, h, c, "c")
     check_broadcast(node, bias, (h[0], 4 * h[1]), "the bias")
@@ -120,7 +139,10 @@ def _lstm(
 ) -> tuple[Entry, Entry]:
     """Expand lstm_cell, with the gates in the order of Keras: i, f, c, o.
 
-    Returns: The next h and c. Source: Gers, Schmidhuber and Cummins, Learning to Forget.
+    ``x`` is the input, ``h`` and ``c`` are the state; the others are weights. The parameter
+    ``forget_bias`` is added to gate f. Source: Gers, Schmidhuber and Cummins, Learning to Forget.
+
+    Returns: The next h and c.
     """
     z = _matmul(x, kernel) + _matmul(h, recurrent) + bias
     units = known_shape(h)[1]
@@ -144,7 +166,10 @@ composite(
 
 
 def _lstm_block_shape(node: Node, x: Shape, c: Shape, h: Shape, w: Shape, bias: Shape) -> Any:
-    """Infer the shapes of the seven results, all that of the state.
+    """Infer the shapes of the seven results, all that of the state ``c``, (examples, units).
+
+    The others are x (examples, inputs), h as c, w (inputs + units, 4 * units), and bias, which
+    broadcasts to (examples, 4 * units).
 
     Raises: ShapeError where the inputs do not fit.
     """
@@ -163,6 +188,9 @@ def _lstm_block(
     node: Node, x: Entry, c: Entry, h: Entry, w: Entry, bias: Entry
 ) -> tuple[Entry, ...]:
     """Expand TensorFlow's LSTMBlockCell without peepholes: gates in the order i, c, f, o.
+
+    ``x`` is the input, ``c`` and ``h`` are the state, ``w`` and ``bias`` weights. The parameter
+    ``forget_bias`` is added to gate f; a ``cell_clip`` above 0 bounds the cell state.
 
     Returns: i, cs, f, o, ci, co and h, as TensorFlow calls them.
     """
@@ -196,7 +224,13 @@ composite(
 
 
 def _gru_shape(node: Node, x: Shape, h: Shape, kernel: Shape, recurrent: Shape, bias: Shape) -> Any:
-    """Infer the shape of the next state; with ``reset_after`` there is a bias for each product."""
+    """Infer the shape of the next state, that of ``h``, (examples, units).
+
+    The others are x (examples, inputs), kernel (inputs, 3 * units), recurrent (units, 3 * units),
+    and bias (3 * units,), or with ``reset_after`` (2, 3 * units), a row for each product.
+
+    Raises: ShapeError where the inputs do not fit.
+    """
     state = _check_weights(node, 3, x, h, kernel, recurrent)
     bias_shape = (2, 3 * h[1]) if node.params["reset_after"] else (3 * h[1],)
     if len(bias) != len(bias_shape):
@@ -209,16 +243,20 @@ def _gru_shape(node: Node, x: Shape, h: Shape, kernel: Shape, recurrent: Shape, 
 
 
 def _gru(node: Node, x: Entry, h: Entry, kernel: Entry, recurrent: Entry, bias: Entry) -> Entry:
-    """Expand gru_cell, with the gates in the order of Keras: z, r, h.
+    """Expand gru_cell to the next state, with the gates in the order of Keras: z, r, h.
 
     With ``reset_after``, as in cuDNN, the reset gate multiplies the product of h, which has its own
-    bias; otherwise it multiplies h. Source: Cho and others, Learning Phrase Representations.
+    bias; otherwise it multiplies h. ``x`` is the input, ``h`` the state; the others are weights.
+    Source: Cho and others, Learning Phrase Representations.
     """
     rows, units = known_shape(h)
     reset_after = node.params["reset_after"]
 
     def biased_gate(product: Entry, k: int, bias_row: int) -> Entry:
-        """Return the columns of gate ``k`` of a product plus the gate's part of a bias row."""
+        """Return the columns of gate ``k`` of a product plus the gate's part of the bias.
+
+        With ``reset_after`` that is in row ``bias_row`` of the bias, which otherwise is a vector.
+        """
         row_begin, row_size = ((bias_row,), (1,)) if reset_after else ((), ())
         gate_bias = make("slice", bias, begin=(*row_begin, k * units), size=(*row_size, units))
         return make("slice", product, begin=(0, k * units), size=(rows, units)) + gate_bias

@@ -30,6 +30,9 @@ PARAMS = {"axis": None, "keepdims": False}
 def reduced_shape(node: Node, shape: Shape | None) -> Any:
     """Return the input's shape without the reduced axes, or with ``keepdims``, with 1 for them.
 
+    ``shape`` is the input's, None where its rank is unknown; the parameter ``axis`` is None for all
+    axes.
+
     Returns:
         The shape, or None where the rank of the input is unknown and matters: a reduction over all
         axes is a scalar whatever the rank.
@@ -114,11 +117,14 @@ def reduction(
 
     @lru_cache(maxsize=256)  # planning asks for the reduction of a node many times
     def build(dtype: DType, axes: tuple[int, ...], keepdims: bool) -> Reduce:
-        """Return the loop description of a reduction of one dtype over axes."""
+        """Return the loop description of a reduction of one dtype over ``axes``, from 0 on."""
         accumulator = accumulator_dtype(dtype)
 
         def finish_and_cast(total: Expr, count: Expr) -> Expr:
-            """Apply ``finish``, and cast the accumulated value back to the dtype."""
+            """Apply ``finish``, if there is one, and cast the accumulated value back to the dtype.
+
+            ``total`` is that value, ``count`` the number of reduced elements.
+            """
             return ast.cast(finish(total, count) if finish else total, dtype)
 
         return ast.Reduce(
@@ -131,7 +137,10 @@ def reduction(
         )
 
     def reduce(node: Node) -> Reduce:
-        """Return the loop description of a node: FReduce."""
+        """Return the loop description of a node, whose input has a known dtype: FReduce.
+
+        Raises: ShapeError if its rank is unknown, or the parameter ``axis`` out of range.
+        """
         dtype = node.inputs[0].dtype
         assert dtype is not None
         axes = normalize_axes(node, len(known_shape(node.inputs[0])), node.params["axis"])
@@ -151,7 +160,7 @@ def reduction(
 
 
 def _simplify_no_axes(node: Node) -> Entry | None:
-    """Return the input of a reduction over no axes, else None."""
+    """Return the input of a reduction over no axes (``axis`` is ()), else None."""
     return as_replacement(node, node.inputs[0]) if node.params["axis"] == () else None
 
 
@@ -159,7 +168,12 @@ def _simplify_no_axes(node: Node) -> Entry | None:
 
 
 def broadcast_back(node: Node, reduced: Entry) -> Entry:
-    """Broadcast ``reduced``, of the shape of the node's output, to the shape of its input."""
+    """Broadcast ``reduced``, of the shape of the node's output, to the shape of its input.
+
+    ``node`` is a reduction.
+
+    Raises: ShapeError if the rank of its input is unknown.
+    """
     shape = known_shape(node.inputs[0])
     axes = normalize_axes(node, len(shape), node.params["axis"])
     aligned = tuple(1 if k in axes else n for k, n in enumerate(shape))
@@ -169,19 +183,25 @@ def broadcast_back(node: Node, reduced: Entry) -> Entry:
 
 
 def _sum_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return dy, broadcast to the input's shape."""
+    """Return the gradient of the input: dy, the output's, broadcast to the input's shape."""
     return [broadcast_back(node, dy)]
 
 
 def _mean_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return dy divided by the number of reduced elements, broadcast to the input's shape."""
+    """Return the gradient of the input: dy divided by the number of reduced elements.
+
+    It is broadcast to the input's shape.
+    """
     shape = known_shape(node.inputs[0])
     count = numel(shape[k] for k in normalize_axes(node, len(shape), node.params["axis"]))
     return [broadcast_back(node, make("div_by_size", dy, size=count))]
 
 
 def _extremum_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Divide dy equally among the elements that equal the extremum, as TensorFlow does."""
+    """Return the gradient of the input: dy, shared equally by the elements that are the extremum.
+
+    Others get 0, as in TensorFlow.
+    """
     x, params = node.inputs[0], {k: node.params[k] for k in PARAMS}
     is_extremum = make("equal", x, broadcast_back(node, node.entries[0]))
     count = make("reduce_sum", make("cast", is_extremum, dtype=x.dtype), **params)
@@ -189,7 +209,7 @@ def _extremum_gradient(node: Node, dy: Entry) -> list[Entry]:
 
 
 def _prod_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return dy times the product of all other elements, for each element."""
+    """Return the gradient of the input: for each element dy times the product of all others."""
     x = node.inputs[0]
     return [broadcast_back(node, dy) * make("prod_others", x, axis=node.params["axis"])]
 

@@ -31,11 +31,14 @@ CUBIC_STEPS = 1024
 
 
 def _resized_axes(node: Node, x: Entry) -> list[tuple[int, int, int]]:
-    """Return (axis, old length, new length) for each axis to resize.
+    """Return (axis, old length, new length) for each axis to resize, in increasing order.
+
+    Sizes belong to the axes in that order, too.
 
     Raises:
         GraphError: If corners are aligned and centers are half pixels.
-        ShapeError: If there is not a size for each axis, or a length is unknown or 0.
+        ShapeError: If there is not a size for each axis, a length is unknown, an old one 0, a new
+            one negative, or an axis out of range.
     """
     shape = known_shape(x)
     axes = normalize_axes(node, len(shape), node.params["axes"], "axes")
@@ -62,8 +65,8 @@ def pixel_positions(old: int, new: int, align_corners: bool, half_pixel: bool) -
     """Return the positions of new pixels in the old axis, float32, in units of old pixels.
 
     Args:
-        old: Old length of the axis.
-        new: New length of the axis.
+        old: Old length of the axis, at least 1.
+        new: New length of the axis; 0 gives no positions.
         align_corners: Whether the first and last pixels keep their positions.
         half_pixel: Whether a pixel is at its center, half a pixel from its edge, else at its edge.
     """
@@ -74,19 +77,27 @@ def pixel_positions(old: int, new: int, align_corners: bool, half_pixel: bool) -
 
 
 def _interpolation_positions(node: Node, old: int, new: int) -> Any:
-    """Return positions of ``new`` pixels between the centers of ``old`` ones, along one axis."""
+    """Return positions of ``new`` pixels between the centers of ``old`` ones, along one axis.
+
+    They are float32; 0 is the center of the first pixel. ``node`` has the parameters
+    ``align_corners`` and ``half_pixel_centers``.
+    """
     align, half = node.params["align_corners"], node.params["half_pixel_centers"]
     return pixel_positions(old, new, align, half) - np.float32(0.5 if half else 0)
 
 
 def _align_weights(weights: Any, x: Entry, axis: int) -> Any:
-    """Return weights along an axis, reshaped to broadcast with ``x``."""
+    """Return a vector of weights along ``axis``, reshaped to broadcast with ``x``."""
     trailing = (1,) * (x.ndim - axis - 1)
     return weights.reshape((len(weights), *trailing))
 
 
 def _resize_nearest(node: Node, x: Entry) -> Entry:
-    """Expand resize_nearest: gather the nearest pixel along columns and rows."""
+    """Expand resize_nearest: gather the nearest pixel along each of the parameter ``axes``.
+
+    Raises: ShapeError if ``size`` does not fit the axes, or a length is unknown; GraphError for
+    ``align_corners`` with ``half_pixel_centers``.
+    """
     align, half = node.params["align_corners"], node.params["half_pixel_centers"]
     for axis, old, new in _resized_axes(node, x):
         positions = pixel_positions(old, new, align, half)
@@ -97,7 +108,11 @@ def _resize_nearest(node: Node, x: Entry) -> Entry:
 
 
 def _resize_bilinear(node: Node, x: Entry) -> Entry:
-    """Expand resize_bilinear: columns, then rows, each interpolated between two neighbours."""
+    """Expand resize_bilinear: columns, then rows, each interpolated between two neighbours.
+
+    Raises: ShapeError if ``size`` does not fit the axes, or a length is unknown; GraphError for
+    ``align_corners`` with ``half_pixel_centers``.
+    """
     dtype = x.dtype
     for axis, old, new in reversed(_resized_axes(node, x)):
         positions = _interpolation_positions(node, old, new)
@@ -118,9 +133,12 @@ def cubic_weights(positions: Any, old: int, half_pixel: bool) -> tuple[Any, Any]
     repeated.
 
     Args:
-        positions: Positions of new pixels between the centers of old ones.
+        positions: Positions of new pixels between the centers of old ones, in pixels.
         old: Old length of the axis.
         half_pixel: Whether pixels have half-pixel centers.
+
+    Returns:
+        The pixels, an int64 array, and the weights, a float64 array.
     """
     a = -0.5 if half_pixel else -0.75
     x = np.arange(CUBIC_STEPS + 1) / CUBIC_STEPS
@@ -139,7 +157,11 @@ def cubic_weights(positions: Any, old: int, half_pixel: bool) -> tuple[Any, Any]
 
 
 def _resize_bicubic(node: Node, x: Entry) -> Entry:
-    """Expand resize_bicubic: columns, then rows, each a weighted sum of four neighbours."""
+    """Expand resize_bicubic: columns, then rows, each a weighted sum of four neighbours.
+
+    Raises: ShapeError if ``size`` does not fit the axes, or a length is unknown; GraphError for
+    ``align_corners`` with ``half_pixel_centers``.
+    """
     half = node.params["half_pixel_centers"]
     dtype = x.dtype
     for axis, old, new in reversed(_resized_axes(node, x)):
@@ -176,7 +198,10 @@ def area_weights(old: int, new: int, align_corners: bool) -> Any:
 
 
 def _resize_area(node: Node, x: Entry) -> Entry:
-    """Expand resize_area: columns, then rows, each a product with the shares of old pixels."""
+    """Expand resize_area: columns, then rows, each a product with the shares of old pixels.
+
+    Raises: ShapeError if ``size`` does not fit the axes, or a length is unknown.
+    """
     for axis, old, new in reversed(_resized_axes(node, x)):
         x = weigh_axis(x, axis, area_weights(old, new, node.params["align_corners"]))
     return x
@@ -189,6 +214,9 @@ def weigh_axis(x: Entry, axis: int, weights: Any) -> Entry:
         x: An entry.
         axis: An axis of it.
         weights: An array (new length, old length), which is cast to the dtype of x.
+
+    Raises:
+        ShapeError: If the old length is not that of the axis.
     """
     moved = make("moveaxis", x, source=axis, destination=-1)
     out = make("matmul", moved, constant(weights, x.dtype), transpose_b=True)

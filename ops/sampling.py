@@ -24,14 +24,18 @@ def _infer_float_type(node: Node, x: DType, key: DType) -> DType:
 
 
 def _gumbel_noise(key: Entry, like: Entry) -> Entry:
-    """Return Gumbel noise of the shape and dtype of ``like``, drawn with ``key``."""
+    """Return Gumbel noise of the shape and dtype of ``like``, drawn with ``key``.
+
+    Raises: ShapeError if the rank of ``like`` is unknown or the key no scalar, DTypeError if its
+    dtype is no float.
+    """
     return make("random_gumbel", key, shape=known_shape(like), dtype=str(like.dtype))
 
 
 def _draw_shape(node: Node, x: Entry, name: str) -> Shape:
     """Return the parameter ``name``, a shape, or where it is None the shape of ``x``.
 
-    Raises: ShapeError if it is no shape.
+    Raises: ShapeError if it is no extents, or None and the rank of ``x`` unknown.
     """
     shape = node.params[name]
     return known_shape(x) if shape is None else parse_extents(node, shape, name)
@@ -41,24 +45,32 @@ def _draw_shape(node: Node, x: Entry, name: str) -> Shape:
 
 
 def _bernoulli(node: Node, p: Entry, key: Entry) -> Entry:
-    """Expand bernoulli: True where a uniform number is below the probability ``p``."""
+    """Expand bernoulli: True where a uniform number is below the probability ``p``.
+
+    The numbers have the parameter ``shape``, or for None the shape of p.
+
+    Raises: ShapeError if it is no shape or does not broadcast with p.
+    """
     u = make("random_uniform", key, shape=_draw_shape(node, p, "shape"))
     return u < convert(p, float32)
 
 
 def _infer_bernoulli_type(node: Node, p: DType, key: DType) -> DType:
-    """Infer the dtype, bool. Raises: DTypeError if ``p`` is no float or the key not int64."""
+    """Infer the dtype, bool. Raises: DTypeError if ``p`` is no float or ``key`` not int64."""
     _infer_float_type(node, p, key)
     return bool_
 
 
 def _dropout(node: Node, x: Entry, key: Entry) -> Entry:
-    """Zero elements and scale the others; the mask is drawn in float32 for every dtype of ``x``.
+    """Zero elements and scale the others by 1 / (1 - rate); an identity for rate 0.
 
-    Source: Srivastava et al., Dropout: A Simple Way to Prevent Overfitting, section 10.
+    The mask is drawn in float32 for every dtype of ``x``, in the parameter ``noise_shape``, or for
+    None in the shape of x. Source: Srivastava et al., Dropout: A Simple Way to Prevent Overfitting,
+    section 10.
 
     Raises:
         GraphError: If ``rate`` is not from 0 to below 1.
+        ShapeError: If ``noise_shape`` is no shape, or does not broadcast with that of x.
     """
     rate = float(node.params["rate"])
     if not 0 <= rate < 1:
@@ -112,8 +124,10 @@ def _gumbel_softmax(node: Node, logits: Entry, key: Entry) -> Entry:
 def _categorical(node: Node, logits: Entry, key: Entry) -> Entry:
     """Draw classes by the Gumbel-max trick: the position of the largest logit with Gumbel noise.
 
-    The position is the maximum of the positions that equal the maximum, so that one kernel computes
-    both; where there is a NaN among the logits, it is 0.
+    The position along the parameter ``axis`` is the maximum of the positions that equal the
+    maximum, so that one kernel computes both; where there is a NaN among the logits, it is 0.
+
+    Raises: ShapeError if the axis is out of range or empty.
     """
     shape = known_shape(logits)
     axis = normalize_axis(node, len(shape), node.params["axis"])
@@ -127,7 +141,7 @@ def _categorical(node: Node, logits: Entry, key: Entry) -> Entry:
 
 
 def _infer_categorical_type(node: Node, logits: DType, key: DType) -> DType:
-    """Infer the dtype, int64. Raises: DTypeError if logits are no floats or the key not int64."""
+    """Infer the dtype, int64. Raises: DTypeError if ``logits`` is no float or ``key`` not int64."""
     _infer_float_type(node, logits, key)
     return int64
 
@@ -160,19 +174,24 @@ def _permutation(node: Node, key: Entry) -> Entry:
     """Expand random_permutation: the order of ``num`` random 64-bit words.
 
     Equal words, which would be kept in order, are very unlikely.
+
+    Raises: ShapeError if ``num`` is no int >= 0 or Size, or the key no scalar.
     """
     count = count_param(node, "num")
     return convert(make("argsort", make("random_words", key, shape=(count,))), int64)
 
 
 def _infer_permutation_type(node: Node, key: DType) -> DType:
-    """Infer the dtype, int64. Raises: DTypeError if the key is not int64."""
+    """Infer the dtype, int64. Raises: DTypeError if ``key``, the key's dtype, is not int64."""
     check_key_type(node, key)
     return int64
 
 
 def _shuffle(node: Node, x: Entry, key: Entry) -> Entry:
-    """Expand shuffle: take the elements along ``axis`` in the order of a random permutation."""
+    """Expand shuffle: take the elements along ``axis`` in the order of a random permutation.
+
+    Raises: ShapeError if the axis is out of range, or the key no scalar.
+    """
     shape = known_shape(x)
     axis = normalize_axis(node, len(shape), node.params["axis"])
     order = make("random_permutation", key, num=shape[axis])
@@ -180,7 +199,10 @@ def _shuffle(node: Node, x: Entry, key: Entry) -> Entry:
 
 
 def _infer_shuffle_type(node: Node, x: DType, key: DType) -> DType:
-    """Infer the dtype, that of ``x``. Raises: DTypeError if the key is not int64."""
+    """Infer the dtype, that of ``x``.
+
+    Raises: DTypeError if ``key``, the key's dtype, is not int64.
+    """
     check_key_type(node, key)
     return x
 

@@ -37,7 +37,7 @@ PARAMS = {"axis": None, "exclusive": False, "reverse": False}
 
 
 def scan_axis(node: Node, rank: int) -> int:
-    """Return the axis along which a node scans.
+    """Return the axis along which a node scans, from 0 to below ``rank``, the rank of its input.
 
     Raises:
         ShapeError: If ``axis`` is None and the input is no vector, or it is no int or out of range.
@@ -52,7 +52,10 @@ def scan_axis(node: Node, rank: int) -> int:
 
 
 def _infer_scan_shape(node: Node, shape: Shape) -> Shape:
-    """Infer the shape, that of the input. Raises: ShapeError if there is no such axis."""
+    """Infer the shape, ``shape`` of the input.
+
+    Raises: ShapeError if ``axis`` is out of range, or None and the input no vector.
+    """
     scan_axis(node, len(shape))
     return shape
 
@@ -60,7 +63,8 @@ def _infer_scan_shape(node: Node, shape: Shape) -> Shape:
 def _simplify_length_one(node: Node) -> Entry | None:
     """Return the input of a scan along an axis of length 1, else None.
 
-    An exclusive scan is not replaced: its result is the identity element.
+    An exclusive scan is not replaced: its result is the identity element. None also if shape or
+    dtype are unknown.
     """
     x = node.inputs[0]
     if node.params["exclusive"] or x.shape is None or x.shape[scan_axis(node, len(x.shape))] != 1:
@@ -96,7 +100,10 @@ def scan(
     """
 
     def build(node: Node) -> Scan:
-        """Return the loop description of a node: FScan."""
+        """Return the loop description of a node, whose input has a known dtype: FScan.
+
+        Raises: ShapeError if the rank of the input is unknown, or the axis invalid.
+        """
         dtype = node.inputs[0].dtype
         assert dtype is not None
         accumulator = float64 if dtype.is_float and not exact else dtype
@@ -130,13 +137,15 @@ def _scan_like(node: Node, x: Entry, name: str, **params: Any) -> Entry:
     """Scan ``x`` by the operator ``name``, along the axis and in the direction of ``node``.
 
     ``params`` replace the node's parameters.
+
+    Raises: ShapeError if the rank of the node's input is unknown.
     """
     axis = scan_axis(node, len(known_shape(node.inputs[0])))
     return make(name, x, **{**node.params, "axis": axis, **params})
 
 
 def _scan_reversed(node: Node, x: Entry, name: str = "cumsum") -> Entry:
-    """Scan ``x`` in the opposite direction.
+    """Scan ``x`` by the operator ``name`` in the direction opposite to that of ``node``.
 
     For ``x`` of the shape of the output, each element gets the combination of all output positions
     that the input element at its position takes part in.
@@ -145,12 +154,12 @@ def _scan_reversed(node: Node, x: Entry, name: str = "cumsum") -> Entry:
 
 
 def _cumsum_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return the sum of dy over all later positions."""
+    """Return the gradient of the input: the sum of dy over all outputs that contain the element."""
     return [_scan_reversed(node, dy)]
 
 
 def _cumprod_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return the sum of dy * y behind each element, divided by the element.
+    """Return the gradient of the input x: the sum of dy * y behind each element, over the element.
 
     That quotient holds in front of the first 0. For the first 0 itself, the products are computed
     with 1 in its place; behind it, every product contains a 0, and the gradient is 0.
@@ -168,7 +177,10 @@ def _cumprod_gradient(node: Node, dy: Entry) -> list[Entry]:
 
 
 def _extremum_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Add each dy to the input element that is the extremum so far, the first of equal ones."""
+    """Return the gradient of the input: each dy added to the element that is the extremum so far.
+
+    Of equal elements that is the first one.
+    """
     x, name = node.inputs[0], node.op.name if node.op else ""
     axis = scan_axis(node, len(known_shape(x)))
     extremum_before = _scan_like(node, x, name, exclusive=True)
@@ -187,10 +199,11 @@ def _extremum_gradient(node: Node, dy: Entry) -> list[Entry]:
 
 
 def _logcumsumexp_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return the sum of dy * exp(x - y) over the outputs y behind each element x.
+    """Return the gradient of each element x: the sum of dy * exp(x - y) over the outputs behind it.
 
-    Positive and negative dy are summed separately, each as the exponential of a scan of logarithms,
-    so that nothing overflows. Elements and outputs of -inf contribute nothing.
+    y are these outputs. Positive and negative dy are summed separately, each as the exponential of
+    a scan of logarithms, so that nothing overflows. Elements and outputs of -inf contribute
+    nothing.
     """
     x, y = node.inputs[0], node.entries[0]
     y = make("where", make("equal", y, -inf), 0.0, y)
@@ -271,7 +284,12 @@ def _cumulative(scan_name: str, initial: int) -> Callable[[Node, Entry], Entry]:
     """
 
     def expand(node: Node, x: Entry) -> Entry:
-        """Cast to the output's dtype, scan, and put the initial value in front if requested."""
+        """Cast x to the output's dtype, scan, and put the initial value in front if requested.
+
+        The parameters ``dtype`` (None for that of x), ``axis`` and ``include_initial`` say so.
+
+        Raises: ShapeError if the axis is out of range, or None and x no vector.
+        """
         dtype, shape = node.params["dtype"], known_shape(x)
         axis = scan_axis(node, len(shape))
         x = x if dtype is None else make("cast", x, dtype=dtype)
@@ -287,9 +305,9 @@ def _cumulative(scan_name: str, initial: int) -> Callable[[Node, Entry], Entry]:
 
 
 def _infer_cumulative_type(node: Node, dtype: DType) -> DType:
-    """Infer the dtype: the parameter ``dtype``, or where it is None that of the input.
+    """Infer the dtype: the parameter ``dtype``, or where it is None ``dtype`` of the input.
 
-    Raises: DTypeError if the input is no number.
+    Raises: DTypeError if the input is no number, or there is no such dtype.
     """
     check_kinds(node, "iuf", dtype)
     result = node.params["dtype"]

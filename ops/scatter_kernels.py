@@ -135,7 +135,10 @@ const int64_t height, const int64_t count, const int64_t length, const int64_t t
 
 
 def scatter_kind(node: Node) -> str:
-    """Return the parameter ``kind``. Raises: GraphError if it is unknown."""
+    """Return the parameter ``kind`` of ``node``, one of `KINDS`.
+
+    Raises: GraphError if it is unknown.
+    """
     kind = node.params["kind"]
     if kind not in KINDS:
         raise GraphError(f"{node.where} has no kind {kind!r}; {nearest(str(kind), KINDS)}")
@@ -144,6 +147,8 @@ def scatter_kind(node: Node) -> str:
 
 def _scatter_rows_shape(node: Node, x: Shape, rows: Shape, updates: Shape) -> Shape:
     """Infer the shape (a, b, n, c) from (a, b, n, c), (a, m) and (a, b, m, c).
+
+    These are the shapes ``x``, ``rows`` and ``updates``.
 
     Raises:
         ShapeError: If ranks or extents differ from that.
@@ -163,8 +168,9 @@ def _scatter_rows_dtype(node: Node, x: DType, rows: DType, updates: DType) -> DT
     """Infer the dtype, that of x and updates.
 
     Raises:
-        DTypeError: If rows are not int64, bools are subtracted, or floats of 16 bits are combined,
-            which accumulate in float32.
+        DTypeError: If rows are not int64, updates have another dtype than x, bools are subtracted,
+            or floats of 16 bits are combined, which accumulate in float32.
+        GraphError: If the parameter ``kind`` is unknown.
     """
     check_indices(node, rows, "rows")
     if rows is not int64:
@@ -180,7 +186,13 @@ def _scatter_rows_dtype(node: Node, x: DType, rows: DType, updates: DType) -> DT
 
 
 def _compute_scatter_rows(node: Node, x: Array, rows: Array, updates: Array) -> Array:
-    """Compute a scatter with NumPy; updates of rows that do not exist are dropped."""
+    """Compute a scatter of arrays with NumPy; updates of rows that do not exist are dropped.
+
+    The result is a copy of ``x``, (a, b, n, c), with ``updates``, (a, b, m, c), combined into the
+    ``rows``, (a, m), by the parameter ``kind``.
+
+    Raises: GraphError if that is unknown.
+    """
     out, kind = np.array(x), scatter_kind(node)
     for image, row_numbers, image_updates in zip(out, rows, updates, strict=True):
         valid = (row_numbers >= 0) & (row_numbers < x.shape[2])
@@ -193,7 +205,7 @@ def _compute_scatter_rows(node: Node, x: Array, rows: Array, updates: Array) -> 
 
 
 def _scatter_rows_kernel(node: Node, dialect: str) -> OwnKernel | None:
-    """Return the kernel of a node for C++ or CUDA C.
+    """Return the kernel of a node of known dtype for the dialect "cxx" or "cuda".
 
     Returns:
         None for other dialects and for complex numbers, where NumPy computes the scatter.
@@ -228,10 +240,10 @@ def _element_type(dtype: DType) -> str | None:
 
 
 def _scatter_rows_gradient(node: Node, dy: Entry) -> list[Entry | None]:
-    """Return the gradient of the equivalent scatter along axis 2.
+    """Return the gradients of x, rows (None) and updates, those of the scatter along axis 2.
 
     There negative indices count from the end: negative rows, which are dropped here, are replaced
-    by a row that does not exist.
+    by a row that does not exist. ``dy`` is the gradient of the output.
     """
     x, rows, updates = node.inputs
     nowhere = make("full_like", rows, fill_value=np.iinfo(np.int64).max)
@@ -264,11 +276,11 @@ scatter_rows.set_attr("TOpPattern", OpPattern.OPAQUE)
 
 
 def _row_number(indices: list[tuple[Expr, Extent]], strides: list[Extent], clip: bool) -> Expr:
-    """Return the row-major number of the element at indices.
+    """Return the row-major number of the element at indices, as int64; 0 without indices.
 
     Args:
         indices: Each index with the length of its axis.
-        strides: The distance of neighbours along each axis.
+        strides: The distance of neighbours along each axis, in elements.
         clip: Whether an index that is out of range takes the nearest element; else the number is
             -1.
     """
@@ -288,7 +300,10 @@ def _row_number(indices: list[tuple[Expr, Extent]], strides: list[Extent], clip:
 
 
 def _row_number_dtype(node: Node, indices: DType) -> DType:
-    """Infer the dtype of row numbers, int64. Raises: DTypeError if the indices are no integers."""
+    """Infer the dtype of row numbers, int64.
+
+    Raises: DTypeError if ``indices``, the input's dtype, is no integer.
+    """
     check_indices(node, indices)
     return int64
 
@@ -299,17 +314,26 @@ def _strides(shape: Shape) -> list[Extent]:
 
 
 def _rows_of_points_element(node: Node, index: Index, read: Reader) -> Expr:
-    """Return the row-major number of the point whose coordinates are the last axis of the input."""
+    """Return the row-major number of the point whose coordinates are the last axis of the input.
+
+    The numbers are those in an array of the parameter ``shape``; that of a point out of range is
+    -1, or in mode "clip" that of the nearest. ``index`` has an expression for each axis of the
+    output, ``read`` reads the input.
+    """
     shape = parse_extents(node, node.params["shape"], "shape")
     coordinates = [(read(*index, ast.size_of(k)), n) for k, n in enumerate(shape)]
     return _row_number(coordinates, _strides(shape), index_mode(node) == "clip")
 
 
 def _rows_of_points_shape(node: Node, indices: Shape) -> Shape:
-    """Infer the shape, that of the points: the indices' without the axis of coordinates.
+    """Infer the shape, that of the points: the input's without the axis of coordinates.
+
+    ``indices`` is the shape of the input.
 
     Raises:
-        ShapeError: If there is not one coordinate for each axis of the parameter ``shape``.
+        ShapeError: If there is not one coordinate for each axis of the parameter ``shape``, or that
+            is no shape.
+        GraphError: If ``mode`` is unknown.
     """
     shape = parse_extents(node, node.params["shape"], "shape")
     index_mode(node)
@@ -338,7 +362,9 @@ rows_of_points.set_attr("TOpCost", "light")
 def _rows_along_axis_element(node: Node, index: Index, read: Reader) -> Expr:
     """Return the row-major number of the element whose position along ``axis`` is the input.
 
-    Its positions along the other axes are those of the index.
+    Its positions along the other axes are those of the index. It is -1 for a position out of range,
+    or in mode "clip" that of the nearest. ``index`` has an expression for each axis of the output,
+    ``read`` reads the input.
     """
     shape = parse_extents(node, node.params["shape"], "shape")
     axis = normalize_axis(node, len(shape), node.params["axis"])
@@ -356,11 +382,12 @@ def _rows_along_axis_element(node: Node, index: Index, read: Reader) -> Expr:
 
 
 def _rows_along_axis_shape(node: Node, indices: Shape) -> Shape:
-    """Infer the shape, the parameter ``updates``.
+    """Infer the shape, the parameter ``updates``; ``indices`` is the shape of the input.
 
     Raises:
-        ShapeError: If it has negative extents, a lower rank than shape or indices, or the indices
-            do not broadcast to it.
+        ShapeError: If it or ``shape`` has negative extents, it has a lower rank than shape or
+            indices, the indices do not broadcast to it, or ``axis`` is out of range.
+        GraphError: If ``mode`` is unknown.
     """
     index_mode(node)
     shape = parse_extents(node, node.params["shape"], "shape")

@@ -54,7 +54,13 @@ def _keep_valid(
         node: The scatter; in its mode "clip" all stay.
         valid: A mask of the indices in range.
         index: The index arrays, which broadcast to the mask.
-        updates: The updates.
+        updates: The updates, whose first axes are those of the mask.
+
+    Returns:
+        The index, a tuple of arrays, and the updates.
+
+    Raises:
+        GraphError: If ``mode`` is unknown.
     """
     if index_mode(node) == "clip" or valid.all():
         return index, updates
@@ -62,9 +68,10 @@ def _keep_valid(
 
 
 def _slice_index(node: Node, x: Array, indices: Array, updates: Array) -> Any:
-    """Return an index for NumPy and updates for slices along ``axis``.
+    """Return an index for NumPy and updates for slices of ``x`` along ``axis``.
 
-    ``batch_dims`` leading axes are shared by x and indices.
+    ``batch_dims`` leading axes are shared by x and indices. All are arrays; updates out of range
+    are left out, or in mode "clip" go to the nearest slice.
     """
     axis, batch = normalize_axis(node, x.ndim, node.params["axis"]), node.params["batch_dims"]
     positions, valid = clipped_positions(indices, x.shape[axis])
@@ -80,9 +87,10 @@ def _slice_index(node: Node, x: Array, indices: Array, updates: Array) -> Any:
 
 
 def _element_index(node: Node, x: Array, indices: Array, updates: Array) -> Any:
-    """Return an index for NumPy and updates for single elements along ``axis``.
+    """Return an index for NumPy and updates for single elements of ``x`` along ``axis``.
 
-    Where another axis of x has length 1 and the updates are longer, they meet.
+    Where another axis of x has length 1 and the updates are longer, they meet. All are arrays;
+    updates out of range are left out, or in mode "clip" go to the nearest element.
     """
     axis = normalize_axis(node, x.ndim, node.params["axis"])
     positions, valid = clipped_positions(indices, x.shape[axis])
@@ -95,9 +103,12 @@ def _element_index(node: Node, x: Array, indices: Array, updates: Array) -> Any:
 
 
 def _point_index(node: Node, x: Array, indices: Array, updates: Array) -> Any:
-    """Return an index for NumPy and updates for points, or slices.
+    """Return an index for NumPy and updates for points of ``x``, or slices.
 
-    The last axis of the indices has the coordinates of a point.
+    The last axis of the indices has the coordinates of a point. All are arrays; updates out of
+    range are left out, or in mode "clip" go to the nearest point.
+
+    Raises: ShapeError if there are more coordinates than axes.
     """
     batch, count = point_axes(node, x.shape, indices.shape)
     points = indices.shape[:-1]
@@ -114,7 +125,10 @@ def _point_index(node: Node, x: Array, indices: Array, updates: Array) -> Any:
 
 
 def _open_grid(lengths: Any, rank: int) -> list[Array]:
-    """Return numbers 0, 1, … along each axis, which broadcast together to ``rank`` axes."""
+    """Return numbers 0, 1, … along the first axes, which broadcast together to ``rank`` axes.
+
+    ``lengths`` has the length of each of these; there is an array for each.
+    """
     grid = []
     for k, n in enumerate(lengths):
         trailing = (1,) * (rank - k - 1)
@@ -125,7 +139,8 @@ def _open_grid(lengths: Any, rank: int) -> list[Array]:
 def _write(kind: str, x: Array, index: tuple[Array, ...], updates: Array) -> Array:
     """Return a copy of ``x`` with updates at an advanced index, combined as ``kind`` says.
 
-    "update" replaces; "add", "sub", "mul", "min" and "max" combine with the elements.
+    "update" replaces; "add", "sub", "mul", "min" and "max" combine with the elements. Sums and
+    products of 16-bit floats are accumulated in float32.
     """
     is_narrow_float = dtype_of(x.dtype).is_float and x.dtype.itemsize < 4
     accumulate = is_narrow_float and kind in ACCUMULATING
@@ -143,7 +158,10 @@ def _write(kind: str, x: Array, index: tuple[Array, ...], updates: Array) -> Arr
 def _slice_updates_shape(node: Node, x: Shape, indices: Shape) -> Shape:
     """Return the shape that updates of slices along ``axis`` must have.
 
-    Raises: ShapeError if ``batch_dims`` exceeds the axis or the rank of the indices.
+    ``x`` and ``indices`` are shapes.
+
+    Raises: ShapeError if ``axis`` is out of range, or ``batch_dims`` exceeds it or the rank of the
+    indices.
     """
     axis, batch = normalize_axis(node, len(x), node.params["axis"]), node.params["batch_dims"]
     if not isinstance(batch, int) or not 0 <= batch <= min(axis, len(indices)):
@@ -156,7 +174,9 @@ def _slice_updates_shape(node: Node, x: Shape, indices: Shape) -> Shape:
 def _element_updates_shape(node: Node, x: Shape, indices: Shape) -> Shape:
     """Return the shape that updates of single elements along ``axis`` must have.
 
-    Raises: ShapeError if indices and ``x`` differ in rank or do not broadcast.
+    ``x`` and ``indices`` are shapes.
+
+    Raises: ShapeError if they differ in rank or do not broadcast, or the axis is out of range.
     """
     axis = normalize_axis(node, len(x), node.params["axis"])
     if len(indices) != len(x):
@@ -169,7 +189,13 @@ def _element_updates_shape(node: Node, x: Shape, indices: Shape) -> Shape:
 
 
 def _point_updates_shape(node: Node, x: Shape, indices: Shape) -> Shape:
-    """Return the shape that updates of points must have. Raises: ShapeError."""
+    """Return the shape that updates of points must have: (*points, *axes without a coordinate).
+
+    ``x`` and ``indices`` are shapes.
+
+    Raises: ShapeError if there are more coordinates than axes, their number is unknown, or
+    ``batch_dims`` is invalid.
+    """
     batch, count = point_axes(node, x, indices)
     return (*indices[:-1], *x[batch + count :])
 
@@ -178,7 +204,12 @@ def _point_updates_shape(node: Node, x: Shape, indices: Shape) -> Shape:
 
 
 def _slice_rows(node: Node, x: Entry, indices: Entry, updates: Entry) -> tuple[Shape, Entry]:
-    """Return the shape to give x for scatter_rows, and the row number of each slice."""
+    """Return the shape to give x for scatter_rows, and the row number of each slice.
+
+    The numbers are an int64 entry (batch, number of indices); ``updates`` is not used.
+
+    Raises: ShapeError if ``axis`` is out of range, GraphError if ``mode`` is unknown.
+    """
     shape, index_shape = known_shape(x), known_shape(indices)
     axis, batch = normalize_axis(node, len(shape), node.params["axis"]), node.params["batch_dims"]
     groups = (shape[:batch], shape[batch:axis], shape[axis : axis + 1], shape[axis + 1 :])
@@ -194,7 +225,12 @@ def _slice_rows(node: Node, x: Entry, indices: Entry, updates: Entry) -> tuple[S
 
 
 def _element_rows(node: Node, x: Entry, indices: Entry, updates: Entry) -> tuple[Shape, Entry]:
-    """Return the shape to give x for scatter_rows, and the row number of each element."""
+    """Return the shape to give x for scatter_rows, and the row number of each element.
+
+    The numbers are an int64 entry (1, number of updates).
+
+    Raises: GraphError if ``mode`` is unknown.
+    """
     shape, updates_shape = known_shape(x), known_shape(updates)
     rows = make(
         "rows_along_axis",
@@ -208,7 +244,12 @@ def _element_rows(node: Node, x: Entry, indices: Entry, updates: Entry) -> tuple
 
 
 def _point_rows(node: Node, x: Entry, indices: Entry, updates: Entry) -> tuple[Shape, Entry]:
-    """Return the shape to give x for scatter_rows, and the row number of each point."""
+    """Return the shape to give x for scatter_rows, and the row number of each point.
+
+    The numbers are an int64 entry (batch, number of points); ``updates`` is not used.
+
+    Raises: ShapeError if the coordinates do not fit x, GraphError if ``mode`` is unknown.
+    """
     shape, index_shape = known_shape(x), known_shape(indices)
     batch, count = point_axes(node, shape, index_shape)
     point_shape = shape[batch : batch + count]
@@ -290,7 +331,10 @@ def register_scatter(
     """
 
     def infer_shape(node: Node, x: Shape, indices: Shape, updates: Shape) -> Shape:
-        """Infer the shape, that of x. Raises: ShapeError if the updates do not fit."""
+        """Infer the shape, that of x; all arguments but ``node`` are shapes.
+
+        Raises: ShapeError if updates or indices do not fit, GraphError if ``mode`` is unknown.
+        """
         index_mode(node)
         expected = addressing.updates_shape(node, x, indices)
         if len(expected) != len(updates):
@@ -303,7 +347,10 @@ def register_scatter(
         return x
 
     def infer_dtype(node: Node, x: DType, indices: DType, updates: DType) -> DType:
-        """Infer the dtype, that of x and updates. Raises: DTypeError, also for float indices."""
+        """Infer the dtype, that of x and updates.
+
+        Raises: DTypeError if they differ, ``indices`` is no integer, or bools are subtracted.
+        """
         if kind == "sub":
             check_kinds(node, "iufc", x)
         return indexed_dtype(node, x, indices, updates)
@@ -321,10 +368,13 @@ def register_scatter(
 
 
 def _compute_scatter(addressing: Addressing, kind: str) -> Callable[..., Array]:
-    """Return the FCompute of a scatter: NumPy's advanced indexing."""
+    """Return the FCompute of a scatter of a kind: NumPy's advanced indexing by ``addressing``."""
 
     def compute(node: Node, x: Array, indices: Array, updates: Array) -> Array:
-        """Combine updates with a copy of x, in NumPy."""
+        """Combine updates with a copy of the array x at indices, in NumPy.
+
+        ``node`` has the parameters of the addressing. Empty x or updates leave the copy as it is.
+        """
         if not x.size or not updates.size:
             return np.array(x)
         index, valid_updates = addressing.numpy_index(node, x, indices, updates)
@@ -337,10 +387,18 @@ def _compute_scatter(addressing: Addressing, kind: str) -> Callable[..., Array]:
 
 
 def _expand_scatter(addressing: Addressing, kind: str) -> Callable[..., Entry]:
-    """Return the FExpand of a scatter: ``scatter_rows`` on reshaped inputs."""
+    """Return the FExpand of a scatter of a kind: ``scatter_rows`` on reshaped inputs.
+
+    ``addressing`` says what the indices address.
+    """
 
     def expand(node: Node, x: Entry, indices: Entry, updates: Entry) -> Entry:
-        """Reshape x into rows, and apply ``scatter_rows``."""
+        """Reshape x, of known dtype, into rows, and apply ``scatter_rows``.
+
+        Floats of 16 bits are combined in float32.
+
+        Raises: GraphError if ``mode`` is unknown.
+        """
         assert x.dtype is not None
         shape, rows = addressing.rows(node, x, indices, updates)
         row_kind = BOOL_KINDS.get(kind, kind) if x.dtype.kind == "b" else kind
@@ -366,7 +424,8 @@ def _expand_scatter(addressing: Addressing, kind: str) -> Callable[..., Entry]:
 def _read(node: Node, addressing: Addressing, x: Entry) -> Entry:
     """Return the elements of ``x`` that the updates of the scatter ``node`` go to.
 
-    Where x is empty, all updates were dropped: the elements are zeros.
+    ``addressing`` is that of the scatter. Where x is empty, all updates were dropped: the elements
+    are zeros.
     """
     if numel(known_shape(x)) == 0:
         assert x.dtype is not None
@@ -375,7 +434,10 @@ def _read(node: Node, addressing: Addressing, x: Entry) -> Entry:
 
 
 def _scatter_like(node: Node, addressing: Addressing, kind: str, x: Entry, updates: Entry) -> Entry:
-    """Return a scatter of ``updates`` into ``x`` at the indices of ``node``, of another kind."""
+    """Return a scatter of ``updates`` into ``x`` at the indices of ``node``, of another kind.
+
+    ``addressing`` is that of the node.
+    """
     name = "put_along_axis" if addressing is ELEMENTS and kind == "update" else addressing.scatter
     return make(name.format(kind=kind), x, node.inputs[1], updates, **node.params)
 
@@ -384,7 +446,7 @@ def _add_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]]:
     """Return the FGradient of "add": dy, and its elements that the updates were added to."""
 
     def gradient(node: Node, dy: Entry) -> list[Entry | None]:
-        """Return the gradients of x and of the updates; indices have none."""
+        """Return the gradients of x, of indices (None) and of updates; ``dy`` is the output's."""
         return [dy, None, _read(node, addressing, dy)]
 
     return gradient
@@ -394,20 +456,20 @@ def _sub_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]]:
     """Return the FGradient of "sub": dy, and minus its elements that the updates went to."""
 
     def gradient(node: Node, dy: Entry) -> list[Entry | None]:
-        """Return the gradients of x and of the updates; indices have none."""
+        """Return the gradients of x, of indices (None) and of updates; ``dy`` is the output's."""
         return [dy, None, make("neg", _read(node, addressing, dy))]
 
     return gradient
 
 
 def _update_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]]:
-    """Return the FGradient of "update".
+    """Return the FGradient of "update" for an addressing.
 
     Elements that are not replaced pass dy on, and so does the last of several updates that meet.
     """
 
     def gradient(node: Node, dy: Entry) -> list[Entry | None]:
-        """Return the gradients of x and of the updates; indices have none."""
+        """Return the gradients of x, of indices (None) and of updates; ``dy`` is the output's."""
         x, _, updates = node.inputs
         dx = _scatter_like(node, addressing, "update", dy, zeros_of(updates))
         shape = known_shape(updates)
@@ -430,7 +492,7 @@ def _mul_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]]:
     """
 
     def gradient(node: Node, dy: Entry) -> list[Entry | None]:
-        """Return the gradients of x and of the updates; indices have none."""
+        """Return the gradients of x, of indices (None) and of updates; ``dy`` is the output's."""
         x, _, updates = node.inputs
         assert x.dtype is not None
         factors, dtype = (x, updates), x.dtype.name
@@ -471,7 +533,7 @@ def _extreme_gradient(addressing: Addressing) -> Callable[..., list[Entry | None
     """Return the FGradient of "min" and "max": all that equal the result share dy equally."""
 
     def gradient(node: Node, dy: Entry) -> list[Entry | None]:
-        """Return the gradients of x and of the updates; indices have none."""
+        """Return the gradients of x, of indices (None) and of updates; ``dy`` is the output's."""
         x, _, updates = node.inputs
         out = node.entries[0]
         dtype = dy.dtype.name if dy.dtype is not None else "float32"
@@ -548,19 +610,26 @@ register_scatter(
 
 
 def full_of(shape: Shape, value: Any, like: Entry) -> Entry:
-    """Return an array of ``value`` of a shape, in the dtype of ``like``."""
+    """Return an array of ``value`` of a shape, in the dtype of ``like``, which must be known.
+
+    Raises: DTypeError if the dtype cannot hold the value, ShapeError if ``shape`` has a negative
+    extent.
+    """
     assert like.dtype is not None
     return make("full", shape=shape, fill_value=value, dtype=like.dtype.name)
 
 
 def _scatter_nd_dtype(node: Node, indices: DType, updates: DType) -> DType:
-    """Infer the dtype, that of the updates. Raises: DTypeError if indices are no integers."""
+    """Infer the dtype, ``updates``. Raises: DTypeError if ``indices``, a dtype, is no integer."""
     check_indices(node, indices)
     return updates
 
 
 def _scatter_nd(node: Node, indices: Entry, updates: Entry) -> Entry:
-    """Expand scatter_nd: the updates added to zeros of the parameter ``shape``."""
+    """Expand scatter_nd: the updates added to zeros of the parameter ``shape``.
+
+    Raises: ShapeError if that is no shape, or indices or updates do not fit it.
+    """
     shape = parse_extents(node, node.params["shape"], "shape")
     return make("tensor_scatter_nd_add", full_of(shape, 0, updates), indices, updates)
 

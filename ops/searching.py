@@ -40,7 +40,11 @@ def flat_positions(x: Entry, axes: tuple[int, ...]) -> Entry:
         axes: Sorted axes of it.
 
     Returns:
-        int32 or int64 numbers, in a shape that broadcasts to that of x.
+        int32 numbers, or int64 if there may be 2**31 or more, in a shape that broadcasts to that of
+        x; the scalar 0 without axes.
+
+    Raises:
+        ShapeError: If the rank of x is unknown.
     """
     shape = known_shape(x)
     count = numel(shape[k] for k in axes)
@@ -58,7 +62,7 @@ def flat_positions(x: Entry, axes: tuple[int, ...]) -> Entry:
 
 
 def _stride_factor(stride: Extent, dtype: str) -> Any:
-    """Return a stride as a factor of dtype ``dtype``.
+    """Return a stride as a factor of arrays of dtype ``dtype``: an int, or an entry for a Size.
 
     A symbolic one is computed as the maximum of a range.
     """
@@ -78,7 +82,12 @@ def _expand_arg_extreme(reduction: str) -> Callable[[Node, Entry], Entry]:
     """
 
     def expand(node: Node, x: Entry) -> Entry:
-        """Expand to the extreme, and the smallest position of an element that equals it."""
+        """Expand to the extreme, and the smallest position of an element that equals it, as int64.
+
+        The dtype of ``x`` must be known; the parameters are ``axis`` and ``keepdims``.
+
+        Raises: ShapeError if the axis is out of range or empty.
+        """
         axes = normalize_axes(node, len(known_shape(x)), node.params["axis"])
         assert x.dtype is not None
         if x.dtype.kind == "b":
@@ -97,7 +106,10 @@ def _expand_arg_extreme(reduction: str) -> Callable[[Node, Entry], Entry]:
 
 
 def _count_nonzero(node: Node, x: Entry) -> Entry:
-    """Expand count_nonzero: the sum of 1 for elements other than 0, in int64."""
+    """Expand count_nonzero: the sum of 1 for elements other than 0 along ``axis``, in int64.
+
+    Raises: ShapeError if the axis is out of range.
+    """
     is_nonzero = make("cast", make("not_equal", x, make("zeros_like", x)), dtype="int64")
     return make("reduce_sum", is_nonzero, **node.params)
 
@@ -142,9 +154,9 @@ composite(
 
 
 def _positive_param(node: Node, name: str) -> int:
-    """Return the parameter ``name`` of a node.
+    """Return the parameter ``name`` of a node, an int of at least 1.
 
-    Raises: ShapeError if it is no int of at least 1.
+    Raises: ShapeError if it is anything else, a Size included.
     """
     count = count_param(node, name)
     if not isinstance(count, int) or count < 1:
@@ -155,7 +167,7 @@ def _positive_param(node: Node, name: str) -> int:
 def _count_values(values: Entry, length: int) -> Entry:
     """Return how often each number from 0 to below ``length`` occurs in ``values``, of int64.
 
-    Others are ignored.
+    The result is an int64 vector of that length. Other numbers are ignored.
     """
     count = numel(known_shape(values))
     ones = make("full", shape=(1, 1, count, 1), fill_value=1, dtype="int64")
@@ -165,18 +177,24 @@ def _count_values(values: Entry, length: int) -> Entry:
 
 
 def _bincount(node: Node, x: Entry) -> Entry:
-    """Expand bincount: how often each number below ``length`` occurs."""
+    """Expand bincount: how often each number below ``length`` occurs.
+
+    Raises: ShapeError if that parameter is no int of at least 1.
+    """
     return _count_values(make("cast", x, dtype="int64"), _positive_param(node, "length"))
 
 
 def _bincount_dtype(node: Node, dtype: DType) -> DType:
-    """Infer the dtype, int64. Raises: DTypeError if the input is no integer."""
+    """Infer the dtype, int64. Raises: DTypeError if ``dtype``, the input's, is no integer."""
     check_kinds(node, "iu", dtype)
     return int64
 
 
 def _histogram_range(node: Node) -> tuple[float, float]:
-    """Return the parameter ``range``. Raises: ShapeError if it is no (low, high), low < high."""
+    """Return the parameter ``range``, (low, high).
+
+    Raises: ShapeError if it is no pair of numbers with low < high.
+    """
     value = node.params["range"]
     is_pair = isinstance(value, tuple) and len(value) == 2
     is_pair = is_pair and all(isinstance(v, (int, float)) for v in value)
@@ -186,15 +204,20 @@ def _histogram_range(node: Node) -> tuple[float, float]:
 
 
 def _histogram_shape(node: Node, shape: Shape) -> Shape:
-    """Infer the shape: one count for each of ``bins``. Raises: ShapeError."""
+    """Infer the shape: one count for each of ``bins``.
+
+    Raises: ShapeError if that is no int of at least 1, or ``range`` no (low, high).
+    """
     _histogram_range(node)
     return (_positive_param(node, "bins"),)
 
 
 def _histogram(node: Node, x: Entry) -> Entry:
-    """Expand histogram to a search for the bin of each element.
+    """Expand histogram to a search for the bin of each element, and counts of them, in int64.
 
     Source: numpy.histogram with equal bins, of which the last includes its upper end.
+
+    Raises: ShapeError if ``bins`` is no int of at least 1, or ``range`` no (low, high).
     """
     bins, (low, high) = _positive_param(node, "bins"), _histogram_range(node)
     values = make("cast", x, dtype="float64")
@@ -237,7 +260,7 @@ SIDES = ("left", "right")
 
 
 def _searchsorted_shape(node: Node, sequence: Shape, values: Shape) -> Shape:
-    """Infer the shape, that of the values.
+    """Infer the shape, ``values``; ``sequence`` is the shape of the sorted sequence.
 
     Raises:
         ShapeError: If the sequence is neither a vector nor a vector for each row of the values.
@@ -256,7 +279,11 @@ def _searchsorted_shape(node: Node, sequence: Shape, values: Shape) -> Shape:
 
 
 def _compute_searchsorted(node: Node, sequence: Array, values: Array) -> Array:
-    """Compute searchsorted with NumPy, row by row if there is a sequence for each row."""
+    """Compute searchsorted of arrays with NumPy, as int64, in the shape of ``values``.
+
+    It is done row by row if there is a sequence for each row. The parameter ``side`` is "left" or
+    "right".
+    """
     side = node.params["side"]
     if dtype_of(sequence.dtype).name == "bfloat16":  # NumPy has no order of NaN for it
         sequence, values = sequence.astype(np.float32), values.astype(np.float32)
@@ -274,10 +301,12 @@ def _compute_searchsorted(node: Node, sequence: Array, values: Array) -> Array:
 def _expand_searchsorted(node: Node, sequence: Entry, values: Entry) -> Entry | None:
     """Expand to an unrolled binary search, with a step for each bit of the length.
 
-    A step tests whether so many more elements come before the value.
+    A step tests whether so many more elements come before the value, or with ``side`` "right" equal
+    it. The dtype of ``values`` must be known.
 
     Returns:
-        None for a sequence of unknown length and for complex numbers, where NumPy searches.
+        Positions as int64; None for a sequence of unknown length and for complex numbers, where
+        NumPy searches.
     """
     n = known_shape(sequence)[-1]
     assert values.dtype is not None
@@ -298,7 +327,10 @@ def _expand_searchsorted(node: Node, sequence: Entry, values: Entry) -> Entry | 
 
 
 def _comes_before(element: Entry, value: Entry, or_equal: bool) -> Entry:
-    """Return whether an element is less than a value, or equal if ``or_equal``; NaN is largest."""
+    """Return whether an element is less than a value, or equal if ``or_equal``; NaN is largest.
+
+    The dtype of ``value`` must be known.
+    """
     dtype = value.dtype
     assert dtype is not None
     if dtype.kind == "b":
@@ -313,7 +345,12 @@ def _comes_before(element: Entry, value: Entry, or_equal: bool) -> Entry:
 
 
 def _digitize(node: Node, x: Entry, bins: Entry) -> Entry:
-    """Expand digitize to searchsorted in ``bins``, which are increasing."""
+    """Expand digitize to searchsorted of ``x`` in ``bins``, which are increasing.
+
+    The parameter ``right`` counts bins below the element, else those at most it.
+
+    Raises: ShapeError if the bins are neither a vector nor one for each row of x.
+    """
     return make("searchsorted", bins, x, side="left" if node.params["right"] else "right")
 
 
@@ -350,6 +387,9 @@ MAX_COMPARED = 64
 
 def _expand_isin(node: Node, x: Entry, test: Entry) -> Entry | None:
     """Expand to comparisons with all elements of a small set, or to a search in a large one.
+
+    ``test`` is the set, in any shape; the parameter ``invert`` negates the result. The dtype of
+    ``x`` must be known.
 
     Returns:
         None for a set of unknown size and for complex numbers, where NumPy computes isin.
@@ -390,13 +430,17 @@ def _compact_nonzero(node: Node, x: Entry, rows: Entry, width: Extent) -> Entry:
     """Return the rows that belong to the first ``size`` elements of ``x`` that are not 0.
 
     Args:
-        node: Gives ``size``, and ``fill_value`` for the rows behind them.
+        node: Has the parameters ``size``, and ``fill_value`` for the rows behind them.
         x: An entry.
         rows: Int64 numbers, a row for each element of x.
         width: Length of a row.
 
     Returns:
         (1, 1, size, width).
+
+    Raises:
+        ShapeError: If ``size`` is no int >= 0 or Size.
+        DTypeError: If int64 cannot hold ``fill_value``.
     """
     count, size = numel(known_shape(x)), count_param(node, "size")
     flat = make("reshape", x, shape=(count,))
@@ -421,7 +465,11 @@ def _compact_nonzero(node: Node, x: Entry, rows: Entry, width: Extent) -> Entry:
 
 
 def _argwhere(node: Node, x: Entry) -> Entry:
-    """Expand argwhere: the coordinates of nonzero elements, cut or filled to ``size`` rows."""
+    """Expand argwhere: the coordinates of nonzero elements, cut or filled to ``size`` rows.
+
+    Raises: ShapeError if that is no int >= 0 or Size, DTypeError if int64 cannot hold
+    ``fill_value``.
+    """
     shape, size = known_shape(x), count_param(node, "size")
     rank = len(shape)
     if rank == 0:
@@ -440,6 +488,9 @@ def _flatnonzero(node: Node, x: Entry) -> Entry:
     """Expand flatnonzero: the row-major positions of nonzero elements.
 
     They are cut or filled to ``size``.
+
+    Raises: ShapeError if that is no int >= 0 or Size, DTypeError if int64 cannot hold
+    ``fill_value``.
     """
     count, size = numel(known_shape(x)), count_param(node, "size")
     out = _compact_nonzero(node, x, make("arange", start=0, stop=count, dtype="int64"), 1)
@@ -447,7 +498,10 @@ def _flatnonzero(node: Node, x: Entry) -> Entry:
 
 
 def _nonzero_dtype(node: Node, x: DType) -> DType:
-    """Infer the dtype, int64, which must be able to hold the parameter ``fill_value``."""
+    """Infer the dtype, int64, which must be able to hold the parameter ``fill_value``.
+
+    Raises: DTypeError if it cannot, or ``x``, the input's dtype, is complex.
+    """
     check_kinds(node, "biuf", x)
     check_number(node, node.params["fill_value"], int64)
     return int64

@@ -27,10 +27,12 @@ def _rows_and_ids(node: Node, x: Entry, ids: Entry) -> tuple[Entry, Entry, Shape
     """Return the rows of x, the id of each row, and the shape of the result.
 
     The ids' axes are the first ones of x, which are flattened. Negative ids are replaced by one
-    that is too large, since a scatter would count them from the end.
+    that is too large, since a scatter would count them from the end. The ids are int64; the result
+    has the parameter ``num_segments`` of rows.
 
     Raises:
-        ShapeError: If the ids have another shape than the first axes of x.
+        ShapeError: If the ids have another shape than the first axes of x, or ``num_segments`` is
+            no int >= 0 or Size.
     """
     count = count_param(node, "num_segments")
     id_shape = known_shape(ids)
@@ -60,7 +62,12 @@ def _expand_segments(kind: str, initial: Callable[[DType], Any]) -> Callable[...
     """
 
     def expand(node: Node, x: Entry, ids: Entry) -> Entry:
-        """Scatter the rows of x into an array of initial values."""
+        """Scatter the rows of x, of known dtype, into an array of initial values.
+
+        ``ids`` has the segment of each row.
+
+        Raises: ShapeError if ids and x, or ``num_segments``, do not fit.
+        """
         rows, row_ids, shape = _rows_and_ids(node, x, ids)
         assert x.dtype is not None
         return make(f"index_{kind}", full_of(shape, initial(x.dtype), x), row_ids, rows)
@@ -76,7 +83,12 @@ def _expand_segment_mean(divisor: Callable[[Entry], Entry]) -> Callable[..., Ent
     """
 
     def expand(node: Node, x: Entry, ids: Entry) -> Entry:
-        """Scatter sums and counts of rows, and divide."""
+        """Scatter sums and counts of the rows of x, and divide.
+
+        ``ids`` has the segment of each row.
+
+        Raises: ShapeError if ids and x, or ``num_segments``, do not fit.
+        """
         rows, row_ids, shape = _rows_and_ids(node, x, ids)
         total = make("index_add", full_of(shape, 0, x), row_ids, rows)
         ones = full_of((known_shape(rows)[0],), 1, x)
@@ -89,13 +101,20 @@ def _expand_segment_mean(divisor: Callable[[Entry], Entry]) -> Callable[..., Ent
 
 
 def _segment_dtype(node: Node, x: DType, ids: DType) -> DType:
-    """Infer the dtype, that of ``x``. Raises: DTypeError if ids are no integers."""
+    """Infer the dtype, that of ``x``.
+
+    Raises: DTypeError if ``ids``, a dtype, is no integer, or x no number.
+    """
     check_kinds(node, "iuf", x)
     return indexed_dtype(node, x, ids)
 
 
 def _register_segment_reduction(name: str, expand: Callable[..., Entry], doc: str) -> None:
-    """Register a segment reduction; its alias is TensorFlow's name unsorted_…."""
+    """Register the segment reduction ``name``; its alias is TensorFlow's name unsorted_….
+
+    ``expand`` is its FExpand, ``doc`` its documentation. Its inputs are x and segment_ids, its
+    parameter is ``num_segments``.
+    """
     composite(
         name,
         inputs=["x", "segment_ids"],

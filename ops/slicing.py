@@ -31,7 +31,7 @@ def slice_params(node: Node, shape: Shape) -> tuple[Shape, Shape, Shape]:
     """Return begin, size and step of a slice, an extent for each axis.
 
     Args:
-        node: A node with the parameters ``begin``, ``size`` and ``step``.
+        node: A node with the parameters ``begin``, ``size`` and ``step``; a step of None is 1.
         shape: Shape of the input; a size of -1 becomes the rest of the axis.
 
     Raises:
@@ -65,12 +65,15 @@ def _step_count(length: Extent, step: Extent) -> Extent:
 def slice_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape of a slice, its size.
 
+    Conditions on symbolic extents are recorded, which a call checks.
+
     Args:
         node: A node with the parameters ``begin``, ``size`` and ``step``.
         shape: Shape of the input.
 
     Raises:
-        ShapeError: If a size is negative, or an element lies outside of the input.
+        ShapeError: If a parameter is invalid, a size is negative, or an element lies outside of the
+            input.
     """
     begin, size, step = slice_params(node, shape)
     for k, (n, b, count, s) in enumerate(zip(shape, begin, size, step, strict=True)):
@@ -90,7 +93,12 @@ def slice_shape(node: Node, shape: Shape) -> Shape:
 
 
 def _slice_element(node: Node, index: Index, read: Reader) -> Expr:
-    """Return the input's element at begin + index * step."""
+    """Return the input's element at begin + index * step.
+
+    ``index`` has an expression for each axis, ``read`` reads the input.
+
+    Raises: ShapeError if the rank of the input is unknown.
+    """
     begin, _, step = slice_params(node, known_shape(node.inputs[0]))
     return read(*(_source_index(i, b, s) for i, b, s in zip(index, begin, step, strict=True)))
 
@@ -102,7 +110,12 @@ def _source_index(i: Expr, begin: Extent, step: Extent) -> Expr:
 
 
 def _compute_slice(node: Node, x: Any) -> Any:
-    """Compute a slice with NumPy by explicit indices, since a negative step may end before 0."""
+    """Compute a slice of the array ``x`` with NumPy.
+
+    It has explicit indices, since a negative step may end before 0.
+
+    Raises: ShapeError if the parameters do not fit x.
+    """
     begin, size, step = slice_params(node, x.shape)
     indices = [
         operator.index(b) + operator.index(s) * np.arange(operator.index(n))
@@ -112,7 +125,10 @@ def _compute_slice(node: Node, x: Any) -> Any:
 
 
 def _simplify_slice(node: Node) -> Entry | None:
-    """Return the input of a slice that selects every element, else None."""
+    """Return the input of a slice that selects every element in order, else None.
+
+    None also if its shape or dtype is unknown.
+    """
     x = node.inputs[0]
     if x.shape is None:
         return None
@@ -122,7 +138,7 @@ def _simplify_slice(node: Node) -> Entry | None:
 
 
 def _slice_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return dy written into zeros at the positions of the slice."""
+    """Return the gradient of the input: dy written into zeros at the positions of the slice."""
     shape = known_shape(node.inputs[0])
     begin, _, step = slice_params(node, shape)
     return [make("unslice", dy, shape=shape, begin=begin, step=step)]
@@ -172,8 +188,8 @@ def parse_key(x: Entry, key: Any) -> IndexKey:
         key: Ints, sizes, slices, ``...`` and None, or a tuple of them.
 
     Raises:
-        ShapeError: If there are too many indices, an int is out of range, or an index is none of
-            these.
+        ShapeError: If there are too many indices or two ``...``, an int is out of range, a step is
+            0, an index is none of these, or the rank is unknown.
     """
     shape = known_shape(x)
     parts = list(key) if isinstance(key, tuple) else [key]
@@ -214,14 +230,14 @@ def index(x: Entry, key: Any) -> Entry:
     """Return ``x[key]`` for ints, slices, ``...`` and None, as in NumPy.
 
     Bounds of slices are clipped where the extent is known; where it is not, they must fit at the
-    call.
+    call. A key that selects everything returns ``x`` itself.
 
     Args:
         x: An entry of known rank.
-        key: See `parse_key`.
+        key: Ints, sizes, slices, ``...`` and None, or a tuple of them.
 
     Raises:
-        ShapeError: If the key is invalid.
+        ShapeError: If the key is invalid or out of range, or the rank is unknown.
     """
     begin, size, step, squeezed_axes, new_axes = parse_key(x, key)
     out = x
@@ -237,13 +253,16 @@ slice_.set_attr("FOperator", index)
 def _parse_index(x: Entry, part: Any, n: Extent, axis: int) -> tuple[Extent, Extent, int]:
     """Return begin, size and step that one index selects of an axis.
 
+    An int or Size selects one element.
+
     Args:
         x: The entry that is indexed, for messages.
         part: The index: an int, a Size or a Python slice.
         n: The length of the axis.
-        axis: The axis.
+        axis: The axis, for messages.
 
-    Raises: ShapeError if it is something else or out of range.
+    Raises:
+        ShapeError: If it is something else, an int is out of range, or a step is 0.
     """
     if isinstance(part, (int, np.integer)) and not isinstance(part, bool):
         position = int(part)
@@ -288,11 +307,16 @@ def _int_or_none(x: Entry, value: Any, axis: int) -> Any:
 def _parse_unclipped(part: slice, n: Extent, step: int) -> tuple[Extent, Extent, int]:
     """Return begin, size and step of a slice with unknown extents: bounds are not clipped.
 
-    A call checks that they are in range. ``n`` is the length of the axis, ``step`` the step.
+    A call checks that they are in range. A slice that ends before it begins is (0, 0, step).
+
+    Args:
+        part: The slice, of ints, sizes and None.
+        n: The length of the axis.
+        step: The step, not 0.
     """
 
     def bound(value: Extent | None, default: Extent) -> Extent:
-        """Return a bound as a position from the front; ``default`` for None."""
+        """Return a bound ``value`` as a position from the front; ``default`` for None."""
         if value is None:
             return default
         if isinstance(value, Size):
@@ -322,7 +346,9 @@ def split(x: Any, num_or_sizes: int | Sequence[Extent], axis: int = 0) -> tuple[
         A tuple of entries, the slices in order.
 
     Raises:
-        ShapeError: If the axis is out of range, or the slices do not add up to its length.
+        ShapeError: If the axis is out of range, the number of slices is below 1 or does not divide
+            its length, or their sizes do not add up to it.
+        ArgumentError: If ``num_or_sizes`` is no number or sequence of sizes, or ``x`` no array.
     """
     entry = as_entry(x)
     shape = known_shape(entry)
@@ -348,7 +374,10 @@ def _split_sizes(num_or_sizes: Any, axis: int, length: Extent) -> list[Extent]:
         axis: The axis, for messages.
         length: Its length.
 
-    Raises: ShapeError if they do not add up to the length.
+    Raises:
+        ShapeError: If their number is below 1 or does not divide the length, or they do not add up
+            to it.
+        ArgumentError: If ``num_or_sizes`` is neither a number nor a sequence of ints and sizes.
     """
     if isinstance(num_or_sizes, int) and not isinstance(num_or_sizes, bool):
         if num_or_sizes < 1:

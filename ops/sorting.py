@@ -39,7 +39,7 @@ def register_numpy_op(
     Args:
         name: The operator's name.
         inputs: Names of the inputs.
-        compute: The operator's FCompute.
+        compute: The operator's FCompute, ``compute(node, *arrays)``.
         doc: The operator's documentation.
         params: The parameters and their defaults.
         results: Number of results.
@@ -63,7 +63,7 @@ def result_dtype(result: DType) -> Callable[..., DType]:
     """
 
     def infer_type(node: Node, *dtypes: DType) -> DType:
-        """Infer the fixed dtype. Raises: DTypeError if the inputs have different dtypes."""
+        """Infer the fixed dtype ``result``. Raises: DTypeError if the inputs' ``dtypes`` differ."""
         same_dtype_rule(node, *dtypes)
         return result
 
@@ -79,20 +79,26 @@ def no_gradient(node: Node, *dy: Entry | None) -> list[Entry | None]:
 
 
 def _axis(node: Node, rank: int) -> int:
-    """Return the parameter ``axis`` as an int from 0 to below ``rank``. Raises: ShapeError."""
+    """Return the parameter ``axis`` as an int from 0 to below ``rank``.
+
+    Raises: ShapeError if it is no int or out of range.
+    """
     return normalize_axis(node, rank, node.params["axis"])
 
 
 def _sorted_shape(node: Node, shape: Shape) -> Shape:
-    """Infer the shape, that of the input; check the parameter ``axis``."""
+    """Infer the shape, ``shape`` of the input.
+
+    Raises: ShapeError if the parameter ``axis`` is no int or out of range.
+    """
     _axis(node, len(shape))
     return shape
 
 
 def _argsort(x: Array, axis: int, descending: bool) -> Array:
-    """Return the positions of the sorted elements of ``x`` along ``axis``.
+    """Return the positions of the sorted elements of the array ``x`` along ``axis``, NaN last.
 
-    Of equal elements the first comes first, also in descending order.
+    Of equal elements the first comes first, also with ``descending``, where NaN comes first.
     """
     if dtype_of(x.dtype).is_float and x.dtype.itemsize < 4:
         x = x.astype(np.float32)  # NumPy does not sort NaN of bfloat16 to the end
@@ -103,18 +109,21 @@ def _argsort(x: Array, axis: int, descending: bool) -> Array:
 
 
 def _compute_argsort(node: Node, x: Array) -> Array:
-    """Compute argsort with NumPy."""
+    """Compute argsort of an array along the parameter ``axis`` with NumPy, as int64.
+
+    The order is decreasing with ``descending``.
+    """
     return _argsort(x, _axis(node, x.ndim), node.params["descending"]).astype(np.int64)
 
 
 def _compute_sort(node: Node, x: Array) -> Array:
-    """Compute sort with NumPy."""
+    """Compute sort of an array along ``axis`` with NumPy; ``descending`` reverses the order."""
     axis = _axis(node, x.ndim)
     return np.take_along_axis(x, _argsort(x, axis, node.params["descending"]), axis)
 
 
 def _sort_gradient(node: Node, dy: Entry) -> list[Entry | None]:
-    """Return dy in the order of the input, by the inverse permutation."""
+    """Return the gradient of the input: dy in its order, by the inverse permutation."""
     axis = node.params["axis"]
     order = make("argsort", node.inputs[0], axis=axis, descending=node.params["descending"])
     inverse = make("argsort", order, axis=axis)
@@ -150,9 +159,9 @@ argsort.set_attr("FGradient", no_gradient)
 
 
 def _top_k_shape(node: Node, shape: Shape) -> tuple[Shape, Shape]:
-    """Infer the shapes of values and positions: ``k`` elements along ``axis``.
+    """Infer the shapes of values and positions: ``k`` elements along ``axis`` of ``shape``.
 
-    Raises: ShapeError if there are less than k.
+    Raises: ShapeError if there are less than k, k is no int >= 0 or Size, or the axis out of range.
     """
     k = count_param(node, "k")
     axis = _axis(node, len(shape))
@@ -162,14 +171,20 @@ def _top_k_shape(node: Node, shape: Shape) -> tuple[Shape, Shape]:
 
 
 def _compute_top_k(node: Node, x: Array) -> tuple[Array, Array]:
-    """Compute top_k with NumPy: values, and positions as int32."""
+    """Compute top_k of an array with NumPy: the largest values, and their positions as int32.
+
+    They are along the parameter ``axis``, in decreasing order.
+    """
     axis = _axis(node, x.ndim)
     positions = np.take(_argsort(x, axis, True), np.arange(node.params["k"]), axis)
     return np.take_along_axis(x, positions, axis), positions.astype(np.int32)
 
 
 def _top_k_gradient(node: Node, dy: Entry | None, *_: Any) -> list[Entry | None]:
-    """Add dy to zeros at the positions of the largest elements."""
+    """Return the gradient of the input: dy, that of the values, added to zeros at their positions.
+
+    It is None if ``dy`` is; the gradient of the positions is not used.
+    """
     if dy is None:
         return [None]
     x, axis = node.inputs[0], node.params["axis"]
@@ -194,7 +209,7 @@ top_k.set_attr("FGradient", _top_k_gradient)
 
 
 def _fit_to_size(node: Node, rows: Array, fill: Any) -> Array:
-    """Return the first ``size`` rows, followed by rows of ``fill`` if there are fewer.
+    """Return the first ``size`` rows of an array, followed by rows of ``fill`` if there are fewer.
 
     ``size`` is a parameter of the node, since the number of results depends on the data.
     """
@@ -205,18 +220,27 @@ def _fit_to_size(node: Node, rows: Array, fill: Any) -> Array:
 
 
 def _unique_shape(node: Node, shape: Shape) -> tuple[Shape, Shape]:
-    """Infer the shapes of values and counts: the parameter ``size``."""
+    """Infer the shapes of values and counts, both (size,) for that parameter.
+
+    Raises: ShapeError if it is no int >= 0 or Size.
+    """
     return (count_param(node, "size"),), (count_param(node, "size"),)
 
 
 def _compute_unique(node: Node, x: Array) -> tuple[Array, Array]:
-    """Compute unique with NumPy: values and counts, cut or filled to the parameter ``size``."""
+    """Compute unique of an array with NumPy: values in increasing order, and counts as int64.
+
+    Both are cut to the parameter ``size``, or filled up by 0.
+    """
     values, counts = np.unique(x, return_counts=True)
     return _fit_to_size(node, values, 0), _fit_to_size(node, counts.astype(np.int64), 0)
 
 
 def _unique_gradient(node: Node, dy: Entry | None, *_: Any) -> list[Entry | None]:
-    """Return the gradient: elements that are equal share that of their value equally."""
+    """Return the gradient of the input: elements that are equal share that of their value equally.
+
+    It is None if ``dy``, the gradient of the values, is; that of the counts is not used.
+    """
     if dy is None:
         return [None]
     x = node.inputs[0]
@@ -251,20 +275,20 @@ unique.set_attr("FGradient", _unique_gradient)
 
 
 def _first_positions_shape(node: Node, shape: Shape) -> Shape:
-    """Infer the shape, that of the input. Raises: ShapeError if it is no vector."""
+    """Infer the shape, ``shape`` of the input. Raises: ShapeError if it is no vector."""
     if len(shape) != 1:
         raise ShapeError(f"{node.where} needs a vector, got {show_shape(shape)}; reshape it")
     return shape
 
 
 def _first_positions_dtype(node: Node, x: DType) -> DType:
-    """Infer the dtype, int64. Raises: DTypeError if the elements are no integers."""
+    """Infer the dtype, int64. Raises: DTypeError if ``x``, the input's dtype, is no integer."""
     check_indices(node, x, "elements")
     return int64
 
 
 def _compute_first_positions(node: Node, x: Array) -> Array:
-    """Compute for each element the first position of an equal element, with NumPy."""
+    """Return for each element of a vector the first position of an equal one, as int64."""
     _, first, inverse = np.unique(x, return_index=True, return_inverse=True)
     return first[inverse.reshape(-1)].astype(np.int64)
 

@@ -65,7 +65,7 @@ def _logit(p: Expr) -> Expr:
 
 
 def _log_inv_logit_diff(x: Expr, y: Expr) -> Expr:
-    """Return log(sigmoid(x) - sigmoid(y)), as in Stan; NaN where x < y."""
+    """Return log(sigmoid(x) - sigmoid(y)), as in Stan; NaN where x < y, -inf where x = y."""
     return x - log1p_exp(x) + log1m_exp(y - x) - log1p_exp(y)
 
 
@@ -83,13 +83,13 @@ def _log_binomial(n: Expr, k: Expr) -> Expr:
 
 
 def _normal_cdf_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return dy times the density of the normal distribution."""
+    """Return the gradient of x: dy times the density of the normal distribution."""
     x = node.inputs[0]
     return [dy * (make("exp", x * x * -0.5) * sqrt(0.5 / pi))]
 
 
 def _logit_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return dy / (p (1 - p))."""
+    """Return the gradient of p: dy / (p (1 - p))."""
     p = node.inputs[0]
     return [dy / (p * (1.0 - p))]
 
@@ -266,13 +266,13 @@ BERNOULLI = (
 
 
 def _polygamma(node: Node, x: Entry) -> Entry:
-    """Expand the n-th derivative of digamma, in float64.
+    """Expand the n-th derivative of digamma, in float64, cast to the dtype of ``x``.
 
     Recurrence raises x in steps of 1 to 10 + n, where an asymptotic series is used; x below 1/2 is
     reflected. Source: NIST Digital Library of Mathematical Functions, 5.15.
 
     Raises:
-        GraphError: If ``n`` is no int from 0 to 20.
+        GraphError: If the parameter ``n`` is no int from 0 to 20.
     """
     n = node.params["n"]
     if isinstance(n, bool) or not isinstance(n, int) or not 0 <= n <= 20:
@@ -297,10 +297,10 @@ def _polygamma(node: Node, x: Entry) -> Entry:
 
 
 def _reflect_polygamma(n: int, x: Entry, magnitude: Entry) -> Entry:
-    """Return polygamma at x < 1/2 by the reflection formula.
+    """Return the ``n``-th derivative of digamma at x < 1/2 by the reflection formula.
 
-    The n-th derivative of -pi cot(pi x), a polynomial in the cotangent, less ``magnitude``, the
-    magnitude of polygamma at 1 - x.
+    It is the n-th derivative of -pi cot(pi x), a polynomial in the cotangent, less ``magnitude``,
+    the magnitude of polygamma at 1 - x.
     """
     offset = x - make("rint", x)
     offset = make("where", make("equal", x, 0.0), x, offset)

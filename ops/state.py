@@ -10,7 +10,10 @@ from passkit.values.size import Shape
 
 
 def _infer_assign_shape(node: Node, old: Shape | None, new: Shape | None) -> Shape | None:
-    """Return the shape of the variable, None where its rank is unknown.
+    """Return the shape of the variable, ``old``; None where its rank is unknown.
+
+    ``new`` is the shape of the value, or None. Symbolic extents are recorded as equal; a known
+    extent of the value takes the place of the variable's.
 
     Raises:
         GraphError: If the first input is no state variable.

@@ -27,7 +27,10 @@ from passkit.values.size import Extent, Shape, Size, numel
 
 
 def _reduced_axes(node: Node, x: Entry) -> tuple[int, ...]:
-    """Return the parameter ``axis`` as a tuple of axes of ``x``. Raises: ShapeError."""
+    """Return the parameter ``axis`` as a sorted tuple of axes of ``x``; None is all of them.
+
+    Raises: ShapeError if it is no int or ints, out of range, or has an axis twice.
+    """
     return normalize_axes(node, len(known_shape(x)), node.params["axis"])
 
 
@@ -35,6 +38,8 @@ def _keep_axes(node: Node, x: Entry, value: Entry) -> Entry:
     """Return ``value``, of the shape of the node's output, so that it broadcasts to ``x``.
 
     Its reduced axes are put back with length 1.
+
+    Raises: ShapeError if the rank of x is unknown.
     """
     axes = _reduced_axes(node, x)
     shape = tuple(1 if k in axes else n for k, n in enumerate(known_shape(x)))
@@ -47,9 +52,9 @@ DTYPE_PARAMS = {"axis": None, "dtype": None, "keepdims": False}
 
 
 def _infer_sum_type(node: Node, dtype: DType) -> DType:
-    """Return the parameter ``dtype``, or where it is None that of the input.
+    """Return the parameter ``dtype``, or where it is None ``dtype`` of the input.
 
-    Raises: DTypeError if the input is no number.
+    Raises: DTypeError if the input is no number, or there is no such dtype.
     """
     check_kinds(node, "iuf", dtype)
     result = node.params["dtype"]
@@ -57,19 +62,27 @@ def _infer_sum_type(node: Node, dtype: DType) -> DType:
 
 
 def _infer_mean_type(node: Node, dtype: DType) -> DType:
-    """Return the dtype of a mean: the parameter ``dtype``, else that of the input.
+    """Return the dtype of a mean: the parameter ``dtype``, or where it is None that of the input.
 
-    Integers have float64. Raises: DTypeError if the input is no number.
+    For integers it is float64.
+
+    Raises: DTypeError if the input is no number, or there is no such dtype.
     """
     result = _infer_sum_type(node, dtype)
     return result if result.is_float else float64
 
 
 def _cast_and_reduce(reduction_name: str) -> Callable[[Node, Entry], Entry]:
-    """Return the FExpand that casts the input to the output's dtype and reduces it."""
+    """Return the FExpand that casts the input to the output's dtype and reduces it.
+
+    ``reduction_name`` is the operator that reduces, such as "reduce_sum".
+    """
 
     def expand(node: Node, x: Entry) -> Entry:
-        """Cast the input to the dtype of the output, and reduce it."""
+        """Cast x to the dtype of the output of ``node``, which is known, and reduce it.
+
+        Raises: ShapeError if the parameter ``axis`` is out of range.
+        """
         dtype = node.entries[0].dtype
         assert dtype is not None
         x = x if x.dtype is dtype else make("cast", x, dtype=dtype.name)
@@ -141,7 +154,7 @@ VARIANCE_PARAMS = {**PARAMS, "correction": 0}
 
 
 def _correction_param(node: Node) -> float:
-    """Return the parameter ``correction``.
+    """Return the parameter ``correction`` of ``node``.
 
     Raises:
         ShapeError: If it is no finite number.
@@ -153,18 +166,26 @@ def _correction_param(node: Node) -> float:
 
 
 def _infer_variance_shape(node: Node, shape: Shape) -> Shape:
-    """Infer the shape, that of a reduction; check the parameter ``correction``."""
+    """Infer the shape, that of a reduction of ``shape``; check the parameter ``correction``.
+
+    Returns: None where the rank is unknown and matters.
+
+    Raises: ShapeError if it is no finite number, or ``axis`` is out of range.
+    """
     _correction_param(node)
     return reduced_shape(node, shape)  # type: ignore[no-any-return]
 
 
 def _corrected_count(node: Node, x: Entry, correction: float, keepdims: bool) -> Any:
-    """Return the number of reduced elements minus ``correction``, at least 0.
+    """Return the number of reduced elements of ``x`` minus ``correction``, at least 0.
 
     ``keepdims`` says whether an entry keeps the reduced axes with length 1.
 
     Returns:
         A float, or an entry where the number depends on symbolic extents.
+
+    Raises:
+        ShapeError: If the parameter ``axis`` is out of range, or the rank of x unknown.
     """
     count = numel(known_shape(x)[k] for k in _reduced_axes(node, x))
     if isinstance(count, int):
@@ -174,7 +195,10 @@ def _corrected_count(node: Node, x: Entry, correction: float, keepdims: bool) ->
 
 
 def _variance(node: Node, x: Entry) -> Entry:
-    """Expand to the sum of squared distances to the mean over the count minus ``correction``."""
+    """Expand to the sum of squared distances to the mean over the count minus ``correction``.
+
+    Raises: ShapeError if that parameter is no finite number, or ``axis`` is out of range.
+    """
     axis, keepdims = node.params["axis"], node.params["keepdims"]
     correction = _correction_param(node)
     d = x - make("reduce_mean", x, axis=axis, keepdims=True)
@@ -186,12 +210,18 @@ def _variance(node: Node, x: Entry) -> Entry:
 
 
 def _standard_deviation(node: Node, x: Entry) -> Entry:
-    """Expand std to the square root of the variance."""
+    """Expand std to the square root of the variance.
+
+    Raises: ShapeError if ``correction`` is no finite number, or ``axis`` is out of range.
+    """
     return make("sqrt", make("var", x, **node.params))
 
 
 def _standard_deviation_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return dy d / (y (count - correction)), and 0 where all elements are equal."""
+    """Return the gradient of x: dy d / (y (count - correction)), 0 where all elements are equal.
+
+    d is the distance to the mean, y the standard deviation.
+    """
     x = node.inputs[0]
     y, dy = _keep_axes(node, x, node.entries[0]), _keep_axes(node, x, dy)
     d = x - make("reduce_mean", x, axis=node.params["axis"], keepdims=True)
@@ -201,7 +231,10 @@ def _standard_deviation_gradient(node: Node, dy: Entry) -> list[Entry]:
 
 
 def _moments(node: Node, x: Entry) -> tuple[Entry, Entry]:
-    """Expand moments to the mean and the variance along ``axis``."""
+    """Expand moments to the mean and the variance of ``x`` along ``axis``.
+
+    Raises: ShapeError if that is out of range.
+    """
     axis, keepdims = node.params["axis"], node.params["keepdims"]
     mean = make("reduce_mean", x, axis=axis, keepdims=True)
     d = x - mean
@@ -210,13 +243,20 @@ def _moments(node: Node, x: Entry) -> tuple[Entry, Entry]:
 
 
 def _infer_average_shape(node: Node, shape: Shape, weights: Shape) -> Shape:
-    """Infer the shape, that of a reduction. Raises: ShapeError if the weights do not broadcast."""
+    """Infer the shape, that of a reduction of ``shape``.
+
+    Raises: ShapeError if the shape ``weights`` does not broadcast to it, or ``axis`` is out of
+    range.
+    """
     check_broadcast(node, weights, shape, "the weights")
     return reduced_shape(node, shape)  # type: ignore[no-any-return]
 
 
 def _average(node: Node, x: Entry, weights: Entry) -> Entry:
-    """Expand average: the sum of weighted elements over the sum of the weights."""
+    """Expand average: the sum of weighted elements over the sum of the weights along ``axis``.
+
+    Raises: ShapeError if the weights do not broadcast to x, or the axis is out of range.
+    """
     w = make("broadcast_to", weights, shape=known_shape(x))
     return make("reduce_sum", x * w, **node.params) / make("reduce_sum", w, **node.params)
 
@@ -262,7 +302,7 @@ composite(
 
 
 def _order_param(node: Node) -> float:
-    """Return the parameter ``ord``, the order of a norm.
+    """Return the parameter ``ord`` of ``node``, the order of a norm; it may be infinite.
 
     Raises:
         ShapeError: If it is no number, or NaN.
@@ -274,13 +314,22 @@ def _order_param(node: Node) -> float:
 
 
 def _infer_norm_shape(node: Node, shape: Shape) -> Shape:
-    """Return the reduced shape; norms of infinite order have no value for no elements."""
+    """Return the reduced ``shape``; norms of infinite order have no value for no elements.
+
+    Raises: ShapeError if ``ord`` is no number, ``axis`` is out of range, or for an infinite order
+    empty.
+    """
     infer_shape = nonempty_shape if abs(_order_param(node)) == inf else reduced_shape
     return infer_shape(node, shape)  # type: ignore[no-any-return]
 
 
 def _vector_norm(node: Node, x: Entry) -> Entry:
-    """Expand to the norm of vectors, as numpy.linalg.vector_norm defines it."""
+    """Expand to the norm of vectors along ``axis``, as numpy.linalg.vector_norm defines it.
+
+    The order is the parameter ``ord``.
+
+    Raises: ShapeError if it is no number, or the axis out of range.
+    """
     order, params = _order_param(node), {k: node.params[k] for k in PARAMS}
     if order == 2:
         return make("sqrt", make("reduce_sum", x * x, **params))
@@ -297,9 +346,12 @@ def _vector_norm(node: Node, x: Entry) -> Entry:
 
 
 def _vector_norm_gradient(node: Node, dy: Entry) -> list[Entry | None]:
-    """Return the gradient of a norm, 0 where the norm is 0.
+    """Return the gradient of the input: that of a norm, 0 where the norm is 0; None for order 0.
 
-    For infinite orders dy is divided equally among the elements of the largest magnitude.
+    For infinite orders dy is divided equally among the elements of the largest, for -inf the
+    smallest magnitude.
+
+    Raises: ShapeError if the parameter ``ord`` is no number.
     """
     x, order = node.inputs[0], _order_param(node)
     y, dy = _keep_axes(node, x, node.entries[0]), _keep_axes(node, x, dy)
@@ -360,7 +412,10 @@ composite(
 
 
 def _peak_to_peak(node: Node, x: Entry) -> Entry:
-    """Expand ptp: the maximum less the minimum."""
+    """Expand ptp: the maximum less the minimum along ``axis``.
+
+    Raises: ShapeError if that is out of range or empty.
+    """
     return make("reduce_max", x, **node.params) - make("reduce_min", x, **node.params)
 
 
@@ -379,7 +434,10 @@ composite(
 
 
 def _reduce_without_nan(node: Node, x: Entry, reduction_name: str, identity: float) -> Entry:
-    """Reduce ``x`` by ``reduction_name`` with NaN replaced by the identity element."""
+    """Reduce ``x`` by the operator ``reduction_name`` with NaN replaced by ``identity``.
+
+    ``node`` has the parameters ``axis`` and ``keepdims``.
+    """
     numbers = make("where", make("isnan", x), identity, x)
     return make(reduction_name, numbers, **node.params)
 
@@ -399,9 +457,9 @@ def _extremum_without_nan(node: Node, x: Entry, reduction_name: str, identity: f
 
 
 def _count_without_nan(node: Node, x: Entry, keepdims: bool) -> Entry:
-    """Return the number of elements that are not NaN, in the dtype of ``x``.
+    """Return the number of elements along ``axis`` that are not NaN, in the dtype of ``x``.
 
-    ``keepdims`` says whether the reduced axes stay with length 1.
+    That must be known. ``keepdims`` says whether the reduced axes stay with length 1.
     """
     assert x.dtype is not None
     is_number = make("cast", make("logical_not", make("isnan", x)), dtype=x.dtype.name)
@@ -409,13 +467,23 @@ def _count_without_nan(node: Node, x: Entry, keepdims: bool) -> Entry:
 
 
 def _nanmean(node: Node, x: Entry) -> Entry:
-    """Expand nanmean: the sum of the elements that are not NaN over their number."""
+    """Expand nanmean: the sum of the elements that are not NaN over their number, along ``axis``.
+
+    It is NaN where there are none.
+
+    Raises: ShapeError if the axis is out of range.
+    """
     total = make("nansum", x, axis=node.params["axis"], keepdims=node.params["keepdims"])
     return total / _count_without_nan(node, x, node.params["keepdims"])
 
 
 def _nanvar(node: Node, x: Entry) -> Entry:
-    """Expand to the variance of the elements that are not NaN; NaN where too few are left."""
+    """Expand to the variance of the elements that are not NaN; NaN where too few are left.
+
+    These are no more than the parameter ``correction``.
+
+    Raises: ShapeError if that is no finite number, or ``axis`` is out of range.
+    """
     axis, keepdims = node.params["axis"], node.params["keepdims"]
     d = x - make("nanmean", x, axis=axis, keepdims=True)
     total = make("nansum", d * d, axis=axis, keepdims=keepdims)
@@ -485,10 +553,12 @@ composite(
 
 
 def _sorted_rows(node: Node, x: Entry) -> tuple[Entry, int]:
-    """Return the reduced axes as one last axis, sorted, and its length.
+    """Return ``x`` with the reduced axes as one last axis, sorted, and the length of that.
+
+    The axes are the parameter ``axis``, None for all.
 
     Raises:
-        ShapeError: If the length is symbolic or 0.
+        ShapeError: If the length is symbolic or 0, or an axis out of range.
     """
     shape, axes = known_shape(x), _reduced_axes(node, x)
     other_axes = tuple(k for k in range(len(shape)) if k not in axes)
@@ -506,7 +576,9 @@ def _sorted_rows(node: Node, x: Entry) -> tuple[Entry, int]:
 def _quantile_at(node: Node, x: Entry, q: float) -> Entry:
     """Return the value at rank ``q`` * (count - 1), interpolated linearly, for q from 0 to 1.
 
-    It is NaN where any element is. Raises: ShapeError if the length is symbolic or 0.
+    It is NaN where any element along ``axis`` is.
+
+    Raises: ShapeError if the number of these is symbolic or 0.
     """
     rows, count = _sorted_rows(node, x)
     rank = q * (count - 1)
@@ -521,10 +593,10 @@ def _quantile_at(node: Node, x: Entry, q: float) -> Entry:
 
 
 def _quantile(node: Node, x: Entry) -> Entry:
-    """Expand to the quantile ``q``.
+    """Expand to the quantile ``q``, interpolated linearly, along the parameter ``axis``.
 
     Raises:
-        ShapeError: If ``q`` is no number from 0 to 1.
+        ShapeError: If ``q`` is no number from 0 to 1, or the axis is empty or of unknown length.
     """
     q = node.params["q"]
     if isinstance(q, bool) or not isinstance(q, (int, float)) or not 0 <= q <= 1:
@@ -553,7 +625,7 @@ composite(
 
 
 def _diff(node: Node, x: Entry) -> Entry:
-    """Expand to differences of neighbours along ``axis``, taken ``n`` times.
+    """Expand to differences of neighbours along ``axis``, taken ``n`` times; an axis of 0 stays.
 
     Raises:
         ShapeError: If ``n`` is no int of at least 0, or ``axis`` is out of range.

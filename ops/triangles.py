@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 
 def _triangle_shape(node: Node, shape: Shape) -> Shape:
-    """Infer the shape, that of the input. Raises: ShapeError if the rank is below 2."""
+    """Infer the shape, ``shape`` of the input.
+
+    Raises: ShapeError if the rank is below 2, or the parameter ``k`` is no int.
+    """
     if len(shape) < 2:
         raise ShapeError(
             f"{node.where} needs matrices in the last two axes, got {show_shape(shape)}"
@@ -47,7 +50,13 @@ def register_triangle(name: str, is_in_triangle: Callable[[Expr, int], Expr], do
     """
 
     def element(node: Node, index: Index, read: Reader) -> Expr:
-        """Return the input's element inside of the triangle, else 0."""
+        """Return the input's element inside of the triangle, else 0.
+
+        ``index`` has an expression for each axis, the last two are row and column; ``read`` reads
+        the input.
+
+        Raises: ShapeError if the parameter ``k`` is no int.
+        """
         value = read(*index)
         zero = ast.const(0, value.dtype)
         diagonal = index[-1] - index[-2]
@@ -63,7 +72,9 @@ def register_triangle(name: str, is_in_triangle: Callable[[Expr, int], Expr], do
 def _band_part(node: Node, x: Entry) -> Entry:
     """Expand band_part to triangles; a negative number of diagonals keeps all on its side.
 
-    Source: tf.linalg.band_part.
+    The parameters are ``num_lower`` and ``num_upper``. Source: tf.linalg.band_part.
+
+    Raises: ShapeError if one is no int, or the rank of ``x`` is below 2.
     """
     low, high = int_param(node, "num_lower"), int_param(node, "num_upper")
     if low >= 0:
@@ -98,7 +109,10 @@ movement_composite(
 
 
 def _matrix_axes(node: Node, rank: int) -> tuple[int, int]:
-    """Return ``axis1`` and ``axis2`` from 0 to below the rank. Raises: ShapeError if equal."""
+    """Return the parameters ``axis1`` and ``axis2`` as ints from 0 to below ``rank``.
+
+    Raises: ShapeError if they are equal, no ints or out of range.
+    """
     a, b = (normalize_axis(node, rank, node.params[k], k) for k in ("axis1", "axis2"))
     if a == b:
         raise ShapeError(f"{node.where} needs two axes, got axis {a} twice")
@@ -109,7 +123,8 @@ def _diagonal_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape: the other axes, then the length of the diagonal.
 
     Raises:
-        ShapeError: If it is unknown which of the two axes is shorter.
+        ShapeError: If it is unknown which of the two axes is shorter, they are equal or out of
+            range, or the parameter ``offset`` is no int.
     """
     a, b = _matrix_axes(node, len(shape))
     k = int_param(node, "offset")
@@ -127,7 +142,11 @@ def _diagonal_shape(node: Node, shape: Shape) -> Shape:
 
 
 def _diagonal_element(node: Node, index: Index, read: Reader) -> Expr:
-    """Return the input's element on the diagonal ``offset``, at the last index."""
+    """Return the input's element on the diagonal ``offset``, at the last of ``index``.
+
+    The others of these expressions are those of the axes other than ``axis1`` and ``axis2``;
+    ``read`` reads the input.
+    """
     a, b = _matrix_axes(node, len(index) + 1)
     k = int_param(node, "offset")
     rest = iter(index[:-1])
@@ -136,7 +155,7 @@ def _diagonal_element(node: Node, index: Index, read: Reader) -> Expr:
 
 
 def _diagonal_gradient(node: Node, dy: Entry) -> list[Entry | None]:
-    """Return matrices with dy on their diagonal, with the shape and axes of the input."""
+    """Return the gradient of the input: dy on the diagonal of matrices of its shape, else 0."""
     shape = known_shape(node.inputs[0])
     a, b = _matrix_axes(node, len(shape))
     square = make("diag_embed", dy, offset=int_param(node, "offset"))
@@ -161,7 +180,10 @@ diagonal.set_attr("FGradient", _diagonal_gradient)
 
 
 def _diag_embed_shape(node: Node, shape: Shape) -> Shape:
-    """Infer the shape: square matrices. Raises: ShapeError if the input is a scalar."""
+    """Infer the shape: square matrices of ``shape[-1]`` + |offset| rows.
+
+    Raises: ShapeError if the input is a scalar, or the parameter ``offset`` no int.
+    """
     if not shape:
         raise ShapeError(f"{node.where} needs vectors in the last axis, got a scalar")
     side = shape[-1] + abs(int_param(node, "offset"))
@@ -169,7 +191,11 @@ def _diag_embed_shape(node: Node, shape: Shape) -> Shape:
 
 
 def _diag_embed_element(node: Node, index: Index, read: Reader) -> Expr:
-    """Return the vector's element on the diagonal ``offset``, else 0."""
+    """Return the vector's element on the diagonal ``offset``, else 0.
+
+    ``index`` has an expression for each axis, the last two are row and column; ``read`` reads the
+    vectors, valid on the diagonal only.
+    """
     k = int_param(node, "offset")
     value = read(*index[:-2], index[-2] - max(-k, 0) if k < 0 else index[-2])
     zero = ast.const(0, value.dtype)
@@ -194,9 +220,9 @@ diag_embed.set_attr(
 
 
 def _diag(node: Node, x: Entry) -> Entry:
-    """Expand diag: the diagonal of a matrix, or a matrix with a vector as diagonal.
+    """Expand diag: the diagonal ``k`` of a matrix, or a matrix with a vector as that diagonal.
 
-    Raises: ShapeError if the input is neither a vector nor a matrix.
+    Raises: ShapeError if ``x`` is neither a vector nor a matrix, or the parameter ``k`` no int.
     """
     if x.ndim not in (1, 2):
         raise ShapeError(
@@ -207,7 +233,10 @@ def _diag(node: Node, x: Entry) -> Entry:
 
 
 def _trace(node: Node, x: Entry) -> Entry:
-    """Expand trace: the sum of the diagonal."""
+    """Expand trace: the sum of the diagonal ``offset`` of the axes ``axis1`` and ``axis2``.
+
+    Raises: ShapeError if these are equal or out of range, or ``offset`` is no int.
+    """
     params: dict[str, Any] = {k: node.params[k] for k in ("offset", "axis1", "axis2")}
     return make("reduce_sum", make("diagonal", x, **params), axis=-1)
 

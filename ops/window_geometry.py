@@ -59,7 +59,7 @@ class WindowGeometry(NamedTuple):
 
     @property
     def dilated_window(self) -> tuple[int, ...]:
-        """Number of elements from the first to the last element of a window, inclusive."""
+        """Number of elements from the first to the last element of a window, inclusive, by axis."""
         return dilated_lengths(self.window, self.dilation)
 
     @property
@@ -69,15 +69,18 @@ class WindowGeometry(NamedTuple):
 
 
 def dilated_lengths(window: Sequence[int], dilation: Sequence[int]) -> tuple[int, ...]:
-    """Return the number of elements from the first to the last of a window, for each axis."""
+    """Return the number of elements from the first to the last of a window, for each axis.
+
+    ``window`` has the elements of a window along each axis, ``dilation`` their distance.
+    """
     return tuple((w - 1) * d + 1 for w, d in zip(window, dilation, strict=True))
 
 
 def spatial_sizes(node: Node, shape: Shape) -> tuple[Extent, ...]:
-    """Return the extents of the spatial axes of (batch, *size, channels).
+    """Return the extents of the spatial axes of ``shape``, (batch, *size, channels).
 
     Raises:
-        ShapeError: If there are not one to three spatial axes.
+        ShapeError: If there are not one to three spatial axes; the error names ``node``.
     """
     if not 3 <= len(shape) <= 5:
         raise ShapeError(
@@ -92,14 +95,17 @@ def window_geometry(
 ) -> WindowGeometry:
     """Return the positions of the windows that the parameters of ``node`` describe.
 
+    With padding 'SAME' an empty axis has no windows. Conditions on symbolic extents are recorded.
+
     Args:
         node: A node with the parameters ``strides``, ``dilations`` and ``padding``.
         size: Extents of the spatial axes.
         window: Elements of a window along each spatial axis.
-        strides: Replaces the parameter of the node.
+        strides: Replaces the parameter of the node, unless it is None.
 
     Raises:
-        ShapeError: If a window does not fit into the padded input, or a parameter is invalid.
+        ShapeError: If a window does not fit into the padded input, a parameter is invalid, or
+            padding 'SAME' depends on a symbolic extent.
     """
     count = len(size)
     stride = per_axis(node, "strides", count, value=strides)
@@ -134,7 +140,9 @@ def _clamp_below(low: int, n: Extent) -> Extent:
 
 
 def _padding_read_after(n: Extent, count: Extent, stride: int, before: int, length: int) -> Extent:
-    """Return how much padding windows read after the last element of an axis.
+    """Return how much padding windows read after the last element of an axis, at least 0.
+
+    A symbolic amount is returned as it is.
 
     Args:
         n: The extent of the axis.
@@ -151,6 +159,12 @@ def check_window_count(node: Node, geometry: WindowGeometry, result: Shape) -> N
     """Check that an operand has as many windows as the geometry, along each spatial axis.
 
     For operators that map windows back to a given size: other sizes give other numbers of windows.
+    Symbolic numbers are recorded as equal.
+
+    Args:
+        node: The node to name in errors.
+        geometry: The windows of that size.
+        result: The number of windows of the operand along each spatial axis.
 
     Raises:
         ShapeError: If the numbers differ.
@@ -172,10 +186,10 @@ def per_axis(
         name: The parameter: an int for all axes or a tuple.
         count: Number of spatial axes.
         least: The smallest int that is valid.
-        value: Replaces the parameter of the node.
+        value: Replaces the parameter of the node, unless it is None.
 
     Raises:
-        ShapeError: If there are more or fewer ints, or one is below ``least``.
+        ShapeError: If there are more or fewer ints, one is below ``least``, or no int.
     """
     value = node.params[name] if value is None else value
     numbers = value if isinstance(value, tuple) else (value,) * count
@@ -275,7 +289,10 @@ def _match_padding(entry: Entry) -> PaddedEntry | None:
     transpose(pad_with(x, (1, 0)), (1, 0))    is    (0, 1) around transpose(x, (1, 0))
 
     Returns:
-        None where the entry is not padded.
+        None where the entry is not padded, or a node has control dependencies.
+
+    Raises:
+        ShapeError: If the rank of the padded entry is unknown.
     """
     moves: list[Node] = []
     node = entry.node
@@ -309,12 +326,16 @@ def absorb_padding(node: Node, window: tuple[int, ...], fill: Any = 0) -> Entry 
     convolution(pad_with(x, ((0, 0), (0, 0), (9, 0), (0, 0))), f, padding=((0, 1), (0, 0)))
 
     Args:
-        node: A node with windows over its first input, (batch, *size, channels).
+        node: A node with windows over its first input, (batch, *size, channels), of known dtype.
         window: The extent of a window along each spatial axis.
         fill: The value of its own padding.
 
     Returns:
-        An entry to replace the node's result, or None where there is nothing to absorb.
+        An entry to replace the node's result, or None where there is nothing to absorb, or the
+        input is padded by another value than ``fill``.
+
+    Raises:
+        ShapeError: If the rank of the input is unknown, or a parameter of the windows invalid.
     """
     padded = _match_padding(node.inputs[0])
     if padded is None:
@@ -329,7 +350,10 @@ def absorb_padding(node: Node, window: tuple[int, ...], fill: Any = 0) -> Entry 
         return None
 
     def absorbed_width(axis: int, end: int) -> int:
-        """Return how much padding of an end of an axis the parameter can take; 0 for none."""
+        """Return how much padding of an end of an axis the parameter can take; 0 for none.
+
+        ``axis`` counts spatial axes; ``end`` is 0 for the front, 1 for the back.
+        """
         width = padded.widths[1 + axis][end]
         limit = lengths[axis] - padding[axis][end]
         return width if isinstance(width, int) and 0 < width < limit else 0
@@ -353,7 +377,10 @@ def _add_pairs(pairs: Sequence[Any], others: Sequence[Any], sign: int) -> list[t
 
 
 def _value_bytes(node: Node, value: Any) -> bytes:
-    """Return the bytes of a number in the dtype of a node's input; 0.0 and -0.0 differ."""
+    """Return the bytes of a number ``value`` in the dtype of a node's first input.
+
+    So 0.0 and -0.0 differ. The dtype must be known.
+    """
     dtype = node.inputs[0].dtype
     assert dtype is not None
     return dtype.numpy.type(value).tobytes()  # type: ignore[no-any-return]

@@ -35,12 +35,15 @@ if TYPE_CHECKING:
 
 
 def _window_params(node: Node) -> dict[str, Any]:
-    """Return the parameters of a node that position windows."""
+    """Return strides, padding and dilations of a node, which position windows, by name."""
     return {k: node.params[k] for k in WINDOW_PARAMS}
 
 
 def _known_window(node: Node, window: Shape) -> tuple[int, ...]:
-    """Return the extents of a window as ints. Raises: ShapeError if one is unknown."""
+    """Return the extents of a window as ints.
+
+    Raises: ShapeError, naming ``node``, if one is unknown.
+    """
     if any(isinstance(n, Size) for n in window):
         raise ShapeError(f"{node.where} needs a window of known size, got {show_shape(window)}")
     return tuple(int(n) for n in window)
@@ -50,22 +53,25 @@ def _known_window(node: Node, window: Shape) -> tuple[int, ...]:
 
 
 def _view_geometry(node: Node, shape: Shape) -> WindowGeometry:
-    """Return the positions of windows, of extents ``window``, in an input of shape ``shape``.
+    """Return the positions of windows, of the parameter ``window``, in an input of shape ``shape``.
 
-    Raises: ShapeError if they do not fit.
+    Raises: ShapeError if they do not fit, the rank is not 3 to 5, or a parameter is invalid.
     """
     size = spatial_sizes(node, shape)
     return window_geometry(node, size, per_axis(node, "window", len(size)))
 
 
 def _windows_shape(node: Node, shape: Shape) -> Shape:
-    """Infer the shape (batch, *result, *window, channels)."""
+    """Infer the shape (batch, *result, *window, channels) of windows in an input of ``shape``.
+
+    Raises: ShapeError if they do not fit, the rank is not 3 to 5, or a parameter is invalid.
+    """
     geometry = _view_geometry(node, shape)
     return (shape[0], *geometry.result, *geometry.window, shape[-1])
 
 
 def fill_value(node: Node) -> Any:
-    """Return the value of padding in the dtype of a node's input.
+    """Return the value of padding, a NumPy scalar in the dtype of a node's input, which is known.
 
     It is the parameter ``fill``, 0 without one. "least" is the lowest value of the dtype, which
     never is the maximum of a window unless all elements are as low.
@@ -79,7 +85,12 @@ def fill_value(node: Node) -> Any:
 
 
 def _windows_element(node: Node, index: Index, read: Reader) -> Expr:
-    """Return x[n, o * stride + k * dilation - before, c], or the fill outside of x."""
+    """Return x[n, o * stride + k * dilation - before, c], or the fill outside of x.
+
+    ``index`` has expressions for (batch, *result, *window, channels); ``read`` reads x.
+
+    Raises: ShapeError if its rank is unknown.
+    """
     geometry = _view_geometry(node, known_shape(node.inputs[0]))
     return _element_under_window(node, geometry, index, read, ())
 
@@ -90,10 +101,10 @@ def _element_under_window(
     """Return the element that a position of a window covers, or the fill where that is padding.
 
     Args:
-        node: Gives the fill and the dtype.
+        node: Has the parameter ``fill`` and the dtype, which is known.
         geometry: Positions of the windows.
         index: An index into (batch, *result, *window, channels).
-        read: Reads the input.
+        read: Reads the input; valid only inside of it.
         window_index: Further indices of the input, between those of the spatial axes and channels.
     """
     count = len(geometry.size)
@@ -125,13 +136,16 @@ def _scaled(index: Expr, factor: int) -> Expr:
 
 
 def _windows_simplify(node: Node) -> Entry | None:
-    """Return a view that absorbs padding of the input, or None if the input is not padded."""
+    """Return a view that absorbs padding of the input, or None if the input is not padded.
+
+    Raises: ShapeError if the rank of the input is unknown.
+    """
     window = per_axis(node, "window", len(known_shape(node.inputs[0])) - 2)
     return absorb_padding(node, window, fill_value(node))
 
 
 def _windows_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return dy, summed over all windows that read an element."""
+    """Return the gradient of the input: dy, summed over all windows that read an element."""
     size = known_shape(node.inputs[0])[1:-1]
     return [sum_windows_back(dy, size, **_window_params(node))]
 
@@ -155,8 +169,11 @@ windows.set_attr("FGradient", _windows_gradient)
 def _windows_back_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape (batch, *size, *window, channels) from (batch, *result, *window, channels).
 
+    ``size`` is a parameter of ``node``.
+
     Raises:
-        ShapeError: If ``size`` is no tuple, or the number of windows is not the one of that size.
+        ShapeError: If ``size`` is no tuple, the rank does not fit it, the window is symbolic, or
+            the number of windows is not the one of that size.
     """
     given_size = node.params["size"]
     if not isinstance(given_size, tuple):
@@ -178,6 +195,11 @@ def _windows_back_element(node: Node, index: Index, read: Reader) -> Expr:
 
     Quotients and remainders are taken of p + before and of k * dilation, which are not negative:
     where axes are split by strides and positions of windows are unrolled, most of them are folded.
+
+    Args:
+        node: The node, with the parameter ``size``; the dtype of its input is known.
+        index: Expressions for (batch, *size, *window, channels).
+        read: Reads w, the input; valid only where the output is not 0.
     """
     shape = known_shape(node.inputs[0])
     count = len(node.params["size"])
@@ -205,7 +227,7 @@ def _windows_back_element(node: Node, index: Index, read: Reader) -> Expr:
 
 
 def _windows_back_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return the gradient of windows: the elements of dy at the positions that they cover.
+    """Return the gradient of the input: the elements of dy at the positions that windows cover.
 
     The result of `windows_back` keeps the axes of the window, so it holds each element of a window
     at most once, and nothing is summed.
@@ -232,6 +254,9 @@ def sum_windows_back(dy: Entry, size: Sequence[Extent], **params: Any) -> Entry:
         dy: Windows, (batch, *result, *window, channels).
         size: Extents of the spatial axes of the result (batch, *size, channels).
         params: Strides, padding and dilations.
+
+    Raises:
+        ShapeError: If the number of windows is not the one of that size.
     """
     count = len(size)
     elements = make("windows_back", dy, size=tuple(size), **params)
@@ -242,10 +267,10 @@ def sum_windows_back(dy: Entry, size: Sequence[Extent], **params: Any) -> Entry:
 
 
 def _windows_taken_geometry(node: Node, shape: Shape) -> WindowGeometry:
-    """Return the positions of windows over an input (batch, *size, *window, channels).
+    """Return the positions of windows over an input of ``shape`` (batch, *size, *window, channels).
 
     Raises:
-        ShapeError: If the shape has another rank, or windows do not fit.
+        ShapeError: If the shape has another rank, the window is symbolic, or windows do not fit.
     """
     count = (len(shape) - 2) // 2
     if len(shape) != 2 * count + 2 or not 1 <= count <= 3:
@@ -257,20 +282,27 @@ def _windows_taken_geometry(node: Node, shape: Shape) -> WindowGeometry:
 
 
 def _windows_taken_shape(node: Node, shape: Shape) -> Shape:
-    """Infer the shape (batch, *result, *window, channels)."""
+    """Infer the shape (batch, *result, *window, channels) from (batch, *size, *window, channels).
+
+    Raises: ShapeError if the shape has another rank, or windows do not fit.
+    """
     geometry = _windows_taken_geometry(node, shape)
     return (shape[0], *geometry.result, *shape[1 + len(geometry.size) :])
 
 
 def _windows_taken_element(node: Node, index: Index, read: Reader) -> Expr:
-    """Return the input's element at a window's position, for that place of the window."""
+    """Return the input's element at the position that an element of a window covers.
+
+    ``index`` has expressions for (batch, *result, *window, channels), ``read`` reads the input
+    (batch, *size, *window, channels).
+    """
     geometry = _windows_taken_geometry(node, known_shape(node.inputs[0]))
     window_index = index[1 + len(geometry.size) : -1]
     return _element_under_window(node, geometry, index, read, window_index)
 
 
 def _windows_taken_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return dy, written back to the positions that it was read from."""
+    """Return the gradient of the input: dy, written back to the positions that it was read from."""
     count = (len(known_shape(dy)) - 2) // 2
     size = known_shape(node.inputs[0])[1 : 1 + count]
     return [make("windows_back", dy, size=size, **_window_params(node))]
@@ -292,7 +324,10 @@ windows_taken.set_attr("FGradient", _windows_taken_gradient)
 
 
 def _extract_patches(node: Node, x: Entry) -> Entry:
-    """Expand extract_patches: a view of windows, each flattened with its channels."""
+    """Expand extract_patches: a view of windows, each flattened with its channels.
+
+    Raises: ShapeError if the rank of ``x`` is not 3 to 5, or the windows do not fit.
+    """
     view = make("windows", x, window=node.params["window"], **_window_params(node))
     shape = known_shape(view)
     count = len(known_shape(x)) - 2

@@ -277,6 +277,16 @@ OTHER_ERRORS: list[tuple[type, Function, str]] = [
     (pk.GraphError, lambda x: ops.l2_normalize(x, epsilon=-1), "needs epsilon >= 0, got -1.0"),
     (
         pk.GraphError,
+        lambda x: ops.fused_batch_norm(x, *[x[0]] * 4, data_format="NHCW"),
+        "fused_batch_norm has no data_format 'NHCW'; did you mean 'NHWC'",
+    ),
+    (
+        pk.errors.ArgumentError,
+        lambda x: ops.array_split(x, [1, 1.5]),
+        "positions to cut at, got 1.5 at index 1",
+    ),
+    (
+        pk.GraphError,
         lambda x: ops.nan_to_num(x, posinf="no"),
         "a number as posinf, or None, got 'no'",
     ),

@@ -132,6 +132,16 @@ OPEN = pk.var("o", (2, None, 9, 4))
             GraphError,
             r"'NHWC' or 'NCHW' as data_format, got 'NCW'",
         ),
+        (
+            lambda: ops.global_avg_pool(pk.var("s", (2,) * 6), data_format="NCHW"),
+            GraphError,
+            r"'channels_last' or 'channels_first' as data_format, got 'NCHW'",
+        ),
+        (
+            lambda: ops.local_response_normalization(pk.var("s", (2,) * 6), data_format="NCHW"),
+            GraphError,
+            r"'channels_last' or 'channels_first' as data_format, got 'NCHW'",
+        ),
         (lambda: ops.conv1d(IMAGE, FILTER), ShapeError, r"an input of rank 3, got \(2, 8, 9, 4\)"),
         (
             lambda: ops.conv2d_transpose(IMAGE, FILTER, strides=2, output_padding=(1, 2)),
@@ -203,6 +213,15 @@ def test_a_pool_with_channels_first_does_not_transpose() -> None:
     assert len(exe.kernels) == 1 and "turn(" not in exe.source
     feeds = {"x": np.random.default_rng(1).normal(size=(2, 8, 9, 4)).astype(np.float32)}
     np.testing.assert_array_equal(exe(feeds)[0], pk.interpret(pk.Graph([y]), feeds)[0])
+
+
+def test_global_pools_of_any_rank_take_channels_first() -> None:
+    """With four spatial axes and channels first, a global pool reduces the axes behind axis 1."""
+    y = ops.global_max_pool(pk.var("x", (2, 3, 4, 5, 1, 2)), data_format="channels_first")
+    x = np.random.default_rng(1).normal(size=(2, 3, 4, 5, 1, 2)).astype(np.float32)
+
+    (result,) = pk.interpret(pk.Graph([y]), {"x": x})
+    np.testing.assert_array_equal(result, x.max(axis=(2, 3, 4, 5)))
 
 
 def test_a_pool_behind_a_transpose_computes_with_channels_last() -> None:
