@@ -44,6 +44,10 @@ def by_extents(extents: Extents) -> Outcome:
     """
 
     def outcome(x: Expr) -> bool | None:
+        """Return the result of a comparison of int64 indices, None if it is not certain.
+
+        None also for other expressions.
+        """
         if not _compares(x) or not is_exact(x, extents):
             return None
         low, high = _range(x, extents)
@@ -65,7 +69,7 @@ def shortened(x: Expr, extents: Extents) -> Expr:
     """Return ``x`` with both sides of index comparisons simplified.
 
     Comparisons of data-dependent indices stay as they are. ``extents`` are the exclusive upper
-    bounds of loop variables, which begin at 0.
+    bounds of loop variables, which begin at 0, by name.
     """
     if _compares(x) and _counts(x, extents):
         a, b = (expression(normal(side, extents)) for side in (x.a, x.b))
@@ -89,6 +93,8 @@ def _counts(x: Expr, extents: Extents) -> bool:
 
 def _range(x: Binary, extents: Extents) -> tuple[int | None, int | None]:
     """Return the least and the greatest difference ``x.a - x.b`` of a comparison's sides.
+
+    ``extents`` are the exclusive upper bounds of loop variables, by name.
 
     Returns: None for a bound that is unknown.
     """

@@ -21,7 +21,7 @@ Partials = tuple[Expr | EllipsisType | None, ...]
 def _pow(y: Expr, a: Expr, b: Expr) -> Partials:
     """Return the partial derivatives of y = a**b: ``b * a**(b - 1)`` and ``y * log(a)``.
 
-    The latter is 0 where a <= 0. None is a derivative that is 0.
+    The latter is 0 where a <= 0. None is a derivative that is 0, as that by a literal b.
     """
     if isinstance(b, Const):
         value = float(b.value)
@@ -137,11 +137,13 @@ RULES: dict[str, Callable[..., Partials]] = {
 def derivative(x: Expr, by: Var) -> Expr | None:
     """Return the derivative of ``x`` by a variable; None if it is 0 everywhere.
 
-    Raises: CodeGenError for a function without a rule.
+    Raises: CodeGenError for a function without a rule, or one without a derivative by an argument
+    that depends on the variable.
     """
     derivatives: dict[int, Expr | None] = {}
 
     def derivative_of(part: Expr) -> Expr | None:
+        """Return the derivative of a subexpression, computed once; None if it is 0."""
         if id(part) not in derivatives:
             derivatives[id(part)] = _derivative(part, by, derivative_of)
         return derivatives[id(part)]
@@ -155,7 +157,7 @@ def _derivative(x: Expr, by: Var, derivative_of: Callable[[Expr], Expr | None]) 
     Args:
         x: the expression.
         by: the variable.
-        derivative_of: returns the derivative of an operand.
+        derivative_of: returns the derivative of an operand, None if it is 0.
 
     Returns: None where it is 0, as for integers.
 
@@ -189,11 +191,12 @@ def _chain(
         x: the call.
         name: the function.
         args: its arguments.
-        derivative_of: returns the derivative of an argument.
+        derivative_of: returns the derivative of an argument, None if it is 0.
 
     Returns: None where all derivatives are 0.
 
-    Raises: CodeGenError where the function has no derivative.
+    Raises: CodeGenError where the function has no rule, or no derivative by an argument whose own
+    derivative is not 0.
     """
     inner = [derivative_of(a) for a in args]
     if all(d is None for d in inner):
@@ -217,7 +220,7 @@ def _chain(
 
 
 def _sum(a: Expr | None, b: Expr | None) -> Expr | None:
-    """Return ``a + b``, where None is 0."""
+    """Return ``a + b``, where None is 0; None if both are."""
     if a is None or b is None:
         return b if a is None else a
     return a - b.x if isinstance(b, Unary) else a + b
@@ -257,7 +260,7 @@ def product(a: Expr | None, b: Expr | None) -> Expr | None:
 
 
 def _choice(condition: Expr, a: Expr | None, b: Expr | None) -> Expr | None:
-    """Return ``a`` where the condition holds, else ``b``; None if both are 0."""
+    """Return ``a`` where the condition holds, else ``b``; None, which is 0, if both are None."""
     if a is None:
         return None if b is None else ast.where(condition, 0.0, b)
     return ast.where(condition, a, 0.0 if b is None else b)

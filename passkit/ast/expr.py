@@ -205,7 +205,7 @@ def const(value: Any, dtype: DType) -> Const:
 
 
 def is_const(x: Expr, value: Any) -> bool:
-    """Return whether ``x`` is the literal ``value``; 0.0 and -0.0 differ."""
+    """Return whether ``x`` is the literal ``value`` in its dtype; 0.0 and -0.0 differ."""
     return isinstance(x, Const) and x.bits == const(value, x.dtype).bits
 
 
@@ -320,7 +320,10 @@ class Select(Expr):
 
 
 def lift(value: Operand, dtype: DType) -> Expr:
-    """Return ``value`` if it is an expression, else a literal of ``dtype``."""
+    """Return ``value`` if it is an expression, else a literal of ``dtype``.
+
+    Raises: ArgumentError if it is neither an expression nor a number.
+    """
     return value if isinstance(value, Expr) else const(value, dtype)
 
 
@@ -333,7 +336,8 @@ def _check_operator(where: str, op: Any, operators: frozenset[str]) -> None:
 def _same_dtype(op: str, a: Operand, b: Operand) -> tuple[Expr, Expr]:
     """Return the operands of ``op`` as expressions of one dtype; a number takes that of the other.
 
-    Raises: DTypeError where they differ or both are numbers.
+    Raises: DTypeError where they differ, both are numbers, or a number does not fit the dtype;
+    ArgumentError for an operand that is neither an expression nor a number.
     """
     if isinstance(a, Expr):
         like = a.dtype
@@ -362,7 +366,7 @@ def _same_dtype(op: str, a: Operand, b: Operand) -> tuple[Expr, Expr]:
 def _check_operand(op: str, value: Any) -> Operand:
     """Return an operand: an expression, or a Python number, also for one of NumPy's.
 
-    Raises: ArgumentError for anything else.
+    Raises: ArgumentError, naming the operator ``op``, for anything else.
     """
     if isinstance(value, Expr):
         return value
@@ -389,7 +393,8 @@ def binary(op: str, a: Operand, b: Operand) -> Expr:
 
     Raises:
         ArgumentError: There is no such operator, or an operand is neither.
-        DTypeError: The dtypes differ, or ``/`` is applied to integers.
+        DTypeError: The dtypes differ, a number does not fit the other operand's dtype, both are
+            numbers, or ``/`` is applied to integers.
     """
     _check_operator("ast.binary", op, _BINARY)
     x, y = _same_dtype(op, a, b)
@@ -401,9 +406,11 @@ def binary(op: str, a: Operand, b: Operand) -> Expr:
 def compare(op: str, a: Operand, b: Operand) -> Expr:
     """Return the comparison ``a op b`` for ``< <= > >= == !=``, a bool.
 
+    ``a`` and ``b`` are expressions of one dtype, or one of them is a number.
+
     Raises:
         ArgumentError: There is no such operator, or an operand is no expression or number.
-        DTypeError: The dtypes differ.
+        DTypeError: The dtypes differ, a number does not fit the other's, or both are numbers.
     """
     _check_operator("ast.compare", op, _COMPARE)
     x, y = _same_dtype(op, a, b)
@@ -411,17 +418,25 @@ def compare(op: str, a: Operand, b: Operand) -> Expr:
 
 
 def equal(a: Operand, b: Operand) -> Expr:
-    """Return the comparison ``a == b`` of two values; ``==`` itself compares trees."""
+    """Return the comparison ``a == b`` of two values; ``==`` itself compares trees.
+
+    Raises: DTypeError if their dtypes differ, ArgumentError if one is no expression or number.
+    """
     return compare("==", a, b)
 
 
 def not_equal(a: Operand, b: Operand) -> Expr:
-    """Return the comparison ``a != b`` of two values."""
+    """Return the comparison ``a != b`` of two values.
+
+    Raises: DTypeError if their dtypes differ, ArgumentError if one is no expression or number.
+    """
     return compare("!=", a, b)
 
 
 def call(name: str, *args: Operand) -> Expr:
     """Return a call of a dialect function, such as ``call("exp", x)``.
+
+    Neither the name nor the number of arguments is checked against the functions of dialects.
 
     Args:
         name: the name of the function.
@@ -470,10 +485,10 @@ def rounding(x: Expr) -> tuple[Expr, DType] | None:
 def where(condition: Expr, a: Operand, b: Operand) -> Expr:
     """Return an expression that is ``a`` where ``condition`` holds, else ``b``.
 
-    Only the loads of the chosen arm are executed.
+    Only the loads of the chosen arm are executed. At least one of ``a`` and ``b`` is an expression.
 
-    Raises: ArgumentError where the condition is no expression; DTypeError where it is no bool, or
-    the dtypes of the arms differ.
+    Raises: ArgumentError where the condition or an arm is no expression (or number); DTypeError
+    where the condition is no bool, the dtypes of the arms differ, or both are numbers.
     """
     need = "an expression (pk.ast.equal(a, b) for ==, pk.ast.not_equal(a, b) for !=)"
     arguments.instance("ast.where: condition", condition, Expr, need)

@@ -120,8 +120,11 @@ def way_out(name: str) -> str:
 def ufunc(function: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Apply the operator that a ufunc implements to expressions and NumPy scalars.
 
-    The arguments are those of NumPy's ``__array_ufunc__``: the ufunc, the name of its method (only
-    ``"__call__"`` is allowed), its inputs and its keyword arguments.
+    Args:
+        function: the ufunc.
+        method: the name of its method; only ``"__call__"`` is allowed.
+        inputs: its inputs.
+        options: its keyword arguments; none are allowed.
 
     Raises: DTypeError for other ufuncs, for arrays, for methods such as reduce, and for options.
     """

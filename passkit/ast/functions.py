@@ -103,9 +103,13 @@ Builder = Callable[..., Expr]
 
 
 def _builder(name: str) -> Builder:
-    """Return a function that builds a call of the function ``name``."""
+    """Return a function that builds a call of the function ``name``.
+
+    That is a key of `FUNCTIONS` or `INTEGER_FUNCTIONS`, else a KeyError is raised.
+    """
 
     def build(*args: Operand) -> Expr:
+        """Return a call of the function; this text is replaced by one with its name."""
         return call(name, *args)
 
     build.__name__ = name

@@ -62,7 +62,10 @@ def _order(term: tuple[Expr, Extent]) -> str:
 
 
 def _recombine(terms: dict[Expr, Extent]) -> tuple[dict[Expr, Extent], Extent]:
-    """Replace ``(x // d)*d*c + (x % d)*c`` by ``x*c``; return the terms and a constant to add."""
+    """Replace ``(x // d)*d*c + (x % d)*c`` by ``x*c``; return the terms and a constant to add.
+
+    ``terms`` has the coefficient of each atom; it may be changed in place.
+    """
     for atom, c in list(terms.items()):
         if isinstance(atom, Binary) and atom.op == "%" and isinstance(atom.b, (Const, SizeOf)):
             quotient = Binary("//", atom.a, atom.b, dt.int64)
@@ -77,12 +80,12 @@ def _recombine(terms: dict[Expr, Extent]) -> tuple[dict[Expr, Extent], Extent]:
 
 
 def _extent(x: Expr) -> Extent:
-    """Return the extent that a literal or a `SizeOf` is."""
+    """Return the extent that a literal or a `SizeOf` is, an int or a Size."""
     return int(x.value) if isinstance(x, Const) else x.size  # type: ignore[attr-defined]
 
 
 def add(a: Sum, b: Sum, scale: Extent = 1) -> Sum:
-    """Return ``a + scale*b``."""
+    """Return ``a + scale*b`` in canonical form."""
     if not b.terms:
         return Sum(a.terms, a.constant + b.constant * scale)
     if not a.terms and scale == 1:
@@ -94,7 +97,7 @@ def add(a: Sum, b: Sum, scale: Extent = 1) -> Sum:
 
 
 def times(a: Sum, factor: Extent) -> Sum:
-    """Return ``a * factor``."""
+    """Return ``a * factor`` in canonical form."""
     if not a.terms or factor == 1:
         return Sum(a.terms, a.constant * factor)
     return _sum({atom: c * factor for atom, c in a.terms}, a.constant * factor)
@@ -103,8 +106,8 @@ def times(a: Sum, factor: Extent) -> Sum:
 def normal(x: Expr, extents: Extents) -> Sum:
     """Return the canonical sum of an int64 expression.
 
-    ``extents`` are the exclusive upper bounds of variables, which begin at 0. A part that is not
-    linear becomes an atom.
+    ``extents`` are the exclusive upper bounds of variables, which begin at 0, by name. A part that
+    is not linear becomes an atom. If they are `Known`, the sum is cached there.
     """
     if type(x) is Var:
         return Sum((), 0) if extents.get(x.name) == 1 else Sum(((x, 1),))
@@ -155,7 +158,8 @@ _OF_BINARY: Mapping[str, Callable[[Sum, Sum, Extents], Sum | None]] = {
 def divide(a: Sum, d: Extent, extents: Extents) -> Sum:
     """Return ``a // d`` for a non-negative ``a``; terms that d divides leave the quotient.
 
-    ``extents`` are the exclusive upper bounds of variables.
+    It is 0 for d = 0, an index into an empty array. A sum that may be negative stays one quotient.
+    ``extents`` are the exclusive upper bounds of variables, by name.
     """
     if d == 1:
         return a
@@ -176,9 +180,10 @@ def divide(a: Sum, d: Extent, extents: Extents) -> Sum:
 
 
 def modulo(a: Sum, d: Extent, extents: Extents) -> Sum:
-    """Return ``a % d`` for a non-negative ``a``, without terms that d divides.
+    """Return ``a % d`` for a non-negative ``a``, without terms that d divides; 0 for d = 0.
 
-    ``extents`` are the exclusive upper bounds of variables.
+    A sum that may be negative stays one remainder. ``extents`` are the exclusive upper bounds of
+    variables, by name.
     """
     if d == 1 or d == 0:
         return Sum(())
@@ -230,7 +235,10 @@ def within(a: Sum, limit: Extent, extents: Extents) -> bool:
 
 
 def is_exact(x: Expr, extents: Extents) -> bool:
-    """Return whether no dividend in an index may be negative; the algebra rounds down."""
+    """Return whether no dividend in an index may be negative; the algebra rounds down.
+
+    ``extents`` are the exclusive upper bounds of variables, by name.
+    """
     return not any(
         isinstance(part, Binary)
         and part.op in ("//", "%")
@@ -240,7 +248,10 @@ def is_exact(x: Expr, extents: Extents) -> bool:
 
 
 def count_of(atom: Expr, extents: Extents) -> Extent | None:
-    """Return an exclusive upper bound of an atom; None if unknown, or if it may be negative."""
+    """Return an exclusive upper bound of an atom; None if unknown, or if it may be negative.
+
+    ``extents`` are the exclusive upper bounds of variables, by name.
+    """
     if isinstance(atom, Binary) and _may_be_negative(normal(atom.a, extents)):
         return None
     top = _top(atom, extents)
@@ -288,9 +299,10 @@ def _top(atom: Expr, extents: Extents) -> Extent | None:
 
 
 def expression(a: Sum) -> Expr:
-    """Return a sum as an expression, with the largest coefficients first."""
+    """Return a sum as an int64 expression, with the largest coefficients first."""
 
     def weight(term: tuple[Expr, Extent]) -> tuple[int, str]:
+        """Return the key that a term, a pair of atom and coefficient, is sorted by."""
         c = term[1]
         return (0, str(c)) if isinstance(c, Size) else (-c, "")
 
@@ -320,7 +332,7 @@ def simplify(x: Expr, extents: Extents) -> Expr:
 def ravel(index: Sequence[Expr], shape: Shape, extents: Extents) -> Sum:
     """Return the row-major linear index of ``index`` in ``shape``, as a canonical sum.
 
-    ``extents`` are the exclusive upper bounds of variables.
+    ``extents`` are the exclusive upper bounds of variables, by name.
     """
     terms: dict[Expr, Extent] = {}
     constant: Extent = 0
@@ -338,7 +350,8 @@ def ravel(index: Sequence[Expr], shape: Shape, extents: Extents) -> Sum:
 def unravel(linear: Sum, shape: Shape, extents: Extents) -> tuple[Expr, ...]:
     """Return the index in ``shape`` whose row-major linear index is ``linear``.
 
-    ``extents`` are the exclusive upper bounds of variables, by which divisions are simplified.
+    It has an expression for each axis. ``extents`` are the exclusive upper bounds of variables, by
+    name, by which divisions are simplified.
     """
     out: list[Expr] = []
     rest = linear

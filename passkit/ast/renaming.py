@@ -15,19 +15,22 @@ T = TypeVar("T")
 
 
 def renamed(x: T, names: Mapping[str, str]) -> T:
-    """Return a part of an AST, or a tuple of parts, with its buffers and sizes renamed.
+    """Return ``x``, a part of an AST or a tuple of parts, with its buffers and sizes renamed.
 
-    ``names`` maps old names to new ones; every buffer must be in it (else a KeyError), other
-    variables need not.
+    ``names`` maps old names to new ones; other variables than buffers need not be in it.
+
+    Raises: KeyError for a buffer that is not in ``names``.
     """
 
     def expr(e: Expr) -> Expr:
+        """Return an expression with its buffers and variables renamed."""
         if isinstance(e, Var):
             return Var(names[e.name], e.dtype) if e.name in names else e
         inner = replace_children(e, expr)
         return evolve(inner, buffer=names[inner.buffer]) if isinstance(inner, Load) else inner
 
     def anything(value: Any) -> Any:
+        """Return an expression, tuple or part of an AST renamed; other values as they are."""
         if isinstance(value, Expr):
             return expr(value)
         if isinstance(value, tuple):

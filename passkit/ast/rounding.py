@@ -17,7 +17,7 @@ COMMUTES = frozenset(["abs", "maximum", "minimum"])
 
 
 def may_round(x: Expr) -> bool:
-    """Return whether evaluating ``x`` may round a float."""
+    """Return whether evaluating ``x`` may round a float, in any of its subexpressions."""
     return any(_rounds(part) for part in walk(x) if part.dtype.is_float)
 
 

@@ -29,7 +29,7 @@ LONGEST = 12
 
 
 def replace_children(x: Expr, change: Callable[[Expr], Expr]) -> Expr:
-    """Return ``x`` with ``change`` applied to its direct operands."""
+    """Return ``x`` with ``change`` applied to its direct operands; ``x`` itself if it has none."""
     if isinstance(x, (Var, Const, SizeOf)):
         return x
     match x:
@@ -51,7 +51,7 @@ def replace_children(x: Expr, change: Callable[[Expr], Expr]) -> Expr:
 
 
 def map_statement(s: Statement, change: Callable[[Expr], Expr]) -> Statement:
-    """Return a statement with ``change`` applied to its expressions."""
+    """Return a statement with ``change`` applied to its expressions, value and index."""
     match s:
         case Let(var, value):
             return Let(var, change(value))
@@ -63,7 +63,7 @@ def map_statement(s: Statement, change: Callable[[Expr], Expr]) -> Statement:
 
 
 def expressions(s: Statement) -> Iterator[Expr]:
-    """Yield the expressions of a statement."""
+    """Yield the expressions of a statement: its value, then its index, as far as it has them."""
     if not isinstance(s, Prefetch):
         yield s.value
     if not isinstance(s, Let) and s.index is not None:
@@ -82,6 +82,8 @@ def parts(x: Expr) -> int:
 def tidy_stage(stage: Stage, lane: Var | None, visible: frozenset[Var] = frozenset()) -> Stage:
     """Return a stage with single-use locals inlined and loop-invariant ones hoisted.
 
+    In a stage whose loop is known to be empty, loads are replaced by 0 first.
+
     Args:
         stage: the stage.
         lane: the variable of its vectorized or parallel loop; None disables hoisting.
@@ -95,7 +97,7 @@ def tidy_stage(stage: Stage, lane: Var | None, visible: frozenset[Var] = frozens
 
 
 def _without_loads(x: Expr) -> Expr:
-    """Return ``x`` with 0 in place of loads."""
+    """Return ``x`` with 0 in place of loads, of their dtypes."""
     return const(0, x.dtype) if isinstance(x, Load) else replace_children(x, _without_loads)
 
 
@@ -118,6 +120,7 @@ def _inline(stage: Stage, lane: Var | None, visible: frozenset[Var]) -> Stage:
     uses.update(visible)
 
     def change(x: Expr) -> Expr:
+        """Return an expression with the values of inlined locals in their place."""
         if isinstance(x, Var):
             return values.get(x, x)
         return replace_children(x, change)
@@ -144,9 +147,9 @@ def _inline(stage: Stage, lane: Var | None, visible: frozenset[Var]) -> Stage:
 
 
 def _hoist(stage: Stage, lane: Var) -> Stage:
-    """Move locals that do not depend on a loop of the stage to ``before``, its statements outside.
+    """Return a stage with locals that depend on no loop of it moved in front, to ``before``.
 
-    ``lane`` is the variable of its vectorized loop.
+    A local that loads from a buffer which the stage writes stays. ``lane`` is not used.
     """
     moving = {loop.var for loop in stage.loops}
     before: list[Let] = list(stage.before)

@@ -37,7 +37,7 @@ def walk(x: Expr) -> Iterator[Expr]:
 
 
 def loads(x: Expr) -> Iterator[Load]:
-    """Yield the loads in an expression, also those in the indices of loads."""
+    """Yield the loads in an expression, also those in the indices of loads, in pre-order."""
     todo = [x]
     while todo:
         x = todo.pop()
@@ -54,7 +54,7 @@ def loads(x: Expr) -> Iterator[Load]:
 
 
 def variables(x: Expr) -> Iterator[Var]:
-    """Yield the variables in an expression, once per occurrence."""
+    """Yield the variables in an expression, once per occurrence, in pre-order."""
     todo = [x]
     while todo:
         x = todo.pop()

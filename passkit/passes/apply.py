@@ -50,9 +50,11 @@ def ApplyPasses(  # noqa: N802  (NNVM's name, which users know)
 
     Raises:
         RegistryError: A pass is not registered; before any pass runs.
+        ArgumentError: ``passes`` is neither a pass nor a sequence.
         SettingError: An option is unknown or has a wrong value.
-        PassError: An annotation is missing that no implied pass provides, a pass breaks its
-            declaration, or the graph was planned for another target.
+        PassError: ``graph`` is no Graph, an element of ``passes`` is neither a name nor a Pass, an
+            annotation is missing that no implied pass provides, a pass breaks its declaration, or
+            the graph was planned for another target.
     """
     if not isinstance(graph, Graph):
         raise PassError(
@@ -75,7 +77,10 @@ def ApplyPasses(  # noqa: N802  (NNVM's name, which users know)
 
 
 def _resolve(value: str | Pass) -> Pass:
-    """Return a pass given by name or as a Pass. Raises: RegistryError, PassError."""
+    """Return a pass given by name or as a Pass.
+
+    Raises: RegistryError for a name that is not registered, PassError for another type.
+    """
     if isinstance(value, Pass):
         return value
     if not isinstance(value, str):
@@ -99,7 +104,11 @@ class _PassRunner:
         """The options recorded in a planned graph, and the context that inherits from them."""
 
     def run_all(self, graph: Graph) -> Graph:
-        """Return the graph after all passes; those that are disabled are skipped."""
+        """Return the graph after all passes; those that are disabled are skipped.
+
+        Raises: PassError if an annotation is missing or a pass breaks its declaration, and what
+        passes raise.
+        """
         for each in self.passes:
             if each.name in self.context.disabled:
                 continue
@@ -111,7 +120,8 @@ class _PassRunner:
     def with_dependencies(self, graph: Graph, dependent: Pass) -> Graph:
         """Return the graph with every annotation that a pass depends on, after implied passes.
 
-        Raises: PassError if an annotation is missing that no implied pass provides.
+        Raises: PassError if an annotation is missing that no implied pass provides, implied passes
+        depend on each other in a circle, or one was run `MAX_REPEATS` times in vain.
         """
         stack = [dependent]
         runs: Counter[str] = Counter()
@@ -157,7 +167,9 @@ class _PassRunner:
         return f"{lacks}; run {source.name} first"
 
     def run(self, graph: Graph, each: Pass) -> Graph:
-        """Return the graph after a pass whose dependencies are met; check its declaration.
+        """Return the graph after the pass ``each``, and check the result against its declaration.
+
+        The dependencies of the pass are met.
 
         Raises: Whatever the pass raises, with a note of its name and of the passes run before it;
         PassError where an operator lacks a needed attribute, or where the result breaks the pass's
@@ -177,7 +189,7 @@ class _PassRunner:
         return self.with_valid_annotations(graph, each, out, context)
 
     def context_for(self, graph: Graph, each: Pass) -> PassContext:
-        """Return the context of a pass: options that nobody gave are those of a planned graph.
+        """Return the context of the pass ``each``; a planned graph adds options that nobody gave.
 
         Raises: PassError if the pass depends on the target and the graph is planned for another.
         """
@@ -199,6 +211,8 @@ class _PassRunner:
         self, before: Graph, each: Pass, out: Graph, context: PassContext
     ) -> Graph:
         """Return the result of a pass without stale annotations, with the options it used.
+
+        The dropped annotations are recorded with the name of the pass, for error messages.
 
         Args:
             before: the graph that the pass got.
@@ -235,7 +249,7 @@ class _PassRunner:
         return out.fed_as(before)
 
     def dump(self, graph: Graph, each: Pass) -> None:
-        """Write the graph after a pass as numbered text and SVG, if the option ``dump`` is set."""
+        """Write the graph after the pass ``each`` as numbered text and SVG, if ``dump`` is set."""
         if self.context.dump is None:
             return
         from passkit.serial.text import to_text  # dumping is rare, and drawing needs graphviz
@@ -247,9 +261,11 @@ class _PassRunner:
 
 
 def check_op_attributes(graph: Graph, each: Pass) -> None:
-    """Check that every operator has the attributes that a pass depends on, except constants.
+    """Check that every operator has the attributes that the pass ``each`` depends on.
 
-    Raises: PassError listing the operators that lack one.
+    Constants need none.
+
+    Raises: PassError listing the operators that lack one, or for an attribute that is not declared.
     """
     for key in each.depends_op:
         try:
@@ -272,7 +288,7 @@ def check_result(before: Graph, each: Pass, out: Graph) -> None:
     """Check ``out``, the result of the pass ``each`` on ``before``, against its declaration.
 
     Raises: PassError if it is no graph, lacks a provided annotation, changed without a declaration,
-        or has annotations of another graph.
+    or has annotations of nodes that are not in it.
     """
     if not isinstance(out, Graph):
         raise PassError(
@@ -314,9 +330,9 @@ def _as_graph(value: object) -> str:
 
 
 def check_annotation(graph: Graph, each: Pass, annotation: Annotation) -> None:
-    """Check that the keys of an annotation are nodes and entries of this graph.
+    """Check that the nodes and entries among the keys of an annotation are those of this graph.
 
-    Raises: PassError naming a node of another graph.
+    Raises: PassError, naming the pass ``each`` and a node of another graph.
     """
     nodes = set(graph.nodes)
     for key in annotation:

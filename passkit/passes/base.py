@@ -26,7 +26,10 @@ _lock = Lock()
 
 
 def _names(value: str | tuple[str, ...] | list[str]) -> tuple[str, ...]:
-    """Return one name or a sequence of names as a tuple. Raises: ArgumentError."""
+    """Return one name or a sequence of names as a tuple.
+
+    Raises: ArgumentError if ``value`` is neither text nor a sequence of texts.
+    """
     need = "a name or a sequence of names"
     return (value,) if isinstance(value, str) else arguments.sequence("Pass", value, str, need)
 
@@ -68,17 +71,23 @@ class Pass:
 
     @takes_context.default
     def _takes_context(self) -> bool:
-        """Return whether the body takes the PassContext after the graph. Raises: ArgumentError."""
+        """Return whether the body takes the PassContext after the graph.
+
+        Raises: ArgumentError if it can be called with neither one nor two arguments.
+        """
         need = "of a graph, or of a graph and the PassContext"
         return arguments.parameters(f"Pass {self.name}: body", self.body, need, 1, 2) > 1
 
     @property
     def doc(self) -> str:
-        """The first line of the body's docstring."""
+        """The first line of the body's docstring; "" without one."""
         return (self.body.__doc__ or "").strip().partition("\n")[0]
 
     def __call__(self, graph: Graph, **options: Any) -> Graph:
-        """Return the graph after this pass; as `ApplyPasses` of this pass alone."""
+        """Return the graph after this pass; as `ApplyPasses` of this pass alone, errors included.
+
+        ``options`` are those of `PassContext`.
+        """
         from passkit.passes.apply import ApplyPasses  # which imports this module
 
         return ApplyPasses(graph, self, **options)
@@ -141,6 +150,11 @@ def register_pass(
     place = calling_place()
 
     def register(body: PassBody) -> Pass:
+        """Register a function as the pass, and return the `Pass`.
+
+        Raises: ArgumentError if ``body`` is no function of a graph and perhaps a context;
+        RegistryError if the name was registered at another place.
+        """
         need = "a function from Graph to Graph"
         if not callable(body) or isinstance(body, type):
             arguments.refuse(f"register_pass({name!r}): the body", body, need)
@@ -173,9 +187,10 @@ def register_pass(
 
 
 def find_pass(name: str) -> Pass:
-    """Return a registered pass by its name.
+    """Return a registered pass by its name; import its module, or plug-ins, if that is necessary.
 
-    Raises: RegistryError with the nearest name.
+    Raises: RegistryError with the nearest name if there is none; ArgumentError if ``name`` is no
+    text.
     """
     if arguments.text("a pass's name", name) not in _passes:
         _load(name)
@@ -188,14 +203,17 @@ def find_pass(name: str) -> Pass:
 
 
 def list_passes() -> list[str]:
-    """Return the names of all passes, sorted."""
+    """Return the names of all passes, sorted; import all modules of passes."""
     for module in _modules():
         import_module(module)
     return sorted(_passes)
 
 
 def providers(annotation: str) -> list[Pass]:
-    """Return the passes that provide an annotation, sorted by name."""
+    """Return the passes that provide an annotation, sorted by name; empty if there are none.
+
+    Modules of passes are imported if no pass that is loaded provides it.
+    """
     matching = [p for p in list(_passes.values()) if annotation in p.provides]
     if not matching:
         matching = [p for p in map(find_pass, list_passes()) if annotation in p.provides]
@@ -220,13 +238,13 @@ def provider(annotation: str, dependent: str) -> Pass:
 
 
 def _modules() -> list[str]:
-    """Return the names of the modules in which passes may be defined."""
+    """Return the full names of the modules in which passes may be defined."""
     package = import_module("passkit.passes")
     return [f"passkit.passes.{m.name}" for m in pkgutil.iter_modules(package.__path__)]
 
 
 def _load(name: str) -> None:
-    """Import the module that is named like a pass, if there is one."""
+    """Import the module that is named like the pass ``name``, if there is one."""
     for module in _modules():
         if module.rpartition(".")[2].replace("_", "") == name.lower():
             import_module(module)

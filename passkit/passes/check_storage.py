@@ -62,12 +62,17 @@ class _Simulation:
         self.leaves = {storage: n for n, storage in leaves(graph).items()}
 
     def nbytes(self, entry: Entry) -> int:
-        """Return the bytes of an entry at these sizes."""
+        """Return the bytes of an entry at these sizes.
+
+        Raises: ShapeError if a size has no value.
+        """
         shape, dtype = self.graph.shape(entry), self.graph.dtype(entry)
         return evaluate(numel(shape), self.sizes) * dtype.nbytes
 
     def byte_range(self, storage: Storage, nbytes: int) -> ByteRange:
-        """Return the range of a storage; all slots are ranges of one buffer, the arena.
+        """Return the range of the first ``nbytes`` of a storage: (buffer, first byte, end).
+
+        All slots are ranges of one buffer, the arena, which is None.
 
         Raises: PassError if it ends after the arena.
         """
@@ -81,7 +86,10 @@ class _Simulation:
         return None, start, start + nbytes
 
     def range_of(self, entry: Entry) -> ByteRange:
-        """Return the range of bytes, and the buffer, that the plan assigns to an entry."""
+        """Return the range of bytes, and the buffer, that the plan assigns to an entry.
+
+        Raises: PassError if it ends after the arena.
+        """
         return self.byte_range(self.plan[entry], self.nbytes(entry))
 
     def read(self, entry: Entry, byte_range: ByteRange, reader: str) -> None:
@@ -102,8 +110,8 @@ class _Simulation:
     def write(self, entry: Entry, value: Entry) -> None:
         """Record that the bytes of ``entry`` hold ``value``; values that they overlap are lost.
 
-        Raises: PassError if an input, constant or state has no buffer of its own, or if a computed
-            value is written over an input or a constant.
+        Raises: PassError if an input, constant or state has no buffer of its own, if a computed
+        value is written over an input or a constant, or after the arena's end.
         """
         self.value_of[entry] = value
         storage = self.plan[entry]
@@ -125,7 +133,11 @@ class _Simulation:
         self.contents[buffer] = [*intact, (start, end, value)]
 
     def run(self, node: Node) -> None:
-        """Run a node: read its inputs, then write its outputs. Raises: PassError."""
+        """Run a node: read its inputs, then write its outputs, in the recorded contents.
+
+        Raises: PassError if an input was overwritten, an output overwrites an input that is still
+        read, or two outputs share bytes.
+        """
         for entry in node.inputs:
             self.read(entry, self.range_of(entry), node.where)
         source_of = {o: i for i, o in identities(node)}
@@ -165,13 +177,16 @@ class _Simulation:
     def copy(self, entry: Entry, source: Storage, target: Storage, nbytes: int) -> None:
         """Check and record a copy of an entry's value of ``nbytes`` from one storage to another.
 
-        Raises: PassError where ``source`` does not hold the value.
+        Raises: PassError where ``source`` does not hold the value, or a range ends after the arena.
         """
         self.read(entry, self.byte_range(source, nbytes), f"the copy to {target}")
         self.write_range(self.byte_range(target, nbytes), self.value_of[entry])
 
     def check_results(self) -> None:
-        """Check that outputs and state hold the values that the caller reads. Raises: PassError."""
+        """Check that outputs and state hold the values that the caller reads.
+
+        Raises: PassError naming the first that does not.
+        """
         for k, entry in enumerate(self.graph.outputs):
             storage = Storage(Home.OUTPUT, k)
             byte_range = self.byte_range(storage, self.nbytes(entry))

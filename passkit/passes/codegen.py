@@ -44,10 +44,11 @@ FORMAT = 1
 def codegen(graph: Graph, context: PassContext) -> Graph:
     """Annotate each fused node with its `Kernel`, and so each operator that brings its own kernel.
 
-    The annotations of SchedulePlan and SharedMemPlan are used; without them, default plans.
+    The annotations of SchedulePlan and SharedMemPlan are used; without them, default plans. Kernels
+    are printed for the target of ``context``.
 
     Raises: ScheduleError if templates were given and SchedulePlan has not run, or if a group has no
-        schedule on the target.
+    schedule on the target; CodeGenError if a group cannot be lowered or printed.
     """
     schedules, shared = graph.attrs.get("schedule"), graph.attrs.get("shared")
     if schedules is None and context.templates:
@@ -77,8 +78,9 @@ def codegen(graph: Graph, context: PassContext) -> Graph:
 def _with_block(kernel: Kernel, target: Target) -> Kernel:
     """Return the kernel with its threads per block, and the scratch of all rows of a block.
 
-    If the scratch of a block's rows is known to exceed the usual limit, a block has fewer rows; a
-    launch checks again. Source: `passkit.runtime.cuda.launch_config`.
+    These are for ``target``, a device. If the scratch of a block's rows is known to exceed the
+    usual limit, a block has fewer rows; a launch checks again. Source:
+    `passkit.runtime.cuda.launch_config`.
     """
     if not dialect_of(kernel.dialect).scratch_of_row or not has_rows(kernel.ast):
         return evolve(kernel, block=target.block)
@@ -94,7 +96,9 @@ def _with_block(kernel: Kernel, target: Target) -> Kernel:
 
 
 def _default_schedule(group: Group, target: Target) -> Schedule:
-    """Return the planner's schedule of a group, for a graph without the annotation of SchedulePlan.
+    """Return the planner's schedule of a group on a target.
+
+    It is for a graph without the annotation of SchedulePlan.
 
     Raises: ScheduleError with the reason if there is none.
     """
@@ -133,6 +137,10 @@ def make_kernel(
         aliased: Positions of inputs and outputs that share memory; dialects declare that all other
             buffers do not overlap.
         reach: The vector accesses and shuffles that the device has.
+
+    Raises:
+        CodeGenError: If the group cannot be lowered or printed in the dialect.
+        RegistryError: If there is no such dialect.
     """
     return _kernel(group.key, schedule, shared, dialect, aliased, reach, UncachedArgument(group))
 
@@ -186,6 +194,9 @@ def _kernel(
 def operator_kernel(graph: Graph, node: Node, dialect: str) -> Kernel | None:
     """Return the kernel that a plug-in's FKernel gives for a node in a dialect.
 
+    ``graph`` has the shapes and dtypes of its inputs and outputs, which become parameters of the
+    kernel.
+
     Returns: None if the operator has no FKernel for that dialect.
     """
     own = own_kernel_of(node, dialect)
@@ -217,7 +228,7 @@ def _named(text: str, op: str, dialect: str) -> tuple[str, str, str]:
     """Return name, key and final text of a kernel whose function is called KERNEL in ``text``.
 
     The key is a SHA-256 digest of dialect and text; the name consists of ``op``, the name of an
-    operator, and the digest's first eight digits.
+    operator, and the digest's first eight digits, and takes the place of KERNEL.
     """
     digest = hashlib.sha256(f"{FORMAT} {dialect}\n{text}".encode()).hexdigest()
     stem = "".join(c if c.isascii() and c.isalnum() else "_" for c in op)
@@ -230,7 +241,8 @@ def _scratch_nbytes(
 ) -> Extent:
     """Return the scratch bytes of a tile: its own arrays, followed by those of ``rows`` rows.
 
-    ``values`` are the values of the sizes of the AST, by name; by default they stay symbols.
+    They are an int, or a Size if a symbol is left. ``values`` are the values of the sizes of the
+    AST, by name; by default they stay symbols.
     """
     total: Extent = 0
     for of_row in (False, True):

@@ -49,6 +49,10 @@ def complete(graph: Graph) -> Graph:
     _, guards, values = infer_graph_shapes(graph)
 
     def with_inferred(node: Node) -> Sequence[Entry] | None:
+        """Return the entries of a new node with inferred values, None for a variable that has them.
+
+        Symbols in the parameters of an operator get their values; a variable its shape and dtype.
+        """
         if node.op is not None:
             return with_values(node, values).entries
         entry = node.entries[0]

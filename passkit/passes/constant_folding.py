@@ -45,7 +45,7 @@ def can_fold(node: Node) -> bool:
 
 
 def nbytes(entry: Entry) -> int | None:
-    """Return the bytes of an entry, None if they are unknown before a call."""
+    """Return the bytes of an entry, None if shape or dtype are unknown before a call."""
     if entry.shape is None or entry.dtype is None:
         return None
     count = numel(entry.shape)
@@ -53,7 +53,13 @@ def nbytes(entry: Entry) -> int | None:
 
 
 def fold(node: Node) -> Sequence[Entry]:
-    """Return constants with the values of a node's outputs, and record their expressions."""
+    """Return constants with the values of a node's outputs, and record their expressions.
+
+    Only those of constants of more than 4 KiB are recorded, for `origin_of`. The node's inputs are
+    constants.
+
+    Raises: what its FCompute raises.
+    """
     values = interpret(Graph(list(node.entries)))
     has_several = len(values) > 1
     folded = [
@@ -68,13 +74,14 @@ def fold(node: Node) -> Sequence[Entry]:
 
 
 def _record_origin(array: Any, origin: Entry) -> None:
-    """Record that constant folding computed ``array`` from the entry ``origin``.
+    """Record in ``_origins`` that constant folding computed ``array`` from the entry ``origin``.
 
     The record is dropped with the array, which is referred to weakly.
     """
     key = id(array)
 
     def forget(_: ref[Any]) -> None:
+        """Drop the record of the array, which is garbage now."""
         _origins.pop(key, None)
 
     _origins[key] = ref(array, forget), origin
@@ -92,6 +99,6 @@ def origins() -> Iterator[tuple[Any, Entry]]:
 
 
 def origin_of(array: Any) -> Entry | None:
-    """Return the entry that was folded into this array object, None if there is none."""
+    """Return the entry that was folded into this array object, None if none was recorded."""
     reference, entry = _origins.get(id(array), (None, None))
     return entry if reference is not None and reference() is array else None

@@ -130,7 +130,8 @@ class PassContext:
             outer: the context in force, None for the outermost.
             options: the options given, by name, which are parsed here.
 
-        Raises: SettingError for a wrong value.
+        Raises: SettingError for a wrong value, RegistryError for an unknown name of a target,
+        strategy or pass, ParseError for a template that cannot be read.
         """
         fields: dict[str, Any] = {k: getattr(outer, k) if outer else v for k, v in DEFAULTS.items()}
         fields["target"] = outer.target if outer else resolve_target("cpu")
@@ -146,7 +147,8 @@ class PassContext:
 
         An option that is None stays as it is.
 
-        Raises: SettingError for an unknown option, with the nearest, or a wrong value.
+        Raises: SettingError for an unknown option, with the nearest, or a wrong value;
+        RegistryError for an unknown name of a target, strategy or pass.
         """
         for key in options:
             if key not in OPTIONS:
@@ -156,19 +158,28 @@ class PassContext:
         return changed
 
     def inheriting(self, recorded: Mapping[str, Any]) -> PassContext:
-        """Return this context with ``recorded`` values for options that nobody gave."""
+        """Return this context with ``recorded`` values for options that nobody gave.
+
+        ``recorded`` has them by name; other keys are ignored. It is this context itself if there
+        are none.
+        """
         missing = {k: v for k, v in recorded.items() if k in OPTIONS and k not in self.given}
         return self.with_options(**missing) if missing else self
 
     def spend(self, decision: str) -> bool:
-        """Use up one unit of fuel for an optional decision; return whether it may be taken."""
+        """Use up one unit of fuel for an optional decision; return whether it may be taken.
+
+        ``decision`` is a phrase that is recorded. False if no fuel is left; always True without a
+        limit.
+        """
         return self.fuel.spend(decision)
 
     @contextmanager
     def timed(self, name: str) -> Iterator[None]:
         """Return a context manager that records the seconds of its block under ``name``.
 
-        Records nest as blocks do, in ``times``; without the option ``timing`` nothing is recorded.
+        Records nest as blocks do, in ``times``, whose seconds are updated; without the option
+        ``timing`` nothing is recorded.
         """
         if self.times is None:
             yield
@@ -208,5 +219,8 @@ def current() -> PassContext | None:
 
 
 def evaluator_of(context: PassContext) -> Any:
-    """Return the evaluator of a context, by default that of this machine's measurements."""
+    """Return the evaluator of a context: its option ``evaluator``.
+
+    If that is None, it is the evaluator of this machine's measurements.
+    """
     return snapshot().evaluator if context.evaluator is None else context.evaluator

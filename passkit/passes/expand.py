@@ -66,18 +66,22 @@ def expand(graph: Graph, context: PassContext) -> Graph:
     cannot run otherwise. A composite of 16-bit floats whose parts would round in between is
     expanded in float32 and rounded once at its end. A contraction of 16-bit floats becomes one of
     float32, which libraries compute, between casts that fuse. The annotation "expanded" tells which
-    composites may be left.
+    composites may be left. ``context`` has the strategy.
 
     y = softmax(x)    becomes    e = exp(sub(x, reduce_max(x))); y = div(e, reduce_sum(e))
 
     Raises: PassError if FExpand gives a shape or dtype that the operator does not declare, or does
-        not terminate.
+    not terminate.
     """
     expands_all = find_fusion(context.fusion).expands
     for _ in range(MAX_DEPTH):
         existing = set(graph.nodes)
 
         def replace(node: Node, existing: set[Node] = existing) -> Sequence[Entry] | None:
+            """Return the entries that replace a node's outputs, None for a node that stays.
+
+            ``existing`` are the nodes from before this iteration.
+            """
             if is_composite(node, expands_all):
                 entries = expansion(node, existing)
                 if entries is not None:
@@ -98,7 +102,10 @@ def expand(graph: Graph, context: PassContext) -> Graph:
 
 
 def composites_left(context: PassContext) -> str:
-    """Return the value of "expanded": the composites that Expand keeps in a context."""
+    """Return the value of "expanded": the composites that Expand keeps in a context.
+
+    It is `NONE` if the context's fusion strategy keeps none.
+    """
     return NONE if find_fusion(context.fusion).expands else f"those that {context.fusion!r} keeps"
 
 
@@ -113,14 +120,17 @@ def is_composite(node: Node, expands_all: bool = True) -> bool:
 
 
 def is_narrow_contraction(node: Node) -> bool:
-    """Return whether a node multiplies and sums 16-bit floats (it has FContract)."""
+    """Return whether a node multiplies and sums 16-bit floats (it has FContract).
+
+    False for a variable, and for inputs of unknown dtype.
+    """
     if node.op is None or FContract.get(node.op.name) is None:
         return False
     return any(e.dtype is not None and is_narrow(e.dtype) for e in node.inputs)
 
 
 def _in_float32(node: Node) -> list[Entry]:
-    """Return the outputs of a contraction computed in float32 and rounded once."""
+    """Return the outputs of a contraction computed in float32 and rounded once to their dtypes."""
     assert node.op is not None
     wide = [convert(e, float32) if is_narrow(_dtype(e)) else e for e in node.inputs]
     outputs = node.op(*wide, **node.params)
@@ -167,7 +177,9 @@ def _replacement(
 ) -> Sequence[Entry] | None:
     """Return ``entries`` with the name and control dependencies of the node that they replace.
 
-    None if the node has control dependencies and an entry is not of a new node.
+    ``existing`` are nodes created before, which are not changed.
+
+    Returns: None if the node has control dependencies and an entry is not of a new node.
     """
     created = _created_nodes(entries, {*existing, *(e.node for e in node.inputs)})
     if node.control and not all(e.node in created for e in entries):

@@ -55,7 +55,10 @@ def functionalize(graph: Graph) -> Graph:
 
 
 def writes_state(node: Node) -> bool:
-    """Return whether a node writes a state variable, as `pk.ops.assign` does."""
+    """Return whether a node writes a state variable, as `pk.ops.assign` does.
+
+    It does if its operator has TStateful and FExpand.
+    """
     return (
         node.op is not None
         and TStateful.get(node.op.name, False)
@@ -80,12 +83,15 @@ class _ProgramOrderWalk:
     read_values: dict[tuple[Node, Entry], Entry] = field(factory=dict)
 
     def read(self, entry: Entry) -> Entry:
-        """Return the value of an entry at this point of the program."""
+        """Return the value of an entry at this point: the last one written, for a variable."""
         latest = self.latest.get(entry.node)
         return self.values.get(entry, entry) if latest is None else latest
 
     def visit(self, node: Node) -> None:
-        """Process the next node in program order. Raises: GraphError."""
+        """Process the next node in program order: record its functional entries in ``values``.
+
+        Raises: GraphError if it writes anything but a state variable.
+        """
         if node.op is None:
             return
         inputs = tuple(self.read(e) for e in node.inputs)
@@ -111,8 +117,8 @@ class _ProgramOrderWalk:
 
         Args:
             node: the writing node.
-            inputs: its inputs after rewriting; the first is the variable.
-            control: its control dependences after rewriting.
+            inputs: its inputs after rewriting; the first is the variable's value.
+            control: its control dependencies after rewriting.
 
         Raises: GraphError if its first input is not a state variable.
         """

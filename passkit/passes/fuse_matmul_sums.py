@@ -40,7 +40,8 @@ OperandPosition = tuple[Node, int]
 def fuse_matmul_sums(graph: Graph, context: PassContext) -> Graph:
     """Replace sums of matrix products by one operator, where a library of the host computes it.
 
-    Nothing changes under a fusion strategy without ``library_patterns``, or on a device.
+    Nothing changes under a fusion strategy without ``library_patterns``, or on a device;
+    ``context`` has both, and the fuel that each sum takes.
 
     y = a @ b + c @ d    becomes    y = matmul_sum(a, b, c, d)
 
@@ -54,6 +55,10 @@ def fuse_matmul_sums(graph: Graph, context: PassContext) -> Graph:
     rebuilt_inputs: dict[Node, tuple[Entry, ...]] = {}
 
     def replace(node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
+        """Return the entries of the fused sum for a node that is one, None for other nodes.
+
+        ``inputs`` are the node's inputs after rewriting; they are recorded for sums above it.
+        """
         rebuilt_inputs[node] = inputs
         product_sum = sums.get(node)
         if product_sum is None or not context.spend(f"FuseMatmulSums: {node.where}"):
@@ -81,7 +86,7 @@ class _ProductSum:
 def _product_sums(graph: Graph, context: PassContext) -> list[_ProductSum]:
     """Return the sums of products of a graph; none is part of another.
 
-    Nodes with control dependencies and nodes in fusion hints are left alone.
+    Nodes with control dependencies and nodes in fusion hints of ``context`` are left alone.
     """
     hints = (*context.keep_together, *context.keep_apart, context.no_fuse)
     hinted = {name for names in hints for name in names}
@@ -116,7 +121,10 @@ def _is_addition(node: Node) -> bool:
 
 
 def _is_read_once(graph: Graph, entry: Entry, root: Node) -> bool:
-    """Return whether one node alone reads ``entry``, and it has the shape of ``root``, the sum."""
+    """Return whether one node alone reads ``entry``, and it has the shape of ``root``, the sum.
+
+    False for an output of the graph.
+    """
     has_same_shape = graph.shape(entry) == graph.shape(root.entries[0])
     return has_same_shape and len(graph.users.get(entry, ())) == 1 and entry not in graph.heads
 
@@ -126,8 +134,15 @@ def _product_sum(
 ) -> _ProductSum | None:
     """Return the sum of products that a node computes from the ``leaves`` of its additions.
 
-    None if there are fewer than two products or several other addends, if the products cannot be
-    fused, exceed a limit, or are so small that kernels are faster.
+    Args:
+        graph: The graph.
+        node: The last addition.
+        leaves: The operands that are no inner additions.
+        candidates: The nodes that may be replaced.
+
+    Returns:
+        None if there are fewer than two products or several other addends, if the products cannot
+        be fused, exceed a limit, or are so small that kernels are faster.
     """
     products: list[OperandPosition] = []
     addends: list[OperandPosition] = []
@@ -152,6 +167,8 @@ def _fused(nodes: Sequence[Node]) -> Entry | None:
     """Return the sum of the outputs of product nodes as one operator.
 
     None if the nodes have different operators, or their FContractSum refuses.
+
+    Raises: RuleError if that returns no entry.
     """
     if len({n.op for n in nodes}) != 1 or nodes[0].op is None:
         return None
@@ -159,6 +176,6 @@ def _fused(nodes: Sequence[Node]) -> Entry | None:
 
 
 def _nbytes(graph: Graph, entry: Entry) -> int:
-    """Return the size of an entry in bytes, 0 if it is unknown."""
+    """Return the size of an entry in bytes, 0 if it is symbolic."""
     size = numel(graph.shape(entry))
     return size * graph.dtype(entry).nbytes if isinstance(size, int) else 0

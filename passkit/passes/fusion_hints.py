@@ -26,12 +26,18 @@ HINTED = "hinted"
 def with_hints_by_name(graph: Graph, context: PassContext) -> PassContext:
     """Return the context with names in its hints in place of nodes of the graph.
 
+    It is the context itself if all are names.
+
     Raises: SettingError for a node that is not in the graph and has no name.
     """
     if all(isinstance(node, str) for _, node in _hints(context)):
         return context
 
     def name_of_hint(option: str, node: NodeName) -> str:
+        """Return the name of a node in a hint.
+
+        Raises: SettingError, naming ``option``, if it has none.
+        """
         if isinstance(node, str):
             return node
         name = graph.names.get(node) or node.name
@@ -49,7 +55,9 @@ def with_hints_by_name(graph: Graph, context: PassContext) -> PassContext:
 def pin_hinted_names(graph: Graph, context: PassContext) -> tuple[Graph, PassContext]:
     """Return the graph with permanent names for nodes in hints, and the context with these names.
 
-    A graph that has been through passes keeps its names, which are permanent already.
+    The names in hints that the graph has are added to its annotation `HINTED`. A graph that has
+    been through passes keeps its names, which are permanent already. Without hints the graph is
+    returned as it is.
 
     Raises: SettingError for a node that is not in the graph and has no name.
     """
@@ -63,6 +71,10 @@ def pin_hinted_names(graph: Graph, context: PassContext) -> tuple[Graph, PassCon
     if unnamed and not graph.attrs:
 
         def set_name(node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
+            """Return the entries of the node with its present name set, None if it is in no hint.
+
+            ``inputs`` are its inputs after rewriting.
+            """
             return node.replaced(inputs, name=names[node]).entries if node in unnamed else None
 
         graph = graph.rebuild(set_name)
@@ -96,13 +108,13 @@ def nested_hint_options(graph: Graph, context: PassContext) -> dict[str, Any]:
 
 
 def hint_options(context: PassContext) -> dict[str, Any]:
-    """Return the hints that are not empty as options of names, after `with_hints_by_name`."""
+    """Return the hints that are not empty as options by name, after `with_hints_by_name`."""
     options = _map_hints(context, lambda _, nodes: [str(n) for n in nodes])
     return {option: names for option, names in options.items() if names}
 
 
 def _hints(context: PassContext) -> Iterator[tuple[str, Any]]:
-    """Yield each node in a hint, with its option."""
+    """Yield (option, node) for each node in a hint."""
     for option in GROUP_OPTIONS:
         for nodes in getattr(context, option):
             yield from ((option, node) for node in nodes)
@@ -112,7 +124,7 @@ def _hints(context: PassContext) -> Iterator[tuple[str, Any]]:
 def _map_hints(
     context: PassContext, change: Callable[[str, Sequence[NodeName]], list[str]]
 ) -> dict[str, Any]:
-    """Return all hints as options, after ``change(option, nodes)`` of each list of nodes."""
+    """Return all hints as options by name, each list of nodes after ``change(option, nodes)``."""
     groups = {o: [change(o, nodes) for nodes in getattr(context, o)] for o in GROUP_OPTIONS}
     return {**groups, NO_FUSE: change(NO_FUSE, getattr(context, NO_FUSE))}
 

@@ -50,6 +50,8 @@ def gradient(graph: Graph) -> Graph:
 def _entries(graph: Graph, values: Any) -> list[Entry]:
     """Return the entries of a graph that an annotation lists by name, as nodes or as entries.
 
+    ``values`` may be a single one; of a node it is the first entry.
+
     Raises: PassError for a value that is not part of the graph.
     """
     names = {name: node for node, name in graph.names.items()}

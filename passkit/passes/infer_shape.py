@@ -48,6 +48,8 @@ def infer_graph_shapes(
 ) -> tuple[dict[Entry, Shape | None], list[Guard], dict[str, Extent]]:
     """Infer the shapes of all entries of a graph, forward from inputs and backward from uses.
 
+    Guards in the annotation ``shape_guards`` are included.
+
     Returns:
         The shape of each entry, None where its rank remains unknown; the guards, conditions on
         symbolic sizes that a call checks; and the symbols whose value the guards determine.
@@ -76,6 +78,7 @@ def _infer_ranks(graph: Graph, shapes: dict[Entry, Shape | None]) -> None:
     propagation = Propagation(graph, shapes)
 
     def infer(node: Node) -> None:
+        """Infer the shapes of a node's outputs, and of inputs unless these may be broadcast."""
         inputs = [shapes[e] for e in node.inputs]
         for entry, shape in zip(node.entries, infer_shapes(node, inputs), strict=False):
             propagation.set_fact(entry, shape)
@@ -83,10 +86,12 @@ def _infer_ranks(graph: Graph, shapes: dict[Entry, Shape | None]) -> None:
             infer_back(node, inputs)
 
     def guess(node: Node) -> None:
+        """Infer the shapes of inputs that may be broadcast."""
         if joins_inputs(node):
             infer_back(node, [shapes[e] for e in node.inputs])
 
     def infer_back(node: Node, inputs: Sequence[Shape | None]) -> None:
+        """Infer unknown shapes of a node's inputs from ``inputs``, known shapes, and outputs."""
         outputs = [shapes[e] for e in node.entries]
         for entry, shape in zip(node.inputs, _backward(node, inputs, outputs), strict=True):
             propagation.set_fact(entry, shape)
@@ -97,7 +102,8 @@ def _infer_ranks(graph: Graph, shapes: dict[Entry, Shape | None]) -> None:
 def joins_inputs(node: Node) -> bool:
     """Whether an operator combines several inputs elementwise, so that any may be broadcast.
 
-    The shape that its output implies for an input of unknown rank is a guess only.
+    ``node`` is no variable. The shape that its output implies for an input of unknown rank is a
+    guess only.
     """
     assert node.op is not None
     return node.op.pattern <= OpPattern.BROADCAST and len(node.inputs) > 1
@@ -111,6 +117,9 @@ def _backward(
     By default inputs that are combined elementwise have the shape of the output; an operator with
     FInferShapeBack decides otherwise. The result has a shape for each input, None where nothing
     follows.
+
+    Raises: ShapeError if inputs that are combined elementwise do not broadcast, or what
+    FInferShapeBack raises.
     """
     assert node.op is not None
     if FInferShapeBack.get(node.op.name) is not None:
@@ -167,7 +176,10 @@ def _is_static(shape: Shape | None) -> bool:
 
 
 def substitute_shape(shape: Shape | None, values: dict[str, Extent]) -> Shape | None:
-    """Return a shape with ``values`` in place of its symbols; None, an unknown shape, stays."""
+    """Return a shape with ``values`` in place of its symbols; None, an unknown shape, stays.
+
+    Raises: ShapeError if a size then divides by zero.
+    """
     if not values or shape is None or _is_static(shape):
         return shape
     return tuple(substitute(d, values) for d in shape)
@@ -177,6 +189,8 @@ def with_values(node: Node, values: dict[str, Extent]) -> Node:
     """Return a node with ``values`` in place of the symbols in its parameters, by name.
 
     It is the node itself if no parameter has any.
+
+    Raises: ShapeError if a size then divides by zero.
     """
     params = (
         {k: _substitute_param(v, values) for k, v in node.params.items()} if values else node.params
@@ -187,7 +201,10 @@ def with_values(node: Node, values: dict[str, Extent]) -> Node:
 
 
 def _substitute_param(value: Any, values: dict[str, Extent]) -> Any:
-    """Return a parameter with values in place of symbols; the same object if it has none."""
+    """Return a parameter with values in place of symbols, in tuples too.
+
+    It is the same object if it has none.
+    """
     if isinstance(value, Size):
         size = substitute(value, values)
         return value if size == value else size
@@ -259,7 +276,7 @@ def _isolate(difference: Size, where: str) -> tuple[str, Extent] | None:
     """Solve ``difference == 0`` for one symbol; return the symbol and its value, None if none can.
 
     Of the symbols that occur linearly and in one term only, the last by name is solved for, so that
-    the choice is deterministic.
+    the choice is deterministic. ``where`` says in errors what must agree.
 
     Raises: ShapeError if the value is not a natural number.
     """

@@ -57,10 +57,13 @@ def _infer_unknown(graph: Graph, dtypes: dict[Entry, DType | None]) -> None:
     """Infer unknown dtypes, None in ``dtypes``, from known ones in both directions, in place.
 
     What cannot be inferred stays None.
+
+    Raises: DTypeError if the inputs of a node do not fit its operator or the uses of its outputs.
     """
     propagation = Propagation(graph, dtypes)
 
     def infer(node: Node) -> None:
+        """Infer the unknown dtypes of a node's inputs, then of its outputs. Raises: DTypeError."""
         inputs = [dtypes[e] for e in node.inputs]
         if None in inputs:
             common = only_fitting_dtype(node, inputs, [dtypes[e] for e in node.entries])
@@ -82,7 +85,7 @@ def only_fitting_dtype(
     """Return the one dtype that all unknown inputs can have, None if none or several fit.
 
     ``inputs`` and ``outputs`` have the dtype of each input and output of ``node``, None where it is
-    unknown.
+    unknown. `CANDIDATES` are tried.
     """
     fitting: list[DType] = []
     for candidate in CANDIDATES:
@@ -96,7 +99,7 @@ def only_fitting_dtype(
 
 
 def _check(node: Node, dtypes: dict[Entry, DType | None]) -> None:
-    """Check inferred dtypes of a node against the operator's rule.
+    """Check ``dtypes``, inferred dtypes by entry, of a node against the operator's rule.
 
     Raises: DTypeError where the inputs give another dtype than the uses need, or none.
     """

@@ -27,8 +27,9 @@ from passkit.plan.strategy import find_fusion
 def match_library(graph: Graph, context: PassContext) -> Graph:
     """Replace operators by one library call each, as their FLibraryPattern specifies.
 
-    Nothing changes under a fusion strategy without ``library_patterns``, or on an OpenCL device.
-    Operators with control dependencies, and patterns with a node in a fusion hint, are kept.
+    Nothing changes under a fusion strategy without ``library_patterns``, or on an OpenCL device;
+    ``context`` has both, and the fuel that each call takes. Operators with control dependencies,
+    and patterns with a node in a fusion hint, are kept.
 
     y = matmul(reshape(windows(x)), reshape(g), transpose_a)  becomes  y = window_products(x, g)
     """
@@ -39,6 +40,10 @@ def match_library(graph: Graph, context: PassContext) -> Graph:
     hinted = {name for names in hints for name in names}
 
     def replace(node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
+        """Return the entries of the library call for a node that matches, None for other nodes.
+
+        ``inputs`` are the node's inputs after rewriting.
+        """
         if node.op is None or FLibraryPattern.get(node.op.name) is None or node.control:
             return None
         if any(graph.names.get(n) in hinted for n in _nodes_of_pattern(node)):

@@ -51,7 +51,10 @@ class Fuel:
     _lock: Any = field(factory=Lock, repr=False)
 
     def spend(self, decision: str) -> bool:
-        """Use up one unit and record the decision; return False if none is left."""
+        """Use up one unit and record the decision; return False if none is left.
+
+        Without a limit nothing is recorded.
+        """
         if self.left is None:
             return True
         with self._lock:
@@ -85,6 +88,7 @@ def _one_of(option: str, choices: tuple[str, ...]) -> Callable[[Any], str]:
     """
 
     def parse(value: Any) -> str:
+        """Return the word. Raises: SettingError if it is none of the choices."""
         if not isinstance(value, str) or value not in choices:
             raise SettingError(
                 f"{option} must be one of {', '.join(map(repr, choices))}, got {shown(value)}"
@@ -95,7 +99,11 @@ def _one_of(option: str, choices: tuple[str, ...]) -> Callable[[Any], str]:
 
 
 def _parse_disabled(names: Any) -> tuple[str, ...]:
-    """Return names of passes that may be disabled. Raises: SettingError."""
+    """Return the option ``disabled``, one name or several of passes, as a tuple.
+
+    Raises: SettingError for an unknown pass or one that is required, ArgumentError for other
+    values.
+    """
     need = "names of passes"
     disabled = (names,) if isinstance(names, str) else sequence("disabled", names, str, need)
     for name in disabled:
@@ -108,7 +116,10 @@ def _parse_disabled(names: Any) -> tuple[str, ...]:
 
 
 def _parse_fuel(value: Any) -> Fuel:
-    """Return the option ``fuel``, a number >= 0, as a counter. Raises: SettingError."""
+    """Return the option ``fuel``, a number >= 0, as a counter.
+
+    Raises: SettingError for anything else, bools included.
+    """
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise SettingError(f"fuel must be a number of decisions >= 0, got {value!r}")
     return Fuel(value)
@@ -117,7 +128,7 @@ def _parse_fuel(value: Any) -> Fuel:
 def _parse_dump(value: Any) -> Dump:
     """Return the option ``dump``, a folder, which need not exist.
 
-    Raises: SettingError if it is a file.
+    Raises: SettingError if it is a file, ArgumentError if it is no path.
     """
     folder = path("dump", value, "a folder")
     if folder.exists() and not folder.is_dir():
@@ -136,9 +147,17 @@ def _parse_timing(value: Any) -> Timing | None:
 
 
 def _nodes(option: str) -> Callable[[Any], tuple[NodeName, ...]]:
-    """Return a parser of an option that is a list of nodes, entries or names."""
+    """Return a parser of an option that is a list of nodes, entries or names.
+
+    The parser returns a tuple of nodes and names, and raises SettingError, naming ``option``, for
+    other values.
+    """
 
     def parse(value: Any) -> tuple[NodeName, ...]:
+        """Return the nodes and names as a tuple; a single one counts as a list.
+
+        Raises: SettingError for other values.
+        """
         if isinstance(value, (str, Node, Entry)):
             value = (value,)
         if not isinstance(value, Iterable):
@@ -153,10 +172,14 @@ def _nodes(option: str) -> Callable[[Any], tuple[NodeName, ...]]:
 
 
 def _node_groups(option: str) -> Callable[[Any], tuple[tuple[NodeName, ...], ...]]:
-    """Return a parser of an option that is a list of lists of nodes, entries or names."""
+    """Return a parser of an option that is a list of lists of nodes, entries or names.
+
+    The parser raises SettingError, naming ``option``, for other values.
+    """
     parse_nodes = _nodes(option)
 
     def parse(value: Any) -> tuple[tuple[NodeName, ...], ...]:
+        """Return the lists as tuples of nodes and names. Raises: SettingError for other values."""
         groups = list(value) if isinstance(value, Iterable) else [value]
         for group in groups:
             if isinstance(group, (str, Node, Entry)) or not isinstance(group, Iterable):
@@ -170,7 +193,13 @@ def _node_groups(option: str) -> Callable[[Any], tuple[tuple[NodeName, ...], ...
 
 
 def _parse_templates(value: Any) -> tuple[tuple[str, Template], ...]:
-    """Return pairs of a name and its parsed template. Raises: SettingError, ParseError."""
+    """Return pairs of a name and its parsed template.
+
+    Keys are names, nodes and entries; values are templates or their texts.
+
+    Raises: SettingError if ``value`` is no such mapping, a key has no name or a name two templates;
+    ParseError for a text that is no template.
+    """
     if not isinstance(value, Mapping):
         raise SettingError(f"templates must map names to templates, got {value!r}")
     templates: dict[str, Template] = {}
@@ -200,7 +229,7 @@ def resolve_target(value: Any) -> Target:
     A CPU given by name has the figures measured on this machine.
 
     Raises: RegistryError for an unknown name; CacheError if other users may write to the folder of
-        the measurements.
+    the measurements.
     """
     target = target_of(value)
     return target if isinstance(value, Target) else calibrated(target)
@@ -257,5 +286,5 @@ PARSERS: dict[str, Callable[[Any], Any]] = {
 
 
 def node_name(node: object) -> str:
-    """Return the name of a node that is given by its name or itself."""
+    """Return the name of a node that is given by its name or itself; "" if it has none."""
     return node if isinstance(node, str) else getattr(node, "name", str(node))

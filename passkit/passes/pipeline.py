@@ -67,6 +67,8 @@ class Pipeline:
         """Return the position of the pass that takes the role of a default pass, None without one.
 
         It is the default pass ``stage`` itself, or a user's that provides the same annotation.
+
+        Raises: RegistryError if a pass given by name is not registered.
         """
         for k, each in enumerate(self.passes):
             if each == stage:
@@ -77,6 +79,8 @@ class Pipeline:
 
     def as_option(self) -> Any:
         """Return the value of ``passes=`` for this pipeline, by names, so that a file can hold it.
+
+        It is a list of names, or if the user added passes a mapping of lists by position.
 
         Raises: PassError for a pass that is not registered under its name.
         """
@@ -125,7 +129,9 @@ def parse_pipeline(value: Any) -> Pipeline:
 def _with_added_passes(value: Mapping[Any, Any]) -> Pipeline:
     """Return the default pipeline with a user's passes at their positions.
 
-    Raises: SettingError for an unknown position; RegistryError for an unknown pass.
+    ``value`` has passes or lists of them by position, such as "after Simplify".
+
+    Raises: SettingError for an unknown position or other values; RegistryError for an unknown pass.
     """
     added: dict[str, tuple[str | Pass, ...]] = {}
     for where, more in value.items():
@@ -151,7 +157,10 @@ def _with_added_passes(value: Mapping[Any, Any]) -> Pipeline:
 
 
 def _parse_pass(value: Any) -> str | Pass:
-    """Return a Pass, or the name of a registered pass. Raises: RegistryError, SettingError."""
+    """Return a Pass, or the name of a registered pass.
+
+    Raises: RegistryError for an unknown name, SettingError for a value of another type.
+    """
     if isinstance(value, Pass):
         return value
     if not isinstance(value, str):
@@ -166,7 +175,7 @@ def _parse_pass(value: Any) -> str | Pass:
 
 
 def _pass(value: str | Pass) -> Pass:
-    """Return a pass, or the registered pass of a name. Raises: PassError if there is none."""
+    """Return a pass, or the registered pass of a name. Raises: RegistryError if there is none."""
     return find_pass(value) if isinstance(value, str) else value
 
 
@@ -199,7 +208,7 @@ def _check_order(pipeline: Pipeline) -> None:
 def missing_stages(pipeline: Pipeline, last: str) -> Iterator[str]:
     """Yield the required stages up to and including ``last`` that a pipeline has no pass for.
 
-    Nothing is required where ``last`` is a pass before Fusion.
+    Nothing is required where ``last`` is no pass of `STAGES`, such as one before Fusion.
     """
     for stage in STAGES if last in STAGES else ():
         if stage not in OPTIONAL and pipeline.position(stage) is None:

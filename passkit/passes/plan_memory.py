@@ -54,7 +54,7 @@ def storage_plan(graph: Graph, share_outputs: bool = False) -> StoragePlan:
     """Return the memory plan of a graph: the storage of each entry, arena offset or buffer.
 
     With ``share_outputs``, outputs are in the arena too, as in NNVM; otherwise each has its own
-    array.
+    array. The graph has the annotations shape and dtype.
     """
     return MemoryPlanner(graph, share_outputs).plan()
 
@@ -143,11 +143,15 @@ class MemoryPlanner:
                     value.last = max(value.last, position[following])
 
     def nbytes(self, entry: Entry) -> Extent:
-        """Return the bytes of an entry, an expression if its size is unknown."""
+        """Return the bytes of an entry, a Size if its size is symbolic."""
         return numel(self.graph.shape(entry)) * self.graph.dtype(entry).nbytes
 
     def assign_outputs(self) -> None:
-        """Assign a buffer of its own to each output; copy a value that has storage already."""
+        """Assign a buffer of its own to each output; copy a value that has storage already.
+
+        With ``share_outputs`` nothing is done. Storage is set on values, copies are appended to
+        ``copies``.
+        """
         if self.share_outputs:
             return
         for k, entry in enumerate(self.graph.outputs):
@@ -158,10 +162,11 @@ class MemoryPlanner:
                 self.copies.append(Copy(entry, value.storage, target, value.nbytes))
 
     def find_donors(self) -> None:
-        """Find an input for each output over whose bytes it may be stored.
+        """Find an input for each output over whose bytes it may be stored; append it to ``donors``.
 
-        Nobody reads the input after the output is computed. If the node that computes the output
-        reads it, too, it reads each element before it writes the one in its place.
+        That is the input's position, -1 for none. Nobody reads the input after the output is
+        computed. If the node that computes the output reads it, too, it reads each element before
+        it writes the one in its place. With ``share_outputs`` nothing is done.
         """
         if self.share_outputs:
             return
@@ -190,8 +195,9 @@ class MemoryPlanner:
     def operand_donors(self, node: Node, inputs: Mapping[_Value, int]) -> dict[Entry, _Value]:
         """Return, for outputs of a node, different inputs that it reads last and may overwrite.
 
-        None for a node, such as a packed kernel, with more than MOST_PAIRS pairs of operands and
-        outputs: to look at all pairs would take longer than to plan the rest.
+        ``inputs`` are the positions of the graph's inputs. The result is empty for a node, such as
+        a packed kernel, with more than MOST_PAIRS pairs of operands and outputs: to look at all
+        pairs would take longer than to plan the rest.
         """
         donors: dict[Entry, _Value] = {}
         if node.op is None or len(node.inputs) * len(node.entries) > MOST_PAIRS:
@@ -234,9 +240,10 @@ class MemoryPlanner:
         return late
 
     def copy_updates(self, late: list[tuple[Entry, Storage]]) -> None:
-        """Copy new values of state at the end.
+        """Append copies of new values of state, for the end of a run, to ``copies``.
 
-        Old state that is itself the source of a copy is saved before it is overwritten.
+        Old state that is itself the source of a copy is saved before it is overwritten. ``late``
+        are the new values with the storage of the state.
         """
         overwritten = {target for _, target in late}
         copies: list[Copy] = []
@@ -252,7 +259,10 @@ class MemoryPlanner:
         self.copies += copies
 
     def assign_intermediates(self) -> None:
-        """Assign slots of the arena to the other values, in the order of nodes."""
+        """Assign slots of the arena to the values without storage, in the order of nodes.
+
+        Their ``storage`` is set.
+        """
         values_by_end: dict[int, list[_Value]] = {}
         for value in dict.fromkeys(self.values.values()):
             if value.storage is None:
@@ -276,7 +286,7 @@ class MemoryPlanner:
         """Let outputs of a node take the storage of inputs whose live ranges end at it.
 
         Args:
-            new: the values that the node computes, which get the storage.
+            new: the values that the node computes, whose storage is set.
             ending: the values that end there; those overwritten are removed from it.
         """
         for value in new:
@@ -329,7 +339,11 @@ class _Slots:
         self.unused: list[tuple[int, int]] = []
 
     def take(self, nbytes: Extent) -> int:
-        """Return a free slot for a value, which is in use from now on."""
+        """Return a free slot for a value of ``nbytes``, which is in use from now on.
+
+        It grows if it is smaller; a new slot is added if no free one fits within the factor
+        `MATCH`.
+        """
         need = typical(nbytes)
         k = bisect_left(self.unused, (need, -1))
         if k < len(self.unused) and self.unused[k][0] <= need * MATCH:
@@ -364,7 +378,10 @@ class _Slots:
 
 
 def typical(size: Extent) -> int:
-    """Return a number for a size, to compare slots by: `TYPICAL` stands for unknown sizes."""
+    """Return a number of bytes for a size, to compare slots by.
+
+    `TYPICAL` stands for each symbol.
+    """
     if isinstance(size, Size):
         return evaluate(size, dict.fromkeys(size.symbols, TYPICAL))
     return size

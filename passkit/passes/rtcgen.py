@@ -54,7 +54,8 @@ INCOMPLETE_FUNCTIONS = frozenset(["igamma", "igammac", "betainc", "zeta"])
 def rtcgen(graph: Graph, context: PassContext) -> Graph:
     """Annotate each fused node with its `RTC`: the compiled kernel and its entry.
 
-    For target "blocks" nothing is compiled: entries run the kernels' ASTs in NumPy.
+    They are compiled for the target of ``context``. For target "blocks" nothing is compiled:
+    entries run the kernels' ASTs in NumPy.
 
     Raises:
         CompilerError: The compiler refuses a kernel, with its text.
@@ -111,7 +112,7 @@ def build_kernels(kernels: Iterable[Kernel], target: Target) -> Mapping[str, Any
 
 
 def _interpreted(graph: Graph) -> dict[Node, RTC]:
-    """Return the kernels of a graph with entries that run them in NumPy."""
+    """Return the kernels of a graph, by node, with entries that run them in NumPy."""
     from passkit.runtime.blocks.entry import blocks_entry  # only target "blocks" needs it
 
     return {n: RTC(k, blocks_entry(k)) for n, k in graph.attrs["kernel"].items()}
@@ -176,7 +177,10 @@ def sections_of(source: str) -> tuple[str, ...]:
 
 @cache
 def _section_text(path: Path) -> str:
-    """Return a section without its includes: a unit has all sections one after the other."""
+    """Return the text of the section in a file without its includes.
+
+    A unit has all sections one after the other.
+    """
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     return "".join(x for x in lines if not x.startswith(("#pragma once", '#include "')))
 

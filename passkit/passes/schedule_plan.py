@@ -33,10 +33,11 @@ from passkit.values.size import numel
 def schedule_plan(graph: Graph, context: PassContext) -> Graph:
     """Annotate each fused node with its `Schedule`: of its template, else the evaluator's choice.
 
-    A measured choice that differs from the usual template is an optional decision.
+    ``context`` has the target, templates and evaluator. A measured choice that differs from the
+    usual template is an optional decision.
 
     Raises: ScheduleError for a template of no group or of several, or that its group's kernel
-        cannot have; and for a group without any schedule, which Fusion does not make.
+    cannot have; and for a group without any schedule, which Fusion does not make.
     """
     schedules, target = {}, context.target
     templates = _templates_by_node(graph, context)
@@ -54,7 +55,9 @@ def schedule_plan(graph: Graph, context: PassContext) -> Graph:
 
 
 def _templates_by_node(graph: Graph, context: PassContext) -> dict[Node, tuple[str, Template]]:
-    """Return, by fused node, the template given in the context, with the name it was given by.
+    """Return, by fused node, the name and the template that the option ``templates`` gives for it.
+
+    Empty without templates in ``context``. ``graph`` has the annotation subgraph.
 
     Raises: ScheduleError if a name is that of no group or of several, or a group has two templates.
     """
@@ -136,9 +139,10 @@ def _schedule_of_template(
 
 
 def _with_rows_in_shared_memory(group: Group, schedule: Schedule, target: Target) -> Schedule:
-    """Return the schedule with rows kept in shared memory where the cost model favours it.
+    """Return the schedule of a group with rows kept in shared memory where that is faster.
 
-    Each part and phase of the schedule is decided by itself.
+    The cost model decides for each part and phase of the schedule by itself, for the device
+    ``target``.
     """
     if not schedule.parts:
         return kept_near(schedule, group.graph, target)
@@ -152,8 +156,8 @@ def _with_streamed_outputs(
 ) -> Schedule:
     """Return the schedule of a fused node with large outputs written past the caches.
 
-    In a schedule of phases this is decided for each phase; a value that a later phase reads is not
-    streamed, but stays in the caches.
+    ``target`` says from how many bytes. In a schedule of phases this is decided for each phase; a
+    value that a later phase reads is not streamed, but stays in the caches.
     """
     group: Group = node.params["body"]
     outputs = streamed_outputs(graph, node.entries, target)

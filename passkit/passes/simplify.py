@@ -27,6 +27,8 @@ MAX_REWRITES = 1000
 def simplify(graph: Graph, context: PassContext) -> Graph:
     """Merge equal nodes, fold constants, and apply FSimplify until nothing changes.
 
+    Each of these takes fuel of ``context``, except merging constants.
+
     a = exp(x); b = exp(x); y = add(a, b)    becomes    a = exp(x); y = add(a, a)
 
     Raises: PassError if FSimplify changes a shape or dtype, or does not terminate.
@@ -64,9 +66,10 @@ class _Simplifier:
         return self.results[entry.node][entry.index]
 
     def simplify(self, node: Node) -> None:
-        """Finish a node, and all nodes that its simplification depends on.
+        """Finish a node, and all nodes that its simplification depends on: set ``results``.
 
-        Raises: PassError if FSimplify returns an entry that depends on the rewritten node itself.
+        Raises: PassError if FSimplify returns an entry that depends on the rewritten node itself,
+        changes a shape or dtype, or does not terminate.
         """
         stack = [node]
         while stack:
@@ -97,7 +100,10 @@ class _Simplifier:
                 self.step(top)
 
     def step(self, node: Node) -> None:
-        """Finish a node whose inputs are finished, or replace it."""
+        """Finish a node whose inputs are finished, or record its replacement.
+
+        Raises: PassError if FSimplify changes a shape or dtype, or rewrites a node too often.
+        """
         inputs = tuple(self.result(e) for e in node.inputs)
         control = tuple(dict.fromkeys(self.results[c][0].node for c in node.control))
         if inputs != node.inputs or control != node.control:
@@ -141,6 +147,8 @@ class _Simplifier:
 
     def rewrite(self, node: Node) -> Sequence[Entry] | None:
         """Return simpler entries with the values of a node's outputs, None if there are none.
+
+        None also for a node with control dependencies, one that writes state, or without fuel.
 
         Raises: PassError if FSimplify changes the shape or dtype.
         """

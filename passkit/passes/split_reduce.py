@@ -49,6 +49,7 @@ def split_reduce(graph: Graph, context: PassContext) -> Graph:
     """Split reductions over many elements into partial reductions of chunks and their combination.
 
     Reductions in the option keep_together are left alone: another kernel would combine the chunks.
+    Each split takes fuel of ``context``.
 
     y = reduce_sum(x[1000000])    becomes    p = partial(x) [31 sums]; y = join(p)
     """
@@ -64,6 +65,10 @@ def split_reduce(graph: Graph, context: PassContext) -> Graph:
         return graph
 
     def replace(node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
+        """Return the entries of the split reduction, None for a node that is not split.
+
+        ``inputs`` are the node's inputs after rewriting.
+        """
         if node not in chunks or not context.spend(f"SplitReduce: {node.where}"):
             return None
         reduction = node if inputs == node.inputs else node.replaced(inputs)
@@ -73,7 +78,10 @@ def split_reduce(graph: Graph, context: PassContext) -> Graph:
 
 
 def chunks_of(graph: Graph, node: Node) -> Chunks | None:
-    """Return the chunks in which a reduction is split, None if it is better left alone."""
+    """Return the chunks in which a reduction is split, None if it is better left alone.
+
+    None also for a node that is no reduction. ``graph`` has the shapes and users of entries.
+    """
     reduction = reduce_of(node)
     if reduction is None or node.op in (PARTIAL, JOIN):
         return None
@@ -94,7 +102,7 @@ def chunks_of(graph: Graph, node: Node) -> Chunks | None:
 
 
 def _has_unknown_extent(shape: Shape, reduction: Reduce) -> bool:
-    """Return whether the extent of any reduced axis is symbolic."""
+    """Return whether the extent of any axis of ``shape`` that ``reduction`` reduces is symbolic."""
     return any(isinstance(shape[k], Size) for k in reduction.axes)
 
 
@@ -130,16 +138,18 @@ def _outermost_chunks(shape: Shape, reduction: Reduce, elements: int) -> Chunks 
 def _elements_are_read_again(graph: Graph, node: Node, shape: Shape) -> bool:
     """Whether the reduced elements are used around this reduction, as in softmax and variance.
 
-    A value nearby that depends on the result then has as many elements as are reduced, or the
-    operand depends on another reduction of as many.
+    ``shape`` is that of the operand of ``node``. A value nearby that depends on the result then has
+    as many elements as are reduced, or the operand depends on another reduction of as many.
     """
     total = numel(shape)
 
     def users(n: Node) -> Iterator[Node]:
+        """Yield the nodes that read an output of a node."""
         for entry in n.entries:
             yield from graph.users.get(entry, ())
 
     def producers(n: Node) -> Iterator[Node]:
+        """Return the nodes that compute the inputs of a node."""
         return (e.node for e in n.inputs)
 
     for user in _nearby(node, users):
@@ -154,7 +164,8 @@ def _elements_are_read_again(graph: Graph, node: Node, shape: Shape) -> bool:
 def _nearby(node: Node, neighbours: Callable[[Node], Iterable[Node]]) -> set[Node]:
     """Return nodes near ``node``, breadth first, until there are `MAX_NEARBY` of them or more.
 
-    ``neighbours`` returns those next to a node, such as its users.
+    ``neighbours`` returns those next to a node, such as its users. ``node`` itself is left out
+    unless it is a neighbour's neighbour.
     """
     nearby: set[Node] = set()
     queue = [node]

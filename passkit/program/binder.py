@@ -43,7 +43,11 @@ class Binder:
     def runner(self, inputs: Sequence[InputSpec], unread: tuple[str, ...]) -> Any:
         """Return the callable that checks feeds and runs the program, for any fitting shapes.
 
-        A call may also feed the names in ``unread``. Calls that use variables run one at a time.
+        Calls that use variables run one at a time, and the memory of these is pinned.
+
+        Args:
+            inputs: the inputs' names, dtypes and shapes, in order.
+            unread: names of inputs that the program does not read, which a call may feed, too.
         """
         lock = self.state.lock if self.state.memory else None
         if lock:
@@ -52,6 +56,8 @@ class Binder:
 
     def bind(self, shapes: CallShapes) -> Any:
         """Return the launcher's `Bound` for these shapes, with a number for every size.
+
+        The shapes and the values of their sizes are kept in ``last_shapes`` and ``last_sizes``.
 
         Raises: FeedError if a shape does not fit its input.
         """
@@ -62,9 +68,10 @@ class Binder:
     def fit(self, shapes: CallShapes) -> tuple[RuntimeProgram | None, dict[str, int]]:
         """Return the program planned for these shapes alone, and the values of its sizes.
 
-        The program is None if the general table serves the shapes.
+        The program is None if the general table serves the shapes; the sizes are empty if it does
+        not. A new program is kept in ``specialized``.
 
-        Raises: FeedError if a shape does not fit its input.
+        Raises: FeedError if a shape does not fit its input; and what planning raises.
         """
         sizes = self.table.sizes(shapes)
         if self.table.broken(sizes) is None:

@@ -59,8 +59,10 @@ def compile(
     Raises:
         SettingError: An option is unknown or has a wrong value; before anything runs.
         RegistryError: A pass, strategy or target is not registered.
+        ArgumentError: ``graph`` or ``state`` has a wrong type.
         GraphError, ShapeError, DTypeError: The graph cannot be typed.
         CompilerError: The C++ compiler refuses a kernel.
+        DeviceError: The target's device is not available.
 
     >>> import numpy as np
     >>> import passkit as pk

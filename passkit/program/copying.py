@@ -51,7 +51,10 @@ class CopySpeed:
     points: tuple[tuple[int, float], ...]
 
     def seconds(self, nbytes: int) -> float:
-        """Return the seconds in which so many bytes are moved, interpolated between sizes.
+        """Return the seconds in which ``nbytes`` are moved, interpolated between sizes.
+
+        Fewer bytes than the smallest copy take as long as that; more than the largest in proportion
+        to it.
 
         >>> speed = CopySpeed(((1000, 1e-6), (4000, 2e-6)))
         >>> [round(speed.seconds(n) * 1e9) for n in (500, 2000, 8000)]
@@ -104,7 +107,8 @@ def _kernel(name: str, store: str, after: str) -> KernelText:
 def _best(entries: Iterable[int], size: int, single_thread: bool) -> float:
     """Return the least seconds of a copy of ``size`` bytes, over kernels and one thread or all.
 
-    ``entries`` are the addresses of the kernels. With ``single_thread`` only one thread is tried.
+    ``entries`` are the addresses of the kernels. With ``single_thread``, or for at most four tiles,
+    only one thread is tried.
     """
     array = np.ones(size // 4, np.float32)
     sharing = (False, True) if size > 4 * TILE and not single_thread else (False,)
@@ -120,10 +124,12 @@ def _timed(array: Any, entry: int, shared: bool) -> float:
     last = 0
 
     def begin(*_: Any) -> None:
+        """Note when a copy begins."""
         nonlocal last
         last = perf_counter_ns()
 
     def end(*_: Any) -> None:
+        """Append the nanoseconds of a copy to ``times``."""
         times.append(perf_counter_ns() - last)
 
     native, kind = launcher(), array.dtype.num

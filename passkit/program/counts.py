@@ -23,7 +23,7 @@ class ProgramCounts:
     sizes: Mapping[str, int]
 
     def launches(self) -> dict[str, int]:
-        """Return the number of steps of each kind."""
+        """Return the number of steps of each kind, by the names in `Executable.stats`."""
         libraries = sum(isinstance(s, LibraryCall) for s in self.steps)
         python = [s for s in self.steps if isinstance(s, PythonCall)]
         return {
@@ -38,7 +38,7 @@ class ProgramCounts:
     def bytes(self) -> dict[str, int]:
         """Return the bytes that one run moves, those of its operators one by one, and of scratch.
 
-        Arrays of unknown size count 0.
+        They are given by the names in `Executable.stats`. Arrays of unknown size count 0.
         """
         sized = [k for k in self.kernels if symbols_of(k.sizes) <= set(self.sizes)]
         scratch = [k.scratch_bytes(self.sizes) for k in sized]
@@ -51,7 +51,7 @@ class ProgramCounts:
         }
 
     def _number(self, size: Any) -> int:
-        """Return the value of a size, 0 if it is unknown."""
+        """Return the value of a size, an int or a Size; 0 if a symbol of it is unknown."""
         if isinstance(size, Size):
             return evaluate(size, self.sizes) if size.symbols <= set(self.sizes) else 0
         return int(size)

@@ -88,7 +88,10 @@ class Executable:
     if TYPE_CHECKING:
 
         def __call__(self, *feeds: Any, **named: Any) -> list[Any]:
-            """Run on arrays, in order or by name; return the results in the order of outputs."""
+            """Run on arrays, in order or by name; return the results in the order of outputs.
+
+            Raises: FeedError if the arrays do not fit the inputs.
+            """
             ...
 
     inputs: tuple[Signature, ...]
@@ -155,7 +158,10 @@ class Executable:
     def _compile(self, planner: Planner, key: str | None) -> None:
         """Plan the graph and set its runner; interpret it if there is no C++ compiler.
 
-        The plan is stored under ``key``, if there is one.
+        For target "interpret" it is interpreted, too. The plan is stored under ``key``, unless it
+        is None.
+
+        Raises: CompilerError if the compiler refuses a kernel; and what planning raises.
         """
         target = planner.context.target.name
         if target == "interpret":
@@ -176,7 +182,7 @@ class Executable:
             self._interpret(planner)
 
     def _use_binder(self, binder: Binder) -> None:
-        """Set the runner, and inputs and outputs, from the binder of a table."""
+        """Set the runner, inputs, outputs, donors and number of steps from a binder's table."""
         table = binder.table
         names = _output_names(self.source_graph)
         self.inputs = tuple(Signature(name, shape, d) for name, d, shape in table.inputs)
@@ -192,7 +198,10 @@ class Executable:
         self.num_steps = sum(row is not None for row in table.entries)
 
     def _interpret(self, planner: Planner) -> None:
-        """Set the runner, and inputs and outputs, to evaluate the graph in NumPy."""
+        """Set the runner, and inputs and outputs, to evaluate the graph in NumPy.
+
+        ``planner`` has the graph. No output has a donor, and there are no steps.
+        """
         graph, runner = planner.interpreter()
         self._plan = ExecutablePlan(planner.context, graph, None)
         self._binder = None
@@ -208,12 +217,12 @@ class Executable:
         self._set_runner(runner)
 
     def _set_runner(self, runner: Any) -> None:
-        """Set the object that calls go to."""
+        """Set the object that calls go to, in ``_runner`` and as ``__call__``."""
         self._runner = runner
         object.__setattr__(self, "__call__", runner)
 
     def _specialize(self, shapes: CallShapes) -> RuntimeProgram:
-        """Plan the graph for these input shapes, which break a guard of the general plan."""
+        """Return the program for input ``shapes`` that break a guard of the general plan."""
         return self._planner.plan_for_shapes([s.name for s in self.inputs], shapes)
 
     @property
@@ -325,7 +334,13 @@ class Executable:
         return profile_executable(self, self._binder, feeds, named, runs, copies)
 
     def save(self, folder: str | Path) -> None:
-        """Write graph, options, state and compiled kernels into a folder, for `passkit.load`."""
+        """Write graph, options, state and compiled kernels into a folder, for `passkit.load`.
+
+        The folder is created if it is missing.
+
+        Raises: PassError if a pass of the executable is not registered; ArgumentError if ``folder``
+        is no path; OSError if it cannot be written.
+        """
         from passkit.program.saved import save
 
         save(self, folder)

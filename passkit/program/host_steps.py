@@ -16,7 +16,10 @@ NO_KERNEL = Opaque("the planner has made no kernel for it")
 
 
 def interpreted_nodes(graph: Graph, program: RuntimeProgram) -> list[Node]:
-    """Return the nodes of a planned graph that NumPy evaluates because they have no kernel."""
+    """Return the nodes of a planned graph that NumPy evaluates because they have no kernel.
+
+    ``program`` is its program; the nodes are in the order of steps.
+    """
     by_name = {name: node for node, name in graph.names.items()}
     steps = zip(program.steps, program.names, strict=False)
     return [
@@ -29,7 +32,13 @@ def interpreted_nodes(graph: Graph, program: RuntimeProgram) -> list[Node]:
 def warn_of_interpreted(graph: Graph, program: RuntimeProgram, target: Target) -> None:
     """Issue one warning of all steps that run in NumPy: which operators, why, and the way out.
 
-    Loops, and library routines called from Python, run in Python by design and are left out.
+    Loops, and library routines called from Python, run in Python by design and are left out;
+    without other such steps there is no warning.
+
+    Args:
+        graph: The planned graph.
+        program: Its program.
+        target: The target, for the message and the reasons.
     """
     nodes = interpreted_nodes(graph, program)
     if not nodes:

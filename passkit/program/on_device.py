@@ -33,7 +33,7 @@ def plan_for_device(graph: Graph, context: PassContext) -> Graph:
     Groups whose kernel the device refuses run unfused; a warning names each of them.
 
     Raises: KernelRefusedError if the device refuses the kernel of a single operator, or of a graph
-        that was fused before.
+    that was fused before; DeviceError if there is no such device.
     """
     is_fused = "subgraph" in graph.attrs
     before_fusion = graph if is_fused else run_until_fusion(graph)
@@ -86,6 +86,8 @@ class DeviceBinder(Binder):
 
     def bind(self, shapes: CallShapes) -> BoundProgram:
         """Return the program with a number for every size, as the device runs it.
+
+        The shapes and the values of their sizes are kept in ``last_shapes`` and ``last_sizes``.
 
         Raises: FeedError if a shape does not fit its input.
         """

@@ -88,7 +88,10 @@ def plan_key(
 
 
 def _has_only_bundled_operators(graph: Graph) -> bool:
-    """Whether passkit's own files define every operator of a graph, and nobody changed one."""
+    """Whether passkit's own files define every operator of a graph, and nobody changed one.
+
+    An attribute that another file registers for any of passkit's operators counts as a change.
+    """
     bundled: set[str] = set()
     foreign: set[str] = set()
     for table in registry.tables():
@@ -152,9 +155,10 @@ def load_plan(key: str, graph: Graph, state: Mapping[str, Any]) -> ProgramTable 
 
 
 def _read_constants(plan: Mapping[str, Any], graph: Graph) -> list[Any]:
-    """Return the arrays of a plan's constants: decoded, taken from the graph, or computed.
+    """Return the arrays of a plan's constants: decoded, taken from ``graph``, or computed.
 
-    `passkit.program.plan_writer.encode_constants` describes the encoding.
+    ``plan`` is the content of the file. `passkit.program.plan_writer.encode_constants` describes
+    the encoding.
     """
     source = constant_arrays(graph) if plan["constants"] else []
     computed: list[Any] = []
@@ -203,7 +207,10 @@ def _link(row: Any, addresses: Mapping[str, int]) -> Any:
 
 
 def encode_value(value: Any) -> Any:
-    """Return a value of a table as JSON can hold it: tuples become lists, sizes become objects."""
+    """Return a value of a table as JSON can hold it: tuples become lists, sizes become objects.
+
+    Other values are returned as they are.
+    """
     if isinstance(value, Size):
         return {"size": [[[encode_value(a) for a in m], c] for m, c in value.terms]}
     if isinstance(value, Quotient):
@@ -214,7 +221,7 @@ def encode_value(value: Any) -> Any:
 
 
 def decode_value(value: Any) -> Any:
-    """Return the value that `encode_value` encoded."""
+    """Return the value that `encode_value` encoded; lists become tuples."""
     if isinstance(value, list):
         return tuple(decode_value(v) for v in value)
     if isinstance(value, dict):

@@ -35,6 +35,9 @@ MAX_FOLDED_BYTES = 4 << 10
 def store_plan(key: str, source: Graph, planned: Graph, program: RuntimeProgram) -> None:
     """Write the plan of a program into the cache; do nothing if a part of it cannot be written.
 
+    That is a step in Python, or constants of more than `MAX_CONSTANT_BYTES`. A failure to write is
+    ignored.
+
     Args:
         key: The result of `passkit.program.plan_cache.plan_key`.
         source: The graph before planning.
@@ -161,12 +164,19 @@ def _folded_expression(array: Any) -> Entry | None:
 def _recipe(derived: Sequence[Entry], numbers: Mapping[tuple[str, bytes], int]) -> str | None:
     """Return the graph that computes entries from constants of the source, as JSON.
 
+    ``derived`` are the entries, its outputs; ``numbers`` has the number of each constant of the
+    source by `_content_key`, which names its variable.
+
     None if it needs other large constants, which are neither in the source nor folded.
     """
     bytes_left = MAX_CONSTANT_BYTES
     variables: dict[int, Entry] = {}
 
     def replace_constant(node: Node) -> Sequence[Entry] | None:
+        """Return the variable or folded expression that replaces a constant, None for other nodes.
+
+        The bytes of a constant that stays are subtracted from ``bytes_left``.
+        """
         nonlocal bytes_left
         if node.op is not CONSTANT:
             return None
@@ -193,5 +203,8 @@ def _recipe(derived: Sequence[Entry], numbers: Mapping[tuple[str, bytes], int]) 
 
 
 def _content_key(array: Any) -> tuple[str, bytes]:
-    """Return the dtype and a digest of the elements of an array; its shape does not count."""
+    """Return the dtype's name and a SHA-256 digest of the elements of an array.
+
+    Its shape does not count.
+    """
     return str(array.dtype), sha256(np.ascontiguousarray(array).tobytes()).digest()

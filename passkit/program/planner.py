@@ -59,7 +59,8 @@ class Planner:
     def plan(self) -> tuple[Graph, RuntimeProgram]:
         """Return the planned graph and its program; warn of steps that NumPy interprets.
 
-        Raises: CompilerError if a kernel does not compile, or if there is no C++ compiler.
+        Raises: CompilerError if a kernel does not compile, or if there is no C++ compiler; and
+        errors of the passes, such as ShapeError.
         """
         with self.context:
             graph = plan_graph(self.source)
@@ -70,7 +71,8 @@ class Planner:
     def store(self, key: str, graph: Graph, program: RuntimeProgram) -> None:
         """Store the result of `plan` in the plan cache, under a key from `plan_key`.
 
-        Do nothing if it was planned within a context: the key does not tell its options.
+        ``graph`` is the planned graph, ``program`` its program. Do nothing if it was planned within
+        a context: the key does not tell its options.
         """
         if not self.has_outer_context:
             store_plan(key, self.source, graph, program)
@@ -89,16 +91,22 @@ class Planner:
         return Binder(program.table, specialize, self.state)
 
     def plan_for_shapes(self, names: list[str], shapes: CallShapes) -> RuntimeProgram:
-        """Plan the source graph for known input shapes.
+        """Return the program of the source graph planned for known input shapes.
 
-        Templates do not apply: they were specified for the loops of the general plan.
+        ``names`` and ``shapes`` are those of the inputs, in one order. Templates do not apply: they
+        were specified for the loops of the general plan.
+
+        Raises: FeedError if a shape does not fit the declaration of its input.
         """
         graph = with_shapes(self.source, dict(zip(names, shapes, strict=True)))
         with self.context.with_options(templates={}):
             return self._assemble(graph, plan_graph(graph))
 
     def interpreter(self) -> tuple[Graph, InterpretedRunner]:
-        """Return the graph with shapes and dtypes, and the runner that evaluates it in NumPy."""
+        """Return the graph with shapes and dtypes, and the runner that evaluates it in NumPy.
+
+        A user's passes run, since they may change what the graph computes.
+        """
         names = [self.source.names[n] for n in self.source.inputs]
         with self.context:
             # A user's passes may change what a graph computes.
@@ -120,9 +128,10 @@ class Planner:
         )
 
     def _compile_nested_graph(self, graph: Graph) -> Callable[..., list[Any]]:
-        """Compile a graph that an operator holds, under the context in force.
+        """Return the compiled form of a graph that an operator holds, under the context in force.
 
-        Templates are for the outer graph, and hints for the graph that has their nodes.
+        It is called with arrays. Templates are for the outer graph, and hints for the graph that
+        has their nodes.
         """
         options = {"templates": {}, **nested_hint_options(graph, current() or PassContext())}
         return self.compile_nested(graph, options)
@@ -137,6 +146,7 @@ def planning_context(graph: Graph, options: Mapping[str, Any], library: Snapshot
 
     Raises:
         SettingError: An option is unknown or has a wrong value.
+        RegistryError: A pass, strategy or target is not registered.
         DeviceError: The target's device is not available.
     """
     context = with_hints_by_name(graph, (current() or PassContext()).with_options(**options))

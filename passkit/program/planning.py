@@ -58,13 +58,15 @@ def run_until_fusion(graph: Graph, **options: Any) -> Graph:
     """Return the graph after the passes of the pipeline that precede Fusion.
 
     `run_from_fusion` continues from there; ``options`` are those of `PassContext`.
+
+    Raises: SettingError for a wrong option, and whatever a pass raises.
     """
     context = (current() or PassContext()).with_options(**options)
     return _run(graph, context, context.passes.passes[: _fusion_position(context.passes)])
 
 
 def run_from_fusion(graph: Graph, last: str = DEFAULT_PIPELINE[-1]) -> Graph:
-    """Run the pipeline from Fusion up to ``last`` on a graph that `run_until_fusion` returned.
+    """Return a graph from `run_until_fusion` after the pipeline from Fusion up to ``last``.
 
     The pipeline and its options are those of the context in force. ``last`` is the name of a stage.
 
@@ -77,7 +79,10 @@ def run_from_fusion(graph: Graph, last: str = DEFAULT_PIPELINE[-1]) -> Graph:
 
 
 def _run(graph: Graph, context: PassContext, passes: tuple[str | Pass, ...]) -> Graph:
-    """Apply ``passes`` under ``context``, without the disabled ones that no stage requires."""
+    """Return the graph after ``passes`` under ``context``, without disabled ones.
+
+    A stage of the pipeline is left to `ApplyPasses`, which skips it if it is disabled.
+    """
     skipped = set(context.disabled) - set(STAGES)
     names = [p if isinstance(p, str) else p.name for p in passes]
     enabled = [p for p, name in zip(passes, names, strict=True) if name not in skipped]
@@ -132,6 +137,10 @@ def with_shapes(graph: Graph, shapes: Mapping[str, tuple[int, ...]]) -> Graph:
     sizes = bind_sizes((name, s, shapes[name]) for name, s in declared if name in shapes)
 
     def set_sizes(node: Node, inputs: tuple[Entry, ...]) -> tuple[Entry, ...] | None:
+        """Return the entries of a node with numbers in place of sizes, None if nothing changes.
+
+        An input gets its shape. ``inputs`` are the node's inputs after rewriting.
+        """
         if not node.is_variable:
             params = {k: numbers(v, sizes) for k, v in node.params.items()}
             if params == dict(node.params):

@@ -39,7 +39,10 @@ _GROUP_OPTIONS = ("keep_together", "keep_apart")
 
 
 def describe(executable: Executable) -> dict[str, str]:
-    """Return graph, options and measurements of an executable, as texts by the names of files."""
+    """Return graph, options and measurements of an executable, as texts by the names of files.
+
+    Raises: PassError if a pass of the executable is not registered, so that no file can name it.
+    """
     context = executable.context
     options: dict[str, Any] = {
         "format": FORMAT,
@@ -72,7 +75,7 @@ def restore(texts: Mapping[str, str], origin: str, state: State | None = None) -
     Args:
         texts: The result of `describe`.
         origin: The name of the source in error messages, such as a folder.
-        state: The values of the variables.
+        state: The values of the variables, by default a new `State`.
 
     Raises:
         ModelError: The options are not such as `describe` writes.
@@ -88,7 +91,8 @@ def restore(texts: Mapping[str, str], origin: str, state: State | None = None) -
 def read_options(text: str, origin: str) -> dict[str, Any]:
     """Return the options in a JSON text, after a check of their names and types.
 
-    Raises: ModelError naming ``origin`` and the option that is unknown or of another type.
+    Raises: ModelError, naming ``origin``, if the text is no JSON, has another format, or has an
+    option that is unknown or of another type.
     """
     try:
         options = json.loads(text)
@@ -115,7 +119,7 @@ def _not_saved(origin: str, error: Exception) -> ModelError:
 
 
 def _is_option(key: str, value: Any) -> bool:
-    """Return whether an option is one that `describe` writes, with a value of its type."""
+    """Return whether ``key`` is an option that `describe` writes, and ``value`` of its type."""
     if key in _NAME_OPTIONS:
         return isinstance(value, str)
     if key in _LIST_OPTIONS:
@@ -146,7 +150,8 @@ def save(executable: Executable, folder: str | Path) -> None:
         executable: The executable.
         folder: Where to write; created if it is missing.
 
-    Raises: PassError if a pass of the executable is not registered, so that no file can name it.
+    Raises: PassError if a pass of the executable is not registered, so that no file can name it;
+    ArgumentError if ``folder`` is no path; OSError if it cannot be written.
     """
     folder = arguments.path("Executable.save: folder", folder)
     folder.mkdir(parents=True, exist_ok=True)

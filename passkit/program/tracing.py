@@ -49,8 +49,9 @@ def jit(function: Callable[..., Any] | None = None, **options: Unpack[CompileOpt
             and must be hashable. Without a function, return a decorator.
         **options: As for `passkit.compile`.
 
-    Raises: GraphError when called, if an argument is neither an array nor hashable, or if the
-        function returns anything but entries or reads a variable that is not an argument.
+    Raises: ArgumentError if ``function`` is none; GraphError when called, if an argument is neither
+    an array nor hashable, or if the function returns anything but entries or reads a variable that
+    is not an argument.
 
     >>> import passkit as pk
     >>> @pk.jit(target="interpret")
@@ -83,7 +84,12 @@ class JitFunction:
         update_wrapper(self, function)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        """Return the function's value for these arrays."""
+        """Return the function's value for these arrays.
+
+        Raises: GraphError if an argument is neither an array nor hashable, or if a new trace is
+        needed and the function cannot be traced; TypeError if the arguments do not fit its
+        signature.
+        """
         if self._last is not None and not named:
             try:
                 out = self._last(*args)
@@ -94,11 +100,14 @@ class JitFunction:
         return self._call_traced(args, named)
 
     def _call_traced(self, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """Find or compile the trace for the structure of the arguments, and run it.
+        """Find or compile the trace for the structure of the arguments, and return its results.
 
         The structure is the dtype of each array, which of its extents are 1, and the values of all
         other arguments. A trace serves more shapes each time one does not fit. The trace is stored
         in ``executables``, and its runner is kept for the next call.
+
+        Raises: GraphError if a constant argument is not hashable, or the function cannot be traced;
+        TypeError if the arguments do not fit its signature.
         """
         bound = signature(self.function).bind(*args, **named)
         bound.apply_defaults()
@@ -165,7 +174,7 @@ def _with_inputs_in_order(graph: Graph, names: list[str]) -> Graph:
 
 
 def _leaves(bound_arguments: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Return the arguments by name, with the items of a tuple as arguments ``name_k``."""
+    """Return (name, value) of each argument, with the items of a tuple as arguments ``name_k``."""
     leaves = []
     for name, value in bound_arguments.items():
         if isinstance(value, tuple):
@@ -205,7 +214,7 @@ def _serves(traced: TraceShapes, shapes: tuple[tuple[int, ...], ...]) -> bool:
 
 
 def _widened(traced: TraceShapes, shapes: tuple[tuple[int, ...], ...]) -> TraceShapes:
-    """Return traced shapes in which extents that differ from ``shapes`` are unknown."""
+    """Return ``traced`` shapes in which extents that differ from ``shapes`` are unknown (None)."""
     return tuple(
         tuple(
             extent if extent == n else None for extent, n in zip(traced_shape, shape, strict=True)
@@ -227,9 +236,11 @@ def _without_tail(pack: Pack, count: int) -> Pack:
 def _unpacked(result: Any, function: Callable[..., Any]) -> tuple[list[Entry], Pack]:
     """Return the entries of a traced function's result, and a function that packs arrays like it.
 
-    The latter takes the list of arrays that stand for the entries.
+    The latter takes the list of arrays that stand for the entries. Numbers and arrays in a tuple,
+    list or dict become constants.
 
-    Raises: GraphError for a result that is neither an entry nor a tuple, list or dict.
+    Raises: GraphError for a result that is neither an entry nor a tuple, list or dict;
+    ArgumentError for an element that is neither an entry nor an array of numbers.
     """
     if isinstance(result, Entry):
         return [result], _single
