@@ -244,6 +244,8 @@ def gated_linear_unit(*, name: str, activation: str, activated_half: str, doc: s
     def expand(node: Node, x: Entry) -> Entry:
         """Expand to slices, an activation and a product of the halves of ``x`` along ``axis``.
 
+        ``node`` has the parameter ``axis``.
+
         Raises: ShapeError for an odd length, an axis out of range or an unknown rank.
         """
         shape = known_shape(x)

@@ -193,7 +193,11 @@ def _compute_unslice(node: Node, x: Any) -> Any:
 
 
 def _unslice_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return the gradient of the input: the slice of dy, the output's gradient, that it fills."""
+    """Return the gradient of the input: the slice of dy, the output's gradient, that it fills.
+
+    ``node`` is the forward node, with the parameters ``begin``, ``shape`` and ``step``; ``dy`` is
+    the gradient of its output.
+    """
     shape = known_shape(node.inputs[0])
     _, begin, steps = _unslice_params(node, shape)
     return [make("slice", dy, begin=begin, size=shape, step=steps)]
@@ -202,7 +206,8 @@ def _unslice_gradient(node: Node, dy: Entry) -> list[Entry]:
 def _simplify_unslice(node: Node) -> Entry | None:
     """Return the input if an unslice fills the entire output in order, else None.
 
-    None also if shape or dtype of input and output are not known to be the same.
+    None also if shape or dtype of input and output are not known to be the same. ``node`` has the
+    parameters ``begin``, ``shape`` and ``step``.
     """
     shape = known_shape(node.inputs[0])
     _, begin, steps = _unslice_params(node, shape)
@@ -241,7 +246,7 @@ def _size_param(node: Node) -> Extent:
 def _infer_div_by_size_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape, ``shape`` of the input.
 
-    Raises: ShapeError if the parameter ``size`` is no extent.
+    Raises: ShapeError if the parameter ``size`` of ``node`` is no extent.
     """
     _size_param(node)
     return shape
@@ -295,7 +300,7 @@ def _prod_others(node: Node, x: Entry) -> Entry:
     """Expand prod_others: for each element the product of all others along ``axis``.
 
     It is the product of the nonzero elements over the element. It is 0 where another element is 0;
-    for the only zero it is the product of the others.
+    for the only zero it is the product of the others. ``node`` has the parameter ``axis``.
     """
     is_zero, zero_count, others, product = _mask_zeros(node, x)
     is_only_zero = make("logical_and", is_zero, make("equal", zero_count, 1.0))
@@ -307,7 +312,8 @@ def _prod_others_gradient(node: Node, dy: Entry) -> list[Entry]:
     """Return the gradient of x, in which dy[i] is multiplied by the product of all but i and k.
 
     The gradient at k is the sum of these over i. With one zero, that product is not 0 if i or k is
-    its position; with two, if i and k are their positions; with three it is always 0.
+    its position; with two, if i and k are their positions; with three it is always 0. ``node`` is
+    the forward node, with the parameter ``axis``; ``dy`` is the gradient of its output.
     """
     x = node.inputs[0]
     params = {"axis": node.params["axis"], "keepdims": True}
@@ -326,7 +332,8 @@ def _prod_others_gradient(node: Node, dy: Entry) -> list[Entry]:
 def _infer_prod_others_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape, ``shape`` of the input.
 
-    Raises: ShapeError if the parameter ``axis`` is no int or ints, out of range, or listed twice.
+    Raises: ShapeError if the parameter ``axis`` of ``node`` is no int or ints, out of range, or
+    listed twice.
     """
     normalize_axes(node, len(shape), node.params["axis"])
     return shape

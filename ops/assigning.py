@@ -78,7 +78,11 @@ def _slice_assign_element(node: Node, index: Index, read: Reader, read_value: Re
 
 
 def _slice_assign_gradient(node: Node, dy: Entry) -> list[Entry | None]:
-    """Return the gradients of x and value: dy with 0 in the slice, and the slice of dy."""
+    """Return the gradients of x and value: dy with 0 in the slice, and the slice of dy.
+
+    ``node`` is the forward node, with the parameters ``begin`` and ``step``; ``dy`` is the gradient
+    of its output.
+    """
     value = node.inputs[1]
     dx = make("slice_assign", dy, zeros_of(value), **node.params)
     begin, step = node.params["begin"], node.params["step"]
@@ -151,7 +155,8 @@ def _value_entry(value: Any, x: Entry) -> Entry:
 def _strided_slice(node: Node, x: Entry) -> Entry:
     """Expand to the basic indexing of ``x`` that begin, end, strides and masks describe.
 
-    Strides of None are 1. An index that selects everything gives an ``identity`` of x.
+    Strides of None are 1. An index that selects everything gives an ``identity`` of x. ``node`` has
+    the parameters ``begin``, ``end`` and ``strides``.
 
     Raises:
         ShapeError: If begin, end and strides are no tuples of one length, a mask is no int, or the

@@ -44,7 +44,7 @@ def _masked_softmax(node: Node, x: Entry, mask: Entry) -> Entry:
     """Expand masked_softmax of x along the parameter ``axis``, over elements where mask is True.
 
     The maximum is taken over these. A row in which every element is masked has no maximum and sums
-    to 0: its result is 0.
+    to 0: its result is 0. ``node`` has the parameter ``axis``.
 
     Raises: ShapeError for an axis out of range.
     """
@@ -84,6 +84,8 @@ composite(
 def _causal_mask_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape of causal_mask: ``shape``, (…, queries, keys), unchanged.
 
+    Errors name ``node``.
+
     Raises:
         ShapeError: If the rank is below 2.
     """
@@ -97,7 +99,7 @@ def _causal_mask_element(node: Node, index: Index, x: Reader) -> Expr:
 
     Else it is that of the input, which ``x`` reads at ``index``, an expression for each axis.
     Positions are counted from the end, as the last query and the last key belong together: a cache
-    of earlier keys has more keys than there are queries.
+    of earlier keys has more keys than there are queries. ``node`` has the parameter ``value``.
     """
     queries, keys = known_shape(node.entries[0])[-2:]
     is_later = index[-1] - index[-2] > ast.size_of(keys - queries)
@@ -133,7 +135,7 @@ def _attention_inputs(params: Any) -> list[str]:
 def _attention_dtype(node: Node, *dtypes: DType) -> DType:
     """Infer the dtype of attention: that of query, key and value.
 
-    ``dtypes`` are those of query, key, value and perhaps the mask.
+    ``dtypes`` are those of query, key, value and perhaps the mask. Errors name ``node``.
 
     Raises:
         DTypeError: If the first three differ or are not floats, or the mask is of neither bools nor
@@ -150,7 +152,8 @@ def _attention(node: Node, query: Entry, key: Entry, value: Entry, *mask: Entry)
     """Expand attention: softmax(scale * query @ key.T + mask) @ value.
 
     A bool mask hides keys where it is False; ``causal`` hides keys later than the query. Source:
-    Vaswani and others, Attention Is All You Need, equation 1.
+    Vaswani and others, Attention Is All You Need, equation 1. ``node`` has the parameters
+    ``causal`` and ``scale``.
 
     Raises:
         ShapeError: If the query has a rank below 2, the shapes do not fit, or ``scale`` is None and
@@ -174,7 +177,8 @@ def _attention(node: Node, query: Entry, key: Entry, value: Entry, *mask: Entry)
 def _joint_mask(node: Node, scores: Entry, mask: Entry) -> Entry:
     """Return the bool mask; if ``causal`` is set, also False for keys later than the query.
 
-    ``scores`` are those with the causal mask applied, -inf for such keys.
+    ``scores`` are those with the causal mask applied, -inf for such keys. ``node`` has the
+    parameter ``causal``.
     """
     if not node.params["causal"]:
         return mask
@@ -184,7 +188,7 @@ def _joint_mask(node: Node, scores: Entry, mask: Entry) -> Entry:
 def _score_scale(node: Node, depth: Extent) -> float:
     """Return the factor of the scores: the parameter ``scale``, or for None 1/sqrt(depth).
 
-    ``depth`` is the length of a query; 0 counts as 1.
+    ``depth`` is the length of a query; 0 counts as 1. ``node`` has the parameter ``scale``.
 
     Raises:
         ShapeError: If ``scale`` is None and ``depth`` is symbolic.

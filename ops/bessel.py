@@ -177,19 +177,28 @@ def _i1(x: Expr) -> Expr:
 
 
 def _i0e_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return the gradient of x: dy (i1e(x) - sign(x) i0e(x))."""
+    """Return the gradient of x: dy (i1e(x) - sign(x) i0e(x)).
+
+    ``node`` is the forward node; ``dy`` is the gradient of its output.
+    """
     x = node.inputs[0]
     return [dy * (make("bessel_i1e", x) - make("sign", x) * node.entries[0])]
 
 
 def _i1_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return the gradient of x: dy (i0(x) - i1(x) / x)."""
+    """Return the gradient of x: dy (i0(x) - i1(x) / x).
+
+    ``node`` is the forward node; ``dy`` is the gradient of its output.
+    """
     x = node.inputs[0]
     return [dy * (make("bessel_i0", x) - _divided_by_x(node.entries[0], x))]
 
 
 def _i1e_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return the gradient of x: dy (i0e(x) - sign(x) i1e(x) - i1e(x) / x)."""
+    """Return the gradient of x: dy (i0e(x) - sign(x) i1e(x) - i1e(x) / x).
+
+    ``node`` is the forward node; ``dy`` is the gradient of its output.
+    """
     x, y = node.inputs[0], node.entries[0]
     return [dy * (make("bessel_i0e", x) - y * make("sign", x) - _divided_by_x(y, x))]
 

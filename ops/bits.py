@@ -87,7 +87,10 @@ def _infer_bitcast_type(node: Node, x: DType) -> DType:
 
 
 def _compute_bitcast(node: Node, x: Any) -> Any:
-    """Reinterpret the bytes of an array as the parameter ``dtype``, in NumPy; the shape stays."""
+    """Reinterpret the bytes of an array as the parameter ``dtype``, in NumPy; the shape stays.
+
+    ``node`` has the parameter ``dtype``.
+    """
     return np.ascontiguousarray(x).view(dtype_of(node.params["dtype"]).numpy).reshape(x.shape)
 
 

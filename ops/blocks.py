@@ -43,6 +43,8 @@ def _divide(node: Node, n: Extent, divisor: int, name: str) -> Extent:
 def _block_params(node: Node, x: Entry) -> tuple[int, bool]:
     """Return the parameter ``block_size``, and whether the channels are the last axis of ``x``.
 
+    ``node`` has the parameters ``block_size`` and ``data_format``.
+
     Raises:
         GraphError: If ``data_format`` is neither NHWC nor NCHW.
         ShapeError: If ``block_size`` is no int of at least 1, or ``x`` has not four axes.
@@ -61,6 +63,8 @@ def _block_params(node: Node, x: Entry) -> tuple[int, bool]:
 
 def _space_to_depth(node: Node, x: Entry) -> Entry:
     """Expand space_to_depth: blocks of an image become channels.
+
+    ``node`` has the parameters ``block_size`` and ``data_format``.
 
     Raises:
         ShapeError: If height or width is no multiple of the block, ``block_size`` is no int >= 1,
@@ -83,6 +87,8 @@ def _space_to_depth(node: Node, x: Entry) -> Entry:
 
 def _depth_to_space(node: Node, x: Entry) -> Entry:
     """Expand depth_to_space: channels become blocks of an image.
+
+    ``node`` has the parameters ``block_size`` and ``data_format``.
 
     Raises:
         ShapeError: If the number of channels is no multiple of the block's area, ``block_size`` is
@@ -153,6 +159,8 @@ def _batch_block_params(node: Node, x: Entry, widths: str) -> tuple[tuple[int, .
 def _space_to_batch(node: Node, x: Entry) -> Entry:
     """Expand space_to_batch: the pixels of each block of a padded image go to different images.
 
+    ``node`` has the parameters ``block_shape`` and ``paddings``.
+
     Raises: ShapeError if a padded axis is no multiple of the block, or ``block_shape`` or
     ``paddings`` is invalid.
     """
@@ -172,6 +180,8 @@ def _space_to_batch(node: Node, x: Entry) -> Entry:
 
 def _batch_to_space(node: Node, x: Entry) -> Entry:
     """Expand batch_to_space: images become the pixels of blocks of larger ones, which are cropped.
+
+    ``node`` has the parameters ``block_shape`` and ``crops``.
 
     Raises: ShapeError if the batch is no multiple of the block's area, more is cropped than there
     is, or ``block_shape`` or ``crops`` is invalid.

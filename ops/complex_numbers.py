@@ -27,7 +27,7 @@ from passkit.values.dtype import DType, dtype_of
 def _infer_part_type(node: Node, dtype: DType) -> DType:
     """Infer the dtype of the real or imaginary part: float for complex, else ``dtype`` itself.
 
-    Raises: DTypeError for bools.
+    Raises: DTypeError, naming ``node``, for bools.
     """
     check_kinds(node, "iufc", dtype)
     return real_dtype(dtype)
@@ -36,7 +36,7 @@ def _infer_part_type(node: Node, dtype: DType) -> DType:
 def _infer_angle_type(node: Node, dtype: DType) -> DType:
     """Infer the dtype of an angle: float for complex, a float ``dtype`` itself.
 
-    Raises: DTypeError for integers and bools.
+    Raises: DTypeError, naming ``node``, for integers and bools.
     """
     check_kinds(node, "fc", dtype)
     return real_dtype(dtype)
@@ -44,6 +44,8 @@ def _infer_angle_type(node: Node, dtype: DType) -> DType:
 
 def _infer_complex_type(node: Node, *dtypes: DType) -> DType:
     """Infer the complex dtype of two parts: complex64 of float32, complex128 of float64.
+
+    Errors name ``node``.
 
     Raises:
         DTypeError: If the parts differ, or are neither float32 nor float64.

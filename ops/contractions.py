@@ -325,8 +325,8 @@ composite(
 def _tensordot(node: Node, a: Entry, b: Entry) -> Entry:
     """Expand tensordot to an einsum. Source: numpy.tensordot.
 
-    The parameter ``axes`` is a number of axes, last of a and first of b, or a pair of ints or
-    tuples.
+    The parameter ``axes`` of ``node`` is a number of axes, last of a and first of b, or a pair of
+    ints or tuples.
 
     Raises:
         ShapeError: If there are more axes to sum than an operand has, an axis is out of range, or
@@ -363,6 +363,8 @@ def _tensordot(node: Node, a: Entry, b: Entry) -> Entry:
 def _vecdot(node: Node, a: Entry, b: Entry) -> Entry:
     """Expand vecdot; the parameter ``axis`` counts from the end, as both operands broadcast.
 
+    ``node`` has the parameter ``axis``.
+
     Raises: ShapeError if ``axis`` is no negative int within both ranks, or the lengths summed
     differ.
     """
@@ -377,6 +379,8 @@ def _vecdot(node: Node, a: Entry, b: Entry) -> Entry:
 def _inner(node: Node, a: Entry, b: Entry) -> Entry:
     """Expand inner: sum over the last axes of a and b. Source: numpy.inner; scalars multiply.
 
+    ``node`` is not used.
+
     Raises: ShapeError if the last axes differ.
     """
     rank_a, rank_b = len(known_shape(a)), len(known_shape(b))
@@ -387,6 +391,8 @@ def _inner(node: Node, a: Entry, b: Entry) -> Entry:
 
 def _dot(node: Node, a: Entry, b: Entry) -> Entry:
     """Expand dot: sum over the last axis of a and the last but one of b, or the only one.
+
+    ``node`` is not used.
 
     Source: numpy.dot; scalars multiply.
 
@@ -401,6 +407,8 @@ def _dot(node: Node, a: Entry, b: Entry) -> Entry:
 def _bilinear(node: Node, a: Entry, b: Entry, weight: Entry) -> Entry:
     """Expand bilinear: for each k the sum over i and j of a[i] weight[k, i, j] b[j].
 
+    ``node`` is not used.
+
     Raises: GraphError if the weight has not rank 3, ShapeError if extents differ.
     """
     return make("einsum", a, weight, b, equation="...i,kij,...j->...k")
@@ -408,6 +416,8 @@ def _bilinear(node: Node, a: Entry, b: Entry, weight: Entry) -> Entry:
 
 def _cross(node: Node, a: Entry, b: Entry) -> Entry:
     """Expand cross: the cross product of vectors of three elements along the parameter ``axis``.
+
+    ``node`` has the parameter ``axis``.
 
     Raises: ShapeError if the axis has another length or is out of range.
     """
@@ -499,7 +509,8 @@ composite(
 def _matrix_power(node: Node, x: Entry) -> Entry:
     """Expand matrix_power by repeated squaring; a negative power inverts first, 0 gives identities.
 
-    Raises: GraphError if the parameter ``n`` is no int, ShapeError if the matrices are not square.
+    Raises: GraphError if the parameter ``n`` of ``node`` is no int, ShapeError if the matrices are
+    not square.
     """
     n, shape = int_param(node, "n", GraphError), known_shape(x)
     if len(shape) < 2:
@@ -521,6 +532,8 @@ def _matrix_power(node: Node, x: Entry) -> Entry:
 
 def _multi_dot(node: Node, *matrices: Entry) -> Entry:
     """Expand multi_dot; the first and last operands may be vectors, a row and a column.
+
+    Errors name ``node``.
 
     Source: Cormen et al., Introduction to Algorithms, section 14.2.
 

@@ -165,7 +165,11 @@ def _dilate_element(node: Node, index: Index, read: Reader) -> Expr:
 
 
 def _dilate_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return the gradient of x: dy without the padding, then every factor-th element of it."""
+    """Return the gradient of x: dy without the padding, then every factor-th element of it.
+
+    ``node`` is the forward node, with the parameters ``factors`` and ``padding``; ``dy`` is the
+    gradient of its output.
+    """
     shape = known_shape(node.inputs[0])
     factors, padding = node.params["factors"], node.params["padding"]
     cut = tuple((0 - low, 0 - high) for low, high in padding)
@@ -383,6 +387,8 @@ def _window_param(node: Node) -> tuple[int, ...]:
 def _window_products_geometry(node: Node, x: Shape) -> WindowGeometry:
     """Return the positions of windows in an image of shape ``x``.
 
+    ``node`` has the parameters ``dilations``, ``padding``, ``strides`` and ``window``.
+
     Raises: ShapeError if they do not fit, or a parameter of the windows is invalid.
     """
     return window_geometry(node, spatial_sizes(node, x), _window_param(node))
@@ -391,7 +397,8 @@ def _window_products_geometry(node: Node, x: Shape) -> WindowGeometry:
 def _window_products_shape(node: Node, x: Shape, y: Shape) -> Shape:
     """Infer (*window, channels, filters) from (batch, *size, channels), (batch, *result, filters).
 
-    ``x`` and ``y`` are the shapes of the image and of the second input.
+    ``x`` and ``y`` are the shapes of the image and of the second input. ``node`` has the parameters
+    ``dilations``, ``padding``, ``strides`` and ``window``.
 
     Raises:
         ShapeError: If ranks, batches or numbers of windows differ, or the windows do not fit.
@@ -407,6 +414,8 @@ def _window_products_shape(node: Node, x: Shape, y: Shape) -> Shape:
 
 def _window_products_contract(node: Node) -> Convolution:
     """Describe ``window_products`` to the planner as the convolution whose filter is its result.
+
+    ``node`` has the parameters ``dilations``, ``padding``, ``strides`` and ``window``.
 
     Raises: ShapeError if a rank is unknown. The last extents of both inputs must be numbers.
     """
@@ -441,7 +450,8 @@ def _expand_window_products(node: Node, x: Entry, y: Entry) -> Entry | None:
     """Expand to a matrix product, or return None where the library function applies.
 
     The library takes float32 with known numbers of channels and filters. ``x`` is the image, ``y``
-    (batch, *result, filters).
+    (batch, *result, filters). ``node`` has the parameters ``dilations``, ``padding``, ``strides``
+    and ``window``.
 
     Raises: ShapeError if the windows do not fit.
     """
@@ -453,7 +463,8 @@ def _expand_window_products(node: Node, x: Entry, y: Entry) -> Entry | None:
 def _compute_window_products(node: Node, x: Any, y: Any) -> Any:
     """Compute window_products with NumPy in float64, rounded once to the dtype of ``x``.
 
-    ``x`` is the image, ``y`` (batch, *result, filters).
+    ``x`` is the image, ``y`` (batch, *result, filters). ``node`` has the parameters ``dilations``,
+    ``padding``, ``strides`` and ``window``.
 
     Raises: ShapeError if the windows do not fit.
     """
@@ -472,6 +483,7 @@ def _window_products_gradient(node: Node, dw: Entry) -> list[Entry]:
     """Return the gradients of window_products by the image x and by y.
 
     By y it is the convolution of x with dw, by x the gradient of a convolution by its image.
+    ``node`` has the parameters that are passed on.
     """
     x, y = node.inputs
     params = {k: node.params[k] for k in WINDOW_PARAMS}

@@ -125,6 +125,8 @@ def _convolution_shape(node: Node, x: Shape, filters: Shape) -> Shape:
 def _contract_of_node(node: Node) -> Convolution:
     """Return the description of a convolution for libraries (FContract).
 
+    ``node`` has the parameters ``dilations``, ``groups``, ``padding`` and ``strides``.
+
     Raises: ShapeError if a rank is unknown or image and filter do not fit. The number of channels
     must be known.
     """
@@ -171,6 +173,8 @@ def convolution_contract(
 def _compute_convolution(node: Node, x: Any, filters: Any) -> Any:
     """Compute a convolution with NumPy in float64, rounded once to the dtype of ``x``, the image.
 
+    ``node`` has the parameters ``dilations``, ``groups``, ``padding`` and ``strides``.
+
     Raises: ShapeError if image and filter do not fit.
     """
     geometry = _convolution_geometry(node, x.shape, filters.shape)
@@ -210,6 +214,8 @@ def window_slices(
 def _simplify_convolution(node: Node) -> Entry | None:
     """Return a convolution that absorbs zeros which the image is padded with, or None without any.
 
+    ``node`` has the parameters ``dilations``, ``padding`` and ``strides``.
+
     Raises: ShapeError if the rank of the filter is unknown.
     """
     filters = known_shape(node.inputs[1])
@@ -218,6 +224,8 @@ def _simplify_convolution(node: Node) -> Entry | None:
 
 def _convolution_gradient(node: Node, dy: Entry) -> list[Entry]:
     """Return the gradients by image and filter, as the operators that libraries have for them.
+
+    ``node`` is the forward node; ``dy`` is the gradient of its output.
 
     Raises: ShapeError if the rank of an input is unknown.
     """
@@ -252,6 +260,8 @@ def _expand_conv(count: int) -> Callable[..., Entry]:
     def expand(node: Node, x: Entry, filters: Entry) -> Entry:
         """Expand to ``convolution``, channels last.
 
+        ``node`` has the parameter ``data_format``.
+
         Raises: ShapeError for another rank of image or filter, or if they do not fit; GraphError
         for an unknown ``data_format``.
         """
@@ -271,6 +281,9 @@ def _expand_conv_transpose(count: int) -> Callable[..., Entry]:
 
     def expand(node: Node, x: Entry, filters: Entry) -> Entry:
         """Expand to ``convolution_backprop_input``, with the channels last.
+
+        ``node`` has the parameters ``data_format``, ``dilations``, ``output_padding``,
+        ``output_shape``, ``padding`` and ``strides``.
 
         Raises: ShapeError for another rank, or an output size that does not fit; GraphError for an
         unknown ``data_format``.
@@ -358,6 +371,7 @@ def _depthwise_conv2d(node: Node, x: Entry, filters: Entry) -> Entry:
     """Expand depthwise_conv2d to a convolution with a group for each channel.
 
     Channel c and multiplier m give filter c * multipliers + m. Source: tf.nn.depthwise_conv2d.
+    ``node`` has the parameter ``data_format``.
 
     Raises:
         ShapeError: If image or filter has not rank 4, or they do not fit.
@@ -381,6 +395,8 @@ def _depthwise_conv2d(node: Node, x: Entry, filters: Entry) -> Entry:
 
 def _separable_conv2d(node: Node, x: Entry, depthwise: Entry, pointwise: Entry) -> Entry:
     """Expand separable_conv2d to a depthwise and a pointwise convolution.
+
+    ``node`` has the parameter ``data_format``.
 
     Raises: ShapeError if image and filters do not fit, GraphError for an unknown ``data_format``.
     """

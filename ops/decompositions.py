@@ -147,6 +147,8 @@ def square_shape(node: Node, shape: Shape) -> tuple[Shape, Extent]:
 def _smaller_extent(node: Node, rows: Extent, columns: Extent) -> Extent:
     """Return the smaller of two extents, the numbers of rows and columns.
 
+    Errors name ``node``.
+
     Raises:
         ShapeError: If they differ and one is symbolic, so that the smaller one is not known.
     """
@@ -163,7 +165,7 @@ def _smaller_extent(node: Node, rows: Extent, columns: Extent) -> Extent:
 def _infer_same_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape, ``shape`` of the input.
 
-    Raises: ShapeError if the rank is below 2 or matrices are not square.
+    Raises: ShapeError, naming ``node``, if the rank is below 2 or matrices are not square.
     """
     square_shape(node, shape)
     return shape
@@ -172,7 +174,7 @@ def _infer_same_shape(node: Node, shape: Shape) -> Shape:
 def _infer_batch_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape, one number for each matrix of an input of ``shape``.
 
-    Raises: ShapeError if the rank is below 2 or matrices are not square.
+    Raises: ShapeError, naming ``node``, if the rank is below 2 or matrices are not square.
     """
     return square_shape(node, shape)[0]
 
@@ -188,7 +190,7 @@ def _symmetrize(x: Any) -> Any:
 def _compute_cholesky(node: Node, x: Any) -> Any:
     """Compute cholesky with NumPy, of the symmetric part of matrices ``x``.
 
-    The parameter ``upper`` transposes the factor.
+    The parameter ``upper`` of ``node`` transposes the factor.
 
     Raises: LinAlgError if a matrix is not positive definite.
     """
@@ -250,6 +252,8 @@ composite(
 def _infer_qr_shape(node: Node, shape: Shape) -> tuple[Shape, Shape]:
     """Return the shapes of Q and R for an input of ``shape``.
 
+    ``node`` has the parameter ``mode``.
+
     Raises:
         GraphError: If ``mode`` is neither 'reduced' nor 'complete'.
         ShapeError: If there are no matrices, or for 'reduced' which extent is smaller is not known.
@@ -265,7 +269,7 @@ def _infer_qr_shape(node: Node, shape: Shape) -> tuple[Shape, Shape]:
 def _infer_svd_shape(node: Node, shape: Shape) -> tuple[Shape, Shape, Shape]:
     """Return the shapes of U, S and Vh for an input of ``shape``.
 
-    Square U and Vh with the parameter ``full_matrices``.
+    Square U and Vh with the parameter ``full_matrices`` of ``node``.
 
     Raises: ShapeError if the rank is below 2, or which of rows and columns are fewer is not known.
     """
@@ -278,7 +282,7 @@ def _infer_svd_shape(node: Node, shape: Shape) -> tuple[Shape, Shape, Shape]:
 def _infer_svdvals_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape: the smaller of rows and columns for each matrix.
 
-    Raises: ShapeError if the rank is below 2, or the smaller one is not known.
+    Raises: ShapeError, naming ``node``, if the rank is below 2, or the smaller one is not known.
     """
     batch, rows, columns = matrix_shape(node, shape)
     return (*batch, _smaller_extent(node, rows, columns))
@@ -299,7 +303,7 @@ def _check_rtol(node: Node, shape: Shape) -> tuple[Shape, Extent, Extent]:
 
 
 def _infer_pinv_shape(node: Node, shape: Shape) -> Shape:
-    """Infer the shape (…, columns, rows); check the parameter ``rtol``.
+    """Infer the shape (…, columns, rows); check the parameter ``rtol`` of ``node``.
 
     Raises: GraphError if ``rtol`` is neither None nor a number >= 0, ShapeError for a rank below 2.
     """
@@ -310,7 +314,7 @@ def _infer_pinv_shape(node: Node, shape: Shape) -> Shape:
 def _infer_rank_type(node: Node, dtype: DType) -> DType:
     """Infer the dtype of matrix_rank, int64.
 
-    Raises: DTypeError if ``dtype``, the input's, is no float.
+    Raises: DTypeError, naming ``node``, if ``dtype``, the input's, is no float.
     """
     common_dtype("f")(node, dtype)
     return dtype_of("int64")
@@ -345,6 +349,8 @@ def _relative_tolerance(node: Node, x: Any) -> Any:
 def _compute_svd(node: Node, x: Any) -> Any:
     """Compute svd of an array of matrices with NumPy; return the arrays U, S and Vh.
 
+    ``node`` has the parameter ``full_matrices``.
+
     Raises: FeedError if ``x`` is not finite.
     """
     full_matrices = node.params["full_matrices"]
@@ -354,7 +360,7 @@ def _compute_svd(node: Node, x: Any) -> Any:
 def _compute_svdvals(node: Node, x: Any) -> Any:
     """Return the singular values of an array of matrices in decreasing order, by NumPy.
 
-    Raises: FeedError if ``x`` is not finite.
+    Raises: FeedError, naming ``node``, if ``x`` is not finite.
     """
     return _with_finite_input(node, np.linalg.svd, x, compute_uv=False)
 
@@ -362,7 +368,7 @@ def _compute_svdvals(node: Node, x: Any) -> Any:
 def _compute_pinv(node: Node, x: Any) -> Any:
     """Return the pseudo-inverse of each matrix of an array, by NumPy.
 
-    Singular values below the parameter ``rtol`` times the largest count as 0.
+    Singular values below the parameter ``rtol`` of ``node`` times the largest count as 0.
 
     Raises: FeedError if ``x`` is not finite.
     """
@@ -372,7 +378,7 @@ def _compute_pinv(node: Node, x: Any) -> Any:
 def _compute_matrix_rank(node: Node, x: Any) -> Any:
     """Return the number of singular values of each matrix above the tolerance, as int64, by NumPy.
 
-    It is 0 for empty matrices.
+    It is 0 for empty matrices. ``node`` has the parameter ``rtol``.
 
     Raises: FeedError if ``x`` is not finite.
     """
@@ -434,7 +440,7 @@ matrix_operator(
 def _infer_solve_shape(node: Node, a: Shape, b: Shape) -> Shape:
     """Return the shape of X in A @ X = B: (…, n, n), (…, n, k) of equal batches -> (…, n, k).
 
-    ``a`` and ``b`` are the shapes of A and B.
+    ``a`` and ``b`` are the shapes of A and B. Errors name ``node``.
 
     Raises:
         ShapeError: If a rank is below 2, A is not square, or rows or batches differ.
@@ -462,7 +468,8 @@ def _transpose_if(x: Any, condition: bool) -> Any:
 def _compute_triangular_solve(node: Node, a: Any, b: Any) -> Any:
     """Compute matrix_triangular_solve of arrays a and b with NumPy.
 
-    The parameter ``lower`` says which triangle of ``a`` is read, ``adjoint`` that it is transposed.
+    The parameter ``lower`` of ``node`` says which triangle of ``a`` is read, ``adjoint`` that it is
+    transposed.
 
     Raises: LinAlgError if it is singular.
     """
@@ -502,6 +509,8 @@ def _broadcasting_solve(matrix_op: str) -> Callable[..., Entry]:
     def expand(node: Node, a: Entry, b: Entry) -> Entry:
         """Broadcast the batches of matrices ``a`` and right-hand sides ``b``; apply the operator.
 
+        ``node`` has the parameters that are passed on.
+
         Raises: ShapeError if ``a`` is not square matrices, batches do not broadcast, or rows
         differ.
         """
@@ -523,7 +532,7 @@ def _broadcasting_solve(matrix_op: str) -> Callable[..., Entry]:
 def _least_squares(node: Node, a: Entry, b: Entry) -> Entry:
     """Expand lstsq: the product of the pseudoinverse of ``a`` with ``b``, a vector or matrices.
 
-    The parameter ``rtol`` is that of ``pinv``.
+    The parameter ``rtol`` of ``node`` is that of ``pinv``.
 
     Raises: GraphError if it is no number >= 0 or None; ShapeError if ``a`` is no matrix or the
     shapes do not fit.
@@ -566,7 +575,8 @@ FINITE_ORDERS = ("fro", "nuc", 1, -1, 2, -2)
 def _matrix_norm(node: Node, x: Entry) -> Entry:
     """Expand to the norm of each matrix, as numpy.linalg.matrix_norm defines it.
 
-    The parameter ``ord`` is the order, None for "fro"; ``keepdims`` keeps both axes with length 1.
+    The parameter ``ord`` of ``node`` is the order, None for "fro"; ``keepdims`` keeps both axes
+    with length 1.
 
     Raises:
         GraphError: If ``ord`` is no order of a matrix norm.
@@ -630,6 +640,7 @@ def _compute_expm(node: Node, x: Any) -> Any:
 
     An empty array is returned as it is; if an element is not finite, all of the result is NaN.
     Source: Higham 2005, The scaling and squaring method for the matrix exponential revisited.
+    ``node`` is not used.
     """
     if x.size == 0:
         return x

@@ -138,7 +138,7 @@ def _where(condition: Expr, x: Expr, y: Expr) -> Expr:
 def _infer_abs_type(node: Node, dtype: DType) -> DType:
     """Infer the dtype of magnitudes: that of the input, but floats for complex numbers.
 
-    Raises: DTypeError for bools.
+    Raises: DTypeError, naming ``node``, for bools.
     """
     check_kinds(node, "iufc", dtype)
     return real_dtype(dtype)
@@ -146,6 +146,8 @@ def _infer_abs_type(node: Node, dtype: DType) -> DType:
 
 def _infer_where_type(node: Node, condition: DType, x: DType, y: DType) -> DType:
     """Infer the common dtype of ``x`` and ``y``, the dtypes of the second and third input.
+
+    Errors name ``node``.
 
     Raises:
         DTypeError: If ``condition`` is not bool, or ``x`` and ``y`` differ.
@@ -158,7 +160,7 @@ def _infer_where_type(node: Node, condition: DType, x: DType, y: DType) -> DType
 
 
 def _infer_cast_type(node: Node, dtype: DType) -> DType:
-    """Infer the dtype, the parameter ``dtype``.
+    """Infer the dtype, the parameter ``dtype`` of ``node``.
 
     Raises: DTypeError for complex numbers, as input or result, or if there is no such dtype.
     """

@@ -92,7 +92,10 @@ def simplify_idempotent(node: Node, x: Entry) -> Entry | None:
 
 
 def simplify_abs(node: Node, x: Entry) -> Entry | None:
-    """Rewrite ``abs(-x) -> abs(x)`` and ``abs(abs(x)) -> abs(x)``; return None otherwise."""
+    """Rewrite ``abs(-x) -> abs(x)`` and ``abs(abs(x)) -> abs(x)``; return None otherwise.
+
+    ``node`` is the operator's node.
+    """
     if x.node.op is get_op("neg"):
         return make("abs", x.node.inputs[0])
     return simplify_idempotent(node, x)

@@ -81,7 +81,8 @@ def _exp10(x: Expr) -> Expr:
 def _logaddexp_gradient(node: Node, dy: Entry) -> list[Entry]:
     """Return the gradients of x and y: dy times the share of each in the sum.
 
-    A share is a sigmoid of the difference of the operands, for logaddexp2 times log(2).
+    A share is a sigmoid of the difference of the operands, for logaddexp2 times log(2). ``node`` is
+    the forward node; ``dy`` is the gradient of its output.
     """
     assert node.op is not None
     x, y = node.inputs

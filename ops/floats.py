@@ -152,6 +152,8 @@ def _ldexp(x: Expr, n: Expr) -> Expr:
 def _infer_ldexp_type(node: Node, x: DType, n: DType) -> DType:
     """Infer the dtype, that of x; ``n`` is the dtype of the exponents.
 
+    Errors name ``node``.
+
     Raises:
         DTypeError: If x is no float, or n no integer.
     """

@@ -95,7 +95,8 @@ def _read_indexed(
 def _gather_axes(node: Node, rank: int, index_rank: int) -> tuple[int, int]:
     """Return the parameter ``axis``, not negative, and ``batch_dims``, the leading axes shared.
 
-    ``rank`` is that of the input, ``index_rank`` that of the indices.
+    ``rank`` is that of the input, ``index_rank`` that of the indices. ``node`` has the parameters
+    ``axis`` and ``batch_dims``.
 
     Raises:
         ShapeError: If ``axis`` is out of range, or ``batch_dims`` is no int from 0 to the axis and
@@ -114,7 +115,7 @@ def _gather_shape(node: Node, shape: Shape, indices: Shape) -> Shape:
     """Infer the shape: that of the input with the axes of the indices in place of the axis.
 
     ``shape`` and ``indices`` are the shapes of the inputs; axes shared by ``batch_dims`` occur
-    once.
+    once. ``node`` has the parameters ``axis``, ``batch_dims`` and ``mode``.
 
     Raises:
         ShapeError: If ``axis`` or ``batch_dims`` is invalid, shared axes differ, or the axis is
@@ -147,7 +148,10 @@ def _gather_element(node: Node, index: Index, read: Reader, read_index: Reader) 
 
 
 def _gather_gradient(node: Node, dy: Entry) -> list[Entry | None]:
-    """Return the gradients of x and indices: dy added to zeros at the indices, and None."""
+    """Return the gradients of x and indices: dy added to zeros at the indices, and None.
+
+    ``node`` is the forward node; ``dy`` is the gradient of its output.
+    """
     x, indices = node.inputs
     return [make("index_add", zeros_of(x), indices, dy, **node.params), None]
 
@@ -165,7 +169,7 @@ add_aliases(gather, "embedding_lookup")
 
 
 def _take(node: Node, x: Entry, indices: Entry) -> Entry:
-    """Expand take to a gather of ``x``, flattened if the parameter ``axis`` is None.
+    """Expand take to a gather of ``x``, flattened if the parameter ``axis`` of ``node`` is None.
 
     Source: numpy.take.
 
@@ -196,7 +200,8 @@ composite(
 def _take_along_axis_shape(node: Node, shape: Shape, indices: Shape) -> Shape:
     """Infer the shape: the length of the indices along the axis, other axes broadcast.
 
-    ``shape`` and ``indices`` are the shapes of the inputs.
+    ``shape`` and ``indices`` are the shapes of the inputs. ``node`` has the parameters ``axis`` and
+    ``mode``.
 
     Raises:
         ShapeError: If ``axis`` is out of range, the ranks differ, other axes do not broadcast, or
@@ -237,7 +242,10 @@ def _take_along_axis_element(node: Node, index: Index, read: Reader, read_index:
 
 
 def _take_along_axis_gradient(node: Node, dy: Entry) -> list[Entry | None]:
-    """Return the gradients of x and indices: dy added to zeros at the indices, and None."""
+    """Return the gradients of x and indices: dy added to zeros at the indices, and None.
+
+    ``node`` is the forward node; ``dy`` is the gradient of its output.
+    """
     x, indices = node.inputs
     return [make("add_along_axis", zeros_of(x), indices, dy, **node.params), None]
 
@@ -287,7 +295,8 @@ def point_axes(node: Node, shape: Shape, indices: Shape) -> tuple[int, int]:
 def _gather_nd_shape(node: Node, shape: Shape, indices: Shape) -> Shape:
     """Infer the shape: that of the points, then the axes that coordinates leave.
 
-    ``shape`` and ``indices`` are the shapes of the inputs.
+    ``shape`` and ``indices`` are the shapes of the inputs. ``node`` has the parameters
+    ``batch_dims`` and ``mode``.
 
     Raises:
         ShapeError: If coordinates or ``batch_dims`` do not fit the shapes, or an axis is empty and
@@ -325,7 +334,10 @@ def _gather_nd_element(node: Node, index: Index, read: Reader, read_index: Reade
 
 
 def _gather_nd_gradient(node: Node, dy: Entry) -> list[Entry | None]:
-    """Return the gradients of x and indices: dy added to zeros at the points, and None."""
+    """Return the gradients of x and indices: dy added to zeros at the points, and None.
+
+    ``node`` is the forward node; ``dy`` is the gradient of its output.
+    """
     x, indices = node.inputs
     return [make("tensor_scatter_nd_add", zeros_of(x), indices, dy, **node.params), None]
 
@@ -347,6 +359,8 @@ gather_nd.set_attr("FGradient", _gather_nd_gradient)
 def _reverse_sequence_axes(node: Node, rank: int) -> tuple[int, int]:
     """Return the parameters ``axis`` and ``batch_axis`` as ints from 0 to below ``rank``.
 
+    ``node`` has the parameters ``axis`` and ``batch_axis``.
+
     Raises: ShapeError if one is no int or out of range.
     """
     axis = normalize_axis(node, rank, node.params["axis"])
@@ -356,6 +370,8 @@ def _reverse_sequence_axes(node: Node, rank: int) -> tuple[int, int]:
 
 def _reverse_sequence_shape(node: Node, shape: Shape, lengths: Shape) -> Shape:
     """Infer the shape, ``shape`` of the first input; ``lengths`` is the shape of the second.
+
+    ``node`` has the parameters ``axis`` and ``batch_axis``.
 
     Raises:
         ShapeError: If there is not one length for each element of ``batch_axis``, or both axes are
@@ -408,7 +424,7 @@ reverse_sequence.set_attr(
 
 
 def _sequence_mask_shape(node: Node, lengths: Shape) -> Shape:
-    """Infer the shape: that of the lengths, and the parameter ``maxlen``.
+    """Infer the shape: that of the lengths, and the parameter ``maxlen`` of ``node``.
 
     Raises: ShapeError if ``maxlen`` is neither an int >= 0 nor a Size.
     """
@@ -418,7 +434,7 @@ def _sequence_mask_shape(node: Node, lengths: Shape) -> Shape:
 def _sequence_mask_dtype(node: Node, lengths: DType) -> DType:
     """Infer the dtype, bool.
 
-    Raises: DTypeError if ``lengths``, the input's dtype, is no integer.
+    Raises: DTypeError, naming ``node``, if ``lengths``, the input's dtype, is no integer.
     """
     check_indices(node, lengths, "lengths")
     return bool_
@@ -427,7 +443,7 @@ def _sequence_mask_dtype(node: Node, lengths: DType) -> DType:
 def _sequence_mask_element(node: Node, index: Index, read: Reader) -> Expr:
     """Return whether the position in the last axis of ``index`` is below the length.
 
-    ``read`` reads the input, the lengths, at the other axes.
+    ``read`` reads the input, the lengths, at the other axes. ``node`` is not used.
     """
     return index[-1] < ast.cast(read(*index[:-1]), "int64")
 
@@ -450,13 +466,19 @@ sequence_mask.set_attr("TOpCost", "light")
 
 
 def _invert_permutation_dtype(node: Node, x: DType) -> DType:
-    """Infer the dtype, int64. Raises: DTypeError if ``x``, the input's dtype, is no integer."""
+    """Infer the dtype, int64.
+
+    Raises: DTypeError, naming ``node``, if ``x``, the input's dtype, is no integer.
+    """
     check_indices(node, x, "x")
     return int64
 
 
 def _invert_permutation_shape(node: Node, shape: Shape) -> Shape:
-    """Infer the shape, ``shape`` of the input. Raises: ShapeError if it is no vector."""
+    """Infer the shape, ``shape`` of the input.
+
+    Raises: ShapeError, naming ``node``, if it is no vector.
+    """
     if len(shape) != 1:
         raise ShapeError(f"{node.where} needs a vector, got {show_shape(shape)}")
     return shape
@@ -465,7 +487,8 @@ def _invert_permutation_shape(node: Node, shape: Shape) -> Shape:
 def _invert_permutation(node: Node, x: Entry) -> Entry:
     """Expand invert_permutation: scatter the position of each number to the number's position.
 
-    ``x`` is a vector of integers; numbers outside of its positions are dropped.
+    ``x`` is a vector of integers; numbers outside of its positions are dropped. ``node`` is not
+    used.
     """
     count = known_shape(x)[0]
     positions = make("arange", start=0, stop=count, dtype="int64")

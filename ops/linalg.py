@@ -71,6 +71,8 @@ def _matmul_contract(node: Node, a: Shape, b: Shape) -> Contract:
 def _matmul_shape(node: Node, a: Shape, b: Shape) -> Shape:
     """Infer the shape (…, m, n) from (…, m, k) and (…, k, n), the shapes of both operands.
 
+    ``node`` has the parameters ``transpose_a`` and ``transpose_b``.
+
     Raises: ShapeError if a rank is below 2, the inner extents differ, or the batches do not
     broadcast.
     """
@@ -259,7 +261,8 @@ def _operand_pairs(node: Node, operands: Sequence[Any]) -> list[tuple[Any, Any]]
 def _matmul_sum_shape(node: Node, *shapes: Shape) -> Shape:
     """Infer the shape (m, n) from the pairs (m, k1), (k1, n), then (m, k2), (k2, n) and so on.
 
-    The parameters transpose_a and transpose_b hold for all pairs.
+    The parameters transpose_a and transpose_b hold for all pairs. ``node`` has the parameters
+    ``transpose_a`` and ``transpose_b``.
 
     Raises: ShapeError if there are no pairs, an operand is no matrix, or extents differ.
     """
@@ -281,7 +284,8 @@ def _matmul_sum_shape(node: Node, *shapes: Shape) -> Shape:
 def _compute_matmul_sum(node: Node, *arrays: Any) -> Any:
     """Compute matmul_sum with NumPy in float64, rounded once to the dtype of the first array.
 
-    ``arrays`` are left and right matrices in turn.
+    ``arrays`` are left and right matrices in turn. ``node`` has the parameters ``transpose_a`` and
+    ``transpose_b``.
 
     Raises: ShapeError if their number is odd or 0.
     """
@@ -295,7 +299,7 @@ def _compute_matmul_sum(node: Node, *arrays: Any) -> Any:
 def _matmul_sum_gradient(node: Node, dy: Entry) -> list[Entry]:
     """Return the gradients of all inputs, left and right matrices in turn.
 
-    ``dy`` is the gradient of the sum.
+    ``dy`` is the gradient of the sum. ``node`` is the forward node.
 
     Raises: ShapeError if a rank is unknown.
     """
@@ -323,7 +327,7 @@ def sum_of_matmuls(node: Node, *operands: Entry) -> Entry:
 def _expand_matmul_sum(node: Node, *operands: Entry) -> Entry | None:
     """Expand a sum of products of a dtype that libraries do not have; None for others.
 
-    None also for an unknown dtype.
+    None also for an unknown dtype. ``node`` has the parameters that are passed on.
 
     Raises: ShapeError if the operands are no pairs of matrices.
     """
@@ -363,7 +367,8 @@ def _linear_inputs(params: Any) -> list[str]:
 def _hidden_units(node: Node, weight: Shape | None) -> Any:
     """Return the number of rows of the weight, from ``num_hidden`` or the weight's shape.
 
-    None if neither is known; ``weight`` is None where its shape is unknown.
+    None if neither is known; ``weight`` is None where its shape is unknown. ``node`` has the
+    parameter ``num_hidden``.
 
     Raises:
         ShapeError: If ``num_hidden`` is no int >= 0, or the weight has another rank than 2 or
@@ -386,6 +391,7 @@ def _linear_shape(node: Node, *shapes: Shape | None) -> Shape | None:
     """Infer the shape (…, n) from (…, k), (n, k), (n,); None while data or n is unknown.
 
     ``shapes`` are those of data, weight and, without ``no_bias``, bias; None where unknown.
+    ``node`` has the parameters ``no_bias`` and ``num_hidden``.
 
     Raises:
         ShapeError: If the number of inputs, a rank or an extent does not fit, or ``num_hidden`` is
@@ -443,6 +449,8 @@ def _linear_back(
 
 def _expand_linear(node: Node, data: Entry, weight: Entry, *bias: Entry) -> Entry:
     """Expand linear: data @ weight.T + bias; a vector of data is a row, and the result a vector.
+
+    ``node`` is not used.
 
     Raises: ShapeError if the shapes do not fit, or the rank of data is unknown.
     """

@@ -93,7 +93,7 @@ def _huber(node: Node, labels: Entry, x: Entry) -> Entry:
     d is ``x``, the predictions, minus ``labels``. Source: Huber, Robust Estimation of a Location
     Parameter, equation 6.
 
-    Raises: GraphError if the parameter ``delta`` is not above 0.
+    Raises: GraphError if the parameter ``delta`` of ``node`` is not above 0.
     """
     delta = _positive_param(node, "delta")
     d = x - labels
@@ -104,7 +104,7 @@ def _huber(node: Node, labels: Entry, x: Entry) -> Entry:
 def _smooth_l1(node: Node, labels: Entry, x: Entry) -> Entry:
     """Return Huber's loss of width ``beta`` of each element, divided by that parameter.
 
-    ``x`` are the predictions.
+    ``x`` are the predictions. ``node`` has the parameter ``beta``.
 
     Raises: GraphError if ``beta`` is not above 0.
     """
@@ -124,7 +124,10 @@ def _log_cosh(node: Node, labels: Entry, x: Entry) -> Entry:
 
 
 def _hinge(node: Node, labels: Entry, x: Entry) -> Entry:
-    """Return max(0, 1 - labels * x) for labels -1 and 1 and predictions ``x``."""
+    """Return max(0, 1 - labels * x) for labels -1 and 1 and predictions ``x``.
+
+    ``node`` is not used.
+    """
     return make("relu", 1.0 - labels * x)
 
 
@@ -209,6 +212,8 @@ elementwise_loss(
 def _infer_elementwise_shape(node: Node, labels: Shape, logits: Shape) -> Shape:
     """Infer the shape, the common one of labels and logits.
 
+    Errors name ``node``.
+
     Raises:
         ShapeError: If the shapes ``labels`` and ``logits`` differ.
     """
@@ -236,14 +241,17 @@ def _infer_example_shape(node: Node, labels: Shape, logits: Shape) -> Shape:
 
 
 def _sigmoid_cross_entropy(node: Node, labels: Entry, x: Entry) -> Entry:
-    """Expand to max(x, 0) - x * labels + log(1 + exp(-|x|)) for logits ``x``, as TensorFlow."""
+    """Expand to max(x, 0) - x * labels + log(1 + exp(-|x|)) for logits ``x``, as TensorFlow.
+
+    ``node`` is not used.
+    """
     return make("relu", x) - x * labels + make("log1p", make("exp", -make("abs", x)))
 
 
 def _sigmoid_cross_entropy_gradient(node: Node, dy: Entry | None) -> list[Entry | None]:
     """Return the gradients of labels and logits x: -x dy and (sigmoid(x) - labels) dy.
 
-    Both are None if ``dy``, the gradient of the losses, is None.
+    Both are None if ``dy``, the gradient of the losses, is None. ``node`` is the forward node.
     """
     if dy is None:
         return [None, None]
@@ -254,7 +262,7 @@ def _sigmoid_cross_entropy_gradient(node: Node, dy: Entry | None) -> list[Entry 
 def _softmax_cross_entropy(node: Node, labels: Entry, x: Entry) -> Entry:
     """Return -sum(labels * log_softmax(x)) along the parameter ``axis``, where 0 * -inf is 0.
 
-    ``x`` are the logits.
+    ``x`` are the logits. ``node`` has the parameter ``axis``.
 
     Raises: ShapeError if the axis is out of range.
     """
@@ -267,7 +275,8 @@ def _softmax_cross_entropy(node: Node, labels: Entry, x: Entry) -> Entry:
 def _softmax_cross_entropy_gradient(node: Node, dy: Entry | None) -> list[Entry | None]:
     """Return the gradients of labels and logits x, both None if ``dy`` is None.
 
-    They are -log_softmax(x) dy, and (softmax(x) * sum(labels) - labels) dy.
+    They are -log_softmax(x) dy, and (softmax(x) * sum(labels) - labels) dy. ``node`` is the forward
+    node, with the parameter ``axis``.
     """
     if dy is None:
         return [None, None]
@@ -284,7 +293,8 @@ def _softmax_cross_entropy_gradient(node: Node, dy: Entry | None) -> list[Entry 
 def _expand_example_axis(node: Node, x: Entry, dy: Entry) -> Entry:
     """Return dy, one element for each example, so that it broadcasts to the logits ``x``.
 
-    It gets an axis of length 1 at the parameter ``axis``.
+    It gets an axis of length 1 at the parameter ``axis``. ``node`` is the forward node, with the
+    parameter ``axis``; ``dy`` is the gradient of its output.
 
     Raises: ShapeError if that is out of range.
     """
@@ -318,6 +328,8 @@ composite(
 def _infer_pick_shape(node: Node, x: Shape, labels: Shape) -> Shape:
     """Return ``x``, the shape of the first input.
 
+    ``node`` has the parameter ``axis``.
+
     Raises:
         ShapeError: If ``axis`` is out of range, or ``labels`` is not the shape of ``x`` without it.
     """
@@ -335,6 +347,8 @@ def _infer_pick_shape(node: Node, x: Shape, labels: Shape) -> Shape:
 
 def _infer_pick_type(node: Node, x: DType, labels: DType) -> DType:
     """Return ``x``, the dtype of the first input.
+
+    Errors name ``node``.
 
     Raises:
         DTypeError: If ``x`` is no float, or ``labels`` is no integer.
@@ -365,7 +379,7 @@ def _pick_element(node: Node, index: Index, x: Reader, labels: Reader) -> Expr:
 def _pick_gradient(node: Node, dy: Entry | None) -> list[Entry | None]:
     """Return the gradients of x and labels: dy where the position is the label, else 0; and None.
 
-    Both are None if ``dy`` is None.
+    Both are None if ``dy`` is None. ``node`` is the forward node.
     """
     if dy is None:
         return [None, None]
@@ -391,6 +405,8 @@ pick_label.set_attr("TOpCost", "light")
 def _infer_sparse_shape(node: Node, labels: Shape, logits: Shape) -> Shape:
     """Infer the shape, that of the labels: one loss for each example.
 
+    ``node`` has the parameter ``axis``.
+
     Raises: ShapeError if ``axis`` is out of range, or ``labels`` is not the shape ``logits``
     without it.
     """
@@ -401,7 +417,7 @@ def _infer_sparse_shape(node: Node, labels: Shape, logits: Shape) -> Shape:
 def _infer_sparse_type(node: Node, labels: DType, logits: DType) -> DType:
     """Infer the dtype, that of the logits.
 
-    Raises: DTypeError if the labels are no integers, or the logits no floats.
+    Raises: DTypeError, naming ``node``, if the labels are no integers, or the logits no floats.
     """
     return _infer_pick_type(node, logits, labels)
 
@@ -409,7 +425,7 @@ def _infer_sparse_type(node: Node, labels: DType, logits: DType) -> DType:
 def _sparse_cross_entropy(node: Node, labels: Entry, x: Entry) -> Entry:
     """Return -log_softmax(x) at the label along ``axis``, 0 where the label is no class.
 
-    ``x`` are the logits.
+    ``x`` are the logits. ``node`` has the parameter ``axis``.
 
     Raises: ShapeError if ``axis`` is out of range or the shapes do not fit.
     """
@@ -421,7 +437,8 @@ def _sparse_cross_entropy(node: Node, labels: Entry, x: Entry) -> Entry:
 def _sparse_cross_entropy_gradient(node: Node, dy: Entry | None) -> list[Entry | None]:
     """Return None for labels, and for logits x: softmax(x), less 1 at the label, times dy.
 
-    It is 0 where the label is no class; None too if ``dy`` is None.
+    It is 0 where the label is no class; None too if ``dy`` is None. ``node`` is the forward node,
+    with the parameter ``axis``.
     """
     if dy is None:
         return [None, None]
@@ -436,7 +453,7 @@ def _sparse_cross_entropy_gradient(node: Node, dy: Entry | None) -> list[Entry |
 def _nll_loss(node: Node, labels: Entry, log_p: Entry) -> Entry:
     """Expand nll_loss: minus ``log_p``, logarithms of probabilities, at each label, then reduced.
 
-    A label that is no class gives 0.
+    A label that is no class gives 0. ``node`` has the parameters ``axis`` and ``reduction``.
 
     Raises: ShapeError if ``axis`` is out of range or the labels do not fit; GraphError for an
     unknown ``reduction``.
@@ -473,7 +490,7 @@ composite(
 def _cosine_similarity(node: Node, a: Entry, b: Entry) -> Entry:
     """Return the cosine of vectors along ``axis``; lengths below ``epsilon`` count as ``epsilon``.
 
-    So the cosine with a vector of 0 is 0.
+    So the cosine with a vector of 0 is 0. ``node`` has the parameters ``axis`` and ``epsilon``.
 
     Raises: ShapeError if the axis is out of range or the shapes do not broadcast.
     """
@@ -495,7 +512,7 @@ def _label_smoothing(node: Node, labels: Entry) -> Entry:
     """Mix labels with the even distribution over the classes along the parameter ``axis``.
 
     That has the weight ``smoothing``. Source: Szegedy et al., Rethinking the Inception
-    Architecture, section 7.
+    Architecture, section 7. ``node`` has the parameters ``axis`` and ``smoothing``.
 
     Raises:
         GraphError: If ``smoothing`` is not from 0 to 1.

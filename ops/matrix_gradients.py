@@ -87,6 +87,7 @@ def det_gradient(node: Node, dy: Entry) -> list[Entry]:
     """Return the gradient of `det` by its matrix A: dy det(A) inv(A).T.
 
     ``dy`` is that of the determinants. Where A is singular, computing ``inv`` raises FeedError.
+    ``node`` is the forward node.
     """
     factor = _as_column(_as_column(dy * node.entries[0]))
     return [factor * _transpose(make("inv", node.inputs[0]))]
@@ -96,7 +97,8 @@ def slogdet_gradient(node: Node, dsign: Entry | None, dlog: Entry | None) -> lis
     """Return the gradient of `slogdet` by its matrix A: dlog inv(A).T.
 
     ``dsign`` and ``dlog`` are the gradients of its results; if ``dlog`` is None, so is the
-    gradient. The sign is constant in pieces, so that ``dsign`` counts for nothing.
+    gradient. The sign is constant in pieces, so that ``dsign`` counts for nothing. ``node`` is the
+    forward node.
     """
     if dlog is None:
         return [None]
@@ -106,7 +108,7 @@ def slogdet_gradient(node: Node, dsign: Entry | None, dlog: Entry | None) -> lis
 def inv_gradient(node: Node, dy: Entry) -> list[Entry]:
     """Return the gradient of `inv` by its matrix A: -inv(A).T dy inv(A).T.
 
-    ``dy`` is the gradient of the inverse.
+    ``dy`` is the gradient of the inverse. ``node`` is the forward node.
     """
     y = _transpose(node.entries[0])
     return [-_matmul(y, dy, y)]
@@ -114,6 +116,8 @@ def inv_gradient(node: Node, dy: Entry) -> list[Entry]:
 
 def pinv_gradient(node: Node, dy: Entry) -> list[Entry]:
     """Return the gradient of `pinv` by its matrix; ``dy`` is the gradient of the pseudo-inverse.
+
+    ``node`` is the forward node.
 
     Source: Golub and Pereyra 1973.
     """
@@ -129,7 +133,8 @@ def pinv_gradient(node: Node, dy: Entry) -> list[Entry]:
 def solve_gradient(node: Node, dy: Entry) -> list[Entry]:
     """Return the gradients of `matrix_solve` by the matrix and by the right-hand side.
 
-    ``dy`` is the gradient of the solution.
+    ``dy`` is the gradient of the solution. ``node`` is the forward node, with the parameter
+    ``adjoint``.
     """
     a, x = node.inputs[0], node.entries[0]
     adjoint = node.params["adjoint"]
@@ -142,6 +147,7 @@ def triangular_solve_gradient(node: Node, dy: Entry) -> list[Entry]:
     """Return the gradients of `matrix_triangular_solve` by the matrix and by the right-hand side.
 
     The former is 0 outside of the triangle that is read. ``dy`` is the gradient of the solution.
+    ``node`` is the forward node, with the parameters ``adjoint`` and ``lower``.
     """
     a, x = node.inputs[0], node.entries[0]
     lower, adjoint = node.params["lower"], node.params["adjoint"]
@@ -154,7 +160,7 @@ def expm_gradient(node: Node, dy: Entry) -> list[Entry]:
     """Return the gradient of `expm` by its matrix; ``dy`` is that of the exponential.
 
     It is a block of the exponential of a block triangular matrix. Source: Mathias 1996, A chain
-    rule for matrix functions and applications.
+    rule for matrix functions and applications. ``node`` is the forward node.
     """
     x = _transpose(node.inputs[0])
     shape = known_shape(x)
@@ -172,6 +178,7 @@ def eigh_gradient(node: Node, dvalues: Entry | None, dvectors: Entry | None) -> 
     """Return the gradient of `eigh` by its symmetric matrix.
 
     ``dvalues`` and ``dvectors`` are the gradients of eigenvalues and eigenvectors; None is 0.
+    ``node`` is the forward node.
     """
     values, vectors = node.entries
     inner = make("diag_embed", _or_zero(dvalues, values))
@@ -184,7 +191,7 @@ def eigh_gradient(node: Node, dvalues: Entry | None, dvectors: Entry | None) -> 
 def qr_gradient(node: Node, dq: Entry | None, dr: Entry | None) -> list[Entry]:
     """Return the gradient of `qr` by its matrix, from those of Q and R, ``dq`` and ``dr``.
 
-    None counts as 0.
+    None counts as 0. ``node`` is the forward node, with the parameter ``mode``.
 
     Raises:
         GraphError: If there are fewer rows than columns, an extent is symbolic, or Q is complete
@@ -209,6 +216,8 @@ def qr_gradient(node: Node, dq: Entry | None, dr: Entry | None) -> list[Entry]:
 
 def svd_gradient(node: Node, du: Entry | None, ds: Entry | None, dvh: Entry | None) -> list[Entry]:
     """Return the gradient of `svd` by its matrix, from those of U, S and Vh; None counts as 0.
+
+    ``node`` is the forward node, with the parameter ``full_matrices``.
 
     Raises:
         GraphError: If ``full_matrices`` is True and the matrices are not square.
@@ -237,6 +246,9 @@ def svd_gradient(node: Node, du: Entry | None, ds: Entry | None, dvh: Entry | No
 
 
 def svdvals_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return the gradient of `svdvals` by its matrix: U diag(dy) Vh, for the svd of the matrix."""
+    """Return the gradient of `svdvals` by its matrix: U diag(dy) Vh, for the svd of the matrix.
+
+    ``node`` is the forward node; ``dy`` is the gradient of its output.
+    """
     u, _, vh = make("svd", node.inputs[0])
     return [_matmul(u * _as_row(dy), vh)]

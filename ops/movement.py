@@ -77,7 +77,7 @@ def _output_shape(node: Node) -> Shape:
 
 
 def _reshape_shape(node: Node, shape: Shape | None) -> Shape | None:
-    """Infer the shape: the parameter ``shape`` with its one -1 filled in.
+    """Infer the shape: the parameter ``shape`` of ``node`` with its one -1 filled in.
 
     ``shape`` is that of the input, None where its rank is unknown. Symbolic numbers of elements are
     recorded as equal.
@@ -112,7 +112,7 @@ def _reshape_shape(node: Node, shape: Shape | None) -> Shape | None:
 def _fill_open_axis(node: Node, shape: Shape, target: Shape, k: int) -> Shape:
     """Return ``target`` with the -1 at axis ``k`` replaced, for the elements of ``shape``.
 
-    Symbolic extents may give a quotient that a call checks.
+    Symbolic extents may give a quotient that a call checks. Errors name ``node``.
 
     Raises:
         ShapeError: If the number of elements is no multiple of the other extents, or one of these
@@ -204,6 +204,7 @@ def _reshape_element(node: Node, index: Index, read: Reader) -> Expr:
     """Return the input's element at the same row-major position.
 
     ``index`` has an expression for each axis of the output; ``read`` reads the input at an index.
+    ``node`` has both shapes.
 
     Raises: ShapeError if a rank is unknown.
     """
@@ -240,6 +241,8 @@ reshape.set_attr("FCompute", lambda node, x: x.reshape(_output_shape(node)))
 def _expand_dims_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape: ``shape`` with axes of length 1 at the positions ``axis`` of the result.
 
+    ``node`` has the parameter ``axis``.
+
     Raises: ShapeError if ``axis`` is None, no int or ints, out of range, or has a position twice.
     """
     axis = node.params["axis"]
@@ -254,7 +257,7 @@ def _expand_dims_shape(node: Node, shape: Shape) -> Shape:
 def _expand_dims_element(node: Node, index: Index, read: Reader) -> Expr:
     """Return the input's element at ``index``, that of the output, without the inserted axes.
 
-    ``read`` reads the input.
+    ``read`` reads the input. ``node`` has the parameter ``axis``.
     """
     axes = normalize_axes(node, len(index), node.params["axis"])
     return read(*(i for k, i in enumerate(index) if k not in axes))
@@ -274,6 +277,8 @@ expand_dims.set_attr("FCompute", lambda node, x: np.expand_dims(x, node.params["
 def _squeezed_axes(node: Node, shape: Shape) -> tuple[int, ...]:
     """Return the axes to remove of ``shape``: the parameter ``axis``, or for None all of length 1.
 
+    ``node`` has the parameter ``axis``.
+
     Raises: ShapeError if ``axis`` is no int or ints, out of range, or has an axis twice.
     """
     if node.params["axis"] is None:
@@ -284,7 +289,7 @@ def _squeezed_axes(node: Node, shape: Shape) -> tuple[int, ...]:
 def _squeeze_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape: ``shape`` of the input without the squeezed axes.
 
-    Symbolic extents of axes that are named are recorded as 1.
+    Symbolic extents of axes that are named are recorded as 1. ``node`` has the parameter ``axis``.
 
     Raises:
         ShapeError: If an axis to squeeze is longer than 1 or out of range, or extents are unknown
@@ -309,7 +314,7 @@ def _squeeze_shape(node: Node, shape: Shape) -> Shape:
 def _squeeze_element(node: Node, index: Index, read: Reader) -> Expr:
     """Return the input's element at ``index``, that of the output, with 0 along the removed axes.
 
-    ``read`` reads the input.
+    ``read`` reads the input. ``node`` has the parameter ``axis``.
 
     Raises: ShapeError if the input's rank is unknown.
     """
@@ -365,7 +370,7 @@ def permutation(node: Node, rank: int) -> tuple[int, ...]:
 def _transpose_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape: the extents of ``shape``, the input's, in the order ``axes``.
 
-    Raises: ShapeError if the parameter ``axes`` does not name each axis once.
+    Raises: ShapeError if the parameter ``axes`` of ``node`` does not name each axis once.
     """
     return tuple(shape[a] for a in permutation(node, len(shape)))
 
@@ -373,7 +378,7 @@ def _transpose_shape(node: Node, shape: Shape) -> Shape:
 def _transpose_element(node: Node, index: Index, read: Reader) -> Expr:
     """Return the input's element at ``index``, that of the output, in the original order of axes.
 
-    ``read`` reads the input.
+    ``read`` reads the input. ``node`` has the parameter ``axes``.
     """
     axes = permutation(node, len(index))
     return read(*(index[axes.index(k)] for k in range(len(axes))))
@@ -381,6 +386,8 @@ def _transpose_element(node: Node, index: Index, read: Reader) -> Expr:
 
 def _simplify_transpose(node: Node) -> Entry | None:
     """Remove a transpose that keeps the order of axes; merge two transposes.
+
+    ``node`` has the parameter ``axes``.
 
     Returns: None if neither applies, or the rank of the input is unknown.
     """
@@ -398,7 +405,10 @@ def _simplify_transpose(node: Node) -> Entry | None:
 
 
 def _transpose_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return the gradient of the input: dy, that of the output, with axes in the original order."""
+    """Return the gradient of the input: dy, that of the output, with axes in the original order.
+
+    ``node`` is the forward node, with the parameter ``axes``; ``dy`` is the gradient of its output.
+    """
     axes = permutation(node, len(_input_shape(node)))
     return [make("transpose", dy, axes=tuple(axes.index(k) for k in range(len(axes))))]
 
@@ -420,7 +430,7 @@ transpose.set_attr("FGradient", _transpose_gradient)
 
 
 def _broadcast_to_shape(node: Node, shape: Shape) -> Shape:
-    """Infer the shape, the parameter ``shape``.
+    """Infer the shape, the parameter ``shape`` of ``node``.
 
     Raises: ShapeError if it has negative extents, or ``shape``, the input's, does not broadcast to
     it.
@@ -454,7 +464,7 @@ broadcast_to.set_attr("TOperator", "broadcast_to")
 def _concat_shape(node: Node, *shapes: Shape) -> Shape:
     """Infer the shape: the sum of the inputs' lengths along ``axis``.
 
-    Symbolic extents at other axes are recorded as equal.
+    Symbolic extents at other axes are recorded as equal. ``node`` has the parameter ``axis``.
 
     Raises:
         ShapeError: If there are no inputs, they differ in rank or at another axis, or ``axis`` is
@@ -494,8 +504,8 @@ def _concat_offsets(node: Node, axis: int) -> list[Extent]:
 def _concat_element(node: Node, index: Index, *readers: Reader) -> Expr:
     """Return the element at ``index``, from the input that holds it; ``readers`` read the inputs.
 
-    A binary search over the offsets along the parameter ``axis`` selects the input; only its branch
-    is evaluated.
+    A binary search over the offsets along the parameter ``axis`` of ``node`` selects the input;
+    only its branch is evaluated.
     """
     axis = normalize_axis(node, len(index), node.params["axis"])
     offsets = _concat_offsets(node, axis)
@@ -514,6 +524,8 @@ def _concat_element(node: Node, index: Index, *readers: Reader) -> Expr:
 
 def _concat_gradient(node: Node, dy: Entry) -> list[Entry]:
     """Return the gradients of the inputs: the slices of dy, the output's gradient.
+
+    ``node`` is the forward node, with the parameter ``axis``; ``dy`` is the gradient of its output.
 
     Raises: ShapeError if the rank of an input is unknown.
     """

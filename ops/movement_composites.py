@@ -83,6 +83,8 @@ def slice_axis(x: Entry, axis: int, begin: Extent, size: Extent) -> Entry:
 def _moveaxis(node: Node, x: Entry) -> Entry:
     """Expand moveaxis to a transpose that moves axes ``source`` to positions ``destination``.
 
+    ``node`` has the parameters ``destination`` and ``source``.
+
     Raises:
         ShapeError: If there are not as many axes in source as in destination, or one is no int, out
             of range or listed twice.
@@ -104,6 +106,8 @@ def _moveaxis(node: Node, x: Entry) -> Entry:
 def _swapaxes(node: Node, x: Entry) -> Entry:
     """Expand swapaxes to a transpose that exchanges the parameters ``axis1`` and ``axis2``.
 
+    ``node`` has the parameters ``axis1`` and ``axis2``.
+
     Raises: ShapeError if one is no int or out of range.
     """
     order = list(range(x.ndim))
@@ -115,7 +119,7 @@ def _swapaxes(node: Node, x: Entry) -> Entry:
 def _matrix_transpose(node: Node, x: Entry) -> Entry:
     """Expand matrix_transpose to a transpose of the last two axes of ``x``.
 
-    Raises: ShapeError for a rank below 2.
+    Raises: ShapeError, naming ``node``, for a rank below 2.
     """
     if x.ndim < 2:
         raise ShapeError(
@@ -127,7 +131,8 @@ def _matrix_transpose(node: Node, x: Entry) -> Entry:
 def _rot90(node: Node, x: Entry) -> Entry:
     """Expand rot90 to two flips, or to a flip and a transpose. Source: numpy.rot90.
 
-    The parameter ``axes`` is the plane, ``k`` the number of quarter turns, which may be negative.
+    The parameter ``axes`` of ``node`` is the plane, ``k`` the number of quarter turns, which may be
+    negative.
 
     Raises: ShapeError if ``axes`` are not two different axes, or ``k`` is no int.
     """
@@ -147,6 +152,8 @@ def _rot90(node: Node, x: Entry) -> Entry:
 
 def _flip(node: Node, x: Entry) -> Entry:
     """Expand flip to a slice with steps of -1 along the parameter ``axis``, None for all axes.
+
+    ``node`` has the parameter ``axis``.
 
     Raises: ShapeError if it is out of range.
     """
@@ -200,6 +207,8 @@ movement_composite(
 def _roll(node: Node, x: Entry) -> Entry:
     """Expand roll, axis by axis, or along the row-major order if ``axis`` is None.
 
+    ``node`` has the parameters ``axis`` and ``shift``.
+
     Raises:
         ShapeError: If there is not a shift for each axis, a shift is no int, or an axis is out of
             range.
@@ -241,7 +250,7 @@ def _roll_axis(node: Node, x: Entry, shift: Any, axis: int) -> Entry:
 def _tile(node: Node, x: Entry) -> Entry:
     """Expand tile: give each axis a new one in front of it, broadcast that, and join the two.
 
-    The parameter ``repetitions`` is aligned at the last axis; missing ones are 1.
+    The parameter ``repetitions`` of ``node`` is aligned at the last axis; missing ones are 1.
 
     Raises:
         ShapeError: If a repetition is negative, or neither an int nor a Size.
@@ -280,7 +289,7 @@ def _broadcast_split_axes(
 def _repeat(node: Node, x: Entry) -> Entry:
     """Expand repeat: a broadcast for one number of repeats, a gather for one for each element.
 
-    It repeats along the parameter ``axis``, for None in the flattened ``x``.
+    It repeats along the parameter ``axis`` of ``node``, for None in the flattened ``x``.
 
     Raises:
         ShapeError: If repeats are negative or no ints, or there are as many as neither 1 nor
@@ -341,7 +350,8 @@ movement_composite(
 def _stack_shape(node: Node, *shapes: Shape) -> Any:
     """Infer the shape: that of the inputs with a new axis of their number.
 
-    Raises: ShapeError if there are no inputs, their shapes differ, or ``axis`` is out of range.
+    Raises: ShapeError, naming ``node``, if there are no inputs, their shapes differ, or ``axis`` is
+    out of range.
     """
     if not shapes:
         raise ShapeError(f"{node.where} needs at least one input, got {len(shapes)}")
@@ -350,6 +360,8 @@ def _stack_shape(node: Node, *shapes: Shape) -> Any:
 
 def _stack(node: Node, *xs: Entry) -> Entry:
     """Expand stack to a concat of one or more inputs with a new axis at the parameter ``axis``.
+
+    ``node`` has the parameter ``axis``.
 
     Raises: ShapeError if shapes differ, or the axis is out of range.
     """
@@ -370,7 +382,7 @@ def _expand_at_least(rank: int) -> Callable[..., Entry]:
         """Expand to ``x`` with axes of length 1 up to ``rank``; an identity if it has as many.
 
         The new axes are in front; a matrix gets a third axis at the end, a vector one on either
-        side.
+        side. ``node`` is not used.
         """
         missing = rank - x.ndim
         if missing <= 0:
@@ -383,7 +395,10 @@ def _expand_at_least(rank: int) -> Callable[..., Entry]:
 
 
 def _outer(node: Node, x: Entry, y: Entry) -> Entry:
-    """Expand outer: the product of each element of ``x`` with each of ``y``, both flattened."""
+    """Expand outer: the product of each element of ``x`` with each of ``y``, both flattened.
+
+    ``node`` is not used.
+    """
     left, right = (make("reshape", e, shape=s) for e, s in ((x, (-1, 1)), (y, (1, -1))))
     return make("mul", left, right)
 
@@ -391,7 +406,8 @@ def _outer(node: Node, x: Entry, y: Entry) -> Entry:
 def _kron(node: Node, x: Entry, y: Entry) -> Entry:
     """Expand kron: axes of x and y alternate, are multiplied with broadcasting, and joined.
 
-    The shape with fewer axes gets axes of length 1 in front. Source: numpy.kron.
+    The shape with fewer axes gets axes of length 1 in front. ``node`` is not used. Source:
+    numpy.kron.
     """
     rank = max(x.ndim, y.ndim)
     shapes = []

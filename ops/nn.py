@@ -20,7 +20,7 @@ from passkit.values.size import Shape, numel
 
 
 def _softmax_shape(node: Node, shape: Shape) -> Shape:
-    """Infer the shape, ``shape`` of the input; check the parameter ``axis``.
+    """Infer the shape, ``shape`` of the input; check the parameter ``axis`` of ``node``.
 
     Raises: ShapeError if it is no int or ints, out of range, or has an axis twice.
     """
@@ -31,8 +31,8 @@ def _softmax_shape(node: Node, shape: Shape) -> Shape:
 def _softmax(node: Node, x: Entry) -> Entry:
     """Expand softmax as exp(x - max(x)) / sum(exp(x - max(x))), which cannot overflow.
 
-    Maxima and sums are along the parameter ``axis``, None for all. An empty ``x`` is returned
-    itself.
+    Maxima and sums are along the parameter ``axis`` of ``node``, None for all. An empty ``x`` is
+    returned itself.
     """
     if numel(known_shape(x)) == 0:
         return x
@@ -42,7 +42,10 @@ def _softmax(node: Node, x: Entry) -> Entry:
 
 
 def _softmax_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return the gradient of x: (dy - sum(dy * y)) * y along ``axis``, for the result y."""
+    """Return the gradient of x: (dy - sum(dy * y)) * y along ``axis``, for the result y.
+
+    ``node`` is the forward node, with the parameter ``axis``; ``dy`` is the gradient of its output.
+    """
     y = node.entries[0]
     total = make("reduce_sum", dy * y, axis=node.params["axis"], keepdims=True)
     return [(dy - total) * y]
@@ -51,7 +54,7 @@ def _softmax_gradient(node: Node, dy: Entry) -> list[Entry]:
 def _log_softmax(node: Node, x: Entry) -> Entry:
     """Expand log_softmax as d - log(sum(exp(d))) with d = x - max(x), along the parameter ``axis``.
 
-    An empty ``x`` is returned itself.
+    An empty ``x`` is returned itself. ``node`` has the parameter ``axis``.
     """
     if numel(known_shape(x)) == 0:
         return x
@@ -62,7 +65,10 @@ def _log_softmax(node: Node, x: Entry) -> Entry:
 
 
 def _log_softmax_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return the gradient of x: dy - softmax(x) * sum(dy), along the parameter ``axis``."""
+    """Return the gradient of x: dy - softmax(x) * sum(dy), along the parameter ``axis``.
+
+    ``node`` is the forward node, with the parameter ``axis``; ``dy`` is the gradient of its output.
+    """
     total = make("reduce_sum", dy, axis=node.params["axis"], keepdims=True)
     return [dy - make("exp", node.entries[0]) * total]
 
@@ -71,7 +77,7 @@ def _logsumexp(node: Node, x: Entry) -> Entry:
     """Expand logsumexp as log(sum(exp(x - max(x)))) + max(x), along the parameter ``axis``.
 
     None is all axes; they are kept with length 1 if ``keepdims``. An infinite maximum is not
-    subtracted, since inf - inf is NaN.
+    subtracted, since inf - inf is NaN. ``node`` has the parameters ``axis`` and ``keepdims``.
 
     Raises: ShapeError for an axis that is out of range or empty.
     """
@@ -85,7 +91,11 @@ def _logsumexp(node: Node, x: Entry) -> Entry:
 
 
 def _logsumexp_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return the gradient of x: dy * softmax(x)."""
+    """Return the gradient of x: dy * softmax(x).
+
+    ``node`` is the forward node, with the parameters ``axis`` and ``keepdims``; ``dy`` is the
+    gradient of its output.
+    """
     softmax = make("exp", node.inputs[0] - broadcast_back(node, node.entries[0]))
     return [broadcast_back(node, dy) * softmax]
 
@@ -93,7 +103,7 @@ def _logsumexp_gradient(node: Node, dy: Entry) -> list[Entry]:
 def _variance(node: Node, x: Entry) -> Entry:
     """Expand reduce_variance as the mean squared deviation: two reductions, no cancellation.
 
-    They are along the parameter ``axis``, None for all axes.
+    They are along the parameter ``axis`` of ``node``, None for all axes.
 
     Raises: ShapeError if it is out of range.
     """
@@ -145,7 +155,7 @@ composite(
 
 
 def _gelu_shape(node: Node, shape: Shape) -> Shape:
-    """Infer the shape, ``shape`` of the input; check the parameter ``approximate``.
+    """Infer the shape, ``shape`` of the input; check the parameter ``approximate`` of ``node``.
 
     Raises: GraphError if it is neither 'none', 'tanh' nor 'sigmoid'.
     """
@@ -160,8 +170,8 @@ def _gelu_shape(node: Node, shape: Shape) -> Shape:
 def _gelu(node: Node, x: Entry) -> Entry:
     """Expand gelu: x times the normal distribution function, or an approximation of it.
 
-    The parameter ``approximate`` is 'none', 'tanh' or 'sigmoid'. Source: Hendrycks and Gimpel,
-    Gaussian Error Linear Units, section 2.
+    The parameter ``approximate`` of ``node`` is 'none', 'tanh' or 'sigmoid'. Source: Hendrycks and
+    Gimpel, Gaussian Error Linear Units, section 2.
     """
     approximation = node.params["approximate"]
     if approximation == "tanh":
@@ -205,8 +215,8 @@ def _layer_norm_inputs(params: Any) -> list[str]:
 def _normalized_shape(node: Node, shape: Shape) -> Shape:
     """Return the extents of the normalized axes of ``shape``, which is the shape of gamma and beta.
 
-    Raises: ShapeError if the parameter ``axis`` is no int or ints, out of range, or has an axis
-    twice.
+    Raises: ShapeError if the parameter ``axis`` of ``node`` is no int or ints, out of range, or has
+    an axis twice.
     """
     return tuple(shape[k] for k in normalize_axes(node, len(shape), node.params["axis"]))
 
@@ -219,7 +229,7 @@ def _layer_norm_shape(node: Node, data: Shape | None, *vectors: Shape | None) ->
 
     Raises:
         ShapeError: If there are more or fewer inputs, gamma or beta has another shape than the axes
-            of the parameter ``axis``, or that is out of range.
+            of the parameter ``axis`` of ``node``, or that is out of range.
     """
     names = _layer_norm_inputs(node.params)
     if len(vectors) + 1 != len(names):
@@ -246,7 +256,7 @@ def _layer_norm_back(node: Node, shapes: Any, outs: Any) -> list[Shape | None]:
     ``shapes`` and ``outs`` are the shapes of inputs and outputs, None where unknown, as in the
     result.
 
-    Raises: ShapeError if the parameter ``axis`` does not fit the data.
+    Raises: ShapeError if the parameter ``axis`` of ``node`` does not fit the data.
     """
     data = shapes[0] if shapes[0] is not None else outs[0]
     if data is None:
@@ -256,7 +266,7 @@ def _layer_norm_back(node: Node, shapes: Any, outs: Any) -> list[Shape | None]:
 
 
 def _layer_norm(node: Node, x: Entry, *vectors: Entry) -> Entry:
-    """Expand layer_norm of ``x`` along the parameter ``axis``.
+    """Expand layer_norm of ``x`` along the parameter ``axis`` of ``node``.
 
     ``vectors`` are gamma and beta, as far as ``scale`` and ``center`` ask for them. Source: Ba,
     Kiros and Hinton, Layer Normalization, equation 4.

@@ -77,7 +77,7 @@ def register_norm(
         """Infer the shape, that of the data; None where its rank is unknown.
 
         ``vectors`` are the shapes of gamma and beta, as far as the parameters ask for them; None
-        where unknown.
+        where unknown. ``node`` has the parameters of the norm.
 
         Raises: ShapeError if there are more or fewer inputs, or gamma or beta does not fit the
         data.
@@ -104,7 +104,7 @@ def register_norm(
         """Infer missing shapes of inputs: data from the output, gamma and beta from the data.
 
         ``shapes`` and ``outs`` are the shapes of inputs and outputs, None where unknown, as in the
-        result.
+        result. ``node`` has the parameters of the norm.
         """
         data = shapes[0] if shapes[0] is not None else outs[0]
         if data is None:
@@ -113,7 +113,10 @@ def register_norm(
         return [data, *(expected if s is None else s for s in shapes[1:])]
 
     def expand_affine(node: Node, x: Entry, *vectors: Entry) -> Entry:
-        """Normalize the data ``x``, and apply gamma and beta, the ``vectors``."""
+        """Normalize the data ``x``, and apply gamma and beta, the ``vectors``.
+
+        ``node`` has the parameters of the norm.
+        """
         normalized = expand(node, x)
         return apply_gamma_and_beta(node, normalized, vectors, axes(node, known_shape(x)))
 
@@ -141,7 +144,7 @@ def standardize(x: Entry, axes: tuple[int, ...], epsilon: float) -> Entry:
 
 
 def _normalized_axes(node: Node, shape: Shape) -> tuple[int, ...]:
-    """Return the parameter ``axis`` as sorted axes of data of ``shape``, from 0 on.
+    """Return the parameter ``axis`` of ``node`` as sorted axes of data of ``shape``, from 0 on.
 
     Raises: ShapeError if it is no int or ints, out of range, or has an axis twice.
     """
@@ -150,6 +153,8 @@ def _normalized_axes(node: Node, shape: Shape) -> tuple[int, ...]:
 
 def _channel_axis(node: Node, shape: Shape) -> tuple[int, ...]:
     """Return the parameter ``channel_axis`` for data of ``shape``, as a tuple of one axis.
+
+    ``node`` has the parameter ``channel_axis``.
 
     Raises:
         ShapeError: If it is axis 0, which is that of the examples, or no axis.
@@ -165,6 +170,8 @@ def _channel_axis(node: Node, shape: Shape) -> tuple[int, ...]:
 
 def _divided_channel_axis(node: Node, shape: Shape) -> tuple[int, ...]:
     """Return the axis of channels of data of ``shape``, as the only element of a tuple.
+
+    ``node`` has the parameters ``channel_axis`` and ``groups``.
 
     Raises: ShapeError unless ``groups`` is an int > 0 that divides the number of channels, and
     ``channel_axis`` an axis other than 0.
@@ -183,7 +190,7 @@ def _rms_norm(node: Node, x: Entry) -> Entry:
     """Expand rms_norm without gamma: divide ``x`` by the root of the mean square along ``axis``.
 
     ``epsilon`` is added to the mean square. Source: Zhang and Sennrich, Root Mean Square Layer
-    Normalization, equation 4.
+    Normalization, equation 4. ``node`` has the parameters ``axis`` and ``epsilon``.
 
     Raises: ShapeError if the axis is out of range.
     """
@@ -196,7 +203,8 @@ def _instance_norm(node: Node, x: Entry) -> Entry:
     """Expand instance_norm: standardize each channel of each example.
 
     Axis 0 of ``x`` is that of examples, ``channel_axis`` that of channels. Source: Ulyanov, Vedaldi
-    and Lempitsky, Instance Normalization, equation 2.
+    and Lempitsky, Instance Normalization, equation 2. ``node`` has the parameters ``channel_axis``
+    and ``epsilon``.
 
     Raises: ShapeError if ``channel_axis`` is 0 or no axis.
     """
@@ -210,7 +218,8 @@ def _group_norm(node: Node, x: Entry) -> Entry:
     """Expand group_norm: standardize each group of neighbouring channels of an example.
 
     ``groups``, their number, must divide the channels, which FInferShape checks. Source: Wu and He,
-    Group Normalization, equation 7.
+    Group Normalization, equation 7. ``node`` has the parameters ``channel_axis``, ``epsilon`` and
+    ``groups``.
 
     Raises: ShapeError if ``channel_axis`` is 0 or no axis.
     """
@@ -254,7 +263,7 @@ register_norm(
 
 
 def _check_channel_vectors(node: Node, x: Shape, *vectors: Shape) -> int:
-    """Return the channel axis of ``x``, the shape of data: the parameter ``axis``.
+    """Return the channel axis of ``x``, the shape of data: the parameter ``axis`` of ``node``.
 
     Raises:
         ShapeError: If one of ``vectors``, shapes of scales or statistics, does not have one element
@@ -291,7 +300,8 @@ def _batch_norm(node: Node, *inputs: Entry) -> Entry:
     """Expand batch_norm: (x - mean) * factor + offset, factor = scale / sqrt(variance + epsilon).
 
     ``inputs`` are data and the vectors scale, offset, mean and variance. The factor is a vector, so
-    that the data needs one multiplication and two additions.
+    that the data needs one multiplication and two additions. ``node`` has the parameters ``axis``
+    and ``epsilon``.
 
     Raises: ShapeError if a vector does not have one element for each channel along ``axis``.
     """
@@ -308,7 +318,7 @@ def _batch_norm_training(node: Node, *inputs: Entry) -> tuple[Entry, ...]:
     ``inputs`` are data and the vectors scale, offset, running mean and running variance. Running
     statistics become ``running * momentum + batch * (1 - momentum)``. The running variance is
     updated with the unbiased variance of the batch. Source: Ioffe and Szegedy 2015, Batch
-    Normalization.
+    Normalization. ``node`` has the parameters ``axis``, ``epsilon`` and ``momentum``.
 
     Raises: ShapeError if a vector does not have one element for each channel along ``axis``.
     """
@@ -390,7 +400,8 @@ def _fused_batch_norm(node: Node, *inputs: Entry) -> tuple[Entry, ...]:
 
     These are the statistics of the batch or, in inference, the given ones. Without
     ``exponential_avg_factor`` of 1 they are mixed with the given ones. Source:
-    tf.nn.fused_batch_norm.
+    tf.nn.fused_batch_norm. ``node`` has the parameters ``data_format``, ``epsilon``,
+    ``exponential_avg_factor`` and ``is_training``.
 
     Raises:
         GraphError: If ``data_format`` is none of `IMAGE_FORMATS`.
@@ -435,6 +446,8 @@ composite(
 def _l2_normalize(node: Node, x: Entry) -> Entry:
     """Expand l2_normalize along ``axis``: the sum of squares counts as ``epsilon`` or more.
 
+    ``node`` has the parameters ``axis`` and ``epsilon``.
+
     Source: tf.math.l2_normalize.
 
     Raises:
@@ -452,7 +465,7 @@ def _l2_normalize(node: Node, x: Entry) -> Entry:
 def _clip_by_norm(node: Node, x: Entry) -> Entry:
     """Expand clip_by_norm: scale vectors along ``axis`` that are longer than ``clip_norm`` to it.
 
-    Others keep their bits.
+    Others keep their bits. ``node`` has the parameters ``axis`` and ``clip_norm``.
 
     Raises: ShapeError if the axis is out of range.
     """
@@ -467,7 +480,8 @@ def _clip_by_norm(node: Node, x: Entry) -> Entry:
 def _global_norm_dtype(node: Node, *dtypes: DType) -> DType:
     """Infer the dtype of global_norm, that of all inputs.
 
-    Raises: ShapeError if there are no inputs, DTypeError if they differ or are no floats.
+    Raises: ShapeError, naming ``node``, if there are no inputs, DTypeError if they differ or are no
+    floats.
     """
     if not dtypes:
         raise ShapeError(f"{node.where} needs one input or more, got {len(dtypes)}")
@@ -475,7 +489,10 @@ def _global_norm_dtype(node: Node, *dtypes: DType) -> DType:
 
 
 def _global_norm(node: Node, *xs: Entry) -> Entry:
-    """Expand global_norm: the root of the sum of squares of all inputs, one or more."""
+    """Expand global_norm: the root of the sum of squares of all inputs, one or more.
+
+    ``node`` is not used.
+    """
     total = make("reduce_sum", xs[0] * xs[0])
     for x in xs[1:]:
         total = total + make("reduce_sum", x * x)
@@ -484,6 +501,8 @@ def _global_norm(node: Node, *xs: Entry) -> Entry:
 
 def _scale_by_global_norm(node: Node, norm: Entry, x: Entry) -> Entry:
     """Expand scale_by_global_norm: x * clip_norm / max(norm, clip_norm), for the scalar ``norm``.
+
+    ``node`` has the parameter ``clip_norm``.
 
     Source: Pascanu, Mikolov and Bengio, On the Difficulty of Training RNNs, algorithm 1.
     """

@@ -62,6 +62,8 @@ def parse_pad_widths(node: Node, rank: int, pad_width: Any, name: str = "pad_wid
 def _pad_widths(node: Node, shape: Shape) -> PadWidths:
     """Return the parameter ``pad_width`` for an input of shape ``shape``: a pair for each axis.
 
+    ``node`` has the parameter ``pad_width``.
+
     Raises: ShapeError if it is neither an extent, nor a pair, nor a pair for each axis.
     """
     return parse_pad_widths(node, len(shape), node.params["pad_width"])
@@ -69,6 +71,8 @@ def _pad_widths(node: Node, shape: Shape) -> PadWidths:
 
 def _pad_with_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape: each axis of ``shape``, the input's, is longer by its two widths.
+
+    ``node`` has the parameter ``pad_width``.
 
     Raises:
         ShapeError: If negative widths cut more than there is, or ``pad_width`` does not fit the
@@ -88,8 +92,8 @@ def _pad_with_shape(node: Node, shape: Shape) -> Shape:
 def _pad_with_dtype(node: Node, x: DType) -> DType:
     """Infer the dtype, ``x`` of the input.
 
-    Raises: DTypeError if the parameter ``value`` is no number, or ``x`` an integer that cannot hold
-    it.
+    Raises: DTypeError if the parameter ``value`` of ``node`` is no number, or ``x`` an integer that
+    cannot hold it.
     """
     check_number(node, node.params["value"], x)
     return x
@@ -119,7 +123,11 @@ def _pad_with_element(node: Node, index: Index, read: Reader) -> Expr:
 
 
 def _pad_with_gradient(node: Node, dy: Entry) -> list[Entry | None]:
-    """Return the gradient of the input: dy, that of the output, without the padding."""
+    """Return the gradient of the input: dy, that of the output, without the padding.
+
+    ``node`` is the forward node, with the parameter ``pad_width``; ``dy`` is the gradient of its
+    output.
+    """
     shape = known_shape(node.inputs[0])
     widths = tuple((-a, -b) for a, b in _pad_widths(node, shape))
     return [make("pad_with", dy, pad_width=widths)]
@@ -145,6 +153,8 @@ pad_with.set_attr("TOpCost", "light")
 
 def _pad(node: Node, x: Entry) -> Entry:
     """Expand pad of ``x``, axis by axis unless the padding is constant.
+
+    ``node`` has the parameters ``constant_values``, ``mode`` and ``pad_width``.
 
     Raises:
         GraphError: If ``mode``, in any case of letters, is unknown.
@@ -229,7 +239,8 @@ movement_composite(
 def _shift(node: Node, x: Entry) -> Entry:
     """Expand shift: padding by ``fill_value`` at one end of ``axis``, cut off at the other.
 
-    A shift beyond the length leaves padding only.
+    A shift beyond the length leaves padding only. ``node`` has the parameters ``axis``,
+    ``fill_value`` and ``shift``.
 
     Raises: ShapeError if ``shift`` is no int, or ``axis`` no axis.
     """
@@ -244,7 +255,8 @@ def _shift(node: Node, x: Entry) -> Entry:
 def _crop(node: Node, x: Entry) -> Entry:
     """Expand crop to a slice of ``size`` elements from ``offsets`` on.
 
-    They are for the last axes, or with ``channels_last`` for those before the last.
+    They are for the last axes, or with ``channels_last`` for those before the last. ``node`` has
+    the parameters ``channels_last``, ``offsets`` and ``size``.
 
     Raises:
         ShapeError: If there are not as many offsets as sizes, more than axes, or the slice is out

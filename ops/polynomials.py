@@ -12,7 +12,8 @@ from passkit.ops.helpers import common_dtype, make
 def _polyval(node: Node, p: Entry, x: Entry) -> Entry:
     """Expand to one multiplication and addition for each coefficient, as numpy.polyval does.
 
-    ``p`` has the coefficients, highest power first; without any the result is 0.
+    ``p`` has the coefficients, highest power first; without any the result is 0. Errors name
+    ``node``.
 
     Raises:
         ShapeError: If the coefficients are no vector of known length.

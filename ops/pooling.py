@@ -36,7 +36,7 @@ POOL_PARAMS = {"window": REQUIRED, "strides": None, "padding": 0, "dilations": 1
 def _window_params(node: Node, count: int) -> dict[str, Any]:
     """Return the parameters of ``windows`` for a pool with ``count`` spatial axes, by name.
 
-    Strides of None are those of the window.
+    Strides of None are those of the window. ``node`` has the parameter ``window``.
 
     Raises: ShapeError if ``window`` is neither an int >= 1 nor one for each axis.
     """
@@ -55,7 +55,8 @@ def _window_axes(count: int) -> tuple[int, ...]:
 def _pool_geometry(node: Node, size: Any, count: int) -> WindowGeometry:
     """Return the positions of a pool's windows on spatial axes of extents ``size``.
 
-    ``count`` is the number of these axes.
+    ``count`` is the number of these axes. ``node`` has the parameters ``dilations``, ``padding``,
+    ``strides`` and ``window``.
 
     Raises: ShapeError if windows do not fit, or a parameter of them is invalid.
     """
@@ -71,6 +72,8 @@ def _expand_max_pool(count: int) -> Callable[..., Entry]:
 
     def expand(node: Node, x: Entry) -> Entry:
         """Expand to a view of windows and a maximum over them, with the channels last.
+
+        ``node`` has the parameters ``data_format`` and ``window``.
 
         Raises: ShapeError for another rank, or windows that do not fit; GraphError for an unknown
         ``data_format``.
@@ -92,6 +95,9 @@ def _max_pool_gradient(count: int) -> Callable[..., list[Entry]]:
 
     def gradient(node: Node, dy: Entry) -> list[Entry]:
         """Return the gradient of the input: dy at the first maximum of each window, summed.
+
+        ``node`` is the forward node, with the parameters ``data_format`` and ``window``; ``dy`` is
+        the gradient of its output.
 
         Raises: ShapeError if the rank of the input is unknown.
         """
@@ -123,6 +129,9 @@ def _expand_avg_pool(count: int) -> Callable[..., Entry]:
 
     def expand(node: Node, x: Entry) -> Entry:
         """Expand to a view of windows, a sum over them, and a division by counts.
+
+        ``node`` has the parameters ``count_include_pad``, ``data_format``, ``dilations``,
+        ``padding``, ``strides`` and ``window``.
 
         Raises: ShapeError for another rank, or windows that do not fit; GraphError for an unknown
         ``data_format``.
@@ -196,6 +205,8 @@ def _expand_global_pool(reduction: str) -> Callable[..., Entry]:
     def expand(node: Node, x: Entry) -> Entry:
         """Expand to a reduction over the spatial axes, which ``keepdims`` keeps with length 1.
 
+        ``node`` has the parameters ``data_format`` and ``keepdims``.
+
         Raises: ShapeError for a rank below 3, GraphError for an unknown ``data_format``.
         """
         shape = known_shape(x)
@@ -233,6 +244,8 @@ composite(
 
 def _local_response_normalization(node: Node, x: Entry) -> Entry:
     """Expand to windows over the channels, as in TensorFlow.
+
+    ``node`` has the parameters ``alpha``, ``beta``, ``bias``, ``data_format`` and ``depth_radius``.
 
     Source: Krizhevsky et al. 2012, ImageNet Classification, section 3.3.
 

@@ -34,6 +34,8 @@ def _compute_dtype(dtype: DType) -> DType:
 def _pair_count(node: Node, shape: Shape) -> Extent:
     """Return the number of pairs along the last axis of ``shape``, half its length.
 
+    Errors name ``node``.
+
     Raises:
         ShapeError: If the rank is below 2 or the length is odd, or a symbol that need not be even.
     """
@@ -48,7 +50,7 @@ def _pair_count(node: Node, shape: Shape) -> Extent:
 def _rotate_half_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape, ``shape`` of the input.
 
-    Raises: ShapeError if the rank is below 2 or the last axis has an odd length.
+    Raises: ShapeError, naming ``node``, if the rank is below 2 or the last axis has an odd length.
     """
     _pair_count(node, shape)
     return shape
@@ -57,8 +59,8 @@ def _rotate_half_shape(node: Node, shape: Shape) -> Shape:
 def _rotate_half_element(node: Node, index: Index, x: Reader) -> Expr:
     """Return the partner of an element, negated for the first element of a pair.
 
-    The partner is the neighbour if the parameter ``interleaved`` is true, else half the axis away.
-    ``index`` has an expression for each axis; ``x`` reads the input.
+    The partner is the neighbour if the parameter ``interleaved`` of ``node`` is true, else half the
+    axis away. ``index`` has an expression for each axis; ``x`` reads the input.
     """
     half = _pair_count(node, known_shape(node.entries[0]))
     j = index[-1]
@@ -90,7 +92,7 @@ rotate_half.set_attr(
 
 
 def _rotary_wave_shape(node: Node, shape: Shape) -> Shape:
-    """Infer the shape, ``shape`` of the input; check the parameter ``offset``.
+    """Infer the shape, ``shape`` of the input; check the parameter ``offset`` of ``node``.
 
     Raises: ShapeError if it is no extent, the rank is below 2, or the last axis has an odd length.
     """
@@ -99,7 +101,7 @@ def _rotary_wave_shape(node: Node, shape: Shape) -> Shape:
 
 
 def _rotary_wave_dtype(node: Node, x: DType) -> DType:
-    """Infer the dtype, ``x`` of the input; check the parameter ``base``.
+    """Infer the dtype, ``x`` of the input; check the parameter ``base`` of ``node``.
 
     Raises: DTypeError if x is no float, GraphError if ``base`` is not above 0.
     """
@@ -111,8 +113,9 @@ def _rotary_wave_dtype(node: Node, x: DType) -> DType:
 def _rotary_wave_element(node: Node, index: Index, x: Reader) -> Expr:
     """Return the cosine or sine of (position + offset) / base**(2 * pair / length).
 
-    It is the sine if the parameter ``sine`` is true, computed in float32 at least. ``index`` has an
-    expression for each axis, the position next to last; ``x``, which reads the input, is not used.
+    It is the sine if the parameter ``sine`` of ``node`` is true, computed in float32 at least.
+    ``index`` has an expression for each axis, the position next to last; ``x``, which reads the
+    input, is not used.
     """
     half = ast.size_of(_pair_count(node, known_shape(node.entries[0])))
     dtype = node.inputs[0].dtype
@@ -126,7 +129,12 @@ def _rotary_wave_element(node: Node, index: Index, x: Reader) -> Expr:
 
 
 def _log_base(node: Node) -> float:
-    """Return the logarithm of the parameter ``base``. Raises: GraphError if it is not positive."""
+    """Return the logarithm of the parameter ``base``.
+
+    ``node`` has the parameter ``base``.
+
+    Raises: GraphError if it is not positive.
+    """
     base = float(node.params["base"])
     if not base > 0:
         raise GraphError(f"{node.where} needs a base above 0, got {base}")
@@ -151,6 +159,8 @@ rotary_wave.set_attr("TOpCost", "expensive")
 
 def _rotary_embedding(node: Node, x: Entry) -> Entry:
     """Expand rotary_embedding: x cos(angle) + rotate_half(x) sin(angle).
+
+    ``node`` has the parameter ``interleaved``.
 
     Source: Su and others, RoFormer, equation 34.
 
@@ -178,7 +188,10 @@ composite(
 
 
 def _alibi_bias_shape(node: Node, shape: Shape) -> Shape:
-    """Infer the shape, ``shape`` of the scores. Raises: ShapeError if the rank is below 3."""
+    """Infer the shape, ``shape`` of the scores.
+
+    Raises: ShapeError, naming ``node``, if the rank is below 3.
+    """
     if len(shape) < 3:
         raise ShapeError(
             f"{node.where} needs scores of (…, heads, queries, keys), got {show_shape(shape)}"
@@ -191,7 +204,8 @@ def _alibi_bias_element(node: Node, index: Index, x: Reader) -> Expr:
 
     The last three of ``index``, an expression for each axis, are head, query and key; the last
     query and the last key are at the same position. ``x``, which reads the scores, is not used.
-    Source: Press, Smith and Lewis, Train Short, Test Long, section 3.
+    Source: Press, Smith and Lewis, Train Short, Test Long, section 3. ``node`` has the shape of the
+    scores.
     """
     heads, queries, keys = known_shape(node.entries[0])[-3:]
     dtype = node.inputs[0].dtype

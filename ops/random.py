@@ -49,7 +49,7 @@ def check_key_type(node: Node, key: DType) -> None:
 
 
 def _check_half(node: Node) -> None:
-    """Raise GraphError if the parameter ``half`` is neither 0 nor 1."""
+    """Raise GraphError if the parameter ``half`` of ``node`` is neither 0 nor 1."""
     if node.params["half"] not in (0, 1):
         raise GraphError(f"{node.where} needs 0 or 1 as half, got {node.params['half']!r}")
 
@@ -57,7 +57,8 @@ def _check_half(node: Node) -> None:
 def _infer_draw_shape(node: Node, key: Shape, *others: Shape) -> Shape:
     """Return the parameter ``shape`` of a draw.
 
-    ``key`` is the shape of its key, ``others`` of further inputs, which do not count.
+    ``key`` is the shape of its key, ``others`` of further inputs, which do not count. ``node`` has
+    the parameter ``shape``.
 
     Raises:
         ShapeError: If the key is no scalar, or an extent of the shape is negative or no extent.
@@ -73,7 +74,7 @@ def _infer_draw_shape(node: Node, key: Shape, *others: Shape) -> Shape:
 
 
 def _infer_words_type(node: Node, key: DType) -> DType:
-    """Infer the dtype, int64; check the key and the parameters ``stream`` and ``half``.
+    """Infer the dtype, int64; check the key and the parameters ``stream`` and ``half`` of ``node``.
 
     Raises: DTypeError if the dtype ``key`` is not int64; GraphError if ``stream`` is no int, or
     ``half`` neither 0 nor 1.
@@ -86,6 +87,8 @@ def _infer_words_type(node: Node, key: DType) -> DType:
 
 def _infer_philox_type(node: Node, *dtypes: DType) -> DType:
     """Infer the dtype, int64.
+
+    ``node`` has the parameter ``half``.
 
     Raises: DTypeError if an input is not int64, GraphError if ``half`` is neither 0 nor 1.
     """
@@ -150,7 +153,10 @@ philox.set_attr("TOpCost", "expensive")
 
 
 def _infer_key_type_from_integers(node: Node, *dtypes: DType) -> DType:
-    """Infer the dtype of a key, int64. Raises: DTypeError if an input is no integer."""
+    """Infer the dtype of a key, int64.
+
+    Raises: DTypeError, naming ``node``, if an input is no integer.
+    """
     check_kinds(node, "iu", *dtypes)
     return int64
 
@@ -158,7 +164,7 @@ def _infer_key_type_from_integers(node: Node, *dtypes: DType) -> DType:
 def _infer_folded_key_type(node: Node, key: DType, data: DType) -> DType:
     """Infer the dtype of a key, int64.
 
-    Raises: DTypeError if the dtype ``key`` is not int64, or ``data`` no integer.
+    Raises: DTypeError, naming ``node``, if the dtype ``key`` is not int64, or ``data`` no integer.
     """
     check_key_type(node, key)
     check_kinds(node, "iu", data)
@@ -166,7 +172,10 @@ def _infer_folded_key_type(node: Node, key: DType, data: DType) -> DType:
 
 
 def _infer_split_key_type(node: Node, key: DType) -> DType:
-    """Infer the dtype of keys, int64. Raises: DTypeError if the dtype ``key`` is not int64."""
+    """Infer the dtype of keys, int64.
+
+    Raises: DTypeError, naming ``node``, if the dtype ``key`` is not int64.
+    """
     check_key_type(node, key)
     return int64
 
@@ -175,7 +184,7 @@ def _split_key(node: Node, key: Entry) -> Entry:
     """Expand to a vector of random words of the entry ``key``, one for each new key.
 
     Raises:
-        GraphError: If the parameter ``num`` is no int of 1 or more.
+        GraphError: If the parameter ``num`` of ``node`` is no int of 1 or more.
         ShapeError: If the key is no scalar.
     """
     count = node.params["num"]
@@ -312,7 +321,7 @@ def draw(
     def infer_shape(node: Node, key: Shape) -> Shape:
         """Infer the shape, the parameter ``shape``, and check the other parameters by ``check``.
 
-        ``key`` is the shape of the key.
+        ``key`` is the shape of the key. ``node`` has the parameter ``shape``.
 
         Raises: ShapeError unless that is a scalar's and the parameter a shape, and what ``check``
         raises.
@@ -322,7 +331,7 @@ def draw(
         return _infer_draw_shape(node, key)
 
     def infer_type(node: Node, key: DType, *others: DType) -> DType:
-        """Infer the dtype, the parameter ``dtype``; ``key`` is the dtype of the key.
+        """Infer the dtype, the parameter ``dtype`` of ``node``; ``key`` is the dtype of the key.
 
         Raises: DTypeError for a dtype of another kind, or a key other than int64.
         """
@@ -365,7 +374,7 @@ def float_draw(
     def expand(node: Node, key: Entry) -> Entry:
         """Draw two random words for each element, and compute floats from them.
 
-        ``key`` is the random key; the result has the parameter ``dtype``.
+        ``key`` is the random key; the result has the parameter ``dtype`` of ``node``.
         """
         dtype = dtype_of(node.params["dtype"])
         compute_dtype = dtype if dtype.nbytes >= 4 else dtype_of("float32")
@@ -387,7 +396,7 @@ def _draw_bits(node: Node, key: Entry) -> Entry:
 
 
 def _check_float_range(node: Node) -> None:
-    """Raise GraphError unless the parameter ``low`` is below ``high``."""
+    """Raise GraphError unless the parameter ``low`` of ``node`` is below ``high``."""
     low, high = float(node.params["low"]), float(node.params["high"])
     if not low < high:
         raise GraphError(f"{node.where} needs low < high, got {low} and {high}")
@@ -396,7 +405,8 @@ def _check_float_range(node: Node) -> None:
 def _draw_uniform(node: Node, key: Entry) -> Entry:
     """Return low + (high - low) u; where that rounds to high, the largest number below high.
 
-    ``low``, ``high`` and ``dtype`` are parameters, u from 0 to below 1 comes from ``key``.
+    ``low``, ``high`` and ``dtype`` are parameters, u from 0 to below 1 comes from ``key``. ``node``
+    has the parameters ``dtype``, ``high``, ``low`` and ``shape``.
     """
     dtype = dtype_of(node.params["dtype"])
     low, high = float(node.params["low"]), float(node.params["high"])
@@ -409,6 +419,8 @@ def _draw_uniform(node: Node, key: Entry) -> Entry:
 
 def _check_integer_range(node: Node) -> None:
     """Check the parameters of `random_integers`.
+
+    ``node`` has the parameter ``dtype``.
 
     Raises:
         GraphError: If ``low`` or ``high`` is no int, they are not in order or do not fit the dtype,
@@ -428,7 +440,8 @@ def _check_integer_range(node: Node) -> None:
 def _draw_integers(node: Node, key: Entry) -> Entry:
     """Return ``low`` plus 63 random bits modulo the length of the range up to ``high``.
 
-    These are parameters, as is ``dtype``; the bits come from the random key.
+    These are parameters, as is ``dtype``; the bits come from the random key. ``node`` has the
+    parameters ``dtype``, ``high``, ``low`` and ``shape``.
     """
     low, count = node.params["low"], node.params["high"] - node.params["low"]
     word = draw_words(node, key) & (2**63 - 1)
@@ -531,7 +544,8 @@ def _draw_logistic(node: Node, low: Entry, high: Entry, dtype: DType) -> Entry:
 def _draw_laplace(node: Node, low: Entry, high: Entry, dtype: DType) -> Entry:
     """Return numbers of the standard Laplace distribution: an exponential draw of random sign.
 
-    The random bits ``low`` give the magnitude, ``high`` the sign. They are of ``dtype``.
+    The random bits ``low`` give the magnitude, ``high`` the sign. They are of ``dtype``. ``node``
+    is not used.
     """
     x = make("log", fine_unit_interval(low, dtype))
     return make("where", high < 0, x, -x)

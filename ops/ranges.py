@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def _dtype_param(node: Node) -> DType:
-    """Return the parameter ``dtype``. Raises: DTypeError if there is no such dtype."""
+    """Return the parameter ``dtype`` of ``node``. Raises: DTypeError if there is no such dtype."""
     return dtype_of(node.params["dtype"])
 
 
@@ -105,7 +105,7 @@ def _infer_filled_shape(node: Node) -> Shape:
 
 
 def _infer_full_type(node: Node, *input_dtypes: DType) -> DType:
-    """Return the dtype of the input, or without one the parameter ``dtype``.
+    """Return the dtype of the input, or without one the parameter ``dtype`` of ``node``.
 
     Raises:
         DTypeError: If it cannot hold ``fill_value``, that is no number, or there is no such dtype.
@@ -158,7 +158,7 @@ full_like.set_attr("FGradient", lambda node, dy: [None])
 def _arange_ends(node: Node) -> tuple[Any, Any, Any]:
     """Return the parameters start, stop and step; if ``stop`` is None, ``start`` is the stop.
 
-    The stop may be a Size.
+    The stop may be a Size. ``node`` has the parameters that are passed on.
 
     Raises:
         ShapeError: If one of them is no finite number, the step is 0, or the stop is a Size and
@@ -183,6 +183,8 @@ def _arange_ends(node: Node) -> tuple[Any, Any, Any]:
 def _infer_arange_shape(node: Node) -> Shape:
     """Infer the shape: the number of steps from ``start`` to ``stop``, 0 at least.
 
+    ``node`` has the parameters that are passed on.
+
     Raises: ShapeError if these or ``step`` are no finite numbers, or the step is 0.
     """
     start, stop, step = _arange_ends(node)
@@ -192,7 +194,7 @@ def _infer_arange_shape(node: Node) -> Shape:
 
 
 def _infer_arange_type(node: Node) -> DType:
-    """Return the parameter ``dtype``, or where it is None int64 or float64 by the ends.
+    """Return the parameter ``dtype`` of ``node``, or where it is None int64 or float64 by the ends.
 
     Raises:
         DTypeError: If the dtype is no number, or an integer and start or step is not.
@@ -213,7 +215,10 @@ def _infer_arange_type(node: Node) -> DType:
 
 
 def _arange_element(node: Node, index: Index) -> Expr:
-    """Return start + index * step, of integers in int64, else in float64, cast to the dtype."""
+    """Return start + index * step, of integers in int64, else in float64, cast to the dtype.
+
+    ``node`` has the parameter ``dtype``.
+    """
     start, _, step = _arange_ends(node)
     dtype = _infer_arange_type(node)
     if dtype.is_integer:
@@ -242,6 +247,8 @@ source(
 def _infer_linspace_shape(node: Node) -> Shape:
     """Infer the shape: ``num`` elements; check ``start`` and ``stop``.
 
+    ``node`` has the parameter ``num``.
+
     Raises: GraphError if one of these is no number, ShapeError if ``num`` is no int >= 0 or Size.
     """
     for name in ("start", "stop"):
@@ -250,7 +257,10 @@ def _infer_linspace_shape(node: Node) -> Shape:
 
 
 def _infer_linspace_type(node: Node) -> DType:
-    """Infer the dtype, the parameter ``dtype``. Raises: DTypeError if it is no float."""
+    """Infer the dtype, the parameter ``dtype`` of ``node``.
+
+    Raises: DTypeError if it is no float.
+    """
     dtype = _dtype_param(node)
     check_kinds(node, "f", dtype)
     return dtype
@@ -260,6 +270,7 @@ def _linspace_element(node: Node, index: Index) -> Expr:
     """Return start + index * step in float64, and exactly ``stop`` at the end; cast to the dtype.
 
     Without ``endpoint`` the numbers end one step before ``stop``. ``index`` has one expression.
+    ``node`` has the parameters ``dtype``, ``endpoint``, ``num``, ``start`` and ``stop``.
     """
     start, stop = float(node.params["start"]), float(node.params["stop"])
     (num,) = _infer_linspace_shape(node)
@@ -297,6 +308,8 @@ source(
 def _infer_eye_shape(node: Node) -> Shape:
     """Infer the shape (n_rows, n_cols), square if ``n_cols`` is None.
 
+    ``node`` has the parameters ``k``, ``n_cols`` and ``n_rows``.
+
     Raises: ShapeError if these are no ints >= 0 or sizes, or ``k`` is no int.
     """
     rows = count_param(node, "n_rows")
@@ -305,7 +318,10 @@ def _infer_eye_shape(node: Node) -> Shape:
 
 
 def _eye_element(node: Node, index: Index) -> Expr:
-    """Return 1 on the diagonal ``k``, else 0; ``index`` is (row, column)."""
+    """Return 1 on the diagonal ``k``, else 0; ``index`` is (row, column).
+
+    ``node`` has the parameters ``dtype`` and ``k``.
+    """
     dtype = _dtype_param(node)
     on_diagonal = ast.equal(index[1] - index[0], node.params["k"])
     return ast.where(on_diagonal, ast.const(1, dtype), ast.const(0, dtype))
@@ -326,7 +342,7 @@ source(
 def _one_hot_axis(node: Node, input_rank: int) -> int:
     """Return the position of the new axis in the output, the parameter ``axis`` from 0 on.
 
-    ``input_rank`` is the rank of the indices.
+    ``input_rank`` is the rank of the indices. ``node`` has the parameter ``axis``.
 
     Raises: ShapeError if it is no int or out of range.
     """
@@ -336,6 +352,8 @@ def _one_hot_axis(node: Node, input_rank: int) -> int:
 def _infer_one_hot_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape: ``shape`` of the indices with an axis of length ``depth`` inserted.
 
+    ``node`` has the parameters ``axis`` and ``depth``.
+
     Raises: ShapeError if ``depth`` is no int >= 0 or Size, or ``axis`` is out of range.
     """
     depth = count_param(node, "depth")
@@ -344,7 +362,7 @@ def _infer_one_hot_shape(node: Node, shape: Shape) -> Shape:
 
 
 def _infer_one_hot_type(node: Node, indices: DType) -> DType:
-    """Infer the dtype, the parameter ``dtype``; ``indices`` is the dtype of the input.
+    """Infer the dtype, the parameter ``dtype`` of ``node``; ``indices`` is the dtype of the input.
 
     Raises: DTypeError if that is no integer, or the result cannot hold ``on_value`` or
     ``off_value``.
@@ -359,7 +377,8 @@ def _infer_one_hot_type(node: Node, indices: DType) -> DType:
 def _one_hot_element(node: Node, index: Index, read: Reader) -> Expr:
     """Return ``on_value`` where the position along the axis is the input, else ``off_value``.
 
-    ``index`` has an expression for each axis of the output; ``read`` reads the input.
+    ``index`` has an expression for each axis of the output; ``read`` reads the input. ``node`` has
+    the parameters ``axis`` and ``dtype``.
     """
     axis = _one_hot_axis(node, len(known_shape(node.inputs[0])))
     hot_position = ast.cast(read(*index[:axis], *index[axis + 1 :]), "int64")

@@ -57,7 +57,7 @@ def _check_weights(
 def _check_state(node: Node, h: Shape, c: Shape, name: str) -> None:
     """Check that ``c``, the shape of input ``name``, is that of the state ``h``.
 
-    Raises: ShapeError if it is not.
+    Raises: ShapeError, naming ``node``, if it is not.
     """
     if len(c) != 2:
         raise ShapeError(f"{node.where} needs {name} of rank 2, got {show_shape(c)}")
@@ -80,7 +80,7 @@ def _simple_rnn_shape(
     """Infer the shape of the next state, that of ``h``, and check the parameter ``activation``.
 
     The shapes are x (examples, inputs), h (examples, units), kernel (inputs, units), recurrent
-    (units, units), and bias, which broadcasts to h.
+    (units, units), and bias, which broadcasts to h. ``node`` has the parameter ``activation``.
 
     Raises: GraphError if the activation is none of `ACTIVATIONS`, ShapeError if the shapes do not
     fit.
@@ -99,6 +99,8 @@ def _simple_rnn(
     node: Node, x: Entry, h: Entry, kernel: Entry, recurrent: Entry, bias: Entry
 ) -> Entry:
     """Expand simple_rnn_cell: activation(x @ kernel + h @ recurrent + bias), the next state.
+
+    ``node`` has the parameter ``activation``.
 
     Source: Elman, Finding Structure in Time.
     """
@@ -126,7 +128,7 @@ def _lstm_shape(
     The others are x (examples, inputs), kernel (inputs, 4 * units), recurrent (units, 4 * units),
     and bias, which broadcasts to (examples, 4 * units).
 
-    Raises: ShapeError where the inputs do not fit.
+    Raises: ShapeError, naming ``node``, where the inputs do not fit.
     """
     _check_weights(node, 4, x, h, kernel, recurrent)
     _check_state(node, h, c, "c")
@@ -140,7 +142,8 @@ def _lstm(
     """Expand lstm_cell, with the gates in the order of Keras: i, f, c, o.
 
     ``x`` is the input, ``h`` and ``c`` are the state; the others are weights. The parameter
-    ``forget_bias`` is added to gate f. Source: Gers, Schmidhuber and Cummins, Learning to Forget.
+    ``forget_bias`` of ``node`` is added to gate f. Source: Gers, Schmidhuber and Cummins, Learning
+    to Forget.
 
     Returns: The next h and c.
     """
@@ -171,7 +174,7 @@ def _lstm_block_shape(node: Node, x: Shape, c: Shape, h: Shape, w: Shape, bias: 
     The others are x (examples, inputs), h as c, w (inputs + units, 4 * units), and bias, which
     broadcasts to (examples, 4 * units).
 
-    Raises: ShapeError where the inputs do not fit.
+    Raises: ShapeError, naming ``node``, where the inputs do not fit.
     """
     for name, shape in (("x", x), ("h_prev", h), ("w", w)):
         if len(shape) != 2:
@@ -190,7 +193,7 @@ def _lstm_block(
     """Expand TensorFlow's LSTMBlockCell without peepholes: gates in the order i, c, f, o.
 
     ``x`` is the input, ``c`` and ``h`` are the state, ``w`` and ``bias`` weights. The parameter
-    ``forget_bias`` is added to gate f; a ``cell_clip`` above 0 bounds the cell state.
+    ``forget_bias`` of ``node`` is added to gate f; a ``cell_clip`` above 0 bounds the cell state.
 
     Returns: i, cs, f, o, ci, co and h, as TensorFlow calls them.
     """
@@ -227,7 +230,8 @@ def _gru_shape(node: Node, x: Shape, h: Shape, kernel: Shape, recurrent: Shape, 
     """Infer the shape of the next state, that of ``h``, (examples, units).
 
     The others are x (examples, inputs), kernel (inputs, 3 * units), recurrent (units, 3 * units),
-    and bias (3 * units,), or with ``reset_after`` (2, 3 * units), a row for each product.
+    and bias (3 * units,), or with ``reset_after`` (2, 3 * units), a row for each product. ``node``
+    has the parameter ``reset_after``.
 
     Raises: ShapeError where the inputs do not fit.
     """
@@ -247,7 +251,8 @@ def _gru(node: Node, x: Entry, h: Entry, kernel: Entry, recurrent: Entry, bias: 
 
     With ``reset_after``, as in cuDNN, the reset gate multiplies the product of h, which has its own
     bias; otherwise it multiplies h. ``x`` is the input, ``h`` the state; the others are weights.
-    Source: Cho and others, Learning Phrase Representations.
+    Source: Cho and others, Learning Phrase Representations. ``node`` has the parameter
+    ``reset_after``.
     """
     rows, units = known_shape(h)
     reset_after = node.params["reset_after"]

@@ -30,8 +30,8 @@ PARAMS = {"axis": None, "keepdims": False}
 def reduced_shape(node: Node, shape: Shape | None) -> Any:
     """Return the input's shape without the reduced axes, or with ``keepdims``, with 1 for them.
 
-    ``shape`` is the input's, None where its rank is unknown; the parameter ``axis`` is None for all
-    axes.
+    ``shape`` is the input's, None where its rank is unknown; the parameter ``axis`` of ``node`` is
+    None for all axes.
 
     Returns:
         The shape, or None where the rank of the input is unknown and matters: a reduction over all
@@ -51,6 +51,8 @@ def reduced_shape(node: Node, shape: Shape | None) -> Any:
 
 def nonempty_shape(node: Node, shape: Shape | None) -> Any:
     """Infer the shape of a reduction without an identity element, such as a maximum.
+
+    ``node`` has the parameters ``axis`` and ``keepdims``.
 
     Returns: The shape without the reduced axes (of length 1 with ``keepdims``); for an unknown
     ``shape``, None where the rank remains unknown.
@@ -160,7 +162,10 @@ def reduction(
 
 
 def _simplify_no_axes(node: Node) -> Entry | None:
-    """Return the input of a reduction over no axes (``axis`` is ()), else None."""
+    """Return the input of a reduction over no axes (``axis`` is ()), else None.
+
+    ``node`` has the parameter ``axis``.
+    """
     return as_replacement(node, node.inputs[0]) if node.params["axis"] == () else None
 
 
@@ -183,14 +188,19 @@ def broadcast_back(node: Node, reduced: Entry) -> Entry:
 
 
 def _sum_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return the gradient of the input: dy, the output's, broadcast to the input's shape."""
+    """Return the gradient of the input: dy, the output's, broadcast to the input's shape.
+
+    ``node`` is the forward node, with the parameters ``axis`` and ``keepdims``; ``dy`` is the
+    gradient of its output.
+    """
     return [broadcast_back(node, dy)]
 
 
 def _mean_gradient(node: Node, dy: Entry) -> list[Entry]:
     """Return the gradient of the input: dy divided by the number of reduced elements.
 
-    It is broadcast to the input's shape.
+    It is broadcast to the input's shape. ``node`` is the forward node, with the parameters ``axis``
+    and ``keepdims``; ``dy`` is the gradient of its output.
     """
     shape = known_shape(node.inputs[0])
     count = numel(shape[k] for k in normalize_axes(node, len(shape), node.params["axis"]))
@@ -200,7 +210,8 @@ def _mean_gradient(node: Node, dy: Entry) -> list[Entry]:
 def _extremum_gradient(node: Node, dy: Entry) -> list[Entry]:
     """Return the gradient of the input: dy, shared equally by the elements that are the extremum.
 
-    Others get 0, as in TensorFlow.
+    Others get 0, as in TensorFlow. ``node`` is the forward node, with the parameters ``axis`` and
+    ``keepdims``; ``dy`` is the gradient of its output.
     """
     x, params = node.inputs[0], {k: node.params[k] for k in PARAMS}
     is_extremum = make("equal", x, broadcast_back(node, node.entries[0]))
@@ -209,7 +220,11 @@ def _extremum_gradient(node: Node, dy: Entry) -> list[Entry]:
 
 
 def _prod_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return the gradient of the input: for each element dy times the product of all others."""
+    """Return the gradient of the input: for each element dy times the product of all others.
+
+    ``node`` is the forward node, with the parameters ``axis`` and ``keepdims``; ``dy`` is the
+    gradient of its output.
+    """
     x = node.inputs[0]
     return [broadcast_back(node, dy) * make("prod_others", x, axis=node.params["axis"])]
 

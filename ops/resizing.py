@@ -33,7 +33,8 @@ CUBIC_STEPS = 1024
 def _resized_axes(node: Node, x: Entry) -> list[tuple[int, int, int]]:
     """Return (axis, old length, new length) for each axis to resize, in increasing order.
 
-    Sizes belong to the axes in that order, too.
+    Sizes belong to the axes in that order, too. ``node`` has the parameters ``align_corners``,
+    ``axes``, ``half_pixel_centers`` and ``size``.
 
     Raises:
         GraphError: If corners are aligned and centers are half pixels.
@@ -95,6 +96,8 @@ def _align_weights(weights: Any, x: Entry, axis: int) -> Any:
 def _resize_nearest(node: Node, x: Entry) -> Entry:
     """Expand resize_nearest: gather the nearest pixel along each of the parameter ``axes``.
 
+    ``node`` has the parameters ``align_corners``, ``axes``, ``half_pixel_centers`` and ``size``.
+
     Raises: ShapeError if ``size`` does not fit the axes, or a length is unknown; GraphError for
     ``align_corners`` with ``half_pixel_centers``.
     """
@@ -109,6 +112,8 @@ def _resize_nearest(node: Node, x: Entry) -> Entry:
 
 def _resize_bilinear(node: Node, x: Entry) -> Entry:
     """Expand resize_bilinear: columns, then rows, each interpolated between two neighbours.
+
+    ``node`` has the parameters ``align_corners``, ``axes``, ``half_pixel_centers`` and ``size``.
 
     Raises: ShapeError if ``size`` does not fit the axes, or a length is unknown; GraphError for
     ``align_corners`` with ``half_pixel_centers``.
@@ -159,6 +164,8 @@ def cubic_weights(positions: Any, old: int, half_pixel: bool) -> tuple[Any, Any]
 def _resize_bicubic(node: Node, x: Entry) -> Entry:
     """Expand resize_bicubic: columns, then rows, each a weighted sum of four neighbours.
 
+    ``node`` has the parameters ``align_corners``, ``axes``, ``half_pixel_centers`` and ``size``.
+
     Raises: ShapeError if ``size`` does not fit the axes, or a length is unknown; GraphError for
     ``align_corners`` with ``half_pixel_centers``.
     """
@@ -199,6 +206,8 @@ def area_weights(old: int, new: int, align_corners: bool) -> Any:
 
 def _resize_area(node: Node, x: Entry) -> Entry:
     """Expand resize_area: columns, then rows, each a product with the shares of old pixels.
+
+    ``node`` has the parameters ``align_corners``, ``axes``, ``half_pixel_centers`` and ``size``.
 
     Raises: ShapeError if ``size`` does not fit the axes, or a length is unknown.
     """

@@ -16,7 +16,7 @@ from passkit.values.size import Shape
 def _infer_float_type(node: Node, x: DType, key: DType) -> DType:
     """Return the dtype of ``x``, the first input; ``key`` is that of the random key.
 
-    Raises: DTypeError if ``x`` is no float, or the key is not int64.
+    Raises: DTypeError, naming ``node``, if ``x`` is no float, or the key is not int64.
     """
     check_kinds(node, "f", x)
     check_key_type(node, key)
@@ -33,7 +33,7 @@ def _gumbel_noise(key: Entry, like: Entry) -> Entry:
 
 
 def _draw_shape(node: Node, x: Entry, name: str) -> Shape:
-    """Return the parameter ``name``, a shape, or where it is None the shape of ``x``.
+    """Return the parameter ``name`` of ``node``, a shape, or where it is None the shape of ``x``.
 
     Raises: ShapeError if it is no extents, or None and the rank of ``x`` unknown.
     """
@@ -47,7 +47,7 @@ def _draw_shape(node: Node, x: Entry, name: str) -> Shape:
 def _bernoulli(node: Node, p: Entry, key: Entry) -> Entry:
     """Expand bernoulli: True where a uniform number is below the probability ``p``.
 
-    The numbers have the parameter ``shape``, or for None the shape of p.
+    The numbers have the parameter ``shape`` of ``node``, or for None the shape of p.
 
     Raises: ShapeError if it is no shape or does not broadcast with p.
     """
@@ -56,7 +56,10 @@ def _bernoulli(node: Node, p: Entry, key: Entry) -> Entry:
 
 
 def _infer_bernoulli_type(node: Node, p: DType, key: DType) -> DType:
-    """Infer the dtype, bool. Raises: DTypeError if ``p`` is no float or ``key`` not int64."""
+    """Infer the dtype, bool.
+
+    Raises: DTypeError, naming ``node``, if ``p`` is no float or ``key`` not int64.
+    """
     _infer_float_type(node, p, key)
     return bool_
 
@@ -64,9 +67,9 @@ def _infer_bernoulli_type(node: Node, p: DType, key: DType) -> DType:
 def _dropout(node: Node, x: Entry, key: Entry) -> Entry:
     """Zero elements and scale the others by 1 / (1 - rate); an identity for rate 0.
 
-    The mask is drawn in float32 for every dtype of ``x``, in the parameter ``noise_shape``, or for
-    None in the shape of x. Source: Srivastava et al., Dropout: A Simple Way to Prevent Overfitting,
-    section 10.
+    The mask is drawn in float32 for every dtype of ``x``, in the parameter ``noise_shape`` of
+    ``node``, or for None in the shape of x. Source: Srivastava et al., Dropout: A Simple Way to
+    Prevent Overfitting, section 10.
 
     Raises:
         GraphError: If ``rate`` is not from 0 to below 1.
@@ -107,6 +110,8 @@ composite(
 def _gumbel_softmax(node: Node, logits: Entry, key: Entry) -> Entry:
     """Expand to the softmax of logits with Gumbel noise.
 
+    ``node`` has the parameters ``axis`` and ``temperature``.
+
     Source: Jang, Gu and Poole, Categorical Reparameterization with Gumbel-Softmax.
 
     Raises:
@@ -124,8 +129,8 @@ def _gumbel_softmax(node: Node, logits: Entry, key: Entry) -> Entry:
 def _categorical(node: Node, logits: Entry, key: Entry) -> Entry:
     """Draw classes by the Gumbel-max trick: the position of the largest logit with Gumbel noise.
 
-    The position along the parameter ``axis`` is the maximum of the positions that equal the
-    maximum, so that one kernel computes both; where there is a NaN among the logits, it is 0.
+    The position along the parameter ``axis`` of ``node`` is the maximum of the positions that equal
+    the maximum, so that one kernel computes both; where there is a NaN among the logits, it is 0.
 
     Raises: ShapeError if the axis is out of range or empty.
     """
@@ -141,7 +146,10 @@ def _categorical(node: Node, logits: Entry, key: Entry) -> Entry:
 
 
 def _infer_categorical_type(node: Node, logits: DType, key: DType) -> DType:
-    """Infer the dtype, int64. Raises: DTypeError if ``logits`` is no float or ``key`` not int64."""
+    """Infer the dtype, int64.
+
+    Raises: DTypeError, naming ``node``, if ``logits`` is no float or ``key`` not int64.
+    """
     _infer_float_type(node, logits, key)
     return int64
 
@@ -173,7 +181,8 @@ composite(
 def _permutation(node: Node, key: Entry) -> Entry:
     """Expand random_permutation: the order of ``num`` random 64-bit words.
 
-    Equal words, which would be kept in order, are very unlikely.
+    Equal words, which would be kept in order, are very unlikely. ``node`` has the parameter
+    ``num``.
 
     Raises: ShapeError if ``num`` is no int >= 0 or Size, or the key no scalar.
     """
@@ -182,13 +191,18 @@ def _permutation(node: Node, key: Entry) -> Entry:
 
 
 def _infer_permutation_type(node: Node, key: DType) -> DType:
-    """Infer the dtype, int64. Raises: DTypeError if ``key``, the key's dtype, is not int64."""
+    """Infer the dtype, int64.
+
+    Raises: DTypeError, naming ``node``, if ``key``, the key's dtype, is not int64.
+    """
     check_key_type(node, key)
     return int64
 
 
 def _shuffle(node: Node, x: Entry, key: Entry) -> Entry:
     """Expand shuffle: take the elements along ``axis`` in the order of a random permutation.
+
+    ``node`` has the parameter ``axis``.
 
     Raises: ShapeError if the axis is out of range, or the key no scalar.
     """
@@ -201,7 +215,7 @@ def _shuffle(node: Node, x: Entry, key: Entry) -> Entry:
 def _infer_shuffle_type(node: Node, x: DType, key: DType) -> DType:
     """Infer the dtype, that of ``x``.
 
-    Raises: DTypeError if ``key``, the key's dtype, is not int64.
+    Raises: DTypeError, naming ``node``, if ``key``, the key's dtype, is not int64.
     """
     check_key_type(node, key)
     return x

@@ -54,6 +54,8 @@ def scan_axis(node: Node, rank: int) -> int:
 def _infer_scan_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape, ``shape`` of the input.
 
+    ``node`` has the parameter ``axis``.
+
     Raises: ShapeError if ``axis`` is out of range, or None and the input no vector.
     """
     scan_axis(node, len(shape))
@@ -64,7 +66,7 @@ def _simplify_length_one(node: Node) -> Entry | None:
     """Return the input of a scan along an axis of length 1, else None.
 
     An exclusive scan is not replaced: its result is the identity element. None also if shape or
-    dtype are unknown.
+    dtype are unknown. ``node`` has the parameters ``axis`` and ``exclusive``.
     """
     x = node.inputs[0]
     if node.params["exclusive"] or x.shape is None or x.shape[scan_axis(node, len(x.shape))] != 1:
@@ -154,7 +156,11 @@ def _scan_reversed(node: Node, x: Entry, name: str = "cumsum") -> Entry:
 
 
 def _cumsum_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return the gradient of the input: the sum of dy over all outputs that contain the element."""
+    """Return the gradient of the input: the sum of dy over all outputs that contain the element.
+
+    ``node`` is the forward node, with the parameters ``axis`` and ``reverse``; ``dy`` is the
+    gradient of its output.
+    """
     return [_scan_reversed(node, dy)]
 
 
@@ -162,7 +168,9 @@ def _cumprod_gradient(node: Node, dy: Entry) -> list[Entry]:
     """Return the gradient of the input x: the sum of dy * y behind each element, over the element.
 
     That quotient holds in front of the first 0. For the first 0 itself, the products are computed
-    with 1 in its place; behind it, every product contains a 0, and the gradient is 0.
+    with 1 in its place; behind it, every product contains a 0, and the gradient is 0. ``node`` is
+    the forward node, with the parameters ``axis`` and ``reverse``; ``dy`` is the gradient of its
+    output.
     """
     x = node.inputs[0]
     is_zero = make("equal", x, 0)
@@ -179,7 +187,8 @@ def _cumprod_gradient(node: Node, dy: Entry) -> list[Entry]:
 def _extremum_gradient(node: Node, dy: Entry) -> list[Entry]:
     """Return the gradient of the input: each dy added to the element that is the extremum so far.
 
-    Of equal elements that is the first one.
+    Of equal elements that is the first one. ``node`` is the forward node, with the parameters
+    ``axis`` and ``reverse``; ``dy`` is the gradient of its output.
     """
     x, name = node.inputs[0], node.op.name if node.op else ""
     axis = scan_axis(node, len(known_shape(x)))
@@ -203,7 +212,7 @@ def _logcumsumexp_gradient(node: Node, dy: Entry) -> list[Entry]:
 
     y are these outputs. Positive and negative dy are summed separately, each as the exponential of
     a scan of logarithms, so that nothing overflows. Elements and outputs of -inf contribute
-    nothing.
+    nothing. ``node`` is the forward node; ``dy`` is the gradient of its output.
     """
     x, y = node.inputs[0], node.entries[0]
     y = make("where", make("equal", y, -inf), 0.0, y)
@@ -287,6 +296,7 @@ def _cumulative(scan_name: str, initial: int) -> Callable[[Node, Entry], Entry]:
         """Cast x to the output's dtype, scan, and put the initial value in front if requested.
 
         The parameters ``dtype`` (None for that of x), ``axis`` and ``include_initial`` say so.
+        ``node`` has the parameters ``axis``, ``dtype`` and ``include_initial``.
 
         Raises: ShapeError if the axis is out of range, or None and x no vector.
         """
@@ -306,6 +316,8 @@ def _cumulative(scan_name: str, initial: int) -> Callable[[Node, Entry], Entry]:
 
 def _infer_cumulative_type(node: Node, dtype: DType) -> DType:
     """Infer the dtype: the parameter ``dtype``, or where it is None ``dtype`` of the input.
+
+    ``node`` has the parameter ``dtype``.
 
     Raises: DTypeError if the input is no number, or there is no such dtype.
     """

@@ -148,7 +148,7 @@ def scatter_kind(node: Node) -> str:
 def _scatter_rows_shape(node: Node, x: Shape, rows: Shape, updates: Shape) -> Shape:
     """Infer the shape (a, b, n, c) from (a, b, n, c), (a, m) and (a, b, m, c).
 
-    These are the shapes ``x``, ``rows`` and ``updates``.
+    These are the shapes ``x``, ``rows`` and ``updates``. Errors name ``node``.
 
     Raises:
         ShapeError: If ranks or extents differ from that.
@@ -170,7 +170,7 @@ def _scatter_rows_dtype(node: Node, x: DType, rows: DType, updates: DType) -> DT
     Raises:
         DTypeError: If rows are not int64, updates have another dtype than x, bools are subtracted,
             or floats of 16 bits are combined, which accumulate in float32.
-        GraphError: If the parameter ``kind`` is unknown.
+        GraphError: If the parameter ``kind`` of ``node`` is unknown.
     """
     check_indices(node, rows, "rows")
     if rows is not int64:
@@ -189,7 +189,7 @@ def _compute_scatter_rows(node: Node, x: Array, rows: Array, updates: Array) -> 
     """Compute a scatter of arrays with NumPy; updates of rows that do not exist are dropped.
 
     The result is a copy of ``x``, (a, b, n, c), with ``updates``, (a, b, m, c), combined into the
-    ``rows``, (a, m), by the parameter ``kind``.
+    ``rows``, (a, m), by the parameter ``kind`` of ``node``.
 
     Raises: GraphError if that is unknown.
     """
@@ -243,7 +243,8 @@ def _scatter_rows_gradient(node: Node, dy: Entry) -> list[Entry | None]:
     """Return the gradients of x, rows (None) and updates, those of the scatter along axis 2.
 
     There negative indices count from the end: negative rows, which are dropped here, are replaced
-    by a row that does not exist. ``dy`` is the gradient of the output.
+    by a row that does not exist. ``dy`` is the gradient of the output. ``node`` is the forward
+    node, with the parameter ``kind``.
     """
     x, rows, updates = node.inputs
     nowhere = make("full_like", rows, fill_value=np.iinfo(np.int64).max)
@@ -302,7 +303,7 @@ def _row_number(indices: list[tuple[Expr, Extent]], strides: list[Extent], clip:
 def _row_number_dtype(node: Node, indices: DType) -> DType:
     """Infer the dtype of row numbers, int64.
 
-    Raises: DTypeError if ``indices``, the input's dtype, is no integer.
+    Raises: DTypeError, naming ``node``, if ``indices``, the input's dtype, is no integer.
     """
     check_indices(node, indices)
     return int64
@@ -316,9 +317,9 @@ def _strides(shape: Shape) -> list[Extent]:
 def _rows_of_points_element(node: Node, index: Index, read: Reader) -> Expr:
     """Return the row-major number of the point whose coordinates are the last axis of the input.
 
-    The numbers are those in an array of the parameter ``shape``; that of a point out of range is
-    -1, or in mode "clip" that of the nearest. ``index`` has an expression for each axis of the
-    output, ``read`` reads the input.
+    The numbers are those in an array of the parameter ``shape`` of ``node``; that of a point out of
+    range is -1, or in mode "clip" that of the nearest. ``index`` has an expression for each axis of
+    the output, ``read`` reads the input.
     """
     shape = parse_extents(node, node.params["shape"], "shape")
     coordinates = [(read(*index, ast.size_of(k)), n) for k, n in enumerate(shape)]
@@ -331,8 +332,8 @@ def _rows_of_points_shape(node: Node, indices: Shape) -> Shape:
     ``indices`` is the shape of the input.
 
     Raises:
-        ShapeError: If there is not one coordinate for each axis of the parameter ``shape``, or that
-            is no shape.
+        ShapeError: If there is not one coordinate for each axis of the parameter ``shape`` of
+            ``node``, or that is no shape.
         GraphError: If ``mode`` is unknown.
     """
     shape = parse_extents(node, node.params["shape"], "shape")
@@ -364,7 +365,7 @@ def _rows_along_axis_element(node: Node, index: Index, read: Reader) -> Expr:
 
     Its positions along the other axes are those of the index. It is -1 for a position out of range,
     or in mode "clip" that of the nearest. ``index`` has an expression for each axis of the output,
-    ``read`` reads the input.
+    ``read`` reads the input. ``node`` has the parameters ``axis``, ``mode`` and ``shape``.
     """
     shape = parse_extents(node, node.params["shape"], "shape")
     axis = normalize_axis(node, len(shape), node.params["axis"])
@@ -383,6 +384,8 @@ def _rows_along_axis_element(node: Node, index: Index, read: Reader) -> Expr:
 
 def _rows_along_axis_shape(node: Node, indices: Shape) -> Shape:
     """Infer the shape, the parameter ``updates``; ``indices`` is the shape of the input.
+
+    ``node`` has the parameters ``axis``, ``mode``, ``shape`` and ``updates``.
 
     Raises:
         ShapeError: If it or ``shape`` has negative extents, it has a lower rank than shape or

@@ -71,7 +71,8 @@ def _slice_index(node: Node, x: Array, indices: Array, updates: Array) -> Any:
     """Return an index for NumPy and updates for slices of ``x`` along ``axis``.
 
     ``batch_dims`` leading axes are shared by x and indices. All are arrays; updates out of range
-    are left out, or in mode "clip" go to the nearest slice.
+    are left out, or in mode "clip" go to the nearest slice. ``node`` has the parameters ``axis``,
+    ``batch_dims`` and ``mode``.
     """
     axis, batch = normalize_axis(node, x.ndim, node.params["axis"]), node.params["batch_dims"]
     positions, valid = clipped_positions(indices, x.shape[axis])
@@ -90,7 +91,8 @@ def _element_index(node: Node, x: Array, indices: Array, updates: Array) -> Any:
     """Return an index for NumPy and updates for single elements of ``x`` along ``axis``.
 
     Where another axis of x has length 1 and the updates are longer, they meet. All are arrays;
-    updates out of range are left out, or in mode "clip" go to the nearest element.
+    updates out of range are left out, or in mode "clip" go to the nearest element. ``node`` has the
+    parameters ``axis`` and ``mode``.
     """
     axis = normalize_axis(node, x.ndim, node.params["axis"])
     positions, valid = clipped_positions(indices, x.shape[axis])
@@ -106,7 +108,8 @@ def _point_index(node: Node, x: Array, indices: Array, updates: Array) -> Any:
     """Return an index for NumPy and updates for points of ``x``, or slices.
 
     The last axis of the indices has the coordinates of a point. All are arrays; updates out of
-    range are left out, or in mode "clip" go to the nearest point.
+    range are left out, or in mode "clip" go to the nearest point. ``node`` has the parameters
+    ``batch_dims`` and ``mode``.
 
     Raises: ShapeError if there are more coordinates than axes.
     """
@@ -158,7 +161,7 @@ def _write(kind: str, x: Array, index: tuple[Array, ...], updates: Array) -> Arr
 def _slice_updates_shape(node: Node, x: Shape, indices: Shape) -> Shape:
     """Return the shape that updates of slices along ``axis`` must have.
 
-    ``x`` and ``indices`` are shapes.
+    ``x`` and ``indices`` are shapes. ``node`` has the parameters ``axis`` and ``batch_dims``.
 
     Raises: ShapeError if ``axis`` is out of range, or ``batch_dims`` exceeds it or the rank of the
     indices.
@@ -174,7 +177,7 @@ def _slice_updates_shape(node: Node, x: Shape, indices: Shape) -> Shape:
 def _element_updates_shape(node: Node, x: Shape, indices: Shape) -> Shape:
     """Return the shape that updates of single elements along ``axis`` must have.
 
-    ``x`` and ``indices`` are shapes.
+    ``x`` and ``indices`` are shapes. ``node`` has the parameter ``axis``.
 
     Raises: ShapeError if they differ in rank or do not broadcast, or the axis is out of range.
     """
@@ -191,7 +194,7 @@ def _element_updates_shape(node: Node, x: Shape, indices: Shape) -> Shape:
 def _point_updates_shape(node: Node, x: Shape, indices: Shape) -> Shape:
     """Return the shape that updates of points must have: (*points, *axes without a coordinate).
 
-    ``x`` and ``indices`` are shapes.
+    ``x`` and ``indices`` are shapes. ``node`` has the parameter ``batch_dims``.
 
     Raises: ShapeError if there are more coordinates than axes, their number is unknown, or
     ``batch_dims`` is invalid.
@@ -206,7 +209,8 @@ def _point_updates_shape(node: Node, x: Shape, indices: Shape) -> Shape:
 def _slice_rows(node: Node, x: Entry, indices: Entry, updates: Entry) -> tuple[Shape, Entry]:
     """Return the shape to give x for scatter_rows, and the row number of each slice.
 
-    The numbers are an int64 entry (batch, number of indices); ``updates`` is not used.
+    The numbers are an int64 entry (batch, number of indices); ``updates`` is not used. ``node`` has
+    the parameters ``axis``, ``batch_dims`` and ``mode``.
 
     Raises: ShapeError if ``axis`` is out of range, GraphError if ``mode`` is unknown.
     """
@@ -227,7 +231,8 @@ def _slice_rows(node: Node, x: Entry, indices: Entry, updates: Entry) -> tuple[S
 def _element_rows(node: Node, x: Entry, indices: Entry, updates: Entry) -> tuple[Shape, Entry]:
     """Return the shape to give x for scatter_rows, and the row number of each element.
 
-    The numbers are an int64 entry (1, number of updates).
+    The numbers are an int64 entry (1, number of updates). ``node`` has the parameters ``axis`` and
+    ``mode``.
 
     Raises: GraphError if ``mode`` is unknown.
     """
@@ -246,7 +251,8 @@ def _element_rows(node: Node, x: Entry, indices: Entry, updates: Entry) -> tuple
 def _point_rows(node: Node, x: Entry, indices: Entry, updates: Entry) -> tuple[Shape, Entry]:
     """Return the shape to give x for scatter_rows, and the row number of each point.
 
-    The numbers are an int64 entry (batch, number of points); ``updates`` is not used.
+    The numbers are an int64 entry (batch, number of points); ``updates`` is not used. ``node`` has
+    the parameters ``batch_dims`` and ``mode``.
 
     Raises: ShapeError if the coordinates do not fit x, GraphError if ``mode`` is unknown.
     """
@@ -349,7 +355,8 @@ def register_scatter(
     def infer_dtype(node: Node, x: DType, indices: DType, updates: DType) -> DType:
         """Infer the dtype, that of x and updates.
 
-        Raises: DTypeError if they differ, ``indices`` is no integer, or bools are subtracted.
+        Raises: DTypeError, naming ``node``, if they differ, ``indices`` is no integer, or bools are
+        subtracted.
         """
         if kind == "sub":
             check_kinds(node, "iufc", x)
@@ -395,7 +402,7 @@ def _expand_scatter(addressing: Addressing, kind: str) -> Callable[..., Entry]:
     def expand(node: Node, x: Entry, indices: Entry, updates: Entry) -> Entry:
         """Reshape x, of known dtype, into rows, and apply ``scatter_rows``.
 
-        Floats of 16 bits are combined in float32.
+        Floats of 16 bits are combined in float32. ``node`` has the parameters of the addressing.
 
         Raises: GraphError if ``mode`` is unknown.
         """
@@ -446,7 +453,10 @@ def _add_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]]:
     """Return the FGradient of "add": dy, and its elements that the updates were added to."""
 
     def gradient(node: Node, dy: Entry) -> list[Entry | None]:
-        """Return the gradients of x, of indices (None) and of updates; ``dy`` is the output's."""
+        """Return the gradients of x, of indices (None) and of updates; ``dy`` is the output's.
+
+        ``node`` is the forward node.
+        """
         return [dy, None, _read(node, addressing, dy)]
 
     return gradient
@@ -456,7 +466,10 @@ def _sub_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]]:
     """Return the FGradient of "sub": dy, and minus its elements that the updates went to."""
 
     def gradient(node: Node, dy: Entry) -> list[Entry | None]:
-        """Return the gradients of x, of indices (None) and of updates; ``dy`` is the output's."""
+        """Return the gradients of x, of indices (None) and of updates; ``dy`` is the output's.
+
+        ``node`` is the forward node.
+        """
         return [dy, None, make("neg", _read(node, addressing, dy))]
 
     return gradient
@@ -469,7 +482,10 @@ def _update_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]
     """
 
     def gradient(node: Node, dy: Entry) -> list[Entry | None]:
-        """Return the gradients of x, of indices (None) and of updates; ``dy`` is the output's."""
+        """Return the gradients of x, of indices (None) and of updates; ``dy`` is the output's.
+
+        ``node`` is the forward node.
+        """
         x, _, updates = node.inputs
         dx = _scatter_like(node, addressing, "update", dy, zeros_of(updates))
         shape = known_shape(updates)
@@ -492,7 +508,10 @@ def _mul_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]]:
     """
 
     def gradient(node: Node, dy: Entry) -> list[Entry | None]:
-        """Return the gradients of x, of indices (None) and of updates; ``dy`` is the output's."""
+        """Return the gradients of x, of indices (None) and of updates; ``dy`` is the output's.
+
+        ``node`` is the forward node.
+        """
         x, _, updates = node.inputs
         assert x.dtype is not None
         factors, dtype = (x, updates), x.dtype.name
@@ -533,7 +552,10 @@ def _extreme_gradient(addressing: Addressing) -> Callable[..., list[Entry | None
     """Return the FGradient of "min" and "max": all that equal the result share dy equally."""
 
     def gradient(node: Node, dy: Entry) -> list[Entry | None]:
-        """Return the gradients of x, of indices (None) and of updates; ``dy`` is the output's."""
+        """Return the gradients of x, of indices (None) and of updates; ``dy`` is the output's.
+
+        ``node`` is the forward node.
+        """
         x, _, updates = node.inputs
         out = node.entries[0]
         dtype = dy.dtype.name if dy.dtype is not None else "float32"
@@ -620,13 +642,16 @@ def full_of(shape: Shape, value: Any, like: Entry) -> Entry:
 
 
 def _scatter_nd_dtype(node: Node, indices: DType, updates: DType) -> DType:
-    """Infer the dtype, ``updates``. Raises: DTypeError if ``indices``, a dtype, is no integer."""
+    """Infer the dtype, ``updates``.
+
+    Raises: DTypeError, naming ``node``, if ``indices``, a dtype, is no integer.
+    """
     check_indices(node, indices)
     return updates
 
 
 def _scatter_nd(node: Node, indices: Entry, updates: Entry) -> Entry:
-    """Expand scatter_nd: the updates added to zeros of the parameter ``shape``.
+    """Expand scatter_nd: the updates added to zeros of the parameter ``shape`` of ``node``.
 
     Raises: ShapeError if that is no shape, or indices or updates do not fit it.
     """

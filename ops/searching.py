@@ -84,7 +84,8 @@ def _expand_arg_extreme(reduction: str) -> Callable[[Node, Entry], Entry]:
     def expand(node: Node, x: Entry) -> Entry:
         """Expand to the extreme, and the smallest position of an element that equals it, as int64.
 
-        The dtype of ``x`` must be known; the parameters are ``axis`` and ``keepdims``.
+        The dtype of ``x`` must be known; the parameters are ``axis`` and ``keepdims``. ``node`` has
+        the parameters ``axis`` and ``keepdims``.
 
         Raises: ShapeError if the axis is out of range or empty.
         """
@@ -107,6 +108,8 @@ def _expand_arg_extreme(reduction: str) -> Callable[[Node, Entry], Entry]:
 
 def _count_nonzero(node: Node, x: Entry) -> Entry:
     """Expand count_nonzero: the sum of 1 for elements other than 0 along ``axis``, in int64.
+
+    ``node`` has the parameters that are passed on.
 
     Raises: ShapeError if the axis is out of range.
     """
@@ -179,19 +182,24 @@ def _count_values(values: Entry, length: int) -> Entry:
 def _bincount(node: Node, x: Entry) -> Entry:
     """Expand bincount: how often each number below ``length`` occurs.
 
+    ``node`` has the parameter ``length``.
+
     Raises: ShapeError if that parameter is no int of at least 1.
     """
     return _count_values(make("cast", x, dtype="int64"), _positive_param(node, "length"))
 
 
 def _bincount_dtype(node: Node, dtype: DType) -> DType:
-    """Infer the dtype, int64. Raises: DTypeError if ``dtype``, the input's, is no integer."""
+    """Infer the dtype, int64.
+
+    Raises: DTypeError, naming ``node``, if ``dtype``, the input's, is no integer.
+    """
     check_kinds(node, "iu", dtype)
     return int64
 
 
 def _histogram_range(node: Node) -> tuple[float, float]:
-    """Return the parameter ``range``, (low, high).
+    """Return the parameter ``range`` of ``node``, (low, high).
 
     Raises: ShapeError if it is no pair of numbers with low < high.
     """
@@ -206,6 +214,8 @@ def _histogram_range(node: Node) -> tuple[float, float]:
 def _histogram_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape: one count for each of ``bins``.
 
+    ``node`` has the parameters ``bins`` and ``range``.
+
     Raises: ShapeError if that is no int of at least 1, or ``range`` no (low, high).
     """
     _histogram_range(node)
@@ -214,6 +224,8 @@ def _histogram_shape(node: Node, shape: Shape) -> Shape:
 
 def _histogram(node: Node, x: Entry) -> Entry:
     """Expand histogram to a search for the bin of each element, and counts of them, in int64.
+
+    ``node`` has the parameters ``bins`` and ``range``.
 
     Source: numpy.histogram with equal bins, of which the last includes its upper end.
 
@@ -264,7 +276,7 @@ def _searchsorted_shape(node: Node, sequence: Shape, values: Shape) -> Shape:
 
     Raises:
         ShapeError: If the sequence is neither a vector nor a vector for each row of the values.
-        GraphError: If the parameter ``side`` is unknown.
+        GraphError: If the parameter ``side`` of ``node`` is unknown.
     """
     side = node.params["side"]
     if side not in SIDES:
@@ -281,8 +293,8 @@ def _searchsorted_shape(node: Node, sequence: Shape, values: Shape) -> Shape:
 def _compute_searchsorted(node: Node, sequence: Array, values: Array) -> Array:
     """Compute searchsorted of arrays with NumPy, as int64, in the shape of ``values``.
 
-    It is done row by row if there is a sequence for each row. The parameter ``side`` is "left" or
-    "right".
+    It is done row by row if there is a sequence for each row. The parameter ``side`` of ``node`` is
+    "left" or "right".
     """
     side = node.params["side"]
     if dtype_of(sequence.dtype).name == "bfloat16":  # NumPy has no order of NaN for it
@@ -302,7 +314,7 @@ def _expand_searchsorted(node: Node, sequence: Entry, values: Entry) -> Entry | 
     """Expand to an unrolled binary search, with a step for each bit of the length.
 
     A step tests whether so many more elements come before the value, or with ``side`` "right" equal
-    it. The dtype of ``values`` must be known.
+    it. The dtype of ``values`` must be known. ``node`` has the parameter ``side``.
 
     Returns:
         Positions as int64; None for a sequence of unknown length and for complex numbers, where
@@ -347,7 +359,7 @@ def _comes_before(element: Entry, value: Entry, or_equal: bool) -> Entry:
 def _digitize(node: Node, x: Entry, bins: Entry) -> Entry:
     """Expand digitize to searchsorted of ``x`` in ``bins``, which are increasing.
 
-    The parameter ``right`` counts bins below the element, else those at most it.
+    The parameter ``right`` of ``node`` counts bins below the element, else those at most it.
 
     Raises: ShapeError if the bins are neither a vector nor one for each row of x.
     """
@@ -388,8 +400,8 @@ MAX_COMPARED = 64
 def _expand_isin(node: Node, x: Entry, test: Entry) -> Entry | None:
     """Expand to comparisons with all elements of a small set, or to a search in a large one.
 
-    ``test`` is the set, in any shape; the parameter ``invert`` negates the result. The dtype of
-    ``x`` must be known.
+    ``test`` is the set, in any shape; the parameter ``invert`` of ``node`` negates the result. The
+    dtype of ``x`` must be known.
 
     Returns:
         None for a set of unknown size and for complex numbers, where NumPy computes isin.
@@ -467,6 +479,8 @@ def _compact_nonzero(node: Node, x: Entry, rows: Entry, width: Extent) -> Entry:
 def _argwhere(node: Node, x: Entry) -> Entry:
     """Expand argwhere: the coordinates of nonzero elements, cut or filled to ``size`` rows.
 
+    ``node`` has the parameters ``fill_value`` and ``size``.
+
     Raises: ShapeError if that is no int >= 0 or Size, DTypeError if int64 cannot hold
     ``fill_value``.
     """
@@ -487,7 +501,7 @@ def _argwhere(node: Node, x: Entry) -> Entry:
 def _flatnonzero(node: Node, x: Entry) -> Entry:
     """Expand flatnonzero: the row-major positions of nonzero elements.
 
-    They are cut or filled to ``size``.
+    They are cut or filled to ``size``. ``node`` has the parameters ``fill_value`` and ``size``.
 
     Raises: ShapeError if that is no int >= 0 or Size, DTypeError if int64 cannot hold
     ``fill_value``.
@@ -498,7 +512,7 @@ def _flatnonzero(node: Node, x: Entry) -> Entry:
 
 
 def _nonzero_dtype(node: Node, x: DType) -> DType:
-    """Infer the dtype, int64, which must be able to hold the parameter ``fill_value``.
+    """Infer the dtype, int64, which must be able to hold the parameter ``fill_value`` of ``node``.
 
     Raises: DTypeError if it cannot, or ``x``, the input's dtype, is complex.
     """

@@ -28,7 +28,7 @@ def _rows_and_ids(node: Node, x: Entry, ids: Entry) -> tuple[Entry, Entry, Shape
 
     The ids' axes are the first ones of x, which are flattened. Negative ids are replaced by one
     that is too large, since a scatter would count them from the end. The ids are int64; the result
-    has the parameter ``num_segments`` of rows.
+    has the parameter ``num_segments`` of rows. ``node`` has the parameter ``num_segments``.
 
     Raises:
         ShapeError: If the ids have another shape than the first axes of x, or ``num_segments`` is
@@ -64,7 +64,7 @@ def _expand_segments(kind: str, initial: Callable[[DType], Any]) -> Callable[...
     def expand(node: Node, x: Entry, ids: Entry) -> Entry:
         """Scatter the rows of x, of known dtype, into an array of initial values.
 
-        ``ids`` has the segment of each row.
+        ``ids`` has the segment of each row. ``node`` has the parameter ``num_segments``.
 
         Raises: ShapeError if ids and x, or ``num_segments``, do not fit.
         """
@@ -85,7 +85,7 @@ def _expand_segment_mean(divisor: Callable[[Entry], Entry]) -> Callable[..., Ent
     def expand(node: Node, x: Entry, ids: Entry) -> Entry:
         """Scatter sums and counts of the rows of x, and divide.
 
-        ``ids`` has the segment of each row.
+        ``ids`` has the segment of each row. ``node`` has the parameter ``num_segments``.
 
         Raises: ShapeError if ids and x, or ``num_segments``, do not fit.
         """
@@ -103,7 +103,7 @@ def _expand_segment_mean(divisor: Callable[[Entry], Entry]) -> Callable[..., Ent
 def _segment_dtype(node: Node, x: DType, ids: DType) -> DType:
     """Infer the dtype, that of ``x``.
 
-    Raises: DTypeError if ``ids``, a dtype, is no integer, or x no number.
+    Raises: DTypeError, naming ``node``, if ``ids``, a dtype, is no integer, or x no number.
     """
     check_kinds(node, "iuf", x)
     return indexed_dtype(node, x, ids)

@@ -95,7 +95,8 @@ def slice_shape(node: Node, shape: Shape) -> Shape:
 def _slice_element(node: Node, index: Index, read: Reader) -> Expr:
     """Return the input's element at begin + index * step.
 
-    ``index`` has an expression for each axis, ``read`` reads the input.
+    ``index`` has an expression for each axis, ``read`` reads the input. ``node`` has the parameters
+    ``begin``, ``size`` and ``step``.
 
     Raises: ShapeError if the rank of the input is unknown.
     """
@@ -112,7 +113,8 @@ def _source_index(i: Expr, begin: Extent, step: Extent) -> Expr:
 def _compute_slice(node: Node, x: Any) -> Any:
     """Compute a slice of the array ``x`` with NumPy.
 
-    It has explicit indices, since a negative step may end before 0.
+    It has explicit indices, since a negative step may end before 0. ``node`` has the parameters
+    ``begin``, ``size`` and ``step``.
 
     Raises: ShapeError if the parameters do not fit x.
     """
@@ -127,7 +129,8 @@ def _compute_slice(node: Node, x: Any) -> Any:
 def _simplify_slice(node: Node) -> Entry | None:
     """Return the input of a slice that selects every element in order, else None.
 
-    None also if its shape or dtype is unknown.
+    None also if its shape or dtype is unknown. ``node`` has the parameters ``begin``, ``size`` and
+    ``step``.
     """
     x = node.inputs[0]
     if x.shape is None:
@@ -138,7 +141,11 @@ def _simplify_slice(node: Node) -> Entry | None:
 
 
 def _slice_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return the gradient of the input: dy written into zeros at the positions of the slice."""
+    """Return the gradient of the input: dy written into zeros at the positions of the slice.
+
+    ``node`` is the forward node, with the parameters ``begin``, ``size`` and ``step``; ``dy`` is
+    the gradient of its output.
+    """
     shape = known_shape(node.inputs[0])
     begin, _, step = slice_params(node, shape)
     return [make("unslice", dy, shape=shape, begin=begin, step=step)]

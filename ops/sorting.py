@@ -63,7 +63,10 @@ def result_dtype(result: DType) -> Callable[..., DType]:
     """
 
     def infer_type(node: Node, *dtypes: DType) -> DType:
-        """Infer the fixed dtype ``result``. Raises: DTypeError if the inputs' ``dtypes`` differ."""
+        """Infer the fixed dtype ``result``.
+
+        Raises: DTypeError, naming ``node``, if the inputs' ``dtypes`` differ.
+        """
         same_dtype_rule(node, *dtypes)
         return result
 
@@ -79,7 +82,7 @@ def no_gradient(node: Node, *dy: Entry | None) -> list[Entry | None]:
 
 
 def _axis(node: Node, rank: int) -> int:
-    """Return the parameter ``axis`` as an int from 0 to below ``rank``.
+    """Return the parameter ``axis`` of ``node`` as an int from 0 to below ``rank``.
 
     Raises: ShapeError if it is no int or out of range.
     """
@@ -89,7 +92,7 @@ def _axis(node: Node, rank: int) -> int:
 def _sorted_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape, ``shape`` of the input.
 
-    Raises: ShapeError if the parameter ``axis`` is no int or out of range.
+    Raises: ShapeError if the parameter ``axis`` of ``node`` is no int or out of range.
     """
     _axis(node, len(shape))
     return shape
@@ -109,7 +112,7 @@ def _argsort(x: Array, axis: int, descending: bool) -> Array:
 
 
 def _compute_argsort(node: Node, x: Array) -> Array:
-    """Compute argsort of an array along the parameter ``axis`` with NumPy, as int64.
+    """Compute argsort of an array along the parameter ``axis`` of ``node`` with NumPy, as int64.
 
     The order is decreasing with ``descending``.
     """
@@ -117,13 +120,20 @@ def _compute_argsort(node: Node, x: Array) -> Array:
 
 
 def _compute_sort(node: Node, x: Array) -> Array:
-    """Compute sort of an array along ``axis`` with NumPy; ``descending`` reverses the order."""
+    """Compute sort of an array along ``axis`` with NumPy; ``descending`` reverses the order.
+
+    ``node`` has the parameters ``axis`` and ``descending``.
+    """
     axis = _axis(node, x.ndim)
     return np.take_along_axis(x, _argsort(x, axis, node.params["descending"]), axis)
 
 
 def _sort_gradient(node: Node, dy: Entry) -> list[Entry | None]:
-    """Return the gradient of the input: dy in its order, by the inverse permutation."""
+    """Return the gradient of the input: dy in its order, by the inverse permutation.
+
+    ``node`` is the forward node, with the parameters ``axis`` and ``descending``; ``dy`` is the
+    gradient of its output.
+    """
     axis = node.params["axis"]
     order = make("argsort", node.inputs[0], axis=axis, descending=node.params["descending"])
     inverse = make("argsort", order, axis=axis)
@@ -161,6 +171,8 @@ argsort.set_attr("FGradient", no_gradient)
 def _top_k_shape(node: Node, shape: Shape) -> tuple[Shape, Shape]:
     """Infer the shapes of values and positions: ``k`` elements along ``axis`` of ``shape``.
 
+    ``node`` has the parameters ``axis`` and ``k``.
+
     Raises: ShapeError if there are less than k, k is no int >= 0 or Size, or the axis out of range.
     """
     k = count_param(node, "k")
@@ -173,7 +185,7 @@ def _top_k_shape(node: Node, shape: Shape) -> tuple[Shape, Shape]:
 def _compute_top_k(node: Node, x: Array) -> tuple[Array, Array]:
     """Compute top_k of an array with NumPy: the largest values, and their positions as int32.
 
-    They are along the parameter ``axis``, in decreasing order.
+    They are along the parameter ``axis`` of ``node``, in decreasing order.
     """
     axis = _axis(node, x.ndim)
     positions = np.take(_argsort(x, axis, True), np.arange(node.params["k"]), axis)
@@ -183,7 +195,8 @@ def _compute_top_k(node: Node, x: Array) -> tuple[Array, Array]:
 def _top_k_gradient(node: Node, dy: Entry | None, *_: Any) -> list[Entry | None]:
     """Return the gradient of the input: dy, that of the values, added to zeros at their positions.
 
-    It is None if ``dy`` is; the gradient of the positions is not used.
+    It is None if ``dy`` is; the gradient of the positions is not used. ``node`` is the forward
+    node, with the parameter ``axis``.
     """
     if dy is None:
         return [None]
@@ -222,6 +235,8 @@ def _fit_to_size(node: Node, rows: Array, fill: Any) -> Array:
 def _unique_shape(node: Node, shape: Shape) -> tuple[Shape, Shape]:
     """Infer the shapes of values and counts, both (size,) for that parameter.
 
+    ``node`` has the parameter ``size``.
+
     Raises: ShapeError if it is no int >= 0 or Size.
     """
     return (count_param(node, "size"),), (count_param(node, "size"),)
@@ -230,7 +245,7 @@ def _unique_shape(node: Node, shape: Shape) -> tuple[Shape, Shape]:
 def _compute_unique(node: Node, x: Array) -> tuple[Array, Array]:
     """Compute unique of an array with NumPy: values in increasing order, and counts as int64.
 
-    Both are cut to the parameter ``size``, or filled up by 0.
+    Both are cut to the parameter ``size`` of ``node``, or filled up by 0.
     """
     values, counts = np.unique(x, return_counts=True)
     return _fit_to_size(node, values, 0), _fit_to_size(node, counts.astype(np.int64), 0)
@@ -275,20 +290,29 @@ unique.set_attr("FGradient", _unique_gradient)
 
 
 def _first_positions_shape(node: Node, shape: Shape) -> Shape:
-    """Infer the shape, ``shape`` of the input. Raises: ShapeError if it is no vector."""
+    """Infer the shape, ``shape`` of the input.
+
+    Raises: ShapeError, naming ``node``, if it is no vector.
+    """
     if len(shape) != 1:
         raise ShapeError(f"{node.where} needs a vector, got {show_shape(shape)}; reshape it")
     return shape
 
 
 def _first_positions_dtype(node: Node, x: DType) -> DType:
-    """Infer the dtype, int64. Raises: DTypeError if ``x``, the input's dtype, is no integer."""
+    """Infer the dtype, int64.
+
+    Raises: DTypeError, naming ``node``, if ``x``, the input's dtype, is no integer.
+    """
     check_indices(node, x, "elements")
     return int64
 
 
 def _compute_first_positions(node: Node, x: Array) -> Array:
-    """Return for each element of a vector the first position of an equal one, as int64."""
+    """Return for each element of a vector the first position of an equal one, as int64.
+
+    ``node`` is not used.
+    """
     _, first, inverse = np.unique(x, return_index=True, return_inverse=True)
     return first[inverse.reshape(-1)].astype(np.int64)
 

@@ -83,13 +83,19 @@ def _log_binomial(n: Expr, k: Expr) -> Expr:
 
 
 def _normal_cdf_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return the gradient of x: dy times the density of the normal distribution."""
+    """Return the gradient of x: dy times the density of the normal distribution.
+
+    ``node`` is the forward node; ``dy`` is the gradient of its output.
+    """
     x = node.inputs[0]
     return [dy * (make("exp", x * x * -0.5) * sqrt(0.5 / pi))]
 
 
 def _logit_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return the gradient of p: dy / (p (1 - p))."""
+    """Return the gradient of p: dy / (p (1 - p)).
+
+    ``node`` is the forward node; ``dy`` is the gradient of its output.
+    """
     p = node.inputs[0]
     return [dy / (p * (1.0 - p))]
 
@@ -272,7 +278,7 @@ def _polygamma(node: Node, x: Entry) -> Entry:
     reflected. Source: NIST Digital Library of Mathematical Functions, 5.15.
 
     Raises:
-        GraphError: If the parameter ``n`` is no int from 0 to 20.
+        GraphError: If the parameter ``n`` of ``node`` is no int from 0 to 20.
     """
     n = node.params["n"]
     if isinstance(n, bool) or not isinstance(n, int) or not 0 <= n <= 20:

@@ -13,7 +13,8 @@ def _infer_assign_shape(node: Node, old: Shape | None, new: Shape | None) -> Sha
     """Return the shape of the variable, ``old``; None where its rank is unknown.
 
     ``new`` is the shape of the value, or None. Symbolic extents are recorded as equal; a known
-    extent of the value takes the place of the variable's.
+    extent of the value takes the place of the variable's. ``node`` has the variable as its first
+    input.
 
     Raises:
         GraphError: If the first input is no state variable.

@@ -29,6 +29,8 @@ from passkit.values.size import Extent, Shape, Size, numel
 def _reduced_axes(node: Node, x: Entry) -> tuple[int, ...]:
     """Return the parameter ``axis`` as a sorted tuple of axes of ``x``; None is all of them.
 
+    ``node`` has the parameter ``axis``.
+
     Raises: ShapeError if it is no int or ints, out of range, or has an axis twice.
     """
     return normalize_axes(node, len(known_shape(x)), node.params["axis"])
@@ -52,7 +54,7 @@ DTYPE_PARAMS = {"axis": None, "dtype": None, "keepdims": False}
 
 
 def _infer_sum_type(node: Node, dtype: DType) -> DType:
-    """Return the parameter ``dtype``, or where it is None ``dtype`` of the input.
+    """Return the parameter ``dtype`` of ``node``, or where it is None ``dtype`` of the input.
 
     Raises: DTypeError if the input is no number, or there is no such dtype.
     """
@@ -64,7 +66,7 @@ def _infer_sum_type(node: Node, dtype: DType) -> DType:
 def _infer_mean_type(node: Node, dtype: DType) -> DType:
     """Return the dtype of a mean: the parameter ``dtype``, or where it is None that of the input.
 
-    For integers it is float64.
+    For integers it is float64. ``node`` has the parameter ``dtype``.
 
     Raises: DTypeError if the input is no number, or there is no such dtype.
     """
@@ -168,6 +170,8 @@ def _correction_param(node: Node) -> float:
 def _infer_variance_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape, that of a reduction of ``shape``; check the parameter ``correction``.
 
+    ``node`` has the parameters ``axis``, ``correction`` and ``keepdims``.
+
     Returns: None where the rank is unknown and matters.
 
     Raises: ShapeError if it is no finite number, or ``axis`` is out of range.
@@ -185,7 +189,7 @@ def _corrected_count(node: Node, x: Entry, correction: float, keepdims: bool) ->
         A float, or an entry where the number depends on symbolic extents.
 
     Raises:
-        ShapeError: If the parameter ``axis`` is out of range, or the rank of x unknown.
+        ShapeError: If the parameter ``axis`` of ``node`` is out of range, or the rank of x unknown.
     """
     count = numel(known_shape(x)[k] for k in _reduced_axes(node, x))
     if isinstance(count, int):
@@ -196,6 +200,8 @@ def _corrected_count(node: Node, x: Entry, correction: float, keepdims: bool) ->
 
 def _variance(node: Node, x: Entry) -> Entry:
     """Expand to the sum of squared distances to the mean over the count minus ``correction``.
+
+    ``node`` has the parameters ``axis``, ``correction`` and ``keepdims``.
 
     Raises: ShapeError if that parameter is no finite number, or ``axis`` is out of range.
     """
@@ -212,6 +218,8 @@ def _variance(node: Node, x: Entry) -> Entry:
 def _standard_deviation(node: Node, x: Entry) -> Entry:
     """Expand std to the square root of the variance.
 
+    ``node`` has the parameters that are passed on.
+
     Raises: ShapeError if ``correction`` is no finite number, or ``axis`` is out of range.
     """
     return make("sqrt", make("var", x, **node.params))
@@ -220,7 +228,8 @@ def _standard_deviation(node: Node, x: Entry) -> Entry:
 def _standard_deviation_gradient(node: Node, dy: Entry) -> list[Entry]:
     """Return the gradient of x: dy d / (y (count - correction)), 0 where all elements are equal.
 
-    d is the distance to the mean, y the standard deviation.
+    d is the distance to the mean, y the standard deviation. ``node`` is the forward node, with the
+    parameters ``axis`` and ``correction``; ``dy`` is the gradient of its output.
     """
     x = node.inputs[0]
     y, dy = _keep_axes(node, x, node.entries[0]), _keep_axes(node, x, dy)
@@ -232,6 +241,8 @@ def _standard_deviation_gradient(node: Node, dy: Entry) -> list[Entry]:
 
 def _moments(node: Node, x: Entry) -> tuple[Entry, Entry]:
     """Expand moments to the mean and the variance of ``x`` along ``axis``.
+
+    ``node`` has the parameters ``axis`` and ``keepdims``.
 
     Raises: ShapeError if that is out of range.
     """
@@ -245,6 +256,8 @@ def _moments(node: Node, x: Entry) -> tuple[Entry, Entry]:
 def _infer_average_shape(node: Node, shape: Shape, weights: Shape) -> Shape:
     """Infer the shape, that of a reduction of ``shape``.
 
+    ``node`` has the parameters ``axis`` and ``keepdims``.
+
     Raises: ShapeError if the shape ``weights`` does not broadcast to it, or ``axis`` is out of
     range.
     """
@@ -254,6 +267,8 @@ def _infer_average_shape(node: Node, shape: Shape, weights: Shape) -> Shape:
 
 def _average(node: Node, x: Entry, weights: Entry) -> Entry:
     """Expand average: the sum of weighted elements over the sum of the weights along ``axis``.
+
+    ``node`` has the parameters that are passed on.
 
     Raises: ShapeError if the weights do not broadcast to x, or the axis is out of range.
     """
@@ -316,6 +331,8 @@ def _order_param(node: Node) -> float:
 def _infer_norm_shape(node: Node, shape: Shape) -> Shape:
     """Return the reduced ``shape``; norms of infinite order have no value for no elements.
 
+    ``node`` has the parameter ``ord``.
+
     Raises: ShapeError if ``ord`` is no number, ``axis`` is out of range, or for an infinite order
     empty.
     """
@@ -326,7 +343,7 @@ def _infer_norm_shape(node: Node, shape: Shape) -> Shape:
 def _vector_norm(node: Node, x: Entry) -> Entry:
     """Expand to the norm of vectors along ``axis``, as numpy.linalg.vector_norm defines it.
 
-    The order is the parameter ``ord``.
+    The order is the parameter ``ord`` of ``node``.
 
     Raises: ShapeError if it is no number, or the axis out of range.
     """
@@ -349,7 +366,8 @@ def _vector_norm_gradient(node: Node, dy: Entry) -> list[Entry | None]:
     """Return the gradient of the input: that of a norm, 0 where the norm is 0; None for order 0.
 
     For infinite orders dy is divided equally among the elements of the largest, for -inf the
-    smallest magnitude.
+    smallest magnitude. ``node`` is the forward node, with the parameters ``axis`` and ``ord``;
+    ``dy`` is the gradient of its output.
 
     Raises: ShapeError if the parameter ``ord`` is no number.
     """
@@ -414,6 +432,8 @@ composite(
 def _peak_to_peak(node: Node, x: Entry) -> Entry:
     """Expand ptp: the maximum less the minimum along ``axis``.
 
+    ``node`` has the parameters that are passed on.
+
     Raises: ShapeError if that is out of range or empty.
     """
     return make("reduce_max", x, **node.params) - make("reduce_min", x, **node.params)
@@ -459,7 +479,8 @@ def _extremum_without_nan(node: Node, x: Entry, reduction_name: str, identity: f
 def _count_without_nan(node: Node, x: Entry, keepdims: bool) -> Entry:
     """Return the number of elements along ``axis`` that are not NaN, in the dtype of ``x``.
 
-    That must be known. ``keepdims`` says whether the reduced axes stay with length 1.
+    That must be known. ``keepdims`` says whether the reduced axes stay with length 1. ``node`` has
+    the parameter ``axis``.
     """
     assert x.dtype is not None
     is_number = make("cast", make("logical_not", make("isnan", x)), dtype=x.dtype.name)
@@ -469,7 +490,7 @@ def _count_without_nan(node: Node, x: Entry, keepdims: bool) -> Entry:
 def _nanmean(node: Node, x: Entry) -> Entry:
     """Expand nanmean: the sum of the elements that are not NaN over their number, along ``axis``.
 
-    It is NaN where there are none.
+    It is NaN where there are none. ``node`` has the parameters ``axis`` and ``keepdims``.
 
     Raises: ShapeError if the axis is out of range.
     """
@@ -480,7 +501,7 @@ def _nanmean(node: Node, x: Entry) -> Entry:
 def _nanvar(node: Node, x: Entry) -> Entry:
     """Expand to the variance of the elements that are not NaN; NaN where too few are left.
 
-    These are no more than the parameter ``correction``.
+    These are no more than the parameter ``correction`` of ``node``.
 
     Raises: ShapeError if that is no finite number, or ``axis`` is out of range.
     """
@@ -555,7 +576,7 @@ composite(
 def _sorted_rows(node: Node, x: Entry) -> tuple[Entry, int]:
     """Return ``x`` with the reduced axes as one last axis, sorted, and the length of that.
 
-    The axes are the parameter ``axis``, None for all.
+    The axes are the parameter ``axis`` of ``node``, None for all.
 
     Raises:
         ShapeError: If the length is symbolic or 0, or an axis out of range.
@@ -576,7 +597,8 @@ def _sorted_rows(node: Node, x: Entry) -> tuple[Entry, int]:
 def _quantile_at(node: Node, x: Entry, q: float) -> Entry:
     """Return the value at rank ``q`` * (count - 1), interpolated linearly, for q from 0 to 1.
 
-    It is NaN where any element along ``axis`` is.
+    It is NaN where any element along ``axis`` is. ``node`` has the parameters ``axis`` and
+    ``keepdims``.
 
     Raises: ShapeError if the number of these is symbolic or 0.
     """
@@ -594,6 +616,8 @@ def _quantile_at(node: Node, x: Entry, q: float) -> Entry:
 
 def _quantile(node: Node, x: Entry) -> Entry:
     """Expand to the quantile ``q``, interpolated linearly, along the parameter ``axis``.
+
+    ``node`` has the parameters ``axis``, ``keepdims`` and ``q``.
 
     Raises:
         ShapeError: If ``q`` is no number from 0 to 1, or the axis is empty or of unknown length.
@@ -626,6 +650,8 @@ composite(
 
 def _diff(node: Node, x: Entry) -> Entry:
     """Expand to differences of neighbours along ``axis``, taken ``n`` times; an axis of 0 stays.
+
+    ``node`` has the parameters ``axis`` and ``n``.
 
     Raises:
         ShapeError: If ``n`` is no int of at least 0, or ``axis`` is out of range.

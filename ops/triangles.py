@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def _triangle_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape, ``shape`` of the input.
 
-    Raises: ShapeError if the rank is below 2, or the parameter ``k`` is no int.
+    Raises: ShapeError if the rank is below 2, or the parameter ``k`` of ``node`` is no int.
     """
     if len(shape) < 2:
         raise ShapeError(
@@ -55,7 +55,7 @@ def register_triangle(name: str, is_in_triangle: Callable[[Expr, int], Expr], do
         ``index`` has an expression for each axis, the last two are row and column; ``read`` reads
         the input.
 
-        Raises: ShapeError if the parameter ``k`` is no int.
+        Raises: ShapeError if the parameter ``k`` of ``node`` is no int.
         """
         value = read(*index)
         zero = ast.const(0, value.dtype)
@@ -72,7 +72,8 @@ def register_triangle(name: str, is_in_triangle: Callable[[Expr, int], Expr], do
 def _band_part(node: Node, x: Entry) -> Entry:
     """Expand band_part to triangles; a negative number of diagonals keeps all on its side.
 
-    The parameters are ``num_lower`` and ``num_upper``. Source: tf.linalg.band_part.
+    The parameters are ``num_lower`` and ``num_upper``. Source: tf.linalg.band_part. ``node`` has
+    the parameters ``num_lower`` and ``num_upper``.
 
     Raises: ShapeError if one is no int, or the rank of ``x`` is below 2.
     """
@@ -109,7 +110,7 @@ movement_composite(
 
 
 def _matrix_axes(node: Node, rank: int) -> tuple[int, int]:
-    """Return the parameters ``axis1`` and ``axis2`` as ints from 0 to below ``rank``.
+    """Return the parameters ``axis1`` and ``axis2`` of ``node`` as ints from 0 to below ``rank``.
 
     Raises: ShapeError if they are equal, no ints or out of range.
     """
@@ -124,7 +125,7 @@ def _diagonal_shape(node: Node, shape: Shape) -> Shape:
 
     Raises:
         ShapeError: If it is unknown which of the two axes is shorter, they are equal or out of
-            range, or the parameter ``offset`` is no int.
+            range, or the parameter ``offset`` of ``node`` is no int.
     """
     a, b = _matrix_axes(node, len(shape))
     k = int_param(node, "offset")
@@ -145,7 +146,7 @@ def _diagonal_element(node: Node, index: Index, read: Reader) -> Expr:
     """Return the input's element on the diagonal ``offset``, at the last of ``index``.
 
     The others of these expressions are those of the axes other than ``axis1`` and ``axis2``;
-    ``read`` reads the input.
+    ``read`` reads the input. ``node`` has the parameters ``axis1``, ``axis2`` and ``offset``.
     """
     a, b = _matrix_axes(node, len(index) + 1)
     k = int_param(node, "offset")
@@ -155,7 +156,11 @@ def _diagonal_element(node: Node, index: Index, read: Reader) -> Expr:
 
 
 def _diagonal_gradient(node: Node, dy: Entry) -> list[Entry | None]:
-    """Return the gradient of the input: dy on the diagonal of matrices of its shape, else 0."""
+    """Return the gradient of the input: dy on the diagonal of matrices of its shape, else 0.
+
+    ``node`` is the forward node, with the parameters ``axis1``, ``axis2`` and ``offset``; ``dy`` is
+    the gradient of its output.
+    """
     shape = known_shape(node.inputs[0])
     a, b = _matrix_axes(node, len(shape))
     square = make("diag_embed", dy, offset=int_param(node, "offset"))
@@ -182,7 +187,7 @@ diagonal.set_attr("FGradient", _diagonal_gradient)
 def _diag_embed_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape: square matrices of ``shape[-1]`` + |offset| rows.
 
-    Raises: ShapeError if the input is a scalar, or the parameter ``offset`` no int.
+    Raises: ShapeError if the input is a scalar, or the parameter ``offset`` of ``node`` no int.
     """
     if not shape:
         raise ShapeError(f"{node.where} needs vectors in the last axis, got a scalar")
@@ -194,7 +199,7 @@ def _diag_embed_element(node: Node, index: Index, read: Reader) -> Expr:
     """Return the vector's element on the diagonal ``offset``, else 0.
 
     ``index`` has an expression for each axis, the last two are row and column; ``read`` reads the
-    vectors, valid on the diagonal only.
+    vectors, valid on the diagonal only. ``node`` has the parameter ``offset``.
     """
     k = int_param(node, "offset")
     value = read(*index[:-2], index[-2] - max(-k, 0) if k < 0 else index[-2])
@@ -222,7 +227,8 @@ diag_embed.set_attr(
 def _diag(node: Node, x: Entry) -> Entry:
     """Expand diag: the diagonal ``k`` of a matrix, or a matrix with a vector as that diagonal.
 
-    Raises: ShapeError if ``x`` is neither a vector nor a matrix, or the parameter ``k`` no int.
+    Raises: ShapeError if ``x`` is neither a vector nor a matrix, or the parameter ``k`` of ``node``
+    no int.
     """
     if x.ndim not in (1, 2):
         raise ShapeError(
@@ -234,6 +240,8 @@ def _diag(node: Node, x: Entry) -> Entry:
 
 def _trace(node: Node, x: Entry) -> Entry:
     """Expand trace: the sum of the diagonal ``offset`` of the axes ``axis1`` and ``axis2``.
+
+    ``node`` has the parameters that are passed on.
 
     Raises: ShapeError if these are equal or out of range, or ``offset`` is no int.
     """

@@ -55,6 +55,8 @@ def _known_window(node: Node, window: Shape) -> tuple[int, ...]:
 def _view_geometry(node: Node, shape: Shape) -> WindowGeometry:
     """Return the positions of windows, of the parameter ``window``, in an input of shape ``shape``.
 
+    ``node`` has the parameters ``dilations``, ``padding``, ``strides`` and ``window``.
+
     Raises: ShapeError if they do not fit, the rank is not 3 to 5, or a parameter is invalid.
     """
     size = spatial_sizes(node, shape)
@@ -63,6 +65,8 @@ def _view_geometry(node: Node, shape: Shape) -> WindowGeometry:
 
 def _windows_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape (batch, *result, *window, channels) of windows in an input of ``shape``.
+
+    ``node`` has the parameters ``dilations``, ``padding``, ``strides`` and ``window``.
 
     Raises: ShapeError if they do not fit, the rank is not 3 to 5, or a parameter is invalid.
     """
@@ -87,7 +91,8 @@ def fill_value(node: Node) -> Any:
 def _windows_element(node: Node, index: Index, read: Reader) -> Expr:
     """Return x[n, o * stride + k * dilation - before, c], or the fill outside of x.
 
-    ``index`` has expressions for (batch, *result, *window, channels); ``read`` reads x.
+    ``index`` has expressions for (batch, *result, *window, channels); ``read`` reads x. ``node``
+    has the parameters ``dilations``, ``fill``, ``padding``, ``strides`` and ``window``.
 
     Raises: ShapeError if its rank is unknown.
     """
@@ -138,6 +143,8 @@ def _scaled(index: Expr, factor: int) -> Expr:
 def _windows_simplify(node: Node) -> Entry | None:
     """Return a view that absorbs padding of the input, or None if the input is not padded.
 
+    ``node`` has the parameters ``dilations``, ``fill``, ``padding``, ``strides`` and ``window``.
+
     Raises: ShapeError if the rank of the input is unknown.
     """
     window = per_axis(node, "window", len(known_shape(node.inputs[0])) - 2)
@@ -145,7 +152,10 @@ def _windows_simplify(node: Node) -> Entry | None:
 
 
 def _windows_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return the gradient of the input: dy, summed over all windows that read an element."""
+    """Return the gradient of the input: dy, summed over all windows that read an element.
+
+    ``node`` is the forward node; ``dy`` is the gradient of its output.
+    """
     size = known_shape(node.inputs[0])[1:-1]
     return [sum_windows_back(dy, size, **_window_params(node))]
 
@@ -230,7 +240,8 @@ def _windows_back_gradient(node: Node, dy: Entry) -> list[Entry]:
     """Return the gradient of the input: the elements of dy at the positions that windows cover.
 
     The result of `windows_back` keeps the axes of the window, so it holds each element of a window
-    at most once, and nothing is summed.
+    at most once, and nothing is summed. ``node`` is the forward node; ``dy`` is the gradient of its
+    output.
     """
     return [make("windows_taken", dy, **_window_params(node))]
 
@@ -269,6 +280,8 @@ def sum_windows_back(dy: Entry, size: Sequence[Extent], **params: Any) -> Entry:
 def _windows_taken_geometry(node: Node, shape: Shape) -> WindowGeometry:
     """Return the positions of windows over an input of ``shape`` (batch, *size, *window, channels).
 
+    ``node`` has the parameters ``dilations``, ``padding`` and ``strides``.
+
     Raises:
         ShapeError: If the shape has another rank, the window is symbolic, or windows do not fit.
     """
@@ -284,6 +297,8 @@ def _windows_taken_geometry(node: Node, shape: Shape) -> WindowGeometry:
 def _windows_taken_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape (batch, *result, *window, channels) from (batch, *size, *window, channels).
 
+    ``node`` has the parameters ``dilations``, ``padding`` and ``strides``.
+
     Raises: ShapeError if the shape has another rank, or windows do not fit.
     """
     geometry = _windows_taken_geometry(node, shape)
@@ -294,7 +309,8 @@ def _windows_taken_element(node: Node, index: Index, read: Reader) -> Expr:
     """Return the input's element at the position that an element of a window covers.
 
     ``index`` has expressions for (batch, *result, *window, channels), ``read`` reads the input
-    (batch, *size, *window, channels).
+    (batch, *size, *window, channels). ``node`` has the parameters ``dilations``, ``fill``,
+    ``padding`` and ``strides``.
     """
     geometry = _windows_taken_geometry(node, known_shape(node.inputs[0]))
     window_index = index[1 + len(geometry.size) : -1]
@@ -302,7 +318,10 @@ def _windows_taken_element(node: Node, index: Index, read: Reader) -> Expr:
 
 
 def _windows_taken_gradient(node: Node, dy: Entry) -> list[Entry]:
-    """Return the gradient of the input: dy, written back to the positions that it was read from."""
+    """Return the gradient of the input: dy, written back to the positions that it was read from.
+
+    ``node`` is the forward node; ``dy`` is the gradient of its output.
+    """
     count = (len(known_shape(dy)) - 2) // 2
     size = known_shape(node.inputs[0])[1 : 1 + count]
     return [make("windows_back", dy, size=size, **_window_params(node))]
@@ -325,6 +344,8 @@ windows_taken.set_attr("FGradient", _windows_taken_gradient)
 
 def _extract_patches(node: Node, x: Entry) -> Entry:
     """Expand extract_patches: a view of windows, each flattened with its channels.
+
+    ``node`` has the parameter ``window``.
 
     Raises: ShapeError if the rank of ``x`` is not 3 to 5, or the windows do not fit.
     """
