@@ -25,7 +25,7 @@ from passkit.frontends.xp.indexing import (
 )
 from passkit.frontends.xp.manipulation import broadcast_to, moveaxis, reshape
 from passkit.frontends.xp.runtime import apply, from_numpy, operation
-from passkit.frontends.xp.subscripts import BasicIndex, basic_index, subscript_parts
+from passkit.frontends.xp.subscripts import BasicIndex, basic_index, plain_index, subscript_parts
 from passkit.streams.settings import settings
 from passkit.values.dtype import dtype_of
 
@@ -45,10 +45,11 @@ def write(x: Array, key: Any, operand: Any) -> None:
     """
     if _write_few(x, key, operand):
         return
-    parts = subscript_parts(key, x.shape)
     value = _converted(x, operand)
+    index = plain_index(key, x.shape)
+    parts = [] if index is not None else subscript_parts(key, x.shape)
     if not any(isinstance(p, Array) for p in parts):
-        index = basic_index(parts, x.shape)
+        index = index or basic_index(parts, x.shape)
         if not _write_in_place(x, key, value, index):
             _rebind(x, _slice_assigned(x, index, value))
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
@@ -17,26 +17,40 @@ from passkit.streams.stream import Stream, StreamRun
 from passkit.values import arguments
 
 
-def eval(*arrays: Array) -> None:
+def eval(*arrays: Any) -> None:
     """Execute what these arrays need, in one run; without arrays, what all live arrays need.
 
     Args:
-        *arrays: arrays of any streams; others of the same stream stay pending.
+        *arrays: arrays of any streams, and nested lists, tuples and dicts of them; other arrays of
+            the same stream stay pending.
 
-    Raises: PasskitError if an operation cannot be executed.
+    Raises:
+        ArgumentError: An argument is nothing of these.
+        PasskitError: An operation cannot be executed.
 
     >>> from passkit import xp
     >>> x = xp.asarray([1.0, 2.0])
     >>> y, z = x + 1, x * 2
     >>> xp.eval(y, z)
     """
-    for k, array in enumerate(arrays):
-        arguments.instance(f"eval: argument {k}", array, Array, "an array of passkit.xp")
+    values = [a._value for k, argument in enumerate(arrays) for a in _listed(k, argument)]
     stream = runtime.current_stream()
     if arrays:
-        stream.sync([a._value for a in arrays], "eval")
+        stream.sync(values, "eval")
     else:
         stream.flush("eval")
+
+
+def _listed(number: int, argument: Any) -> Iterator[Array]:
+    """Yield the arrays of an argument of `eval`. Raises: ArgumentError if it is no such thing."""
+    if isinstance(argument, Mapping):
+        argument = list(argument.values())
+    if isinstance(argument, (list, tuple)):
+        for item in argument:
+            yield from _listed(number, item)
+    else:
+        arguments.instance(f"eval: argument {number}", argument, Array, "an array of passkit.xp")
+        yield argument
 
 
 class _Configuration:

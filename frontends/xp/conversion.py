@@ -57,7 +57,7 @@ def duplicate(x: Array) -> Array:
 
 
 def asarray(
-    obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None
+    obj: Any, /, dtype: Any = None, *, device: Any = None, copy: bool | None = None
 ) -> Array:
     """Return an array of numbers, of nested lists of them, or of an array of any library.
 

@@ -62,7 +62,7 @@ def _constant(where: str, number: int, shape: Any, dtype: Any, device: Any) -> A
     return _created("constant", extents, element_type, number=number)
 
 
-def zeros(shape: int | tuple[int, ...], *, dtype: Any = None, device: Any = None) -> Array:
+def zeros(shape: int | tuple[int, ...], dtype: Any = None, *, device: Any = None) -> Array:
     """Return an array of zeros.
 
     Args:
@@ -82,18 +82,18 @@ def zeros(shape: int | tuple[int, ...], *, dtype: Any = None, device: Any = None
     return _constant("zeros", 0, shape, dtype, device)
 
 
-def ones(shape: int | tuple[int, ...], *, dtype: Any = None, device: Any = None) -> Array:
+def ones(shape: int | tuple[int, ...], dtype: Any = None, *, device: Any = None) -> Array:
     """Return an array of ones; see `zeros`."""
     return _constant("ones", 1, shape, dtype, device)
 
 
-def empty(shape: int | tuple[int, ...], *, dtype: Any = None, device: Any = None) -> Array:
+def empty(shape: int | tuple[int, ...], dtype: Any = None, *, device: Any = None) -> Array:
     """Return an array whose elements do not matter; they are zeros. See `zeros`."""
     return _constant("empty", 0, shape, dtype, device)
 
 
 def full(
-    shape: int | tuple[int, ...], fill_value: Any, *, dtype: Any = None, device: Any = None
+    shape: int | tuple[int, ...], fill_value: Any, dtype: Any = None, *, device: Any = None
 ) -> Array:
     """Return an array with one value everywhere.
 
@@ -130,22 +130,22 @@ def _number(number: Any, array: Array) -> Value:
     return scalar(number, array.dtype)
 
 
-def zeros_like(x: Array, /, *, dtype: Any = None, device: Any = None) -> Array:
+def zeros_like(x: Array, /, dtype: Any = None, *, device: Any = None) -> Array:
     """Return zeros of the shape of ``x``, and of its dtype unless ``dtype`` is given."""
     return _constant("zeros_like", 0, x.shape, x.dtype if dtype is None else dtype, device)
 
 
-def ones_like(x: Array, /, *, dtype: Any = None, device: Any = None) -> Array:
+def ones_like(x: Array, /, dtype: Any = None, *, device: Any = None) -> Array:
     """Return ones of the shape of ``x``, and of its dtype unless ``dtype`` is given."""
     return _constant("ones_like", 1, x.shape, x.dtype if dtype is None else dtype, device)
 
 
-def empty_like(x: Array, /, *, dtype: Any = None, device: Any = None) -> Array:
+def empty_like(x: Array, /, dtype: Any = None, *, device: Any = None) -> Array:
     """Return zeros of the shape of ``x``, and of its dtype unless ``dtype`` is given."""
     return _constant("empty_like", 0, x.shape, x.dtype if dtype is None else dtype, device)
 
 
-def full_like(x: Array, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Array:
+def full_like(x: Array, /, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Array:
     """Return an array of the shape of ``x`` with one value everywhere.
 
     Its dtype is that of ``x`` unless ``dtype`` is given. See `full`.
@@ -182,7 +182,7 @@ def eye(
 
 
 def arange(
-    start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None
+    start: Any, /, stop: Any = None, step: Any = 1, dtype: Any = None, *, device: Any = None
 ) -> Array:
     """Return the numbers start, start + step, … before stop.
 

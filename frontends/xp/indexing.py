@@ -23,7 +23,13 @@ from passkit.frontends.xp.manipulation import (
     reshape,
 )
 from passkit.frontends.xp.runtime import apply, from_numpy, operation
-from passkit.frontends.xp.subscripts import ALL, BasicIndex, basic_index, subscript_parts
+from passkit.frontends.xp.subscripts import (
+    ALL,
+    BasicIndex,
+    basic_index,
+    plain_index,
+    subscript_parts,
+)
 from passkit.streams.operation import array_type
 from passkit.streams.settings import settings
 
@@ -55,10 +61,13 @@ def read(x: Array, key: Any) -> Array:
             raise
         if part.size <= settings.small and (part.ndim < 2 or value.type.band is None):
             return wrap(from_numpy(np.array(part, order="C"), is_owned=True))
-    parts = subscript_parts(key, x.shape)
-    if any(isinstance(p, Array) for p in parts):
-        return _read_advanced(x, parts)
-    return slice_of(x, basic_index(parts, x.shape))
+    index = plain_index(key, value.type.shape)
+    if index is None:
+        parts = subscript_parts(key, x.shape)
+        if any(isinstance(p, Array) for p in parts):
+            return _read_advanced(x, parts)
+        index = basic_index(parts, x.shape)
+    return slice_of(x, index)
 
 
 def slice_of(x: Array, index: BasicIndex) -> Array:
@@ -197,7 +206,7 @@ def _gather_points(x: Array, indices: list[Array]) -> Array:
     return wrap(apply_typed(op, type, x._value, *[i._value for i in indices]))
 
 
-def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
+def take(x: Array, indices: Array, /, axis: int | None = None) -> Array:
     """Return the parts of an array along an axis at indices.
 
     Args:
@@ -231,7 +240,7 @@ def _indices(where: str, indices: Any) -> Array:
     return listed
 
 
-def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
+def take_along_axis(x: Array, indices: Array, /, axis: int = -1) -> Array:
     """Return for each index the element of an array at this position of an axis.
 
     Args:

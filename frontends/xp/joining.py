@@ -23,7 +23,7 @@ def _joined(where: str, arrays: Any) -> list[Array]:
     return listed
 
 
-def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:
+def concat(arrays: Sequence[Array], /, axis: int | None = 0) -> Array:
     """Return arrays joined along an axis.
 
     Args:
@@ -50,7 +50,7 @@ def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:
     return call("concat", *listed, axis=axis)
 
 
-def stack(arrays: Sequence[Array], /, *, axis: int = 0) -> Array:
+def stack(arrays: Sequence[Array], /, axis: int = 0) -> Array:
     """Return arrays joined along a new axis.
 
     Args:
@@ -101,7 +101,7 @@ def tile(x: Array, repetitions: tuple[int, ...], /) -> Array:
     return call("tile", x, repetitions=numbers)
 
 
-def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Array:
+def repeat(x: Array, repeats: int | Array, /, axis: int | None = None) -> Array:
     """Return an array with its elements repeated.
 
     Args:

@@ -263,7 +263,7 @@ def moveaxis(
     return permute_dims(x, tuple(order))
 
 
-def flip(x: Array, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
+def flip(x: Array, /, axis: int | tuple[int, ...] | None = None) -> Array:
     """Return an array with the elements along axes in reverse order.
 
     Args:
@@ -280,7 +280,6 @@ def roll(
     x: Array,
     /,
     shift: int | tuple[int, ...],
-    *,
     axis: int | tuple[int, ...] | None = None,
 ) -> Array:
     """Return an array with its elements shifted; those that leave at the end enter at the front.

@@ -15,7 +15,7 @@ from passkit.frontends.xp.array import Array, array_of, wrap
 from passkit.frontends.xp.reductions import Axes
 
 
-def sum(x: Any, /, axis: Axes = None, *, dtype: Any = None, keepdims: bool = False) -> Array:
+def sum(x: Any, /, axis: Axes = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
     """Return the sum along axes; 0 of nothing.
 
     Args:
@@ -32,7 +32,7 @@ def sum(x: Any, /, axis: Axes = None, *, dtype: Any = None, keepdims: bool = Fal
     return array_of(x).sum(axis, dtype, keepdims)
 
 
-def prod(x: Any, /, axis: Axes = None, *, dtype: Any = None, keepdims: bool = False) -> Array:
+def prod(x: Any, /, axis: Axes = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
     """Return the product along axes; 1 of nothing.
 
     Args:
@@ -48,7 +48,7 @@ def prod(x: Any, /, axis: Axes = None, *, dtype: Any = None, keepdims: bool = Fa
     return array_of(x).prod(axis, dtype, keepdims)
 
 
-def mean(x: Any, /, axis: Axes = None, *, dtype: Any = None, keepdims: bool = False) -> Array:
+def mean(x: Any, /, axis: Axes = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
     """Return the mean along axes; NaN of nothing.
 
     Args:

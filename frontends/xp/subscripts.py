@@ -6,14 +6,14 @@ import operator
 from typing import Any
 
 import numpy as np
-from attrs import frozen
+from attrs import field, frozen
 
 from passkit.errors import SubscriptError
 from passkit.frontends.xp.array import Array, wrap
 from passkit.frontends.xp.extents import extents_input, position_inputs
 from passkit.frontends.xp.indexing_operations import SlicedAxis
 from passkit.frontends.xp.runtime import from_numpy, operation
-from passkit.streams.operation import Operation, Value
+from passkit.streams.operation import MAX_MEMO, Operation, Value
 from passkit.values.arguments import shown
 
 ALL = slice(None)
@@ -29,6 +29,7 @@ class BasicIndex:
         extents: the extents of the result that are not those of whole axes.
         inputs: the values that give extents and positions at run time.
         shape: the shape of the result.
+        is_everything: whether the index selects the whole array as it is.
     """
 
     axes: tuple[SlicedAxis, ...]
@@ -36,15 +37,52 @@ class BasicIndex:
     extents: tuple[int, ...]
     inputs: tuple[Value, ...]
     shape: tuple[int, ...]
+    is_everything: bool
+    _operations: dict[str, Operation] = field(factory=dict, init=False, eq=False, repr=False)
 
     def operation(self, name: str) -> Operation:
         """Return the operation ``name``, "slice" or "slice_assign", of this index."""
-        return operation(name, axes=self.axes, new_axes=self.new_axes, shape=self.extents)
+        result = self._operations.get(name)
+        if result is None:
+            params = {"axes": self.axes, "new_axes": self.new_axes, "shape": self.extents}
+            result = self._operations[name] = operation(name, **params)
+        return result
 
-    @property
-    def is_everything(self) -> bool:
-        """Return whether the index selects the whole array as it is."""
-        return not self.new_axes and all(kind == "all" for kind, _ in self.axes)
+
+_indices: dict[Any, BasicIndex] = {}
+
+
+def plain_index(key: Any, shape: tuple[int, ...]) -> BasicIndex | None:
+    """Return the index of a key of ints, slices, None and ``...``; equal ones are built once.
+
+    Returns: None if the key has something else.
+
+    Raises: SubscriptError if there are too many parts, an int is out of range, or a step is 0.
+    """
+    listed = key if type(key) is tuple else (key,)
+    items: list[Any] = []
+    for part in listed:
+        if type(part) is slice:
+            start, stop, step = bounds = part.start, part.stop, part.step
+            if (
+                (start is not None and type(start) is not int)
+                or (stop is not None and type(stop) is not int)
+                or (step is not None and type(step) is not int)
+            ):
+                return None
+            items.append(bounds)
+        elif part is None or part is Ellipsis or type(part) is int:
+            items.append(part)
+        else:
+            return None
+    memo = *items, shape
+    index = _indices.get(memo)
+    if index is None:
+        index = basic_index(subscript_parts(key, shape), shape)
+        if len(_indices) >= MAX_MEMO:
+            _indices.clear()
+        _indices[memo] = index
+    return index
 
 
 def subscript_parts(key: Any, shape: tuple[int, ...]) -> list[Any]:
@@ -155,6 +193,7 @@ def basic_index(parts: list[Any], shape: tuple[int, ...]) -> BasicIndex:
         extents=tuple(extents),
         inputs=(*sizes, *position_inputs(positions)),
         shape=tuple(result),
+        is_everything=not new_axes and all(kind == "all" for kind, _ in axes),
     )
 
 

@@ -23,7 +23,7 @@ class StreamSettings:
         inplace: whether results may be stored over arrays that nothing refers to any more.
     """
 
-    max_ops: int = 256
+    max_ops: int = 768
     max_explorations: int | None = None
     small: int = 256
     compile_at: int = 1 << 18

@@ -162,6 +162,19 @@ def test_groups_obey_limits_of_the_target(
     assert reasons[code] == message
 
 
+def test_scalars_count_little_among_the_inputs_of_a_group() -> None:
+    """A chain that reads 100 scalars is one kernel, one that reads 100 arrays is not."""
+    count, kernels = 100, {}
+    for kind, shape in (("scalars", ()), ("arrays", (64,))):
+        y = pk.var("x", (64,), "float32")
+        for k in range(count):
+            y = y * pk.var(f"a{k}", shape, "float32") + 1.0
+        graph = pk.ApplyPasses(pk.Graph([y]), ["Fusion"])
+        kernels[kind] = len(graph.attrs["subgraph"])
+
+    assert kernels["scalars"] == 1 < kernels["arrays"]
+
+
 @pytest.mark.parametrize("order", ["r b c d", "b r d c", "b r c d", "r b d c"])
 @pytest.mark.parametrize("results", ["c, d", "d, c"])
 def test_groups_that_would_depend_on_each_other_are_joined(order: str, results: str) -> None:

@@ -16,6 +16,9 @@ from passkit.values.size import numel
 WEIGHT = 24
 """The light operators that an expensive one counts as: a function has so many instructions."""
 
+SCALARS = 8
+"""The scalars that count as one input of a kernel."""
+
 
 class Limits:
     """What may be one group as far as the target and the caller are concerned."""
@@ -82,9 +85,16 @@ class Limits:
         return self.inputs({e for n in nodes for e in n.inputs if e.node not in inside})
 
     def inputs(self, reads: Collection[Entry]) -> Misfit | None:
-        """Whether a kernel reads too many values; literals, which stand in its text, are none."""
+        """Whether a kernel reads too many values; literals, which stand in its text, are none.
+
+        Of scalars, which need no address of an element, `SCALARS` count as one.
+        """
         most = self.target.max_buffers
-        if len(reads) <= most or sum(not is_literal(self.graph, e) for e in reads) <= most:
+        if len(reads) <= most:
+            return None
+        read = [e for e in reads if not is_literal(self.graph, e)]
+        scalars = sum(not self.graph.shape(e) for e in read)
+        if len(read) - scalars + scalars // SCALARS <= most:
             return None
         return Misfit("buffers", f"a kernel has at most {most} inputs")
 

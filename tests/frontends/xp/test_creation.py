@@ -17,6 +17,8 @@ def created() -> list[tuple[Any, Any]]:
     return [
         (xp.zeros((3, 4)), np.zeros((3, 4))),
         (xp.zeros(5, dtype=xp.int8), np.zeros(5, np.int8)),
+        (xp.zeros(5, xp.int8), np.zeros(5, np.int8)),
+        (xp.full(3, 1, xp.float32), np.full(3, 1, np.float32)),
         (xp.ones((2, 0)), np.ones((2, 0))),
         (xp.ones((), dtype=xp.bool), np.ones((), bool)),
         (xp.empty((2, 2), dtype=xp.float32), np.zeros((2, 2), np.float32)),

@@ -1,0 +1,67 @@
+"""The comparison of array libraries by test suites and programs of other projects."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks import pyhpc, suites
+
+
+def a_suite() -> suites.Suite:
+    """Return a suite whose subjects are the first letters of its tests."""
+    return suites.Suite(
+        name="attrs",
+        files=(),
+        options=(),
+        environment={},
+        subject_of=lambda test: test[0],
+        packages=(),
+    )
+
+
+def test_outcomes_are_counted_by_subject() -> None:
+    """Expected failures count as skipped, and a last row has the sums."""
+    outcomes = {"a1": "passed", "a2": "failed", "b1": "xfailed", "b2": "skipped"}
+    results = {"outcomes": {test: {"outcome": o} for test, o in outcomes.items()}}
+    table = suites.counts_by_subject(a_suite(), results)
+    assert list(table) == ["a", "b", "all"]
+    assert table["all"] == {"passed": 1, "failed": 1, "skipped": 2}
+
+
+def test_names_of_tests_compare_between_libraries() -> None:
+    """The id of the library is replaced, but not a part of another word."""
+    name = suites.without_backend("test_a.py::test_torch[torch-1]", "torch")
+    assert name == "test_a.py::test_torch[xp-1]"
+
+
+def test_means_are_over_large_sizes() -> None:
+    """The geometric mean of ratios to NumPy leaves out sizes below 2^16."""
+    rows = {1 << 12: {"numpy": 1.0, "jax": 9.0}, 1 << 16: {"numpy": 2.0, "jax": 1.0}}
+    rows[1 << 18] = {"numpy": 8.0, "jax": 1.0}
+    assert pyhpc.means({"program": rows}, ["jax"]) == {"jax": pytest.approx(0.25)}
+
+
+def test_different_results_are_described() -> None:
+    """Numbers, types and places without a finite number must be those of NumPy."""
+    expected = [np.array([1.0, np.inf, 3.0])]
+    assert pyhpc.differs([np.array([1.0, np.inf, 3.0 + 1e-8])], expected) == ""
+    assert "off by 1.00e+00" in pyhpc.differs([np.array([1.0, np.inf, 4.0])], expected)
+    assert "finite elsewhere" in pyhpc.differs([np.array([1.0, 2.0, 3.0])], expected)
+    assert "float32" in pyhpc.differs([np.ones(3, np.float32)], expected)
+    assert "2 results, NumPy has 1" in pyhpc.differs(expected * 2, expected)
+
+
+def test_only_the_import_of_a_program_is_changed(tmp_path: Path) -> None:
+    """The program runs with `passkit.xp` as ``np``; without the line it is refused."""
+    folder = tmp_path / "benchmarks" / "equation_of_state"
+    folder.mkdir(parents=True)
+    path = folder / "eos_numpy.py"
+    path.write_text("import numpy as np\n\ndef run(x):\n    return np.sum(x)\n")
+    module = pyhpc.program_on_xp(tmp_path, "equation_of_state")
+    assert float(module.run(module.np.asarray([1.0, 2.0]))) == 3.0
+    path.write_text("import math\n")
+    with pytest.raises(ValueError, match="eos_numpy.py needs one line .*, it has 0"):
+        pyhpc.program_on_xp(tmp_path, "equation_of_state")
