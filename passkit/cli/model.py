@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,8 @@ from passkit.values.size import Size, evaluate, symbols_of
 
 DEFAULT_SIZE = 32
 """The value of a symbolic size that neither data nor ``--shape`` determine."""
+UNREADABLE = (OSError, ValueError, EOFError, BadZipFile)
+"""The errors that `numpy.load` raises for missing, empty and damaged files."""
 
 
 def add_model_arguments(parser: argparse.ArgumentParser) -> None:
@@ -87,7 +90,10 @@ def check_choices(options: argparse.Namespace) -> None:
 
 
 def plan_options(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the target, strategy and passes of the command line, as options of `compile`."""
+    """Return the target, strategy and passes of the command line, as options of `compile`.
+
+    Raises: SettingError for a mixture of passes to run and passes to add.
+    """
     return {
         "target": options.target,
         "fusion": options.fusion,
@@ -139,12 +145,15 @@ def add_feed_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def load(options: argparse.Namespace) -> Graph:
-    """Return the graph of the model that the options name.
+    """Return the graph of the model that the options name; "-" is standard input.
+
+    The ending of the file determines the format: ``.json``, ``.txt``, or else TensorFlow's.
 
     Raises:
-        ModelError: If there is no such file, or its content is damaged.
-        ParseError: If text cannot be parsed.
+        ModelError: If there is no such file, its content is damaged, or its text is not in UTF-8.
+        ParseError: If text or JSON does not describe a graph.
         SettingError: If ``--shape`` is malformed.
+        OSError: If the file cannot be read.
     """
     path: Path = options.model
     names = options.outputs.split(",") if options.outputs else None
@@ -157,10 +166,26 @@ def load(options: argparse.Namespace) -> Graph:
         hint = f"; did you mean '{path.parent / near[0]}'?" if near else ""
         raise ModelError(f"there is no model at '{path}'{hint}")
     if path.suffix == ".json":
-        return json.from_json(path.read_text())
+        return json.from_json(_text(path))
     if path.suffix == ".txt":
-        return parse(path.read_text())
+        return parse(_text(path))
     return tf_graphdef.load(path, names, shapes, signature=options.signature)
+
+
+def _text(path: Path) -> str:
+    """Return the text of a model file.
+
+    Raises:
+        ModelError: If it is not in UTF-8.
+        OSError: If it cannot be read.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ModelError(
+            f"the model '{path}' needs to be text in UTF-8, and has another byte at position "
+            f"{error.start}; write it again, or give it the ending of its format"
+        ) from error
 
 
 def read_stream(
@@ -201,14 +226,15 @@ def read_stream(
 def model_feeds(
     options: argparse.Namespace, graph: Graph
 ) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]], str]:
-    """Return arrays for a model's inputs.
+    """Return arrays for the inputs of ``graph``, the model that the options name.
 
     Returns:
         The arrays by input; the arrays stored next to the model, which may include results; and the
-        source of the inputs: "given" by ``--feed``, "stored" or "random".
+            source of the inputs: "given" by ``--feed``, "stored" or "random".
 
     Raises:
-        FeedError: If ``--feed`` is malformed or its file cannot be read.
+        FeedError: If ``--feed`` is malformed or its file cannot be read, or the rank of an input is
+            unknown.
         ModelError: If the stored arrays cannot be read.
         SettingError: If ``--shape`` is malformed.
     """
@@ -220,7 +246,9 @@ def model_feeds(
 
 
 def read_shapes(settings: Iterable[str]) -> dict[str, tuple[int, ...]]:
-    """Return the shapes in ``x=8,64`` settings, by name.
+    """Return the shapes in ``x=8,64`` settings, by name; "x=" is a scalar.
+
+    Of two settings of one name the last counts.
 
     Raises:
         SettingError: If a setting is not a name and whole numbers.
@@ -238,16 +266,21 @@ def read_shapes(settings: Iterable[str]) -> dict[str, tuple[int, ...]]:
 def companion_arrays(model: Path) -> dict[str, NDArray[Any]]:
     """Return the arrays in ``MODEL.npz`` next to a model, by name; empty if there is no such file.
 
+    A model that is a folder has none.
+
     Raises:
-        ModelError: If the file cannot be read.
+        ModelError: If the file cannot be read, or is no archive of arrays.
     """
     path = model.with_suffix(".npz")
     if model.is_dir() or not path.is_file():
         return {}
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        with open(path, "rb") as file:  # numpy.load would leave a damaged archive open
+            arrays = np.load(file, allow_pickle=False)
+            if isinstance(arrays, np.ndarray):
+                raise ValueError("it is a single array without a name")
             return dict(arrays)
-    except (OSError, ValueError) as error:
+    except UNREADABLE as error:
         raise ModelError(
             f"'{path}' cannot be read as a file of arrays: {error}; write it again by "
             f"numpy.savez, or remove it"
@@ -255,10 +288,10 @@ def companion_arrays(model: Path) -> dict[str, NDArray[Any]]:
 
 
 def read_feeds(settings: Iterable[str], graph: Graph) -> dict[str, NDArray[Any]]:
-    """Return the arrays that ``x=x.npy`` settings name, by input.
+    """Return the arrays that ``x=x.npy`` settings name, by input of the graph.
 
     Raises:
-        FeedError: If a name is not an input of the graph, or a file cannot be read.
+        FeedError: If a name is not an input of the graph, or a file cannot be read as one array.
     """
     names = [n.name for n in graph.inputs]
     arrays = {}
@@ -270,8 +303,12 @@ def read_feeds(settings: Iterable[str], graph: Graph) -> dict[str, NDArray[Any]]
                 f"{nearest(name, names)}"
             )
         try:
-            arrays[name] = np.load(file, allow_pickle=False)
-        except (OSError, ValueError) as error:
+            with open(file, "rb") as stream:  # numpy.load would leave a damaged archive open
+                array = np.load(stream, allow_pickle=False)
+            if not isinstance(array, np.ndarray):
+                raise ValueError("it is an archive of several arrays")
+            arrays[name] = array
+        except UNREADABLE as error:
             raise FeedError(
                 f"--feed {setting}: '{file}' cannot be read as an array: {error}; write it by "
                 f"numpy.save"

@@ -95,6 +95,12 @@ def test_feeds_are_read_from_files(tmp_path: Path, sum_model: Path) -> None:
         raise_error_of("run", sum_model, "--feed", f"a={tmp_path}/bad.npy")
     with pytest.raises(pk.FeedError, match=r"--feed a=no.npy: 'no.npy' cannot be read as an array"):
         raise_error_of("run", sum_model, "--feed", "a=no.npy")
+    (tmp_path / "empty.npy").write_bytes(b"")
+    with pytest.raises(pk.FeedError, match=r"'.*empty.npy' cannot be read as an array: No data"):
+        raise_error_of("run", sum_model, "--feed", f"a={tmp_path}/empty.npy")
+    np.savez(tmp_path / "several.npz", a=np.ones((2, 4), "float32"))
+    with pytest.raises(pk.FeedError, match=r"several.npz' cannot be .*: it is an archive of sev"):
+        raise_error_of("run", sum_model, "--feed", f"a={tmp_path}/several.npz")
 
 
 def test_arrays_next_to_a_model_are_its_inputs(tmp_path: Path, sum_model: Path) -> None:
@@ -105,9 +111,21 @@ def test_arrays_next_to_a_model_are_its_inputs(tmp_path: Path, sum_model: Path) 
     np.savez(tmp_path / "m.npz", a=np.ones((7, 4), "float32"))
     data = run(sum_model)
     assert data["data"] == "stored" and data["inputs"]["a"] == "float32[7, 4]"
-    (tmp_path / "m.npz").write_bytes(b"no zip")
-    with pytest.raises(pk.ModelError, match=r"m\.npz' cannot be read as a file of arrays: "):
-        raise_error_of("run", sum_model)
+    np.save(tmp_path / "single.npy", np.ones(3))
+    single = (tmp_path / "single.npy").read_bytes()
+    for damaged in (b"no zip", b"", b"PK\x03\x04damaged", single):
+        (tmp_path / "m.npz").write_bytes(damaged)
+        with pytest.raises(pk.ModelError, match=r"m\.npz' cannot be read as a file of arrays: "):
+            raise_error_of("run", sum_model)
+
+
+def test_models_in_another_encoding_are_refused(tmp_path: Path) -> None:
+    """A model in JSON or text form has to be in UTF-8; the error has the position of the byte."""
+    for name, content in (("m.json", b'{"\xff": 1}'), ("m.txt", b"x: f32[3]; \xff")):
+        (tmp_path / name).write_bytes(content)
+        position = content.index(b"\xff")
+        with pytest.raises(pk.ModelError, match=rf"{name}' needs .* at position {position};"):
+            raise_error_of("show", tmp_path / name, "--unfused")
 
 
 def test_random_inputs_share_sizes_of_one_name(tmp_path: Path) -> None:
