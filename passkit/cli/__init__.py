@@ -73,11 +73,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str]) -> int:
     """Parse the arguments, import plug-ins, run the command and print its result.
 
-    Return the exit code.
+    Return the exit code. Without a command, the help is printed and the code is 0.
 
     Raises:
         SystemExit: With code 2 for wrong usage, including errors of plug-ins and of options.
         PasskitError: If the command fails.
+        OSError: If the output or a file cannot be written.
     """
     parser = _parser(next((a for a in arguments if a in COMMANDS), None))
     options = parser.parse_args(arguments)
@@ -149,6 +150,8 @@ def _print(text: str, stream: TextIO | None = None) -> None:
 
 def _print_error(message: str, kind: str, as_json: bool, notes: Sequence[str] = ()) -> None:
     """Print an error to standard error, or as JSON to standard output.
+
+    Where the output cannot be written, nothing is raised.
 
     Args:
         message: The text of the error.

@@ -27,7 +27,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> CommandResult:
     """Find the first decision that makes results wrong, and write its isolated kernel to a folder.
 
-    The result's exit code is 1 if results differ from the interpreter's, else 0.
+    The folder is ``options.save``, by default MODEL.culprit; nothing is written if no step is wrong
+    by itself. The result's exit code is 1 if results differ from the interpreter's, else 0.
+
+    Raises: PasskitError, such as ModelError and FeedError, where the model cannot be read, planned
+    or run; OSError where the folder cannot be written.
     """
     graph = load(options)
     feeds, _, _ = model_feeds(options, graph)
@@ -52,7 +56,10 @@ def run(options: argparse.Namespace) -> CommandResult:
 
 
 def as_dict(culprit: Culprit) -> dict[str, object]:
-    """Return the fields of a culprit, the isolated wrong step, for JSON output."""
+    """Return the fields of a culprit, the isolated wrong step, for JSON output.
+
+    "kernel" is None for a step without a kernel.
+    """
     kernel = culprit.kernel
     return {
         "name": culprit.name,

@@ -18,7 +18,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> CommandResult:
     """Return the size of the cache, or clear it and return the bytes freed.
 
-    The folder does not need to exist.
+    ``options.action`` is "info" or "clear". The folder does not need to exist. Raises: CacheError
+    where other users may write to the folder whose size is read.
     """
     cache = KernelCache(cache_folder())
     if options.action == "clear":

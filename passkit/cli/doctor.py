@@ -80,7 +80,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> CommandResult:
     """Run all checks, after a calibration if requested, and return them as a table.
 
-    The exit code is 0 if programs can run on the CPU or in the interpreter, else 1.
+    The exit code is 0 if programs can run on the CPU or in the interpreter, else 1. A calibration
+    writes its profiles to the cache folder.
+
+    Raises: CompilerError where a calibration finds no C++ compiler; CacheError where a profile
+    cannot be written; DeviceError where the CUDA device fails.
     """
     if options.calibrate:
         write_cpu_profile(calibrate())
@@ -97,7 +101,10 @@ def run(options: argparse.Namespace) -> CommandResult:
 
 
 def calibrate_gpus() -> None:
-    """Measure the CUDA device and store its profile; do nothing if there is no device."""
+    """Measure the CUDA device and store its profile; do nothing if there is no device.
+
+    Raises: DeviceError where the device fails; CacheError where the profile cannot be stored.
+    """
     try:
         device = cuda.device()
     except PasskitError:
@@ -121,7 +128,10 @@ def _attempt(name: str, way_out: str, find: Callable[[], str]) -> HealthCheck:
 
 
 def check_python() -> HealthCheck:
-    """Check that Python is version 3.11 or later, and report the version of NumPy."""
+    """Check that Python is version 3.11 or later.
+
+    The finding has the versions of Python and NumPy, and the system.
+    """
     parts = [f"Python {platform.python_version()}", f"NumPy {np.__version__}"]
     is_supported = sys.version_info >= (3, 11)
     return HealthCheck(
@@ -146,7 +156,10 @@ def run_trial(target: TargetName) -> str:
 
 
 def check_cpu() -> HealthCheck:
-    """Check that a kernel compiles, loads and runs on the CPU."""
+    """Check that a kernel compiles, loads and runs on the CPU.
+
+    Without a C++ compiler nothing is tried, and it does not work.
+    """
     if find_compiler() is None:
         return HealthCheck("cpu", False, "no C++ compiler", INSTALL_HINT)
     return _attempt("cpu", "see the compiler's message", lambda: run_trial("cpu"))
@@ -227,7 +240,10 @@ def check_cache() -> HealthCheck:
 
 
 def check_profile() -> HealthCheck:
-    """Check whether plans use numbers that were measured on this CPU."""
+    """Check whether plans use numbers that were measured on this CPU.
+
+    Without a stored profile it does not work, and the finding is "default numbers".
+    """
     way_out = "passkit doctor --calibrate, while the machine has nothing else to do"
 
     def find() -> str:
@@ -263,7 +279,10 @@ def _packages(*names: str) -> str:
 
 
 def check_solver() -> HealthCheck:
-    """Check that an integer program can be solved."""
+    """Check that an integer program can be solved.
+
+    It does not work where a package is missing or no solver finishes.
+    """
 
     def find() -> str:
         solution = solve(Program((1.0, 2.0, 1.5), (((0, 1), 1), ((1, 2), 1))))
@@ -276,7 +295,10 @@ def check_solver() -> HealthCheck:
 
 
 def check_opencl() -> HealthCheck:
-    """List OpenCL devices with their features, and check that a kernel runs on the chosen one."""
+    """List OpenCL devices with their features, and check that a kernel runs on the chosen one.
+
+    Without a device it does not work.
+    """
 
     def find() -> str:
         devices = list(opencl.describe_devices())
@@ -299,7 +321,10 @@ def check_nvrtc() -> HealthCheck:
 
 
 def check_cuda_library() -> HealthCheck:
-    """Check for PyCUDA or cuda-bindings, through which passkit calls the CUDA driver."""
+    """Check for PyCUDA or cuda-bindings, through which passkit calls the CUDA driver.
+
+    One of them suffices; the finding also says why the other one is missing.
+    """
     installed, missing = [], []
     for name in cuda.DRIVER_MODULES:
         try:
@@ -331,7 +356,9 @@ def gpu_profile_text() -> str:
     """Return a text about the figures that plans for the CUDA device use: measured or default ones.
 
     Raises:
-        PasskitError: If there is no CUDA device.
+        DeviceError: If there is no CUDA device.
+        MissingDependencyError: If no library of the driver is installed.
+        CacheError: If other users may write to the cache folder.
     """
     properties = cuda.device().properties
     profile = read_gpu_profile(cuda.calibration_name(properties))

@@ -29,7 +29,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> CommandResult:
-    """Plan the model and return the decisions about its edges, or statistics of the plan."""
+    """Plan the model and return the decisions about its edges, or statistics of the plan.
+
+    Raises: ModelError, ParseError or SettingError, as `load`; GraphError where a node that
+    ``--why`` or ``--node`` names is unknown; other PasskitErrors where planning fails.
+    """
     if options.statistics:
         numbers = statistics(load(options), target=options.target)
         return CommandResult(numbers.rows(), str(numbers))

@@ -68,7 +68,11 @@ COLUMNS = {
 
 
 def _section(module: str, summaries: Iterable[OperatorSummary]) -> str:
-    """Return the section of a module of `passkit.ops`: a title, and a table of its operators."""
+    """Return the section of a module of `passkit.ops`: a title, and a table of its operators.
+
+    ``module`` is its name; the first line of its docstring is the text below the title.
+    ``summaries`` has one for each operator.
+    """
     about = (import_module(f"passkit.ops.{module}").__doc__ or "").strip().partition("\n")[0]
     lines = [
         f"## {module}\n\n{about}\n",

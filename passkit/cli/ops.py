@@ -38,7 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> CommandResult:
-    """Return a list of all operators or a full description of some, or write the reference."""
+    """Return a list of all operators or a full description of some, or write the reference.
+
+    With ``options.page`` the reference is written to that path, and nothing is listed.
+
+    Raises: RegistryError for an unknown operator; OSError where the reference cannot be written.
+    """
     if options.page is not None:
         options.page.write_text(operator_page(), encoding="utf-8")
         return CommandResult({"page": str(options.page)}, f"operators written to {options.page}")
@@ -78,7 +83,7 @@ def describe_execution(op: Op) -> dict[str, Any]:
     """Return details of an operator for JSON output, which take planning and code generation.
 
     The keys are "call", "runs" (the kind of execution by dtype), "gradient", "example" (a call as
-    text) and "kernels" (the sources of its kernels).
+    text) and "kernels" (the sources of its kernels, empty if it runs without one).
     """
     summary = summarize(op)
     return {

@@ -17,7 +17,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> CommandResult:
-    """Return a table of the passes that the options name, by default of all."""
+    """Return a table of the passes that the options name, by default of all.
+
+    Raises: RegistryError for an unknown pass.
+    """
     load_plugins()
     data = [describe(find_pass(n)) for n in options.names or list_passes()]
     rows = [

@@ -88,6 +88,9 @@ def run(options: argparse.Namespace) -> CommandResult:
     """Compile with and without fusion, run, compare and time both, and write requested files.
 
     The exit code is 1 if results differ under ``--compare``, else 0.
+
+    Raises: ModelError, ParseError, FeedError or SettingError for wrong input; other PasskitErrors
+    where compilation or a run fails; OSError where a file cannot be written.
     """
     picture = picture_path(options)
     graph = load(options)
@@ -159,7 +162,8 @@ def time_alternately(
 ) -> tuple[float, float]:
     """Return the median seconds of a call of two executables, which are called alternately.
 
-    Each is called at least 5 and at most 2000 times, for about TIMING_SECONDS.
+    ``first`` and ``second`` both take ``feeds``, arrays by input name. Each is called at least 5
+    and at most 2000 times, for about TIMING_SECONDS.
     """
     times: tuple[list[float], list[float]] = ([], [])
     while len(times[0]) < 5 or (sum(map(sum, times)) < 2 * TIMING_SECONDS and len(times[0]) < 2000):
@@ -171,7 +175,7 @@ def time_alternately(
 
 
 def costs(run: Executable, seconds: float) -> dict[str, object]:
-    """Return figures of one call for JSON output.
+    """Return figures of one call of the executable ``run`` for JSON output.
 
     They are the numbers of kernels, library calls, steps and bytes moved, and ``seconds``.
     """
@@ -203,12 +207,14 @@ def draw(run: Executable, path: Path, profile: ExecutionProfile | None) -> str:
     """Draw the plan to a file; return its path as text, with the reason if it was drawn otherwise.
 
     If no renderer finishes in time, an SVG has the simple layout; instead of a PNG or PDF the DOT
-    source is written.
+    source is written beside it.
 
     Args:
         run: The executable.
         path: The file, whose folder is created.
         profile: Times to show in the picture; None for none.
+
+    Raises: OSError where the file cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     drawing = viz.plan(run.graph, profile=profile, sizes=run.sizes)
@@ -224,7 +230,10 @@ def take_profile(
 ) -> ExecutionProfile | None:
     """Return a profile of the fused executable if an option needs one, else None.
 
-    A report needs one unless the model is interpreted.
+    ``feeds`` are the arrays of its inputs, by name. A report needs one unless the model is
+    interpreted.
+
+    Raises: PassError where ``--profile`` or ``--trace`` needs one and the model is interpreted.
     """
     is_required = options.profile or options.trace is not None
     if is_required or (options.report is not None and fused.program is not None):
@@ -233,9 +242,10 @@ def take_profile(
 
 
 def write_trace(path: Path, profile: ExecutionProfile, fused: Executable) -> str:
-    """Write the runs of a profile, and the passes before them, for Perfetto.
+    """Write the runs of a profile, and the passes of the executable ``fused`` before them, as JSON.
 
-    The folder of ``path`` is created. Return the path as text.
+    The folder of ``path`` is created. Return the path as text. Raises: OSError where it cannot be
+    written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     write_json(path, trace(profile, fused.context.times), indent=None)
@@ -302,7 +312,8 @@ def describe(data: Mapping[str, Any]) -> str:
 def _ratio(before: Mapping[str, float], after: Mapping[str, float], key: str) -> str:
     """Return the factor by which cost ``key`` is smaller with fusion, such as "2.00x less".
 
-    Return "" if the cost with fusion is 0.
+    ``before`` and ``after`` are the costs without and with fusion. Return "" if the cost with
+    fusion is 0.
     """
     return f"{before[key] / after[key]:.2f}x less" if after[key] else ""
 

@@ -57,7 +57,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> CommandResult:
     """Plan the model as far as the options need, and return the views that they choose.
 
-    These are the graph, the kernels, the templates of groups, or a picture of the plan.
+    These are the graph, the kernels, the templates of groups, or a picture of the plan, which is
+    written to ``options.output``.
+
+    Raises: ModelError, ParseError or SettingError for wrong input; other PasskitErrors where
+    planning or drawing fails; OSError where the picture cannot be written.
     """
     graph = load(options)
     if not options.unfused:
@@ -86,6 +90,9 @@ def run(options: argparse.Namespace) -> CommandResult:
 
 
 def sources(graph: Graph) -> dict[str, str]:
-    """Return the sources of a graph's kernels by name, in the order of their first launches."""
+    """Return the sources of a graph's kernels by name, in the order of their first launches.
+
+    Raises: KeyError for a graph without the annotation "kernel".
+    """
     kernels = (graph.attrs["kernel"][n] for n in graph.nodes if n in graph.attrs["kernel"])
     return {k.name: k.source for k in kernels}

@@ -68,7 +68,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> CommandResult:
-    """Measure templates of the model's groups, and return each group with its fastest template."""
+    """Measure templates of the model's groups, and return each group with its fastest template.
+
+    The measurements are added to the library of this machine.
+
+    Raises: ModelError, ParseError, FeedError or SettingError for wrong input; CacheError where
+    measurements cannot be stored; other PasskitErrors where planning fails.
+    """
     graph = load(options)
     feeds, _, _ = model_feeds(options, graph)
     with _progress() as report, executor_of(options.executor) as executor:

@@ -82,7 +82,8 @@ def cpu_profile_digest() -> str:
 def _current() -> tuple[CpuProfile | None, str]:
     """Return the profile on disk and its digest; an unchanged file is not read again.
 
-    Returns: None and "" if there is none.
+    Returns: None and "" if there is none. Raises: CacheError if other users may write to the cache
+    folder.
     """
     folder = cache_folder_name()
     path = _path(folder)
@@ -127,7 +128,7 @@ def is_valid_curve(points: CurvePoints) -> bool:
 
 
 def are_positive(*values: float) -> bool:
-    """Whether all values are finite and above 0."""
+    """Whether all values are finite and above 0; True without values."""
     return all(isfinite(v) and v > 0 for v in values)
 
 
@@ -144,7 +145,10 @@ def write_cpu_profile(profile: CpuProfile) -> None:
 def calibrated(target: Target) -> Target:
     """Return the target with the figures of this CPU's profile.
 
-    Other targets, and one that has a curve of its own, are returned as they are.
+    Targets other than "cpu", one that has a curve of its own, and every target if there is no
+    profile are returned as they are.
+
+    Raises: CacheError if other users may write to the cache folder.
     """
     profile = read_cpu_profile() if target.name == "cpu" else None
     if profile is None or target.curve:

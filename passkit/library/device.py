@@ -15,7 +15,7 @@ def device_key() -> str:
     """Return a digest of the CPU's model, its instruction set and the number of threads.
 
     The compiler does not count: each record names it, and a machine without a compiler uses the
-    records of any.
+    records of any. Where PASSKIT_THREADS is wrong, the number of threads is 0.
     """
     try:
         threads = requested_threads()

@@ -31,7 +31,7 @@ class GpuProfile(NamedTuple):
 
 
 def read_gpu_profile(device: str) -> GpuProfile | None:
-    """Return the measurements of a device, None if there are none.
+    """Return the measurements of a device, None if there are none or the file is not valid.
 
     Args:
         device: The name and version of the device, as its driver reports them.
@@ -55,7 +55,9 @@ def read_gpu_profile(device: str) -> GpuProfile | None:
 
 
 def write_gpu_profile(device: str, profile: GpuProfile) -> None:
-    """Write the measurements of a device; processes that start from now on plan with them.
+    """Write ``profile``, the measurements of ``device``; later processes plan with them.
+
+    ``device`` is the name and version as its driver reports them.
 
     Raises: CacheError if other users may write to the cache folder, or it cannot be written.
     """

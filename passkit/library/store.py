@@ -44,7 +44,7 @@ class Snapshot(NamedTuple):
         return _evaluator(self.digest, device_key(), _compiler(), UncachedArgument(self.data))
 
     def records(self) -> list[Record]:
-        """Return the records that hold for this device and compiler."""
+        """Return the records that hold for this device and compiler; invalid lines are skipped."""
         return _records(self.data)
 
 
@@ -67,7 +67,10 @@ def snapshot() -> Snapshot:
 
 @lru_cache(maxsize=4)
 def _snapshot(path: str, *facts: int) -> Snapshot:
-    """Return the snapshot of a file; ``facts`` identify its contents."""
+    """Return the snapshot of the file ``path``; ``facts`` identify its contents.
+
+    It is `EMPTY` if the file is empty or cannot be read.
+    """
     try:
         data = read_private(path, 2 * MAX_FILE_BYTES)
     except OSError:
@@ -104,6 +107,9 @@ def _compiler() -> str | None:
 def add(records: Sequence[Record]) -> None:
     """Append records to the library: all of them or, if that fails, none.
 
+    Without records nothing happens. A file of more than `MAX_FILE_BYTES` is rewritten, with the
+    newest records only.
+
     Raises: CacheError if the cache folder is not to be trusted, or cannot be written.
     """
     from passkit.library.record_lines import record_line
@@ -125,13 +131,20 @@ def add(records: Sequence[Record]) -> None:
 
 
 def _write_all(handle: int, data: bytes) -> None:
-    """Write all bytes to the file descriptor ``handle``; one call usually does."""
+    """Write all bytes of ``data`` to the file descriptor ``handle``; one call usually does.
+
+    Raises: OSError where they cannot be written.
+    """
     while data:
         data = data[os.write(handle, data) :]
 
 
 def _shrink(path: str) -> None:
-    """Rewrite the file with the newest line of each template, to at most half the limit."""
+    """Rewrite the file ``path`` with the newest line of each template.
+
+    It gets at most half of `MAX_FILE_BYTES`; the oldest lines are dropped. Raises: OSError where it
+    cannot be rewritten.
+    """
     from passkit.library.record_lines import read_records, record_line
     from passkit.plan.evaluator import merged
 
@@ -201,7 +214,10 @@ def content() -> LibraryContent:
 
 
 def clear() -> int:
-    """Remove the measurements of all devices, and return the number of bytes freed."""
+    """Remove the measurements of all devices, and return the number of bytes freed.
+
+    Files that cannot be removed stay and do not count.
+    """
     freed = 0
     for path, size in [*_files()]:
         try:

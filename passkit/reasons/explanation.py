@@ -121,7 +121,7 @@ class Explanation(Sequence[Decision]):
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """Return the MIME types and texts that a notebook displays.
 
-        The arguments are those of IPython's display protocol and have no effect.
+        ``include`` and ``exclude`` belong to IPython's display protocol and have no effect.
         """
         return notebook.explanation(self)  # type: ignore[no-any-return]
 

@@ -141,7 +141,7 @@ class Ranking(Sequence[RankedGroup]):
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """Return the MIME types and texts that a notebook displays.
 
-        The arguments are those of IPython's display protocol and have no effect.
+        ``include`` and ``exclude`` belong to IPython's display protocol and have no effect.
         """
         return notebook.ranking(self)  # type: ignore[no-any-return]
 
@@ -173,7 +173,10 @@ def rank(graph: Graph, name: str | None, plan: Callable[[Graph], Graph]) -> Rank
 
 
 def _ranked_group(name: str, group: Group, schedule: Schedule, target: Target) -> RankedGroup:
-    """Return a group with the template of its ``schedule`` and the others, ranked by the model."""
+    """Return a group with the template of its ``schedule`` and the others, ranked by the model.
+
+    ``name`` is the name of its node, ``target`` the target that it was planned for.
+    """
     template = template_of(group, schedule, target)
     return RankedGroup(
         name=name,

@@ -62,9 +62,10 @@ class Culprit:
     def save(self, folder: str | Path) -> Path:
         """Write files that reproduce the error: the graph, its inputs and outputs, the kernel.
 
-        ``passkit run culprit.json --compare`` in that folder shows the error.
+        ``passkit run culprit.json --compare`` in that folder, which is created, shows the error.
+        Without a kernel, kernel.cpp is left out.
 
-        Returns: The folder.
+        Returns: The folder. Raises: OSError where it cannot be written.
         """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
@@ -107,7 +108,9 @@ def bisect(graph: Graph, feeds: Mapping[str, Any], **options: Any) -> Bisection 
 
     Returns: The decision and the node that is wrong; None if results agree.
 
-    Raises: SettingError if ``fuel`` is among the options.
+    Raises:
+        SettingError: ``fuel`` is among the options, or another option is wrong.
+        PasskitError: The interpreter fails on the feeds, such as FeedError for a missing input.
     """
     trial = _BisectionTrial(graph, feeds, options)
     error, spent = trial.error(UNLIMITED_FUEL)
@@ -139,7 +142,10 @@ class _BisectionTrial:
         self.expected = compile(graph, target="interpret")(feeds)
 
     def compiled(self, fuel: int) -> Executable:
-        """Return the graph compiled with so much fuel."""
+        """Return the graph compiled with so much fuel.
+
+        Raises: PasskitError where the compilation fails.
+        """
         with PassContext(**self.options, fuel=fuel):
             return compile(self.graph)
 
@@ -188,6 +194,8 @@ class _BisectionTrial:
     def check_node(self, graph: Graph, node: Node) -> Culprit | None:
         """Run a node of ``graph`` on correct inputs; return it as the culprit if it is wrong.
 
+        A node that cannot be compiled or run counts as wrong.
+
         Returns: None if its outputs agree with the interpreter's.
         """
         inputs = list(dict.fromkeys(node.inputs))
@@ -224,7 +232,8 @@ class _BisectionTrial:
     def size_feeds(self, isolated: Graph, feeds: Mapping[str, Any]) -> dict[str, Any]:
         """Return arrays for further inputs of an isolated node, which only provide sizes.
 
-        They have no elements; their shapes follow from the inputs of the entire graph.
+        ``feeds`` has the other inputs. The arrays are booleans without data to read; their shapes
+        follow from the inputs of the entire graph.
         """
         names = self.graph.names
         shapes = [(names[n], n.entries[0].shape) for n in self.graph.inputs]

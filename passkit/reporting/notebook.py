@@ -53,7 +53,10 @@ def _kernel_html(shown: Kernel) -> str:
 
 
 def executable(shown: Executable) -> MimeBundle:
-    """Return the display of an executable: inputs, outputs, traffic, and its folded kernels."""
+    """Return the display of an executable: inputs, outputs, traffic, and its folded kernels.
+
+    The traffic is left out where it is unknown, as before a call with symbolic sizes.
+    """
     stats = shown.stats
     facts = [
         ("inputs", ", ".join(f"{s.name}: {_type(s.dtype, s.shape)}" for s in shown.inputs)),

@@ -78,7 +78,10 @@ def summarize(op: Op) -> OperatorSummary:
 
 
 def execution_kind(outputs: Sequence[Entry]) -> ExecutionKind:
-    """Return how the node with these outputs runs on the CPU if a negation reads the first one."""
+    """Return how the node with these outputs runs on the CPU if a negation reads the first one.
+
+    Raises: PasskitError where it cannot be planned.
+    """
     consumer = _negated(outputs[0])
     graph = planned(Graph([consumer, *outputs[1:]]), "CodeGen", target="cpu")
     steps = _steps(graph)
@@ -105,7 +108,7 @@ def example_call(op: Op) -> ExampleCall | None:
 def example_text(op: Op) -> str:
     """Return `example_call` as text, with the type and shape of each input.
 
-    For example ``softmax(x: f32[4, 6], axis=-1)``.
+    For example ``softmax(x: f32[4, 6], axis=-1)``; the name alone if there is no example.
     """
     call = example_call(op)
     if call is None:
@@ -123,7 +126,10 @@ def example_text(op: Op) -> str:
 
 
 def example_kernels(op: Op) -> list[str]:
-    """Return the sources of the kernels of `example_call`, each once."""
+    """Return the sources of the kernels of `example_call`, each once.
+
+    Empty if there is no example, or it runs without a kernel.
+    """
     call = example_call(op)
     if call is None:
         return []

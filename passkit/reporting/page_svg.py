@@ -49,6 +49,8 @@ def svg_for_page(
 ) -> tuple[str, str]:
     """Return a picture as SVG for a page, and why its layout is simple, "" if it is not.
 
+    Only allowed shapes, attributes and texts are taken over.
+
     Args:
         picture: The picture.
         selectable: The keys of the boxes and frames that a reader can select, with their labels.

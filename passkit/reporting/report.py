@@ -96,12 +96,14 @@ def write_report(
     Args:
         folder: The folder, which is created if it does not exist.
         run: The executable.
-        profile: The times of its steps.
-        about: Facts of the model and the run, as ``passkit run --json`` prints them; the content
-            of ``report.json``.
+        profile: The times of its steps; None leaves times out.
+        about: Facts of the model and the run, as ``passkit run --json`` prints them; the content of
+            ``report.json``. None for none.
         layout_seconds: Seconds that the layout of the plan may take.
 
     Returns: The path of the page.
+
+    Raises: OSError where a file cannot be written.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -162,6 +164,8 @@ def report_page(
 def in_script(data: object) -> str:
     r"""Return data as JSON that cannot end its script element, whatever texts it has.
 
+    Raises: TypeError for data that JSON cannot hold.
+
     >>> in_script({"name": "</script><b>&"})
     '{"name": "\\u003c/script\\u003e\\u003cb\\u003e\\u0026"}'
     """
@@ -188,13 +192,19 @@ def _steps_of_boxes(picture: Picture, facts: list[StepFacts]) -> dict[str, list[
 
 
 def _steps_label(facts: list[StepFacts], ids: list[int]) -> str:
-    """Return the name of the only step in ``ids``, or their number with the first and last name."""
+    """Return the name of the only step in ``ids``, or their number with the first and last name.
+
+    ``facts`` are those of all steps, each with its "id" and "name".
+    """
     names = [f["name"] for f in facts if f["id"] in set(ids)]
     return names[0] if len(names) == 1 else f"{len(names)} steps: {names[0]} … {names[-1]}"
 
 
 def _copy_bandwidth(profile: ExecutionProfile | None) -> dict[str, float] | None:
-    """Return the measured bandwidth of copies in bytes per second; None if none was measured."""
+    """Return the measured bandwidth of copies in bytes per second, under the key "bandwidth".
+
+    None without a profile, or if no copy was measured for it.
+    """
     if profile is None or not any(r.copying for r in profile.rows):
         return None
     return {"bandwidth": copy_speed().bandwidth}

@@ -128,7 +128,9 @@ def statistics(graph: Graph, **options: Any) -> Statistics:
 
     Args:
         graph: The graph; it is planned with the baselines, too.
-        **options: Options of `PassContext`.
+        **options: Options of `PassContext`; "fusion" is replaced.
+
+    Raises: SettingError for a wrong option; other PasskitErrors where planning fails.
     """
     plan = planned(graph, LAST_PASS, **{**options, "fusion": "stitch"})
     target: Target = plan.attrs["options"]["target"]

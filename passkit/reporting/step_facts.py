@@ -61,7 +61,10 @@ class _StepDescriber:
         self.step_of: dict[str, int] = {}
 
     def describe(self, k: int, step: ProgramStep, name: str) -> StepFacts:
-        """Return the facts of step ``k``, which runs the node called ``name``."""
+        """Return the facts of step ``k``, which runs the node called ``name``; "" for a copy.
+
+        Records in ``step_of`` which nodes it computes.
+        """
         node = self.nodes.get(name)
         facts: StepFacts = {
             "id": k,
@@ -145,7 +148,11 @@ class _StepDescriber:
         return [{"name": body.origin.get(n) or names[n], "call": call_text(n)} for n in body.ops]
 
     def _kernel_facts(self, node: Node, kernel: Kernel) -> StepFacts:
-        """Return a kernel's properties, its parts, and its stages if it has no parts."""
+        """Return the properties of ``kernel``, its parts, and its stages if it has no parts.
+
+        ``node`` is the node that it computes. Of a kernel that the operator brings along, only the
+        number of tiles is known.
+        """
         structure = self.view.kernel_structure(node)
         if structure is None:  # the operator brings the kernel along
             tiles = size_text(self.view.resolve_size(kernel.grid))
@@ -155,7 +162,11 @@ class _StepDescriber:
         return {"properties": structure.properties(), "parts": parts, "schedule": schedule}
 
     def add_refused_fusions(self, all_facts: list[StepFacts]) -> None:
-        """Add to each step, as "refused", the decisions not to fuse it with a neighbour."""
+        """Add to each step, as "refused", the decisions not to fuse it with a neighbour.
+
+        The facts are changed in place; equal decisions are added once. "other" is the neighbour's
+        id, None if no step computes it.
+        """
         facts_of = {f["id"]: f for f in all_facts}
         for facts in all_facts:
             facts["refused"] = []

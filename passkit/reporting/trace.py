@@ -18,7 +18,7 @@ CATEGORIES = {"launch": "kernel", "library": "library", "python": "NumPy", "copy
 
 
 def trace(profile: ExecutionProfile, passes: Timing | None = None) -> dict[str, Any]:
-    """Return the runs of a profile as a trace.
+    """Return the runs of a profile as a trace, a dict that JSON can hold.
 
     Each step is inside its run, on the calling thread, which waits for the others, with its bytes
     and its number of threads. The share of each thread in a step is on the thread's own row, with
@@ -26,7 +26,7 @@ def trace(profile: ExecutionProfile, passes: Timing | None = None) -> dict[str, 
 
     Args:
         profile: A profile of an executable.
-        passes: The times of the compilation, which become a process of their own.
+        passes: The times of the compilation, which become a process of their own; None for none.
     """
     events = [*_process_names(RUNS, "calls", "the calling thread")]
     for thread in sorted({s.thread for s in profile.shares} - {0}):
@@ -45,7 +45,10 @@ def trace(profile: ExecutionProfile, passes: Timing | None = None) -> dict[str, 
 
 
 def _process_names(pid: int, process: str, thread: str) -> Iterator[dict[str, Any]]:
-    """Yield the events that name a process and its first thread."""
+    """Yield the events that name a process and its first thread.
+
+    ``pid`` is the process id in the trace, ``process`` and ``thread`` are the names to show.
+    """
     for kind, name in (("process_name", process), ("thread_name", thread)):
         yield _metadata(pid, kind, name, 1)
 
@@ -106,9 +109,9 @@ def _run_events(
 
 
 def _share_events(profile: ExecutionProfile, start: int) -> Iterator[dict[str, Any]]:
-    """Yield the events of the threads' shares in steps; thread 0 is the calling thread.
+    """Yield the events of the threads' shares in steps of ``profile``.
 
-    ``start`` is the time that is 0 in the trace, in nanoseconds.
+    Thread 0 is the calling thread. ``start`` is the time that is 0 in the trace, in nanoseconds.
     """
     for s in profile.shares:
         name = profile.rows[s.step].step.partition(" ")[2]
@@ -118,7 +121,10 @@ def _share_events(profile: ExecutionProfile, start: int) -> Iterator[dict[str, A
 
 
 def _pass_events(root: Timing) -> Iterator[dict[str, Any]]:
-    """Yield an event for each pass, relative to the start of the first."""
+    """Yield an event for each pass below ``root``, relative to the start of the first.
+
+    Nothing where no pass ran.
+    """
     first = min((t.start for t in root.children), default=0.0)
     pending = list(root.children)
     while pending:

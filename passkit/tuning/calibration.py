@@ -56,6 +56,8 @@ def calibrate() -> CpuProfile:
 
     Raises:
         CompilerError: If there is no C++ compiler.
+        SettingError: If PASSKIT_THREADS is not a number of threads.
+        CacheError: If other users may write to the cache folder.
     """
     kernels = [_kernel("passkit_work", WORK), _kernel("passkit_chase", CHASE)]
     entries = build(kernels, FLAGS)

@@ -21,7 +21,7 @@ class MeasuringPool:
     def submit(self, request: str, limit: float, new_process: bool = False) -> Future[str]:
         """Submit the measurement of a request, and return the future of its answer.
 
-        Only worker processes observe the other arguments.
+        The future may have an exception instead. Only worker processes observe the other arguments.
 
         Args:
             request: The text of a `Request`.

@@ -30,7 +30,8 @@ def calibrate_gpu(device: CudaDevice) -> GpuProfile:
     """Measure a device and return its profile; other work on the device affects the result.
 
     Raises:
-        DeviceError: If the device fails.
+        DeviceError: If the device fails, or NVRTC does not support it.
+        MissingDependencyError: If NVRTC is not installed.
     """
     with device.active("calibration"):
         return GpuProfile(tuple(_curve(device)), _launch(device))
@@ -40,7 +41,7 @@ def _curve(device: CudaDevice) -> Iterator[tuple[int, float]]:
     """Yield, for each copy, the bytes that it reads and writes, and its bytes per second.
 
     The overhead of a copy, at most `MAX_OVERHEAD` of its seconds, is subtracted. Sizes above a
-    quarter of the device's memory are left out.
+    quarter of the device's memory are left out. Raises: DriverError where the device fails.
     """
     overhead = _copy_seconds(device, TINY_BYTES)
     for size in SIZES:
@@ -51,14 +52,20 @@ def _curve(device: CudaDevice) -> Iterator[tuple[int, float]]:
 
 
 def _copy_seconds(device: CudaDevice, nbytes: int) -> float:
-    """Return the seconds of a copy of ``nbytes`` on the device that follows another in a stream."""
+    """Return the seconds of a copy of ``nbytes`` on the device that follows another in a stream.
+
+    Raises: DriverError where the device fails, DeviceError where it has no memory left.
+    """
     driver, pool = device.driver, pool_of(device)
     source, target = pool.take(nbytes), pool.take(nbytes)
     return _repeated(device, lambda s: driver.copy(target.address, source.address, nbytes, s))
 
 
 def _launch(device: CudaDevice) -> float:
-    """Return the seconds of a launch of an empty kernel that follows another in a stream."""
+    """Return the seconds of a launch of an empty kernel that follows another in a stream.
+
+    Raises: DriverError where the device fails, DeviceError where NVRTC does not support it.
+    """
     driver = device.driver
     image = compile_text(EMPTY_KERNEL, TEXT, device)
     buffer = pool_of(device).take(4)
@@ -67,9 +74,11 @@ def _launch(device: CudaDevice) -> float:
 
 
 def _repeated(device: CudaDevice, enqueue: Callable[[Any], None]) -> float:
-    """Return the median seconds of an operation that ``enqueue`` adds to the stream it is given.
+    """Return the median seconds of an operation that ``enqueue`` adds to the stream of ``device``.
 
-    The time of a single operation is subtracted from that of many, so that overhead cancels.
+    ``enqueue`` takes the stream. The time of a single operation is subtracted from that of many, so
+    that overhead cancels; the result is at least a nanosecond. Raises: DriverError where the device
+    fails.
     """
     driver, stream = device.driver, device.queue.stream
 

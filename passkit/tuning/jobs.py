@@ -59,7 +59,10 @@ class Job:
     chosen: bool = True
 
     def record(self, template: str, answer: MeasureAnswer) -> Record:
-        """Return the record of ``template`` in an answer: its samples, or its fault."""
+        """Return the record of ``template`` in an answer: its samples, or its fault.
+
+        Without either, the record has no samples and no fault.
+        """
         estimates = {str(v.template): v.seconds for v in self.candidates}
         return Record(
             group=self.group.key,
@@ -150,7 +153,7 @@ def rival_job(
         rival: The pattern and its units.
         evaluator: The measurements so far.
         target: The target.
-        options: The options that workers compile under.
+        options: The options that workers compile under, in the request.
         again: Whether to measure a comparison again that was measured before.
 
     Returns:
@@ -218,7 +221,7 @@ def sizes_to_measure(group: Group, sizes: Sizes) -> list[Sizes]:
 
     One kernel serves all sizes, and a template that is fast for few elements may be slow for many.
     The larger sizes have about `LARGE_FACTOR` times the elements, and are left out if inputs and
-    outputs exceed `MAX_LARGE_BYTES`.
+    outputs exceed `MAX_LARGE_BYTES`. Both are (name, value) pairs.
     """
     factor = round(LARGE_FACTOR ** (1 / max(1, len(sizes))))
     larger = tuple((name, n * factor) for name, n in sizes)

@@ -106,7 +106,10 @@ class Request:
 
     @staticmethod
     def read(text: str) -> Request:
-        """Return the request that the method `text` wrote as ``text``."""
+        """Return the request that the method `text` wrote as ``text``.
+
+        Raises: ValueError or KeyError for any other text.
+        """
         fields = json.loads(text)
         return Request(
             graph=fields["graph"],
@@ -142,7 +145,10 @@ class MeasureAnswer:
 
     @staticmethod
     def read(text: str) -> MeasureAnswer:
-        """Return the answer that the method `text` wrote as ``text``."""
+        """Return the answer that the method `text` wrote as ``text``.
+
+        Raises: ValueError or KeyError for any other text.
+        """
         fields = json.loads(text)
         samples = {template: tuple(seconds) for template, seconds in fields["samples"].items()}
         beside = {template: tuple(seconds) for template, seconds in fields["beside"].items()}
@@ -152,7 +158,8 @@ class MeasureAnswer:
 def measure(request: str, clock: RunClock = wall_clock) -> str:
     """Measure the kernels of a group; this runs in a worker.
 
-    Plans do not depend on earlier measurements.
+    Plans do not depend on earlier measurements. A template that cannot be compiled or fails becomes
+    a fault of the answer, not an error.
 
     Args:
         request: The text of a `Request`.
@@ -160,6 +167,9 @@ def measure(request: str, clock: RunClock = wall_clock) -> str:
 
     Returns:
         The text of the `MeasureAnswer`.
+
+    Raises:
+        PasskitError: If the graph of the request is damaged, or its options are wrong.
     """
     parsed = Request.read(request)
     with PassContext(**parsed.options, evaluator="model"):
@@ -169,7 +179,9 @@ def measure(request: str, clock: RunClock = wall_clock) -> str:
 def _answer(request: Request, clock: RunClock) -> MeasureAnswer:
     """Compile a group under each template, compare the outputs, time the kernels, and answer.
 
-    Templates that fail or have other outputs than the first are faults, and not timed.
+    ``request`` has the group and the templates, of which the first is the reference; ``clock``
+    returns the seconds of one run. Templates that fail or have other outputs than the first are
+    faults, and not timed. `APART` may have other outputs.
     """
     executables, faults = _compiled(request)
     inputs = _inputs(request, executables)
@@ -208,7 +220,7 @@ def _output_digests(executable: Executable, inputs: Sequence[Mapping[str, Any]])
 def _compiled(request: Request) -> tuple[dict[str, Executable], dict[str, str]]:
     """Return an executable for each template, and the faults of templates that cannot be compiled.
 
-    All kernels are compiled together.
+    Both are by template; a fault is the first line of the error. All kernels are compiled together.
     """
     graph = as_plan(from_json(request.graph))
     (name,) = (graph.names[n] for n in graph.nodes if n.op is FUSED)
@@ -240,8 +252,11 @@ def _compiled(request: Request) -> tuple[dict[str, Executable], dict[str, str]]:
 def _inputs(request: Request, executables: Mapping[str, Executable]) -> list[dict[str, Any]]:
     """Return sets of random inputs, by name: fewer if they are large, more if outputs are small.
 
-    A single sum may have equal bits in two orders by chance, but many sums do not. Without
-    executables there are none.
+    ``request`` has their shapes; the first of ``executables`` runs once, to count the elements of
+    its outputs. A single sum may have equal bits in two orders by chance, but many sums do not.
+    Without executables there are none.
+
+    Raises: PasskitError where that executable fails.
     """
     if not executables:
         return []
@@ -260,7 +275,7 @@ def _samples(
 ) -> dict[str, tuple[float, ...]]:
     """Return the seconds of each template, one sample for each round in which it ran.
 
-    Slower templates are dropped early.
+    Slower templates are dropped early. Without executables the result is empty.
 
     Args:
         executables: The compiled group by template.
@@ -311,7 +326,7 @@ def _fastest(
 
 
 def _call(executable: Executable, feeds: Mapping[str, Any]) -> Callable[[], object]:
-    """Return a function without arguments that runs an executable on arrays."""
+    """Return a function without arguments that runs an executable on ``feeds``, arrays by name."""
     arrays = [feeds[s.name] for s in executable.inputs]
     positional = executable.run_positional
     return lambda: positional(*arrays)

@@ -106,7 +106,7 @@ class Tuning:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """Return the MIME types and texts that a notebook displays.
 
-        The arguments are those of IPython's display protocol and have no effect.
+        ``include`` and ``exclude`` belong to IPython's display protocol and have no effect.
         """
         lines = [*self._notes, self.summary]
         return notebook.listing(str(self), HEADER, self.rows(), lines)  # type: ignore[no-any-return]

@@ -172,7 +172,7 @@ def _check(
 
 
 def _sizes(graph: Graph, shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:
-    """Return the values of symbolic sizes that ``shapes``, by input name, imply.
+    """Return the values of symbolic sizes that ``shapes``, by input name of ``graph``, imply.
 
     Raises:
         FeedError: If a name is not an input, or a shape does not fit the input's.
@@ -238,7 +238,11 @@ class _Tuner:
     def run(self) -> Tuning:
         """Measure and plan again until nothing is left to measure, at most `MAX_ITERATIONS` times.
 
-        Return the groups of the resulting plans.
+        Return the groups of the resulting plans, with the numbers of measurements and iterations,
+        and the remarks.
+
+        Raises: PasskitError where planning fails; CacheError where records cannot be stored;
+        SettingError as `finish`.
         """
         iterations = 0
         while iterations < MAX_ITERATIONS:
@@ -316,7 +320,11 @@ class _Tuner:
                     queue.append((nested, context.with_options(templates={}, **hints)))
 
     def measure(self, pending: Sequence[Job]) -> None:
-        """Measure jobs, ``at_once`` at a time; store the records of each task when it ends."""
+        """Measure jobs, ``at_once`` at a time; store the records of each task when it ends.
+
+        The cost model's estimates of templates beyond the budget are stored first. Raises:
+        CacheError where records cannot be stored; SettingError as `finish`.
+        """
         add([record for job in pending for record in job.model_records()])
         queue = deque(_Task(job, job.request.templates) for job in pending)
         running: dict[Future[str], tuple[_Task, float]] = {}
@@ -350,6 +358,8 @@ class _Tuner:
     def finish(self, task: _Task, future: Future[str]) -> list[_Task]:
         """Store the records of a task that has ended, or handle its failure.
 
+        Any other error than a crash or a hang refuses the job for good and becomes a remark.
+
         Args:
             task: The task.
             future: Its future, which has ended or is overdue.
@@ -359,6 +369,7 @@ class _Tuner:
 
         Raises:
             SettingError: If the executor broke and the user's clock prevents worker processes.
+            CacheError: If records cannot be stored.
         """
         try:
             answer = MeasureAnswer.read(future.result(timeout=0))
@@ -404,11 +415,14 @@ class _Tuner:
 
         The usual template is first measured alone, then each other one together with it, and by
         itself if the usual one is at fault. Each is tried twice, since something else may have
-        ended it.
+        ended it. A stored fault is also a remark.
 
         Args:
             task: The task that failed.
             fault: "hung" or "crashed".
+
+        Returns: The tasks, empty after a second failure. Raises: CacheError where a fault cannot be
+        stored.
         """
         usual, *others = task.templates
         job = task.job
@@ -426,7 +440,11 @@ class _Tuner:
         return []
 
     def write_records(self, job: Job, answer: MeasureAnswer, count: bool = True) -> None:
-        """Store the records of an answer, and ``count`` them as measurements of this run."""
+        """Store the records of an answer, the measurement of ``job``, on this machine.
+
+        With ``count`` they are counted as measurements of this run. Raises: CacheError where they
+        cannot be stored.
+        """
         templates = [*dict.fromkeys([*answer.samples, *answer.faults])]
         records: list[Record] = [job.record(t, answer) for t in templates]
         self.num_measured += len(records) if count else 0

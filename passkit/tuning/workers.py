@@ -47,7 +47,11 @@ class Workers(Executor):
     """
 
     def __init__(self, count: int = 1, limit: float | None = None) -> None:
-        """Prepare threads that serve the processes; see the class."""
+        """Prepare threads that serve ``count`` processes; no process starts before its first call.
+
+        ``limit`` is the most seconds of a call; None for no limit. Raises: ValueError for a count
+        below 1.
+        """
         self.limit = limit
         self._threads = ThreadPoolExecutor(count, "passkit-worker")
         self._local = threading.local()
@@ -61,9 +65,12 @@ class Workers(Executor):
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
         """Call a function in a worker process, and return the future of its result.
 
+        The future raises a HungError, DeadError or WorkerError where the call fails.
+
         Raises:
             TypeError: If there are keyword arguments, which are not sent, or an argument is not a
                 JSON value.
+            RuntimeError: After `shutdown`.
         """
         if kwargs:
             raise TypeError(f"Workers send arguments by position, got {', '.join(kwargs)}")
@@ -139,9 +146,10 @@ class _Process:
         return self._popen.poll() is None
 
     def ask(self, task: str, limit: float | None) -> Any:
-        """Send a call, a line of JSON, and return its answer, a dict with "value" or "error".
+        """Send ``task``, a call as a line of JSON; return the answer.
 
-        ``limit`` is the most seconds to wait for it; None for no limit.
+        It is a dict with "value" or "error". ``limit`` is the most seconds to wait for it; None for
+        no limit.
 
         Raises:
             HungError: If there is no answer within the limit; the process is ended.

@@ -131,7 +131,10 @@ def _merged(arrows: Sequence[SceneArrow]) -> list[SceneArrow]:
 
 
 def _box(view: PlanView, node: Node, key: str) -> SceneBox:
-    """Return the scene's box called ``key`` for a node of the graph that is no group."""
+    """Return the scene's box called ``key`` for a node of the graph of ``view`` that is no group.
+
+    Its form depends on what the node is: an input, a state, a constant or an operator.
+    """
     name = view.name(node)
     if node.op is None:
         form = "cylinder" if node.params.get("state") else "ellipse"
@@ -150,7 +153,10 @@ def _box(view: PlanView, node: Node, key: str) -> SceneBox:
 
 
 def _tooltip(view: PlanView, node: Node) -> str:
-    """Return the full name of a node, and the line of the user's program that created it."""
+    """Return the full name of a node, and the line of the user's program that created it.
+
+    ``view`` has the names; an unknown line is left out.
+    """
     return " · ".join(filter(None, (view.name(node), node.where)))
 
 
@@ -210,11 +216,17 @@ class _GroupDrawing:
                 self.sources[entry] = (key, entry)
 
     def _frames_of(self, node: Node) -> tuple[str, ...]:
-        """Return the frames that an operator is drawn in; the first produces its value."""
+        """Return the keys of the frames that an operator is drawn in; the first produces its value.
+
+        Without parts that is the frame of the group.
+        """
         return self.frames.get(node, (self.frame.key,))
 
     def _draw_operator(self, node: Node, frame_key: str) -> None:
-        """Draw an operator in a frame, with the arrows of its inputs."""
+        """Draw ``node``, an operator, in a frame, with the arrows of its inputs.
+
+        Its box is recorded in ``keys``.
+        """
         assert node.op is not None
         name = self.body.origin.get(node) or self.body.graph.names[node]
         if node.op.name == "constant":
@@ -237,9 +249,10 @@ class _GroupDrawing:
                 self._draw_inner_value(entry, key, frame_key)
 
     def _draw_inner_value(self, entry: Entry, key: str, frame_key: str) -> None:
-        """Add the arrow of a value inside the group to the box ``key`` in the frame ``frame_key``.
+        """Add the arrow of ``entry``, a value inside the group, to a box in the scene.
 
-        It starts at the producer's box in that frame, or else in the first frame of the producer.
+        ``key`` is the consumer's box, in the frame ``frame_key``. The arrow starts at the
+        producer's box in that frame, or else in the first frame of the producer.
         """
         node, is_here = entry.node, (entry.node, frame_key) in self.keys
         source_frame = frame_key if is_here else self._frames_of(node)[0]
@@ -256,10 +269,10 @@ class _GroupDrawing:
 def _draw_parts(
     scene: Scene, structure: KernelStructure, outer: SceneFrame
 ) -> dict[Node, tuple[str, ...]]:
-    """Add a frame inside ``outer`` to the scene for each part of a kernel.
+    """Add a frame inside ``outer`` to the scene for each part of the kernel of ``structure``.
 
     Returns: For each operator the keys of the frames that it is drawn in; none without parts. The
-        first frame of an operator is the part that its value comes from; others recompute it.
+    first frame of an operator is the part that its value comes from; others recompute it.
     """
     frames: dict[Node, tuple[str, ...]] = {}
     home_parts = structure.home_parts
@@ -277,7 +290,11 @@ def _draw_parts(
 
 
 def _group_lines(view: PlanView, fused: Node) -> tuple[str, ...]:
-    """Return the label of a group's frame: title, kind, kernel name, structure and time."""
+    """Return the label of a group's frame: title, kind, kernel name, structure and time.
+
+    ``fused`` is the group's node in ``view``. Kernel, structure and time are left out where the
+    graph or the profile has none.
+    """
     kernel = view.kernels.get(fused)
     head = f"{view.titles[view.name(fused)]} · {view.kind(fused)}"
     structure = view.kernel_structure(fused)
@@ -289,7 +306,8 @@ def _group_lines(view: PlanView, fused: Node) -> tuple[str, ...]:
 def _draw_outputs(scene: Scene, view: PlanView, sources: Mapping[Entry, tuple[str, Entry]]) -> None:
     """Add boxes for the graph's outputs, and dashed arrows for the updates of states, to the scene.
 
-    ``sources`` has, for each value that is drawn, the key of its box and the entry on its label.
+    ``view`` is the graph; ``sources`` has, for each value that is drawn, the key of its box and the
+    entry on its label. Outputs and updates that are not drawn are left out.
     """
     graph = view.graph
     for k, entry in enumerate(graph.outputs):
@@ -306,6 +324,8 @@ def _draw_outputs(scene: Scene, view: PlanView, sources: Mapping[Entry, tuple[st
 
 def _legend(scene: Scene, view: PlanView) -> list[SceneBox]:
     """Return a box for each colour, shape and arrow of the scene that needs an explanation.
+
+    ``view`` is the graph of the scene.
 
     Returns: [] for a graph without groups.
     """

@@ -95,7 +95,10 @@ class PlanView:
         return size
 
     def type_lines(self, entry: Entry) -> tuple[str, ...]:
-        """Return the dtype and shape of a value as a line, and its bytes as another."""
+        """Return the dtype and shape of a value as a line, and its bytes as another.
+
+        The bytes are left out where the type is not inferred.
+        """
         return type_lines(entry, self.resolve_size)
 
     def extent_of(self, entries: Iterable[Entry]) -> Extent | None:
@@ -143,12 +146,18 @@ class PlanView:
         return (f"{seconds_text(share * self.total)}, {percent_text(share)}",)
 
     def heat(self, *nodes: Node) -> tuple[str, str]:
-        """Return the fill of a box for nodes, by their main kind, and the ink on it."""
+        """Return the colours of a box for nodes: its fill, by their main kind, and the ink on it.
+
+        At least one node is needed.
+        """
         share = self.time_share(*nodes)
         return heat(self.main_kind(*nodes), None if share is None else share / self.most)
 
     def main_kind(self, *nodes: Node) -> str:
-        """Return the kind that takes most of the time; without a profile, of most nodes."""
+        """Return the kind that takes most of the time; without a profile, of most nodes.
+
+        Raises: ValueError without nodes.
+        """
         weights: dict[str, float] = {}
         for node in nodes:
             kind = self.kind(node)
@@ -156,5 +165,8 @@ class PlanView:
         return max(weights, key=lambda kind: weights[kind])
 
     def scale_heat(self, boxes: Iterable[Sequence[Node]]) -> None:
-        """Make the box that takes most of the time the darkest, given the nodes of each box."""
+        """Make the box that takes most of the time the darkest, given the nodes of each box.
+
+        Sets ``most``; 1 without a profile.
+        """
         self.most = max((self.time_share(*nodes) or 0.0 for nodes in boxes), default=0.0) or 1.0

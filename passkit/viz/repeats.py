@@ -98,7 +98,11 @@ def _best(sequence: np.ndarray) -> Repeat | None:
 
 
 def _aligned(repeat: Repeat, names: Sequence[str]) -> Repeat:
-    """Return the repeat shifted so that the names of an iteration share an inner scope."""
+    """Return the repeat shifted so that the names of an iteration share an inner scope.
+
+    ``names`` are those of all units. A shift costs an iteration; the repeat itself is returned
+    where no shift helps, or too few iterations would be left.
+    """
     units = range(repeat.start, repeat.start + repeat.count * repeat.period)
     common_scope = shared_scope([names[k] for k in units])
     for shift in range(repeat.period):
@@ -115,6 +119,8 @@ def _aligned(repeat: Repeat, names: Sequence[str]) -> Repeat:
 def shared_scope(names: Sequence[str]) -> list[str]:
     """Return the leading parts that all names share, without the last part of each.
 
+    Raises: ValueError without names.
+
     >>> shared_scope(["net/layer_0/dot", "net/layer_0/act/tanh"]), shared_scope(["a", "b"])
     (['net', 'layer_0'], [])
     """
@@ -129,6 +135,8 @@ def shared_scope(names: Sequence[str]) -> list[str]:
 
 def split_at_outliers(repeat: Repeat, seconds: Sequence[float], total: float) -> Iterator[Repeat]:
     """Yield the parts of a repeat between iterations that take much more or less time than others.
+
+    Parts of one iteration, or that save fewer than MIN_SAVED boxes, are left out.
 
     Args:
         repeat: A repeat.

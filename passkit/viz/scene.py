@@ -106,12 +106,15 @@ class Scene:
     legend: list[SceneBox] = field(factory=list)
 
     def add(self, box: SceneBox) -> str:
-        """Add a box and return its key."""
+        """Add a box and return its key; a box of the same key is replaced."""
         self.boxes[box.key] = box
         return box.key
 
     def enclosing_frames(self, key: str | None) -> Iterator[str]:
-        """Yield the key of a frame and of the frames around it, innermost first."""
+        """Yield the key of a frame and of the frames around it, innermost first; nothing for None.
+
+        Raises: KeyError where there is no frame of that key.
+        """
         while key is not None:
             yield key
             key = self.frames[key].parent

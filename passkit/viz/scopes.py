@@ -86,7 +86,7 @@ def collapse_scopes(
 
 
 def _innermost_frame(frames: Sequence[str], path: str) -> str:
-    """Return the innermost of the frames that a scope is in, "" for none."""
+    """Return the innermost of the frames that the scope ``path`` is in, "" for none."""
     while path and path not in frames:
         path = path.rpartition("/")[0]
     return path
@@ -115,9 +115,11 @@ def _scope_parts(name: str) -> list[str]:
 
 
 def _opened(root: _ScopeTree, limit: int) -> dict[str, _ScopeTree]:
-    """Return the scopes to open by path, outer ones first.
+    """Return the scopes in ``root`` to open by path, outer ones first.
 
-    Scopes of about the same weight are opened together or not at all: equal layers look equal.
+    Scopes of about the same weight are opened together or not at all: equal layers look equal. They
+    are opened while the number of boxes stays within ``limit``, or is below a third of it. The
+    root, with the path "", is always open.
     """
     opened = {"": root}
     total = root.num_children
@@ -180,7 +182,7 @@ def _members(scope: _ScopeTree) -> Iterator[int]:
 
 
 def _runs(boxes: Sequence[CollapsedBox], length: int) -> Iterator[CollapsedBox]:
-    """Yield one box for every ``length`` neighbours."""
+    """Yield one box for every ``length`` neighbours of ``boxes``; a single one stays as it is."""
     for k in range(0, len(boxes), length):
         run = boxes[k : k + length]
         if len(run) == 1:

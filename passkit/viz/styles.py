@@ -118,7 +118,7 @@ def heat(kind: str, share: float | None) -> tuple[str, str]:
 
 
 def mixed(first: str, second: str, part: float) -> str:
-    """Return a colour between two: 0 gives the first, 1 the second.
+    """Return a colour between two: a ``part`` of 0 gives ``first``, 1 gives ``second``.
 
     >>> mixed("#000000", "#ffffff", 0.5)
     '#808080'
@@ -137,5 +137,5 @@ def luminance(colour: str) -> float:
 
 
 def _channels(colour: str) -> list[int]:
-    """Return red, green and blue of a colour like "#1c1c1c"."""
+    """Return red, green and blue, from 0 to 255, of a colour like "#1c1c1c"."""
     return [int(colour[k : k + 2], 16) for k in (1, 3, 5)]
