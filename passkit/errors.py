@@ -98,6 +98,10 @@ class BlocksError(PasskitError, RuntimeError):
     """A kernel, run block by block, depends on the order of its threads or leaves its buffers."""
 
 
+class CheckError(PasskitError, ValueError):
+    """An element of an array is not as `passkit.xp.check` says it must be."""
+
+
 class FeedError(PasskitError, ValueError):
     """An input of a call is missing, unknown, or of the wrong rank, size or dtype."""
 

@@ -15,6 +15,9 @@ from __future__ import annotations
 from passkit.frontends.xp.array import (
     Array,
 )
+from passkit.frontends.xp.checks import (
+    check,
+)
 from passkit.frontends.xp.constants import (
     bfloat16,
     bool,
@@ -45,7 +48,6 @@ from passkit.frontends.xp.control import (
     inspect,
     pending_operations,
     reset_stats,
-    stats,
     stream,
 )
 from passkit.frontends.xp.conversion import (
@@ -175,6 +177,9 @@ from passkit.frontends.xp.elementwise import (
     tanh,
     trunc,
 )
+from passkit.frontends.xp.namespaces import (
+    stats,
+)
 from passkit.frontends.xp.products import (
     matmul,
     tensordot,
@@ -256,6 +261,7 @@ __all__ = [
     "broadcast_to",
     "can_cast",
     "ceil",
+    "check",
     "clip",
     "complex64",
     "complex128",

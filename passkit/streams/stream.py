@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -173,6 +173,7 @@ class Stream:
         self._reason = ""
         self._path = ""
         self._executable: Executable | None = None
+        self._watched: list[tuple[Value, Callable[[], None]]] = []
         _streams.add(self)
 
     def record(
@@ -220,6 +221,8 @@ class Stream:
             self.processor.run(Mode.SYNC)
         finally:
             self._required = ()
+        if self._watched:
+            self._notify()
 
     def project(self, value: Value, index: int) -> Value:
         """Return one of the results of an operation that has several."""
@@ -240,6 +243,8 @@ class Stream:
                 value.stream.sync((value,), reason)
         with self.lock:
             if any(v.operation is not None for v in values):
+                if self._watched:
+                    values = (*values, *[v for v, _ in self._watched])
                 self._required, self._reason, self._is_demanded = values, reason, True
                 if self._has_aged(self.queue):
                     self._prune()
@@ -247,6 +252,30 @@ class Stream:
                     self.processor.run(Mode.SYNC)
                 finally:
                     self._required, self._is_demanded = (), False
+        if self._watched:
+            self._notify()
+
+    def watch(self, value: Value, notify: Callable[[], None]) -> None:
+        """Compute a pending value when the stream is executed next, and call a function then.
+
+        Args:
+            value: a value of this stream, to which an array refers that the function holds.
+            notify: is called once, after the results that were needed are there. What it raises,
+                the caller gets that needed them.
+        """
+        with self.lock:
+            self._watched.append((value, notify))
+
+    def _notify(self) -> None:
+        """Call the functions of the watched values that are computed, and forget these.
+
+        If one raises, those after it are forgotten, too: one error is raised for each execution.
+        """
+        with self.lock:
+            computed = [notify for v, notify in self._watched if v.operation is None]
+            self._watched = [w for w in self._watched if w[0].operation is not None]
+        for notify in computed:
+            notify()
 
     def flush(self, reason: str = "the stream is flushed") -> None:
         """Execute what all arrays that are still referred to need, and empty the queue."""

@@ -1,0 +1,186 @@
+"""Checks of values inside the kernels that read them, which report the first offending element."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial, reduce
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+
+import passkit.ops as ops
+from passkit.errors import CheckError, DTypeError, ShapeError
+from passkit.frontends.xp.array import Array, array_of, call
+from passkit.frontends.xp.runtime import OPERATIONS
+from passkit.graph.node import Entry, known_shape
+from passkit.values.dtype import int64
+from passkit.values.size import Shape, numel
+
+PASSED = (1 << 62) - 1
+"""What `first_failure` returns if all conditions hold."""
+STRIDE = 1 << 48
+"""The position p of an element that fails condition k is ``k * STRIDE + p``."""
+
+
+def _positions(shape: Shape) -> Entry:
+    """Build the positions of the elements of an array in row-major order, as int64.
+
+    A sum over the axes has the iteration domain of the array, so that it fuses with its readers.
+    """
+    result = ops.full((), 0, dtype=int64)
+    for axis, n in enumerate(shape):
+        stride: Any = numel(shape[axis + 1 :])
+        offsets = ops.arange(0, n * stride, stride, dtype=int64)
+        rest = tuple(range(1, len(shape) - axis))
+        offsets = ops.expand_dims(offsets, axis=rest) if rest else offsets
+        result = offsets if axis == 0 else result + offsets
+    return result
+
+
+def build_first_failure(*conditions: Entry) -> Entry:
+    """Build the code of the first element that fails the first condition that fails.
+
+    Conditions of one shape are reduced together.
+    """
+    by_shape: dict[Any, list[int]] = {}
+    for k, condition in enumerate(conditions):
+        by_shape.setdefault(condition.shape, []).append(k)
+    results = []
+    for shape, members in by_shape.items():
+        if 0 in shape:
+            continue
+        positions = _positions(shape)
+        code = ops.full((), PASSED, dtype=int64)
+        for k in reversed(members):
+            code = ops.where(conditions[k], code, positions + k * STRIDE)
+        results.append(ops.reduce_min(code, axis=None) if shape else code)
+    return reduce(ops.minimum, results) if results else ops.full((), PASSED, dtype=int64)
+
+
+def _first_failure(*conditions: Any) -> Any:
+    """Return the code of the first failure, as `build_first_failure`."""
+    for k, condition in enumerate(conditions):
+        if not condition.all():
+            return np.asarray(k * STRIDE + int(condition.argmin()), np.int64)
+    return np.asarray(PASSED, np.int64)
+
+
+def _build_element(x: Entry, code: Entry) -> Entry:
+    """Build the element of an array at the position of a code; any one if it is out of range."""
+    flat = ops.reshape(x, shape=(-1,)) if len(known_shape(x)) != 1 else x
+    return ops.gather(flat, ops.mod(code, STRIDE), axis=0)
+
+
+def _element(x: Any, code: Any) -> Any:
+    """Return the element of an array at the position of a code."""
+    return np.array(x.reshape(-1)[int(code) % STRIDE % x.size])
+
+
+OPERATIONS.define("first_failure", build_first_failure, _first_failure)
+OPERATIONS.define("failing_element", _build_element, _element)
+
+
+@frozen
+class Subject:
+    """What a check is about, for its message.
+
+    Attributes:
+        function: the name of the function that checks.
+        name: the name of the array.
+        must_be: what its elements must be, such as "positive".
+        shape: the shape of the array.
+    """
+
+    function: str
+    name: str
+    must_be: str
+    shape: tuple[int, ...]
+
+    def message(self, position: int, element: Any) -> str:
+        """Return the text of the error for an element at a position in row-major order."""
+        index = ", ".join(str(k) for k in np.unravel_index(position, self.shape))
+        where = f"{self.name}[{index}]" if self.shape else self.name
+        return f"{self.function}: {where} = {element}, but it must be {self.must_be}!"
+
+
+@frozen
+class Requirement:
+    """A condition on the elements of an array.
+
+    Attributes:
+        condition: where they are as they must be, an array of booleans.
+        x: the array.
+        subject: what it is about.
+    """
+
+    condition: Array
+    x: Array
+    subject: Subject
+
+
+def check(condition: Any, function: str, name: str, x: Any, must_be: str) -> None:
+    """Check elements of an array inside the kernel that computes what is needed next.
+
+    The next execution of the stream also finds the first element that fails, in the kernel that
+    computes the array, and raises the error. Results that were computed beside it
+    stay valid, and the error is raised once. Small arrays that are computed are checked at once.
+
+    Args:
+        condition: where the elements are as they must be: booleans in the shape of ``x``.
+        function: the name of the function that checks, for the message.
+        name: the name of the array in it.
+        x: the array, or a number.
+        must_be: what elements must be, such as "positive".
+
+    Raises:
+        CheckError: ``function: name[i, j] = value, but it must be must_be!`` for the first element
+            in row-major order; now, or when the stream is executed.
+        DTypeError: The condition has other elements than booleans.
+        ShapeError: It has another shape than ``x``.
+
+    >>> from passkit import xp
+    >>> sigma = xp.asarray([1.0, -2.0])
+    >>> xp.check(sigma > 0, "scale", "sigma", sigma, "positive")
+    Traceback (most recent call last):
+        ...
+    passkit.errors.CheckError: scale: sigma[1] = -2.0, but it must be positive!
+    """
+    array = array_of(x)
+    subject = Subject(function, name, must_be, array.shape)
+    check_all([Requirement(array_of(condition), array, subject)])
+
+
+def check_all(requirements: Sequence[Requirement]) -> None:
+    """Check several arrays with one reduction. Raises as `check`, for the first that fails."""
+    for each in requirements:
+        where, condition = f"check: the condition of {each.subject.name}", each.condition
+        if condition.dtype.kind != "b":
+            raise DTypeError(f"{where} needs booleans, got {condition.dtype}")
+        if condition.shape != each.x.shape:
+            raise ShapeError(f"{where} needs shape {each.x.shape}, got {condition.shape}")
+    listed = [each for each in requirements if each.x.size]
+    if not listed:
+        return
+    subjects = [each.subject for each in listed]
+    code = call("first_failure", *[each.condition for each in listed])
+    # Those of a pending code stay pending, and are dropped unless the message needs one of them.
+    elements = [call("failing_element", each.x, code) for each in listed]
+    if code._value.operation is None:
+        raise_failure(code, subjects, elements)
+    else:
+        code._value.stream.watch(code._value, partial(raise_failure, code, subjects, elements))
+
+
+def raise_failure(code: Array, subjects: Sequence[Subject], elements: Sequence[Array]) -> None:
+    """Raise a CheckError if the code of `first_failure` says that a condition fails.
+
+    Args:
+        code: the code, computed.
+        subjects: what each condition is about.
+        elements: the element at the position of the code, of each array.
+    """
+    number = int(code)
+    if number != PASSED:
+        position, k = number % STRIDE, number // STRIDE
+        raise CheckError(subjects[k].message(position, elements[k].item()))

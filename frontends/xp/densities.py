@@ -1,0 +1,359 @@
+"""Log densities of probability distributions, with derivatives and checks of their arguments.
+
+Each function returns the log density of all elements together: the sum over the elements of its
+arguments, which are broadcast. `with_derivatives` also returns the derivatives by all continuous
+arguments. Values, derivatives and checks come from one kernel, with the products of matrices
+beside it for the linear models.
+
+Arguments that no density allows raise a `CheckError` when the result is computed, such as
+``normal_lpdf: Scale parameter[2] = -1.0, but it must be positive!``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from passkit.errors import ArgumentError, DTypeError, ShapeError, nearest
+from passkit.frontends.xp.array import Array, array_of, call, wrap
+from passkit.frontends.xp.checks import STRIDE, Subject, raise_failure
+from passkit.frontends.xp.density_operations import (
+    DENSITIES,
+    LINEAR,
+    Argument,
+    Density,
+    float_dtype,
+)
+from passkit.frontends.xp.elementwise import isfinite
+from passkit.frontends.xp.manipulation import broadcast_shapes
+from passkit.frontends.xp.runtime import apply_several, from_numpy, operation
+from passkit.values.arguments import shown
+from passkit.values.dtype import dtype_of
+
+__all__ = [
+    "LogDensity",
+    "bernoulli_logit_glm_lpmf",
+    "bernoulli_logit_lpmf",
+    "neg_binomial_2_log_glm_lpmf",
+    "neg_binomial_2_log_lpmf",
+    "normal_id_glm_lpdf",
+    "normal_lpdf",
+    "poisson_log_glm_lpmf",
+    "poisson_log_lpmf",
+    "with_derivatives",
+]
+
+
+class LogDensity(NamedTuple):
+    """The result of `with_derivatives`.
+
+    Attributes:
+        value: the log density of all elements together, an array without axes.
+        derivatives: by the name of the argument, in its shape.
+    """
+
+    value: Array
+    derivatives: dict[str, Array]
+
+
+def with_derivatives(density: Callable[..., Array], /, *arguments: Any) -> LogDensity:
+    """Return a log density with its derivatives by all continuous arguments.
+
+    What nobody reads of them is not computed.
+
+    Args:
+        density: a function of this namespace.
+        *arguments: its arguments.
+
+    Returns: The value, and the derivatives by the names of the arguments.
+
+    Raises:
+        ArgumentError: ``density`` is no function of this namespace, or takes other arguments.
+        ShapeError, DTypeError, CheckError: as the density itself.
+
+    >>> from passkit import xp
+    >>> y = xp.asarray([1.0, 2.0, 4.0])
+    >>> value, by = xp.stats.with_derivatives(xp.stats.normal_lpdf, y, 2.0, 1.0)
+    >>> by["mu"]
+    Array(1., dtype=float64)
+    """
+    name = getattr(density, "__name__", "")
+    if name not in DENSITIES:
+        names = nearest(str(name), DENSITIES)
+        raise ArgumentError(
+            f"with_derivatives: {shown(density)} is no density of xp.stats; {names}"
+        )
+    family = DENSITIES[name]
+    if len(arguments) != len(family.arguments):
+        listed = ", ".join(a.name for a in family.arguments)
+        raise ArgumentError(f"{name} takes {listed}, got {len(arguments)} arguments")
+    value, *derivatives = _applied(family, arguments, family.continuous)
+    return LogDensity(value, dict(zip(family.continuous, derivatives, strict=True)))
+
+
+def _log_density(name: str, *arguments: Any) -> Array:
+    """Return the log density of a family. Raises as `with_derivatives`."""
+    (value,) = _applied(DENSITIES[name], arguments, ())
+    return value
+
+
+def _applied(density: Density, arguments: Any, wrt: tuple[str, ...]) -> list[Array]:
+    """Apply the operation of a density; its checks run when it is executed.
+
+    Returns: The value, and the derivatives by the arguments named in ``wrt``.
+
+    Raises: ShapeError, DTypeError or CheckError if the arguments do not fit.
+    """
+    arrays = _arrays(arguments)
+    for argument, array in zip(density.arguments, arrays, strict=True):
+        if array.dtype.kind == "c":
+            raise DTypeError(
+                f"{density.name}: {argument.name} needs real numbers, got {array.dtype}"
+            )
+    by_name = {a.name: x for a, x in zip(density.arguments, arrays, strict=True)}
+    _check_shapes(density, by_name)
+    values = apply_several(operation(f"stats.{density.name}", wrt=wrt), *[a._value for a in arrays])
+    *results, code = [wrap(v) for v in values]
+    if all(x.size for x in arrays):
+        _check(density, by_name, code)
+    return results
+
+
+def _arrays(arguments: Any) -> list[Array]:
+    """Return arguments as arrays; Python numbers take the float dtype of the others."""
+    given = [a if type(a) in (int, float) else array_of(a) for a in arguments]
+    dtype = float_dtype([dtype_of(a.dtype) for a in given if isinstance(a, Array)]).numpy
+    return [
+        a if isinstance(a, Array) else wrap(from_numpy(np.asarray(a, dtype), is_owned=True))
+        for a in given
+    ]
+
+
+def _check_shapes(density: Density, by_name: dict[str, Array]) -> None:
+    """Check the shapes of arguments. Raises: ShapeError if they do not fit together."""
+    shapes = {name: x.shape for name, x in by_name.items()}
+    if density.location:
+        rows = shapes.pop("x")
+        columns = shapes.pop("beta")
+        if len(rows) != 2 or len(columns) != 1 or rows[1] != columns[0]:
+            raise ShapeError(
+                f"{density.name} needs x of shape (n, k) and beta of shape (k,), got {rows} and "
+                f"{columns}"
+            )
+        for name, shape in shapes.items():
+            if shape not in ((), (rows[0],)):
+                raise ShapeError(
+                    f"{density.name}: {name} needs shape () or ({rows[0]},), got {shape}"
+                )
+        return
+    broadcast_shapes(*shapes.values())
+
+
+def _check(density: Density, by_name: dict[str, Array], code: Array) -> None:
+    """Raise an error for an argument that the density does not allow, now or when it is executed.
+
+    Args:
+        density: the density.
+        by_name: its arguments.
+        code: that of the first failure.
+
+    Raises: CheckError if the code is computed.
+    """
+    direct = [a for a in density.arguments if not (density.location and a.name in LINEAR)]
+    subjects = [_subject(density, a, by_name[a.name]) for a in direct]
+    elements = [call("failing_element", by_name[a.name], code) for a in direct]
+    notify: Callable[[], None] = partial(raise_failure, code, subjects, elements)
+    if density.location:
+        # Only the location is checked each time. If it is not finite, an argument is the cause.
+        location = by_name["x"] @ by_name["beta"] + by_name["alpha"]
+        subjects.append(Subject(density.name, "Linear predictor", "finite", location.shape))
+        elements.append(call("failing_element", location, code))
+        linear = [a for a in density.arguments if a.name in LINEAR]
+        cause = call("first_failure", *[isfinite(by_name[a.name]) for a in linear])
+        find_cause = partial(
+            raise_failure,
+            cause,
+            [_subject(density, a, by_name[a.name]) for a in linear],
+            [call("failing_element", by_name[a.name], cause) for a in linear],
+        )
+        notify = partial(_raise_linear, code, len(direct), find_cause, notify)
+    if code._value.operation is None:
+        notify()
+    else:
+        code._value.stream.watch(code._value, notify)
+
+
+def _subject(density: Density, argument: Argument, x: Array) -> Subject:
+    """Return what the check of an argument is about."""
+    return Subject(density.name, argument.description, argument.must_be, x.shape)
+
+
+def _raise_linear(
+    code: Array, location: int, find_cause: Callable[[], None], notify: Callable[[], None]
+) -> None:
+    """Raise a CheckError if the code of a linear model says so.
+
+    Args:
+        code: the code, computed.
+        location: the number of the condition on ``x @ beta + alpha``.
+        find_cause: raises an error for an argument that is not finite.
+        notify: raises an error for the array that the code is about.
+    """
+    if int(code) // STRIDE == location:
+        find_cause()
+    notify()
+
+
+# Distributions.
+
+
+def normal_lpdf(y: Any, mu: Any, sigma: Any, /) -> Array:
+    """Return the log density of normal distributions.
+
+    Args:
+        y: the random variable, an array or a number.
+        mu: the mean.
+        sigma: the standard deviation.
+
+    Raises:
+        ShapeError: The shapes do not broadcast.
+        DTypeError: An argument is complex.
+        CheckError: When the result is computed: ``y`` is NaN, ``mu`` is not finite, or ``sigma``
+            not positive.
+
+    >>> from passkit import xp
+    >>> xp.stats.normal_lpdf(xp.asarray([0.0, 1.0]), 0, 1)
+    Array(-2.33787707, dtype=float64)
+    """
+    return _log_density("normal_lpdf", y, mu, sigma)
+
+
+def bernoulli_logit_lpmf(y: Any, theta: Any, /) -> Array:
+    """Return the log probability of truth values, by the logit of the probability.
+
+    Args:
+        y: the outcomes, 0 or 1: an array or a number.
+        theta: the logit of the probability of 1.
+
+    Raises:
+        ShapeError: The shapes do not broadcast.
+        DTypeError: An argument is complex.
+        CheckError: When the result is computed: ``y`` is not from 0 to 1, or ``theta`` is NaN.
+    """
+    return _log_density("bernoulli_logit_lpmf", y, theta)
+
+
+def poisson_log_lpmf(y: Any, alpha: Any, /) -> Array:
+    """Return the log probability of Poisson distributed counts, by the logarithm of the rate.
+
+    Args:
+        y: the counts, an array or a number.
+        alpha: the logarithm of the rate.
+
+    Raises:
+        ShapeError: The shapes do not broadcast.
+        DTypeError: An argument is complex.
+        CheckError: When the result is computed: ``y`` is negative, or ``alpha`` is NaN.
+    """
+    return _log_density("poisson_log_lpmf", y, alpha)
+
+
+def neg_binomial_2_log_lpmf(y: Any, eta: Any, phi: Any, /) -> Array:
+    """Return the log probability of counts with a negative binomial distribution.
+
+    The variance is ``m + m**2 / phi`` for the mean ``m = exp(eta)``.
+
+    Args:
+        y: the counts, an array or a number.
+        eta: the logarithm of the mean.
+        phi: the precision.
+
+    Raises:
+        ShapeError: The shapes do not broadcast.
+        DTypeError: An argument is complex.
+        CheckError: When the result is computed: ``y`` is negative, ``eta`` is not finite, or
+            ``phi`` not positive and finite.
+    """
+    return _log_density("neg_binomial_2_log_lpmf", y, eta, phi)
+
+
+# Generalized linear models.
+
+
+def normal_id_glm_lpdf(y: Any, x: Any, alpha: Any, beta: Any, sigma: Any, /) -> Array:
+    """Return the log density of a linear regression: that of ``y`` with the mean x @ beta + alpha.
+
+    Args:
+        y: the dependent variables, of shape (n,) or ().
+        x: the independent variables, of shape (n, k).
+        alpha: the intercepts, of shape (n,) or ().
+        beta: the weights, of shape (k,).
+        sigma: the standard deviations, of shape (n,) or ().
+
+    Raises:
+        ShapeError: The shapes do not fit.
+        DTypeError: An argument is complex.
+        CheckError: When the result is computed: an argument is not finite, or ``sigma`` not
+            positive.
+    """
+    return _log_density("normal_id_glm_lpdf", y, x, alpha, beta, sigma)
+
+
+def bernoulli_logit_glm_lpmf(y: Any, x: Any, alpha: Any, beta: Any, /) -> Array:
+    """Return the log probability of a logistic regression, with the logit x @ beta + alpha.
+
+    Args:
+        y: the outcomes, 0 or 1, of shape (n,) or ().
+        x: the independent variables, of shape (n, k).
+        alpha: the intercepts, of shape (n,) or ().
+        beta: the weights, of shape (k,).
+
+    Raises:
+        ShapeError: The shapes do not fit.
+        DTypeError: An argument is complex.
+        CheckError: When the result is computed: ``y`` is not from 0 to 1, or another argument is
+            not finite.
+    """
+    return _log_density("bernoulli_logit_glm_lpmf", y, x, alpha, beta)
+
+
+def poisson_log_glm_lpmf(y: Any, x: Any, alpha: Any, beta: Any, /) -> Array:
+    """Return the log probability of a Poisson regression, with the log rate x @ beta + alpha.
+
+    Args:
+        y: the counts, of shape (n,) or ().
+        x: the independent variables, of shape (n, k).
+        alpha: the intercepts, of shape (n,) or ().
+        beta: the weights, of shape (k,).
+
+    Raises:
+        ShapeError: The shapes do not fit.
+        DTypeError: An argument is complex.
+        CheckError: When the result is computed: ``y`` is negative, or another argument is not
+            finite.
+    """
+    return _log_density("poisson_log_glm_lpmf", y, x, alpha, beta)
+
+
+def neg_binomial_2_log_glm_lpmf(y: Any, x: Any, alpha: Any, beta: Any, phi: Any, /) -> Array:
+    """Return the log probability of a negative binomial regression.
+
+    The logarithm of the mean is x @ beta + alpha; see `neg_binomial_2_log_lpmf`.
+
+    Args:
+        y: the counts, of shape (n,) or ().
+        x: the independent variables, of shape (n, k).
+        alpha: the intercepts, of shape (n,) or ().
+        beta: the weights, of shape (k,).
+        phi: the precisions, of shape (n,) or ().
+
+    Raises:
+        ShapeError: The shapes do not fit.
+        DTypeError: An argument is complex.
+        CheckError: When the result is computed: ``y`` is negative, ``phi`` is not positive, or
+            another argument is not finite.
+    """
+    return _log_density("neg_binomial_2_log_glm_lpmf", y, x, alpha, beta, phi)
