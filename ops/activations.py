@@ -239,6 +239,10 @@ def gated_linear_unit(*, name: str, activation: str, activated_half: str, doc: s
         activation: The operator that is applied to one half.
         activated_half: Which half: "a", the first along the axis, or "b".
         doc: What the output is, for help and reference pages.
+
+    Raises:
+        RegistryError: If an operator of that name has other numbers of inputs or outputs, or an
+            attribute of it was set elsewhere.
     """
 
     def expand(node: Node, x: Entry) -> Entry:

@@ -154,6 +154,8 @@ def _unslice_element(node: Node, index: Index, read: Reader) -> Expr:
         node: The node.
         index: An expression for each axis of the output.
         read: Reads the input at an index; only where the condition holds that the index is written.
+
+    Raises: ShapeError if a rank is unknown, or a parameter is invalid.
     """
     shape = known_shape(node.inputs[0])
     target, begin, steps = _unslice_params(node, shape)
@@ -197,6 +199,8 @@ def _unslice_gradient(node: Node, dy: Entry) -> list[Entry]:
 
     ``node`` is the forward node, with the parameters ``begin``, ``shape`` and ``step``; ``dy`` is
     the gradient of its output.
+
+    Raises: ShapeError if a rank is unknown, or a parameter is invalid.
     """
     shape = known_shape(node.inputs[0])
     _, begin, steps = _unslice_params(node, shape)
@@ -208,6 +212,8 @@ def _simplify_unslice(node: Node) -> Entry | None:
 
     None also if shape or dtype of input and output are not known to be the same. ``node`` has the
     parameters ``begin``, ``shape`` and ``step``.
+
+    Raises: ShapeError if a rank is unknown, or a parameter is invalid.
     """
     shape = known_shape(node.inputs[0])
     _, begin, steps = _unslice_params(node, shape)

@@ -55,6 +55,8 @@ def _slice_assign_element(node: Node, index: Index, read: Reader, read_value: Re
         index: An expression for each axis of the output.
         read: Reads x at an index.
         read_value: Reads the value at an index; valid only where the index lies in the slice.
+
+    Raises: ShapeError if a rank is unknown, or a parameter is invalid.
     """
     shape = known_shape(node.inputs[0])
     begin, size, step = slice_params(node, shape)
@@ -82,6 +84,8 @@ def _slice_assign_gradient(node: Node, dy: Entry) -> list[Entry | None]:
 
     ``node`` is the forward node, with the parameters ``begin`` and ``step``; ``dy`` is the gradient
     of its output.
+
+    Raises: ShapeError if a rank is unknown.
     """
     value = node.inputs[1]
     dx = make("slice_assign", dy, zeros_of(value), **node.params)
@@ -145,7 +149,8 @@ def _value_entry(value: Any, x: Entry) -> Entry:
 
     If that dtype is unknown, a number becomes a constant of its own dtype.
 
-    Raises: ArgumentError if ``value`` is no number, array or entry.
+    Raises: DTypeError if a number does not fit the dtype; ArgumentError, or GraphError for a tuple
+    of entries, if ``value`` is no number, array or entry.
     """
     if isinstance(value, (bool, int, float)) and x.dtype is not None:
         return make("full", shape=(), fill_value=value, dtype=x.dtype.name)

@@ -100,6 +100,8 @@ def _causal_mask_element(node: Node, index: Index, x: Reader) -> Expr:
     Else it is that of the input, which ``x`` reads at ``index``, an expression for each axis.
     Positions are counted from the end, as the last query and the last key belong together: a cache
     of earlier keys has more keys than there are queries. ``node`` has the parameter ``value``.
+
+    Raises: ShapeError if a rank is unknown.
     """
     queries, keys = known_shape(node.entries[0])[-2:]
     is_later = index[-1] - index[-2] > ast.size_of(keys - queries)

@@ -90,6 +90,8 @@ def _compute_bitcast(node: Node, x: Any) -> Any:
     """Reinterpret the bytes of an array as the parameter ``dtype``, in NumPy; the shape stays.
 
     ``node`` has the parameter ``dtype``.
+
+    Raises: DTypeError if there is no such dtype.
     """
     return np.ascontiguousarray(x).view(dtype_of(node.params["dtype"]).numpy).reshape(x.shape)
 

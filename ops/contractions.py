@@ -145,7 +145,10 @@ class LabelledOperand:
         self.labels = labels
 
     def extent(self, label: str) -> Extent:
-        """Return the extent of the axis with ``label``, which must be one of this operand's."""
+        """Return the extent of the axis with ``label``, which must be one of this operand's.
+
+        Raises: ShapeError if a rank is unknown.
+        """
         return known_shape(self.entry)[self.labels.index(label)]
 
     def transposed(self, labels: str) -> Entry:
@@ -158,6 +161,8 @@ class LabelledOperand:
         """Return the entry with an axis for each of ``labels``, of length 1 where it has none.
 
         ``labels`` includes all labels of the entry.
+
+        Raises: ShapeError if the rank of the entry is unknown.
         """
         own_labels = "".join(c for c in labels if c in self.labels)
         extents = [self.extent(c) if c in own_labels else 1 for c in labels]
@@ -176,6 +181,8 @@ class LabelledOperand:
 
         Returns:
             The entry, and whether its last two axes are swapped.
+
+        Raises: ShapeError if a rank is unknown.
         """
         flip = self.labels == batch + columns + rows and self.labels != batch + rows + columns
         first, second = (columns, rows) if flip else (rows, columns)
@@ -233,6 +240,8 @@ def _contract_pair(a: LabelledOperand, b: LabelledOperand, used: str) -> Labelle
     Returns:
         The product as an operand, for a later step. Its labels are shared ones, then those of a,
         then those of b.
+
+    Raises: ShapeError if a rank is unknown.
     """
     inner = "".join(c for c in a.labels if c in b.labels and c not in used)
     batch = "".join(c for c in a.labels if c in b.labels and c in used)
@@ -433,7 +442,10 @@ def _cross(node: Node, a: Entry, b: Entry) -> Entry:
 
 
 def _vector_components(x: Entry, axis: int) -> list[Entry]:
-    """Return the three slices of ``x`` of length 1 along ``axis``."""
+    """Return the three slices of ``x`` of length 1 along ``axis``.
+
+    Raises: ShapeError if a rank is unknown.
+    """
     shape = known_shape(x)
     size = tuple(1 if k == axis else n for k, n in enumerate(shape))
     begins = [tuple(i if k == axis else 0 for k in range(len(shape))) for i in range(3)]

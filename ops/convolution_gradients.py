@@ -69,6 +69,8 @@ def _filter_turned_element(node: Node, index: Index, read: Reader) -> Expr:
         node: The node, with the parameter ``groups``.
         index: An expression for each axis of the output.
         read: Reads the filter at an index.
+
+    Raises: ShapeError if a rank is unknown.
     """
     shape, groups = known_shape(node.inputs[0]), node.params["groups"]
     window_index = [ast.size_of(n - 1) - i for i, n in zip(index, shape[:-2], strict=False)]
@@ -141,6 +143,8 @@ def _dilate_element(node: Node, index: Index, read: Reader) -> Expr:
         node: The node, with the parameters ``factors`` and ``padding``.
         index: An expression for each axis of the output.
         read: Reads the input at an index; valid only where the output is not 0.
+
+    Raises: ShapeError if a rank is unknown, or a parameter is invalid.
     """
     shape = known_shape(node.inputs[0])
     positions: list[Expr] = []
@@ -169,6 +173,8 @@ def _dilate_gradient(node: Node, dy: Entry) -> list[Entry]:
 
     ``node`` is the forward node, with the parameters ``factors`` and ``padding``; ``dy`` is the
     gradient of its output.
+
+    Raises: ShapeError if a rank is unknown.
     """
     shape = known_shape(node.inputs[0])
     factors, padding = node.params["factors"], node.params["padding"]
@@ -240,6 +246,8 @@ def _prefers_products(node: Node, filters: Entry, dy: Entry, size: Sequence[Exte
         filters: The filter.
         dy: The gradient of the result.
         size: The spatial extents of the image.
+
+    Raises: ShapeError if a rank is unknown.
     """
     shape = known_shape(dy)
     image, result = (n if isinstance(n, int) else 0 for n in (numel(size), numel(shape[1:-1])))
@@ -260,6 +268,8 @@ def _backprop_by_convolution(
         filters: The filter, (*window, channels / groups, filters).
         dy: The gradient of the result, (batch, *result, filters).
         geometry: The positions of the windows in the image.
+
+    Raises: ShapeError if a rank is unknown.
     """
     shape = known_shape(dy)
     padding: list[tuple[Extent, Extent]] = [(0, 0)]
@@ -288,6 +298,8 @@ def _backprop_by_products(node: Node, filters: Entry, dy: Entry, size: Sequence[
         filters: The filter, (*window, channels, filters); there is one group.
         dy: The gradient of the result, (batch, *result, filters).
         size: The spatial extents of the image.
+
+    Raises: ShapeError if a rank is unknown.
     """
     shape = known_shape(dy)
     *window, channels, count = known_shape(filters)
@@ -484,6 +496,8 @@ def _window_products_gradient(node: Node, dw: Entry) -> list[Entry]:
 
     By y it is the convolution of x with dw, by x the gradient of a convolution by its image.
     ``node`` has the parameters that are passed on.
+
+    Raises: ShapeError if a rank is unknown.
     """
     x, y = node.inputs
     params = {k: node.params[k] for k in WINDOW_PARAMS}

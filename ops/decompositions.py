@@ -66,6 +66,10 @@ def matrix_operator(
 
     Returns:
         The registered operator.
+
+    Raises:
+        RegistryError: If an operator of that name has other numbers of inputs or outputs, an
+            attribute of it was set elsewhere, or an alias names another.
     """
     op = register_op(name, num_inputs, num_outputs, params, doc)
 

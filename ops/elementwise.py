@@ -176,6 +176,9 @@ def _divide(x: Any, y: Any) -> Entry:
     """Return ``x / y`` of Python: integers and bools are divided as float64, as in NumPy.
 
     Operands are entries, arrays or numbers, promoted to one dtype.
+
+    Raises: ShapeError if they do not broadcast; ArgumentError, GraphError or DTypeError for an
+    operand that is neither an entry nor an array of numbers.
     """
     a, b = promote_operands("/", (x, y))
     if a.dtype is not None and a.dtype.kind not in "fc":
@@ -191,6 +194,9 @@ def _power(x: Any, y: Any) -> Entry:
 
     Raises:
         DTypeError: If an integer entry is raised to a negative int, or to one above 64.
+        ShapeError: If the operands do not broadcast.
+        ArgumentError: If an operand is neither an entry nor an array of numbers; a GraphError for a
+            tuple of entries.
     """
     integer = isinstance(x, Entry) and x.dtype is not None and x.dtype.is_integer
     if integer and isinstance(y, int) and not isinstance(y, bool):

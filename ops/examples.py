@@ -42,6 +42,8 @@ def _call_builder(inputs: str, params: dict[str, Any]) -> Callable[[DType], Any]
         """Return the inputs of the example call, variables x0, x1, …, and its parameters by name.
 
         ``dtype`` takes the place of "T" in both.
+
+        Raises: DTypeError for an unknown dtype in the text.
         """
         variables = [_variable(f"x{k}", text, dtype) for k, text in enumerate(inputs.split())]
         return variables, {k: dtype.name if v == "T" else v for k, v in params.items()}

@@ -53,6 +53,10 @@ def register_gather(
 
     Returns:
         The operator, which still needs FInferShape and FElement.
+
+    Raises:
+        RegistryError: If an operator of that name has other numbers of inputs or outputs, or an
+            attribute of it was set elsewhere.
     """
     op = register_op(name, num_inputs=2, params=params, doc=doc)
     op.set_attr("FListInputNames", lambda params: ["x", second_input])
@@ -137,6 +141,9 @@ def _gather_element(node: Node, index: Index, read: Reader, read_index: Reader) 
         index: An expression for each axis of the output.
         read: Reads the input at an index.
         read_index: Reads the indices.
+
+    Raises: ShapeError if a rank is unknown, or a parameter is invalid; GraphError if ``mode`` is
+    unknown.
     """
     shape, indices = (known_shape(e) for e in node.inputs)
     axis, batch = _gather_axes(node, len(shape), len(indices))
@@ -228,6 +235,9 @@ def _take_along_axis_element(node: Node, index: Index, read: Reader, read_index:
         index: An expression for each axis of the output.
         read: Reads the input at an index.
         read_index: Reads the indices.
+
+    Raises: ShapeError if a rank is unknown, or a parameter is invalid; GraphError if ``mode`` is
+    unknown.
     """
     shape, indices = (known_shape(e) for e in node.inputs)
     axis = normalize_axis(node, len(shape), node.params["axis"])
@@ -319,6 +329,9 @@ def _gather_nd_element(node: Node, index: Index, read: Reader, read_index: Reade
         index: An expression for each axis of the output.
         read: Reads the input at an index.
         read_index: Reads the indices.
+
+    Raises: ShapeError if a rank is unknown, or a parameter is invalid; GraphError if ``mode`` is
+    unknown.
     """
     shape, indices = (known_shape(e) for e in node.inputs)
     batch, count = point_axes(node, shape, indices)
@@ -397,6 +410,8 @@ def _reverse_sequence_element(node: Node, index: Index, read: Reader, read_lengt
         index: An expression for each axis of the output.
         read: Reads the input at an index.
         read_length: Reads the vector of lengths.
+
+    Raises: ShapeError if a rank is unknown, or a parameter is invalid.
     """
     shape = known_shape(node.inputs[0])
     axis, batch_axis = _reverse_sequence_axes(node, len(shape))
@@ -489,6 +504,8 @@ def _invert_permutation(node: Node, x: Entry) -> Entry:
 
     ``x`` is a vector of integers; numbers outside of its positions are dropped. ``node`` is not
     used.
+
+    Raises: ShapeError if a rank is unknown.
     """
     count = known_shape(x)[0]
     positions = make("arange", start=0, stop=count, dtype="int64")

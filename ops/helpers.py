@@ -29,7 +29,9 @@ def make(name: str, *inputs: Any, **params: Any) -> Entry:
 
     Raises:
         RegistryError: If there is no such operator.
-        GraphError: If a parameter is unknown or missing, or the number of inputs is wrong.
+        GraphError: If a parameter is unknown, missing or of another type, or the number of inputs
+            is wrong.
+        ArgumentError: If an input is neither an entry nor an array of numbers.
         ShapeError: If the shapes do not fit the operator.
         DTypeError: If the dtypes do not.
     """

@@ -108,7 +108,8 @@ def _matmul_operator(x: Any, y: Any) -> Entry:
     The axis of length 1 is removed from the result. Operands of unknown rank count as matrices.
 
     Raises: ShapeError if the operands do not fit, such as a scalar; DTypeError for dtypes that
-    matmul does not take.
+    matmul does not take; ArgumentError or GraphError for an operand that is neither an entry nor an
+    array of numbers.
     """
     a, b = promote_operands("@", (x, y))
     if a.shape is None or b.shape is None:  # as in a pattern: assumed to be matrices
@@ -189,6 +190,8 @@ def _match_window_products(node: Node) -> Entry | None:
 
     Returns:
         The rewritten result, or None where the node does not match.
+
+    Raises: ShapeError if a rank is unknown.
     """
     left, right = (e.node for e in node.inputs)
     dtype, flips = node.entries[0].dtype, (node.params["transpose_a"], node.params["transpose_b"])

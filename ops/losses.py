@@ -65,6 +65,10 @@ def elementwise_loss(
         doc: What the loss of an element is, for help and reference pages.
         params: Further parameters with their defaults.
         aliases: Further names, separated by spaces.
+
+    Raises:
+        RegistryError: If an operator of that name has other numbers of inputs or outputs, an
+            attribute of it was set elsewhere, or an alias names another.
     """
     composite(
         name=name,
@@ -277,6 +281,8 @@ def _softmax_cross_entropy_gradient(node: Node, dy: Entry | None) -> list[Entry 
 
     They are -log_softmax(x) dy, and (softmax(x) * sum(labels) - labels) dy. ``node`` is the forward
     node, with the parameter ``axis``.
+
+    Raises: ShapeError if a rank is unknown, or a parameter is invalid.
     """
     if dy is None:
         return [None, None]
@@ -369,6 +375,8 @@ def _pick_element(node: Node, index: Index, x: Reader, labels: Reader) -> Expr:
         index: An expression for each axis of the output.
         x: Reads the first input.
         labels: Reads the labels, which have no ``axis``.
+
+    Raises: ShapeError if a parameter is invalid.
     """
     axis = normalize_axis(node, len(index), node.params["axis"])
     value = x(*index)
@@ -439,6 +447,8 @@ def _sparse_cross_entropy_gradient(node: Node, dy: Entry | None) -> list[Entry |
 
     It is 0 where the label is no class; None too if ``dy`` is None. ``node`` is the forward node,
     with the parameter ``axis``.
+
+    Raises: ShapeError if a rank is unknown, or a parameter is invalid.
     """
     if dy is None:
         return [None, None]

@@ -61,6 +61,8 @@ def _inverse_gaps(values: Entry) -> Entry:
     """Return the matrix of 1 / (v_j - v_i) of vectors v = ``values``, and 0 where i = j.
 
     It is infinite where two values are equal.
+
+    Raises: ShapeError if a rank is unknown.
     """
     identity = _identity_like(values)
     return (1.0 - identity) / (_as_row(values) - _as_column(values) + identity)
@@ -73,6 +75,8 @@ def cholesky_gradient(node: Node, dy: Entry) -> list[Entry]:
     """Return the gradient of `cholesky` by its matrix, which is symmetric.
 
     ``dy`` is the gradient of the factor that ``node`` computes, upper or lower.
+
+    Raises: ShapeError if a rank is unknown.
     """
     lower = _transpose(node.entries[0]) if node.params["upper"] else node.entries[0]
     dy = _transpose(dy) if node.params["upper"] else dy
@@ -120,6 +124,8 @@ def pinv_gradient(node: Node, dy: Entry) -> list[Entry]:
     ``node`` is the forward node.
 
     Source: Golub and Pereyra 1973.
+
+    Raises: ShapeError if a rank is unknown.
     """
     a, p = node.inputs[0], node.entries[0]
     row_projection = _identity_like(_matmul(a, p)) - _matmul(a, p)
@@ -161,6 +167,8 @@ def expm_gradient(node: Node, dy: Entry) -> list[Entry]:
 
     It is a block of the exponential of a block triangular matrix. Source: Mathias 1996, A chain
     rule for matrix functions and applications. ``node`` is the forward node.
+
+    Raises: ShapeError if a rank is unknown.
     """
     x = _transpose(node.inputs[0])
     shape = known_shape(x)
@@ -179,6 +187,8 @@ def eigh_gradient(node: Node, dvalues: Entry | None, dvectors: Entry | None) -> 
 
     ``dvalues`` and ``dvectors`` are the gradients of eigenvalues and eigenvectors; None is 0.
     ``node`` is the forward node.
+
+    Raises: ShapeError if a rank is unknown.
     """
     values, vectors = node.entries
     inner = make("diag_embed", _or_zero(dvalues, values))

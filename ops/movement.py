@@ -55,6 +55,10 @@ def register_movement(
 
     Returns:
         The operator, which still needs FInferShape and FElement.
+
+    Raises:
+        RegistryError: If an operator of that name has other numbers of inputs or outputs, or an
+            attribute of it was set elsewhere.
     """
     op = register_op(name, num_inputs=num_inputs, params=dict(params), doc=doc)
     op.set_attr("FInferType", same_dtype_rule)
@@ -258,6 +262,8 @@ def _expand_dims_element(node: Node, index: Index, read: Reader) -> Expr:
     """Return the input's element at ``index``, that of the output, without the inserted axes.
 
     ``read`` reads the input. ``node`` has the parameter ``axis``.
+
+    Raises: ShapeError if a parameter is invalid.
     """
     axes = normalize_axes(node, len(index), node.params["axis"])
     return read(*(i for k, i in enumerate(index) if k not in axes))
@@ -379,6 +385,8 @@ def _transpose_element(node: Node, index: Index, read: Reader) -> Expr:
     """Return the input's element at ``index``, that of the output, in the original order of axes.
 
     ``read`` reads the input. ``node`` has the parameter ``axes``.
+
+    Raises: ShapeError if a parameter is invalid.
     """
     axes = permutation(node, len(index))
     return read(*(index[axes.index(k)] for k in range(len(axes))))
@@ -390,6 +398,8 @@ def _simplify_transpose(node: Node) -> Entry | None:
     ``node`` has the parameter ``axes``.
 
     Returns: None if neither applies, or the rank of the input is unknown.
+
+    Raises: ShapeError if a parameter is invalid.
     """
     x = node.inputs[0]
     if x.shape is None:
@@ -408,6 +418,8 @@ def _transpose_gradient(node: Node, dy: Entry) -> list[Entry]:
     """Return the gradient of the input: dy, that of the output, with axes in the original order.
 
     ``node`` is the forward node, with the parameter ``axes``; ``dy`` is the gradient of its output.
+
+    Raises: ShapeError if a rank is unknown, or a parameter is invalid.
     """
     axes = permutation(node, len(_input_shape(node)))
     return [make("transpose", dy, axes=tuple(axes.index(k) for k in range(len(axes))))]
@@ -506,6 +518,8 @@ def _concat_element(node: Node, index: Index, *readers: Reader) -> Expr:
 
     A binary search over the offsets along the parameter ``axis`` of ``node`` selects the input;
     only its branch is evaluated.
+
+    Raises: ShapeError if a rank is unknown, or a parameter is invalid.
     """
     axis = normalize_axis(node, len(index), node.params["axis"])
     offsets = _concat_offsets(node, axis)

@@ -43,6 +43,10 @@ def movement_composite(
 
     Returns:
         The registered operator.
+
+    Raises:
+        RegistryError: If an operator of that name has other numbers of inputs or outputs, an
+            attribute of it was set elsewhere, or an alias names another.
     """
     attributes.setdefault("types", same_dtype_rule)
     return composite(name, inputs, expand, doc, params, TOpCost="light", **attributes)
@@ -408,6 +412,8 @@ def _kron(node: Node, x: Entry, y: Entry) -> Entry:
 
     The shape with fewer axes gets axes of length 1 in front. ``node`` is not used. Source:
     numpy.kron.
+
+    Raises: ShapeError if a rank is unknown.
     """
     rank = max(x.ndim, y.ndim)
     shapes = []
@@ -475,7 +481,8 @@ def unstack(x: Any, axis: int = 0) -> tuple[Entry, ...]:
     Raises:
         ShapeError: If the axis is no int or out of range, or its length or the rank of ``x`` is
             unknown.
-        ArgumentError: If ``x`` is neither an entry nor an array of numbers.
+        ArgumentError: If ``x`` is neither an entry nor an array of numbers; a GraphError for a
+            tuple of entries.
     """
     entry = as_entry(x)
     shape = known_shape(entry)
@@ -541,7 +548,8 @@ def broadcast_arrays(*arrays: Any) -> tuple[Entry, ...]:
 
     Raises:
         ShapeError: If they do not broadcast together, or a rank is unknown.
-        ArgumentError: If one is neither an entry nor an array of numbers.
+        ArgumentError: If one is neither an entry nor an array of numbers; a GraphError for a tuple
+            of entries.
     """
     entries = [as_entry(a) for a in arrays]
     if not entries:
@@ -563,7 +571,8 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Entry, ...]:
 
     Raises:
         ShapeError: If an array has a rank above 1, or ``indexing`` is something else.
-        ArgumentError: If one is neither an entry nor an array of numbers.
+        ArgumentError: If one is neither an entry nor an array of numbers; a GraphError for a tuple
+            of entries.
     """
     entries = [as_entry(a) for a in arrays]
     if indexing not in ("xy", "ij"):

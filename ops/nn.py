@@ -33,6 +33,8 @@ def _softmax(node: Node, x: Entry) -> Entry:
 
     Maxima and sums are along the parameter ``axis`` of ``node``, None for all. An empty ``x`` is
     returned itself.
+
+    Raises: ShapeError if a rank is unknown.
     """
     if numel(known_shape(x)) == 0:
         return x
@@ -55,6 +57,8 @@ def _log_softmax(node: Node, x: Entry) -> Entry:
     """Expand log_softmax as d - log(sum(exp(d))) with d = x - max(x), along the parameter ``axis``.
 
     An empty ``x`` is returned itself. ``node`` has the parameter ``axis``.
+
+    Raises: ShapeError if a rank is unknown.
     """
     if numel(known_shape(x)) == 0:
         return x
@@ -95,6 +99,8 @@ def _logsumexp_gradient(node: Node, dy: Entry) -> list[Entry]:
 
     ``node`` is the forward node, with the parameters ``axis`` and ``keepdims``; ``dy`` is the
     gradient of its output.
+
+    Raises: ShapeError if a rank is unknown, or a parameter is invalid.
     """
     softmax = make("exp", node.inputs[0] - broadcast_back(node, node.entries[0]))
     return [broadcast_back(node, dy) * softmax]

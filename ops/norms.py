@@ -50,6 +50,8 @@ def apply_gamma_and_beta(
         normalized: Data of any shape.
         vectors: Gamma and beta, as far as there are any; their axes are ``axes`` of the data.
         axes: Axes of the data, sorted.
+
+    Raises: ShapeError if a rank is unknown.
     """
     shape = known_shape(normalized)
     trailing = axes == tuple(range(len(shape) - len(axes), len(shape)))
@@ -71,6 +73,10 @@ def register_norm(
         axes: Returns the axes of the data that gamma and beta have the lengths of.
         doc: The operator's documentation.
         params: The parameters and their defaults; ``scale``, and ``center`` if there is a beta.
+
+    Raises:
+        RegistryError: If an operator of that name has other numbers of inputs or outputs, or an
+            attribute of it was set elsewhere.
     """
 
     def infer_shape(node: Node, data: Shape | None, *vectors: Shape | None) -> Shape | None:
@@ -105,6 +111,8 @@ def register_norm(
 
         ``shapes`` and ``outs`` are the shapes of inputs and outputs, None where unknown, as in the
         result. ``node`` has the parameters of the norm.
+
+        Raises: ShapeError if the parameters do not fit the data.
         """
         data = shapes[0] if shapes[0] is not None else outs[0]
         if data is None:
@@ -116,6 +124,8 @@ def register_norm(
         """Normalize the data ``x``, and apply gamma and beta, the ``vectors``.
 
         ``node`` has the parameters of the norm.
+
+        Raises: ShapeError if a rank is unknown.
         """
         normalized = expand(node, x)
         return apply_gamma_and_beta(node, normalized, vectors, axes(node, known_shape(x)))
@@ -281,7 +291,10 @@ def _check_channel_vectors(node: Node, x: Shape, *vectors: Shape) -> int:
 
 
 def _align_vector(v: Entry, rank: int, axis: int) -> Entry:
-    """Return the vector ``v`` reshaped to broadcast along ``axis`` of data of rank ``rank``."""
+    """Return the vector ``v`` reshaped to broadcast along ``axis`` of data of rank ``rank``.
+
+    Raises: ShapeError if a rank is unknown.
+    """
     shape = tuple(known_shape(v)[0] if k == axis else 1 for k in range(rank))
     return make("reshape", v, shape=shape)
 
@@ -290,6 +303,8 @@ def _scale_and_shift(x: Entry, mean: Entry, factor: Entry, offset: Entry, axis: 
     """Return (x - mean) * factor + offset, for vectors along ``axis`` of ``x``.
 
     The mean is subtracted first: to fold it into the offset would cancel where it is large.
+
+    Raises: ShapeError if a rank is unknown.
     """
     rank = len(known_shape(x))
     m, f, o = (_align_vector(v, rank, axis) for v in (mean, factor, offset))

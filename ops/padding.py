@@ -106,6 +106,8 @@ def _pad_with_element(node: Node, index: Index, read: Reader) -> Expr:
         node: The node, with the parameters ``pad_width`` and ``value``.
         index: An expression for each axis of the output.
         read: Reads the input at an index; valid only inside of it.
+
+    Raises: ShapeError if a rank is unknown, or a parameter is invalid.
     """
     shape = known_shape(node.inputs[0])
     positions: list[Expr] = []
@@ -127,6 +129,8 @@ def _pad_with_gradient(node: Node, dy: Entry) -> list[Entry | None]:
 
     ``node`` is the forward node, with the parameter ``pad_width``; ``dy`` is the gradient of its
     output.
+
+    Raises: ShapeError if a rank is unknown, or a parameter is invalid.
     """
     shape = known_shape(node.inputs[0])
     widths = tuple((-a, -b) for a, b in _pad_widths(node, shape))
@@ -215,6 +219,8 @@ def _repeat_edge(x: Entry, axis: int, position: Extent, count: Extent) -> Entry:
     """Return ``count`` copies of the slice of ``x`` at ``position`` along ``axis``, side by side.
 
     For a count of 0 the axis is empty.
+
+    Raises: ShapeError if a rank is unknown.
     """
     shape = known_shape(x)
     edge = slice_axis(x, axis, position if count != 0 else 0, 1 if count != 0 else 0)

@@ -61,6 +61,8 @@ def _rotate_half_element(node: Node, index: Index, x: Reader) -> Expr:
 
     The partner is the neighbour if the parameter ``interleaved`` of ``node`` is true, else half the
     axis away. ``index`` has an expression for each axis; ``x`` reads the input.
+
+    Raises: ShapeError if the rank is unknown or below 2, or the last axis odd.
     """
     half = _pair_count(node, known_shape(node.entries[0]))
     j = index[-1]
@@ -116,6 +118,9 @@ def _rotary_wave_element(node: Node, index: Index, x: Reader) -> Expr:
     It is the sine if the parameter ``sine`` of ``node`` is true, computed in float32 at least.
     ``index`` has an expression for each axis, the position next to last; ``x``, which reads the
     input, is not used.
+
+    Raises: ShapeError if the rank is unknown or below 2, or the last axis odd; GraphError if
+    ``base`` is not above 0.
     """
     half = ast.size_of(_pair_count(node, known_shape(node.entries[0])))
     dtype = node.inputs[0].dtype
@@ -206,6 +211,8 @@ def _alibi_bias_element(node: Node, index: Index, x: Reader) -> Expr:
     query and the last key are at the same position. ``x``, which reads the scores, is not used.
     Source: Press, Smith and Lewis, Train Short, Test Long, section 3. ``node`` has the shape of the
     scores.
+
+    Raises: ShapeError if a rank is unknown.
     """
     heads, queries, keys = known_shape(node.entries[0])[-3:]
     dtype = node.inputs[0].dtype

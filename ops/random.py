@@ -117,6 +117,8 @@ def _words_element(node: Node, index: Index, key: Reader) -> Expr:
 
     ``index`` has an expression for each axis; ``key`` reads the key. ``node`` has the parameters
     ``stream`` and ``half``.
+
+    Raises: ShapeError if a rank is unknown.
     """
     position: Expr = ast.size_of(0)
     for k, n in enumerate(known_shape(node.entries[0])):
@@ -316,6 +318,10 @@ def draw(
         check: Raises an error if a parameter of the node is not valid; None: there is nothing to
             check.
         aliases: Further names, separated by spaces.
+
+    Raises:
+        RegistryError: If an operator of that name has other numbers of inputs or outputs, an
+            attribute of it was set elsewhere, or an alias names another.
     """
 
     def infer_shape(node: Node, key: Shape) -> Shape:
@@ -369,12 +375,18 @@ def float_draw(
         doc: What an output element is, for help and reference pages.
         params: Further parameters with their defaults.
         aliases: Further names, separated by spaces.
+
+    Raises:
+        RegistryError: If an operator of that name has other numbers of inputs or outputs, an
+            attribute of it was set elsewhere, or an alias names another.
     """
 
     def expand(node: Node, key: Entry) -> Entry:
         """Draw two random words for each element, and compute floats from them.
 
         ``key`` is the random key; the result has the parameter ``dtype`` of ``node``.
+
+        Raises: DTypeError if there is no such dtype.
         """
         dtype = dtype_of(node.params["dtype"])
         compute_dtype = dtype if dtype.nbytes >= 4 else dtype_of("float32")
@@ -391,6 +403,8 @@ def _draw_bits(node: Node, key: Entry) -> Entry:
     """Expand random_bits: 64 random bits, of which the integer dtype keeps the lowest.
 
     It is the parameter ``dtype`` of ``node``; ``key`` is the random key.
+
+    Raises: DTypeError if there is no such dtype.
     """
     return convert(draw_words(node, key), dtype_of(node.params["dtype"]))
 
@@ -407,6 +421,8 @@ def _draw_uniform(node: Node, key: Entry) -> Entry:
 
     ``low``, ``high`` and ``dtype`` are parameters, u from 0 to below 1 comes from ``key``. ``node``
     has the parameters ``dtype``, ``high``, ``low`` and ``shape``.
+
+    Raises: DTypeError if there is no such dtype.
     """
     dtype = dtype_of(node.params["dtype"])
     low, high = float(node.params["low"]), float(node.params["high"])
@@ -442,6 +458,8 @@ def _draw_integers(node: Node, key: Entry) -> Entry:
 
     These are parameters, as is ``dtype``; the bits come from the random key. ``node`` has the
     parameters ``dtype``, ``high``, ``low`` and ``shape``.
+
+    Raises: DTypeError if there is no such dtype.
     """
     low, count = node.params["low"], node.params["high"] - node.params["low"]
     word = draw_words(node, key) & (2**63 - 1)

@@ -60,6 +60,10 @@ def source(
 
     Returns:
         The registered operator.
+
+    Raises:
+        RegistryError: If an operator of that name has other numbers of inputs or outputs, an
+            attribute of it was set elsewhere, or an alias names another.
     """
     op = register_op(name, num_inputs=0, params=params, doc=doc)
     op.set_attr("FInferShape", infer_shape)
@@ -218,6 +222,9 @@ def _arange_element(node: Node, index: Index) -> Expr:
     """Return start + index * step, of integers in int64, else in float64, cast to the dtype.
 
     ``node`` has the parameter ``dtype``.
+
+    Raises: ShapeError if start, stop and step are no range, DTypeError if the dtype does not fit
+    them.
     """
     start, _, step = _arange_ends(node)
     dtype = _infer_arange_type(node)
@@ -271,6 +278,9 @@ def _linspace_element(node: Node, index: Index) -> Expr:
 
     Without ``endpoint`` the numbers end one step before ``stop``. ``index`` has one expression.
     ``node`` has the parameters ``dtype``, ``endpoint``, ``num``, ``start`` and ``stop``.
+
+    Raises: ShapeError if ``num`` is no int >= 0 or Size, GraphError if ``start`` or ``stop`` is no
+    number, DTypeError if there is no such dtype.
     """
     start, stop = float(node.params["start"]), float(node.params["stop"])
     (num,) = _infer_linspace_shape(node)
@@ -321,6 +331,8 @@ def _eye_element(node: Node, index: Index) -> Expr:
     """Return 1 on the diagonal ``k``, else 0; ``index`` is (row, column).
 
     ``node`` has the parameters ``dtype`` and ``k``.
+
+    Raises: DTypeError if there is no such dtype.
     """
     dtype = _dtype_param(node)
     on_diagonal = ast.equal(index[1] - index[0], node.params["k"])
@@ -379,6 +391,8 @@ def _one_hot_element(node: Node, index: Index, read: Reader) -> Expr:
 
     ``index`` has an expression for each axis of the output; ``read`` reads the input. ``node`` has
     the parameters ``axis`` and ``dtype``.
+
+    Raises: ShapeError if the rank of the input is unknown, or ``axis`` is out of range.
     """
     axis = _one_hot_axis(node, len(known_shape(node.inputs[0])))
     hot_position = ast.cast(read(*index[:axis], *index[axis + 1 :]), "int64")

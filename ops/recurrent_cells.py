@@ -66,7 +66,10 @@ def _check_state(node: Node, h: Shape, c: Shape, name: str) -> None:
 
 
 def _gate(z: Entry, k: int, units: Any) -> Entry:
-    """Return the columns of gate ``k`` of ``z``, of shape (examples, gates * units)."""
+    """Return the columns of gate ``k`` of ``z``, of shape (examples, gates * units).
+
+    Raises: ShapeError if a rank is unknown.
+    """
     rows = known_shape(z)[0]
     return make("slice", z, begin=(0, k * units), size=(rows, units))
 
@@ -146,6 +149,8 @@ def _lstm(
     to Forget.
 
     Returns: The next h and c.
+
+    Raises: ShapeError if a rank is unknown.
     """
     z = _matmul(x, kernel) + _matmul(h, recurrent) + bias
     units = known_shape(h)[1]
@@ -196,6 +201,8 @@ def _lstm_block(
     ``forget_bias`` of ``node`` is added to gate f; a ``cell_clip`` above 0 bounds the cell state.
 
     Returns: i, cs, f, o, ci, co and h, as TensorFlow calls them.
+
+    Raises: ShapeError if a rank is unknown.
     """
     units = known_shape(h)[1]
     z = _matmul(make("concat", x, h, axis=1), w) + bias
@@ -253,6 +260,8 @@ def _gru(node: Node, x: Entry, h: Entry, kernel: Entry, recurrent: Entry, bias: 
     bias; otherwise it multiplies h. ``x`` is the input, ``h`` the state; the others are weights.
     Source: Cho and others, Learning Phrase Representations. ``node`` has the parameter
     ``reset_after``.
+
+    Raises: ShapeError if a rank is unknown.
     """
     rows, units = known_shape(h)
     reset_after = node.params["reset_after"]

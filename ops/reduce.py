@@ -115,6 +115,10 @@ def reduction(
 
     Returns:
         The registered operator.
+
+    Raises:
+        RegistryError: If an operator of that name has other numbers of inputs or outputs, an
+            attribute of it was set elsewhere, or an alias names another.
     """
 
     @lru_cache(maxsize=256)  # planning asks for the reduction of a node many times
@@ -192,6 +196,8 @@ def _sum_gradient(node: Node, dy: Entry) -> list[Entry]:
 
     ``node`` is the forward node, with the parameters ``axis`` and ``keepdims``; ``dy`` is the
     gradient of its output.
+
+    Raises: ShapeError if a rank is unknown, or a parameter is invalid.
     """
     return [broadcast_back(node, dy)]
 
@@ -201,6 +207,8 @@ def _mean_gradient(node: Node, dy: Entry) -> list[Entry]:
 
     It is broadcast to the input's shape. ``node`` is the forward node, with the parameters ``axis``
     and ``keepdims``; ``dy`` is the gradient of its output.
+
+    Raises: ShapeError if a rank is unknown, or a parameter is invalid.
     """
     shape = known_shape(node.inputs[0])
     count = numel(shape[k] for k in normalize_axes(node, len(shape), node.params["axis"]))
@@ -212,6 +220,8 @@ def _extremum_gradient(node: Node, dy: Entry) -> list[Entry]:
 
     Others get 0, as in TensorFlow. ``node`` is the forward node, with the parameters ``axis`` and
     ``keepdims``; ``dy`` is the gradient of its output.
+
+    Raises: ShapeError if a rank is unknown, or a parameter is invalid.
     """
     x, params = node.inputs[0], {k: node.params[k] for k in PARAMS}
     is_extremum = make("equal", x, broadcast_back(node, node.entries[0]))
@@ -224,6 +234,8 @@ def _prod_gradient(node: Node, dy: Entry) -> list[Entry]:
 
     ``node`` is the forward node, with the parameters ``axis`` and ``keepdims``; ``dy`` is the
     gradient of its output.
+
+    Raises: ShapeError if a rank is unknown, or a parameter is invalid.
     """
     x = node.inputs[0]
     return [broadcast_back(node, dy) * make("prod_others", x, axis=node.params["axis"])]

@@ -67,6 +67,8 @@ def _simplify_length_one(node: Node) -> Entry | None:
 
     An exclusive scan is not replaced: its result is the identity element. None also if shape or
     dtype are unknown. ``node`` has the parameters ``axis`` and ``exclusive``.
+
+    Raises: ShapeError if a parameter is invalid.
     """
     x = node.inputs[0]
     if node.params["exclusive"] or x.shape is None or x.shape[scan_axis(node, len(x.shape))] != 1:
@@ -99,6 +101,10 @@ def scan(
 
     Returns:
         The registered operator.
+
+    Raises:
+        RegistryError: If an operator of that name has other numbers of inputs or outputs, an
+            attribute of it was set elsewhere, or an alias names another.
     """
 
     def build(node: Node) -> Scan:
@@ -151,6 +157,8 @@ def _scan_reversed(node: Node, x: Entry, name: str = "cumsum") -> Entry:
 
     For ``x`` of the shape of the output, each element gets the combination of all output positions
     that the input element at its position takes part in.
+
+    Raises: ShapeError if a rank is unknown, or a parameter is invalid.
     """
     return _scan_like(node, x, name, reverse=not node.params["reverse"])
 
@@ -160,6 +168,8 @@ def _cumsum_gradient(node: Node, dy: Entry) -> list[Entry]:
 
     ``node`` is the forward node, with the parameters ``axis`` and ``reverse``; ``dy`` is the
     gradient of its output.
+
+    Raises: ShapeError if a rank is unknown, or a parameter is invalid.
     """
     return [_scan_reversed(node, dy)]
 
@@ -171,6 +181,8 @@ def _cumprod_gradient(node: Node, dy: Entry) -> list[Entry]:
     with 1 in its place; behind it, every product contains a 0, and the gradient is 0. ``node`` is
     the forward node, with the parameters ``axis`` and ``reverse``; ``dy`` is the gradient of its
     output.
+
+    Raises: ShapeError if a rank is unknown, or a parameter is invalid.
     """
     x = node.inputs[0]
     is_zero = make("equal", x, 0)
@@ -189,6 +201,8 @@ def _extremum_gradient(node: Node, dy: Entry) -> list[Entry]:
 
     Of equal elements that is the first one. ``node`` is the forward node, with the parameters
     ``axis`` and ``reverse``; ``dy`` is the gradient of its output.
+
+    Raises: ShapeError if a rank is unknown, or a parameter is invalid.
     """
     x, name = node.inputs[0], node.op.name if node.op else ""
     axis = scan_axis(node, len(known_shape(x)))
@@ -218,7 +232,10 @@ def _logcumsumexp_gradient(node: Node, dy: Entry) -> list[Entry]:
     y = make("where", make("equal", y, -inf), 0.0, y)
 
     def sum_of_positive(weight: Entry) -> Entry:
-        """Return the sum for the positive elements of ``weight``, the others taken as 0."""
+        """Return the sum for the positive elements of ``weight``, the others taken as 0.
+
+        Raises: ShapeError if a rank is unknown, or a parameter is invalid.
+        """
         is_positive = make("greater", weight, 0.0)
         log = make("log", make("where", is_positive, weight, 1.0))
         log = make("where", is_positive, log, -inf)

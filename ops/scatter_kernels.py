@@ -209,6 +209,8 @@ def _scatter_rows_kernel(node: Node, dialect: str) -> OwnKernel | None:
 
     Returns:
         None for other dialects and for complex numbers, where NumPy computes the scatter.
+
+    Raises: ShapeError if a rank is unknown, GraphError if the parameter ``kind`` is.
     """
     dtype = node.entries[0].dtype
     assert dtype is not None
@@ -320,6 +322,8 @@ def _rows_of_points_element(node: Node, index: Index, read: Reader) -> Expr:
     The numbers are those in an array of the parameter ``shape`` of ``node``; that of a point out of
     range is -1, or in mode "clip" that of the nearest. ``index`` has an expression for each axis of
     the output, ``read`` reads the input.
+
+    Raises: ShapeError if a parameter is invalid; GraphError if ``mode`` is unknown.
     """
     shape = parse_extents(node, node.params["shape"], "shape")
     coordinates = [(read(*index, ast.size_of(k)), n) for k, n in enumerate(shape)]
@@ -366,6 +370,9 @@ def _rows_along_axis_element(node: Node, index: Index, read: Reader) -> Expr:
     Its positions along the other axes are those of the index. It is -1 for a position out of range,
     or in mode "clip" that of the nearest. ``index`` has an expression for each axis of the output,
     ``read`` reads the input. ``node`` has the parameters ``axis``, ``mode`` and ``shape``.
+
+    Raises: ShapeError if a rank is unknown, or a parameter is invalid; GraphError if ``mode`` is
+    unknown.
     """
     shape = parse_extents(node, node.params["shape"], "shape")
     axis = normalize_axis(node, len(shape), node.params["axis"])

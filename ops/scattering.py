@@ -73,6 +73,8 @@ def _slice_index(node: Node, x: Array, indices: Array, updates: Array) -> Any:
     ``batch_dims`` leading axes are shared by x and indices. All are arrays; updates out of range
     are left out, or in mode "clip" go to the nearest slice. ``node`` has the parameters ``axis``,
     ``batch_dims`` and ``mode``.
+
+    Raises: ShapeError if a parameter is invalid; GraphError if ``mode`` is unknown.
     """
     axis, batch = normalize_axis(node, x.ndim, node.params["axis"]), node.params["batch_dims"]
     positions, valid = clipped_positions(indices, x.shape[axis])
@@ -93,6 +95,8 @@ def _element_index(node: Node, x: Array, indices: Array, updates: Array) -> Any:
     Where another axis of x has length 1 and the updates are longer, they meet. All are arrays;
     updates out of range are left out, or in mode "clip" go to the nearest element. ``node`` has the
     parameters ``axis`` and ``mode``.
+
+    Raises: ShapeError if a parameter is invalid; GraphError if ``mode`` is unknown.
     """
     axis = normalize_axis(node, x.ndim, node.params["axis"])
     positions, valid = clipped_positions(indices, x.shape[axis])
@@ -334,6 +338,10 @@ def register_scatter(
 
     Returns:
         The registered operator.
+
+    Raises:
+        RegistryError: If an operator of that name has other numbers of inputs or outputs, an
+            attribute of it was set elsewhere, or an alias names another.
     """
 
     def infer_shape(node: Node, x: Shape, indices: Shape, updates: Shape) -> Shape:
@@ -381,6 +389,8 @@ def _compute_scatter(addressing: Addressing, kind: str) -> Callable[..., Array]:
         """Combine updates with a copy of the array x at indices, in NumPy.
 
         ``node`` has the parameters of the addressing. Empty x or updates leave the copy as it is.
+
+        Raises: ShapeError if a parameter is invalid.
         """
         if not x.size or not updates.size:
             return np.array(x)
@@ -433,6 +443,8 @@ def _read(node: Node, addressing: Addressing, x: Entry) -> Entry:
 
     ``addressing`` is that of the scatter. Where x is empty, all updates were dropped: the elements
     are zeros.
+
+    Raises: ShapeError if a rank is unknown.
     """
     if numel(known_shape(x)) == 0:
         assert x.dtype is not None
@@ -456,6 +468,8 @@ def _add_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]]:
         """Return the gradients of x, of indices (None) and of updates; ``dy`` is the output's.
 
         ``node`` is the forward node.
+
+        Raises: ShapeError if a rank is unknown.
         """
         return [dy, None, _read(node, addressing, dy)]
 
@@ -469,6 +483,8 @@ def _sub_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]]:
         """Return the gradients of x, of indices (None) and of updates; ``dy`` is the output's.
 
         ``node`` is the forward node.
+
+        Raises: ShapeError if a rank is unknown.
         """
         return [dy, None, make("neg", _read(node, addressing, dy))]
 
@@ -485,6 +501,8 @@ def _update_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]
         """Return the gradients of x, of indices (None) and of updates; ``dy`` is the output's.
 
         ``node`` is the forward node.
+
+        Raises: ShapeError if a rank is unknown.
         """
         x, _, updates = node.inputs
         dx = _scatter_like(node, addressing, "update", dy, zeros_of(updates))
@@ -511,6 +529,8 @@ def _mul_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]]:
         """Return the gradients of x, of indices (None) and of updates; ``dy`` is the output's.
 
         ``node`` is the forward node.
+
+        Raises: ShapeError if a rank is unknown.
         """
         x, _, updates = node.inputs
         assert x.dtype is not None
@@ -555,6 +575,8 @@ def _extreme_gradient(addressing: Addressing) -> Callable[..., list[Entry | None
         """Return the gradients of x, of indices (None) and of updates; ``dy`` is the output's.
 
         ``node`` is the forward node.
+
+        Raises: ShapeError if a rank is unknown.
         """
         x, _, updates = node.inputs
         out = node.entries[0]

@@ -171,6 +171,8 @@ def _count_values(values: Entry, length: int) -> Entry:
     """Return how often each number from 0 to below ``length`` occurs in ``values``, of int64.
 
     The result is an int64 vector of that length. Other numbers are ignored.
+
+    Raises: ShapeError if a rank is unknown.
     """
     count = numel(known_shape(values))
     ones = make("full", shape=(1, 1, count, 1), fill_value=1, dtype="int64")
@@ -319,6 +321,8 @@ def _expand_searchsorted(node: Node, sequence: Entry, values: Entry) -> Entry | 
     Returns:
         Positions as int64; None for a sequence of unknown length and for complex numbers, where
         NumPy searches.
+
+    Raises: ShapeError if a rank is unknown.
     """
     n = known_shape(sequence)[-1]
     assert values.dtype is not None
@@ -405,6 +409,8 @@ def _expand_isin(node: Node, x: Entry, test: Entry) -> Entry | None:
 
     Returns:
         None for a set of unknown size and for complex numbers, where NumPy computes isin.
+
+    Raises: ShapeError if a rank is unknown.
     """
     assert x.dtype is not None
     count = numel(known_shape(test))

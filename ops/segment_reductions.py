@@ -114,6 +114,9 @@ def _register_segment_reduction(name: str, expand: Callable[..., Entry], doc: st
 
     ``expand`` is its FExpand, ``doc`` its documentation. Its inputs are x and segment_ids, its
     parameter is ``num_segments``.
+
+    Raises: RegistryError if an operator of that name has another number of inputs, or an attribute
+    of it was set elsewhere.
     """
     composite(
         name,

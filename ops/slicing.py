@@ -131,6 +131,8 @@ def _simplify_slice(node: Node) -> Entry | None:
 
     None also if its shape or dtype is unknown. ``node`` has the parameters ``begin``, ``size`` and
     ``step``.
+
+    Raises: ShapeError if a parameter is invalid.
     """
     x = node.inputs[0]
     if x.shape is None:
@@ -145,6 +147,8 @@ def _slice_gradient(node: Node, dy: Entry) -> list[Entry]:
 
     ``node`` is the forward node, with the parameters ``begin``, ``size`` and ``step``; ``dy`` is
     the gradient of its output.
+
+    Raises: ShapeError if a rank is unknown, or a parameter is invalid.
     """
     shape = known_shape(node.inputs[0])
     begin, _, step = slice_params(node, shape)

@@ -46,6 +46,10 @@ def register_numpy_op(
 
     Returns:
         The operator, which still needs FInferShape and FInferType.
+
+    Raises:
+        RegistryError: If an operator of that name has other numbers of inputs or outputs, or an
+            attribute of it was set elsewhere.
     """
     op = register_op(name, len(inputs), results, params, doc)
     op.set_attr("FListInputNames", lambda params: inputs)
@@ -63,9 +67,9 @@ def result_dtype(result: DType) -> Callable[..., DType]:
     """
 
     def infer_type(node: Node, *dtypes: DType) -> DType:
-        """Infer the fixed dtype ``result``.
+        """Infer the fixed dtype ``result``; ``node`` is named in errors.
 
-        Raises: DTypeError, naming ``node``, if the inputs' ``dtypes`` differ.
+        Raises: DTypeError if the inputs' ``dtypes`` differ, GraphError without inputs.
         """
         same_dtype_rule(node, *dtypes)
         return result
@@ -115,6 +119,8 @@ def _compute_argsort(node: Node, x: Array) -> Array:
     """Compute argsort of an array along the parameter ``axis`` of ``node`` with NumPy, as int64.
 
     The order is decreasing with ``descending``.
+
+    Raises: ShapeError if a parameter is invalid.
     """
     return _argsort(x, _axis(node, x.ndim), node.params["descending"]).astype(np.int64)
 
@@ -123,6 +129,8 @@ def _compute_sort(node: Node, x: Array) -> Array:
     """Compute sort of an array along ``axis`` with NumPy; ``descending`` reverses the order.
 
     ``node`` has the parameters ``axis`` and ``descending``.
+
+    Raises: ShapeError if a parameter is invalid.
     """
     axis = _axis(node, x.ndim)
     return np.take_along_axis(x, _argsort(x, axis, node.params["descending"]), axis)
@@ -186,6 +194,8 @@ def _compute_top_k(node: Node, x: Array) -> tuple[Array, Array]:
     """Compute top_k of an array with NumPy: the largest values, and their positions as int32.
 
     They are along the parameter ``axis`` of ``node``, in decreasing order.
+
+    Raises: ShapeError if a parameter is invalid.
     """
     axis = _axis(node, x.ndim)
     positions = np.take(_argsort(x, axis, True), np.arange(node.params["k"]), axis)
@@ -255,6 +265,8 @@ def _unique_gradient(node: Node, dy: Entry | None, *_: Any) -> list[Entry | None
     """Return the gradient of the input: elements that are equal share that of their value equally.
 
     It is None if ``dy``, the gradient of the values, is; that of the counts is not used.
+
+    Raises: ShapeError if a rank is unknown.
     """
     if dy is None:
         return [None]

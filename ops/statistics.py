@@ -230,6 +230,8 @@ def _standard_deviation_gradient(node: Node, dy: Entry) -> list[Entry]:
 
     d is the distance to the mean, y the standard deviation. ``node`` is the forward node, with the
     parameters ``axis`` and ``correction``; ``dy`` is the gradient of its output.
+
+    Raises: ShapeError if a rank is unknown, or a parameter is invalid.
     """
     x = node.inputs[0]
     y, dy = _keep_axes(node, x, node.entries[0]), _keep_axes(node, x, dy)

@@ -47,6 +47,10 @@ def register_triangle(name: str, is_in_triangle: Callable[[Expr, int], Expr], do
 
     Returns:
         The registered operator.
+
+    Raises:
+        RegistryError: If an operator of that name has another number of inputs, or an attribute of
+            it was set elsewhere.
     """
 
     def element(node: Node, index: Index, read: Reader) -> Expr:
@@ -147,6 +151,8 @@ def _diagonal_element(node: Node, index: Index, read: Reader) -> Expr:
 
     The others of these expressions are those of the axes other than ``axis1`` and ``axis2``;
     ``read`` reads the input. ``node`` has the parameters ``axis1``, ``axis2`` and ``offset``.
+
+    Raises: ShapeError if a parameter is invalid.
     """
     a, b = _matrix_axes(node, len(index) + 1)
     k = int_param(node, "offset")
@@ -160,6 +166,8 @@ def _diagonal_gradient(node: Node, dy: Entry) -> list[Entry | None]:
 
     ``node`` is the forward node, with the parameters ``axis1``, ``axis2`` and ``offset``; ``dy`` is
     the gradient of its output.
+
+    Raises: ShapeError if a rank is unknown, or a parameter is invalid.
     """
     shape = known_shape(node.inputs[0])
     a, b = _matrix_axes(node, len(shape))

@@ -155,6 +155,8 @@ def _windows_gradient(node: Node, dy: Entry) -> list[Entry]:
     """Return the gradient of the input: dy, summed over all windows that read an element.
 
     ``node`` is the forward node; ``dy`` is the gradient of its output.
+
+    Raises: ShapeError if a rank is unknown.
     """
     size = known_shape(node.inputs[0])[1:-1]
     return [sum_windows_back(dy, size, **_window_params(node))]
@@ -210,6 +212,8 @@ def _windows_back_element(node: Node, index: Index, read: Reader) -> Expr:
         node: The node, with the parameter ``size``; the dtype of its input is known.
         index: Expressions for (batch, *size, *window, channels).
         read: Reads w, the input; valid only where the output is not 0.
+
+    Raises: ShapeError if a rank is unknown, or a parameter is invalid.
     """
     shape = known_shape(node.inputs[0])
     count = len(node.params["size"])
@@ -311,6 +315,8 @@ def _windows_taken_element(node: Node, index: Index, read: Reader) -> Expr:
     ``index`` has expressions for (batch, *result, *window, channels), ``read`` reads the input
     (batch, *size, *window, channels). ``node`` has the parameters ``dilations``, ``fill``,
     ``padding`` and ``strides``.
+
+    Raises: ShapeError if a rank is unknown, or a parameter is invalid.
     """
     geometry = _windows_taken_geometry(node, known_shape(node.inputs[0]))
     window_index = index[1 + len(geometry.size) : -1]
@@ -321,6 +327,8 @@ def _windows_taken_gradient(node: Node, dy: Entry) -> list[Entry]:
     """Return the gradient of the input: dy, written back to the positions that it was read from.
 
     ``node`` is the forward node; ``dy`` is the gradient of its output.
+
+    Raises: ShapeError if a rank is unknown.
     """
     count = (len(known_shape(dy)) - 2) // 2
     size = known_shape(node.inputs[0])[1 : 1 + count]
