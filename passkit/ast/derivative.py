@@ -143,7 +143,10 @@ def derivative(x: Expr, by: Var) -> Expr | None:
     derivatives: dict[int, Expr | None] = {}
 
     def derivative_of(part: Expr) -> Expr | None:
-        """Return the derivative of a subexpression, computed once; None if it is 0."""
+        """Return the derivative of a subexpression, computed once; None if it is 0.
+
+        Raises: CodeGenError for a function without derivative.
+        """
         if id(part) not in derivatives:
             derivatives[id(part)] = _derivative(part, by, derivative_of)
         return derivatives[id(part)]

@@ -205,7 +205,10 @@ def const(value: Any, dtype: DType) -> Const:
 
 
 def is_const(x: Expr, value: Any) -> bool:
-    """Return whether ``x`` is the literal ``value`` in its dtype; 0.0 and -0.0 differ."""
+    """Return whether ``x`` is the literal ``value`` in its dtype; 0.0 and -0.0 differ.
+
+    Raises: ArgumentError if ``value`` is no number.
+    """
     return isinstance(x, Const) and x.bits == const(value, x.dtype).bits
 
 

@@ -109,7 +109,11 @@ def _builder(name: str) -> Builder:
     """
 
     def build(*args: Operand) -> Expr:
-        """Return a call of the function; this text is replaced by one with its name."""
+        """Return a call of the function; this text is replaced by one with its name.
+
+        Raises: ArgumentError for an argument that is neither an expression nor a number; DTypeError
+        if the dtypes differ.
+        """
         return call(name, *args)
 
     build.__name__ = name

@@ -84,9 +84,11 @@ class Pass:
         return (self.body.__doc__ or "").strip().partition("\n")[0]
 
     def __call__(self, graph: Graph, **options: Any) -> Graph:
-        """Return the graph after this pass; as `ApplyPasses` of this pass alone, errors included.
+        """Return the graph after this pass; as `ApplyPasses` of this pass alone.
 
         ``options`` are those of `PassContext`.
+
+        Raises: as `ApplyPasses`, above all PassError and SettingError.
         """
         from passkit.passes.apply import ApplyPasses  # which imports this module
 

@@ -29,7 +29,7 @@ def check_storage(graph: Graph, plan: StoragePlan, sizes: Mapping[str, int] | No
     Returns: The bytes of the arena.
 
     Raises: PassError naming the first value that is lost before it is read, overwritten while it is
-        read, or not where the caller will read it.
+    read, or not where the caller will read it; ShapeError if a size has no value.
     """
     simulation = _Simulation(graph, plan, sizes or {})
     for node in graph.nodes:
@@ -88,7 +88,7 @@ class _Simulation:
     def range_of(self, entry: Entry) -> ByteRange:
         """Return the range of bytes, and the buffer, that the plan assigns to an entry.
 
-        Raises: PassError if it ends after the arena.
+        Raises: PassError if it ends after the arena; ShapeError if a size has no value.
         """
         return self.byte_range(self.plan[entry], self.nbytes(entry))
 
@@ -111,7 +111,8 @@ class _Simulation:
         """Record that the bytes of ``entry`` hold ``value``; values that they overlap are lost.
 
         Raises: PassError if an input, constant or state has no buffer of its own, if a computed
-        value is written over an input or a constant, or after the arena's end.
+        value is written over an input or a constant, or after the arena's end; ShapeError if a size
+        has no value.
         """
         self.value_of[entry] = value
         storage = self.plan[entry]
@@ -136,7 +137,7 @@ class _Simulation:
         """Run a node: read its inputs, then write its outputs, in the recorded contents.
 
         Raises: PassError if an input was overwritten, an output overwrites an input that is still
-        read, or two outputs share bytes.
+        read, or two outputs share bytes; ShapeError if a size has no value.
         """
         for entry in node.inputs:
             self.read(entry, self.range_of(entry), node.where)
@@ -161,7 +162,8 @@ class _Simulation:
 
         ``source`` is that input. Nothing is checked where their ranges do not overlap.
 
-        Raises: PassError naming both, with the number and dtype of their elements.
+        Raises: PassError naming both, with the number and dtype of their elements; ShapeError if a
+        size has no value.
         """
         if not _overlap(self.range_of(source), self.range_of(entry)):
             return
@@ -185,7 +187,7 @@ class _Simulation:
     def check_results(self) -> None:
         """Check that outputs and state hold the values that the caller reads.
 
-        Raises: PassError naming the first that does not.
+        Raises: PassError naming the first that does not; ShapeError if a size has no value.
         """
         for k, entry in enumerate(self.graph.outputs):
             storage = Storage(Home.OUTPUT, k)

@@ -165,6 +165,8 @@ def _kernel(
         aliased: the positions of parameters that share storage with another.
         reach: the vector widths the target has.
         held: the group, which is no part of the cache's key.
+
+    Raises: CodeGenError if the group cannot be lowered or printed, or its kernel has a race.
     """
     group = held.value
     raw, tiles = lower(group, schedule, shared)

@@ -58,7 +58,8 @@ def fold(node: Node) -> Sequence[Entry]:
     Only those of constants of more than 4 KiB are recorded, for `origin_of`. The node's inputs are
     constants.
 
-    Raises: what its FCompute raises.
+    Raises: FeedError if an operator cannot be evaluated for these values, such as the inverse of a
+    singular matrix.
     """
     values = interpret(Graph(list(node.entries)))
     has_several = len(values) > 1

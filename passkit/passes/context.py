@@ -222,5 +222,7 @@ def evaluator_of(context: PassContext) -> Any:
     """Return the evaluator of a context: its option ``evaluator``.
 
     If that is None, it is the evaluator of this machine's measurements.
+
+    Raises: CacheError if other users may write to the folder of the measurements.
     """
     return snapshot().evaluator if context.evaluator is None else context.evaluator

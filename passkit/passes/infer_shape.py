@@ -78,7 +78,10 @@ def _infer_ranks(graph: Graph, shapes: dict[Entry, Shape | None]) -> None:
     propagation = Propagation(graph, shapes)
 
     def infer(node: Node) -> None:
-        """Infer the shapes of a node's outputs, and of inputs unless these may be broadcast."""
+        """Infer the shapes of a node's outputs, and of inputs unless these may be broadcast.
+
+        Raises: ShapeError if the shapes do not fit.
+        """
         inputs = [shapes[e] for e in node.inputs]
         for entry, shape in zip(node.entries, infer_shapes(node, inputs), strict=False):
             propagation.set_fact(entry, shape)
@@ -91,7 +94,10 @@ def _infer_ranks(graph: Graph, shapes: dict[Entry, Shape | None]) -> None:
             infer_back(node, [shapes[e] for e in node.inputs])
 
     def infer_back(node: Node, inputs: Sequence[Shape | None]) -> None:
-        """Infer unknown shapes of a node's inputs from ``inputs``, known shapes, and outputs."""
+        """Infer unknown shapes of a node's inputs from ``inputs``, known shapes, and outputs.
+
+        Raises: ShapeError if the shapes do not fit.
+        """
         outputs = [shapes[e] for e in node.entries]
         for entry, shape in zip(node.inputs, _backward(node, inputs, outputs), strict=True):
             propagation.set_fact(entry, shape)

@@ -44,7 +44,8 @@ def infer_type(graph: Graph) -> Graph:
 
     x: ?[4]; y: f64[4]; z = add(x, y)    becomes    dtype[x] = float64
 
-    Raises: DTypeError naming the node, its operator and the dtypes that do not fit.
+    Raises: DTypeError naming the node, its operator and the dtypes that do not fit; GraphError for
+    an operator without inputs that needs one.
     """
     dtypes: dict[Entry, DType | None] = {e: e.dtype for n in graph.nodes for e in n.entries}
     if None in dtypes.values():

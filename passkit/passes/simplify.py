@@ -31,7 +31,8 @@ def simplify(graph: Graph, context: PassContext) -> Graph:
 
     a = exp(x); b = exp(x); y = add(a, b)    becomes    a = exp(x); y = add(a, a)
 
-    Raises: PassError if FSimplify changes a shape or dtype, or does not terminate.
+    Raises: PassError if FSimplify changes a shape or dtype, or does not terminate; FeedError if a
+    constant operator cannot be evaluated.
     """
     simplifier = _Simplifier(context.spend)
     for node in graph.nodes:
@@ -69,7 +70,8 @@ class _Simplifier:
         """Finish a node, and all nodes that its simplification depends on: set ``results``.
 
         Raises: PassError if FSimplify returns an entry that depends on the rewritten node itself,
-        changes a shape or dtype, or does not terminate.
+        changes a shape or dtype, or does not terminate; FeedError if a constant operator cannot be
+        evaluated.
         """
         stack = [node]
         while stack:
@@ -102,7 +104,8 @@ class _Simplifier:
     def step(self, node: Node) -> None:
         """Finish a node whose inputs are finished, or record its replacement.
 
-        Raises: PassError if FSimplify changes a shape or dtype, or rewrites a node too often.
+        Raises: PassError if FSimplify changes a shape or dtype, or rewrites a node too often;
+        FeedError if a constant operator cannot be evaluated.
         """
         inputs = tuple(self.result(e) for e in node.inputs)
         control = tuple(dict.fromkeys(self.results[c][0].node for c in node.control))
@@ -150,7 +153,8 @@ class _Simplifier:
 
         None also for a node with control dependencies, one that writes state, or without fuel.
 
-        Raises: PassError if FSimplify changes the shape or dtype.
+        Raises: PassError if FSimplify changes the shape or dtype; FeedError if a constant operator
+        cannot be evaluated.
         """
         assert node.op is not None
         if node.control or node.op is CONSTANT or TStateful.get(node.op.name):

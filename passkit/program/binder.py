@@ -48,6 +48,8 @@ class Binder:
         Args:
             inputs: the inputs' names, dtypes and shapes, in order.
             unread: names of inputs that the program does not read, which a call may feed, too.
+
+        Raises: CompilerError if the launcher cannot be compiled.
         """
         lock = self.state.lock if self.state.memory else None
         if lock:

@@ -109,6 +109,8 @@ def _best(entries: Iterable[int], size: int, single_thread: bool) -> float:
 
     ``entries`` are the addresses of the kernels. With ``single_thread``, or for at most four tiles,
     only one thread is tried.
+
+    Raises: CompilerError if the launcher cannot be compiled.
     """
     array = np.ones(size // 4, np.float32)
     sharing = (False, True) if size > 4 * TILE and not single_thread else (False,)
@@ -119,6 +121,8 @@ def _timed(array: Any, entry: int, shared: bool) -> float:
     """Return the median seconds of a copy of ``array`` by the kernel at the address ``entry``.
 
     ``shared`` tells whether all threads copy. The first run, which maps the pages, does not count.
+
+    Raises: CompilerError if the launcher cannot be compiled.
     """
     times: list[int] = []
     last = 0

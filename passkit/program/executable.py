@@ -315,10 +315,10 @@ class Executable:
         """Measure each step of a call separately.
 
         Args:
-            feeds: Arrays by the names of inputs, as in a call; ``profile(x=array)`` works too.
-                By default random arrays of the shapes of the last call, or, before any call, with
-                64 for each unknown size. Inputs that are named like an option of this method can
-                only be given here.
+            feeds: Arrays by the names of inputs, as in a call; ``profile(x=array)`` works too. By
+                default random arrays of the shapes of the last call, or, before any call, with 64
+                for each unknown size. Inputs that are named like an option of this method can only
+                be given here.
             runs: Number of calls; the seconds of a step are the median over them.
             copies: Whether to compare each step with a copy of as many bytes on this machine.
             **named: Arrays by the names of inputs.
@@ -328,6 +328,7 @@ class Executable:
         Raises:
             PassError: The executable interprets.
             FeedError: Feeds do not fit the inputs.
+            ArgumentError: ``runs`` is below 1, or ``copies`` no bool.
         """
         from passkit.program.profiling import profile_executable
 
@@ -339,7 +340,8 @@ class Executable:
         The folder is created if it is missing.
 
         Raises: PassError if a pass of the executable is not registered; ArgumentError if ``folder``
-        is no path; OSError if it cannot be written.
+        is no path; GraphError if the graph has a parameter that JSON cannot hold; CacheError if
+        others may write to its kernels; OSError if it cannot be written.
         """
         from passkit.program.saved import save
 

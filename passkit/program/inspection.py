@@ -27,7 +27,8 @@ def explain(
 
     Returns: A sequence of decisions, each with its reason, figures and a way out; printed, a table.
 
-    Raises: GraphError if no node has this name; else as `passkit.compile`.
+    Raises: GraphError if no node has this name; ArgumentError if ``graph`` is no graph or ``name``
+    no text; else as `passkit.compile`.
     """
     graph = graph_of_argument("explain: graph", graph)
     if name is not None:
@@ -47,7 +48,8 @@ def templates(
 
     Returns: A sequence of groups with their templates, ranked by the cost model; printed, a table.
 
-    Raises: GraphError if no group has this name; else as `passkit.compile`.
+    Raises: GraphError if no group has this name; ArgumentError if ``graph`` is no graph or ``name``
+    no text; else as `passkit.compile`.
     """
     graph = graph_of_argument("templates: graph", graph)
     if name is not None:

@@ -64,6 +64,8 @@ def plan_key(
         library: The measurements that the planner reads, by default those on disk now.
 
     Returns: The key, or None if plans of this graph under these options are not stored.
+
+    Raises: CacheError if other users may write to the folder of the measurements.
     """
     options = {name: value for name, value in options.items() if value is not None}
     if any(not isinstance(value, str) for value in options.values()):
@@ -127,6 +129,8 @@ def load_plan(key: str, graph: Graph, state: Mapping[str, Any]) -> ProgramTable 
         state: The arrays of the graph's variables, by name.
 
     Returns: The table to run, or None if no intact plan is stored or a kernel is not in the cache.
+
+    Raises: CacheError if other users may write to the cache folder.
     """
     cache = open_cache()
     try:
@@ -195,6 +199,8 @@ def _link(row: Any, addresses: Mapping[str, int]) -> Any:
 
     ``addresses`` has the address of each compiled kernel; those of library calls come from the
     launcher. Rows without a kernel stay.
+
+    Raises: CompilerError if the launcher cannot be compiled.
     """
     if row[0] == "launch":
         return ("launch", addresses[row[1]], *row[2:])

@@ -41,7 +41,8 @@ _GROUP_OPTIONS = ("keep_together", "keep_apart")
 def describe(executable: Executable) -> dict[str, str]:
     """Return graph, options and measurements of an executable, as texts by the names of files.
 
-    Raises: PassError if a pass of the executable is not registered, so that no file can name it.
+    Raises: PassError if a pass of the executable is not registered, so that no file can name it;
+    GraphError if the graph has a parameter that JSON cannot hold.
     """
     context = executable.context
     options: dict[str, Any] = {
@@ -151,7 +152,8 @@ def save(executable: Executable, folder: str | Path) -> None:
         folder: Where to write; created if it is missing.
 
     Raises: PassError if a pass of the executable is not registered, so that no file can name it;
-    ArgumentError if ``folder`` is no path; OSError if it cannot be written.
+    ArgumentError if ``folder`` is no path; GraphError if the graph has a parameter that JSON cannot
+    hold; CacheError if others may write to its kernels; OSError if it cannot be written.
     """
     folder = arguments.path("Executable.save: folder", folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -187,6 +189,7 @@ def load(folder: str | Path) -> Executable:
         ParseError: Its graph cannot be read.
         FeedError: Its state does not fit the graph.
         CacheError: Other users may write to its kernels.
+        ArgumentError: ``folder`` is no path.
     """
     folder = arguments.path("load: folder", folder)
     texts: dict[str, str] = {}

@@ -138,7 +138,8 @@ class JitFunction:
             shapes: the shape of each variable, in the order of ``arrays``; None is unknown.
 
         Raises: GraphError for a result that is not made of entries, and for a variable that is not
-            an argument.
+        an argument; DTypeError for an array of a dtype that passkit does not have; and as
+        `passkit.compile`.
         """
         inputs = {
             name: var(name, shape, dtype_of(array.dtype))
