@@ -87,7 +87,7 @@ def _infer_bitcast_type(node: Node, x: DType) -> DType:
 
 
 def _compute_bitcast(node: Node, x: Any) -> Any:
-    """Reinterpret the bytes of an array as the parameter ``dtype``, in NumPy; the shape stays.
+    """Reinterpret the bytes of array ``x`` as the parameter ``dtype``, in NumPy; keep the shape.
 
     ``node`` has the parameter ``dtype``.
 

@@ -75,7 +75,7 @@ def _cast_result(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _complex_of_parts(real: Any, imag: Any) -> Any:
-    """Return the complex array of two arrays of parts, which are broadcast.
+    """Return the complex array of two arrays of parts, ``real`` and ``imag``, which are broadcast.
 
     It is complex64 or complex128. The parts are stored one by one: a product with the imaginary
     unit would turn infinities to NaN.

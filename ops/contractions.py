@@ -424,9 +424,11 @@ def _bilinear(node: Node, a: Entry, b: Entry, weight: Entry) -> Entry:
 
 
 def _cross(node: Node, a: Entry, b: Entry) -> Entry:
-    """Expand cross: the cross product of vectors of three elements along the parameter ``axis``.
+    """Expand cross: the cross product of vectors of a and b along the parameter ``axis``.
 
     ``node`` has the parameter ``axis``.
+
+    They have three elements.
 
     Raises: ShapeError if the axis has another length or is out of range.
     """

@@ -128,6 +128,8 @@ def _dilate_shape(node: Node, shape: Shape) -> Shape:
 
     Raises: ShapeError if there are not a factor >= 1 and a pair of paddings for each axis of
     ``shape``.
+
+    ``node`` has the parameters ``factors`` and ``padding``.
     """
     extents: list[Extent] = []
     for n, (f, low, high) in zip(shape, _dilate_params(node, shape), strict=True):

@@ -114,7 +114,7 @@ def _convolution_geometry(node: Node, x: Shape, filters: Shape) -> WindowGeometr
 
 
 def _convolution_shape(node: Node, x: Shape, filters: Shape) -> Shape:
-    """Infer the shape (batch, *result, filters) from those of image and filter.
+    """Infer the shape (batch, *result, filters) from ``x``, the image's, and ``filters``.
 
     Raises: ShapeError if they do not fit, or a parameter of ``node`` is invalid.
     """
@@ -280,7 +280,7 @@ def _expand_conv_transpose(count: int) -> Callable[..., Entry]:
     """
 
     def expand(node: Node, x: Entry, filters: Entry) -> Entry:
-        """Expand to ``convolution_backprop_input``, with the channels last.
+        """Expand to ``convolution_backprop_input``, with the channels last; ``x`` is its dy.
 
         ``node`` has the parameters ``data_format``, ``dilations``, ``output_padding``,
         ``output_shape``, ``padding`` and ``strides``.

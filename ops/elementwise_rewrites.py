@@ -112,6 +112,8 @@ def simplify_equal_operands(node: Node, x: Entry, y: Entry) -> Entry | None:
 def simplify_where(node: Node, condition: Entry, x: Entry, y: Entry) -> Entry | None:
     """Rewrite ``where(True, x, y) -> x``, ``where(False, x, y) -> y``, ``where(c, x, x) -> x``.
 
+    ``condition``, ``x`` and ``y`` are the inputs of ``node``.
+
     Returns: None if none of them applies, or the operand has not the shape and dtype of the output
     of ``node``.
     """

@@ -108,7 +108,7 @@ def _huber(node: Node, labels: Entry, x: Entry) -> Entry:
 def _smooth_l1(node: Node, labels: Entry, x: Entry) -> Entry:
     """Return Huber's loss of width ``beta`` of each element, divided by that parameter.
 
-    ``x`` are the predictions. ``node`` has the parameter ``beta``.
+    ``x`` are the predictions, ``labels`` what they should be. ``node`` has the parameter ``beta``.
 
     Raises: GraphError if ``beta`` is not above 0.
     """

@@ -225,9 +225,10 @@ def qr_gradient(node: Node, dq: Entry | None, dr: Entry | None) -> list[Entry]:
 
 
 def svd_gradient(node: Node, du: Entry | None, ds: Entry | None, dvh: Entry | None) -> list[Entry]:
-    """Return the gradient of `svd` by its matrix, from those of U, S and Vh; None counts as 0.
+    """Return the gradient of `svd` by its matrix, from those of U, S and Vh.
 
-    ``node`` is the forward node, with the parameter ``full_matrices``.
+    ``du``, ``ds`` and ``dvh`` are these; None counts as 0. ``node`` is the forward node, with the
+    parameter ``full_matrices``.
 
     Raises:
         GraphError: If ``full_matrices`` is True and the matrices are not square.

@@ -506,7 +506,7 @@ def _concat_shape(node: Node, *shapes: Shape) -> Shape:
 
 
 def _concat_offsets(node: Node, axis: int) -> list[Extent]:
-    """Return the position of each input along the axis of the result, then the total length.
+    """Return the position of each input of ``node`` along ``axis``, then the total length.
 
     Raises: ShapeError if the rank of an input is unknown.
     """

@@ -532,7 +532,7 @@ def _draw_truncated_normal(node: Node, low: Entry, high: Entry, dtype: DType) ->
 
     The inverse of the distribution function is applied to a uniform number from the random bits
     ``low``; ``high`` is not used. ``dtype`` is the dtype to compute in, ``mean`` and ``stddev`` are
-    parameters.
+    parameters of ``node``.
     """
     width = erf(sqrt(2.0))
     z = _erfinv(open_unit_interval(low, dtype) * (2 * width) - width) * sqrt(2.0)

@@ -80,7 +80,7 @@ def source(
 
 
 def check_number(node: Node, value: Any, dtype: DType) -> None:
-    """Check that a number can be an element of ``dtype``; bools always can.
+    """Check that a number ``value`` can be an element of ``dtype``; bools always can.
 
     Raises:
         DTypeError: If it is no int or float, or no integer within the range of an integer dtype.

@@ -144,9 +144,9 @@ def _lstm(
 ) -> tuple[Entry, Entry]:
     """Expand lstm_cell, with the gates in the order of Keras: i, f, c, o.
 
-    ``x`` is the input, ``h`` and ``c`` are the state; the others are weights. The parameter
-    ``forget_bias`` of ``node`` is added to gate f. Source: Gers, Schmidhuber and Cummins, Learning
-    to Forget.
+    ``x`` is the input, ``h`` and ``c`` are the state; ``kernel``, ``recurrent`` and ``bias`` are
+    the weights. The parameter ``forget_bias`` of ``node`` is added to gate f. Source: Gers,
+    Schmidhuber and Cummins, Learning to Forget.
 
     Returns: The next h and c.
 
@@ -257,9 +257,9 @@ def _gru(node: Node, x: Entry, h: Entry, kernel: Entry, recurrent: Entry, bias: 
     """Expand gru_cell to the next state, with the gates in the order of Keras: z, r, h.
 
     With ``reset_after``, as in cuDNN, the reset gate multiplies the product of h, which has its own
-    bias; otherwise it multiplies h. ``x`` is the input, ``h`` the state; the others are weights.
-    Source: Cho and others, Learning Phrase Representations. ``node`` has the parameter
-    ``reset_after``.
+    bias; otherwise it multiplies h. ``x`` is the input, ``h`` the state; ``kernel``, ``recurrent``
+    and ``bias`` are the weights. Source: Cho and others, Learning Phrase Representations. ``node``
+    has the parameter ``reset_after``.
 
     Raises: ShapeError if a rank is unknown.
     """

@@ -123,7 +123,10 @@ def reduction(
 
     @lru_cache(maxsize=256)  # planning asks for the reduction of a node many times
     def build(dtype: DType, axes: tuple[int, ...], keepdims: bool) -> Reduce:
-        """Return the loop description of a reduction of one dtype over ``axes``, from 0 on."""
+        """Return the loop description of a reduction of one dtype over ``axes``, from 0 on.
+
+        ``keepdims`` says whether these stay with length 1.
+        """
         accumulator = accumulator_dtype(dtype)
 
         def finish_and_cast(total: Expr, count: Expr) -> Expr:

@@ -47,7 +47,8 @@ def _draw_shape(node: Node, x: Entry, name: str) -> Shape:
 def _bernoulli(node: Node, p: Entry, key: Entry) -> Entry:
     """Expand bernoulli: True where a uniform number is below the probability ``p``.
 
-    The numbers have the parameter ``shape`` of ``node``, or for None the shape of p.
+    The numbers have the parameter ``shape`` of ``node``, or for None the shape of p; they are drawn
+    with the random ``key``.
 
     Raises: ShapeError if it is no shape or does not broadcast with p.
     """
@@ -68,8 +69,8 @@ def _dropout(node: Node, x: Entry, key: Entry) -> Entry:
     """Zero elements and scale the others by 1 / (1 - rate); an identity for rate 0.
 
     The mask is drawn in float32 for every dtype of ``x``, in the parameter ``noise_shape`` of
-    ``node``, or for None in the shape of x. Source: Srivastava et al., Dropout: A Simple Way to
-    Prevent Overfitting, section 10.
+    ``node``, or for None in the shape of x, with the random ``key``. Source: Srivastava et al.,
+    Dropout: A Simple Way to Prevent Overfitting, section 10.
 
     Raises:
         GraphError: If ``rate`` is not from 0 to below 1.
@@ -108,7 +109,7 @@ composite(
 
 
 def _gumbel_softmax(node: Node, logits: Entry, key: Entry) -> Entry:
-    """Expand to the softmax of logits with Gumbel noise.
+    """Expand to the softmax of logits with Gumbel noise, drawn with the random ``key``.
 
     ``node`` has the parameters ``axis`` and ``temperature``.
 
@@ -131,6 +132,7 @@ def _categorical(node: Node, logits: Entry, key: Entry) -> Entry:
 
     The position along the parameter ``axis`` of ``node`` is the maximum of the positions that equal
     the maximum, so that one kernel computes both; where there is a NaN among the logits, it is 0.
+    ``key`` is the random key.
 
     Raises: ShapeError if the axis is out of range or empty.
     """

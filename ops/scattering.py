@@ -92,9 +92,9 @@ def _slice_index(node: Node, x: Array, indices: Array, updates: Array) -> Any:
 def _element_index(node: Node, x: Array, indices: Array, updates: Array) -> Any:
     """Return an index for NumPy and updates for single elements of ``x`` along ``axis``.
 
-    Where another axis of x has length 1 and the updates are longer, they meet. All are arrays;
-    updates out of range are left out, or in mode "clip" go to the nearest element. ``node`` has the
-    parameters ``axis`` and ``mode``.
+    Where another axis of x has length 1 and the updates are longer, they meet. ``indices`` are
+    positions along the axis. All are arrays; updates out of range are left out, or in mode "clip"
+    go to the nearest element. ``node`` has the parameters ``axis`` and ``mode``.
 
     Raises: ShapeError if a parameter is invalid; GraphError if ``mode`` is unknown.
     """
@@ -235,8 +235,8 @@ def _slice_rows(node: Node, x: Entry, indices: Entry, updates: Entry) -> tuple[S
 def _element_rows(node: Node, x: Entry, indices: Entry, updates: Entry) -> tuple[Shape, Entry]:
     """Return the shape to give x for scatter_rows, and the row number of each element.
 
-    The numbers are an int64 entry (1, number of updates). ``node`` has the parameters ``axis`` and
-    ``mode``.
+    ``indices`` are positions along ``axis``. The numbers are an int64 entry (1, number of updates).
+    ``node`` has the parameters ``axis`` and ``mode``.
 
     Raises: GraphError if ``mode`` is unknown.
     """
@@ -255,8 +255,9 @@ def _element_rows(node: Node, x: Entry, indices: Entry, updates: Entry) -> tuple
 def _point_rows(node: Node, x: Entry, indices: Entry, updates: Entry) -> tuple[Shape, Entry]:
     """Return the shape to give x for scatter_rows, and the row number of each point.
 
-    The numbers are an int64 entry (batch, number of points); ``updates`` is not used. ``node`` has
-    the parameters ``batch_dims`` and ``mode``.
+    ``indices`` have the coordinates of points in their last axis. The numbers are an int64 entry
+    (batch, number of points); ``updates`` is not used. ``node`` has the parameters ``batch_dims``
+    and ``mode``.
 
     Raises: ShapeError if the coordinates do not fit x, GraphError if ``mode`` is unknown.
     """
@@ -412,7 +413,8 @@ def _expand_scatter(addressing: Addressing, kind: str) -> Callable[..., Entry]:
     def expand(node: Node, x: Entry, indices: Entry, updates: Entry) -> Entry:
         """Reshape x, of known dtype, into rows, and apply ``scatter_rows``.
 
-        Floats of 16 bits are combined in float32. ``node`` has the parameters of the addressing.
+        The result is x with ``updates`` combined at ``indices``. Floats of 16 bits are combined in
+        float32. ``node`` has the parameters of the addressing.
 
         Raises: GraphError if ``mode`` is unknown.
         """
@@ -462,7 +464,7 @@ def _scatter_like(node: Node, addressing: Addressing, kind: str, x: Entry, updat
 
 
 def _add_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]]:
-    """Return the FGradient of "add": dy, and its elements that the updates were added to."""
+    """Return the FGradient of "add": dy, None, and its elements that updates were added to."""
 
     def gradient(node: Node, dy: Entry) -> list[Entry | None]:
         """Return the gradients of x, of indices (None) and of updates; ``dy`` is the output's.
@@ -477,7 +479,10 @@ def _add_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]]:
 
 
 def _sub_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]]:
-    """Return the FGradient of "sub": dy, and minus its elements that the updates went to."""
+    """Return the FGradient of "sub": dy, and minus its elements that the updates went to.
+
+    The gradient of indices is None.
+    """
 
     def gradient(node: Node, dy: Entry) -> list[Entry | None]:
         """Return the gradients of x, of indices (None) and of updates; ``dy`` is the output's.
@@ -495,6 +500,8 @@ def _update_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]
     """Return the FGradient of "update" for an addressing.
 
     Elements that are not replaced pass dy on, and so does the last of several updates that meet.
+
+    The gradient of indices is None.
     """
 
     def gradient(node: Node, dy: Entry) -> list[Entry | None]:
@@ -523,6 +530,8 @@ def _mul_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]]:
 
     It is the product of all factors that are not zero, divided by the factor, or 0 where another
     factor is zero: zeros are counted, so that nothing is divided by zero.
+
+    The gradient of indices is None.
     """
 
     def gradient(node: Node, dy: Entry) -> list[Entry | None]:
@@ -569,7 +578,10 @@ def _product_of_others(is_zero: Entry, factor: Entry, product: Entry, zero_count
 
 
 def _extreme_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]]:
-    """Return the FGradient of "min" and "max": all that equal the result share dy equally."""
+    """Return the FGradient of "min" and "max": all that equal the result share dy equally.
+
+    The gradient of indices is None.
+    """
 
     def gradient(node: Node, dy: Entry) -> list[Entry | None]:
         """Return the gradients of x, of indices (None) and of updates; ``dy`` is the output's.

@@ -253,7 +253,7 @@ def _unique_shape(node: Node, shape: Shape) -> tuple[Shape, Shape]:
 
 
 def _compute_unique(node: Node, x: Array) -> tuple[Array, Array]:
-    """Compute unique of an array with NumPy: values in increasing order, and counts as int64.
+    """Compute unique of an array ``x`` with NumPy: values in increasing order, and counts as int64.
 
     Both are cut to the parameter ``size`` of ``node``, or filled up by 0.
     """
@@ -264,7 +264,8 @@ def _compute_unique(node: Node, x: Array) -> tuple[Array, Array]:
 def _unique_gradient(node: Node, dy: Entry | None, *_: Any) -> list[Entry | None]:
     """Return the gradient of the input: elements that are equal share that of their value equally.
 
-    It is None if ``dy``, the gradient of the values, is; that of the counts is not used.
+    It is None if ``dy``, the gradient of the values, is; that of the counts is not used. ``node``
+    is the forward node.
 
     Raises: ShapeError if a rank is unknown.
     """
@@ -321,7 +322,7 @@ def _first_positions_dtype(node: Node, x: DType) -> DType:
 
 
 def _compute_first_positions(node: Node, x: Array) -> Array:
-    """Return for each element of a vector the first position of an equal one, as int64.
+    """Return for each element of the vector ``x`` the first position of an equal one, as int64.
 
     ``node`` is not used.
     """

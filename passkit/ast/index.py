@@ -46,7 +46,7 @@ class Sum:
 def _sum(terms: Mapping[Expr, Extent], constant: Extent) -> Sum:
     """Return a sum in canonical form: no zero terms, quotients recombined, terms sorted.
 
-    ``terms`` has the coefficient of each atom.
+    ``terms`` has the coefficient of each atom, ``constant`` is added.
     """
     nonzero = {a: c for a, c in terms.items() if c != 0}
     if len(nonzero) < 2:
