@@ -59,8 +59,9 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
         A tensor of the new shape and the dtype of ``tensor``, elements in row-major order.
 
     Raises:
-        ShapeError: If the numbers of elements differ, or an extent is a tensor that only a run
-            computes.
+        ShapeError: If the numbers of elements differ, several extents are -1, or an extent is
+            unknown or a tensor that only a run computes.
+        ArgumentError: For a value that is neither a tensor nor numbers.
 
     >>> from passkit.frontends import tinyflow as tf
     >>> tf.reshape(tf.zeros([2, 3]), [-1]).shape
@@ -98,12 +99,21 @@ def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool
     Raises:
         ShapeError: If ``perm`` does not name each axis of ``a`` once.
         SettingError: If an unsupported argument is set.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     return call_operator("transpose", "transpose", name, as_entry(a), axes=parse_axes(perm))
 
 
 def _common_dtype_entries(values: Any) -> list[Entry]:
-    """Convert tensors and arrays to entries; arrays take the dtype of the first tensor."""
+    """Convert tensors and arrays to entries; arrays take the dtype of the first tensor.
+
+    Args:
+        values: A list or tuple of tensors, entries and numbers; any other value counts as a list of
+            one.
+
+    Raises:
+        ArgumentError: For a value that is neither a tensor nor numbers.
+    """
     items = list(values) if isinstance(values, (list, tuple)) else [values]
     like = next((v.dtype for v in items if isinstance(v, Tensor)), None)
     operands = [v if isinstance(v, Entry) else as_operand(v, like) for v in items]
@@ -114,7 +124,8 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
     """Concatenate tensors along an axis.
 
     Args:
-        values: A list of tensors of one dtype, whose shapes differ along ``axis`` at most.
+        values: A list of tensors of one dtype, whose shapes differ along ``axis`` at most; or a
+            single tensor, which is returned as a copy. Numbers take the dtype of the first tensor.
         axis: The axis, an int, which may be negative.
         name: The name of the result; "concat" by default.
 
@@ -122,8 +133,10 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
         A tensor whose extent along ``axis`` is the sum of those of ``values``.
 
     Raises:
-        ShapeError: If there are no tensors, the axis does not exist, or other extents differ.
+        ShapeError: If there are no tensors, ``axis`` is no int or does not exist, or other extents
+            differ.
         DTypeError: If the dtypes differ.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     return call_operator(
         "concat", "concat", name, *_common_dtype_entries(values), axis=parse_axes(axis)
@@ -134,16 +147,20 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
     """Join tensors along a new axis.
 
     Args:
-        values: A list of tensors of one shape and dtype.
+        values: A list of tensors of one shape and dtype. Numbers take the dtype of the first
+            tensor.
         axis: The position of the new axis in the result, which may be negative; 0 by default.
         name: The name of the result; "stack" by default.
 
     Returns:
-        A tensor of one axis more, whose length is the number of tensors.
+        A tensor of one axis more, whose length is the number of tensors; of no tensors an int32
+        vector of length 0.
 
     Raises:
-        ShapeError: If the shapes differ, or the axis does not exist.
+        ShapeError: If the shapes differ, or ``axis`` is no int or does not exist.
         DTypeError: If the dtypes differ.
+        GraphError: If ``values`` is a single tensor, not a list.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     if axis == 0 and depends_on_deferred(values):
         full_name, dtype = unique_name(name, "stack"), next(nested_tensors(values)).dtype
@@ -179,8 +196,10 @@ def unstack(
         A list of tensors, one for each index of the axis, in order.
 
     Raises:
-        ShapeError: If the axis does not exist, its length is unknown, or its length is not ``num``.
+        ShapeError: If the axis does not exist, its length is unknown, or its length is not ``num``;
+            for a tensor of unknown rank without ``num``.
         SettingError: If ``axis`` is no int.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     if is_unranked(value) and num is not None:
         arguments = {"value": value, "num": num, "axis": axis}
@@ -215,9 +234,10 @@ def split(
         A list of the parts, in order.
 
     Raises:
-        ShapeError: If the axis does not exist, a number of parts does not divide its length, or the
-            lengths do not add up to it.
-        SettingError: If ``num_or_size_splits`` holds anything but ints.
+        ShapeError: If the axis does not exist, a number of parts does not divide its length or is
+            below 1, or the lengths are negative, do not add up to it, or are not ``num`` in number.
+        SettingError: If ``num_or_size_splits`` holds anything but ints, or ``axis`` is no int.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     static_value = getattr(num_or_size_splits, "static_value", None)
     sizes_argument = static_value.tolist() if static_value is not None else num_or_size_splits
@@ -270,8 +290,9 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
         A tensor of the shape ``size``.
 
     Raises:
-        ShapeError: If ``begin`` or ``size`` has another length than the rank, or the part exceeds
-            the tensor.
+        ShapeError: If ``begin`` or ``size`` has another length than the rank or holds anything but
+            ints and sizes, or the part exceeds the tensor.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     params = {"begin": parse_shape(begin, "slice"), "size": parse_shape(size, "slice")}
     return call_operator("slice", "Slice", name, as_entry(input_), **params)
@@ -304,9 +325,10 @@ def gather(
         replace ``axis``.
 
     Raises:
-        ShapeError: If the axis does not exist, or shared axes differ in length.
+        ShapeError: If ``axis`` is no int or does not exist, or shared axes differ in length.
         DTypeError: If ``indices`` are no integers.
         SettingError: If an unsupported argument is set.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     gather_axis = batch_dims if axis is None else parse_axes(axis)
     entries = as_entry(params), as_entry(indices)
@@ -330,7 +352,8 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
 
     Raises:
         SettingError: Without an axis, or if both ``axis`` and ``dim`` are passed.
-        ShapeError: If the axis does not exist.
+        ShapeError: If the axis is no int or does not exist.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     new_axis = renamed_argument("expand_dims", "axis", axis, "dim", dim)
     if new_axis is None:
@@ -355,8 +378,9 @@ def squeeze(
         A tensor without these axes.
 
     Raises:
-        ShapeError: If an axis does not exist or has another length than 1.
+        ShapeError: If an axis is no int, does not exist or has another length than 1.
         SettingError: If both ``axis`` and ``squeeze_dims`` are passed.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     squeezed_axes = renamed_argument("squeeze", "axis", axis, "squeeze_dims", squeeze_dims)
     return call_operator(
@@ -389,8 +413,11 @@ def one_hot(
         of the depth gives off values only.
 
     Raises:
-        ShapeError: If ``depth`` is not one number, or the axis does not exist.
-        DTypeError: If ``indices`` are no integers.
+        ShapeError: If ``depth`` is not one number of at least 0, or ``axis`` is no int or does not
+            exist.
+        DTypeError: If ``indices`` are no integers, ``on_value`` or ``off_value`` is no number, or
+            ``dtype`` is no element type.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     dtype_name = "float32" if dtype is None else as_dtype(dtype).name
     params = {
@@ -417,7 +444,7 @@ def pad(
 
     Args:
         tensor: A tensor or numbers of any shape.
-        paddings: A pair (before, after) for each axis: numbers of elements.
+        paddings: A pair (before, after) for each axis: numbers of elements; negative ones cut off.
         mode: "CONSTANT" (default), "REFLECT" to mirror without the edge, or "SYMMETRIC" to mirror
             with it; in any case of letters.
         name: The name of the result; "Pad" by default.
@@ -429,6 +456,8 @@ def pad(
     Raises:
         SettingError: For another mode, or paddings that are not pairs of ints.
         ShapeError: If there is not a pair for each axis, or an axis is too short to be mirrored.
+        DTypeError: If ``constant_values`` is no number, such as a tensor.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     if not isinstance(mode, str) or mode.upper() not in PADDING:
         raise SettingError(f"pad needs {', '.join(PADDING)} as mode, got {mode!r}")
@@ -442,14 +471,17 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
 
     Args:
         input: A tensor or numbers of any shape.
-        multiples: The number of repetitions along each axis.
+        multiples: The number of repetitions along each axis, the last axis last; more numbers than
+            axes add leading axes.
         name: The name of the result; "Tile" by default.
 
     Returns:
         A tensor whose extents are multiplied by ``multiples``.
 
     Raises:
-        ShapeError: If a number of repetitions is a tensor that only a run computes.
+        ShapeError: If a number of repetitions is negative, unknown, or a tensor that only a run
+            computes.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     return call_operator(
         "tile", "Tile", name, as_entry(input), repetitions=parse_shape(multiples, "tile")
@@ -461,14 +493,15 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
 
     Args:
         tensor: A tensor or numbers of any shape.
-        axis: An axis or several, which may be negative.
+        axis: An axis or several, which may be negative; None for all.
         name: The name of the result; "ReverseV2" by default.
 
     Returns:
         A tensor of the shape and dtype of ``tensor``.
 
     Raises:
-        ShapeError: If the axis does not exist.
+        ShapeError: If an axis is no int, does not exist or is named twice.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     return call_operator("flip", "ReverseV2", name, as_entry(tensor), axis=parse_axes(axis))
 
@@ -488,8 +521,10 @@ def sequence_mask(
         A tensor of the shape of ``lengths`` with a last axis of length ``maxlen`` more.
 
     Raises:
-        ShapeError: Without ``maxlen``: no shape may depend on the lengths.
-        DTypeError: If ``lengths`` are no integers.
+        ShapeError: Without ``maxlen``, as no shape may depend on the lengths; or if it is not one
+            number of at least 0.
+        DTypeError: If ``lengths`` are no integers, or ``dtype`` is no element type.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     if maxlen is None:
         raise ShapeError("sequence_mask needs maxlen, got None: no shape may depend on the lengths")

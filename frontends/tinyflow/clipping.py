@@ -37,6 +37,9 @@ def clip_by_value(
 
     Raises:
         ShapeError: If the shapes do not broadcast.
+        DTypeError: If a bound has another dtype than ``t``, such as 0.5 for integers, or ``t``
+            holds bools or complex numbers.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     entry = as_entry(t)
     low, high = (as_operand(v, entry.dtype) for v in (clip_value_min, clip_value_max))
@@ -58,6 +61,8 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
     Raises:
         SettingError: If ``clip_norm`` is no number.
         ShapeError: If an axis does not exist.
+        DTypeError: If ``t`` holds no floats.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     params = {
         "clip_norm": require_float("clip_by_norm", "clip_norm", clip_norm),
@@ -78,7 +83,9 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
 
     Raises:
         ShapeError: If there are no tensors.
-        DTypeError: If a tensor holds no floats.
+        DTypeError: If a tensor holds no floats, or the dtypes differ.
+        GraphError: If ``t_list`` is a single tensor, not a list.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     entries = [as_entry(t) for t in t_list if t is not None]
     return call_operator("global_norm", "global_norm", name, *entries)
@@ -100,7 +107,11 @@ def clip_by_global_norm(
 
     Raises:
         SettingError: If ``clip_norm`` is no number.
-        ShapeError: If there are no tensors.
+        ShapeError: If there are no tensors and ``use_norm`` is None.
+        DTypeError: If a tensor holds no floats, or the dtypes of the tensors and of ``use_norm``
+            differ.
+        GraphError: If ``t_list`` is a single tensor, not a list.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     limit = require_float("clip_by_global_norm", "clip_norm", clip_norm)
     norm = global_norm(t_list) if use_norm is None else convert_to_tensor(use_norm)

@@ -51,7 +51,7 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
 
     Raises:
         DTypeError: If ``dtype`` is no element type.
-        ShapeError: If an extent is neither an int nor None.
+        ShapeError: If an extent is neither an int of at least 0 nor None.
 
     >>> from passkit.frontends import tinyflow as tf
     >>> x = tf.placeholder(tf.float32, [None, 2], name="inputs")
@@ -75,7 +75,9 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
         A tensor of the dtype of ``input``.
 
     Raises:
-        ShapeError: If the default does not have this shape.
+        ShapeError: If the default does not have this shape, an extent is neither an int nor None,
+            or the rank of the default is unknown and ``shape`` is not None.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     full_name = unique_name(name, "PlaceholderWithDefault")
     entry = as_entry(input)
@@ -107,6 +109,9 @@ def _overridable_default(entry: Entry, shape: Shape | None, name: str) -> Tensor
         entry: The default.
         shape: The declared shape of feeds; None for any.
         name: Full name of the tensor.
+
+    Returns:
+        The output of a deferred node, of ``shape`` and of the dtype of ``entry``.
     """
     return as_tensor(
         deferred_entries(lambda tensors: tensors, [entry], [(shape, entry.dtype)], name)[0], name
@@ -123,9 +128,11 @@ def constant(
     """Create a constant tensor.
 
     Args:
-        value: A number, nested lists of numbers, an array, or text. Python's numbers are float32
-            and int32, NumPy arrays keep their dtype.
-        dtype: The dtype of the constant; by default that of ``value``.
+        value: A number, nested lists of numbers, an array, or text, for which the other arguments
+            but ``name`` are ignored. Python's numbers are float32 and int32, NumPy arrays keep
+            their dtype.
+        dtype: The dtype of the constant; by default that of ``value``. Floats are truncated to an
+            integer dtype.
         shape: The shape; by default that of ``value``. A single number, or the last one of a list,
             is repeated to fill it.
         name: The name of the result; "Const" by default.
@@ -135,9 +142,12 @@ def constant(
         A tensor; one of text can only be fetched.
 
     Raises:
-        ShapeError: If ``value`` does not fill ``shape``, or has too many numbers.
+        ShapeError: If ``value`` does not fill ``shape`` or has too many numbers, or ``shape`` holds
+            anything but ints.
         GraphError: If ``value`` is a tensor.
-        ArgumentError: If ``value`` is neither numbers nor text.
+        ArgumentError: If ``value`` is neither numbers nor text, or an int is beyond the limits of
+            ``dtype``.
+        DTypeError: If ``dtype`` is no element type.
     """
     full_name = unique_name(name, "Const")
     if isinstance(value, (str, bytes)):
@@ -169,7 +179,9 @@ def _fill_shape(name: str, array: Any, shape: Any, verify: bool) -> Any:
         An array of this shape, with the numbers first in row-major order.
 
     Raises:
-        ShapeError: If the shape is not known, too large, or the numbers do not fit.
+        ShapeError: If an extent is no int, the shape has more than `MOST_ELEMENTS` elements, there
+            are more numbers than elements or none for some, or the shape is another one than that
+            of the array while ``verify``.
     """
     if any(not isinstance(n, int) for n in shape):
         raise ShapeError(f"constant '{name}' needs a known shape, got {format_shape(shape)}")
@@ -184,7 +196,7 @@ def _fill_shape(name: str, array: Any, shape: Any, verify: bool) -> Any:
             f"constant '{name}' with verify_shape needs shape {format_shape(shape)}, got "
             f"{format_shape(array.shape)}"
         )
-    if array.size > count or not array.size:
+    if array.size > count or (count and not array.size):
         raise ShapeError(
             f"constant '{name}' needs at most {count} numbers for shape {format_shape(shape)}, got "
             f"{array.size}"
@@ -246,6 +258,10 @@ def _filled_tensor(function: str, shape: Any, value: Any, dtype: Any, name: str 
         value: Number of all elements.
         dtype: Dtype.
         name: Name of the result.
+
+    Raises:
+        ShapeError: If an extent is unknown, negative, or a tensor that only a run computes.
+        DTypeError: If ``dtype`` is no element type.
     """
     if depends_on_deferred(shape):
         arguments = {"function": function, "shape": shape, "value": value, "dtype": dtype}
@@ -272,9 +288,10 @@ def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> 
         A tensor of the shape ``dims``, in the dtype of ``value``.
 
     Raises:
-        ShapeError: If an extent is unknown or a tensor that only a run computes, or if ``value``
-            does not broadcast to ``dims``.
+        ShapeError: If an extent is unknown, negative or a tensor that only a run computes, or if
+            ``value`` does not broadcast to ``dims``.
         SettingError: If an unsupported argument is set.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     if depends_on_deferred(dims):
         number = convert_to_tensor(value)
@@ -301,7 +318,7 @@ def zeros_like(
         A tensor of the shape of ``tensor``.
 
     Raises:
-        DTypeError: If ``dtype`` is no element type.
+        DTypeError: If ``dtype`` is no element type, or a complex one on one side only.
         ArgumentError: For a value that is neither a tensor nor numbers.
         SettingError: If an unsupported argument is set.
     """
@@ -324,7 +341,7 @@ def ones_like(
         A tensor of the shape of ``tensor``.
 
     Raises:
-        DTypeError: If ``dtype`` is no element type.
+        DTypeError: If ``dtype`` is no element type, or a complex one on one side only.
         ArgumentError: For a value that is neither a tensor nor numbers.
         SettingError: If an unsupported argument is set.
     """
@@ -340,6 +357,10 @@ def _filled_like(op: str, tensor: Any, dtype: Any, name: str | None) -> Tensor:
         tensor: The other tensor.
         dtype: Dtype; None for that of the tensor.
         name: Requested name of the result; None for the default.
+
+    Raises:
+        DTypeError: If ``dtype`` is no element type.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     entry = as_entry(tensor)
     if dtype is not None:
@@ -355,16 +376,18 @@ def range_(
     Args:
         start: The first number; if ``limit`` is None, this is the limit, and the first number is 0.
         limit: The end, which is not part of the result; a number, or a size that a run determines.
-        delta: The step; 1 by default.
+        delta: The step, which may be negative; 1 by default.
         dtype: The dtype of the result; by default that of the first tensor among the bounds, else
             float32 if a bound is a float, else int32.
         name: The name of the result; "range" by default.
 
     Returns:
-        A vector.
+        A vector; without elements if ``limit`` is not beyond ``start`` in the direction of
+        ``delta``.
 
     Raises:
-        ShapeError: If a bound is a tensor that only a run computes, or ``delta`` is 0.
+        ShapeError: If a bound is text or a tensor that only a run computes, or ``delta`` is 0.
+        DTypeError: If ``dtype`` is no element type, or bool or complex.
     """
     if limit is None:
         start, limit = 0, start
@@ -381,7 +404,18 @@ range_.__name__ = range_.__qualname__ = "range"  # the definition does not hide 
 
 
 def _range_bound(value: Any, function: str) -> Any:
-    """Convert a bound of a range to a float, an int or a symbolic size; None if it is unknown."""
+    """Convert a bound of a range to a float, an int or a symbolic size.
+
+    Args:
+        value: A number, a `Dimension`, a `Size`, or a scalar tensor of static value.
+        function: The function's name, for the message.
+
+    Returns:
+        The bound; None for None and for a dimension that is unknown.
+
+    Raises:
+        ShapeError: For any other value, such as a tensor that only a run computes.
+    """
     if isinstance(value, (float, np.floating)):
         return float(value)
     extent = parse_extent(value, function)
@@ -402,7 +436,9 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
         A float32 vector of length ``num``.
 
     Raises:
-        SettingError: For another axis, or an argument that is no number, such as a tensor.
+        SettingError: For another axis, if ``start`` or ``stop`` is no number, such as a tensor, or
+            ``num`` is no int.
+        ShapeError: If ``num`` is negative.
     """
     if axis != 0:
         raise SettingError(f"linspace of numbers needs axis 0, got {axis!r}; leave it out")
@@ -421,7 +457,7 @@ def eye(
     dtype: Any = "float32",
     name: str | None = None,
 ) -> Tensor:
-    """Return the identity matrix, or a batch of identity matrices.
+    """Return the identity matrix, or a batch of identity matrices: ones on the main diagonal.
 
     Args:
         num_rows: The number of rows, an int or a size.

@@ -53,10 +53,12 @@ def gradients(
         A list: for each of ``xs`` a tensor of its shape, or None.
 
     Raises:
-        DTypeError: If one of ``xs`` is no tensor, or one of ``xs`` or ``ys`` is not of floats.
+        DTypeError: If one of ``xs`` or ``stop_gradients`` is no tensor, or one of ``xs`` or ``ys``
+            is not of floats.
         GraphError: If ``grad_ys`` has another length than ``ys``.
         ShapeError: If one of ``grad_ys`` has another shape than its y.
         SettingError: For another ``unconnected_gradients``, or if an unsupported argument is set.
+        ArgumentError: If one of ``ys`` or ``grad_ys`` is neither a tensor nor numbers.
 
     >>> from passkit.frontends import tinyflow as tf
     >>> x = tf.constant(3.0)
@@ -71,9 +73,11 @@ def gradients(
     for x in x_list:
         if not isinstance(x, Tensor):
             raise DTypeError(f"gradients needs tensors and variables as xs, got {x!r}")
-    stop_entries = [
-        _source_entry(x) for x in _as_list([] if stop_gradients is None else stop_gradients)
-    ]
+    stop_list = _as_list([] if stop_gradients is None else stop_gradients)
+    for x in stop_list:
+        if not isinstance(x, Tensor):
+            raise DTypeError(f"gradients needs tensors as stop_gradients, got {x!r}")
+    stop_entries = [_source_entry(x) for x in stop_list]
     outputs, sources = [as_entry(y) for y in y_list], [_source_entry(x) for x in x_list]
     compute = _defer_gradients if _needs_runtime_ranks(outputs, sources) else _compute_gradients
     results = compute(outputs, sources, output_gradients, stop_entries, unconnected_gradients)

@@ -556,6 +556,7 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
     Raises:
         ShapeError: If the shapes do not broadcast.
         ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: If both arguments are bools, or a complex one meets another dtype.
     """
     operands = promote_operands("truediv", as_operands(x, y))
     if operands[0].dtype is not None and operands[0].dtype.is_integer:
@@ -578,6 +579,7 @@ def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
     Raises:
         ShapeError: If the shapes do not broadcast.
         ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: If both arguments are bools, or a complex one meets another dtype.
     """
     return truediv(x, y, name or "truediv")
 
@@ -596,6 +598,7 @@ def div(x: Any, y: Any, name: str | None = None) -> Tensor:
     Raises:
         ShapeError: If the shapes do not broadcast.
         ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: If both arguments are bools, or a complex one meets another dtype.
     """
     operands = promote_operands("div", as_operands(x, y))
     is_integer = operands[0].dtype is not None and operands[0].dtype.is_integer
@@ -614,7 +617,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
         A tensor of the shape of ``x``.
 
     Raises:
-        DTypeError: If ``dtype`` is no element type.
+        DTypeError: If ``dtype`` is no element type, or a complex one on one side only.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     tensor = convert_to_tensor(x)
@@ -637,6 +640,7 @@ def to_float(x: Any, name: str = "ToFloat") -> Tensor:
 
     Raises:
         ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: If ``x`` holds complex numbers.
     """
     return cast(x, "float32", name)
 
@@ -653,6 +657,7 @@ def to_int32(x: Any, name: str = "ToInt32") -> Tensor:
 
     Raises:
         ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: If ``x`` holds complex numbers.
     """
     return cast(x, "int32", name)
 
@@ -702,7 +707,8 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
 
     Raises:
         ShapeError: If the shapes differ, or there are no tensors.
-        DTypeError: If the dtypes differ.
+        DTypeError: If the dtypes differ, or are bool.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     terms = [as_entry(x) for x in (inputs if isinstance(inputs, (list, tuple)) else [inputs])]
     if not terms:
@@ -735,7 +741,8 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     Raises:
         GraphError: Without ``x`` or ``y``: the number of true elements is no static shape.
         ShapeError: If the shapes do not broadcast.
-        DTypeError: If ``condition`` is not bool.
+        DTypeError: If ``condition`` is not bool, or no dtype holds those of ``x`` and ``y``.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     if x is None or y is None:
         raise GraphError(
@@ -767,6 +774,7 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor
 
     Raises:
         NumericsError: In a run that computes the result, if an element is NaN or infinite.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     out = call_operator("identity", "CheckNumerics", name, as_entry(tensor))
     out.graph.checks[out.entry.node] = message

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from passkit.errors import SettingError, ShapeError
+from passkit.errors import DTypeError, SettingError, ShapeError
 from passkit.frontends.tinyflow import arrays, clipping, creation, elementwise, random_ops
 from passkit.frontends.tinyflow.argument_checks import require_float, require_int
 from passkit.frontends.tinyflow.dtypes import as_dtype
@@ -41,7 +41,8 @@ def _require_images(function: str, image: Any) -> tuple[Tensor, int]:
         The tensor; and the axis of its rows: 0 for one image, 1 for a batch.
 
     Raises:
-        ShapeError: If the rank is not 3 or 4.
+        ShapeError: If the rank is not 3 or 4, or unknown.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     x = convert_to_tensor(image)
     rank = len(require_shape(x.entry, function))
@@ -61,6 +62,7 @@ def flip_left_right(image: Any) -> Tensor:
 
     Raises:
         ShapeError: If the rank is not 3 or 4.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     x, row_axis = _require_images("flip_left_right", image)
     return arrays.reverse(x, [row_axis + 1])
@@ -77,6 +79,7 @@ def flip_up_down(image: Any) -> Tensor:
 
     Raises:
         ShapeError: If the rank is not 3 or 4.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     x, row_axis = _require_images("flip_up_down", image)
     return arrays.reverse(x, [row_axis])
@@ -95,6 +98,7 @@ def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
 
     Raises:
         ShapeError: If the rank is not 3 or 4.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     x, row_axis = _require_images("random_flip_left_right", image)
     shape = [require_shape(x.entry)[0], 1, 1, 1] if row_axis else []
@@ -114,6 +118,7 @@ def transpose_image(image: Any, name: str | None = None) -> Tensor:
 
     Raises:
         ShapeError: If the rank is not 3 or 4.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     x, row_axis = _require_images("transpose_image", image)
     return arrays.transpose(
@@ -133,6 +138,8 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
 
     Raises:
         ShapeError: If the rank is not 3 or 4, or the number of channels is neither 3 nor 1.
+        DTypeError: If the elements are neither integers nor floats.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     x, row_axis = _require_images("rgb_to_grayscale", images)
     shades = creation.constant(np.array(GREY, np.float32))
@@ -152,9 +159,13 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
         Images of three channels, in the dtype of ``images``.
 
     Raises:
-        ShapeError: If the rank is not 3 or 4.
+        ShapeError: If the rank is not 3 or 4, or the number of channels is known and not 1.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     x, row_axis = _require_images("grayscale_to_rgb", images)
+    channels = require_shape(x.entry)[-1]
+    if isinstance(channels, int) and channels != 1:
+        raise ShapeError(f"grayscale_to_rgb needs images of one channel, got {x!r}")
     return arrays.tile(x, [*(1 for _ in range(row_axis + 2)), 3], name or "grayscale_to_rgb")
 
 
@@ -174,9 +185,14 @@ def convert_image_dtype(
 
     Raises:
         SettingError: Between two different integer dtypes.
+        DTypeError: If a dtype is neither an integer nor a float, or ``dtype`` is no element type.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     x, target_dtype = convert_to_tensor(image), as_dtype(dtype)
     full_name = name or "convert_image"
+    for kind in (x.dtype, target_dtype):
+        if not (kind.is_float or kind.is_integer):
+            raise DTypeError(f"convert_image_dtype needs integers or floats, got {kind}")
     if target_dtype is x.dtype:
         return elementwise.identity(x, full_name)
     if x.dtype.is_float and target_dtype.is_float:
@@ -207,6 +223,11 @@ def adjust_brightness(image: Any, delta: Any) -> Tensor:
 
     Returns:
         A tensor of the shape and dtype of ``image``.
+
+    Raises:
+        DTypeError: If the elements are neither integers nor floats.
+        ShapeError: If a tensor ``delta`` does not broadcast.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     x = convert_to_tensor(image)
     return convert_image_dtype(convert_image_dtype(x, "float32") + delta, x.dtype, saturate=True)
@@ -223,7 +244,9 @@ def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
         A tensor of the shape and dtype of ``images``.
 
     Raises:
-        ShapeError: If the rank is not 3 or 4.
+        ShapeError: If the rank is not 3 or 4, or a tensor ``contrast_factor`` does not broadcast.
+        DTypeError: If the elements are neither integers nor floats.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     x, row_axis = _require_images("adjust_contrast", images)
     floats = convert_image_dtype(x, "float32")
@@ -245,6 +268,7 @@ def per_image_standardization(image: Any) -> Tensor:
 
     Raises:
         ShapeError: If the rank is not 3 or 4.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     x, row_axis = _require_images("per_image_standardization", image)
     floats = x if x.dtype.is_float else elementwise.to_float(x)
@@ -289,9 +313,10 @@ def crop_to_bounding_box(
         Images of the target size.
 
     Raises:
-        ShapeError: If the part does not lie inside the image, the image's size is known only in a
-            run, or its rank is not 3 or 4.
+        ShapeError: If the part does not lie inside the image or is empty, the image's size is known
+            only in a run, or its rank is not 3 or 4.
         SettingError: If a number is no int.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     x, row_axis = _require_images("crop_to_bounding_box", image)
     height, width = _static_size("crop_to_bounding_box", x, row_axis)
@@ -327,6 +352,7 @@ def pad_to_bounding_box(
         ShapeError: If the image does not fit, its size is known only in a run, or its rank is not 3
             or 4.
         SettingError: If a number is no int.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     x, row_axis = _require_images("pad_to_bounding_box", image)
     height, width = _static_size("pad_to_bounding_box", x, row_axis)
@@ -357,14 +383,21 @@ def resize_image_with_crop_or_pad(image: Any, target_height: int, target_width: 
         Images of the target size.
 
     Raises:
-        ShapeError: If the image's size is known only in a run, or its rank is not 3 or 4.
+        ShapeError: If the image's size is known only in a run, its rank is not 3 or 4, or a target
+            is below 1.
+        SettingError: If a target is no int.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     x, row_axis = _require_images("resize_image_with_crop_or_pad", image)
     height, width = _static_size("resize_image_with_crop_or_pad", x, row_axis)
-    h, w = min(height, target_height), min(width, target_width)
+    target_h, target_w = (
+        require_int("resize_image_with_crop_or_pad", "a size", n)
+        for n in (target_height, target_width)
+    )
+    h, w = min(height, target_h), min(width, target_w)
     x = crop_to_bounding_box(x, (height - h) // 2, (width - w) // 2, h, w)
-    top, left = (target_height - h) // 2, (target_width - w) // 2
-    return pad_to_bounding_box(x, top, left, target_height, target_width)
+    top, left = (target_h - h) // 2, (target_w - w) // 2
+    return pad_to_bounding_box(x, top, left, target_h, target_w)
 
 
 def central_crop(image: Any, central_fraction: float) -> Tensor:
@@ -380,6 +413,7 @@ def central_crop(image: Any, central_fraction: float) -> Tensor:
     Raises:
         SettingError: For a fraction out of range.
         ShapeError: If the image's size is known only in a run, or its rank is not 3 or 4.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     part = require_float("central_crop", "central_fraction", central_fraction)
     if not 0 < part <= 1:
@@ -398,7 +432,15 @@ def _resize(op: str, images: Any, size: Any, name: str, flags: dict[str, bool]) 
         images: Images of rank 3 or 4, channels last.
         size: New height and width.
         name: Name of the function in errors, and of the result.
-        flags: Parameters of the operator that say how pixels are aligned.
+        flags: Parameters of the operator that say how pixels are aligned, by name.
+
+    Returns:
+        Images of the new size; one image if ``images`` is one.
+
+    Raises:
+        ShapeError: If the rank is not 3 or 4, or ``size`` has not two numbers.
+        GraphError: If a flag is no bool, or both `align_corners` and `half_pixel_centers` are set.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     x, row_axis = _require_images(name, images)
     entry = x.entry if row_axis else make("expand_dims", x.entry, axis=0)
@@ -428,8 +470,11 @@ def resize_bilinear(
         A float32 tensor of images of the new size.
 
     Raises:
-        ShapeError: If the rank is not 3 or 4, or ``size`` has not two numbers.
-        GraphError: If both ``align_corners`` and ``half_pixel_centers`` are set.
+        ShapeError: If the rank is not 3 or 4, or ``size`` has not two numbers of at least 0.
+        GraphError: If a flag is no bool, or both ``align_corners`` and ``half_pixel_centers`` are
+            set.
+        DTypeError: If the elements are complex numbers.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     flags = {"align_corners": align_corners, "half_pixel_centers": half_pixel_centers}
     return _resize("resize_bilinear", images, size, name or "ResizeBilinear", flags)
@@ -455,8 +500,10 @@ def resize_nearest_neighbor(
         Images of the new size, in the dtype of ``images``.
 
     Raises:
-        ShapeError: If the rank is not 3 or 4, or ``size`` has not two numbers.
-        GraphError: If both ``align_corners`` and ``half_pixel_centers`` are set.
+        ShapeError: If the rank is not 3 or 4, or ``size`` has not two numbers of at least 0.
+        GraphError: If a flag is no bool, or both ``align_corners`` and ``half_pixel_centers`` are
+            set.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     flags = {"align_corners": align_corners, "half_pixel_centers": half_pixel_centers}
     return _resize("resize_nearest", images, size, name or "ResizeNearestNeighbor", flags)
@@ -496,8 +543,11 @@ def resize_images(
 
     Raises:
         SettingError: For an unknown method.
-        ShapeError: If the rank is not 3 or 4, ``size`` has not two numbers, or the image's size is
-            known only in a run and ``preserve_aspect_ratio`` is set.
+        ShapeError: If the rank is not 3 or 4, ``size`` has not two numbers, or
+            ``preserve_aspect_ratio`` is set and a size is known only in a run.
+        GraphError: If ``align_corners`` is no bool.
+        DTypeError: If the elements are complex numbers, unless the method is NEAREST_NEIGHBOR.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     if method not in RESIZE_OPERATORS:
         raise SettingError(f"resize_images needs a method of tf.image.ResizeMethod, got {method!r}")
@@ -506,6 +556,11 @@ def resize_images(
     height, width = require_shape(x.entry)[row_axis : row_axis + 2]
     if preserve_aspect_ratio:
         height, width = _static_size("resize_images", x, row_axis)
+        if len(new_size) != 2 or not all(isinstance(n, int) for n in new_size):
+            raise ShapeError(
+                f"resize_images needs two ints as size to preserve the aspect ratio, got "
+                f"{format_shape(new_size)}"
+            )
         scale = min(new_size[0] / height, new_size[1] / width)
         new_size = (round(height * scale), round(width * scale))
     if (height, width) == tuple(new_size):

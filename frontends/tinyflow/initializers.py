@@ -7,9 +7,9 @@ from typing import Any
 
 from attrs import define
 
-from passkit.errors import SettingError
+from passkit.errors import SettingError, ShapeError
 from passkit.frontends.tinyflow import creation, random_ops
-from passkit.frontends.tinyflow.shapes import parse_shape
+from passkit.frontends.tinyflow.shapes import format_shape, parse_shape
 from passkit.frontends.tinyflow.tensors import Tensor
 
 
@@ -35,7 +35,8 @@ class zeros_initializer:  # noqa: N801 – TensorFlow's name
             A tensor of this shape and dtype.
 
         Raises:
-            ShapeError: If an extent is unknown.
+            ShapeError: If an extent is negative, unknown or a tensor.
+            DTypeError: If ``dtype`` is no element type.
         """
         return creation.zeros(shape, dtype or self.dtype)
 
@@ -62,7 +63,8 @@ class ones_initializer:  # noqa: N801 – TensorFlow's name
             A tensor of this shape and dtype.
 
         Raises:
-            ShapeError: If an extent is unknown.
+            ShapeError: If an extent is negative, unknown or a tensor.
+            DTypeError: If ``dtype`` is no element type.
         """
         return creation.ones(shape, dtype or self.dtype)
 
@@ -94,7 +96,9 @@ class constant_initializer:  # noqa: N801 – TensorFlow's name
             A tensor of this shape and dtype.
 
         Raises:
-            ShapeError: If the numbers do not fit the shape, or an extent is unknown.
+            ShapeError: If the numbers do not fit the shape, or an extent is unknown or a tensor.
+            DTypeError: If ``dtype`` is no element type.
+            ArgumentError: If the initializer's value is no number.
         """
         return creation.constant(
             self.value, dtype or self.dtype, shape, verify_shape=self.verify_shape
@@ -131,8 +135,9 @@ class random_normal_initializer:  # noqa: N801 – TensorFlow's name
             with it.
 
         Raises:
-            ShapeError: If an extent is unknown.
+            ShapeError: If an extent is negative, unknown or a tensor.
             DTypeError: If ``dtype`` is no float.
+            SettingError: If the initializer's mean or deviation is no number.
         """
         return random_ops.random_normal(
             shape, self.mean, self.stddev, dtype or self.dtype, self.seed
@@ -169,8 +174,9 @@ class truncated_normal_initializer:  # noqa: N801 – TensorFlow's name
             with it.
 
         Raises:
-            ShapeError: If an extent is unknown.
+            ShapeError: If an extent is negative, unknown or a tensor.
             DTypeError: If ``dtype`` is no float.
+            SettingError: If the initializer's mean or deviation is no number.
         """
         return random_ops.truncated_normal(
             shape, self.mean, self.stddev, dtype or self.dtype, self.seed
@@ -207,8 +213,10 @@ class random_uniform_initializer:  # noqa: N801 – TensorFlow's name
             with it.
 
         Raises:
-            ShapeError: If an extent is unknown.
-            SettingError: For integers without a ``maxval``.
+            ShapeError: If an extent is negative, unknown or a tensor.
+            SettingError: For integers without a ``maxval``, and for bounds that are no numbers.
+            GraphError: If ``minval`` is not below ``maxval``.
+            DTypeError: If ``dtype`` is neither a float nor an integer.
         """
         return random_ops.random_uniform(
             shape, self.minval, self.maxval, dtype or self.dtype, self.seed
@@ -272,9 +280,10 @@ class variance_scaling_initializer:  # noqa: N801 – TensorFlow's name
             with it.
 
         Raises:
+            ShapeError: If an extent is negative, unknown or a tensor.
             DTypeError: If ``dtype`` is no float.
         """
-        sizes = [int(n) for n in parse_shape(shape, "an initializer") if n is not None]
+        sizes = require_known_extents(shape)
         inside, outside = fans(sizes)
         a, b = MODES[self.mode]
         variance = self.scale / max(1.0, a * inside + b * outside)
@@ -290,11 +299,27 @@ class variance_scaling_initializer:  # noqa: N801 – TensorFlow's name
         )
 
 
+def require_known_extents(shape: Any) -> list[int]:
+    """Convert the shape argument of an initializer to ints.
+
+    Args:
+        shape: A list of ints, or one int.
+
+    Raises:
+        ShapeError: If an extent is unknown or a tensor.
+    """
+    extents = parse_shape(shape, "an initializer")
+    if not all(isinstance(n, int) for n in extents):
+        raise ShapeError(f"an initializer needs a known shape, got {format_shape(extents)}")
+    return [int(n) for n in extents if n is not None]
+
+
 def fans(shape: list[int]) -> tuple[float, float]:
     """Return the numbers of inputs and outputs of a unit whose kernel has this shape.
 
-    The last two axes are inputs and outputs; the axes before are those of a convolution's window.
-    Both numbers of a vector are its length, those of a scalar 1.
+    The last two axes are inputs and outputs; the axes before are those of a convolution's window,
+    whose number of elements both are multiplied by. Both numbers of a vector are its length, those
+    of a scalar 1.
 
     >>> fans([3, 3, 16, 32])
     (144.0, 288.0)

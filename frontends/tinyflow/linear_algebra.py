@@ -66,8 +66,10 @@ def matmul(
     Raises:
         ShapeError: If the inner lengths differ, leading axes do not broadcast, or a factor has less
             than two axes.
-        DTypeError: If the dtypes differ.
+        DTypeError: If the dtypes differ, or are bool or complex.
         SettingError: If an unsupported argument is set.
+        GraphError: If ``transpose_a`` or ``transpose_b`` is no bool.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     operands = [convert_to_tensor(v) for v in (a, b)]
     params = {"transpose_a": transpose_a, "transpose_b": transpose_b}
@@ -101,6 +103,9 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
 
     Raises:
         ShapeError: If an axis does not exist, or the lengths of contracted axes differ.
+        DTypeError: If the dtypes differ.
+        GraphError: If ``axes`` is neither an int nor two equal numbers of axes.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     parsed_axes = (
         axes
@@ -126,6 +131,8 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
         SettingError: For another keyword.
         GraphError: If the equation cannot be read, or names another number of tensors or axes.
         ShapeError: If a label has two lengths.
+        DTypeError: If the dtypes differ, or are bool or complex.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     unknown = [k for k in kwargs if k != "name"]
     if unknown:

@@ -70,10 +70,12 @@ def random_normal(
         name: The name of the result; "random_normal" by default.
 
     Returns:
-        A tensor of this shape and dtype, drawn anew in each run.
+        A tensor of this shape and dtype, drawn anew in each run. It is broadcast and promoted with
+        a tensor ``mean`` or ``stddev``.
 
     Raises:
-        ShapeError: If an extent is unknown, negative, or a tensor that only a run computes.
+        ShapeError: If an extent is unknown, negative, or a tensor that only a run computes, or a
+            tensor ``mean`` or ``stddev`` does not broadcast.
         DTypeError: If ``dtype`` is no float.
         SettingError: If ``mean`` or ``stddev`` is neither a number nor a tensor.
     """
@@ -101,10 +103,12 @@ def truncated_normal(
         name: The name of the result; "truncated_normal" by default.
 
     Returns:
-        A tensor of this shape and dtype, drawn anew in each run.
+        A tensor of this shape and dtype, drawn anew in each run. It is broadcast and promoted with
+        a tensor ``mean`` or ``stddev``.
 
     Raises:
-        ShapeError: If an extent is unknown, negative, or a tensor that only a run computes.
+        ShapeError: If an extent is unknown, negative, or a tensor that only a run computes, or a
+            tensor ``mean`` or ``stddev`` does not broadcast.
         DTypeError: If ``dtype`` is no float.
         SettingError: If ``mean`` or ``stddev`` is neither a number nor a tensor.
     """
@@ -125,7 +129,7 @@ def _draw_normal(
 
     Args:
         function: "random_normal" or "truncated_normal".
-        shape: The shape of the result.
+        shape: The shape of the result. If it depends on a deferred call, this one is deferred, too.
         mean: The mean, a number or a tensor.
         stddev: The standard deviation, a number or a tensor.
         dtype: The dtype of the result.
@@ -134,7 +138,13 @@ def _draw_normal(
         key_tensor: The key, if it was created before the call was deferred.
 
     Returns:
-        A tensor of ``shape`` and ``dtype``.
+        A tensor of ``shape`` and ``dtype``; it is broadcast and promoted with a tensor ``mean`` or
+        ``stddev``.
+
+    Raises:
+        ShapeError: If an extent is unknown, negative, or a tensor that only a run computes.
+        DTypeError: If ``dtype`` is no float.
+        SettingError: If ``mean`` and ``stddev`` are neither numbers nor tensors.
     """
     if depends_on_deferred(shape):
         arguments = {
@@ -153,7 +163,7 @@ def _draw_normal(
     params: dict[str, Any] = {"shape": parse_shape(shape, function), "dtype": as_dtype(dtype).name}
     if isinstance(mean, Tensor) or isinstance(stddev, Tensor):
         scaled: Tensor = call_operator(op, function, None, key, **params) * stddev + mean
-        return scaled
+        return scaled if name is None else call_operator("identity", function, name, scaled.entry)
     params |= {
         "mean": require_float(function, "mean", mean),
         "stddev": require_float(function, "stddev", stddev),
@@ -190,9 +200,11 @@ def random_uniform(
 
     Raises:
         SettingError: For integers without ``maxval``, and for bounds that are no numbers, such as
-            tensors.
-        GraphError: If ``minval`` is not below ``maxval``.
+            tensors, or no ints for an integer ``dtype``.
+        GraphError: If ``minval`` is not below ``maxval``, or an integer ``dtype`` does not hold
+            them.
         ShapeError: If an extent is unknown, negative, or a tensor that only a run computes.
+        DTypeError: If ``dtype`` is neither a float nor an integer.
     """
     return _draw_uniform(shape, minval, maxval, dtype, seed, name)
 
@@ -206,7 +218,23 @@ def _draw_uniform(
     name: str | None,
     key_tensor: Tensor | None = None,
 ) -> Tensor:
-    """Draw uniform numbers; see `random_uniform`. ``key_tensor`` is the key of a deferred call."""
+    """Draw uniform numbers; see `random_uniform`.
+
+    Args:
+        shape: The shape of the result. If it depends on a deferred call, this one is deferred, too.
+        minval: The smallest number.
+        maxval: The limit, which is not drawn; None for 1 of floats.
+        dtype: The dtype of the result, a float or an integer.
+        seed: The seed, see `draw_key`; unused if ``key_tensor`` is set.
+        name: The requested name of the result; None for "random_uniform".
+        key_tensor: The key, if it was created before the call was deferred.
+
+    Raises:
+        SettingError: For integers without ``maxval``, and for bounds that are no numbers.
+        GraphError: If ``minval`` is not below ``maxval``.
+        ShapeError: If an extent is unknown, negative, or a tensor that only a run computes.
+        DTypeError: If ``dtype`` is neither a float nor an integer.
+    """
     drawn_dtype = as_dtype(dtype)
     if depends_on_deferred(shape):
         arguments = {
@@ -255,5 +283,6 @@ def random_shuffle(value: Any, seed: int | None = None, name: str | None = None)
 
     Raises:
         ShapeError: If ``value`` is a scalar.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     return call_operator("shuffle", "RandomShuffle", name, as_entry(value), draw_key(seed))

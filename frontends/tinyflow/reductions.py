@@ -64,6 +64,8 @@ class ReductionSpec:
     """The first line of the docstring."""
     takes: str
     """The dtypes that the function takes, in words, such as "integers or floats"."""
+    takes_empty: bool = True
+    """Whether an axis without elements may be reduced."""
 
 
 REDUCTIONS = (
@@ -87,6 +89,7 @@ REDUCTIONS = (
         tensor_name="Max",
         summary="Return the largest element over axes; NaN if any element is NaN.",
         takes="integers or floats",
+        takes_empty=False,
     ),
     ReductionSpec(
         name="reduce_min",
@@ -94,6 +97,7 @@ REDUCTIONS = (
         tensor_name="Min",
         summary="Return the smallest element over axes; NaN if any element is NaN.",
         takes="integers or floats",
+        takes_empty=False,
     ),
     ReductionSpec(
         name="reduce_prod",
@@ -122,6 +126,7 @@ REDUCTIONS = (
         tensor_name="LogSumExp",
         summary="Return the logarithm of the sum of exp(input_tensor) over axes.",
         takes="floats",
+        takes_empty=False,
     ),
 )
 
@@ -151,6 +156,7 @@ def _reduction_function(spec: ReductionSpec) -> ReductionFunction:
             keepdims=bool(keeps_axes),
         )
 
+    empty = "" if spec.takes_empty else "has no elements, "
     function.__name__ = function.__qualname__ = spec.name
     function.__doc__ = f"""{spec.summary}
 
@@ -166,9 +172,10 @@ def _reduction_function(spec: ReductionSpec) -> ReductionFunction:
         A tensor of the shape of ``input_tensor`` without the reduced axes.
 
     Raises:
-        ShapeError: If an axis does not exist, or is named twice.
+        ShapeError: If an axis is no int, does not exist, {empty}or is named twice.
         DTypeError: If the elements are not {spec.takes}.
         SettingError: If an argument is passed under both of its names.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     return function
 
@@ -205,7 +212,8 @@ def _arg_reduction_function(op: str, default_name: str, extreme: str) -> Reducti
 
     Args:
         input: A tensor or numbers of rank 1 or more: bools, integers or floats.
-        axis: The axis, which may be negative; 0 by default.
+        axis: The axis, which may be negative; 0 by default. The index counts the elements of
+            several axes in row-major order.
         name: The name of the result; "{default_name}" by default.
         dimension: The older name of ``axis``.
         output_type: The dtype of the result; int64 by default.
@@ -214,8 +222,10 @@ def _arg_reduction_function(op: str, default_name: str, extreme: str) -> Reducti
         A tensor of the shape of ``input`` without the axis.
 
     Raises:
-        ShapeError: If the axis does not exist.
+        ShapeError: If the axis is no int, does not exist or has no elements.
+        DTypeError: If the elements are complex numbers, or ``output_type`` is no element type.
         SettingError: If both ``axis`` and ``dimension`` are passed.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     return function
 
@@ -243,7 +253,9 @@ def arg_max(
         A tensor of the shape of ``input`` without the axis.
 
     Raises:
-        ShapeError: If the axis does not exist.
+        ShapeError: If the axis is no int, does not exist or is empty.
+        DTypeError: If the elements are complex numbers, or ``output_type`` is no element type.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     return FUNCTIONS["argmax"](input, dimension, name, output_type=output_type)
 
@@ -263,7 +275,9 @@ def arg_min(
         A tensor of the shape of ``input`` without the axis.
 
     Raises:
-        ShapeError: If the axis does not exist.
+        ShapeError: If the axis is no int, does not exist or is empty.
+        DTypeError: If the elements are complex numbers, or ``output_type`` is no element type.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     return FUNCTIONS["argmin"](input, dimension, name, output_type=output_type)
 
@@ -291,8 +305,9 @@ def moments(
 
     Raises:
         SettingError: If ``shift`` is set, or an argument is passed under both of its names.
-        ShapeError: If an axis does not exist.
+        ShapeError: If an axis is no int, does not exist or is named twice.
         DTypeError: If ``x`` holds no floats.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     if shift is not None:
         raise SettingError(f"moments takes no shift, got {shift!r}; the variance needs none")
@@ -323,8 +338,10 @@ def cumsum(
         A tensor of the shape and dtype of ``x``.
 
     Raises:
-        ShapeError: If the axis does not exist.
+        ShapeError: If the axis is no int or does not exist.
         DTypeError: If ``x`` holds neither integers nor floats.
+        GraphError: If ``exclusive`` or ``reverse`` is no bool.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     params = {"axis": parse_axes(axis), "exclusive": exclusive, "reverse": reverse}
     return call_operator("cumsum", "Cumsum", name, as_entry(x), **params)
@@ -346,8 +363,10 @@ def cumprod(
         A tensor of the shape and dtype of ``x``.
 
     Raises:
-        ShapeError: If the axis does not exist.
+        ShapeError: If the axis is no int or does not exist.
         DTypeError: If ``x`` holds neither integers nor floats.
+        GraphError: If ``exclusive`` or ``reverse`` is no bool.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     params = {"axis": parse_axes(axis), "exclusive": exclusive, "reverse": reverse}
     return call_operator("cumprod", "Cumprod", name, as_entry(x), **params)
@@ -378,8 +397,9 @@ def norm(
 
     Raises:
         SettingError: For another ``ord``, or if both ``keepdims`` and ``keep_dims`` are passed.
-        ShapeError: If an axis does not exist.
-        DTypeError: If the norm needs a root and the elements are integers.
+        ShapeError: If an axis is no int, does not exist or is named twice.
+        DTypeError: If the elements are bools, or integers of which the norm needs a root.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     keeps_axes = bool(renamed_argument("norm", "keepdims", keepdims, "keep_dims", keep_dims))
     axes, x = parse_axes(axis), call_operator("abs", "abs", None, as_entry(tensor)).entry

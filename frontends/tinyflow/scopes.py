@@ -23,6 +23,7 @@ from passkit.frontends.tinyflow.tensors import (
 )
 from passkit.frontends.tinyflow.variables import ONE_SESSION, Variable
 from passkit.graph.node import Node
+from passkit.values import arguments
 from passkit.values.dtype import DType
 
 AUTO_REUSE = "AUTO_REUSE"
@@ -100,13 +101,16 @@ def name_scope(
         A context manager, whose block gets the prefix of names: the scope's with a slash at its
         end.
 
+    Raises:
+        ArgumentError: If the name is no text.
+
     >>> from passkit.frontends import tinyflow as tf
     >>> with tf.Graph().as_default(), tf.name_scope("layer") as prefix:
     ...     prefix, tf.constant(1, name="one").name
     ('layer/', 'layer/one:0')
     """
     graph = next((v.graph for v in values or () if isinstance(v, Tensor)), get_default_graph())
-    prefix = name if name is not None else default_name or ""
+    prefix = arguments.text("name_scope: name", name if name is not None else default_name or "")
     if prefix and not prefix.endswith("/"):
         prefix = graph.unique_name(prefix) + "/"
     with graph.as_default(), graph.with_name_prefix(prefix) as entered_prefix:

@@ -22,7 +22,7 @@ from passkit.frontends.tinyflow.missing_names import missing_name_handler
 from passkit.frontends.tinyflow.nn import convolutions, losses
 from passkit.frontends.tinyflow.reductions import FUNCTIONS as REDUCTIONS
 from passkit.frontends.tinyflow.scopes import get_variable, name_scope, variable_scope
-from passkit.frontends.tinyflow.shapes import parse_shape, require_shape
+from passkit.frontends.tinyflow.shapes import require_shape
 from passkit.frontends.tinyflow.tensors import Tensor, convert_to_tensor
 
 relu_ = elementwise.ACTIVATIONS["relu"]
@@ -70,7 +70,8 @@ def variance_scaling_initializer(
         dtype: The dtype of tensors where none is requested; float32 by default.
 
     Returns:
-        A function of a shape and a dtype, which returns a tensor.
+        A function of a shape and a dtype, which returns a tensor. It raises ShapeError for a shape
+        that is not made of ints, and DTypeError for a dtype that is no float.
 
     Raises:
         SettingError: For another mode.
@@ -82,9 +83,9 @@ def variance_scaling_initializer(
         )
 
     def initialize(shape: Any, dtype: Any = dtype, partition_info: Any = None) -> Tensor:
-        sizes = [int(n) for n in parse_shape(shape, "an initializer") if n is not None]
+        sizes = initializers.require_known_extents(shape)
         fan_in, fan_out = fans(sizes)
-        count = parts[mode][0] * fan_in + parts[mode][1] * fan_out
+        count = parts[mode][0] * fan_in + parts[mode][1] * fan_out or 1.0
         if uniform:
             limit = sqrt(3.0 * factor / count)
             return random_ops.random_uniform(sizes, -limit, limit, dtype, seed)
@@ -139,6 +140,9 @@ def _regularizer(
 
     Returns:
         A function of a tensor; it returns None if the factor is 0.
+
+    Raises:
+        SettingError: If ``scale`` is no number.
     """
     factor = require_float(name, "scale", scale)
 
@@ -174,6 +178,13 @@ def _finish_layer(
         activation: Applied last; None for none.
         collections: The name or names of the collections to add the result to; None for none.
         layout: "NHWC" or "NCHW": whether channels are on the last axis or on axis 1.
+
+    Returns:
+        The result of the activation, or of the step before without one.
+
+    Raises:
+        GraphError: If the biases exist and the scope does not reuse variables, or the other way
+            round.
     """
     if normalizer is not None:
         output = normalizer(output, **(params or {}))
@@ -220,11 +231,13 @@ def fully_connected(  # noqa: D417 – describe_arguments adds the others
         A tensor of shape (…, num_outputs).
 
     Raises:
-        ShapeError: If the last extent of ``inputs`` is unknown, or a reused variable has another
-            shape.
+        ShapeError: If the rank or the last extent of ``inputs`` is unknown, ``num_outputs`` is
+            negative, or a reused variable has another shape.
         SettingError: If ``num_outputs`` is no int, or an unsupported argument is set.
         GraphError: If the variables exist and ``reuse`` is not set, or they are to be reused and do
             not exist.
+        DTypeError: If ``inputs`` holds bools or complex numbers.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     x = convert_to_tensor(inputs)
     width = common.require_length("fully_connected", x, -1)
@@ -297,6 +310,8 @@ def convolution2d(  # noqa: D417 – describe_arguments adds the others
         SettingError: For another padding, numbers that are no ints, or an unsupported argument.
         GraphError: For another data_format; if the variables exist and ``reuse`` is not set, or
             they are to be reused and do not exist.
+        DTypeError: If ``inputs`` holds no floats.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     x, layout = convert_to_tensor(inputs), data_format or "NHWC"
     channels = common.require_length("conv2d", x, common.channel_axis(layout))
@@ -336,6 +351,9 @@ def _pooling_layer(name: str, pool: Callable[..., Tensor], default: str) -> Call
         pool: The function of `tf.nn` that it calls, of which it has the first line of the
             docstring.
         default: The default name of the result.
+
+    Returns:
+        The function, with a docstring of its own.
     """
 
     def function(
@@ -347,6 +365,7 @@ def _pooling_layer(name: str, pool: Callable[..., Tensor], default: str) -> Call
         outputs_collections: Any = None,
         scope: str | None = None,
     ) -> Tensor:
+        common.require_padding(name, padding)
         out = pool(inputs, kernel_size, stride, padding, data_format, scope or default)
         return _finish_layer(out, None, None, None, None, True, None, outputs_collections)
 
@@ -368,6 +387,8 @@ def _pooling_layer(name: str, pool: Callable[..., Tensor], default: str) -> Call
         SettingError: For another padding, or a window or stride of another number of ints.
         GraphError: For another data_format.
         ShapeError: If ``inputs`` has another rank than 4, or the window does not fit.
+        DTypeError: If ``inputs`` holds elements that `tf.nn` does not pool.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     function.__name__ = function.__qualname__ = name
     return function
@@ -391,6 +412,7 @@ def flatten(inputs: Any, outputs_collections: Any = None, scope: str | None = No
 
     Raises:
         ShapeError: If ``inputs`` is a scalar, or its rank is unknown.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     out = plain_layers.flatten(inputs, scope or "Flatten")
     return _finish_layer(out, None, None, None, None, True, None, outputs_collections)
@@ -423,9 +445,14 @@ def dropout(
         A tensor of the shape and dtype of ``inputs``.
 
     Raises:
-        SettingError: While ``is_training``, for a probability that is not above 0 and up to 1.
+        SettingError: If ``keep_prob`` is neither a number nor a tensor; while ``is_training``, if
+            it is not above 0 and up to 1.
+        ShapeError: While ``is_training``, if ``noise_shape`` has another length than the rank.
+        DTypeError: If ``is_training`` is a tensor of another dtype than bool.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
-    rate = 1.0 - keep_prob
+    is_tensor = isinstance(keep_prob, Tensor)
+    rate = 1.0 - (keep_prob if is_tensor else require_float("dropout", "keep_prob", keep_prob))
     out = plain_layers.dropout(inputs, rate, noise_shape, seed, is_training, scope or "Dropout")
     return _finish_layer(out, None, None, None, None, True, None, outputs_collections)
 
@@ -472,7 +499,12 @@ def batch_norm(  # noqa: D417 – describe_arguments adds the others
 
     Raises:
         ShapeError: If the number of channels is unknown.
-        SettingError: If an unsupported argument is set.
+        SettingError: If ``epsilon`` is no number, or an unsupported argument is set.
+        DTypeError: If ``inputs`` holds no floats while ``is_training``, or ``is_training`` is a
+            tensor of another dtype than bool.
+        GraphError: If the variables exist and ``reuse`` is not set, or they are to be reused and do
+            not exist.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     initializers_by_name, regularizers_by_name = (
         dict(param_initializers or {}),
@@ -524,6 +556,8 @@ def one_hot_encoding(
 
     Raises:
         DTypeError: If ``labels`` are no integers.
+        ShapeError: If ``num_classes`` is not one number of at least 0.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     out = arrays.one_hot(labels, num_classes, on_value, off_value, name=scope or "OneHotEncoding")
     return _finish_layer(out, None, None, None, None, True, None, outputs_collections)
@@ -536,6 +570,9 @@ def _layer_with_activation(name: str, activation: Any, summary: str) -> Callable
         name: The name of the function.
         activation: The default activation.
         summary: The first line of the function's docstring.
+
+    Returns:
+        The function, with the docstring of `fully_connected` behind ``summary``.
     """
     layer = named_alias(partial(fully_connected, activation_fn=activation), name)
     if fully_connected.__doc__ is not None:

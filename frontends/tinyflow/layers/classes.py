@@ -56,7 +56,8 @@ class Layer:
 
         Raises:
             GraphError: For another keyword.
-            ShapeError: As the layer function.
+            ShapeError: As the layer function, which may also raise DTypeError, SettingError and
+                ArgumentError.
         """
         unknown = [k for k in kwargs if k not in self.call_arguments]
         if unknown:

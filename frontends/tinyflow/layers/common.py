@@ -105,8 +105,17 @@ def parse_layout(function: str, data_format: str) -> str:
     return LAYOUTS[data_format]
 
 
+def require_padding(function: str, padding: Any) -> None:
+    """Raise SettingError, which names ``function``, if the padding of a pooling layer is None.
+
+    The functions of `tf.nn` take None as TinyFlow's call.
+    """
+    if padding is None:
+        raise SettingError(f"{function} needs 'VALID' or 'SAME' as padding, got {padding}")
+
+
 def channel_axis(layout: str) -> int:
-    """Return the axis of the channels of images in the layout "NHWC" or "NCHW"."""
+    """Return the axis of the channels of images: 1 for the layout "NCHW", else 3."""
     return 1 if layout == "NCHW" else 3
 
 
@@ -119,7 +128,8 @@ def require_length(function: str, x: Tensor, axis: int) -> int:
         axis: The axis, which may be negative.
 
     Raises:
-        ShapeError: If it is unknown, or there is no such axis.
+        ShapeError: If it or the rank is unknown, or there is no such axis.
+        SettingError: If ``axis`` is no int.
     """
     n = axis_length(function, require_shape(x.entry, function), axis)
     if not isinstance(n, int):
@@ -128,7 +138,11 @@ def require_length(function: str, x: Tensor, axis: int) -> int:
 
 
 def flatten_to_matrix(x: Tensor) -> Tensor:
-    """Reshape a tensor to (product of all extents but the last, last extent)."""
+    """Reshape a tensor to (product of all extents but the last, last extent); keep a matrix.
+
+    Raises:
+        ShapeError: If the rank of ``x`` is unknown.
+    """
     sizes = require_shape(x.entry)
     return x if len(sizes) == 2 else arrays.reshape(x, [numel(sizes[:-1]), sizes[-1]])
 
@@ -141,6 +155,14 @@ def add_bias(x: Tensor, bias: VariableSpec | None, count: int, layout: str = "NH
         bias: How to create the variable; None to return ``x`` itself.
         count: The number of channels.
         layout: "NHWC", with the channels last, or "NCHW", with them on axis 1.
+
+    Returns:
+        The sum, a tensor of the shape of ``x``.
+
+    Raises:
+        GraphError: If the variable exists and the scope does not reuse variables, or the other way
+            round.
+        ShapeError: If a reused variable has another shape.
     """
     if bias is None:
         return x
@@ -155,6 +177,9 @@ def activate(x: Tensor, activation: Any, activity_regularizer: Any) -> Tensor:
         activation: A function of a tensor; None for none.
         activity_regularizer: Returns a loss for the result, which is added to the collection
             REGULARIZATION_LOSSES; None for none.
+
+    Returns:
+        The result of the activation; ``x`` itself without one.
     """
     output = x if activation is None else activation(x)
     if activity_regularizer is not None:

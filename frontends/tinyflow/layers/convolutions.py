@@ -75,6 +75,8 @@ def conv2d(  # noqa: D417 – describe_arguments adds the others
         SettingError: For another padding or data_format, or numbers that are no ints.
         GraphError: If the variables exist and ``reuse`` is not set, or they are to be reused and do
             not exist.
+        DTypeError: If ``inputs`` holds no floats.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     x, layout = convert_to_tensor(inputs), parse_layout("conv2d", data_format)
     channels, filters = (
@@ -136,6 +138,8 @@ def conv1d(  # noqa: D417 – describe_arguments adds the others
         SettingError: For another padding or data_format, or numbers that are no ints.
         GraphError: If the variables exist and ``reuse`` is not set, or they are to be reused and do
             not exist.
+        DTypeError: If ``inputs`` holds no floats.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     x, layout = convert_to_tensor(inputs), parse_layout("conv1d", data_format)
     sequence_channel_axis = 1 if layout == "NCHW" else 2
@@ -203,6 +207,8 @@ def conv2d_transpose(  # noqa: D417 – describe_arguments adds the others
         SettingError: For another padding or data_format, or numbers that are no ints.
         GraphError: If the variables exist and ``reuse`` is not set, or they are to be reused and do
             not exist.
+        DTypeError: If ``inputs`` holds no floats.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     function = "conv2d_transpose"
     x, layout = convert_to_tensor(inputs), parse_layout(function, data_format)
@@ -237,6 +243,6 @@ def _transposed_size(n: Extent, stride: int, window: int, padding: str) -> Exten
         n: Length of the input along one axis, a number or a size.
         stride: Stride of the convolution along it.
         window: Extent of the filter along it.
-        padding: "SAME", "VALID" or pairs of numbers.
+        padding: "VALID" for n * stride + max(window - stride, 0); anything else for n * stride.
     """
     return n * stride + (max(window - stride, 0) if padding == "VALID" else 0)

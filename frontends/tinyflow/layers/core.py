@@ -62,11 +62,13 @@ def dense(  # noqa: D417 – describe_arguments adds the others
         A tensor of shape (…, units).
 
     Raises:
-        ShapeError: If the last extent of ``inputs`` is unknown, or a reused variable has another
-            shape.
+        ShapeError: If the rank or the last extent of ``inputs`` is unknown, ``units`` is negative,
+            or a reused variable has another shape.
         SettingError: If ``units`` is no int.
         GraphError: If the variables exist and ``reuse`` is not set, or they are to be reused and do
             not exist.
+        DTypeError: If ``inputs`` holds bools or complex numbers.
+        ArgumentError: For a value that is neither a tensor nor numbers.
 
     >>> from passkit.frontends import tinyflow as tf
     >>> with tf.Graph().as_default():
@@ -102,6 +104,7 @@ def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_l
     Raises:
         SettingError: For another data_format.
         ShapeError: If ``inputs`` is a scalar, or its rank is unknown.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     x, layout = convert_to_tensor(inputs), parse_layout("flatten", data_format)
     rank = len(require_shape(x.entry, "flatten"))
@@ -137,8 +140,11 @@ def dropout(
         A tensor of the shape and dtype of ``inputs``.
 
     Raises:
-        SettingError: While ``training``, for a rate that is not from 0 to below 1.
-        ShapeError: If ``noise_shape`` has another length than the rank.
+        SettingError: While ``training``, for a rate that is neither a tensor nor a number from 0 to
+            below 1.
+        ShapeError: While ``training``, if ``noise_shape`` has another length than the rank.
+        DTypeError: If ``training`` is a tensor of another dtype than bool.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     x = convert_to_tensor(inputs)
     if not isinstance(training, Tensor) and not training:

@@ -99,9 +99,14 @@ def batch_normalization(
 
     Raises:
         ShapeError: If the axis does not exist, or the length along it is unknown.
-        SettingError: If ``epsilon`` is no number, or an unsupported argument is set.
+        SettingError: If ``axis`` is no int or ``epsilon`` no number, or an unsupported argument is
+            set.
         GraphError: If the variables exist and ``reuse`` is not set, or they are to be reused and do
             not exist.
+        DTypeError: If ``inputs`` holds no floats while ``training``, or ``training`` is a tensor of
+            another dtype than bool.
+        ArgumentError: If ``inputs`` is neither a tensor nor numbers, or ``momentum`` is no number
+            while ``training``.
     """
     x = convert_to_tensor(inputs)
     channels = require_length("batch_normalization", x, axis)
@@ -156,6 +161,10 @@ def _select_statistics(
     Returns:
         Mean and variance: the variables ``running`` themselves if ``training`` is false, else
         tensors.
+
+    Raises:
+        DTypeError: If ``x`` holds no floats in training, or ``training`` is a tensor of another
+            dtype than bool.
     """
     if not isinstance(training, Tensor) and not training:
         return running
@@ -187,6 +196,9 @@ def _update_moving_statistics(
         reduced_axes: Axes over which statistics are taken.
         momentum: Weight of the old running statistics.
         training: True, or a bool tensor; where it is false, nothing changes.
+
+    Raises:
+        DTypeError: If ``training`` is a tensor of another dtype than bool.
     """
     sizes = require_shape(x.entry)
     count = numel(sizes[k] for k in reduced_axes)

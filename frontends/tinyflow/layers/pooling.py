@@ -7,7 +7,7 @@ from typing import Any
 
 from passkit.frontends.tinyflow import arrays
 from passkit.frontends.tinyflow.argument_checks import require_single_int
-from passkit.frontends.tinyflow.layers.common import parse_layout
+from passkit.frontends.tinyflow.layers.common import parse_layout, require_padding
 from passkit.frontends.tinyflow.nn import convolutions
 from passkit.frontends.tinyflow.tensors import Tensor
 
@@ -27,7 +27,9 @@ _ARGS = """
 
     Raises:
         SettingError: For another padding or data_format, or a size that is not made of ints.
-        ShapeError: If ``inputs`` has another rank, or the window does not fit.
+        ShapeError: If ``inputs`` has another rank, the window does not fit, or a size is below 1.
+        DTypeError: If ``inputs`` holds elements that `tf.nn` does not pool.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
 
 
@@ -49,6 +51,7 @@ def _pooling1d_layer(pool: Callable[..., Tensor], name: str, summary: str) -> Ca
         name: str | None = None,
     ) -> Tensor:
         layout = parse_layout(layer_name, data_format)
+        require_padding(layer_name, padding)
         size = require_single_int(layer_name, "pool_size", pool_size)
         step = require_single_int(layer_name, "strides", strides)
         axis = 2 if layout == "NCHW" else 1
@@ -81,6 +84,7 @@ def _pooling2d_layer(pool: Callable[..., Tensor], name: str, summary: str) -> Ca
         name: str | None = None,
     ) -> Tensor:
         layout = parse_layout(layer_name, data_format)
+        require_padding(layer_name, padding)
         return pool(inputs, pool_size, strides, padding, layout, name or layer_name)
 
     layer_name = name

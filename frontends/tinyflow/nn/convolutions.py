@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from passkit.errors import SettingError, ShapeError
@@ -72,14 +73,15 @@ def parse_padding(function: str, padding: Any, data_format: str = "NHWC") -> Any
 
     Args:
         function: The function's name, for messages.
-        padding: "SAME" or "VALID" in any case, or four pairs in the order of ``data_format``.
+        padding: "SAME" or "VALID" in any case, or four pairs (before, after) in the order of
+            ``data_format``; those of batch and channels are (0, 0).
         data_format: "NHWC" or "NCHW".
 
     Returns:
         "SAME" or "VALID"; or a tuple of two pairs, that of height first.
 
     Raises:
-        SettingError: For any other value.
+        SettingError: For any other value, or pairs that pad batch or channels.
     """
     if isinstance(padding, str):
         if padding.upper() not in ("SAME", "VALID"):
@@ -90,7 +92,12 @@ def parse_padding(function: str, padding: Any, data_format: str = "NHWC") -> Any
         raise SettingError(
             f"{function} needs 'SAME', 'VALID' or four pairs as padding, got {padding!r}"
         )
-    return pairs[2:] if data_format == "NCHW" else pairs[1:3]
+    spatial_axes = (2, 3) if data_format == "NCHW" else (1, 2)
+    if any(any(pair) for k, pair in enumerate(pairs) if k not in spatial_axes):
+        raise SettingError(
+            f"{function} needs pairs (0, 0) as padding of batch and channels, got {padding!r}"
+        )
+    return tuple(pairs[k] for k in spatial_axes)
 
 
 @reject_arguments("one library is chosen for all", "use_cudnn_on_gpu")
@@ -122,10 +129,13 @@ def conv1d(
         Sequences in the layout of ``value``.
 
     Raises:
-        SettingError: For another padding or data_format, a stride or dilation of several numbers,
-            if both ``value`` and ``input`` are passed, or an unsupported argument.
-        ShapeError: If a tensor has another rank, the channels of images and filter differ, or the
-            window does not fit.
+        SettingError: Without a padding or for another one, for another data_format, a stride or
+            dilation of several numbers, if both ``value`` and ``input`` are passed, or an
+            unsupported argument is set.
+        ShapeError: If a tensor has another rank, the channels of images and filter differ, the
+            window does not fit, or a stride, dilation or padding is below its least, 1, 1 and 0.
+        DTypeError: If the tensors hold no floats, or their dtypes differ.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     layout = data_format or "NWC"
     if layout not in ("NWC", "NHWC", "NCW", "NCHW"):
@@ -191,11 +201,13 @@ def conv2d(
         Images in the layout of ``input``.
 
     Raises:
-        SettingError: For another padding, a stride or dilation of another number of ints, if both
-            names of an argument are passed, or an unsupported argument is set.
+        SettingError: Without a padding or for another one, a stride or dilation of another number
+            of ints, if both names of an argument are passed, or an unsupported argument is set.
         GraphError: For another data_format.
-        ShapeError: If a tensor has another rank, the channels of images and filter differ, or the
-            window does not fit.
+        ShapeError: If a tensor has another rank, the channels of images and filter differ, the
+            window does not fit, or a stride, dilation or padding is below its least, 1, 1 and 0.
+        DTypeError: If the tensors hold no floats, or their dtypes differ.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     if num_filter is not None:
         from passkit.frontends.tinyflow.nn.tinyflow_layers import convolution_layer  # it calls this
@@ -275,8 +287,11 @@ def conv2d_transpose(
         SettingError: For another padding, a stride or dilation of another number of ints, or if
             both names of an argument are passed.
         GraphError: For another data_format.
-        ShapeError: If a tensor has another rank, the channels of images and filter differ, or
-            ``output_shape`` does not fit.
+        ShapeError: If a tensor has another rank, the channels of images and filter differ,
+            ``output_shape`` does not fit, or a stride, dilation or padding is below its least, 1, 1
+            and 0.
+        DTypeError: If the tensors hold no floats, or their dtypes differ.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     function = "conv2d_transpose"
     x = renamed_argument(function, "value", value, "input", input)
@@ -295,10 +310,10 @@ def conv2d_transpose(
 
 
 def _spatial_part(shape: Any, data_format: str) -> Any:
-    """Return the height and width of a shape.
+    """Return the height and width of a shape; None for None.
 
     Args:
-        shape: Two or four extents; None for None.
+        shape: Two or four extents; None for none.
         data_format: "NHWC" or "NCHW", the order of four extents.
     """
     if shape is None or len(shape) == 2:
@@ -337,8 +352,10 @@ def depthwise_conv2d(
         SettingError: For another padding, a stride or dilation of another number of ints, or if
             both names of an argument are passed.
         GraphError: For another data_format.
-        ShapeError: If a tensor has another rank, the channels of images and filter differ, or the
-            window does not fit.
+        ShapeError: If a tensor has another rank, the channels of images and filter differ, the
+            window does not fit, or a stride, dilation or padding is below its least, 1, 1 and 0.
+        DTypeError: If the tensors hold no floats, or their dtypes differ.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     function, layout = "depthwise_conv2d", data_format or "NHWC"
     dilation = renamed_argument(function, "rate", rate, "dilations", dilations)
@@ -367,13 +384,19 @@ _POOL_ARGUMENTS = """
         Images with a result for each position of the window, in the layout of ``value``.
 
     Raises:
-        SettingError: For another padding, or a window or stride of another number of ints.
+        SettingError: For another padding, a window or stride of another number of ints, or if both
+            ``value`` and ``input`` are passed.
         GraphError: For another data_format.
-        ShapeError: If ``value`` has another rank than 4, or the window does not fit.
+        ShapeError: If ``value`` has another rank than 4, the window does not fit, or a window or
+            stride is below 1.
+        DTypeError: If ``value`` holds {refused}.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
 
 
-def _pool_function(function_name: str, op: str, default: str, summary: str) -> Any:
+def _pool_function(
+    function_name: str, op: str, default: str, summary: str, refused: str
+) -> Callable[..., Tensor]:
     """Create a pooling function.
 
     Args:
@@ -381,6 +404,7 @@ def _pool_function(function_name: str, op: str, default: str, summary: str) -> A
         op: The operator's name in passkit.
         default: The default name of the result.
         summary: The first line of the function's docstring.
+        refused: The elements that the operator refuses, in words, for the docstring.
     """
 
     def function(
@@ -404,7 +428,7 @@ def _pool_function(function_name: str, op: str, default: str, summary: str) -> A
         }
         return call_operator(op, default, name, as_entry(x), **params)
 
-    function.__doc__ = summary + _POOL_ARGUMENTS.format(default=default)
+    function.__doc__ = summary + _POOL_ARGUMENTS.format(default=default, refused=refused)
     function.__name__ = function.__qualname__ = function_name
     return function
 
@@ -414,12 +438,14 @@ max_pool = _pool_function(
     "max_pool2d",
     "MaxPool",
     "Return the largest element under each window of images.",
+    "bools or complex numbers",
 )
 avg_pool = _pool_function(
     "avg_pool",
     "avg_pool2d",
     "AvgPool",
     "Return the mean of the elements under each window of images; padding does not count.",
+    "no floats",
 )
 
 
@@ -440,7 +466,10 @@ def bias_add(
 
     Raises:
         SettingError: For another data_format.
-        ShapeError: If the length of ``bias`` is not the number of channels.
+        ShapeError: If ``value`` has fewer than two axes, or ``bias`` is no vector of the length of
+            its channels.
+        DTypeError: If the dtypes differ.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     x, b = as_entry(value), as_entry(bias)
     if data_format not in (None, "NHWC", "NCHW", "N...C", "NC..."):
@@ -478,7 +507,8 @@ def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Ten
 
     Raises:
         ShapeError: If the lengths differ, or ``x`` or ``weights`` is no matrix.
-        DTypeError: If the dtypes differ.
+        DTypeError: If the dtypes differ, or are bool or complex.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     return call_operator(
         "add", "xw_plus_b", name, get_op("matmul")(as_entry(x), as_entry(weights)), as_entry(biases)
@@ -510,7 +540,10 @@ def local_response_normalization(
         A tensor of the shape and dtype of ``input``.
 
     Raises:
-        SettingError: If a parameter is no number.
+        SettingError: If ``depth_radius`` is no int, or another parameter no number.
+        ShapeError: If ``depth_radius`` is negative, or ``input`` is a scalar.
+        DTypeError: If ``input`` holds no floats.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     function = "local_response_normalization"
     params = {

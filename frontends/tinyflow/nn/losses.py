@@ -46,9 +46,10 @@ def _softmax_function(op: str, default: str, summary: str) -> Any:
         A tensor of the shape and dtype of ``logits``.
 
     Raises:
-        ShapeError: If the axis does not exist.
+        ShapeError: If the axis is no int or does not exist.
         DTypeError: If ``logits`` holds no floats.
         SettingError: If both ``axis`` and ``dim`` are passed.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     return function
 
@@ -71,6 +72,7 @@ def _labels_and_logits(function: str, labels: Any, logits: Any) -> list[Any]:
 
     Raises:
         SettingError: If one is None.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     for argument, value in (("labels", labels), ("logits", logits)):
         if value is None:
@@ -98,7 +100,9 @@ def softmax_cross_entropy_with_logits_v2(
     Raises:
         SettingError: If labels or logits are missing, or an argument is passed under both of its
             names.
-        ShapeError: If the shapes differ.
+        ShapeError: If the shapes differ, or the axis is no int or does not exist.
+        DTypeError: If the tensors hold no floats, or their dtypes differ.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     function = "softmax_cross_entropy_with_logits"
     chosen_axis = renamed_argument(function, "axis", axis, "dim", dim)
@@ -134,7 +138,9 @@ def softmax_cross_entropy_with_logits(
     Raises:
         SettingError: If labels or logits are missing, or an argument is passed under both of its
             names.
-        ShapeError: If the shapes differ.
+        ShapeError: If the shapes differ, or the axis is no int or does not exist.
+        DTypeError: If the tensors hold no floats, or their dtypes differ.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     function = "softmax_cross_entropy_with_logits"
     y, x = _labels_and_logits(function, labels, logits)
@@ -162,7 +168,8 @@ def sparse_softmax_cross_entropy_with_logits(
     Raises:
         SettingError: If labels or logits are missing.
         ShapeError: If the shapes do not fit.
-        DTypeError: If the labels are no integers.
+        DTypeError: If the labels are no integers, or the logits no floats.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     function = "sparse_softmax_cross_entropy_with_logits"
     for argument, value in (("labels", labels), ("logits", logits)):
@@ -187,6 +194,8 @@ def sigmoid_cross_entropy_with_logits(
     Raises:
         SettingError: If labels or logits are missing.
         ShapeError: If the shapes differ.
+        DTypeError: If the tensors hold no floats, or their dtypes differ.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     function = "sigmoid_cross_entropy_with_logits"
     return call_operator(
@@ -206,6 +215,7 @@ def l2_loss(t: Any, name: str | None = None) -> Tensor:
 
     Raises:
         DTypeError: If ``t`` holds no floats.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     entry = as_entry(t)
     return call_operator("mul", "L2Loss", name, get_op("reduce_sum")(get_op("square")(entry)), 0.5)
@@ -227,9 +237,10 @@ def l2_normalize(
         A tensor of the shape and dtype of ``x``.
 
     Raises:
-        ShapeError: If an axis does not exist.
+        ShapeError: If an axis is no int or does not exist.
         DTypeError: If ``x`` holds no floats.
         SettingError: If ``epsilon`` is no number, or both ``axis`` and ``dim`` are passed.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     chosen_axis = renamed_argument("l2_normalize", "axis", axis, "dim", dim)
     entry = as_entry(x)
@@ -257,6 +268,8 @@ def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) ->
     Raises:
         ShapeError: If the shapes do not fit.
         SettingError: If ``k`` is no int.
+        DTypeError: If ``targets`` are no integers, or the scores complex numbers.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     full_name, scores = unique_name(name, "in_top_k"), as_entry(predictions)
     target_indices = get_op("expand_dims")(as_entry(targets), axis=-1)
@@ -284,7 +297,10 @@ def top_k(
 
     Raises:
         SettingError: For ``sorted=False``, or if ``k`` is no int.
-        ShapeError: If there are fewer than ``k`` elements, or ``input`` is a scalar.
+        ShapeError: If there are fewer than ``k`` elements, ``k`` is negative, or ``input`` is a
+            scalar.
+        DTypeError: If ``index_type`` is no element type.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     if sorted is not True:
         raise SettingError(
@@ -325,8 +341,11 @@ def batch_normalization(
         A tensor of the shape of ``x``.
 
     Raises:
-        SettingError: If ``variance_epsilon`` is no number.
-        ShapeError: If the shapes do not broadcast.
+        SettingError: If ``variance_epsilon`` is no number, unless the call is TinyFlow's.
+        ShapeError: If the shapes do not broadcast; in TinyFlow's call, if ``x`` is a vector or
+            scalar or its number of channels is known only in a run.
+        DTypeError: If ``variance`` holds complex numbers.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     if mean is None and variance is None:
         from passkit.frontends.tinyflow.nn.tinyflow_layers import (
@@ -362,6 +381,7 @@ def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Te
     Raises:
         SettingError: If ``alpha`` is no number.
         DTypeError: If ``features`` holds no floats.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     slope = require_float("leaky_relu", "alpha", alpha)
     return call_operator("leaky_relu", "LeakyRelu", name, as_entry(features), alpha=slope)

@@ -54,12 +54,16 @@ def dropout(
         rate: 1 - keep_prob; one of the two is required.
 
     Returns:
-        A tensor of the shape and dtype of ``x``; the draws differ from run to run.
+        A tensor of the shape and dtype of ``x``, float64 for integers; the draws differ from run to
+        run. A ``keep_prob`` of 1 returns a copy.
 
     Raises:
-        SettingError: If both or none of ``keep_prob`` and ``rate`` are given, or a number is out of
-            range.
-        ShapeError: If ``noise_shape`` has another length than the rank.
+        SettingError: If both or none of ``keep_prob`` and ``rate`` are given, or one is neither a
+            tensor nor a number in range.
+        ShapeError: If ``noise_shape`` has another length than the rank or does not broadcast, or a
+            tensor ``keep_prob`` or ``rate`` has several elements.
+        DTypeError: If ``x`` holds complex numbers.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     if (keep_prob is None) == (rate is None):
         problem = "neither" if rate is None else f"both: {keep_prob} and {rate}"
@@ -94,7 +98,13 @@ def _apply_dropout(
         keep_prob: The probability of keeping an element, a scalar tensor.
         key_tensor: The key of the draw, a scalar int64 tensor.
         noise_shape: As in `dropout`.
-        name: The requested name of the result.
+        name: The requested name of the result; None for "dropout".
+
+    Returns:
+        A tensor of the shape of ``x``; the call is deferred if the rank of ``x`` is unknown.
+
+    Raises:
+        ShapeError: If ``noise_shape`` has another length than the rank or does not broadcast.
     """
     entry, full_name = x.entry, unique_name(name, "dropout")
     sizes = require_shape(entry)
@@ -134,8 +144,11 @@ def embedding_lookup(
         A tensor of the shape of ``ids``, then that of a row.
 
     Raises:
-        SettingError: For several tables, or an unsupported argument.
-        DTypeError: If ``ids`` are no integers.
+        SettingError: For several tables, a ``max_norm`` that is no number, or an unsupported
+            argument.
+        DTypeError: If ``ids`` are no integers, or ``max_norm`` limits rows that are no floats.
+        ShapeError: If the table is a scalar; with ``max_norm``, if a rank is unknown.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     if isinstance(params, (list, tuple)):
         if len(params) != 1:
@@ -154,7 +167,12 @@ def embedding_lookup(
 
 
 def _class_probability(classes: Entry, range_max: int) -> Entry:
-    """Return the log-uniform probability of each class of ``range_max``, in float32."""
+    """Return the log-uniform probability of each class, in float32.
+
+    Args:
+        classes: Class numbers from 0 to ``range_max`` - 1.
+        range_max: The number of classes.
+    """
     c = make("cast", classes, dtype="float32")
     return make("log", (c + 2.0) / (c + 1.0)) * (1 / log(range_max + 1))
 
@@ -283,8 +301,10 @@ def log_uniform_candidate_sampler(
         (num_sampled).
 
     Raises:
-        SettingError: If the counts do not fit or are below 1, or distinct draws would take too many
-            tries.
+        SettingError: If there are not ``num_true`` true classes for each example, a count is no int
+            or below 1, or distinct draws would take more than `MAX_TRIES` tries.
+        ShapeError: If ``true_classes`` is a scalar, or its rank is unknown.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     true, full_name = as_entry(true_classes), unique_name(name, "LogUniformCandidateSampler")
     function = "log_uniform_candidate_sampler"
@@ -358,7 +378,10 @@ def nce_loss(
 
     Raises:
         ShapeError: If the shapes do not fit.
-        SettingError: If the counts do not fit, or an unsupported argument is set.
+        SettingError: If the counts do not fit (see `log_uniform_candidate_sampler`), or an
+            unsupported argument is set.
+        DTypeError: If ``weights`` and ``inputs`` have different dtypes, or complex ones.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     full_name, table, bias, x = (
         unique_name(name, "nce_loss"),

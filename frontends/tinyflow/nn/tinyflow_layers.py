@@ -59,6 +59,7 @@ def normal(shape: Any, stdev: float = 1.0, name: str | None = None) -> Tensor:
 
     Raises:
         ShapeError: If an extent is unknown, negative, or a tensor that only a run computes.
+        SettingError: If ``stdev`` is neither a number nor a tensor.
     """
     return random_ops.random_normal(shape, 0.0, stdev, name=name)
 
@@ -105,13 +106,20 @@ def linear(
         A tensor of shape (examples, num_hidden).
 
     Raises:
-        ShapeError: If ``data`` is no matrix, or its number of inputs is known only in a run.
+        ShapeError: If ``data`` is no matrix, its number of inputs is known only in a run, or
+            ``weight`` does not fit.
+        SettingError: If ``num_hidden`` is no int.
+        DTypeError: If ``data`` holds no floats.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     x, full_name = convert_to_tensor(data), unique_name(name, "linear")
     count = require_int("linear", "num_hidden", num_hidden)
     if weight is None:
         weight = _create_weight(
-            f"{full_name}_weight", x, lambda shape: [count, shape[-1]], glorot_uniform_initializer()
+            f"{full_name}_weight",
+            x,
+            lambda shape: [count, axis_length("linear", shape, -1)],
+            glorot_uniform_initializer(),
         )
     out = call_operator(
         "matmul", "linear", f"{full_name}/", x.entry, as_entry(weight), transpose_b=True
@@ -147,8 +155,12 @@ def convolution_layer(
         Images in the layout of ``data``.
 
     Raises:
-        ShapeError: If ``data`` has another rank, or its number of channels is known only in a run.
+        ShapeError: If ``data`` has another rank, its number of channels is known only in a run, or
+            the window does not fit.
         SettingError: For another padding, or numbers that are no ints.
+        GraphError: For another data_format.
+        DTypeError: If ``data`` holds no floats.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     x, full_name = convert_to_tensor(data), unique_name(name, "conv2d")
     window = convolutions.parse_spatial("conv2d", "ksize", ksize, "NHWC")
@@ -159,7 +171,7 @@ def convolution_layer(
     weight = _create_weight(
         f"{full_name}_weight",
         x,
-        lambda shape: [*window, shape[channel_axis], count],
+        lambda shape: [*window, axis_length("conv2d", shape, channel_axis), count],
         glorot_uniform_initializer(),
     )
     step = convolutions.parse_spatial("conv2d", "strides", strides, "NHWC")
@@ -189,13 +201,18 @@ def batch_normalization_layer(
         A tensor of the shape of ``data``.
 
     Raises:
-        ShapeError: If the number of channels is known only in a run.
+        ShapeError: If there is no axis of channels, or their number is known only in a run.
+        DTypeError: If ``data`` holds no floats.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     x, full_name = convert_to_tensor(data), unique_name(name, "batch_normalization")
     channel_axis = 1 if data_format == "NCHW" else -1
     gamma, beta = (
         _create_weight(
-            f"{full_name}_{variable_name}", x, lambda shape: [shape[channel_axis]], initializer
+            f"{full_name}_{variable_name}",
+            x,
+            lambda shape: [axis_length("batch_normalization", shape, channel_axis)],
+            initializer,
         )
         for variable_name, initializer in (
             ("gamma", ones_initializer()),
@@ -216,7 +233,10 @@ def _normalize_batch(x: Tensor, gamma: Tensor, beta: Tensor, data_format: str, n
         gamma: The factor of each channel, a vector.
         beta: The offset of each channel, a vector.
         data_format: "NCHW" for channels on axis 1, or "NHWC" for the last axis.
-        name: The name of the result.
+        name: The full name of the result, with a slash at its end.
+
+    Returns:
+        A tensor of the shape of ``x``.
     """
     rank = len(require_shape(x.entry))
     channel_axis = 1 if data_format == "NCHW" else rank - 1
@@ -232,7 +252,7 @@ def flatten_layer(data: Any, name: str | None = None) -> Tensor:
     """Reshape to (examples, elements of an example).
 
     Args:
-        data: A tensor of shape (examples, …).
+        data: A tensor of shape (examples, …). If its rank is unknown, the call is made in a run.
         name: The name of the result; "flatten" by default.
 
     Returns:
@@ -240,6 +260,7 @@ def flatten_layer(data: Any, name: str | None = None) -> Tensor:
 
     Raises:
         ShapeError: If ``data`` is a scalar.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     entry = as_entry(data)
     sizes = require_shape(entry, "flatten_layer")
@@ -262,6 +283,8 @@ def mean_sparse_softmax_cross_entropy_with_logits(
 
     Raises:
         ShapeError: If the shapes do not fit.
+        DTypeError: If the logits are no floats, or the labels neither integers nor floats.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     classes = convert_to_tensor(labels)
     if classes.dtype.is_float:

@@ -71,6 +71,12 @@ ARRAYS = [
     (lambda: tf.group(nam="x"), "group takes the keyword name, got 'nam'"),
     (lambda: tf.device(lambda op: "/cpu:0").__enter__(), "got the function <function"),
     (lambda: tf.nn.__getattr__("__path"), "tf.nn has no attribute '__path'"),
+    (
+        lambda: tf.gradients(tf.constant(1.0), free(2), stop_gradients=[7]),
+        "tensors as stop_gradients, got 7",
+    ),
+    (lambda: tf.name_scope(5).__enter__(), "name_scope: name must be a string, got 5"),
+    (lambda: tf.constant([], shape=[3]), r"at most 3 numbers for shape \(3,\), got 0"),
 ]
 VARIABLES = [
     (
@@ -128,6 +134,37 @@ NETWORKS = [
         lambda: tf.nn.log_uniform_candidate_sampler([[1]], 1, 499, True, 500),
         "a sample of 499 of 500 classes",
     ),
+    (
+        lambda: tf.nn.conv2d(IMAGE, X, 1, [[3, 0], [0, 0], [0, 0], [0, 0]]),
+        r"padding of batch and channels, got \[\[3, 0\]",
+    ),
+    (lambda: tf.nn.batch_normalization(X[0]), r"batch_normalization needs .* got \(3,\)"),
+    (lambda: tf.nn.linear(1.0, 3), r"linear needs a shape with an axis -1, got \(\)"),
+    (lambda: tf.layers.max_pooling2d(IMAGE, 2, 2, padding=None), "as padding, got None"),
+    (lambda: tf.layers.max_pooling1d(IMAGE[0], 2, 2, padding=None), "as padding, got None"),
+    (lambda: tf.contrib.layers.avg_pool2d(IMAGE, 2, padding=None), "as padding, got None"),
+    (lambda: tf.contrib.layers.dropout(X, "x"), "dropout needs a number as keep_prob, got 'x'"),
+    (
+        lambda: tf.glorot_uniform_initializer()([None, 3]),
+        r"an initializer needs a known shape, got \(\?, 3\)",
+    ),
+    (
+        lambda: tf.contrib.layers.variance_scaling_initializer()([3, None]),
+        r"an initializer needs a known shape, got \(3, \?\)",
+    ),
+    (
+        lambda: tf.image.convert_image_dtype(X > 0, "float32"),
+        "convert_image_dtype needs integers or floats, got bool",
+    ),
+    (
+        lambda: tf.image.resize_image_with_crop_or_pad(IMAGE, 3, "x"),
+        "resize_image_with_crop_or_pad needs an int as a size, got 'x'",
+    ),
+    (
+        lambda: tf.image.resize_images(IMAGE, [3], preserve_aspect_ratio=True),
+        r"two ints as size to preserve the aspect ratio, got \(3,\)",
+    ),
+    (lambda: tf.image.grayscale_to_rgb(IMAGE), r"images of one channel, got <tf.* 4, 2\)"),
 ]
 
 
@@ -208,6 +245,22 @@ def test_integral_floats_and_static_dimensions_are_accepted_as_ints():
     assert tf.layers.dense(x, 4.0).shape.as_list() == [2, 4]
     assert tf.layers.dense(x, x.shape[1], name="again").shape.as_list() == [2, 3]
     assert tf.layers.dense(x, np.int64(5), name="third").shape.as_list() == [2, 5]
+
+
+def test_arrays_without_elements_are_accepted():
+    """Constants may be empty, and initializers create weights of units without inputs."""
+    weights = tf.contrib.layers.variance_scaling_initializer()([0, 2])
+
+    assert tf.constant([], shape=[2, 0]).shape.as_list() == [2, 0]
+    assert weights.shape.as_list() == [0, 2]
+
+
+def test_draws_around_a_tensor_have_the_requested_name():
+    """Random tensors whose mean or deviation is a tensor have the requested name, too."""
+    mean = tf.constant(1.0)
+
+    assert tf.random_normal([2], mean, name="draws").name == "draws:0"
+    assert tf.truncated_normal([2], 0.0, mean, name="others").name == "others:0"
 
 
 def test_missing_arguments_are_named():
