@@ -25,6 +25,7 @@ def require_int(function: str, argument: str, value: Any) -> int:
 
     Raises:
         SettingError: For any other value.
+        ShapeError: For a `Dimension` that is unknown.
     """
     try:
         return operator.index(value)

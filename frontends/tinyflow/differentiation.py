@@ -55,7 +55,7 @@ def gradients(
     Raises:
         DTypeError: If one of ``xs`` or ``stop_gradients`` is no tensor, or one of ``xs`` or ``ys``
             is not of floats.
-        GraphError: If ``grad_ys`` has another length than ``ys``.
+        GraphError: If ``grad_ys`` has another length than ``ys``, or an operator has no gradient.
         ShapeError: If one of ``grad_ys`` has another shape than its y.
         SettingError: For another ``unconnected_gradients``, or if an unsupported argument is set.
         ArgumentError: If one of ``ys`` or ``grad_ys`` is neither a tensor nor numbers.
@@ -110,6 +110,12 @@ def _compute_gradients(
 
     Returns:
         An entry for each of ``xs``; None if ``unconnected`` is "none" and no y depends on it.
+
+    Raises:
+        DTypeError: If one of ``xs`` or ``ys`` is not of floats.
+        GraphError: If an operator has no gradient, or ``weights`` has another length than ``ys``.
+        ShapeError: If a weight has another shape than its y.
+        SettingError: For another value of ``unconnected``.
     """
     heads, bottoms = _insert_stops(list(ys), list(xs), stops)
     return adjoint.gradients(heads, bottoms, weights, unconnected=unconnected)
@@ -140,7 +146,7 @@ def _differentiable_inputs(node: Node) -> list[Entry]:
 
 
 def _needs_runtime_ranks(ys: EntrySequence, xs: EntrySequence) -> bool:
-    """Return whether the gradients of ``ys`` by ``xs`` need a shape that only a run determines."""
+    """Return whether the gradients of ``ys`` by ``xs`` need a rank that only a run determines."""
     leaves = set(xs)
     return any(
         e.shape is None or is_deferred(node)

@@ -50,7 +50,7 @@ def as_dtype(value: Any) -> DType:
 
 
 def exported() -> dict[str, DType]:
-    """Return the element types that are attributes of ``tf``, by name."""
+    """Return the element types that are attributes of ``tf``, by name: `NAMES` and three more."""
     dtypes = {name: dtype_of(name) for name in NAMES}
     return {
         **dtypes,

@@ -53,7 +53,8 @@ class Feed:
         """Return the array for this input.
 
         Args:
-            feeds: The feed_dict of the run.
+            feeds: The feed_dict of the run, which must have the key; for the feed of a counter the
+                session's number of runs is returned instead.
 
         Raises:
             FeedError: If the value does not fit the dtype or the shape.
@@ -78,8 +79,8 @@ class Feed:
         """Convert a value to an array of the feed's dtype.
 
         Raises:
-            FeedError: If it is a tensor or no array of numbers, or if integers would lose a
-                fraction.
+            FeedError: If it is a tensor or no array of numbers, or if it would lose a fraction in
+                an integer dtype. Other conversions may round or wrap.
         """
         if isinstance(value, Tensor):
             raise FeedError(

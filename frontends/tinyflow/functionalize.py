@@ -73,7 +73,10 @@ class Functionalizer:
         return core.before(node)
 
     def visit(self, node: Node) -> None:
-        """Record the values and the write of a node whose dependencies have been visited."""
+        """Record the values and the write of a node whose dependencies have been visited.
+
+        Change ``value``, ``writes_after``, ``writes_at_read`` and, for a write, ``latest``.
+        """
         if any(e in self.fed for e in node.entries):
             self.value.update((e, self.fed[e]) for e in node.entries if e in self.fed)
             self.writes_after[node] = self.writes_at_read[node] = NO_WRITES

@@ -25,7 +25,8 @@ def runs_on_host(run: FunctionalRun, run_number: Node) -> bool:
 
     Args:
         run: The functional form of the run.
-        run_number: The input that draws depend on. Any other input makes the result False.
+        run_number: The input that draws depend on. Any other input makes the result False, and so
+            do outputs, reads of variables, and more than `MAX_HOST_ELEMENTS` elements.
     """
     feeds = [n for n in run.graph.inputs if n is not run_number]
     if run.graph.outputs or run.reads or feeds:
@@ -37,7 +38,8 @@ def runs_on_host(run: FunctionalRun, run_number: Node) -> bool:
 def create_host_run(graph: Graph, state: State) -> Callable[..., Any]:
     """Return a function that computes the updates of ``graph`` and stores them in ``state``.
 
-    The function takes the arrays of the graph's inputs and returns no outputs.
+    The variables are declared in ``state`` at once. The function takes the arrays of the graph's
+    inputs and returns an empty list.
     """
     state.holding(graph)
     updates = Graph([e for _, e in graph.updates])

@@ -48,12 +48,12 @@ class Reduction:
 
     @classmethod
     def all(cls) -> tuple[str, ...]:
-        """Return all reductions, as text."""
+        """Return the names of all reductions, each once."""
         return (cls.NONE, cls.SUM, cls.MEAN, cls.SUM_OVER_BATCH_SIZE, DEFAULT_REDUCTION)
 
     @classmethod
     def validate(cls, key: str) -> None:
-        """Raise SettingError for an unknown reduction."""
+        """Raise SettingError if ``key`` is the name of no reduction."""
         if key not in cls.all():
             raise SettingError(
                 f"losses need one of {', '.join(cls.all())} as reduction, got {key!r}"
@@ -66,7 +66,12 @@ def _reduce_sum(x: Any) -> Tensor:
 
 
 def _divide_or_zero(total: Tensor, count: Tensor) -> Tensor:
-    """Return total / count; 0 where the count is 0."""
+    """Return total / count, elementwise; 0 where the count is 0.
+
+    Args:
+        total: The numerator, a tensor of floats.
+        count: The denominator, a tensor of floats whose shape broadcasts.
+    """
     one = creation.ones_like(count)
     safe = elementwise.where(MATH["equal"](count, 0), one, count)
     return elementwise.where(
@@ -86,7 +91,8 @@ def compute_weighted_loss(  # noqa: D417 – describe_arguments adds the others
 
     Args:
         losses: The losses of the elements, a tensor of any shape.
-        others: See `LOSS_ARGUMENTS`.
+        others: ``weights`` of the losses, name ``scope``, ``loss_collection`` that the loss is
+            added to, ``reduction`` of the losses to one; see `LOSS_ARGUMENTS`.
 
     Returns:
         A scalar tensor; for `Reduction.NONE` a tensor of the shape of ``losses``.
@@ -94,6 +100,8 @@ def compute_weighted_loss(  # noqa: D417 – describe_arguments adds the others
     Raises:
         ShapeError: If the weights do not broadcast to the losses.
         SettingError: For an unknown reduction.
+        DTypeError: If the losses are bools, or a tensor holds complex numbers.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     Reduction.validate(reduction)
     with name_scope(scope, "weighted_loss"):
@@ -152,6 +160,8 @@ def labels_and_predictions(function: str, labels: Any, predictions: Any) -> tupl
     Raises:
         ShapeError: If the shapes differ.
         SettingError: If one of them is None.
+        DTypeError: If one of them holds complex numbers.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     if labels is None or predictions is None:
         raise SettingError(f"{function} needs labels and predictions, got None")
@@ -171,7 +181,12 @@ def labels_and_predictions(function: str, labels: Any, predictions: Any) -> tupl
 
 
 def _as_float(x: Any) -> Tensor:
-    """Convert a value to a tensor of floats: integers to float32."""
+    """Convert a value to a tensor of floats: integers to float32.
+
+    Raises:
+        DTypeError: If ``x`` holds complex numbers.
+        ArgumentError: For a value that is neither a tensor nor numbers.
+    """
     tensor = convert_to_tensor(x)
     return tensor if tensor.dtype.is_float else elementwise.to_float(tensor)
 
@@ -190,7 +205,8 @@ def absolute_difference(  # noqa: D417 – describe_arguments adds the others
     Args:
         labels: A tensor or numbers, of the shape of ``predictions``.
         predictions: A tensor or numbers of any shape.
-        others: See `LOSS_ARGUMENTS`.
+        others: ``weights`` of the losses, name ``scope``, ``loss_collection`` that the loss is
+            added to, ``reduction`` of the losses to one; see `LOSS_ARGUMENTS`.
 
     Returns:
         A scalar tensor; for `Reduction.NONE` the weighted loss of each element.
@@ -199,6 +215,8 @@ def absolute_difference(  # noqa: D417 – describe_arguments adds the others
         ShapeError: If the shapes of labels and predictions differ, or the weights do not broadcast
             to the losses.
         SettingError: For an unknown reduction, or if labels or predictions are None.
+        DTypeError: If a tensor holds complex numbers.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     with name_scope(scope, "absolute_difference"):
         y, x = labels_and_predictions("absolute_difference", labels, predictions)
@@ -219,7 +237,8 @@ def mean_squared_error(  # noqa: D417 – describe_arguments adds the others
     Args:
         labels: A tensor or numbers, of the shape of ``predictions``.
         predictions: A tensor or numbers of any shape.
-        others: See `LOSS_ARGUMENTS`.
+        others: ``weights`` of the losses, name ``scope``, ``loss_collection`` that the loss is
+            added to, ``reduction`` of the losses to one; see `LOSS_ARGUMENTS`.
 
     Returns:
         A scalar tensor; for `Reduction.NONE` the weighted loss of each element.
@@ -228,6 +247,8 @@ def mean_squared_error(  # noqa: D417 – describe_arguments adds the others
         ShapeError: If the shapes of labels and predictions differ, or the weights do not broadcast
             to the losses.
         SettingError: For an unknown reduction, or if labels or predictions are None.
+        DTypeError: If a tensor holds complex numbers.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     with name_scope(scope, "mean_squared_error"):
         y, x = labels_and_predictions("mean_squared_error", labels, predictions)
@@ -254,7 +275,8 @@ def huber_loss(  # noqa: D417 – describe_arguments adds the others
         labels: A tensor or numbers, of the shape of ``predictions``.
         predictions: A tensor or numbers of any shape.
         delta: The error from which the loss is linear, a number; 1 by default.
-        others: See `LOSS_ARGUMENTS`.
+        others: ``weights`` of the losses, name ``scope``, ``loss_collection`` that the loss is
+            added to, ``reduction`` of the losses to one; see `LOSS_ARGUMENTS`.
 
     Returns:
         A scalar tensor; for `Reduction.NONE` the weighted loss of each element.
@@ -262,7 +284,10 @@ def huber_loss(  # noqa: D417 – describe_arguments adds the others
     Raises:
         ShapeError: If the shapes of labels and predictions differ, or the weights do not broadcast
             to the losses.
-        SettingError: For an unknown reduction, or if labels or predictions are None.
+        SettingError: For an unknown reduction, a ``delta`` that is no number, or if labels or
+            predictions are None.
+        DTypeError: If a tensor holds complex numbers.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     with name_scope(scope, "huber_loss"):
         y, x = labels_and_predictions("huber_loss", labels, predictions)
@@ -286,7 +311,8 @@ def hinge_loss(  # noqa: D417 – describe_arguments adds the others
     Args:
         labels: Numbers 0 or 1, of the shape of ``logits``.
         logits: A tensor or numbers of any shape.
-        others: See `LOSS_ARGUMENTS`.
+        others: ``weights`` of the losses, name ``scope``, ``loss_collection`` that the loss is
+            added to, ``reduction`` of the losses to one; see `LOSS_ARGUMENTS`.
 
     Returns:
         A scalar tensor; for `Reduction.NONE` the weighted loss of each element.
@@ -295,6 +321,8 @@ def hinge_loss(  # noqa: D417 – describe_arguments adds the others
         ShapeError: If the shapes of labels and logits differ, or the weights do not broadcast to
             the losses.
         SettingError: For an unknown reduction, or if labels or logits are None.
+        DTypeError: If a tensor holds complex numbers.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     with name_scope(scope, "hinge_loss"):
         y, x = labels_and_predictions("hinge_loss", labels, logits)
@@ -318,7 +346,8 @@ def log_loss(  # noqa: D417 – describe_arguments adds the others
         labels: Numbers from 0 to 1, of the shape of ``predictions``.
         predictions: Probabilities, a tensor of any shape.
         epsilon: A number that is added to the arguments of logarithms; 1e-7 by default.
-        others: See `LOSS_ARGUMENTS`.
+        others: ``weights`` of the losses, name ``scope``, ``loss_collection`` that the loss is
+            added to, ``reduction`` of the losses to one; see `LOSS_ARGUMENTS`.
 
     Returns:
         A scalar tensor; for `Reduction.NONE` the weighted loss of each element.
@@ -326,7 +355,10 @@ def log_loss(  # noqa: D417 – describe_arguments adds the others
     Raises:
         ShapeError: If the shapes of labels and predictions differ, or the weights do not broadcast
             to the losses.
-        SettingError: For an unknown reduction, or if labels or predictions are None.
+        SettingError: For an unknown reduction, an ``epsilon`` that is no number, or if labels or
+            predictions are None.
+        DTypeError: If a tensor holds complex numbers.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     with name_scope(scope, "log_loss"):
         y, x = labels_and_predictions("log_loss", labels, predictions)
@@ -353,16 +385,20 @@ def cosine_distance(  # noqa: D417 – describe_arguments adds the others
         predictions: Vectors of length 1, a tensor.
         axis: The axis of the vectors; required.
         dim: The older name of ``axis``.
-        others: See `LOSS_ARGUMENTS`.
+        others: ``weights`` of the losses, name ``scope``, ``loss_collection`` that the loss is
+            added to, ``reduction`` of the losses to one; see `LOSS_ARGUMENTS`.
 
     Returns:
         A scalar tensor; for `Reduction.NONE` the weighted loss of each vector, with an axis of
         length 1.
 
     Raises:
-        SettingError: Without an axis, or with both ``axis`` and ``dim``; for an unknown reduction.
-        ShapeError: If the shapes of labels and predictions differ, or the weights do not broadcast
-            to the losses.
+        SettingError: Without an axis, or with both ``axis`` and ``dim``; for an unknown reduction,
+            or if labels or predictions are None.
+        ShapeError: If the axis does not exist, the shapes of labels and predictions differ, or the
+            weights do not broadcast to the losses.
+        DTypeError: If a tensor holds complex numbers.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     along = renamed_argument("cosine_distance", "axis", axis, "dim", dim)
     if along is None:
@@ -386,13 +422,18 @@ def mean_pairwise_squared_error(  # noqa: D417 – describe_arguments adds the o
     Args:
         labels: A tensor of shape (examples, …).
         predictions: A tensor of the same shape.
-        others: See `LOSS_ARGUMENTS`.
+        others: ``weights`` of the losses, name ``scope``, ``loss_collection`` that the loss is
+            added to, ``reduction`` of the losses to one; see `LOSS_ARGUMENTS`.
 
     Returns:
         A scalar tensor.
 
     Raises:
-        ShapeError: If the shapes of labels and predictions differ, or the rank is unknown.
+        ShapeError: If the shapes of labels and predictions differ, the rank is unknown, or the
+            weights do not broadcast.
+        SettingError: If labels or predictions are None.
+        DTypeError: If a tensor holds complex numbers.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     with name_scope(scope, "mean_pairwise_squared_error"):
         y, x = labels_and_predictions("mean_pairwise_squared_error", labels, predictions)
@@ -428,7 +469,8 @@ def sigmoid_cross_entropy(  # noqa: D417 – describe_arguments adds the others
         multi_class_labels: Numbers from 0 to 1, of the shape of ``logits``.
         logits: A tensor of any shape.
         label_smoothing: The fraction by which labels are moved towards 0.5; 0 by default.
-        others: See `LOSS_ARGUMENTS`.
+        others: ``weights`` of the losses, name ``scope``, ``loss_collection`` that the loss is
+            added to, ``reduction`` of the losses to one; see `LOSS_ARGUMENTS`.
 
     Returns:
         A scalar tensor; for `Reduction.NONE` the weighted loss of each element.
@@ -436,7 +478,10 @@ def sigmoid_cross_entropy(  # noqa: D417 – describe_arguments adds the others
     Raises:
         ShapeError: If the shapes of labels and logits differ, or the weights do not broadcast to
             the losses.
-        SettingError: For an unknown reduction, or if labels or logits are None.
+        SettingError: For an unknown reduction, a ``label_smoothing`` that is no number, or if
+            labels or logits are None.
+        DTypeError: If a tensor holds complex numbers.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     with name_scope(scope, "sigmoid_cross_entropy_loss"):
         y, x = labels_and_predictions("sigmoid_cross_entropy", multi_class_labels, logits)
@@ -463,15 +508,19 @@ def softmax_cross_entropy(  # noqa: D417 – describe_arguments adds the others
         logits: A tensor of the same shape.
         weights: A number, or a tensor of shape (…); 1 by default.
         label_smoothing: The fraction by which labels are moved towards 1 / classes; 0 by default.
-        others: See `LOSS_ARGUMENTS`.
+        others: ``weights`` of the losses, name ``scope``, ``loss_collection`` that the loss is
+            added to, ``reduction`` of the losses to one; see `LOSS_ARGUMENTS`.
 
     Returns:
         A scalar tensor; for `Reduction.NONE` the weighted loss of each distribution.
 
     Raises:
-        ShapeError: If the shapes of labels and logits differ, or the weights do not broadcast to
-            the losses.
-        SettingError: For an unknown reduction, or if labels or logits are None.
+        ShapeError: If the shapes of labels and logits differ or are those of scalars, or the
+            weights do not broadcast to the losses.
+        SettingError: For an unknown reduction, a ``label_smoothing`` that is no number, or if
+            labels or logits are None.
+        DTypeError: If a tensor holds complex numbers.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     with name_scope(scope, "softmax_cross_entropy_loss"):
         y, x = labels_and_predictions("softmax_cross_entropy", onehot_labels, logits)
@@ -500,15 +549,17 @@ def sparse_softmax_cross_entropy(  # noqa: D417 – describe_arguments adds the 
         labels: Class numbers, integers of shape (…) or (…, 1).
         logits: A tensor of shape (…, classes).
         weights: A number, or a tensor of the shape of ``labels``; 1 by default.
-        others: See `LOSS_ARGUMENTS`.
+        others: ``weights`` of the losses, name ``scope``, ``loss_collection`` that the loss is
+            added to, ``reduction`` of the losses to one; see `LOSS_ARGUMENTS`.
 
     Returns:
         A scalar tensor; for `Reduction.NONE` the weighted loss of each label.
 
     Raises:
         ShapeError: If the shape of labels or weights does not fit that of logits.
-        DTypeError: If the labels are no integers.
+        DTypeError: If the labels are no integers, or the logits no floats.
         SettingError: For an unknown reduction.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     with name_scope(scope, "sparse_softmax_cross_entropy_loss"):
         y, x = convert_to_tensor(labels), convert_to_tensor(logits)
@@ -572,6 +623,9 @@ def get_regularization_loss(
 
     Returns:
         A scalar tensor; 0 if there are no such losses.
+
+    Raises:
+        ShapeError: If losses differ in shape.
     """
     collected = get_regularization_losses(scope)
     return elementwise.add_n(collected, name) if collected else creation.constant(0.0, name=name)

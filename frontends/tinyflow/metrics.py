@@ -77,6 +77,9 @@ def _weighted_sums(values: Tensor, weights: Any) -> tuple[Tensor, Tensor]:
 
     Returns:
         The sum of the values times their weights, and the sum of the weights.
+
+    Raises:
+        ShapeError: If the weights do not broadcast to the values.
     """
     ones = creation.ones_like(values)
     scale = ones if weights is None else ones * elementwise.to_float(convert_to_tensor(weights))
@@ -95,7 +98,8 @@ def mean(  # noqa: D417 – describe_arguments adds the others
 
     Args:
         values: A tensor or numbers of any shape.
-        others: See `METRIC_ARGUMENTS`.
+        others: ``weights`` of the elements, names of the collections that value and update are
+            added to, variable scope ``name``; see `METRIC_ARGUMENTS`.
 
     Returns:
         The value so far, and the update: a tensor that adds the run's data, and is the new value.
@@ -103,6 +107,8 @@ def mean(  # noqa: D417 – describe_arguments adds the others
 
     Raises:
         ShapeError: If the weights do not broadcast to the values.
+        DTypeError: If a tensor holds complex numbers.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     with variable_scope(name, "mean"):
         total, count = _create_counter("total"), _create_counter("count")
@@ -126,7 +132,8 @@ def accuracy(  # noqa: D417 – describe_arguments adds the others
     Args:
         labels: A tensor of the shape of ``predictions``.
         predictions: A tensor, which is converted to the dtype of ``labels``.
-        others: See `METRIC_ARGUMENTS`.
+        others: ``weights`` of the elements, names of the collections that value and update are
+            added to, variable scope ``name``; see `METRIC_ARGUMENTS`.
 
     Returns:
         The value so far, and the update: a tensor that adds the run's data, and is the new value.
@@ -134,6 +141,8 @@ def accuracy(  # noqa: D417 – describe_arguments adds the others
 
     Raises:
         ShapeError: If the shapes of the arguments do not broadcast.
+        DTypeError: If a tensor holds complex numbers.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     x, y = convert_to_tensor(predictions), convert_to_tensor(labels)
     right = MATH["equal"](elementwise.cast(x, y.dtype), y)
@@ -154,7 +163,8 @@ def mean_squared_error(  # noqa: D417 – describe_arguments adds the others
     Args:
         labels: A tensor or numbers, of the shape of ``predictions``.
         predictions: A tensor or numbers of any shape.
-        others: See `METRIC_ARGUMENTS`.
+        others: ``weights`` of the elements, names of the collections that value and update are
+            added to, variable scope ``name``; see `METRIC_ARGUMENTS`.
 
     Returns:
         The value so far, and the update: a tensor that adds the run's data, and is the new value.
@@ -163,6 +173,8 @@ def mean_squared_error(  # noqa: D417 – describe_arguments adds the others
     Raises:
         ShapeError: If the shapes of labels and predictions differ, or the weights do not broadcast.
         SettingError: If labels or predictions are None.
+        DTypeError: If a tensor holds complex numbers.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     y, x = losses.labels_and_predictions("mean_squared_error", labels, predictions)
     each = MATH["squared_difference"](x, y)
@@ -184,7 +196,8 @@ def mean_absolute_error(  # noqa: D417 – describe_arguments adds the others
     Args:
         labels: A tensor or numbers, of the shape of ``predictions``.
         predictions: A tensor or numbers of any shape.
-        others: See `METRIC_ARGUMENTS`.
+        others: ``weights`` of the elements, names of the collections that value and update are
+            added to, variable scope ``name``; see `METRIC_ARGUMENTS`.
 
     Returns:
         The value so far, and the update: a tensor that adds the run's data, and is the new value.
@@ -193,6 +206,8 @@ def mean_absolute_error(  # noqa: D417 – describe_arguments adds the others
     Raises:
         ShapeError: If the shapes of labels and predictions differ, or the weights do not broadcast.
         SettingError: If labels or predictions are None.
+        DTypeError: If a tensor holds complex numbers.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     y, x = losses.labels_and_predictions("mean_absolute_error", labels, predictions)
     name = name or "mean_absolute_error"
@@ -213,7 +228,8 @@ def root_mean_squared_error(  # noqa: D417 – describe_arguments adds the other
     Args:
         labels: A tensor or numbers, of the shape of ``predictions``.
         predictions: A tensor or numbers of any shape.
-        others: See `METRIC_ARGUMENTS`.
+        others: ``weights`` of the elements, names of the collections that value and update are
+            added to, variable scope ``name``; see `METRIC_ARGUMENTS`.
 
     Returns:
         The value so far, and the update: a tensor that adds the run's data, and is the new value.
@@ -222,6 +238,8 @@ def root_mean_squared_error(  # noqa: D417 – describe_arguments adds the other
     Raises:
         ShapeError: If the shapes of labels and predictions differ, or the weights do not broadcast.
         SettingError: If labels or predictions are None.
+        DTypeError: If a tensor holds complex numbers.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     mean_square = mean_squared_error(
         labels, predictions, weights, name=name or "root_mean_squared_error"
@@ -276,7 +294,8 @@ def precision(  # noqa: D417 – describe_arguments adds the others
     Args:
         labels: Bools, or numbers that are converted.
         predictions: Bools, or numbers that are converted.
-        others: See `METRIC_ARGUMENTS`.
+        others: ``weights`` of the elements, names of the collections that value and update are
+            added to, variable scope ``name``; see `METRIC_ARGUMENTS`.
 
     Returns:
         The value so far, and the update: a tensor that adds the run's data, and is the new value.
@@ -284,6 +303,8 @@ def precision(  # noqa: D417 – describe_arguments adds the others
 
     Raises:
         ShapeError: If the shapes of the arguments do not broadcast.
+        DTypeError: If a tensor holds complex numbers.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     metric = _true_positive_ratio(labels, predictions, weights, name or "precision", 1)
     return _add_to_collections(metric, metrics_collections, updates_collections)
@@ -303,7 +324,8 @@ def recall(  # noqa: D417 – describe_arguments adds the others
     Args:
         labels: Bools, or numbers that are converted.
         predictions: Bools, or numbers that are converted.
-        others: See `METRIC_ARGUMENTS`.
+        others: ``weights`` of the elements, names of the collections that value and update are
+            added to, variable scope ``name``; see `METRIC_ARGUMENTS`.
 
     Returns:
         The value so far, and the update: a tensor that adds the run's data, and is the new value.
@@ -311,6 +333,8 @@ def recall(  # noqa: D417 – describe_arguments adds the others
 
     Raises:
         ShapeError: If the shapes of the arguments do not broadcast.
+        DTypeError: If a tensor holds complex numbers.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     metric = _true_positive_ratio(labels, predictions, weights, name or "recall", 0)
     return _add_to_collections(metric, metrics_collections, updates_collections)

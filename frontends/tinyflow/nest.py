@@ -22,6 +22,8 @@ def flatten_nest(nest: Any) -> list[Any]:
 def pack_like(nest: Any, leaves: Iterator[Any]) -> Any:
     """Arrange ``leaves``, in the order of `flatten_nest`, in the structure of ``nest``.
 
+    The leaves of ``nest`` are replaced; lists, tuples, named tuples and dicts stay such.
+
     >>> pack_like([1, {"b": 3, "a": (2,)}], iter("xyz"))
     ['x', {'a': ('y',), 'b': 'z'}]
     """

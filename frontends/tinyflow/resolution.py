@@ -70,7 +70,10 @@ class Resolution:
             )
 
     def _call(self, node: Node) -> None:
-        """Replace a deferred node by the results of its call."""
+        """Make the call of a deferred node, and record its results in place of the node.
+
+        Errors of the call, such as a ShapeError, are raised.
+        """
         inputs = [
             self.tensors[e] if e in self.tensors else Tensor(self.entry(e), e.node.name, self.graph)
             for e in node.inputs
@@ -89,7 +92,13 @@ class Resolution:
         self.nodes[node] = tuple(dict.fromkeys(self.entries[e].node for e in node.entries))
 
     def _rebuild(self, node: Node) -> None:
-        """Create a node again if its inputs, parameters or dependencies changed in this run."""
+        """Create a node again if its inputs, parameters or dependencies changed in this run.
+
+        Its write, check and device are recorded in the graph for the new node.
+
+        Raises:
+            ShapeError: If the shapes of this run do not fit the operator.
+        """
         inputs = tuple(map(self.entry, node.inputs))
         control = self.control_nodes(node.control)
         params = node.params

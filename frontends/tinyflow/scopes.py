@@ -148,6 +148,7 @@ class variable_scope:  # noqa: N801 – TensorFlow's name
 
     Raises:
         SettingError: Without a name, or if an unsupported argument is set.
+        DTypeError: If ``dtype`` is no element type.
     """
 
     @reject_arguments(ONE_SESSION, "caching_device", "partitioner", "custom_getter", "use_resource")
@@ -275,8 +276,11 @@ def get_variable(
     Raises:
         GraphError: If the variable exists and the scope does not reuse variables, or does not exist
             and the scope only reuses them.
-        ShapeError: If an existing variable has another shape, or a new one has none.
+        ShapeError: If an existing variable has another shape, or a new one has none or an unknown
+            one.
         SettingError: If both a shape and an initial value are set, or an unsupported argument.
+        DTypeError: If ``dtype`` is no element type.
+        ArgumentError: If ``initializer`` is neither a function nor numbers or a tensor.
     """
     graph, scope = get_default_graph(), get_variable_scope()
     full_name = f"{scope.original_name_scope}{name}"
@@ -458,6 +462,9 @@ def no_op(name: str | None = None) -> Operation:
 
     Returns:
         An operation.
+
+    Raises:
+        ArgumentError: If ``name`` is no text.
     """
     return group(name=name or "NoOp")
 
@@ -476,7 +483,8 @@ def tuple_(
         A list of tensors, and None, in the order of ``tensors``.
 
     Raises:
-        GraphError: For an element of ``control_inputs`` that is neither an operation nor a tensor.
+        GraphError: For an element of ``tensors`` or ``control_inputs`` that is neither an operation
+            nor a tensor.
     """
     dependencies = [t for t in tensors if t is not None] + list(control_inputs or ())
     with control_dependencies(dependencies), name_scope(name, "tuple"):

@@ -95,7 +95,9 @@ class Session:
             `ConfigProto`.
 
     Raises:
-        SettingError: For an unknown configuration or pass.
+        SettingError: For an unknown configuration.
+        RegistryError: For an unknown pass.
+        ArgumentError: If ``target`` is no text.
 
     >>> from passkit.frontends import tinyflow as tf
     >>> with tf.Session(target="interpret") as session:
@@ -175,7 +177,10 @@ class Session:
                 variable that the run reads has no value yet.
             GraphError: If the session is closed.
             NumericsError: If a checked value is not finite.
-            SettingError: If an unsupported argument is set.
+            SettingError: If an unsupported argument is set, the target is unknown, or an operator
+                was placed on a GPU and the session runs elsewhere.
+            DeviceError: If the device of the target is missing.
+            ArgumentError: If ``feed_dict`` is no mapping.
         """
         if self._is_closed:
             raise GraphError("this session is closed, and cannot run any more; create another one")
@@ -225,6 +230,10 @@ class Session:
         Args:
             fetches: As in `run`.
             feeds: As ``feed_dict`` in `run`.
+
+        Raises:
+            FeedError: If a fetch is no element of the graph, or a feed is missing or unknown.
+            SettingError: If an operator was placed on a GPU, and the session runs elsewhere.
         """
         key: Any = (fetch_key(fetches), tuple(feeds))
         if key in self._compiled_runs:
@@ -249,6 +258,10 @@ class Session:
             key: The fetches and the keys of feeds; see `fetch_key`.
             fetches: As in `run`.
             feeds: As ``feed_dict`` in `run`.
+
+        Raises:
+            FeedError: If a fetch is no element of the graph, or a feed is missing or unknown.
+            SettingError: If an operator was placed on a GPU, and the session runs elsewhere.
         """
         exact = {k: np.shape(v) for k, v in feeds.items() if is_unranked_key(k)}
         exact_key = (key, tuple(exact.values()))
@@ -303,7 +316,13 @@ class Session:
         )
 
     def _compile(self, graph: Core) -> Any:
-        """Compile a graph; for the CPU, with a warning, if TinyFlow's "gpu" finds no GPU."""
+        """Compile a pure graph; for the CPU, with a warning, if TinyFlow's "gpu" finds no GPU.
+
+        The session then stays on the CPU.
+
+        Raises:
+            DeviceError: If the device is missing, unless the target is TinyFlow's.
+        """
         try:
             return compile(graph, state=self.state, **self.options)
         except DeviceError as error:
@@ -325,6 +344,10 @@ class Session:
             fetches: As in `run`.
             feeds: As ``feed_dict`` in `run`; only the keys are used.
             shapes: The shapes of the feeds of unknown rank, by key.
+
+        Raises:
+            FeedError: If a fetch is no element of the graph, a key is no tensor of it or is a
+                variable, or a placeholder without a shape is needed and not fed.
         """
         structure = flatten_fetches(fetches, partial(resolve_fetch, self.graph))
         run_feeds = [f for k in feeds for f in create_feeds(k, self.graph, shapes.get(k, ()))]
@@ -378,7 +401,7 @@ class Session:
         return tuple(ordered)
 
     def _check_variables_set(self, compiled: _CompiledRun) -> None:
-        """Raise FeedError if a run reads a variable that has no value."""
+        """Raise FeedError if the run ``compiled`` reads a variable that has no value yet."""
         for name in compiled.pure.reads:
             if name in self.state.unset:
                 remedy = "run tf.global_variables_initializer() first, or restore it"
@@ -392,7 +415,7 @@ class Session:
                 raise FeedError(f"variable '{name}' has no value in this session; {remedy}")
 
     def _check_devices(self, run: FunctionalRun) -> None:
-        """Raise SettingError if `tf.device` placed a node on a GPU and the target is none."""
+        """Raise SettingError if a node of ``run`` was placed on a GPU that the target is not."""
         target = self.options.get("target", "cpu")
         if target in ("cuda", "opencl"):
             return
@@ -406,6 +429,12 @@ class Session:
 
     def _run_checked(self, compiled: _CompiledRun, inputs: list[Any]) -> Any:
         """Run, and check that results and variables are finite.
+
+        If they are not, the variables get their values from before the run back.
+
+        Args:
+            compiled: The run.
+            inputs: The arrays of its inputs, in order.
 
         Returns:
             The outputs.
@@ -427,6 +456,8 @@ class Session:
 
         Raises:
             FeedError: If the value does not have the variable's shape.
+            GraphError: If the value is a tensor.
+            ValueError: If NumPy cannot convert the value, such as text.
         """
         self.declare([variable])
         self.state[variable.state.node.name] = np.asarray(value, variable.dtype.numpy)
@@ -477,7 +508,9 @@ class InteractiveSession(Session):
         **options: The keyword arguments of `Session`: fusion, numerics, passes, check_numerics.
 
     Raises:
-        SettingError: For an unknown configuration or pass.
+        SettingError: For an unknown configuration.
+        RegistryError: For an unknown pass.
+        ArgumentError: If ``target`` is no text.
     """
 
     def __init__(

@@ -57,8 +57,8 @@ class Operation:
             session: The session; by default that of the innermost `with`.
 
         Raises:
-            GraphError: If there is no session.
-            FeedError: If a feed is missing or does not fit.
+            GraphError: If there is no session, or it is closed.
+            FeedError: If a feed is missing or does not fit, or a variable has no value.
         """
         require_session(session, f"operation '{self.name}'").run(self, feed_dict)
 
@@ -229,6 +229,7 @@ class Tensor:
 
         Raises:
             GraphError: If it contradicts the static shape.
+            ShapeError: If an extent is neither an int nor None.
         """
         stated = parse_shape(shape, f"set_shape of {self.name}")
         if self.entry.shape is None:
@@ -259,8 +260,8 @@ class Tensor:
             A NumPy array or number.
 
         Raises:
-            GraphError: If there is no session.
-            FeedError: If a feed is missing or does not fit.
+            GraphError: If there is no session, or it is closed.
+            FeedError: If a feed is missing or does not fit, or a variable has no value.
         """
         return require_session(session, f"tensor '{self.name}'").run(self, feed_dict)
 
@@ -268,8 +269,15 @@ class Tensor:
         """Return a part of the tensor.
 
         Args:
-            key: An int, a slice, None, an ellipsis, a tensor, or a tuple of these, as for NumPy
-                arrays.
+            key: An int, a slice, None, an ellipsis, a scalar tensor of integers, or a tuple of
+                these, as for NumPy arrays.
+
+        Returns:
+            A tensor. If a rank is unknown, the part is taken in a run.
+
+        Raises:
+            ShapeError: If an index is out of range or of another kind, or there are more of them
+                than axes.
         """
         deferred_calls = _deferred_calls()
         if any(map(deferred_calls.is_unranked, deferred_calls.nested_tensors((self, key)))):
@@ -338,17 +346,31 @@ def _get_item(tensor: Tensor, key: Any, name: str | None) -> Tensor:
         tensor: The tensor.
         key: Index: ints, slices, tensors, or a tuple of them.
         name: Name of the result; None for "strided_slice".
+
+    Raises:
+        ShapeError: If an index is out of range or of another kind, or there are too many.
     """
     keys = key if isinstance(key, tuple) else (key,)
     index = tuple(_resolve_index(k) for k in keys)
     if tensor.static_value is not None and all(isinstance(k, (int, slice)) for k in index):
-        part = np.asarray(tensor.static_value[index], dtype=object)
-        return static_tensor(part, tensor.dtype, name, "strided_slice")
+        try:
+            part = np.asarray(tensor.static_value[index], dtype=object)
+        except IndexError:  # the entry raises a ShapeError that names the tensor
+            pass
+        else:
+            return static_tensor(part, tensor.dtype, name, "strided_slice")
     return as_tensor(tensor.entry[index], unique_name(name, "strided_slice"))
 
 
 def _resolve_index(key: Any) -> Any:
-    """Convert one element of an index: static tensors and dimensions to numbers."""
+    """Convert one element of an index for an entry of passkit's graph.
+
+    Static scalar tensors and dimensions become numbers, other tensors entries; slices are converted
+    part by part. Other values are returned as they are.
+
+    Raises:
+        ShapeError: For a dimension that only a run determines.
+    """
     if isinstance(key, slice):
         return slice(_resolve_index(key.start), _resolve_index(key.stop), _resolve_index(key.step))
     static_value = getattr(key, "static_value", None)
@@ -405,10 +427,12 @@ def as_entry(value: Any, dtype: Any = None) -> Entry:
     Args:
         value: A tensor; an entry, which is returned as it is; or numbers for a constant. Python's
             numbers are float32 and int32; NumPy arrays keep their dtype.
-        dtype: The required dtype; None for any.
+        dtype: The required dtype; None for any. Numbers are converted to it, floats truncated to
+            integers.
 
     Raises:
-        DTypeError: If a tensor has another dtype than ``dtype``, or is text.
+        DTypeError: If a tensor has another dtype than ``dtype`` or is text, or ``dtype`` is no
+            element type.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     required = None if dtype is None else as_dtype(dtype)
@@ -474,6 +498,11 @@ def as_operand(value: Any, like: DType | None) -> Any:
 
     Returns:
         A Python number, or an entry.
+
+    Raises:
+        ArgumentError: For a value that is neither a tensor nor numbers.
+        ShapeError: For a dimension that only a run determines, or listed tensors of several shapes.
+        DTypeError: For listed tensors of another dtype than ``like``, and for text.
     """
     if isinstance(value, Tensor):
         return value.entry
@@ -500,6 +529,10 @@ def as_operands(x: Any, y: Any) -> list[Any]:
 
     Returns:
         Two entries or numbers, of which at least one is an entry.
+
+    Raises:
+        ArgumentError: For a value that is neither a tensor nor numbers.
+        ShapeError: For a dimension that only a run determines.
     """
     like = next((v.dtype for v in (x, y) if isinstance(v, Tensor)), None)
     operands = [as_operand(v, like) for v in (x, y)]
@@ -522,8 +555,9 @@ def convert_to_tensor(value: Any, dtype: Any = None, name: str | None = None) ->
         The tensor.
 
     Raises:
-        DTypeError: If a tensor has another dtype than ``dtype``.
+        DTypeError: If a tensor has another dtype than ``dtype``, or that is no element type.
         ArgumentError: If the value is neither a tensor nor numbers, such as text.
+        ShapeError: If listed tensors differ in shape.
     """
     if isinstance(value, Tensor):
         as_entry(value, dtype)
@@ -616,6 +650,8 @@ def call_operator(op: str, default: str, name: str | None, *inputs: Any, **param
         ShapeError: If the shapes of the inputs do not fit the operator.
         DTypeError: If their dtypes do not.
         GraphError: If a parameter does not.
+        ArgumentError: If ``name`` is no text, or an input neither an entry, an array nor a number.
+        RegistryError: If there is no such operator.
     """
     full_name = unique_name(name, default)
     controls = get_default_graph().controls
@@ -631,12 +667,21 @@ def static_tensor(value: NumpyArray, dtype: DType, name: str | None, default: st
         dtype: Dtype of the tensor.
         name: Requested name; None for ``default``.
         default: Name if none is requested; a number is appended if it is taken.
+
+    Raises:
+        ArgumentError: If ``name`` is no text.
     """
     return Tensor(None, unique_name(name, default), get_default_graph(), value, dtype=dtype)
 
 
 def _entry_of_extents(value: NumpyArray, dtype: DType, name: str) -> Entry:
-    """Create an entry that computes a static value; a run determines the sizes in it."""
+    """Create an entry that computes a static value; a run determines the sizes in it.
+
+    Args:
+        value: An array of objects: ints and sizes.
+        dtype: The dtype of the entry.
+        name: The name of the node, used if there are no sizes.
+    """
     flat = value.ravel().tolist()
     if not any(isinstance(n, Size) for n in flat):
         return constant(np.array(flat, dtype.numpy).reshape(value.shape), dtype, name)

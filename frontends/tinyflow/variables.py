@@ -57,6 +57,9 @@ class Variable(Tensor):
         GraphError: Without an initial value.
         ShapeError: If the initial value has an unknown shape, or another one than requested.
         SettingError: If an unsupported argument is set.
+        DTypeError: If a tensor as initial value has another dtype than ``dtype``, or that is no
+            element type.
+        ArgumentError: If the initial value is neither numbers nor a tensor.
 
     >>> from passkit.frontends import tinyflow as tf
     >>> count = tf.Variable(0, name="count")
@@ -184,6 +187,7 @@ class Variable(Tensor):
             ShapeError: If the value has another shape.
             DTypeError: If a tensor has another dtype.
             SettingError: If an unsupported argument is set.
+            ArgumentError: For a value that is neither a tensor nor numbers.
         """
         return _tensor_or_operation(assign(self, value, name=name), read_value)
 
@@ -211,6 +215,7 @@ class Variable(Tensor):
             ShapeError: If the value has another shape.
             DTypeError: If a tensor has another dtype.
             SettingError: If an unsupported argument is set.
+            ArgumentError: For a value that is neither a tensor nor numbers.
         """
         return _tensor_or_operation(assign_add(self, delta, name=name), read_value)
 
@@ -238,6 +243,7 @@ class Variable(Tensor):
             ShapeError: If the value has another shape.
             DTypeError: If a tensor has another dtype.
             SettingError: If an unsupported argument is set.
+            ArgumentError: For a value that is neither a tensor nor numbers.
         """
         return _tensor_or_operation(assign_sub(self, delta, name=name), read_value)
 
@@ -263,6 +269,7 @@ class Variable(Tensor):
         Raises:
             FeedError: If the value has another shape.
             GraphError: If there is no session.
+            ValueError: If NumPy cannot convert the value, such as text.
         """
         require_session(session, f"variable '{self.name}'").load(self, value)
 
@@ -387,8 +394,9 @@ def assign(
     Raises:
         GraphError: If ``ref`` is no variable.
         ShapeError: If the value has another shape.
-        DTypeError: If a tensor has another dtype.
+        DTypeError: If a tensor or an array has a dtype that the variable's does not hold.
         SettingError: If an unsupported argument is set.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     target = _require_variable("assign", ref)
     return write_variable(target, _value_for(value, target), unique_name(name, "Assign"))
@@ -412,8 +420,9 @@ def assign_add(
     Raises:
         GraphError: If ``ref`` is no variable.
         ShapeError: If the value has another shape.
-        DTypeError: If a tensor has another dtype.
+        DTypeError: If a tensor or an array has a dtype that the variable's does not hold.
         SettingError: If an unsupported argument is set.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     target = _require_variable("assign_add", ref)
     return write_variable(target, _value_for(value, target), unique_name(name, "AssignAdd"), 1)
@@ -437,20 +446,39 @@ def assign_sub(
     Raises:
         GraphError: If ``ref`` is no variable.
         ShapeError: If the value has another shape.
-        DTypeError: If a tensor has another dtype.
+        DTypeError: If a tensor or an array has a dtype that the variable's does not hold.
         SettingError: If an unsupported argument is set.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     target = _require_variable("assign_sub", ref)
     return write_variable(target, _value_for(value, target), unique_name(name, "AssignSub"), -1)
 
 
 def _value_for(value: Any, target: Variable) -> Entry:
-    """Convert a value to an entry for a variable; numbers and arrays take its dtype."""
+    """Convert a value to write to an entry.
+
+    Args:
+        value: A tensor, whose dtype stays; or numbers, which take that of ``target`` as
+            `_array_for` says.
+        target: The variable.
+
+    Raises:
+        ArgumentError: For a value that is neither a tensor nor numbers.
+    """
     return value.entry if isinstance(value, Tensor) else as_entry(_array_for(value, target), None)
 
 
 def _array_for(value: Any, target: Variable) -> Any:
-    """Convert a number to an entry of a variable's dtype, an array if no information is lost."""
+    """Convert numbers to write to an entry.
+
+    Args:
+        value: A Python number, which becomes an entry of the dtype of ``target`` (a float is
+            truncated to an integer); or an array, which does if NumPy casts it within one kind.
+        target: The variable.
+
+    Raises:
+        ArgumentError: For a value that is no number.
+    """
     return (
         as_operand(value, target.dtype)
         if not isinstance(value, (bool, int, float))
@@ -496,6 +524,9 @@ def variables_initializer(var_list: Sequence[Variable], name: str = "init") -> O
 
     Returns:
         An operation.
+
+    Raises:
+        ShapeError: If TinyFlow's variable has a number as initial value and no shape yet.
     """
     starts = [v.initializer for v in var_list]
     nodes = [n for s in starts if s is not None for n in s.nodes]

@@ -57,9 +57,13 @@ def gradients(
         ``unconnected="none"``.
 
     Raises:
-        GraphError: An operator has no gradient, or an x is unconnected with ``"error"``.
+        GraphError: An operator has no gradient, an x is unconnected with ``"error"``, an element of
+            ``ys`` or ``xs`` is no entry, or ``grad_ys`` has another length than ``ys``.
+        ArgumentError: ``ys`` or ``xs`` is neither an entry nor a sequence, or a weight neither an
+            entry nor numbers.
         DTypeError: A y or x is no float, or a gradient has the wrong dtype.
-        ShapeError: A gradient does not fit its input.
+        ShapeError: A gradient does not fit its input, or a weight its y.
+        RuleError: FGradient or FExpand of an operator returns something else than it must.
         SettingError: ``unconnected`` is none of the three.
 
     Example:
@@ -122,7 +126,7 @@ def _seeds(ys: Sequence[Entry], grad_ys: Entry | Sequence[Adjoint] | None) -> li
             ones.
 
     Raises: GraphError on another number of weights; ShapeError or DTypeError on a weight whose
-    shape or dtype is not that of its y.
+    shape or dtype is not that of its y; ArgumentError on one that is neither an entry nor numbers.
     """
     if grad_ys is None:
         return [ones(y) for y in ys]
@@ -138,7 +142,8 @@ def _seeds(ys: Sequence[Entry], grad_ys: Entry | Sequence[Adjoint] | None) -> li
 def _weight(y: Entry, value: Any) -> Entry:
     """Return ``value``, the adjoint that a user gives for ``y``, as an entry.
 
-    Raises: ShapeError or DTypeError where its shape or dtype is known not to be that of ``y``.
+    Raises: ShapeError or DTypeError where its shape or dtype is known not to be that of ``y``;
+    ArgumentError where it is neither an entry nor numbers.
     """
     weight = as_entry(value)
     if weight.shape != y.shape and None not in (weight.shape, y.shape):
@@ -267,6 +272,9 @@ class ReverseSweep:
             xs: the entries at which it ends.
             state_as_read: whether gradients refer to state variables as the nodes read them, rather
                 than as they are when the gradient runs.
+
+        Raises: GraphError where an operator has no gradient; RuleError, ShapeError or DTypeError
+        where a gradient is no entry or does not fit its input.
         """
         values = state_values(order)
         live = _live(order, values, xs)
@@ -334,6 +342,9 @@ class ReverseSweep:
 
         Returns: An adjoint for each of ``xs``, None where no head depends on it. For an entry that
         occurs twice in ``xs``, the first occurrence has the entire adjoint and the others None.
+
+        Raises: GraphError where an operator in between has no gradient; RuleError, ShapeError or
+        DTypeError where a gradient is no entry or does not fit its input.
         """
         unique = list(dict.fromkeys(xs))
         dxs = self.adjoints(nodes_between(heads, xs), heads, dys, unique)

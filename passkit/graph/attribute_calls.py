@@ -64,9 +64,15 @@ def call_attribute(table: Table, node: NodeLike, *arguments: Any) -> Any:
 
 
 def call_operator_attribute(table: Table, name: str, where: str, *arguments: Any) -> Any:
-    """Call the attribute function of the operator called ``name``, for which there is no node.
+    """Call an attribute function of the operator called ``name``, for which there is no node.
 
-    ``where`` names the operator in messages.
+    Args:
+        table: the attribute; the operator must have it.
+        name: the operator's name.
+        where: the operator, as messages name it.
+        *arguments: what the function is called with.
+
+    Returns: The result of the function, unchecked.
 
     Raises: RuleError where the function cannot be called with that number of arguments.
     """
@@ -121,8 +127,12 @@ def refuse_operator_result(
 ) -> NoReturn:
     """Raise a RuleError: the attribute function of an operator must return ``need``.
 
-    Like `refuse_result`, for functions called without a node: ``where`` names the operator, and the
-    other parameters are those of `refuse_result`.
+    Args:
+        table: the attribute, whose name begins the message.
+        where: the operator, as messages name it.
+        need: what the function must return, as a phrase.
+        result: what it returned.
+        way_out: advice that ends the message; for a result of None there is a default.
     """
     if way_out == "" and result is None:
         way_out = "does its function return what it computes?"
@@ -152,6 +162,9 @@ def _parameters(function: Callable[..., Any]) -> str:
 
 def parameter_names(table: Table, count: int) -> list[str]:
     """Return names for ``count`` arguments, after the signature that an attribute declares.
+
+    ``table`` is the attribute. Arguments beyond the signature are called a0, a1 and so on by their
+    position.
 
     The signature ``(node, *x)`` gives ``node, x0, x1`` for three arguments, ``node, x`` for two.
     """
@@ -193,7 +206,8 @@ def call_codegen(node: NodeLike, *x: Expr) -> tuple[Expr, ...]:
         *x: an expression of the element of each input.
 
     Raises:
-        RuleError: The result is not one expression for each output.
+        RuleError: The result is not one expression for each output, or the function takes another
+            number of arguments.
     """
     return _check_expressions(FCodeGen, node, call_attribute(FCodeGen, node, node, *x))
 
@@ -207,7 +221,8 @@ def call_element(node: NodeLike, index: Sequence[Expr], readers: Sequence[Any]) 
         readers: for each input, a function from index expressions to the element there.
 
     Raises:
-        RuleError: The result is not one expression for each output.
+        RuleError: The result is not one expression for each output, or the function takes another
+            number of arguments.
     """
     return _check_expressions(FElement, node, call_attribute(FElement, node, node, index, *readers))
 
@@ -215,7 +230,8 @@ def call_element(node: NodeLike, index: Sequence[Expr], readers: Sequence[Any]) 
 def _check_expressions(table: Table, node: NodeLike, result: Any) -> tuple[Expr, ...]:
     """Return the result of an attribute function as one expression for each output of ``node``.
 
-    One expression stands for the only output, a tuple or list for several.
+    ``table`` is the attribute, for messages. One expression stands for the only output, a tuple or
+    list for several.
 
     Raises: RuleError where an element is no expression or their number is not that of the outputs.
     """
@@ -239,7 +255,8 @@ def _check_expressions(table: Table, node: NodeLike, result: Any) -> tuple[Expr,
 def reduce_of(node: NodeLike) -> Reduce | None:
     """Return the reduction that FReduce describes, or None for an operator without FReduce.
 
-    Raises: RuleError where FReduce returns something else than a `pk.ast.Reduce`.
+    Raises: RuleError where FReduce returns something else than a `pk.ast.Reduce`, or takes other
+    arguments than the node.
     """
     return _described(FReduce, node)  # type: ignore[no-any-return]
 
@@ -247,7 +264,8 @@ def reduce_of(node: NodeLike) -> Reduce | None:
 def scan_of(node: NodeLike) -> Scan | None:
     """Return the scan that FScan describes, or None for an operator without FScan.
 
-    Raises: RuleError where FScan returns something else than a `pk.ast.Scan`.
+    Raises: RuleError where FScan returns something else than a `pk.ast.Scan`, or takes other
+    arguments than the node.
     """
     return _described(FScan, node)  # type: ignore[no-any-return]
 
@@ -255,7 +273,8 @@ def scan_of(node: NodeLike) -> Scan | None:
 def contraction_of(node: NodeLike) -> Contract | Convolution | None:
     """Return the matrix product or convolution that FContract describes; None without FContract.
 
-    Raises: RuleError where FContract returns neither `pk.ast.Contract` nor `pk.ast.Convolution`.
+    Raises: RuleError where FContract returns neither `pk.ast.Contract` nor `pk.ast.Convolution`, or
+    takes other arguments than the node.
     """
     return _described(FContract, node)  # type: ignore[no-any-return]
 
@@ -265,7 +284,8 @@ def _described(table: Table, node: NodeLike) -> Any:
 
     Returns: None where the node's operator does not have the attribute ``table``.
 
-    Raises: RuleError where the function returns something else.
+    Raises: RuleError where the function returns something else, or takes other arguments than the
+    node.
     """
     if node.op is None or node.op.name not in table.rows:
         return None
@@ -288,7 +308,8 @@ def call_infer_shape(node: NodeLike, shapes: Sequence[Shape | None]) -> Sequence
         shapes: the shape of each input.
 
     Raises:
-        RuleError: The result is not a shape or None for each output.
+        RuleError: The result is not a shape or None for each output, or the function takes another
+            number of arguments.
     """
     assert node.op is not None
     result = call_attribute(FInferShape, node, node, *shapes)
@@ -313,7 +334,8 @@ def call_infer_shape_back(
         outs: the shape of each output, as far as it is known.
 
     Raises:
-        RuleError: The result is not a shape or None for each input.
+        RuleError: The result is not a shape or None for each input, or the function takes another
+            number of arguments.
     """
     result = call_attribute(FInferShapeBack, node, node, list(shapes), list(outs))
     if not isinstance(result, (tuple, list)) or len(result) != len(shapes):
@@ -383,7 +405,8 @@ def call_infer_type(node: NodeLike, dtypes: Sequence[DType]) -> Sequence[DType]:
         dtypes: the dtype of each input.
 
     Raises:
-        RuleError: The result is neither one dtype nor one for each output.
+        RuleError: The result is neither one dtype nor one for each output, or the function takes
+            another number of arguments.
     """
     assert node.op is not None
     result = call_attribute(FInferType, node, node, *dtypes)
@@ -414,7 +437,8 @@ def call_expand(node: NodeLike, inputs: Sequence[Entry]) -> tuple[Entry, ...] | 
         An entry for each output, or None where FExpand declines to expand this node.
 
     Raises:
-        RuleError: The result is not one entry for each output.
+        RuleError: The result is neither None nor one entry for each output, or the function takes
+            another number of arguments.
     """
     result = call_attribute(FExpand, node, node, *inputs)
     if result is None:
@@ -429,7 +453,13 @@ def call_expand(node: NodeLike, inputs: Sequence[Entry]) -> tuple[Entry, ...] | 
 def check_entries(table: Table, node: NodeLike, result: Any, need: str) -> tuple[Entry, ...]:
     """Return the result of an attribute function, one entry or a sequence of them, as a tuple.
 
-    Raises: RuleError where it is something else, saying that it must give ``need``.
+    Args:
+        table: the attribute, for messages.
+        node: the node that its function was called for, for messages.
+        result: what it returned.
+        need: what it must return, as a phrase.
+
+    Raises: RuleError where an element is no entry. The number of entries is not checked.
     """
     from passkit.graph.node import Entry
 
@@ -452,7 +482,7 @@ def _advice_for_entry(value: Any) -> str:
 def check_entry(table: Table, node: NodeLike, result: Any) -> Entry | None:
     """Return the result of an attribute function that must be an entry or None.
 
-    Raises: RuleError where it is something else.
+    Raises: RuleError where it is something else, naming the attribute ``table`` and ``node``.
     """
     from passkit.graph.node import Entry
 
@@ -469,7 +499,8 @@ def call_gradient(node: NodeLike, dys: Sequence[Entry | None]) -> Sequence[Entry
         dys: the gradient of each output, None where it is 0.
 
     Raises:
-        RuleError: The result is not an entry or None for each input.
+        RuleError: The result is not an entry or None for each input, or the function takes another
+            number of arguments.
     """
     from passkit.graph.node import Entry
 
@@ -491,7 +522,8 @@ def call_gradient(node: NodeLike, dys: Sequence[Entry | None]) -> Sequence[Entry
 def call_list_input_names(op: Op, params: Mapping[str, Any]) -> list[str]:
     """Call FListInputNames: return the names of an operator's inputs in a call with ``params``.
 
-    Raises: RuleError where the result is not a sequence of texts.
+    Raises: RuleError where the result is not a list or tuple of texts, or the function takes other
+    arguments than the parameters.
     """
     where = f"op {op.name}"
     result = call_operator_attribute(FListInputNames, op.name, where, params)
@@ -501,7 +533,9 @@ def call_list_input_names(op: Op, params: Mapping[str, Any]) -> list[str]:
 
 
 def check_arrays(node: NodeLike, result: Any) -> list[Any]:
-    """Return the result of FCompute, one array or a sequence of them, as an array for each output.
+    """Return the result of FCompute for ``node``, one array or a sequence, as a list of arrays.
+
+    There is an array for each output.
 
     Raises: RuleError where there are too few or too many, or one is None or an array of objects.
     """

@@ -59,6 +59,7 @@ def backward(
 
     Raises:
         GraphError: The operator has no gradient.
+        CodeGenError: No operator computes the derivative of its FCodeGen.
         RuleError: FGradient returns something else than an entry or None for each input.
         ShapeError: A gradient does not fit its input.
         DTypeError: A gradient does not fit its input, or FGradient mixes dtypes when 16-bit inputs
@@ -102,7 +103,8 @@ def _input_adjoints(
     Returns: An adjoint for each input, None where it is zero.
 
     Raises: GraphError where the operator has none of the three; RuleError where a function returns
-    something else.
+    something else; CodeGenError where no operator computes the derivative; ShapeError or DTypeError
+    where an adjoint does not fit its input.
     """
     assert node.op is not None
     name = node.op.name
@@ -126,7 +128,7 @@ def _input_adjoints(
 
 
 def _reduce_to_input(node: NodeLike, k: int, dx: Entry) -> Entry:
-    """Return the adjoint ``dx`` of input ``k``, summed over the axes that were broadcast.
+    """Return the adjoint ``dx`` of input ``k`` of ``node``, summed over the axes that it broadcast.
 
     Raises: DTypeError or ShapeError where it does not fit the input.
     """
@@ -180,7 +182,8 @@ def _elementwise_adjoints(
         dys: the adjoint of each result; None where it is zero.
         needed: for each input whether its adjoint is used; the others are None.
 
-    Raises: DTypeError where the dtype of an input is not known.
+    Raises: DTypeError where the dtype of an input is not known; CodeGenError where no operator
+    computes the derivative.
     """
     assert node.op is not None
     input_keys: list[Any] = []
@@ -210,7 +213,10 @@ def _differentiate(
     """Translate the derivative of FCodeGen to operators.
 
     The sequence takes the node's results, its inputs, and the adjoints of those results for which
-    ``has_adjoint`` is true; it computes an adjoint for each input that is ``needed``.
+    ``has_adjoint`` is true; it computes an adjoint for each input that is ``needed`` and no
+    constant number, and None for the others.
+
+    Raises: CodeGenError where no operator computes the derivative.
     """
     args = tuple(_argument(k, e) for k, e in enumerate(node.inputs))
     values = call_codegen(node, *args)

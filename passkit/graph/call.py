@@ -48,6 +48,7 @@ def apply(
             number.
         ShapeError: The shapes of the inputs do not fit the operator.
         DTypeError: The dtypes of the inputs do not fit the operator.
+        RuleError: An attribute function of the operator returns something else than it must.
     """
     arguments.text("the name of a node", name)
     where = f"{op.name} '{shortened(name)}'" if name else op.name
@@ -134,13 +135,18 @@ def _param(value: Any, default: Any) -> Any:
 
     An array is converted to a list where the default is a number or a tuple. Elsewhere it stays,
     since a custom operator may take a table as a parameter.
+
+    Raises: DTypeError for a NumPy dtype that passkit does not have.
     """
     is_list = isinstance(default, (bool, int, float, str, tuple)) and isinstance(value, np.ndarray)
     return plain(value.tolist() if is_list else value)
 
 
 def plain(value: Any) -> Any:
-    """Return a parameter with tuples for lists, Python's numbers, and names for dtypes."""
+    """Return a parameter with tuples for lists, Python's numbers, and names for dtypes.
+
+    Other values, arrays too, stay. Raises: DTypeError for a NumPy dtype that passkit does not have.
+    """
     if isinstance(value, (list, tuple)):
         return tuple(plain(v) for v in value)
     if isinstance(value, np.generic):
@@ -160,6 +166,8 @@ def _input_names(op: Op, params: Mapping[str, Any]) -> list[str]:
         params: the parameters of the call, on which names may depend; defaults complete them.
 
     Returns: [] where the operator does not name its inputs.
+
+    Raises: RuleError where FListInputNames returns no list or tuple of texts.
     """
     named = FListInputNames.get(op.name) is not None
     return call_list_input_names(op, {**op.params, **params}) if named else []
@@ -195,6 +203,9 @@ def _same_dtype(inputs: Sequence[Any]) -> list[Entry]:
     """Return the inputs as entries; Python scalars take the promoted dtype of the entries.
 
     Without an entry of known dtype a scalar becomes a constant of NumPy's dtype for it.
+
+    Raises: ArgumentError for an input that is neither an entry, an array nor a number; DTypeError
+    for a Python int that does not fit the dtype of the entries.
     """
     if not any(map(_is_weak, inputs)):
         return [as_entry(x) for x in inputs]
@@ -216,6 +227,9 @@ def operate(symbol: str, *operands: Any) -> Entry:
 
     Raises:
         RegistryError: No registered operator implements it.
+        ArgumentError: An operand is neither an entry, an array nor a number.
+        DTypeError: All operands are Python scalars, or their dtypes do not fit the operator.
+        ShapeError: Their shapes do not.
     """
     op = find_operator(symbol)
     if FOperator.get(op.name) is not None:
@@ -243,7 +257,9 @@ def promote_operands(operator: str, operands: Iterable[Any]) -> list[Entry]:
 
     Entries of unknown dtype are not cast. ``operator`` is the sign of the Python operator.
 
-    Raises: DTypeError where all operands are Python scalars; the message names ``operator``.
+    Raises: DTypeError where all operands are Python scalars (the message names ``operator``), a
+    Python int does not fit the common dtype, or a complex array meets a real one; ArgumentError
+    where one is neither an entry, an array nor a number.
     """
     operands = list(operands)
     arrays = [as_entry(x) for x in operands if not _is_weak(x)]

@@ -24,29 +24,42 @@ def text_of(graph: Graph) -> str:
 
 
 def graph_of(text: str) -> Graph:
-    """Return the graph in JSON text. Raises: ParseError where the text is malformed."""
+    """Return the graph in JSON text; unpickling calls it.
+
+    Raises: ParseError where the text is malformed.
+    """
     return _root.from_json(text)  # type: ignore[no-any-return]
 
 
 def text_of_entries(entries: Sequence[Entry]) -> str:
-    """Return the JSON of a graph whose outputs are ``entries``."""
+    """Return the JSON of a graph whose outputs are ``entries``.
+
+    Raises: GraphError for a parameter that JSON cannot represent.
+    """
     return text_of(Graph(entries))
 
 
 def entry_of(text: str, number: int) -> Entry:
-    """Return output ``number`` of the graph that ``text`` holds as JSON; unpickling calls it."""
+    """Return output ``number`` of the graph that ``text`` holds as JSON; unpickling calls it.
+
+    Raises: ParseError where the text is malformed.
+    """
     return graph_of(text).outputs[number]
 
 
 def node_of(text: str) -> Node:
-    """Return the node of the first output of the graph in JSON text."""
+    """Return the node of the first output of the graph in JSON text; unpickling calls it.
+
+    Raises: ParseError where the text is malformed.
+    """
     return graph_of(text).outputs[0].node
 
 
 def deep_copy(node: Node, memo: dict[int, Any]) -> Node:
     """Copy a node and all that it depends on; nodes in ``memo`` are copied already.
 
-    ``memo`` is that of `copy.deepcopy`. Read-only arrays in parameters are shared.
+    ``memo`` is that of `copy.deepcopy`, which maps ids of objects to their copies; it is extended.
+    Read-only arrays in parameters are shared.
     """
     for each in post_order([node], lambda n: () if id(n) in memo else before(n)):
         if id(each) not in memo:

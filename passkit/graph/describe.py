@@ -86,6 +86,8 @@ def input_names(op: Op) -> list[str]:
 
     Where they depend on boolean parameters, these are the longest list. An operator of any number
     of inputs that does not name them has ``["*x"]``.
+
+    Raises: RuleError where FListInputNames returns no list or tuple of texts.
     """
     if FListInputNames.get(op.name) is not None:
         flags = [k for k, default in op.params.items() if isinstance(default, bool)]
@@ -141,6 +143,8 @@ def parameter_type(op: Op, name: str) -> str:
     """Return the type of parameter ``name`` as text: from TParameters, else that of its default.
 
     It is "Any" where the default is not a bool, int, float or str.
+
+    Raises: KeyError where ``op`` has no such parameter.
     """
     stated = TParameters.get(op.name, {}).get(name)
     if stated is not None:
@@ -241,13 +245,13 @@ def _parameter_section(op: Op) -> str:
 
 
 def parameter_meaning(op: Op, key: str) -> str:
-    """Return the description of parameter ``key`` from TParameters, or "" if there is none."""
+    """Return the description of parameter ``key`` of ``op``; "" where TParameters has none."""
     stated = TParameters.get(op.name, {}).get(key)
     return "" if stated is None else str(stated[1])
 
 
 def _meaning(op: Op, key: str) -> str:
-    """Return the description of parameter ``key`` with a colon in front, or "" if there is none."""
+    """Return the description of parameter ``key`` of ``op`` behind ": "; "" if there is none."""
     stated = TParameters.get(op.name, {}).get(key)
     return "" if stated is None or not stated[1] else f": {stated[1]}"
 
@@ -283,7 +287,12 @@ def shape_rule(op: Op) -> str:
 
 
 def dtype_rule(calls: Mapping[str, ExampleCall]) -> list[str]:
-    """Return each set of input dtypes with the dtypes of the results: ``floats -> bool``."""
+    """Return each set of input dtypes with the dtypes of the results: ``floats -> bool``.
+
+    Args:
+        calls: an example call for each accepted dtype, by its name, as of `example_calls`; one or
+            more.
+    """
     columns = zip(*([str(e.dtype) for e in call.results] for call in calls.values()), strict=True)
     named = [_relative(list(calls), list(column)) for column in columns]
     groups: dict[str, list[str]] = {}
@@ -337,7 +346,7 @@ def _names(op: Op) -> Iterator[str]:
 
 
 def example_calls(op: Op) -> dict[str, ExampleCall]:
-    """Return the example call for each dtype that the operator accepts or returns.
+    """Return the example call for each dtype that the operator accepts or returns, by its name.
 
     Raises: RegistryError when the call fails for another reason than its dtype.
     """

@@ -65,7 +65,8 @@ class Graph:
 
     Raises:
         GraphError: An output is no entry.
-        ArgumentError: ``updates`` are no such pairs, or ``attrs`` no mapping.
+        ArgumentError: ``outputs`` is no sequence, ``updates`` are no such pairs, or ``attrs`` is no
+            mapping.
 
     Example:
         >>> import passkit as pk
@@ -196,7 +197,8 @@ class Graph:
     def shape(self, entry: Entry) -> Shape:
         """Return the shape of an entry: that of InferShape, else the one known from the node.
 
-        Raises: PassError where it is not known.
+        Raises: PassError where it is not known, or the entry is not in the graph that InferShape
+        annotated; ArgumentError where ``entry`` is no Entry.
         """
         arguments.instance("Graph.shape: entry", entry, Entry, "an Entry")
         shape: Shape | None = self.attrs["shape"][entry] if "shape" in self.attrs else entry.shape
@@ -207,7 +209,8 @@ class Graph:
     def dtype(self, entry: Entry) -> DType:
         """Return the dtype of an entry: that of InferType, else the one known from the node.
 
-        Raises: PassError where it is not known.
+        Raises: PassError where it is not known, or the entry is not in the graph that InferType
+        annotated; ArgumentError where ``entry`` is no Entry.
         """
         arguments.instance("Graph.dtype: entry", entry, Entry, "an Entry")
         dtype: DType | None = self.attrs["dtype"][entry] if "dtype" in self.attrs else entry.dtype
@@ -216,7 +219,7 @@ class Graph:
         return dtype
 
     def with_attrs(self, **attrs: Any) -> Graph:
-        """Return this graph with annotations added or replaced."""
+        """Return this graph with annotations added or replaced, by name."""
         return self._annotated({**self.attrs, **attrs})
 
     def _annotated(self, attrs: Mapping[str, Any]) -> Graph:
@@ -230,7 +233,8 @@ class Graph:
     def with_inputs(self, order: Sequence[Node]) -> Graph:
         """Return this graph with its inputs in another order, which is that of a call's arguments.
 
-        Raises: GraphError when ``order`` is no permutation of the inputs.
+        Raises: GraphError when ``order`` is no permutation of the inputs; ArgumentError when it is
+        no sequence of nodes.
         """
         order = arguments.sequence("Graph.with_inputs: order", order, Node, "a sequence of nodes")
         if set(order) != set(self.inputs) or len(order) != len(self.inputs):
@@ -256,6 +260,8 @@ class Graph:
             before: the graph that this one was made from.
             moved: the node that replaces an input of that graph. By default it is the same node,
                 or, where that is gone, the one of its name.
+
+        Raises: ArgumentError where ``before`` is no Graph.
         """
         arguments.instance("Graph.fed_as: before", before, Graph, "a Graph")
         out = self.with_unread(before.unread) if before.unread and not self.unread else self
@@ -276,7 +282,10 @@ class Graph:
         )
 
     def without_attrs(self, keep: Iterable[str] = ()) -> Graph:
-        """Return this graph with only the annotations named in ``keep``."""
+        """Return this graph with only the annotations named in ``keep``; by default with none.
+
+        Raises: ArgumentError where ``keep`` is no sequence of texts.
+        """
         names = set(arguments.sequence("Graph.without_attrs: keep", keep, str, "names"))
         return self._annotated({k: v for k, v in self.attrs.items() if k in names})
 
@@ -291,6 +300,7 @@ class Graph:
 
         Raises:
             GraphError: ``change`` returns fewer entries than the node has.
+            ArgumentError: ``change`` is no function.
         """
         return self.rebuilt(change)[0]
 
@@ -300,7 +310,7 @@ class Graph:
         """Return the graph that `rebuild` returns, and the map from old entries to new ones.
 
         ``change`` is that of `rebuild`. Raises: GraphError when it returns fewer entries than the
-        node has.
+        node has; ArgumentError when it is no function.
         """
         arguments.function("Graph.rebuild: change", change)
         new: dict[Entry, Entry] = {}
@@ -332,6 +342,10 @@ class Graph:
         Args:
             change: called with each node, in post-order; returns the entries that replace those of
                 the node, one for each, or None to keep it.
+
+        Raises:
+            GraphError: ``change`` returns more or fewer entries than the node has.
+            ArgumentError: ``change`` is no function.
         """
         arguments.function("Graph.transform: change", change)
         new: dict[Entry, Entry] = {}
@@ -344,6 +358,11 @@ class Graph:
             entries = change(updated)
             if entries is None:
                 entries = updated.entries
+            if len(entries) != len(node.entries):
+                raise GraphError(
+                    f"Graph.transform: change must return an entry for each of the "
+                    f"{len(node.entries)} result(s) of {node.where}, got {len(entries)}"
+                )
             new.update(zip(node.entries, entries, strict=True))
             moved[node] = entries[0].node
         updates = [(moved[v], new[e]) for v, e in self.updates]
@@ -352,7 +371,8 @@ class Graph:
     def replace(self, values: Mapping[Entry, Entry]) -> Graph:
         """Return the graph in which every use of a key of ``values`` reads its value instead.
 
-        Raises: GraphError when a key is not in this graph.
+        Raises: GraphError when a key is not in this graph; ArgumentError when ``values`` is no
+        mapping of entries.
         """
         values = arguments.mapping("Graph.replace: values", values, "a mapping of entries")
         present = {e for n in self.nodes for e in n.entries}
@@ -390,7 +410,9 @@ class Graph:
             where: called with the matched entries; returns whether to replace them.
 
         Raises:
-            GraphError: The pattern or the replacement returns something else than one entry.
+            ArgumentError: An argument is no function.
+            GraphError: The pattern or the replacement returns something else than one entry, or the
+                pattern does not use one of its arguments.
             ShapeError: The replacement has another shape.
             DTypeError: The replacement has another dtype.
 

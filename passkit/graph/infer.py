@@ -24,11 +24,13 @@ if TYPE_CHECKING:
 
 
 def infer_shapes(node: NodeLike, shapes: Sequence[Shape | None]) -> Sequence[Shape | None]:
-    """Return the shape of each result, None where the rank is unknown.
+    """Return the shape of each result of ``node``, None where the rank is unknown.
 
-    Without FInferShape, elementwise operators broadcast their inputs.
+    Without FInferShape, elementwise operators broadcast their inputs, and other ranks are unknown.
+    An input of unknown rank makes all results unknown, unless FInferShape is ``partial``.
 
-    Raises: ShapeError where the input shapes do not fit the operator.
+    Raises: ShapeError where the input shapes do not fit the operator; RuleError where FInferShape
+    returns no shape for each result.
     """
     op = node.op
     assert op is not None
@@ -45,12 +47,13 @@ def infer_shapes(node: NodeLike, shapes: Sequence[Shape | None]) -> Sequence[Sha
 
 
 def infer_dtypes(node: NodeLike, dtypes: Sequence[DType | None]) -> Sequence[DType | None]:
-    """Return the dtype of each result, None where an input dtype is unknown.
+    """Return the dtype of each result of ``node``, None where an input dtype is unknown.
 
     Without FInferType, the dtypes are those of the FCodeGen expressions; without FCodeGen, all
     inputs must have one dtype, and the results have it.
 
-    Raises: DTypeError where the input dtypes do not fit the operator.
+    Raises: DTypeError where the input dtypes do not fit the operator; RuleError where FInferType or
+    FCodeGen returns something else than it must.
     """
     op = node.op
     assert op is not None
@@ -66,7 +69,11 @@ def infer_dtypes(node: NodeLike, dtypes: Sequence[DType | None]) -> Sequence[DTy
 
 
 def code_dtypes(node: NodeLike, *dtypes: DType) -> tuple[DType, ...]:
-    """Return the dtypes of the FCodeGen expressions for inputs of ``dtypes``."""
+    """Return the dtypes of the FCodeGen expressions of ``node`` for inputs of ``dtypes``.
+
+    Raises: DTypeError where these do not fit the operator; RuleError where FCodeGen returns no
+    expression for each result.
+    """
     x = (ast.Var(f"x{k}", d) for k, d in enumerate(dtypes))
     return tuple(value.dtype for value in call_codegen(node, *x))
 
@@ -161,7 +168,9 @@ def broadcast_rule(node: NodeLike, *shapes: Shape) -> Shape:
 def broadcast_shapes(node: NodeLike, shapes: Sequence[Shape]) -> Shape:
     """Return the shape that ``shapes`` broadcast to as in NumPy, aligned at the last axis.
 
-    Raises: ShapeError where two extents differ and neither is 1.
+    Symbolic extents that differ are recorded as a guard; () for no shapes.
+
+    Raises: ShapeError, naming ``node``, where two known extents differ and neither is 1.
     """
     first = shapes[0] if shapes else ()
     if all(s == first for s in shapes):

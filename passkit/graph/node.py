@@ -166,6 +166,7 @@ class Node(NodeLike):
 
     Raises:
         ArgumentError: An argument has a wrong type.
+        RuleError: FInferShape or FInferType returns something else than it must.
         ShapeError: The shapes of the inputs do not fit the operator, or a result is too large.
         DTypeError: The dtypes of the inputs do not fit the operator.
     """
@@ -203,9 +204,9 @@ class Node(NodeLike):
         name: str,
         control: tuple[Node, ...],
     ) -> None:
-        """Set all fields but ``entries`` of a node that is being created.
+        """Set all fields but ``entries`` of a node that is being created to the arguments.
 
-        Plain assignment would raise, for nodes are immutable.
+        Plain assignment would raise, for nodes are immutable. Nothing is checked.
         """
         put = object.__setattr__
         put(self, "op", op)
@@ -243,6 +244,9 @@ class Node(NodeLike):
         """Return a node like this one with other inputs, no name and no control dependences.
 
         Shapes and dtypes are inferred again only where ``inputs`` have others than this node's.
+
+        Raises: ShapeError or DTypeError where they then do not fit the operator; ValueError for
+        another number of inputs.
         """
         pairs = zip(inputs, self.inputs, strict=True)
         if not all(a.shape == b.shape and a.dtype is b.dtype for a, b in pairs):
@@ -271,6 +275,8 @@ _ENTRY_TYPES = frozenset({Entry})
 def _infer(node: Node) -> tuple[Sequence[Shape | None], Sequence[DType | None]]:
     """Return the shapes of a node's results, and their dtypes; None for one that is unknown.
 
+    Those of a variable are its parameters.
+
     Raises: ShapeError or DTypeError where the inputs do not fit the operator; ShapeError for a
     result of too many elements.
     """
@@ -294,7 +300,7 @@ MOST_ELEMENTS = 1 << 59
 
 
 def _check_elements(node: Node, shape: Shape | None) -> None:
-    """Check a shape against what arrays can have.
+    """Check a shape of a result of ``node`` against what arrays can have; None passes.
 
     Raises: ShapeError if it has more than MOST_AXES axes, or if its known extents multiply to more
         than MOST_ELEMENTS.
@@ -326,8 +332,10 @@ def var(
         dtype: its dtype, or None to leave it open.
 
     Raises:
-        ArgumentError: ``name`` is not a text, ``shape`` not a sequence, or ``dtype`` not a dtype.
-        ShapeError: An extent is negative, or not a number, a name or None.
+        ArgumentError: ``name`` is not a text, or ``shape`` not a sequence.
+        ShapeError: An extent is negative, or not a number, a name or None; or there are too many
+            axes or elements.
+        DTypeError: There is no such dtype.
 
     Example:
         >>> import passkit as pk
@@ -352,7 +360,9 @@ def state(name: str, value: Any) -> Entry:
         value: the initial array, or a pair (shape, dtype) for a variable that starts unset.
 
     Raises:
-        ArgumentError: ``value`` is neither an array nor such a pair.
+        ArgumentError: ``name`` is not a text, or ``value`` neither an array nor such a pair.
+        SettingError: An extent of the pair is negative.
+        DTypeError: There is no such dtype.
 
     Example:
         >>> import passkit as pk
@@ -448,8 +458,8 @@ def constant(value: Any, dtype: Any = None, name: str = "") -> Entry:
         name: a name for messages, or "".
 
     Raises:
-        ArgumentError: ``value`` is no array of numbers.
-        DTypeError: There is no such dtype.
+        ArgumentError: ``value`` is no array of numbers, or ``name`` no text.
+        DTypeError: There is no such dtype, or passkit does not have that of the array.
 
     Example:
         >>> import passkit as pk
@@ -469,7 +479,8 @@ def as_entry(value: Any) -> Entry:
 
     Raises:
         GraphError: It is a tuple of entries, such as the results of an operator with several.
-        DTypeError: It is a kernel expression (`pk.ast`).
+        DTypeError: It is a kernel expression (`pk.ast`), or an array of a dtype that passkit does
+            not have.
         ArgumentError: It is neither a number nor an array.
     """
     if isinstance(value, Entry):

@@ -166,6 +166,8 @@ class Op:
 
         Raises:
             GraphError: A number of inputs or a parameter is wrong.
+            ArgumentError: ``name`` is no string, or an input is neither an entry, an array nor a
+                number.
             ShapeError: The shapes of the inputs do not fit.
             DTypeError: The dtypes of the inputs do not fit.
         """
@@ -182,8 +184,10 @@ class Op:
                 source replaces the value.
 
         Raises:
-            RegistryError: The attribute is misspelt, the value has another type, or another place
-                has set it with the same priority.
+            RegistryError: The attribute is misspelt, the value has another type or is none of the
+                allowed ones, ``plevel`` is 0 or less, or another place has set it with the same
+                priority.
+            ArgumentError: ``key`` is no identifier, or ``plevel`` no int.
         """
         registry.register_value(
             key, self.name, Setting(value, plevel, calling_place(), f"op {self.name}")
@@ -194,7 +198,7 @@ class Op:
         """Return the value of an attribute, or ``default`` where this operator lacks it.
 
         Raises: RegistryError when no such attribute is declared, or when this operator lacks it and
-        no default is passed.
+        no default is passed; ArgumentError when ``key`` is no text.
         """
         table = registry.table(arguments.text(f"op {self.name}: attribute", key))
         if self.name not in table.rows and not default:
@@ -207,14 +211,16 @@ class Op:
     def has_attr(self, key: str) -> bool:
         """Return whether this operator has the attribute ``key``.
 
-        Raises: RegistryError where no such attribute is declared.
+        Raises: RegistryError where no such attribute is declared, ArgumentError where ``key`` is no
+        text.
         """
         return self.name in registry.table(arguments.text(f"op {self.name}: attribute", key)).rows
 
     def add_alias(self, alias: str) -> Op:
         """Make ``alias`` another name of this operator and return the operator.
 
-        Raises: RegistryError where it is the name of another operator.
+        Raises: RegistryError where it is the name of another operator, ArgumentError where it is no
+        identifier.
         """
         other = _ops.get(arguments.name(f"op {self.name}: alias", alias, "swish"))
         if other is not None and other is not self:
@@ -230,7 +236,7 @@ class Op:
         Attributes of the operator itself have the higher default priority. Returns the operator.
 
         Raises: RegistryError where the group and another place have set an attribute with the same
-        priority.
+        priority; ArgumentError where ``group``, its name, is no text.
         """
         if arguments.text(f"op {self.name}: group", group) not in self.groups:
             self.groups.append(group)
@@ -273,7 +279,7 @@ class OpGroup:
 
         Raises: RegistryError for a misspelt attribute, a wrong type of value, a priority of 0 or
         less, or a value of the same priority from another place. These are checked even if the
-        group has no members yet.
+        group has no members yet. ArgumentError where ``key`` is no identifier or ``plevel`` no int.
         """
         setting = Setting(value, plevel, calling_place(), f"op group {self.name}")
         registry.checked_table(key, setting)
@@ -316,6 +322,7 @@ def register_op(
     Raises:
         RegistryError: The operator is registered with other numbers of inputs or outputs.
         ArgumentError: ``name`` is no identifier, ``params`` no mapping or ``doc`` no string.
+        SettingError: A number of inputs or outputs is no int, or below -1.
     """
     arguments.name("register_op: name", name, "swish")
     for which, counted in (("num_inputs", num_inputs), ("num_outputs", num_outputs)):
@@ -376,14 +383,18 @@ def _load(name: str) -> Op | None:
 
 
 def op_group(name: str) -> OpGroup:
-    """Return the op group called ``name``, created at its first use."""
+    """Return the op group called ``name``, created at its first use.
+
+    Raises: ArgumentError where ``name`` is no text.
+    """
     return _groups.setdefault(arguments.text("op_group: name", name), OpGroup(name))
 
 
 def get_op(name: str) -> Op:
     """Return a registered operator, by name or alias, loading plug-ins if it is unknown.
 
-    Raises: RegistryError with the nearest name where there is none.
+    Raises: RegistryError with the nearest name where there is none; ArgumentError where ``name`` is
+    no text.
     """
     op = _load(arguments.text("get_op: name", name))
     if op is None:

@@ -132,7 +132,10 @@ def rewrite(
     replacement: EntryFunction,
     where: Callable[..., bool] | None = None,
 ) -> Graph:
-    """Replace every match of ``pattern`` by ``replacement``; the arguments are `Graph.rewrite`'s.
+    """Return ``graph`` with every match of ``pattern`` replaced by ``replacement``.
+
+    The arguments are those of `Graph.rewrite`; a match is kept where ``where``, called with the
+    matched entries, returns False.
 
     One sweep in post-order: an earlier match wins over one that overlaps it, and nodes that a
     replacement created are not matched again. Nodes with control dependences and operators that
@@ -140,7 +143,8 @@ def rewrite(
     graph that writes state.
 
     Raises:
-        GraphError: The pattern or the replacement does not return one entry.
+        GraphError: The pattern or the replacement does not return one entry, or the pattern does
+            not use one of its arguments.
         ShapeError: The replacement has another shape.
         DTypeError: The replacement has another dtype.
     """

@@ -117,7 +117,8 @@ def register_attr(key: str, kind: type | tuple[type, ...], doc: str) -> None:
             ``collections.abc.Callable`` for functions.
         doc: What a value says, as messages show it: ``"(node) -> seconds"``.
 
-    Raises: RegistryError when it is declared with another type of value.
+    Raises: RegistryError when it is declared with another type of value; ArgumentError when ``key``
+    is no identifier, ``kind`` no type or ``doc`` no text.
     """
     arguments.name("register_attr: key", key, "FCost")
     kinds = kind if isinstance(kind, tuple) else (kind,)
@@ -155,7 +156,8 @@ def register_value(key: str, name: str, setting: Setting) -> bool:
     Returns: True if the value is stored, False if one of higher priority is there and stays.
 
     Raises: RegistryError for a misspelt attribute, a priority of 0 or less, a value of the wrong
-    type, or a value of the same priority that another place registered.
+    type or none of the allowed ones, or a value of the same priority that another place registered;
+    ArgumentError for a key that is no identifier or a priority that is no int.
     """
     rows = checked_table(key, setting).rows
     with _lock:
@@ -165,8 +167,13 @@ def register_value(key: str, name: str, setting: Setting) -> bool:
 def checked_table(key: str, setting: Setting) -> Table:
     """Return the table of an attribute after checking a value; the first value declares it.
 
+    Args:
+        key: the attribute's name.
+        setting: the value, its priority, and the source position and owner for messages.
+
     Raises: RegistryError for a name that is not declared and nearly one that is, on plevel <= 0,
-    and on another type of value.
+    and on another type of value or one that is not among the allowed ones; ArgumentError for a key
+    that is no identifier or a priority that is no int.
     """
     arguments.name(f"attribute of {setting.owner}: key", key, "FCodeGen")
     arguments.instance(f"attribute {key} of {setting.owner}: plevel", setting.plevel, int, "an int")

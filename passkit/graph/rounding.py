@@ -50,6 +50,8 @@ def worst_rounding(heads: Iterable[Entry | None], given: Mapping[Entry, Rounding
     Args:
         heads: the results of a computation; None is skipped.
         given: its inputs, and how each of them was rounded.
+
+    Returns: NEVER for no results.
     """
     roundings = dict(given)
     results = [e for e in heads if e is not None]
@@ -65,7 +67,12 @@ def worst_rounding(heads: Iterable[Entry | None], given: Mapping[Entry, Rounding
 
 
 def effect_of(node: NodeLike) -> Effect:
-    """Return the effect of a node's operator on the 16-bit floats of its inputs and results."""
+    """Return the effect of a node's operator on the 16-bit floats of its inputs and results.
+
+    It is ROUNDS where no attribute tells.
+
+    Raises: RuleError where an attribute function returns something else than it must.
+    """
     op = node.op
     if op is None or op is AS_READ:
         return Effect.MOVES

@@ -35,6 +35,7 @@ def to_json(graph: Graph) -> str:
 
     Raises:
         GraphError: A parameter cannot be represented in JSON; the message names it.
+        ArgumentError: ``graph`` is no Graph.
     """
     arguments.instance("to_json: graph", graph, Graph, "a Graph; pk.Graph([y]) makes one")
     return json.dumps(graph_data(graph), separators=(",", ":"), allow_nan=False)
@@ -133,6 +134,7 @@ def from_json(text: str) -> Graph:
         ParseError: The text is malformed; the message has the path of the key that is missing,
             wrong or out of range.
         PasskitError: An operator refuses its inputs; a note has the path.
+        ArgumentError: ``text`` is neither text nor bytes.
     """
     arguments.instance("from_json: text", text, (str, bytes), "JSON text")
     try:
@@ -153,7 +155,8 @@ class _GraphReader(ValueReader):
             where: its path in the document, "" for the outermost.
             depth: the number of graphs around it, at most `DEEPEST`.
 
-        Raises: ParseError.
+        Raises: ParseError where the JSON is malformed; errors of an operator that refuses its
+        inputs, with the path as a note.
         """
         if depth > DEEPEST:
             raise ParseError(f"{where} is nested more than {DEEPEST} graphs deep")
@@ -214,7 +217,8 @@ class _GraphReader(ValueReader):
     def attrs(self, data: dict[str, Any], where: str) -> dict[str, Any]:
         """Return the graph annotations in ``data``, each ``[type, value]``.
 
-        Unknown types are left out. ``where`` is the path in the document. Raises: ParseError.
+        Those of unknown or other types, and those that passes compute again (`LEFT_OUT`), are left
+        out. Raises: ParseError, naming ``where``, the path in the document, for other forms.
         """
         annotations: dict[str, Any] = {}
         for key, item in data.items():
@@ -227,7 +231,7 @@ class _GraphReader(ValueReader):
         return annotations
 
     def index(self, value: Any, limit: int, where: str) -> int:
-        """Return ``value`` if it is an int from 0 to ``limit - 1``.
+        """Return ``value``, the JSON of an index, if it is an int from 0 to ``limit - 1``.
 
         Raises: ParseError, naming ``where``, its path in the document.
         """
@@ -239,10 +243,12 @@ class _GraphReader(ValueReader):
         return value
 
     def entry(self, value: Any, nodes: list[Node], where: str) -> Entry:
-        """Return the entry that ``[node, index, version]`` refers to.
+        """Return the entry that ``value``, JSON ``[node, index, version]``, refers to.
 
-        ``nodes`` are the nodes read so far, ``where`` is the path in the document. Raises:
-        ParseError.
+        The version may be missing and is only checked to be an int. ``nodes`` are the nodes read so
+        far, ``where`` is the path in the document.
+
+        Raises: ParseError for another form, or numbers out of range.
         """
         if not isinstance(value, list) or len(value) not in (2, 3):
             raise ParseError(f"{where} must be [node, index, version], got {shown(value)}")
@@ -260,7 +266,8 @@ class _GraphReader(ValueReader):
             where: its path in the document.
             depth: the number of graphs around it.
 
-        Raises: ParseError; errors of the operator where the inputs do not fit it.
+        Raises: ParseError; DTypeError for an unknown dtype; errors of the operator where the inputs
+        do not fit it.
         """
         op_name, name = get(data, "op", str, where), get(data, "name", str, where, "")
         called = f"{where} '{shortened(name)}'"
@@ -338,9 +345,10 @@ def _variable_params(params: dict[str, Any], where: str) -> dict[str, Any]:
 
 
 def _from_string(value: Any, default: Any) -> Any:
-    """Return a parameter that NNVM wrote as a string, converted if its default is no string.
+    """Return ``value``, a parameter that NNVM may have written as a string, in its own type.
 
-    A text that is no literal stays.
+    A text is converted where the default is neither a text nor REQUIRED. Other values stay, and so
+    does a text that is no literal.
     """
     if not isinstance(value, str) or isinstance(default, str) or default is REQUIRED:
         return value

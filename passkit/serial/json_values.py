@@ -32,6 +32,7 @@ def encode(value: Any, where: str, graph_data: Callable[[Graph], Any]) -> Any:
 
     Raises:
         GraphError: The value cannot be represented in JSON.
+        DTypeError: It is an array of a dtype that passkit does not have.
     """
     if value is None or isinstance(value, (bool, int, str)):
         return value
@@ -106,7 +107,10 @@ def get(data: Any, key: str, kind: type, where: str, default: Any = REQUIRED) ->
 
 
 def path(where: str, key: object) -> str:
-    """Return the path of a key in the JSON document, for messages."""
+    """Return the path, for messages, of a key of the object whose path is ``where``.
+
+    ``where`` is "" for the document itself. Long keys are shortened.
+    """
     text = shortened(str(key), 40)
     return f"{where}.{text}" if where else text
 
@@ -123,7 +127,8 @@ class ValueReader(ABC):
             where: its path in the document, for messages.
             depth: the number of graphs and values around it.
 
-        Raises: ParseError.
+        Raises: ParseError where the JSON is malformed; errors of an operator that refuses its
+        inputs.
         """
 
     def value(self, data: Any, where: str, depth: int) -> Any:
@@ -134,7 +139,7 @@ class ValueReader(ABC):
             where: its path in the document, for messages.
             depth: the number of values around it, at most `DEEPEST`.
 
-        Raises: ParseError.
+        Raises: ParseError where the JSON is malformed, DTypeError for an unknown dtype.
         """
         if depth > DEEPEST:
             raise ParseError(f"{where} is nested more than {DEEPEST} values deep")
@@ -171,7 +176,7 @@ class ValueReader(ABC):
         )
 
     def pair(self, key: Any, data: Any, where: str, depth: int) -> tuple[Any, Any]:
-        """Return a key of a dict, which must be hashable, and its value.
+        """Return a key of a dict, which must be hashable, and its value, both decoded.
 
         Args:
             key: the JSON of the key.
@@ -179,7 +184,8 @@ class ValueReader(ABC):
             where: the dict's path in the document, for messages.
             depth: the number of values around it.
 
-        Raises: ParseError.
+        Raises: ParseError where one is malformed or the key is not hashable, DTypeError for an
+        unknown dtype.
         """
         decoded = self.value(key, where, depth)
         try:
@@ -196,9 +202,9 @@ class ValueReader(ABC):
         Args:
             data: the JSON, which may be an int, too.
             where: its path in the document, for messages.
-            depth: the number of values around it.
+            depth: the number of values around it, at most `DEEPEST`.
 
-        Raises: ParseError.
+        Raises: ParseError for another form, or a quotient by zero.
         """
         if depth > DEEPEST:
             raise ParseError(f"{where} is nested more than {DEEPEST} sizes deep")
@@ -225,7 +231,13 @@ class ValueReader(ABC):
 
 
 def _array(data: dict[str, Any], where: str) -> Any:
-    """Return a read-only array. Raises: ParseError where the bytes do not fit shape and dtype."""
+    """Return the read-only array that the keys "array" (base64), "dtype" and "shape" describe.
+
+    ``data`` is the JSON object, ``where`` its path in the document.
+
+    Raises: ParseError where a key is missing or the bytes do not fit shape and dtype; DTypeError
+    for an unknown dtype.
+    """
     dtype = dtype_of(get(data, "dtype", str, where)).numpy
     shape = tuple(get(data, "shape", list, where))
     count = 1

@@ -24,6 +24,7 @@ def parse(text: str) -> Graph:
     Raises:
         ParseError: The text is malformed; the message has line and column.
         PasskitError: An operator refuses its inputs; a note has line and column.
+        ArgumentError: ``text`` is no text.
 
     Example:
         >>> import passkit as pk
@@ -57,7 +58,9 @@ class _Parser(ValueParser):
     def graph(self) -> Graph:
         """Parse statements up to and including ``return``; return their graph.
 
-        Its inputs are in the order of their declarations. Raises: ParseError.
+        Its inputs are in the order of their declarations.
+
+        Raises: ParseError; errors of an operator that refuses its inputs.
         """
         self.depth += 1
         if self.depth > DEEPEST:
@@ -85,7 +88,8 @@ class _Parser(ValueParser):
     def statement(self) -> None:
         """Parse a declaration, an operator call or an update, and add it to the scope.
 
-        Raises: ParseError, also for a name that is defined already.
+        Raises: ParseError, also for a name that is defined already; errors of an operator that
+        refuses its inputs.
         """
         first = self.next
         if first.kind == "name" and first.text == "update":
@@ -106,7 +110,10 @@ class _Parser(ValueParser):
         self.scope.nodes[name] = node
 
     def update(self) -> None:
-        """Parse ``variable = value``, after ``update``, and record it. Raises: ParseError."""
+        """Parse ``variable = value``, after ``update``, and record it in the scope.
+
+        Raises: ParseError, also where the variable is no state variable.
+        """
         token = self.next
         target = self.ref().node
         if not (target.is_variable and target.params.get("state")):
@@ -160,7 +167,10 @@ class _Parser(ValueParser):
         return node.entries[0]
 
     def after(self) -> list[Node]:
-        """Parse ``after(name, …)``, if it follows; return the nodes."""
+        """Parse ``after(name, …)``, if it follows; return the nodes, [] if it does not.
+
+        Raises: ParseError, also for a name that is not defined above.
+        """
         nodes: list[Node] = []
         if self.accept("after"):
             self.expect("(")
@@ -240,7 +250,10 @@ class _Parser(ValueParser):
             ) from error
 
     def argument(self) -> Any:
-        """Parse an input: a reference, a nested call, or a literal."""
+        """Parse an input; return an entry for a reference or a nested call, else a number or tuple.
+
+        Raises: ParseError; errors of an operator that refuses its inputs.
+        """
         token = self.next
         is_name = token.kind == "name" and token.text not in WORDS
         if is_name or token.kind == "string":

@@ -73,6 +73,8 @@ def to_text(graph: Graph, *, elide: bool = False) -> str:
             size only, such as ``elided("196 KiB")``. `parse` refuses such a text.
 
     A parameter that has no text form is written as ``opaque("…")``, which `parse` refuses too.
+
+    Raises: ArgumentError where ``graph`` is no Graph.
     """
     arguments.instance("to_text: graph", graph, Graph, "a Graph; pk.Graph([y]) makes one")
     return "\n".join(_Writer(graph, elide).lines())
@@ -107,7 +109,8 @@ def _atom_text(atom: str | Quotient) -> str:
 def type_text(dtype: DType | None, shape: Shape | None, name: str = "") -> str:
     """Return dtype and shape as text, such as ``f32[?, 4]``.
 
-    A size of its own of the variable called ``name`` is a question mark.
+    A size of its own of the variable called ``name`` is a question mark; an unknown dtype is, too,
+    and an unknown rank is three dots.
     """
     if shape is None:
         inside = "..."
@@ -138,7 +141,10 @@ def array_text(array: Any) -> str:
 
 
 def python_number(text: str) -> Any:
-    """Return the Python number in a text, also ``inf``, ``nan``, ``true`` and ``false``."""
+    """Return the Python number in a text, also ``inf``, ``nan``, ``true`` and ``false``.
+
+    Raises: ValueError for a text that is no number.
+    """
     sign = -1 if text.startswith("-") else 1
     bare = text.lstrip("-")
     if bare in WORDS:
@@ -204,7 +210,7 @@ class _Writer:
         return f"{name}:{entry.index}" if len(entry.node.entries) > 1 else name
 
     def literal(self, node: Node, k: int) -> str | None:
-        """Return input ``k`` as a number if `parse` would read the same constant, else None."""
+        """Return input ``k`` of ``node`` as a number if `parse` reads that constant, else None."""
         entry = node.inputs[k]
         is_literal = entry.node.op is CONSTANT and not entry.node.name and entry in self.used_once
         if not is_literal or entry.node.params["value"].ndim or entry.node.control:

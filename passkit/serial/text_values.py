@@ -40,12 +40,17 @@ class ValueParser(Cursor, ABC):
 
     @abstractmethod
     def graph(self) -> Graph:
-        """Parse statements up to and including ``return``; return their graph."""
+        """Parse statements up to and including ``return``; return their graph.
+
+        Raises: ParseError; errors of an operator that refuses its inputs.
+        """
 
     def type(self, name: str) -> tuple[DType | None, Shape | None]:
         """Parse a dtype and a shape; ``?`` is a size of its own of the variable called ``name``.
 
-        Returns: None for a dtype or a shape that the text leaves open. Raises: ParseError.
+        Returns: The dtype, and the shape; None for one that the text leaves open.
+
+        Raises: ParseError, also for an unknown dtype or a negative extent.
         """
         dtype: DType | None = None
         token = self.next
@@ -112,9 +117,10 @@ class ValueParser(Cursor, ABC):
         return array
 
     def from_base64(self, dtype: DType, shape: tuple[int, ...], count: int) -> Any:
-        """Parse a string of base64; return the array of its bytes.
+        """Parse a string of base64; return the read-only array of its bytes.
 
-        Raises: ParseError where it is none, or has not ``count`` elements of ``dtype``.
+        Raises: ParseError where it is none, or has not the ``count`` elements of ``dtype`` that
+        ``shape`` has.
         """
         token = self.next
         text = self.string()
@@ -129,7 +135,7 @@ class ValueParser(Cursor, ABC):
         return np.frombuffer(raw, dtype.numpy).reshape(shape)
 
     def numbers(self) -> list[Any]:
-        """Parse a number, or several in brackets."""
+        """Parse a number, or several in brackets; return a list of them. Raises: ParseError."""
         if not self.accept("["):
             return [self.number()]
         values: list[Any] = []
@@ -276,7 +282,12 @@ class ValueParser(Cursor, ABC):
         return dtype
 
     def nested(self, tag: str) -> Any:
-        """Parse ``(key=value, …) { statements }``, after a tag of `passkit.graph.nested`."""
+        """Parse ``(key=value, …) { statements }``; return the value of this graph and fields.
+
+        ``tag`` stands in front of it; `passkit.graph.nested` registers what creates the value.
+
+        Raises: ParseError; errors of the value's class, with a note of line and column.
+        """
         token = self.next
         self.expect("(")
         fields: dict[str, Any] = {}

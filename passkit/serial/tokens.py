@@ -122,7 +122,7 @@ class Cursor:
         self.skip_ends()
 
     def name(self) -> str:
-        """Read a name, plain or quoted. Raises: ParseError."""
+        """Read a name, plain or quoted. Raises: ParseError where none, or a keyword, comes next."""
         token = self.next
         if token.kind == "name" and token.text not in KEYWORDS:
             self.at += 1
@@ -132,7 +132,10 @@ class Cursor:
         raise self.fail(f"expected a name, got {self.shown()}")
 
     def string(self) -> str:
-        """Read a quoted string. Raises: ParseError."""
+        """Read a quoted string; return its content.
+
+        Raises: ParseError where none comes next, or it is no JSON string.
+        """
         token = self.next
         if token.kind != "string":
             raise self.fail(f"expected a string, got {self.shown()}")
@@ -144,7 +147,10 @@ class Cursor:
         return str(value)
 
     def integer(self) -> int:
-        """Read a non-negative integer of at most 18 digits. Raises: ParseError."""
+        """Read a non-negative integer of at most 18 digits.
+
+        Raises: ParseError where none comes next.
+        """
         token = self.next
         if token.kind != "number" or not token.text.isdigit() or len(token.text) > 18:
             raise self.fail(f"expected a whole number, got {self.shown()}")

@@ -83,7 +83,10 @@ def instance(where: str, value: Any, kinds: type | tuple[type, ...], need: str) 
 
 
 def text(where: str, value: Any) -> str:
-    """Return ``value`` if it is a string. Raises: ArgumentError otherwise."""
+    """Return ``value``, the argument ``where``, if it is a string.
+
+    Raises: ArgumentError otherwise, which names ``where``.
+    """
     return instance(where, value, str, "a string")  # type: ignore[no-any-return]
 
 
@@ -98,12 +101,18 @@ def name(where: str, value: Any, example: str) -> str:
 
 
 def flag(where: str, value: Any) -> bool:
-    """Return ``value`` if it is a bool. Raises: ArgumentError otherwise."""
+    """Return ``value``, the argument ``where``, if it is a bool of Python or NumPy.
+
+    Raises: ArgumentError otherwise, which names ``where``.
+    """
     return instance(where, value, (bool, np.bool_), "True or False")  # type: ignore[no-any-return]
 
 
 def function(where: str, value: Any) -> Callable[..., Any]:
-    """Return ``value`` if it is callable. Raises: ArgumentError otherwise."""
+    """Return ``value``, the argument ``where``, if it is callable.
+
+    Raises: ArgumentError otherwise, which names ``where``.
+    """
     if not callable(value):
         refuse(where, value, "a function")
     return value  # type: ignore[no-any-return]
@@ -112,7 +121,8 @@ def function(where: str, value: Any) -> Callable[..., Any]:
 def parameters(where: str, value: Callable[..., Any], need: str, least: int, most: int) -> int:
     """Return the number of positional arguments to call a function with.
 
-    It is the number of its named parameters, but at least ``least`` and at most ``most``.
+    It is the number of its named parameters, but at least ``least`` and at most ``most``; ``least``
+    for a function without a signature.
 
     Args:
         where: the function and the argument, for the message.
@@ -165,7 +175,7 @@ def sequence(
 
 
 def mapping(where: str, value: Any, need: str = "a mapping") -> dict[Any, Any]:
-    """Return a mapping, or an iterable of pairs, as a new dict; None as an empty one.
+    """Return ``value``, a mapping or an iterable of pairs, as a new dict; None as an empty one.
 
     Raises: ArgumentError for anything else; ``need`` is what the argument ``where`` must be.
     """
@@ -211,14 +221,19 @@ def is_masked(value: object) -> bool:
 
 
 def unmasked(where: str, value: object) -> None:
-    """Raise an ArgumentError for a masked array, whose mask kernels would ignore."""
+    """Raise an ArgumentError if ``value``, the argument ``where``, is a masked array.
+
+    Kernels would ignore its mask.
+    """
     if is_masked(value):
         need = "an array without a mask (fill it by .filled(0), or pass .data and .mask apart)"
         refuse(where, value, need)
 
 
 def repeated_name_hint(name: str, names: Collection[str]) -> str:
-    """Return an explanation, for messages, if ``name`` is a numbered repetition of another name.
+    """Return an explanation, for messages, if ``name`` repeats one of ``names`` with a number.
+
+    "" if it does not.
 
     >>> repeated_name_hint("x_1", ["x", "x_1"])
     "; if two variables are called 'x', the second is fed as 'x_1': give them different names"

@@ -72,6 +72,8 @@ def _define(name: str, kind: str, nbytes: int, short: str) -> DType:
         kind: NumPy's letter of its kind, such as "f".
         nbytes: the size of an element.
         short: its name in the text form of graphs, such as "f32".
+
+    Returns: The object, which `_BY_NAME` now has under its name.
     """
     if name == "bfloat16":
         from ml_dtypes import bfloat16  # NumPy has no bfloat16 of its own
@@ -206,7 +208,7 @@ def is_lossless(source: DType, target: DType) -> bool:
 
 
 def largest_finite(dtype: DType) -> float:
-    """Return the largest finite number of a float type."""
+    """Return the largest finite number of a real float type. Raises: KeyError for other types."""
     digits, top, _ = _FLOAT_FORMATS[dtype.name]
     return ldexp(1.0 - 2.0**-digits, top)
 
@@ -219,8 +221,9 @@ def _magnitude_bits(dtype: DType) -> int:
 def weak_scalar(value: Any, like: DType) -> DType:
     """Return the dtype of an operation between an array of dtype ``like`` and a scalar.
 
-    A Python bool, int or float is weak: it takes the array's dtype, unless it is of a higher kind
-    (an int array and 0.5 give float64). A NumPy scalar keeps its own dtype.
+    A Python bool, int, float or complex is weak: it takes the array's dtype, unless it is of a
+    higher kind (an int array and 0.5 give float64). Beside bfloat16, real numbers are bfloat16 and
+    complex ones complex64. A NumPy scalar or array keeps its own dtype and is promoted.
 
     Raises: DTypeError when a Python int does not fit the array's integer dtype, or ``value`` is no
     number.

@@ -16,6 +16,10 @@ def highlighted(text: str, language: str, output: str) -> str:
         language: The name of the language in pygments, such as "c++".
         output: TERMINAL for escape codes in the terminal's own colours, or HTML for the content of
             a ``pre`` element, with colours in the elements themselves.
+
+    Returns: The text with colours; in HTML, its special characters are escaped in any case.
+
+    Raises: ValueError where pygments does not know the language.
     """
     try:
         from pygments import highlight  # takes 30 ms, and only readers of kernels need it

@@ -23,7 +23,10 @@ def json_value(value: object) -> object:
 
 
 def json_text(data: object) -> str:
-    """Return data that JSON can hold as text, each level indented by two spaces."""
+    """Return data that JSON can hold as text, each level indented by two spaces.
+
+    Raises: TypeError for data that JSON cannot hold; `json_value` converts it.
+    """
     return json.dumps(data, indent=2)
 
 
@@ -34,5 +37,7 @@ def write_json(path: Path, data: object, indent: int | None = 2) -> None:
         path: The path of the file.
         data: The data.
         indent: The indentation of each level; None writes one line.
+
+    Raises: TypeError for data that JSON cannot hold, OSError where the file cannot be written.
     """
     path.write_text(json.dumps(data, indent=indent) + "\n", encoding="utf-8")

@@ -96,7 +96,7 @@ def _installed() -> Iterator[tuple[Plugin, EntryPoint]]:
 
 
 def _package(distribution: Distribution) -> tuple[str, str]:
-    """Return name and version of a package, "unknown" where its metadata lacks them."""
+    """Return the name of a package, and its version; "unknown" for those its metadata lacks."""
     try:
         return distribution.metadata["Name"] or "unknown", distribution.version or "unknown"
     except Exception:  # noqa: BLE001, RUF100  (METADATA is missing or damaged)
@@ -104,7 +104,10 @@ def _package(distribution: Distribution) -> tuple[str, str]:
 
 
 def _register(point: EntryPoint) -> None:
-    """Import or call the target of an entry point. Raises: PluginError when it can do neither."""
+    """Import the module that an entry point refers to, or call the function.
+
+    Raises: PluginError when it is neither; any exception that the plug-in itself raises.
+    """
     target = point.load()
     if callable(target):
         target()

@@ -18,7 +18,8 @@ def progress(title: str, total: int) -> Iterator[Callable[[], None]]:
         total: the number of steps.
 
     Yields:
-        A function to call after each step.
+        A function without arguments to call after each step. It does nothing, and no bar is shown,
+        where standard error is no terminal or tqdm is not installed.
     """
     bar = _bar(title, total)
     if bar is None:

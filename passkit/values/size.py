@@ -60,7 +60,7 @@ class Size:
 
     @staticmethod
     def symbol(name: str) -> Size:
-        """Return the symbolic extent called ``name``."""
+        """Return the symbolic extent called ``name``. Raises: ArgumentError if it is no text."""
         return Size({(text("Size.symbol: name", name),): 1})
 
     @staticmethod
@@ -163,7 +163,7 @@ def _names(monomial: Monomial) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 14)
 def _product(a: Monomial, b: Monomial) -> Monomial:
-    """Return the product of two monomials, tuples of atoms, which are sorted."""
+    """Return the product of the monomials ``a`` and ``b``: their atoms, sorted by their texts."""
     return tuple(sorted((*a, *b), key=str)) if a and b else a or b
 
 
@@ -346,6 +346,9 @@ def arena_layout(
 
     Returns:
         The offset of each buffer, and the size of the arena, in bytes.
+
+    Raises: ShapeError where a symbol has no value or a size divides by zero; ValueError for a
+    buffer without arrays.
     """
     offsets: list[int] = []
     end = 0

@@ -9,7 +9,7 @@ LIBRARY = __name__.partition(".")[0]
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
-    """Issue a warning at the innermost stack frame outside of passkit.
+    """Issue a warning of a category with a message, at the innermost frame outside of passkit.
 
     Python shows equal warnings from one line of code once, so a loop that compiles warns once.
     """

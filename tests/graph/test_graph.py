@@ -162,6 +162,15 @@ def test_rebuild_checks_the_number_of_results() -> None:
         graph.rebuild(lambda node, inputs: [] if node.name == "y" else None)
 
 
+def test_transform_checks_the_number_of_results() -> None:
+    """A function that returns more or fewer results than its node has is refused."""
+    graph = pk.parse("x: f32[4]; y = exp(x); return y")
+
+    for results, count in (([], 0), (list(graph.outputs) * 3, 3)):
+        with pytest.raises(pk.GraphError, match=rf"1 result\(s\) of variable 'x', got {count}"):
+            graph.transform(lambda node, results=results: results)
+
+
 def test_annotations_belong_to_one_graph() -> None:
     """An annotation raises for a node of another graph; attributes are added to copies."""
     graph = pk.parse("x: f32[]; y = exp(x); return y")

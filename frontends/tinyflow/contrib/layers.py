@@ -225,7 +225,9 @@ def fully_connected(  # noqa: D417 – describe_arguments adds the others
         weights_initializer: Creates the initial weights, of shape (features, num_outputs); by
             default that of the variable scope.
         scope: The variable scope; "fully_connected" by default.
-        others: See `LAYER_ARGUMENTS`.
+        others: Activation, normalizer and its arguments by name, settings of the variables,
+            ``reuse`` of variables, names of the collections that the result is added to,
+            ``trainable`` for optimizers; see `LAYER_ARGUMENTS`.
 
     Returns:
         A tensor of shape (…, num_outputs).
@@ -299,7 +301,9 @@ def convolution2d(  # noqa: D417 – describe_arguments adds the others
         weights_initializer: Creates the initial weights, of shape (height, width, channels,
             num_outputs); by default that of the variable scope.
         scope: The variable scope; "Conv" by default.
-        others: See `LAYER_ARGUMENTS`.
+        others: Activation, normalizer and its arguments by name, settings of the variables,
+            ``reuse`` of variables, names of the collections that the result is added to,
+            ``trainable`` for optimizers; see `LAYER_ARGUMENTS`.
 
     Returns:
         Images with ``num_outputs`` channels, in the layout of ``inputs``.
@@ -492,7 +496,9 @@ def batch_norm(  # noqa: D417 – describe_arguments adds the others
         is_training: Whether to use and record the statistics of the batch, a bool or a scalar
             tensor of bools; True by default.
         scope: The variable scope; "BatchNorm" by default.
-        others: See `LAYER_ARGUMENTS`.
+        others: Activation, normalizer and its arguments by name, settings of the variables,
+            ``reuse`` of variables, names of the collections that the result is added to,
+            ``trainable`` for optimizers; see `LAYER_ARGUMENTS`.
 
     Returns:
         A tensor of the shape of ``inputs``.

@@ -65,6 +65,9 @@ def cond(
             ``pred`` is a tensor of another dtype.
         SettingError: If a branch is no function, an argument is passed under both of its names, or
             an unsupported argument is set.
+        ShapeError: If the shapes of two results of one rank do not broadcast.
+        ArgumentError: If a branch returns something else than tensors, numbers, operations and
+            None, such as text, or only one of the two returns None.
 
     >>> from passkit.frontends import tinyflow as tf
     >>> x = tf.constant(3.0)
@@ -95,7 +98,14 @@ def cond(
 
 @contextmanager
 def writing_only_if(condition: Entry) -> Iterator[None]:
-    """Make variable writes created inside the block depend on ``condition``, a scalar bool."""
+    """Make variable writes created inside the block happen only where ``condition`` holds.
+
+    The writes of the default graph are changed in place when the block ends; writes that are
+    conditional already need both conditions.
+
+    Args:
+        condition: A scalar bool.
+    """
     graph = get_default_graph()
     earlier = set(graph.writes)
     yield
@@ -106,7 +116,12 @@ def writing_only_if(condition: Entry) -> Iterator[None]:
 
 
 def _select_nest(condition: Entry, if_true: Any, if_false: Any) -> Any:
-    """Select between two nested structures of equal numbers of tensors; see `select`.
+    """Select between two nested structures of equal numbers of tensors, one by one; see `select`.
+
+    Args:
+        condition: A scalar bool.
+        if_true: The structure whose tensors are selected where it holds.
+        if_false: The structure whose tensors are selected elsewhere.
 
     Returns:
         The structure of ``if_true``.
@@ -114,6 +129,7 @@ def _select_nest(condition: Entry, if_true: Any, if_false: Any) -> Any:
     Raises:
         GraphError: If they hold different numbers of tensors, or two tensors differ in dtype or
             rank.
+        ShapeError: If the shapes of two tensors do not broadcast.
     """
     true_leaves, false_leaves = flatten_nest(if_true), flatten_nest(if_false)
     if len(true_leaves) != len(false_leaves):
@@ -139,6 +155,9 @@ def select(condition: Entry, if_true: Any, if_false: Any) -> Any:
 
     Raises:
         GraphError: If two tensors differ in dtype or rank.
+        ShapeError: If the shapes of two tensors do not broadcast.
+        ArgumentError: If only one of the two is None, or one is neither a tensor, numbers nor an
+            operation.
     """
     if if_true is None and if_false is None:
         return None
@@ -155,7 +174,7 @@ def select(condition: Entry, if_true: Any, if_false: Any) -> Any:
 
 
 def _effect_nodes(value: Any) -> Sequence[Node]:
-    """Return the nodes to run for the effects of an operation or a tensor."""
+    """Return the nodes to run for the effects of ``value``: an operation, a tensor, or numbers."""
     return value.nodes if isinstance(value, Operation) else [convert_to_tensor(value).entry.node]
 
 
@@ -185,6 +204,9 @@ def case(
     Raises:
         SettingError: If there are no pairs, or an unsupported argument is set.
         GraphError: If the functions return different numbers of tensors, dtypes or ranks.
+        ShapeError: If the shapes of two results of one rank do not broadcast.
+        ArgumentError: If a function returns something else than tensors, numbers, operations and
+            None.
     """
     pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)
     if not pairs:
@@ -199,5 +221,11 @@ def case(
 def _conditional(
     condition: Any, function: Callable[[], Any], otherwise: Callable[[], Any]
 ) -> Callable[[], Any]:
-    """Return a function without arguments that calls `cond` with these ones."""
+    """Return a function without arguments that calls `cond`.
+
+    Args:
+        condition: The condition, as ``pred`` of `cond`.
+        function: The branch where it holds.
+        otherwise: The other branch.
+    """
     return lambda: cond(condition, function, otherwise)

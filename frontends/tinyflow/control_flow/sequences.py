@@ -51,8 +51,11 @@ def scan(
         elements.
 
     Raises:
-        ShapeError: If the first extent is unknown, differs, or is 0.
+        ShapeError: If the first extent is unknown, differs, or is 0; or if the accumulated value
+            changes its shape.
         SettingError: If an unsupported argument is set.
+        DTypeError: If the accumulated value changes its dtype.
+        ArgumentError: For elements or results that are neither tensors nor numbers.
     """
     with name_scope(name, "scan"):
         values = list(_accumulate("scan", fn, elems, initializer, reverse))
@@ -88,6 +91,7 @@ def foldl(
     Raises:
         ShapeError: If the first extent is unknown, differs, or is 0.
         SettingError: If an unsupported argument is set.
+        ArgumentError: For elements or results that are neither tensors nor numbers.
     """
     with name_scope(name, "foldl"):
         *_, last = _accumulate("foldl", fn, elems, initializer, False)
@@ -128,8 +132,9 @@ def map_fn(
 
     Raises:
         GraphError: If a result has another dtype than ``dtype``.
-        ShapeError: If the first extent is unknown, differs, or is 0.
+        ShapeError: If the first extent is unknown, differs, or is 0; or if results differ in shape.
         SettingError: If an unsupported argument is set.
+        ArgumentError: For elements or results that are neither tensors nor numbers.
     """
     with name_scope(name, "map"):
         function = share_variables(fn)
@@ -173,9 +178,14 @@ def _accumulate(
 def _elements(function: str, elems: Any) -> list[Any]:
     """Return the elements along the first axis, each in the structure of ``elems``.
 
+    Args:
+        function: The caller's name, for messages.
+        elems: Tensors or arrays in a nested structure.
+
     Raises:
-        ShapeError: If their number is unknown, 0, or differs from tensor to tensor; ``function`` is
-            named in the message.
+        ShapeError: If their number is unknown, 0, or differs from tensor to tensor, or a tensor is
+            a scalar.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     tensors = [convert_to_tensor(e) for e in flatten_nest(elems)]
     counts = {axis_length(function, require_shape(t.entry, function), 0) for t in tensors}
@@ -191,7 +201,14 @@ def _elements(function: str, elems: Any) -> list[Any]:
 
 
 def _stack_nests(nests: list[Any]) -> Any:
-    """Stack the tensors of equal structures along a new first axis, in that structure."""
+    """Stack the tensors of equal structures, one for each element, along a new first axis.
+
+    The result has the structure of the first one; there is at least one.
+
+    Raises:
+        ShapeError: If the tensors of two structures differ in shape.
+        DTypeError: If they differ in dtype.
+    """
     columns = zip(*(flatten_nest(n) for n in nests), strict=True)
     stacked = [arrays.stack([convert_to_tensor(v) for v in column]) for column in columns]
     return pack_like(nests[0], iter(stacked))

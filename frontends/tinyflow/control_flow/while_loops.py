@@ -89,6 +89,8 @@ def while_loop(
         ShapeError: If a loop variable changes its shape in a loop that iterates in the run, or
             contradicts ``shape_invariants``.
         SettingError: If ``maximum_iterations`` is no int, or an unsupported argument is set.
+        ArgumentError: If a loop variable is neither a tensor nor numbers, or the functions return
+            such values.
 
     >>> from passkit.frontends import tinyflow as tf
     >>> total = tf.while_loop(lambda i: i < 100, lambda i: i * 2, [tf.constant(1)])
@@ -114,7 +116,13 @@ def while_loop(
 
 
 def _check_invariants(initial: Sequence[Tensor], invariants: Any) -> None:
-    """Raise ShapeError for a shape invariant that is not the shape of its loop variable."""
+    """Raise ShapeError for a shape invariant that is not the shape of its loop variable.
+
+    Args:
+        initial: The initial values of the loop variables.
+        invariants: A `TensorShape` for each of them, in nested lists and tuples; None for no check,
+            of all or of one. Unknown ranks pass.
+    """
     if invariants is None:
         return
     shapes = [i if hasattr(i, "as_list") else None for i in _flatten_shapes(invariants)]
@@ -157,6 +165,7 @@ class _LoopTracer:
 
         Raises:
             GraphError: If it is no scalar bool.
+            ArgumentError: If it is neither a tensor nor a number.
         """
         condition = convert_to_tensor(self.cond(*pack_like(self.nest, iter(values))))
         is_scalar = is_unranked(condition) or not len(condition.shape)
@@ -175,6 +184,7 @@ class _LoopTracer:
 
         Raises:
             GraphError: If their number or dtypes changed.
+            ArgumentError: If one is neither a tensor nor numbers.
         """
         result = self.body(*pack_like(self.nest, iter(values)))
         new_values = [convert_to_tensor(v) for v in flatten_nest(result)]
@@ -202,6 +212,10 @@ class _LoopTracer:
 
         Returns:
             The final values; None if the loop has to iterate in the run.
+
+        Raises:
+            GraphError: If the condition is no scalar bool, or the body returns another number of
+                values or other dtypes.
         """
         values, iterations = initial, 0
         while limit is None or iterations < limit:
@@ -224,6 +238,10 @@ class _LoopTracer:
 
         Returns:
             The final values.
+
+        Raises:
+            GraphError: If the condition is no scalar bool, or the body returns another number of
+                values or other dtypes.
         """
         active: Entry | None = None
         for _ in range(iterations):
@@ -247,7 +265,7 @@ class _LoopTracer:
 
         Raises:
             GraphError: If the body assigns a variable.
-            ShapeError: If a loop variable changes its shape.
+            ShapeError: If a loop variable changes its shape, or its rank is unknown.
         """
         graph = get_default_graph()
         begin = [v.entry for v in initial] + [creation.constant(0, "int64").entry]

@@ -64,7 +64,9 @@ def conv2d(  # noqa: D417 – describe_arguments adds the others
             default.
         kernel_initializer: Creates the initial kernel, of shape (height, width, channels, filters);
             by default that of the variable scope.
-        others: See `LAYER_ARGUMENTS`.
+        others: Window steps and layout, ``activation`` (None for none), settings of the variables
+            kernel and bias, ``trainable`` for optimizers, variable scope ``name``, ``reuse`` of
+            variables; see `LAYER_ARGUMENTS`.
 
     Returns:
         Images with ``filters`` channels, in the layout of ``inputs``.
@@ -127,7 +129,9 @@ def conv1d(  # noqa: D417 – describe_arguments adds the others
         dilation_rate: The distance of the window's elements, an int; 1 by default.
         kernel_initializer: Creates the initial kernel, of shape (length, channels, filters); by
             default that of the variable scope.
-        others: See `LAYER_ARGUMENTS`.
+        others: Window steps and layout, ``activation`` (None for none), settings of the variables
+            kernel and bias, ``trainable`` for optimizers, variable scope ``name``, ``reuse`` of
+            variables; see `LAYER_ARGUMENTS`.
 
     Returns:
         Sequences with ``filters`` channels, in the layout of ``inputs``.
@@ -196,7 +200,9 @@ def conv2d_transpose(  # noqa: D417 – describe_arguments adds the others
             length n, or "same" for n * stride.
         kernel_initializer: Creates the initial kernel, of shape (height, width, filters, channels);
             by default that of the variable scope.
-        others: See `LAYER_ARGUMENTS`.
+        others: Window steps and layout, ``activation`` (None for none), settings of the variables
+            kernel and bias, ``trainable`` for optimizers, variable scope ``name``, ``reuse`` of
+            variables; see `LAYER_ARGUMENTS`.
 
     Returns:
         Images with ``filters`` channels, in the layout of ``inputs``.

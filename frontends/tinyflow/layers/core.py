@@ -56,7 +56,9 @@ def dense(  # noqa: D417 – describe_arguments adds the others
         units: The number of outputs, an int.
         kernel_initializer: Creates the initial kernel, of shape (features, units); by default that
             of the variable scope.
-        others: See `LAYER_ARGUMENTS`.
+        others: ``activation`` (None for none), settings of the variables kernel and bias,
+            ``trainable`` for optimizers, variable scope ``name``, ``reuse`` of variables; see
+            `LAYER_ARGUMENTS`.
 
     Returns:
         A tensor of shape (…, units).

@@ -63,6 +63,10 @@ class RNNCell(ABC):
 
         Returns:
             Tensors of shape (batch_size, size), in the structure of ``state_size``.
+
+        Raises:
+            ShapeError: If ``batch_size`` is no int or size.
+            DTypeError: If ``dtype`` is no element type.
         """
         return map_tuples(lambda n: creation.zeros([batch_size, n], dtype), self.state_size)
 
@@ -97,7 +101,12 @@ class LayerCell(RNNCell):
             The output, and the next state in the structure of ``state``.
 
         Raises:
-            ShapeError: If the length of the inputs is unknown, or the state has other parts.
+            ShapeError: If the inputs are no matrix of known width, or the state has another
+                structure or other sizes.
+            GraphError: If the variables of the first call exist and are not to be reused, or the
+                other way round.
+            DTypeError: If ``inputs`` and ``state`` do not fit together.
+            ArgumentError: For a value that is neither a tensor nor numbers.
         """
         x = convert_to_tensor(inputs)
         sizes = require_shape(x.entry, self.name)
@@ -125,7 +134,8 @@ class LayerCell(RNNCell):
             state: State in the structure of ``state_size``: tensors of shape (examples, size).
 
         Returns:
-            The output and the next state.
+            The output, of shape (examples, output_size), and the next state, in the structure of
+            ``state_size``.
         """
 
     def weights(
@@ -141,12 +151,21 @@ class LayerCell(RNNCell):
 
         Returns:
             The variable.
+
+        Raises:
+            GraphError: If it exists and the scope does not reuse variables, or the other way round.
+            ShapeError: If a reused variable has another shape.
         """
         return get_variable(name, shape, self.dtype or dtype, initializer)
 
 
 def _matches_sizes(state: Any, sizes: Any) -> bool:
-    """Return whether a state has the structure of a cell's ``state_size``."""
+    """Return whether a state has the structure of a cell's ``state_size``.
+
+    Args:
+        state: Tensors in nested tuples or lists; None never matches.
+        sizes: The state size: an int, or nested tuples. The extents are not compared.
+    """
     if not isinstance(sizes, tuple):
         return state is not None and not isinstance(state, tuple)
     parts = isinstance(state, (tuple, list)) and len(state) == len(sizes)
@@ -191,7 +210,15 @@ class BasicRNNCell(LayerCell):
     output_size = state_size
 
     def step(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
-        """Return the next h, of shape (examples, num_units), as output and as state."""
+        """Compute one step inside the variable scope of the cell.
+
+        Args:
+            x: The input, of shape (examples, length).
+            state: The last h, of shape (examples, num_units).
+
+        Returns:
+            The next h, of shape (examples, num_units), twice: as output and as state.
+        """
         width = int(x.shape[1]) + self.units
         kernel = self.weights("kernel", [width, self.units], x.dtype)
         bias = self.weights("bias", [self.units], x.dtype, zeros_initializer())
@@ -248,7 +275,16 @@ class BasicLSTMCell(LayerCell):
         return self.units
 
     def step(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
-        """Return h' as output, and c' and h' as the state: a tuple, or one tensor side by side."""
+        """Compute one step inside the variable scope of the cell.
+
+        Args:
+            x: The input, of shape (examples, length).
+            state: The last c and h: an `LSTMStateTuple`, or one tensor with both side by side
+                without ``state_is_tuple``.
+
+        Returns:
+            The output h', and the next state of c' and h', in the form of ``state``.
+        """
         c, h = state if self.tuples else arrays.split(state, 2, 1)
         width = int(x.shape[1]) + self.units
         kernel = self.weights("kernel", [width, 4 * self.units], x.dtype)
@@ -330,7 +366,16 @@ class LSTMCell(LayerCell):
         return self.projected or self.units
 
     def step(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
-        """Return h' as output, and c' and h' as the state: a tuple, or one tensor side by side."""
+        """Compute one step inside the variable scope of the cell.
+
+        Args:
+            x: The input, of shape (examples, length).
+            state: The last c and h: an `LSTMStateTuple`, or one tensor with both side by side
+                without ``state_is_tuple``.
+
+        Returns:
+            The output h', and the next state of c' and h', in the form of ``state``.
+        """
         n = self.units
         c, h = state if self.tuples else arrays.split(state, [n, self.output_size], 1)
         width = int(x.shape[1]) + self.output_size
@@ -408,7 +453,15 @@ class GRUCell(LayerCell):
     output_size = state_size
 
     def step(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
-        """Return the next h, of shape (examples, num_units), as output and as state."""
+        """Compute one step inside the variable scope of the cell.
+
+        Args:
+            x: The input, of shape (examples, length).
+            state: The last h, of shape (examples, num_units).
+
+        Returns:
+            The next h, of shape (examples, num_units), twice: as output and as state.
+        """
         n, width = self.units, int(x.shape[1]) + self.units
         ones = self.biases or constant_initializer(1.0)
         kernel = self.weights("gates/kernel", [width, 2 * n], x.dtype, self.kernels)
@@ -460,7 +513,15 @@ class MultiRNNCell(LayerCell):
         return self.cells[-1].output_size
 
     def step(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
-        """Return the output of the last cell, and a tuple with the next state of each cell."""
+        """Compute one step of all cells, each in the variable scope ``cell_`` and its number.
+
+        Args:
+            x: The input of the first cell, of shape (examples, length).
+            state: A tuple or list with the state of each cell.
+
+        Returns:
+            The output of the last cell, and a tuple with the next state of each cell.
+        """
         states = []
         for k, (cell, cell_state) in enumerate(zip(self.cells, state, strict=True)):
             with variable_scope(f"cell_{k}"):
@@ -513,6 +574,10 @@ class DropoutWrapper(RNNCell):
 
         Returns:
             The output, and the next state in the structure of ``state``.
+
+        Raises:
+            SettingError: If a probability is neither a tensor nor above 0 and up to 1.
+            ShapeError: As the wrapped cell.
         """
         input_keep, output_keep, state_keep = self.keep
         output, new_state = self.cell(dropout(inputs, input_keep, seed=self.seed), state, scope)

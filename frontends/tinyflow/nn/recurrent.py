@@ -45,8 +45,11 @@ def static_rnn(
         state.
 
     Raises:
-        ShapeError: If there are no steps, or an input does not fit the cell.
+        ShapeError: If there are no steps, an input does not fit the cell, or ``sequence_length``
+            not the examples.
         SettingError: Without both ``initial_state`` and ``dtype``.
+        GraphError: If ``inputs`` is a single tensor, or the cell's variables exist already.
+        ArgumentError: For inputs that are neither tensors nor numbers.
     """
     with variable_scope(scope or "rnn"):
         return _run_steps(
@@ -70,7 +73,8 @@ def _run_steps(
         A list of the outputs of all steps, 0 behind the end of a sequence; and the last state.
 
     Raises:
-        ShapeError: If there are no steps.
+        ShapeError: If there are no steps, an input does not fit the cell, or the lengths not the
+            examples.
         SettingError: If both the state and its dtype are missing.
     """
     if not inputs:
@@ -102,13 +106,25 @@ def _select_active(is_past_end: Entry, new_value: Tensor, old_value: Tensor | No
         is_past_end: Bool of shape (examples, 1), true behind the end of an example's sequence.
         new_value: Value that this step computed.
         old_value: Value of the step before; None for 0.
+
+    Returns:
+        A tensor of the shape of ``new_value``.
     """
     inactive: Any = 0.0 if old_value is None else old_value.entry
     return as_tensor(make("where", is_past_end, inactive, new_value.entry), new_value._name)
 
 
 def _select_active_states(is_past_end: Entry, new_state: Any, old_state: Any) -> Any:
-    """Apply `_select_active` to each part of two states, tensors or equally nested tuples."""
+    """Apply `_select_active` to each part of two states.
+
+    Args:
+        is_past_end: Bool of shape (examples, 1), true behind the end of an example's sequence.
+        new_state: The state that this step computed: a tensor, or nested tuples.
+        old_state: The state of the step before, in the same structure.
+
+    Returns:
+        The selected state, in the structure of ``new_state``.
+    """
     if isinstance(new_state, tuple):
         parts = [
             _select_active_states(is_past_end, n, o)
@@ -148,6 +164,9 @@ def static_bidirectional_rnn(
     Raises:
         ShapeError: If there are no steps, or an input does not fit a cell.
         SettingError: Without both an initial state and ``dtype``.
+        DTypeError: If ``sequence_length`` holds no integers.
+        GraphError: If ``inputs`` is a single tensor, or a cell's variables exist already.
+        ArgumentError: For inputs that are neither tensors nor numbers.
     """
     with variable_scope(scope or "bidirectional_rnn"):
         steps = [convert_to_tensor(x) for x in inputs]
@@ -172,6 +191,9 @@ def _reverse_steps(steps: Sequence[Tensor], lengths: Any) -> list[Tensor]:
         steps: A tensor for each step.
         lengths: The length of each example's sequence, within which it is reversed; None for all
             steps.
+
+    Raises:
+        DTypeError: If the lengths are no integers.
     """
     if lengths is None:
         return list(reversed(steps))
@@ -213,8 +235,11 @@ def dynamic_rnn(
         state.
 
     Raises:
-        ShapeError: If the number of steps is unknown or 0, or an input does not fit the cell.
+        ShapeError: If the rank or the number of steps is unknown or the latter 0, or an input does
+            not fit the cell.
         SettingError: If an unsupported argument is set.
+        GraphError: If the cell's variables exist already.
+        ArgumentError: For inputs that are neither tensors nor numbers.
     """
     x = convert_to_tensor(inputs)
     axis = 0 if time_major else 1
@@ -266,8 +291,12 @@ def bidirectional_dynamic_rnn(
         of each cell.
 
     Raises:
-        ShapeError: If the number of steps is unknown or 0, or an input does not fit a cell.
+        ShapeError: If the rank or the number of steps is unknown or the latter 0, or an input does
+            not fit a cell.
         SettingError: If an unsupported argument is set.
+        DTypeError: If ``sequence_length`` holds no integers.
+        GraphError: If a cell's variables exist already.
+        ArgumentError: For inputs that are neither tensors nor numbers.
     """
     x, axis = convert_to_tensor(inputs), 0 if time_major else 1
     with variable_scope(scope or "bidirectional_rnn"):
@@ -305,6 +334,9 @@ def _reverse_time(x: Tensor, lengths: Any, axis: int) -> Tensor:
         lengths: The length of each example's sequence, within which it is reversed; None for all
             steps.
         axis: The axis of the steps, 0 or 1.
+
+    Raises:
+        DTypeError: If the lengths are no integers.
     """
     if lengths is None:
         return arrays.reverse(x, [axis])

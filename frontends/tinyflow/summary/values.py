@@ -44,6 +44,8 @@ def scalar(
 
     Raises:
         GraphError: For a tensor that is no scalar.
+        ShapeError: For a tensor of unknown rank.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     value = convert_to_tensor(tensor)
     if len(value.shape):
@@ -73,6 +75,7 @@ def histogram(
 
     Raises:
         GraphError: In a run, if an element is not finite.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
 
     def encode(tag: str, array: Any) -> Any:
@@ -171,7 +174,8 @@ def merge_all(
         name: The name of the result; "Merge" by default.
 
     Returns:
-        A tensor, as of `merge`; None if there are no summaries.
+        A tensor whose value in a run is the bytes of one message with the values of all; None if
+        there are no summaries.
     """
     summaries = get_default_graph().get_collection(key, scope)
     return merge(summaries, name=name) if summaries else None

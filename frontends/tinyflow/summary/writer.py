@@ -21,7 +21,7 @@ from passkit.graph import graph as core
 
 
 def encode_record(data: bytes) -> bytes:
-    """Encode data as one record of an event file."""
+    """Encode data as one record of an event file: its length, the data, and a checksum of each."""
     from passkit.frontends.tf_graphdef.crc32c import crc32c, masked  # its package is a large one
 
     length = struct.pack("<Q", len(data))
@@ -111,7 +111,7 @@ class FileWriter:
         )
 
     def _put(self, event: Any) -> None:
-        """Write an event to the file's buffer, and flush it if it is full or old.
+        """Write ``event``, an `Event` message, to the file's buffer, and flush it if full or old.
 
         Raises:
             FeedError: After `close`.

@@ -66,6 +66,7 @@ def exponential_decay(
 
     Raises:
         SettingError: If ``decay_steps`` or ``decay_rate`` is no number.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     rate = convert_to_tensor(learning_rate)
     steps = elementwise.cast(convert_to_tensor(global_step), rate.dtype) / require_float(

@@ -76,6 +76,8 @@ class Optimizer(ABC):
         Raises:
             GraphError: If there are no variables, or no variable has a gradient.
             SettingError: If an unsupported argument is set.
+            DTypeError: If the loss or a variable does not hold floats.
+            ShapeError: If ``grad_loss`` has another shape than the loss.
         """
         pairs = self.compute_gradients(loss, var_list, grad_loss=grad_loss)
         return self.apply_gradients(pairs, global_step, name)
@@ -109,6 +111,8 @@ class Optimizer(ABC):
         Raises:
             GraphError: If there are no variables.
             SettingError: If an unsupported argument is set.
+            DTypeError: If the loss or a variable does not hold floats.
+            ShapeError: If ``grad_loss`` has another shape than the loss.
         """
         variables = list(trainable_variables() if var_list is None else var_list)
         if not variables:
@@ -138,8 +142,9 @@ class Optimizer(ABC):
             An operation. It reads all variables before it writes one.
 
         Raises:
-            GraphError: If no variable has a gradient.
+            GraphError: If no variable has a gradient, or ``global_step`` is no variable.
             SettingError: If an unsupported argument is set.
+            ShapeError: If a gradient does not have its variable's shape.
         """
         pairs = [(g, v) for g, v in grads_and_vars if g is not None]
         if not pairs:
@@ -272,6 +277,9 @@ def hyperparameter(value: Any, like: Tensor) -> Any:
     Returns:
         A Python float for a number, else a tensor, which a run checks to be a scalar if its rank is
         unknown.
+
+    Raises:
+        ValueError: For text and other values that are no number.
     """
     if isinstance(value, Tensor) or callable(value):
         tensor = convert_to_tensor(value() if callable(value) else value)

@@ -95,10 +95,16 @@ class GradientDescentOptimizer(Optimizer):
     def update(
         self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
     ) -> tuple[Tensor, list[Tensor]]:
-        """Step against the gradient.
+        """Step against the gradient; of an embedding table, change only the rows that were read.
 
-        An embedding table changes only in the rows that were read. There are no slots to write. See
-        `Optimizer.update` for arguments and results.
+        Args:
+            gradient: The gradient, of the variable's shape and dtype.
+            variable: The variable, with its value before the step.
+            slots: None.
+            shared: Unused.
+
+        Returns:
+            The new value of the variable; and the list of writes to the slots, which is empty.
         """
         rate = hyperparameter(self.rate, variable)
         rows = row_additions(gradient.entry)
@@ -144,7 +150,17 @@ class MomentumOptimizer(Optimizer):
     def update(
         self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
     ) -> tuple[Tensor, list[Tensor]]:
-        """Step along the accumulated gradient, the only slot; see `Optimizer.update`."""
+        """Step along the accumulated gradient.
+
+        Args:
+            gradient: The gradient, of the variable's shape and dtype.
+            variable: The variable, with its value before the step.
+            slots: The accumulated gradient, as the only one.
+            shared: Unused.
+
+        Returns:
+            The new value of the variable; and the list of writes to the slots.
+        """
         rate, momentum = (
             hyperparameter(self.rate, variable),
             hyperparameter(self.momentum, variable),
@@ -194,7 +210,17 @@ class AdagradOptimizer(Optimizer):
     def update(
         self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
     ) -> tuple[Tensor, list[Tensor]]:
-        """Divide the step by the root of the sum of squares; see `Optimizer.update`."""
+        """Divide the step by the root of the sum of squared gradients.
+
+        Args:
+            gradient: The gradient, of the variable's shape and dtype.
+            variable: The variable, with its value before the step.
+            slots: That sum, as the only one.
+            shared: Unused.
+
+        Returns:
+            The new value of the variable; and the list of writes to the slots.
+        """
         total = assign(slots[0], slots[0] + square(gradient))
         return variable - gradient * hyperparameter(self.rate, variable) * rsqrt(total), [total]
 
@@ -230,13 +256,23 @@ class AdadeltaOptimizer(Optimizer):
         self.rate, self.rho, self.epsilon = learning_rate, rho, epsilon
 
     def begin(self, variable: Variable) -> tuple[Variable, ...]:
-        """Create the slots of the running means of squared gradients and of squared steps."""
+        """Create and return the slots of the running means of squared gradients and steps."""
         return self.slot(variable, self.name), self.slot(variable, f"{self.name}_1")
 
     def update(
         self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
     ) -> tuple[Tensor, list[Tensor]]:
-        """Step by the ratio of the running means, the two slots; see `Optimizer.update`."""
+        """Step by the ratio of the running means.
+
+        Args:
+            gradient: The gradient, of the variable's shape and dtype.
+            variable: The variable, with its value before the step.
+            slots: The running means of squared gradients and of squared steps.
+            shared: Unused.
+
+        Returns:
+            The new value of the variable; and the list of writes to the slots.
+        """
         numbers = (self.rate, self.rho, self.epsilon)
         rate, rho, epsilon = (hyperparameter(v, variable) for v in numbers)
         one_minus_rho = one_minus(self.rho, variable)
@@ -318,14 +354,24 @@ class FtrlOptimizer(Optimizer):
         self.names = accum_name or name, linear_name or f"{name}_1"
 
     def begin(self, variable: Variable) -> tuple[Variable, ...]:
-        """Create the slots of the sum of squares and of the linear part of the objective."""
+        """Create and return the slots of the sum of squares and of the objective's linear part."""
         squares, linear = self.names
         return self.slot(variable, squares, self.first), self.slot(variable, linear)
 
     def update(
         self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
     ) -> tuple[Tensor, list[Tensor]]:
-        """Minimize the linear part plus the regularization; see `Optimizer.update`."""
+        """Minimize the linear part of the objective plus the regularization.
+
+        Args:
+            gradient: The gradient, of the variable's shape and dtype.
+            variable: The variable, with its value before the step.
+            slots: The sum of squared gradients, and the linear part.
+            shared: Unused.
+
+        Returns:
+            The new value of the variable; and the list of writes to the slots.
+        """
         rate = hyperparameter(self.rate, variable)
         squares = slots[0] + square(gradient)
         before, after = slots[0] ** -self.power, squares**-self.power
@@ -372,14 +418,24 @@ class RMSPropOptimizer(Optimizer):
         self.epsilon, self.centered = epsilon, centered
 
     def begin(self, variable: Variable) -> tuple[Variable, ...]:
-        """Create the slots of the mean of squares, the last step, and the mean if centered."""
+        """Create and return the slots of mean square, last step, and, if centered, the mean."""
         slots = self.slot(variable, self.name, 1.0), self.slot(variable, f"{self.name}_1")
         return (*slots, self.slot(variable, f"{self.name}_2")) if self.centered else slots
 
     def update(
         self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
     ) -> tuple[Tensor, list[Tensor]]:
-        """Divide the step by the root of the mean of squares; see `Optimizer.update`."""
+        """Divide the step by the root of the running mean of squares.
+
+        Args:
+            gradient: The gradient, of the variable's shape and dtype.
+            variable: The variable, with its value before the step.
+            slots: The mean of squares, the last step, and the mean gradient if centered.
+            shared: Unused.
+
+        Returns:
+            The new value of the variable; and the list of writes to the slots.
+        """
         numbers = (self.rate, self.momentum, self.epsilon)
         rate, momentum, epsilon = (hyperparameter(v, variable) for v in numbers)
         one_minus_decay = one_minus(self.decay, variable)
@@ -461,7 +517,17 @@ class AdamOptimizer(Optimizer):
     def update(
         self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
     ) -> tuple[Tensor, list[Tensor]]:
-        """Step by the ratio of the running means, the two slots; see `Optimizer.update`."""
+        """Step by the ratio of the running means.
+
+        Args:
+            gradient: The gradient, of the variable's shape and dtype.
+            variable: The variable, with its value before the step.
+            slots: The running means of gradients and of squared gradients.
+            shared: The learning rate of this step, a scalar tensor; see `prepare`.
+
+        Returns:
+            The new value of the variable; and the list of writes to the slots.
+        """
         numbers = (self.beta1, self.beta2, self.epsilon)
         beta1, beta2, epsilon = (hyperparameter(v, variable) for v in numbers)
         rate = hyperparameter(shared, variable)

@@ -76,6 +76,7 @@ ARRAYS = [
         "tensors as stop_gradients, got 7",
     ),
     (lambda: tf.name_scope(5).__enter__(), "name_scope: name must be a string, got 5"),
+    (lambda: tf.shape(X)[7], "index 7 is out of range for axis 0 of Shape, length 2"),
     (lambda: tf.constant([], shape=[3]), r"at most 3 numbers for shape \(3,\), got 0"),
 ]
 VARIABLES = [
