@@ -53,8 +53,10 @@ def common_dtype(dtypes: Sequence[DType], domain: str) -> DType:
     Args:
         dtypes: those of the operands.
         domain: "float" computes integers in a float type of twice their size at most, as NumPy;
-            "quotient" and "special" in float64; "number" converts booleans to int8; "bool"
-            converts all to booleans; "" only promotes to a common dtype.
+            "quotient" and "special" in float64; "number" converts booleans to int8; "bool" converts
+            all to booleans; "" only promotes to a common dtype.
+
+    Raises: DTypeError if the dtypes have no common one.
     """
     if domain == "bool":
         return bool_
@@ -69,13 +71,19 @@ def common_dtype(dtypes: Sequence[DType], domain: str) -> DType:
 
 
 def converted(operands: Sequence[Entry], domain: str = "") -> list[Entry]:
-    """Return operands cast to their common dtype, of a domain as in `common_dtype`."""
+    """Return operands cast to their common dtype, of a domain as in `common_dtype`.
+
+    Raises: DTypeError if there is none.
+    """
     dtype = common_dtype([e.dtype for e in operands if e.dtype is not None], domain)
     return [cast(e, dtype) for e in operands]
 
 
 def cast(entry: Entry, dtype: DType) -> Entry:
-    """Return an entry converted to a dtype; NaN and all but 0 are true."""
+    """Return an entry converted to a dtype; as bool, NaN and all but 0 are true.
+
+    An entry of this dtype is returned itself.
+    """
     if entry.dtype is dtype:
         return entry
     return ops.not_equal(entry, 0) if dtype is bool_ else ops.cast(entry, dtype=dtype)
@@ -325,7 +333,10 @@ def _constant_power(x: Any, exponent: float, m: Any) -> Any:
 
 
 def _build_power(x: Entry, exponent: float) -> Entry:
-    """Build x to the power of a constant, which is weak beside integers and booleans."""
+    """Build x to the power of a constant, which is weak beside integers and booleans.
+
+    ``exponent`` is one of `EXPONENTS`: an int keeps integers, a float makes them float64.
+    """
     assert x.dtype is not None
     if not x.dtype.is_float and (type(exponent) is float or x.dtype is bool_):
         x = ops.cast(x, dtype=float64 if type(exponent) is float else int64)
@@ -333,7 +344,10 @@ def _build_power(x: Entry, exponent: float) -> Entry:
 
 
 def _power_of_array(x: Any, exponent: float) -> Any:
-    """Compute x to the power of a constant in NumPy."""
+    """Compute x to the power of ``exponent``, one of `EXPONENTS`, in NumPy.
+
+    Booleans become int64; integers float64 if the exponent is a float.
+    """
     if x.dtype.kind == "b" or (type(exponent) is float and x.dtype.kind in "iu"):
         x = x.astype(type(exponent))
     if x.dtype.kind == "c" and exponent not in (0, 1, 2):
@@ -346,17 +360,17 @@ OPERATIONS.define("constant_pow", _build_power, _power_of_array)
 
 
 def constant_power(x: Value, exponent: Any) -> Operation | None:
-    """Return the operation for a power with a constant exponent.
+    """Return the operation for the power of x with a constant exponent.
 
     Returns: None if the exponent is no Python number of `EXPONENTS`.
 
     Raises: DTypeError for integers to a negative integer.
     """
-    if type(exponent) not in (int, float) or exponent not in EXPONENTS:
-        return None
     if type(exponent) is int and exponent < 0 and x.type.dtype.kind in "iub":
         raise DTypeError(
             f"pow: {x.type.dtype} to the power of {exponent} is no integer; use {exponent}.0, or "
             f"convert with xp.astype first"
         )
+    if type(exponent) not in (int, float) or exponent not in EXPONENTS:
+        return None
     return operation("constant_pow", exponent=exponent)

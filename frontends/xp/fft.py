@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 import passkit.ops as ops
-from passkit.errors import ArgumentError, ShapeError
+from passkit.errors import ArgumentError, DTypeError, ShapeError
 from passkit.frontends.xp.array import Array, array_of, call, wrap
 from passkit.frontends.xp.reductions import one_axis
 from passkit.frontends.xp.runtime import OPERATIONS, from_numpy
@@ -25,6 +25,7 @@ Norm = Literal["backward", "ortho", "forward"]
 
 _ALONG_ONE_AXIS = ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
 _ALONG_SEVERAL_AXES = ("fftn", "ifftn", "rfftn", "irfftn")
+_OF_REAL_NUMBERS = ("rfft", "ihfft", "rfftn")
 
 
 def _transform(name: str) -> Callable[..., Any]:
@@ -40,7 +41,10 @@ def _transform(name: str) -> Callable[..., Any]:
 
 
 def _shifts(x: Entry, axes: tuple[int, ...], is_inverse: bool) -> tuple[int, ...]:
-    """Return by how much to move the elements along axes. Raises: ShapeError for unknown sizes."""
+    """Return by how much to move the elements of ``x`` along each of ``axes``.
+
+    With ``is_inverse`` they move to the front. Raises: ShapeError if an extent is unknown.
+    """
     extents = [(x.shape or ())[k] for k in axes]
     numbers = [n for n in extents if isinstance(n, int)]
     if len(numbers) < len(extents):
@@ -49,12 +53,18 @@ def _shifts(x: Entry, axes: tuple[int, ...], is_inverse: bool) -> tuple[int, ...
 
 
 def _fftshift(x: Entry, axes: tuple[int, ...]) -> Entry:
-    """Build the shift that puts frequency 0 in the middle."""
+    """Build the shift of ``x`` along ``axes`` that puts frequency 0 in the middle.
+
+    Raises: ShapeError if an extent is unknown.
+    """
     return ops.roll(x, shift=_shifts(x, axes, False), axis=axes) if axes else ops.identity(x)
 
 
 def _ifftshift(x: Entry, axes: tuple[int, ...]) -> Entry:
-    """Build the shift that puts frequency 0 in front."""
+    """Build the shift of ``x`` along ``axes`` that puts frequency 0 in front.
+
+    Raises: ShapeError if an extent is unknown.
+    """
     return ops.roll(x, shift=_shifts(x, axes, True), axis=axes) if axes else ops.identity(x)
 
 
@@ -65,27 +75,37 @@ OPERATIONS.define("ifftshift", _ifftshift, np.fft.ifftshift)
 
 
 def _along_axis(name: str, x: Any, n: int | None, axis: int, norm: str) -> Array:
-    """Apply a transform along one axis.
+    """Apply the transform ``name`` along one axis.
+
+    ``n`` is the number of points, None for all; ``norm`` says which transform is scaled.
 
     Raises:
-        ArgumentError: the norm or the number of points is invalid.
-        ShapeError: there is no such axis, or no element.
+        ArgumentError: the norm, the number of points or the axis is invalid, or there is no
+            element.
+        ShapeError: there is no such axis.
+        DTypeError: a transform of real numbers gets complex ones.
     """
     array = array_of(x)
     axis = one_axis(f"fft.{name}", axis, array.ndim)
     extent = array.shape[axis]
     _check(name, norm, [_default_points(name, extent) if n is None else n])
+    _check_is_real(name, array)
     return call(name, array, n=n, axis=axis, norm=norm)
 
 
 def _along_axes(
     name: str, x: Any, s: Sequence[int] | None, axes: Sequence[int] | None, norm: str
 ) -> Array:
-    """Apply a transform along several axes.
+    """Apply the transform ``name`` along several axes.
+
+    ``s`` has the number of points for each axis, None for all; ``axes`` None is for all axes, or as
+    many of the last ones as ``s`` has; ``norm`` says which transform is scaled.
 
     Raises:
-        ArgumentError: the norm or a number of points is invalid, or there is not one for each axis.
-        ShapeError: there is no such axis, or no element.
+        ArgumentError: the norm, a number of points or an axis is invalid, there is not one for each
+            axis, or there is no element.
+        ShapeError: there is no such axis.
+        DTypeError: a transform of real numbers gets complex ones.
     """
     array, where = array_of(x), f"fft.{name}"
     if axes is None:
@@ -98,6 +118,7 @@ def _along_axes(
     if len(sizes) != len(counted_axes):
         raise ArgumentError(f"{where}: {len(sizes)} sizes do not fit {len(counted_axes)} axes")
     _check(name, norm, sizes)
+    _check_is_real(name, array)
     return call(name, array, s=None if s is None else tuple(s), axes=counted_axes, norm=norm)
 
 
@@ -107,7 +128,10 @@ def _default_points(name: str, extent: int) -> int:
 
 
 def _check(name: str, norm: str, sizes: Sequence[Any]) -> None:
-    """Raise an ArgumentError if a norm or a number of points is invalid."""
+    """Raise an ArgumentError if a norm, or one of the numbers of points ``sizes``, is invalid.
+
+    ``name`` is the function, for messages.
+    """
     if norm not in ("backward", "ortho", "forward"):
         raise ArgumentError(
             f"fft.{name}: norm must be 'backward', 'ortho' or 'forward', got {shown(norm)}"
@@ -115,6 +139,15 @@ def _check(name: str, norm: str, sizes: Sequence[Any]) -> None:
     for size in sizes:
         if not isinstance(size, int) or size < 1:
             raise ArgumentError(f"fft.{name}: a transform needs 1 point or more, got {shown(size)}")
+
+
+def _check_is_real(name: str, x: Array) -> None:
+    """Raise a DTypeError if the transform ``name`` needs real numbers and ``x`` is complex."""
+    if name in _OF_REAL_NUMBERS and x.dtype.kind == "c":
+        raise DTypeError(
+            f"fft.{name} needs real numbers, got {x.dtype}; take xp.real of them, or use the "
+            "transform of complex numbers"
+        )
 
 
 def fft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
@@ -162,6 +195,7 @@ def rfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backw
     Raises:
         ArgumentError: the norm or n is invalid.
         ShapeError: there is no such axis.
+        DTypeError: the numbers are complex.
     """
     return _along_axis("rfft", x, n, axis, norm)
 
@@ -210,6 +244,7 @@ def ihfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "back
     Raises:
         ArgumentError: the norm or n is invalid.
         ShapeError: there is no such axis.
+        DTypeError: the numbers are complex.
     """
     return _along_axis("ihfft", x, n, axis, norm)
 
@@ -279,6 +314,7 @@ def rfftn(
     Raises:
         ArgumentError: the norm or a size is invalid.
         ShapeError: there is no such axis.
+        DTypeError: the numbers are complex.
     """
     return _along_axes("rfftn", x, s, axes, norm)
 
@@ -308,9 +344,17 @@ def irfftn(
 
 
 def _frequencies(name: str, n: int, d: float, dtype: Any, device: Any) -> Array:
-    """Return an array of frequencies.
+    """Return the array of frequencies of NumPy's function ``name``, "fftfreq" or "rfftfreq".
 
-    Raises: ArgumentError if n is no positive integer, or the device is unknown.
+    Args:
+        name: the function.
+        n: the number of points.
+        d: the distance of two samples.
+        dtype: the dtype of the result; None for float64.
+        device: "cpu" or None.
+
+    Raises: ArgumentError if n is no positive integer, or the device is unknown; DTypeError if there
+    is no such dtype.
     """
     if not isinstance(n, int) or n < 1:
         raise ArgumentError(f"fft.{name}: n must be a positive integer, got {shown(n)}")
@@ -323,6 +367,8 @@ def _frequencies(name: str, n: int, d: float, dtype: Any, device: Any) -> Array:
 
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Array:
     """Return the frequencies of the results of `fft`.
+
+    DTypeError if there is no such dtype.
 
     Args:
         n: the number of points.
@@ -348,13 +394,17 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None
         dtype: a float dtype; None for float64.
         device: "cpu" or None.
 
-    Raises: ArgumentError if n is no positive integer, or the device is unknown.
+    Raises: ArgumentError if n is no positive integer, or the device is unknown. DTypeError if there
+    is no such dtype.
     """
     return _frequencies("rfftfreq", n, d, dtype, device)
 
 
 def _shifted(name: str, x: Any, axes: int | Sequence[int] | None) -> Array:
-    """Apply a shift along axes. Raises: ShapeError if there is no such axis."""
+    """Apply the shift ``name`` along axes; None for all.
+
+    Raises: ShapeError if there is no such axis, ArgumentError if it is no integer.
+    """
     array = array_of(x)
     if axes is None:
         axes = range(array.ndim)

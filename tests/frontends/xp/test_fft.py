@@ -9,7 +9,7 @@ import pytest
 
 import passkit as pk
 from passkit import xp
-from passkit.errors import ArgumentError, ShapeError
+from passkit.errors import ArgumentError, DTypeError, ShapeError
 from passkit.frontends.xp.runtime import OPERATIONS
 from tests.frontends.xp.differences import assert_all_same
 
@@ -85,6 +85,9 @@ def test_wrong_arguments_are_refused() -> None:
         xp.fft.fft(x, norm="unitary")  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match=r"fft\.rfft: a transform needs 1 point or more, got 0"):
         xp.fft.rfft(x, n=0)
+    for transform in (xp.fft.rfft, xp.fft.ihfft, xp.fft.rfftn):
+        with pytest.raises(DTypeError, match=r"needs real numbers, got complex128"):
+            transform(xp.asarray([1j, 2.0]))
     with pytest.raises(ArgumentError, match=r"fft\.irfft: a transform needs 1 point or more"):
         xp.fft.irfft(xp.asarray([1.0]))
     with pytest.raises(ShapeError, match=r"fft\.fft: there is no axis 2"):
