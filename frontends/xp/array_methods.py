@@ -31,7 +31,7 @@ else:
 
 
 def _extents(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the ints of a method that takes them one by one or as one tuple."""
+    """Return the ints of a method that takes them one by one or as one tuple or list."""
     if len(arguments) == 1 and isinstance(arguments[0], (tuple, list)):
         return tuple(arguments[0])
     return arguments
@@ -68,16 +68,24 @@ class ArrayMethods:
 
     @property
     def T(self: Any) -> Array:  # noqa: N802
-        """The array with its axes in reverse order: the transposed matrix."""
+        """The array with its axes in reverse order: of a matrix, the transposed one."""
         return manipulation.permute_dims(self, tuple(reversed(range(self.ndim))))
 
     @property
     def mT(self: Any) -> Array:  # noqa: N802
-        """The array with its last two axes swapped: each matrix transposed."""
+        """The array with its last two axes swapped: each matrix transposed.
+
+        Raises: ShapeError for an array of fewer than two axes.
+        """
         return manipulation.matrix_transpose(self)
 
     def astype(self: Any, dtype: Any, /, *, copy: bool = True) -> Array:
-        """Return the array converted to a dtype; see `xp.astype`."""
+        """Return the array converted to a dtype.
+
+        With ``copy`` False, an array of this dtype already is returned itself.
+
+        Raises: DTypeError if there is no such dtype, or complex numbers would lose a part.
+        """
         return conversion.astype(self, dtype, copy=copy)
 
     def copy(self: Any) -> Array:
@@ -93,13 +101,20 @@ class ArrayMethods:
         return manipulation.reshape(self, (-1,) if self.size else (0,))
 
     def reshape(self: Any, *shape: Any, copy: bool | None = None) -> Array:
-        """Return the array with another shape, given as ints or as one tuple; see `xp.reshape`."""
+        """Return the array with another shape, given as ints or as one tuple.
+
+        One extent may be -1, which is filled in; ``copy`` has no effect.
+
+        Raises: ShapeError if the number of elements differs; TypeError if an extent is no integer.
+        """
         return manipulation.reshape(self, _extents(shape), copy=copy)
 
     def squeeze(self: Any, axis: int | tuple[int, ...] | None = None) -> Array:
         """Return the array without axes of length 1, or without those that are named.
 
-        Raises: ShapeError if a named axis is longer.
+        ``axis`` is an axis or several; None: all of length 1.
+
+        Raises: ShapeError if a named axis is longer, out of range or named twice.
         """
         every = tuple(k for k, n in enumerate(self.shape) if n == 1)
         return manipulation.squeeze(self, every if axis is None else axis)
@@ -108,6 +123,8 @@ class ArrayMethods:
         """Return the array with its axes in another order, given as ints or as one tuple.
 
         Without arguments the order is reversed. See `xp.permute_dims`.
+
+        Raises: ShapeError if they do not name each axis once.
         """
         order = _extents(axes)
         return manipulation.permute_dims(self, order or tuple(reversed(range(self.ndim))))
@@ -115,14 +132,17 @@ class ArrayMethods:
     # Interchange
 
     def tolist(self: Any) -> Any:
-        """Return the elements as nested lists of Python numbers."""
+        """Return the elements as nested lists of Python numbers; without axes, one number.
+
+        What the array needs is executed.
+        """
         return self._numpy().tolist()
 
     def to_device(self: Any, device: Any, /, *, stream: Any = None) -> Array:
-        """Return the array on a device.
+        """Return the array itself, if it is on this device.
 
         Args:
-            device: the device.
+            device: the device, "cpu"; None: that of the array.
             stream: must be None.
 
         Raises: SettingError if there is no such device, or ``stream`` is something else.

@@ -36,12 +36,13 @@ def write(x: Array, key: Any, operand: Any) -> None:
     Args:
         x: the array, which gets a new value of its shape and dtype.
         key: as in `indexing.read`.
-        operand: an array, which is broadcast to the selected part, or a number.
+        operand: an array or nested lists, which are broadcast to the selected part, or a number.
 
     Raises:
         SubscriptError: The key does not fit the array.
         ShapeError: The operand does not fit the selected part.
-        DTypeError: The operand is complex, and the array is not.
+        DTypeError: The operand is complex, and the array is not, or a Python integer does not fit.
+        ArgumentError: The operand is neither an array nor numbers.
     """
     if _write_few(x, key, operand):
         return
@@ -58,15 +59,16 @@ def write(x: Array, key: Any, operand: Any) -> None:
 
 
 def _rebind(x: Array, result: Array) -> None:
-    """Give an array the value of another one, which is not used any more."""
+    """Give the array ``x`` the value of another one, ``result``, which is not used any more."""
     x._value = result._value
     x._value.handle = ref(x)
 
 
 def _converted(x: Array, operand: Any) -> Array:
-    """Return what is assigned, converted to the dtype of the array.
+    """Return ``operand``, which is assigned to ``x``, converted to the dtype of ``x``.
 
-    Raises: DTypeError if it is complex, and the array is not.
+    Raises: DTypeError if it is complex, and the array is not, or a Python integer does not fit;
+    ArgumentError if it is neither an array nor numbers.
     """
     if isinstance(operand, (list, tuple)):
         operand = asarray(operand)
@@ -101,7 +103,10 @@ def _fitted(value: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _references(x: Array) -> tuple[int, int]:
-    """Return the numbers of references to the value of an array and to its buffer."""
+    """Return the numbers of references to the value of an array and to its buffer.
+
+    References of this function and its caller count.
+    """
     return sys.getrefcount(x._value), sys.getrefcount(x._value.buffer)
 
 
@@ -113,6 +118,14 @@ def _write_in_place(x: Array, key: Any, value: Array, index: BasicIndex) -> bool
     """Write few computed elements into a computed array, and return whether that was possible.
 
     An array whose value something else refers to gets a copy first.
+
+    Args:
+        x: the array.
+        key: the key of the selected part, of ints, slices and None.
+        value: what is written, of the dtype of ``x``.
+        index: the same key as a `BasicIndex`.
+
+    Raises: ShapeError if the value does not fit the part.
     """
     target = x._value
     if target.operation is not None or value._value.operation is not None:
@@ -140,8 +153,8 @@ def _separate(x: Array) -> None:
 def _write_few(x: Array, key: Any, operand: Any) -> bool:
     """Write a number, or a computed array of the same dtype, into few elements by a plain key.
 
-    This is a short path of `write`. It returns False where the general one is needed, which also
-    has the better messages.
+    This is a short path of ``x[key] = operand``. It returns False, and writes nothing, where the
+    general one is needed, which also has the better messages.
     """
     if x._value.operation is not None or x._value.type.band is not None or not is_plain(key):
         return False
@@ -169,7 +182,11 @@ def _write_few(x: Array, key: Any, operand: Any) -> bool:
 
 
 def _slice_assigned(x: Array, index: BasicIndex, value: Array) -> Array:
-    """Return the array with a part of ints, slices and new axes replaced."""
+    """Return the array with a part of ints, slices and new axes replaced by ``value``.
+
+    ``index`` selects the part; the array itself is returned if that is empty. Raises: ShapeError if
+    the value does not fit.
+    """
     value = _fitted(value, index.shape)
     if 0 in index.shape:
         return x
@@ -178,9 +195,13 @@ def _slice_assigned(x: Array, index: BasicIndex, value: Array) -> Array:
 
 
 def _masked(x: Array, parts: list[Any], value: Array) -> Array | None:
-    """Return the array with elements replaced where a mask is true, without computing the mask.
+    """Return ``x`` with elements replaced by ``value`` where a mask, not computed yet, is true.
+
+    ``parts`` are those of the subscript.
 
     Returns: None if there are more arrays, or a value for each true element.
+
+    Raises: SubscriptError if the mask does not fit the axes; ShapeError if the value does not fit.
     """
     parts = [p for p in parts if p is not Ellipsis]
     masks = [k for k, p in enumerate(parts) if isinstance(p, Array)]
@@ -199,7 +220,11 @@ def _masked(x: Array, parts: list[Any], value: Array) -> Array | None:
 
 
 def _assigned(x: Array, parts: list[Any], value: Array) -> Array:
-    """Return the array with a part replaced that arrays of integers or masks select."""
+    """Return ``x`` with a part replaced by ``value`` that arrays of integers or masks select.
+
+    ``parts`` are those of the subscript. Raises: SubscriptError if a mask or a computed index does
+    not fit; ShapeError if the value does not fit.
+    """
     shape = x.shape
     x, parts = with_integers(x, parts)
     basic, axes, arrays, comes_first = split_parts(x, parts)

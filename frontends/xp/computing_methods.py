@@ -27,35 +27,82 @@ class ComputingMethods:
     # Reductions
 
     def sum(self, axis: reductions.Axes = None, dtype: Any = None, keepdims: bool = False) -> Array:
-        """Return the sum along axes, see `xp.sum`."""
+        """Return the sum along axes, see `xp.sum`.
+
+        ``axis`` is an axis, several, or None for all; ``dtype`` the dtype to convert to before;
+        with ``keepdims`` the axes stay with extent 1.
+
+        Raises: ShapeError for a wrong axis, ArgumentError for one that is no integer, DTypeError
+        for a wrong dtype.
+        """
         return self._wrapped(reductions.summed("sum", self._value, axis, dtype, keepdims))
 
     def prod(
         self, axis: reductions.Axes = None, dtype: Any = None, keepdims: bool = False
     ) -> Array:
-        """Return the product along axes, see `xp.prod`."""
+        """Return the product along axes, see `xp.prod`.
+
+        ``axis`` is an axis, several, or None for all; ``dtype`` the dtype to convert to before;
+        with ``keepdims`` the axes stay with extent 1.
+
+        Raises: ShapeError for a wrong axis, ArgumentError for one that is no integer, DTypeError
+        for a wrong dtype.
+        """
         return self._wrapped(reductions.summed("prod", self._value, axis, dtype, keepdims))
 
     def mean(
         self, axis: reductions.Axes = None, dtype: Any = None, keepdims: bool = False
     ) -> Array:
-        """Return the mean along axes, of elements converted to ``dtype``; see `xp.mean`."""
+        """Return the mean along axes, of elements converted to ``dtype``; see `xp.mean`.
+
+        ``axis`` is an axis, several, or None for all; with ``keepdims`` the axes stay with extent
+        1. The mean of nothing is NaN.
+
+        Raises: ShapeError for a wrong axis, ArgumentError for one that is no integer, DTypeError
+        for a wrong dtype.
+        """
         return self._wrapped(reductions.averaged(self._value, axis, dtype, keepdims))
 
     def max(self, axis: reductions.Axes = None, keepdims: bool = False) -> Array:
-        """Return the largest element along axes, see `xp.max`."""
+        """Return the largest element along axes, see `xp.max`.
+
+        ``axis`` is an axis, several, or None for all; with ``keepdims`` the axes stay with extent
+        1.
+
+        Raises: ShapeError for a wrong axis or no element, ArgumentError for an axis that is no
+        integer.
+        """
         return self._wrapped(reductions.reduced("max", self._value, axis, keepdims))
 
     def min(self, axis: reductions.Axes = None, keepdims: bool = False) -> Array:
-        """Return the smallest element along axes, see `xp.min`."""
+        """Return the smallest element along axes, see `xp.min`.
+
+        ``axis`` is an axis, several, or None for all; with ``keepdims`` the axes stay with extent
+        1.
+
+        Raises: ShapeError for a wrong axis or no element, ArgumentError for an axis that is no
+        integer.
+        """
         return self._wrapped(reductions.reduced("min", self._value, axis, keepdims))
 
     def any(self, axis: reductions.Axes = None, keepdims: bool = False) -> Array:
-        """Return whether any element along axes is true, see `xp.any`."""
+        """Return whether any element along axes is true, see `xp.any`.
+
+        ``axis`` is an axis, several, or None for all; with ``keepdims`` the axes stay with extent
+        1.
+
+        Raises: ShapeError for a wrong axis, ArgumentError for one that is no integer.
+        """
         return self._wrapped(reductions.reduced("any", self._value, axis, keepdims))
 
     def all(self, axis: reductions.Axes = None, keepdims: bool = False) -> Array:
-        """Return whether all elements along axes are true, see `xp.all`."""
+        """Return whether all elements along axes are true, see `xp.all`.
+
+        ``axis`` is an axis, several, or None for all; with ``keepdims`` the axes stay with extent
+        1.
+
+        Raises: ShapeError for a wrong axis, ArgumentError for one that is no integer.
+        """
         return self._wrapped(reductions.reduced("all", self._value, axis, keepdims))
 
     def var(
@@ -68,7 +115,11 @@ class ComputingMethods:
     ) -> Array:
         """Return the variance along axes; ``ddof`` is another name of ``correction``.
 
-        See `xp.var`.
+        ``axis`` is an axis, several, or None for all; ``correction``, which goes before ``ddof``,
+        is subtracted from the count; with ``keepdims`` the axes stay with extent 1. See `xp.var`.
+
+        Raises: ShapeError for a wrong axis, ArgumentError for a correction that is no finite
+        number.
         """
         correction = ddof if correction is None else correction
         return self._wrapped(reductions.spread("var", self._value, axis, correction, keepdims))
@@ -83,28 +134,60 @@ class ComputingMethods:
     ) -> Array:
         """Return the standard deviation along axes; ``ddof`` is another name of ``correction``.
 
-        See `xp.std`.
+        ``axis`` is an axis, several, or None for all; ``correction``, which goes before ``ddof``,
+        is subtracted from the count; with ``keepdims`` the axes stay with extent 1. See `xp.std`.
+
+        Raises: ShapeError for a wrong axis, ArgumentError for a correction that is no finite
+        number.
         """
         correction = ddof if correction is None else correction
         return self._wrapped(reductions.spread("std", self._value, axis, correction, keepdims))
 
     def argmax(self, axis: int | None = None, keepdims: bool = False) -> Array:
-        """Return where the largest element is, see `xp.argmax`."""
+        """Return where the largest element is, as int64, see `xp.argmax`.
+
+        ``axis`` is the axis, None for the position among all elements in row-major order; with
+        ``keepdims`` the axes stay with extent 1.
+
+        Raises: ShapeError for a wrong axis or no element, ArgumentError for an axis that is no
+        integer.
+        """
         return self._wrapped(reductions.position("argmax", self._value, axis, keepdims))
 
     def argmin(self, axis: int | None = None, keepdims: bool = False) -> Array:
-        """Return where the smallest element is, see `xp.argmin`."""
+        """Return where the smallest element is, as int64, see `xp.argmin`.
+
+        ``axis`` is the axis, None for the position among all elements in row-major order; with
+        ``keepdims`` the axes stay with extent 1.
+
+        Raises: ShapeError for a wrong axis or no element, ArgumentError for an axis that is no
+        integer.
+        """
         return self._wrapped(reductions.position("argmin", self._value, axis, keepdims))
 
     # Scans
 
     def cumsum(self, axis: int | None = None, dtype: Any = None) -> Array:
-        """Return the sums so far along an axis, or of all elements in row-major order."""
+        """Return the sums so far along an axis, or of all elements in row-major order.
+
+        ``axis`` None is for the latter, a vector; ``dtype`` is the dtype to convert to before
+        summing.
+
+        Raises: ShapeError for a wrong axis, ArgumentError for one that is no integer, DTypeError
+        for a wrong dtype.
+        """
         value = reductions.scanned("cumulative_sum", self._value, axis, dtype, False)
         return self._wrapped(value)
 
     def cumprod(self, axis: int | None = None, dtype: Any = None) -> Array:
-        """Return the products so far along an axis, or of all elements in row-major order."""
+        """Return the products so far along an axis, or of all elements in row-major order.
+
+        ``axis`` None is for the latter, a vector; ``dtype`` is the dtype to convert to before
+        multiplying.
+
+        Raises: ShapeError for a wrong axis, ArgumentError for one that is no integer, DTypeError
+        for a wrong dtype.
+        """
         value = reductions.scanned("cumulative_prod", self._value, axis, dtype, False)
         return self._wrapped(value)
 
@@ -127,13 +210,18 @@ class ComputingMethods:
         return rounded
 
     def clip(self, min: Any = None, max: Any = None) -> Array:
-        """Return the elements limited to an interval, see `xp.clip`."""
+        """Return the elements limited to an interval, see `xp.clip`.
+
+        ``min`` and ``max`` are arrays that broadcast, numbers, or None for no limit.
+
+        Raises: ArgumentError for other limits, ShapeError where they do not broadcast.
+        """
         from passkit.frontends.xp.elementwise import clip  # that imports the class of arrays
 
         return clip(self, min, max)
 
     def conj(self) -> Array:
-        """Return the complex conjugates, see `xp.conj`."""
+        """Return the complex conjugates; of real numbers and booleans, a new array of the same."""
         return self._wrapped(apply(operation("conj"), self._value))
 
     @property
@@ -143,5 +231,5 @@ class ComputingMethods:
 
     @property
     def imag(self) -> Array:
-        """The imaginary parts, a new array."""
+        """The imaginary parts, a new array; zeros of real numbers."""
         return self._wrapped(apply(operation("imag"), self._value))

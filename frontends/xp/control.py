@@ -22,7 +22,7 @@ def eval(*arrays: Any) -> None:
 
     Args:
         *arrays: arrays of any streams, and nested lists, tuples and dicts of them; other arrays of
-            the same stream stay pending.
+            the same stream stay pending. Without any, all of this thread's stream.
 
     Raises:
         ArgumentError: An argument is nothing of these.
@@ -42,7 +42,10 @@ def eval(*arrays: Any) -> None:
 
 
 def _listed(number: int, argument: Any) -> Iterator[Array]:
-    """Yield the arrays of an argument of `eval`. Raises: ArgumentError if it is no such thing."""
+    """Yield the arrays of an argument of `eval`, in nested lists, tuples and dicts, too.
+
+    ``number`` is its position, for messages. Raises: ArgumentError if it is no such thing.
+    """
     if isinstance(argument, Mapping):
         argument = list(argument.values())
     if isinstance(argument, (list, tuple)):
@@ -94,7 +97,7 @@ def config(**values: Any) -> _Configuration:
 
 
 def _set(values: dict[str, Any]) -> None:
-    """Set fields of the settings."""
+    """Set fields of the settings of all threads, by name."""
     for name, value in values.items():
         setattr(settings, name, value)
 
@@ -103,7 +106,7 @@ _CHOICES = {"materialize": ("demand", "live")}
 
 
 def _check(name: str, value: Any) -> None:
-    """Raise a SettingError if a setting does not exist or cannot have a value."""
+    """Raise a SettingError if the setting ``name`` does not exist or cannot have a value."""
     names = list(fields_dict(StreamSettings))
     if name not in names:
         raise SettingError(f"config: there is no setting {name!r}; {nearest(name, names)}")

@@ -26,7 +26,9 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
         copy: whether an array of this dtype already is copied; False returns ``x`` itself.
         device: the device of the result; None: that of ``x``.
 
-    Raises: DTypeError if there is no such dtype, or complex numbers would lose a part.
+    Raises:
+        DTypeError: there is no such dtype, or complex numbers would lose a part.
+        SettingError: there is no such device.
 
     >>> from passkit import xp
     >>> xp.astype(xp.asarray([1.5, -2.5]), xp.int32)
@@ -40,7 +42,10 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
 
 
 def _converted(value: Value, dtype: DType) -> Value:
-    """Return a value converted to another dtype. Raises: DTypeError for complex to real."""
+    """Return a value converted to another dtype, at once in NumPy if that is complex.
+
+    Raises: DTypeError for complex to real, except bool.
+    """
     op = operation("astype", dtype=dtype.name)
     if value.type.dtype.kind == "c" and dtype.kind not in "cb":
         raise DTypeError(f"astype of {value.type.dtype} to {dtype} loses imaginary parts; xp.real")
@@ -75,6 +80,7 @@ def asarray(
         DTypeError: Elements are of no dtype of `passkit.xp`, or do not fit ``dtype``.
         ShapeError: Nested sequences have different lengths.
         FeedError: ``copy`` is False, and a copy is needed.
+        SettingError: There is no such device.
 
     >>> from passkit import xp
     >>> xp.asarray([[1, 2], [3, 4]])
@@ -116,7 +122,11 @@ def _has_buffer(obj: Any) -> bool:
 
 
 def _from_array(x: Array, dtype: DType | None, copy: bool | None) -> Array:
-    """Return an array as `asarray` does. Raises: FeedError if it needs a copy but must not."""
+    """Return the array ``x`` as `asarray` does: itself unless it is converted or copied.
+
+    ``dtype`` None keeps its dtype. Raises: FeedError if it must be converted and ``copy`` is False;
+    DTypeError for complex to real.
+    """
     if dtype is not None and dtype.numpy != x.dtype:
         if copy is False:
             raise FeedError(f"asarray: {x.dtype} becomes {dtype} by a copy only, got copy=False")
@@ -127,7 +137,10 @@ def _from_array(x: Array, dtype: DType | None, copy: bool | None) -> Array:
 def _from_buffer(obj: Any, dtype: DType | None, copy: bool | None) -> Array:
     """Return an array of an object that NumPy takes as an array.
 
-    Raises: DTypeError or FeedError as `asarray`.
+    ``dtype`` None keeps its dtype; ``copy`` False shares its memory, True and None copy it.
+
+    Raises: DTypeError if `passkit.xp` has no such dtype; FeedError if it must be converted and
+    ``copy`` is False.
     """
     array = np.asarray(obj)
     target = _supported(array.dtype if dtype is None else dtype.numpy)
@@ -146,7 +159,9 @@ def _supported(dtype: np.dtype[Any]) -> DType:
 
 
 def _numpy_of(obj: Any, dtype: DType | None) -> Any:
-    """Return numbers, or nested sequences of them, as a NumPy array.
+    """Return ``obj``, numbers or nested sequences of them, as a NumPy array.
+
+    ``dtype`` None is for that of the numbers.
 
     Raises:
         ShapeError: The sequences have different lengths.
@@ -167,7 +182,13 @@ def _numpy_of(obj: Any, dtype: DType | None) -> Any:
 
 
 def _from_sequence(obj: Sequence[Any], dtype: DType | None) -> Array:
-    """Return an array of a nested sequence, whose arrays may be pending."""
+    """Return an array of ``obj``, a nested sequence, whose arrays may be pending.
+
+    ``dtype`` is the dtype of the result; None for that of the elements.
+
+    Raises: ShapeError for different lengths or shapes; DTypeError as `asarray`; ArgumentError for
+    other elements beside arrays.
+    """
     if not _has_array(obj):
         return wrap(from_numpy(_numpy_of(obj, dtype), is_owned=True))
     parts = [asarray(part) for part in obj]
@@ -190,7 +211,8 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
 
     Args:
         x: an object with ``__dlpack__`` and ``__dlpack_device__``, in memory of the CPU. While the
-            result exists, nothing may write to its memory.
+            result exists, nothing may write to its memory. Of an `Array`, a new one of its value is
+            returned.
         device: the device; None: that of ``x``.
         copy: True copies the memory. None and False share it.
 
@@ -198,6 +220,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
         ArgumentError: ``x`` has no ``__dlpack__``.
         DTypeError: Its elements are of no dtype of `passkit.xp`.
         BufferError: ``x`` cannot export its memory.
+        SettingError: There is no such device.
     """
     check_device("from_dlpack", device)
     if isinstance(x, Array):

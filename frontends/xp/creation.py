@@ -29,6 +29,8 @@ assert creation_operations.CREATORS  # they are defined there
 def checked_shape(where: str, shape: Any) -> tuple[int, ...]:
     """Return an argument ``shape``, an int or several, as a tuple of ints.
 
+    ``where`` is the function, for messages.
+
     Raises:
         ArgumentError: It is something else.
         ShapeError: An extent is negative.
@@ -46,14 +48,30 @@ def checked_shape(where: str, shape: Any) -> tuple[int, ...]:
 def _created(
     name: str, shape: tuple[int, ...], dtype: DType, *operands: Value, **params: Any
 ) -> Array:
-    """Return the array of a creation operation."""
+    """Return the array of a creation operation, called ``name``, of a shape and dtype.
+
+    ``operands`` and ``params`` are those of the operation besides the shape and dtype.
+    """
     op = operation(name, dtype=dtype.name, shape=shape, **params)
     type = array_type(dtype.numpy, shape)
     return wrap(apply_typed(op, type, *operands, extents_input(shape)))
 
 
 def _constant(where: str, number: int, shape: Any, dtype: Any, device: Any) -> Array:
-    """Return an array of zeros or ones, of float64 if ``dtype`` is None."""
+    """Return an array of zeros or ones, of float64 if ``dtype`` is None.
+
+    Args:
+        where: the function, for messages.
+        number: 0 or 1.
+        shape: an int or several. A small array is created at once, others are queued.
+        dtype: the dtype.
+        device: the device, or None.
+
+    Raises:
+        ArgumentError: The shape is something else.
+        ShapeError: An extent is negative.
+        DTypeError, SettingError: There is no such dtype or device.
+    """
     check_device(where, device)
     element_type = dtype_of("float64" if dtype is None else checked_dtype(f"{where}: dtype", dtype))
     extents = checked_shape(where, shape)
@@ -71,6 +89,7 @@ def zeros(shape: int | tuple[int, ...], dtype: Any = None, *, device: Any = None
         device: its device; None: the default one.
 
     Raises:
+        ArgumentError: The shape is no int and no tuple of ints.
         ShapeError: An extent is negative.
         DTypeError, SettingError: There is no such dtype or device.
 
@@ -83,12 +102,34 @@ def zeros(shape: int | tuple[int, ...], dtype: Any = None, *, device: Any = None
 
 
 def ones(shape: int | tuple[int, ...], dtype: Any = None, *, device: Any = None) -> Array:
-    """Return an array of ones; see `zeros`."""
+    """Return an array of ones.
+
+    Args:
+        shape: its shape.
+        dtype: its dtype; None: float64.
+        device: its device; None: the default one.
+
+    Raises:
+        ArgumentError: The shape is no int and no tuple of ints.
+        ShapeError: An extent is negative.
+        DTypeError, SettingError: There is no such dtype or device.
+    """
     return _constant("ones", 1, shape, dtype, device)
 
 
 def empty(shape: int | tuple[int, ...], dtype: Any = None, *, device: Any = None) -> Array:
-    """Return an array whose elements do not matter; they are zeros. See `zeros`."""
+    """Return an array whose elements do not matter; they are zeros.
+
+    Args:
+        shape: its shape.
+        dtype: its dtype; None: float64.
+        device: its device; None: the default one.
+
+    Raises:
+        ArgumentError: The shape is no int and no tuple of ints.
+        ShapeError: An extent is negative.
+        DTypeError, SettingError: There is no such dtype or device.
+    """
     return _constant("empty", 0, shape, dtype, device)
 
 
@@ -104,8 +145,11 @@ def full(
         device: its device; None: the default one.
 
     Raises:
+        ArgumentError: The value is neither a number nor an array, or the shape is no int and no
+            tuple of ints.
         ShapeError: An extent is negative, or the value is not 0-dimensional.
-        DTypeError, SettingError: There is no such dtype or device.
+        DTypeError: There is no such dtype, or the value does not fit it.
+        SettingError: There is no such device.
 
     >>> from passkit import xp
     >>> xp.full(3, 7)
@@ -131,24 +175,39 @@ def _number(number: Any, array: Array) -> Value:
 
 
 def zeros_like(x: Array, /, dtype: Any = None, *, device: Any = None) -> Array:
-    """Return zeros of the shape of ``x``, and of its dtype unless ``dtype`` is given."""
+    """Return zeros of the shape of ``x``, and of its dtype unless ``dtype`` is given.
+
+    ``device`` is the device, or None. Raises: DTypeError or SettingError if there is no such dtype
+    or device.
+    """
     return _constant("zeros_like", 0, x.shape, x.dtype if dtype is None else dtype, device)
 
 
 def ones_like(x: Array, /, dtype: Any = None, *, device: Any = None) -> Array:
-    """Return ones of the shape of ``x``, and of its dtype unless ``dtype`` is given."""
+    """Return ones of the shape of ``x``, and of its dtype unless ``dtype`` is given.
+
+    ``device`` is the device, or None. Raises: DTypeError or SettingError if there is no such dtype
+    or device.
+    """
     return _constant("ones_like", 1, x.shape, x.dtype if dtype is None else dtype, device)
 
 
 def empty_like(x: Array, /, dtype: Any = None, *, device: Any = None) -> Array:
-    """Return zeros of the shape of ``x``, and of its dtype unless ``dtype`` is given."""
+    """Return zeros of the shape of ``x``, and of its dtype unless ``dtype`` is given.
+
+    ``device`` is the device, or None. Raises: DTypeError or SettingError if there is no such dtype
+    or device.
+    """
     return _constant("empty_like", 0, x.shape, x.dtype if dtype is None else dtype, device)
 
 
 def full_like(x: Array, /, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Array:
     """Return an array of the shape of ``x`` with one value everywhere.
 
-    Its dtype is that of ``x`` unless ``dtype`` is given. See `full`.
+    Its dtype is that of ``x`` unless ``dtype`` is given; ``device`` is the device, or None. See
+    `full`.
+
+    Raises: ArgumentError, ShapeError, DTypeError or SettingError, as `full`.
     """
     return full(x.shape, fill_value, dtype=x.dtype if dtype is None else dtype, device=device)
 
@@ -156,7 +215,7 @@ def full_like(x: Array, /, fill_value: Any, dtype: Any = None, *, device: Any = 
 def eye(
     n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None
 ) -> Array:
-    """Return a matrix with ones on a diagonal, and zeros elsewhere.
+    """Return a matrix with ones on a diagonal, and zeros elsewhere; it knows that, see `view_of`.
 
     Args:
         n_rows: the number of rows.
@@ -166,8 +225,10 @@ def eye(
         device: its device; None: the default one.
 
     Raises:
+        ArgumentError: A number of rows or columns is no int.
         ShapeError: An extent is negative.
         DTypeError, SettingError: There is no such dtype or device.
+        TypeError: ``k`` is no integer.
 
     >>> from passkit import xp
     >>> xp.eye(2, 3, k=1, dtype=xp.int64)
@@ -266,7 +327,8 @@ def linspace(
     Raises:
         ArgumentError: An argument is no number.
         ShapeError: ``num`` is negative.
-        DTypeError, SettingError: There is no such dtype or device.
+        DTypeError: There is no such dtype, or it is real and a number is complex.
+        SettingError: There is no such device.
 
     >>> from passkit import xp
     >>> xp.linspace(0, 1, 5)
@@ -337,7 +399,7 @@ def tril(x: Array, /, *, k: int = 0) -> Array:
         x: matrices in the last two axes.
         k: the last diagonal that is kept: 0 is the main one, positive ones are above it.
 
-    Raises: ShapeError if ``x`` has less than two axes.
+    Raises: ShapeError if ``x`` has less than two axes. TypeError if ``k`` is no integer.
     """
     return triangle("tril", "tril", x, operator.index(k))
 
@@ -349,6 +411,6 @@ def triu(x: Array, /, *, k: int = 0) -> Array:
         x: matrices in the last two axes.
         k: the first diagonal that is kept: 0 is the main one, positive ones are above it.
 
-    Raises: ShapeError if ``x`` has less than two axes.
+    Raises: ShapeError if ``x`` has less than two axes. TypeError if ``k`` is no integer.
     """
     return triangle("triu", "triu", x, operator.index(k))

@@ -19,31 +19,48 @@ from passkit.values.size import Shape
 
 
 def _build_constant(extents: Entry, shape: Shape, number: int, dtype: str) -> Entry:
-    """Build an array of zeros or ones."""
+    """Build an array of ``shape`` whose elements are ``number``, 0 or 1, of a dtype.
+
+    ``extents`` is the input that gives the plan the shape; its elements are not read.
+    """
     return with_inputs(ops.full(shape, number, dtype=dtype), [extents])
 
 
 def _constant(extents: Any, shape: tuple[int, ...], number: int, dtype: str) -> Any:
-    """Return an array of zeros or ones."""
+    """Return a NumPy array of ``shape`` whose elements are ``number``, 0 or 1, of a dtype.
+
+    ``extents`` has no effect.
+    """
     return np.full(shape, number, dtype_of(dtype).numpy)
 
 
 def _build_range(start: Entry, step: Entry, extents: Entry, shape: Shape, dtype: str) -> Entry:
-    """Build start, start + step, …, computed in the dtype of ``start`` and ``step``."""
+    """Build start, start + step, …, computed in the dtype of ``start`` and ``step``.
+
+    ``shape`` has the number of elements, ``dtype`` is that of the result. ``extents`` is the input
+    that gives the plan the shape; its elements are not read.
+    """
     assert start.dtype is not None
     index = ops.cast(ops.arange(0, shape[0], 1, dtype="int64"), dtype=start.dtype)
     return with_inputs(ops.cast(start + index * step, dtype=dtype), [extents])
 
 
 def _range(start: Any, step: Any, extents: Any, shape: tuple[int, ...], dtype: str) -> Any:
-    """Return start, start + step, …, as `_build_range`."""
+    """Return start, start + step, … as a NumPy array of ``shape`` and ``dtype``, as `_build_range`.
+
+    ``extents`` has no effect.
+    """
     return (start + np.arange(shape[0]).astype(start.dtype) * step).astype(dtype_of(dtype).numpy)
 
 
 def _build_linspace(
     start: Entry, step: Entry, stop: Entry, last: Entry, extents: Entry, shape: Shape, dtype: str
 ) -> Entry:
-    """Build start, start + step, …, and ``stop`` at the position ``last``; all in float64."""
+    """Build start, start + step, …, and ``stop`` at the position ``last``; all in float64.
+
+    ``shape`` has the number of elements; they are converted to ``dtype``. ``extents`` is the input
+    that gives the plan the shape; its elements are not read.
+    """
     index = ops.cast(ops.arange(0, shape[0], 1, dtype="int64"), dtype="float64")
     values = ops.where(index >= last, stop, start + index * step)
     return with_inputs(ops.cast(values, dtype=dtype), [extents])
@@ -52,21 +69,31 @@ def _build_linspace(
 def _linspace(
     start: Any, step: Any, stop: Any, last: Any, extents: Any, shape: tuple[int, ...], dtype: str
 ) -> Any:
-    """Return start, start + step, … and ``stop``, as `_build_linspace`."""
+    """Return start, start + step, … and ``stop`` from the position ``last`` on, by NumPy.
+
+    ``shape`` has the number of elements; they are computed in float64 and converted to ``dtype``.
+    ``extents`` has no effect.
+    """
     index = np.arange(shape[0], dtype=np.float64)
     values = np.where(index >= last, stop, start + index * step)
     return values.astype(dtype_of(dtype).numpy)
 
 
 def _build_eye(diagonal: Entry, extents: Entry, shape: Shape, dtype: str) -> Entry:
-    """Build a matrix with ones on a diagonal."""
+    """Build a matrix of ``shape`` and ``dtype`` with ones where column - row is ``diagonal``.
+
+    ``extents`` is the input that gives the plan the shape; its elements are not read.
+    """
     rows, columns = (ops.arange(0, n, 1, dtype="int64") for n in shape)
     distance = ops.expand_dims(columns, axis=0) - ops.expand_dims(rows, axis=1)
     return with_inputs(ops.cast(ops.equal(distance, diagonal), dtype=dtype), [extents])
 
 
 def _eye(diagonal: Any, extents: Any, shape: tuple[int, ...], dtype: str) -> Any:
-    """Return a matrix with ones on a diagonal."""
+    """Return a matrix of ``shape`` and ``dtype`` with ones where column - row is ``diagonal``.
+
+    It is a NumPy array; ``extents`` has no effect.
+    """
     # np.eye refuses some diagonals that lie outside of the matrix.
     distance = np.arange(shape[1]) - np.arange(shape[0])[:, None]
     return (distance == diagonal).astype(dtype_of(dtype).numpy)

@@ -83,7 +83,11 @@ def checked_dtype(where: str, dtype: Any) -> DType:
 
 
 def _dtype_of_operand(where: str, operand: Any) -> DType:
-    """Return the dtype of an array, or of a dtype. Raises: DTypeError if it is neither."""
+    """Return the dtype of ``operand``: an array, or a dtype itself.
+
+    ``where`` is the function, for messages. Raises: DTypeError if it is neither, or `passkit.xp`
+    has no such dtype.
+    """
     if isinstance(operand, (Array, np.ndarray, np.generic)):
         return dtype_of(operand.dtype)
     return checked_dtype(where, operand)

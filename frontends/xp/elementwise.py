@@ -78,15 +78,16 @@ def _binary(name: str) -> Callable[[Any, Any], Array]:
 
 
 def _name(function: Any, name: str) -> None:
-    """Give a function a name and its documentation."""
+    """Give ``function`` the name of an operation and its documentation, in place."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = _documentation(name)
 
 
 def operand_values(x1: Any, x2: Any) -> tuple[Value, Value]:
-    """Return the values of two operands; a Python number takes the dtype of the other.
+    """Return the values of the operands ``x1`` and ``x2``; a number takes the other's dtype.
 
-    Raises: ArgumentError if one is neither an array nor a number.
+    Raises: ArgumentError if one is neither an array nor a number; DTypeError for a Python integer
+    that the other's dtype cannot hold.
     """
     if isinstance(x1, (bool, int, float, complex)) and not isinstance(x1, np.generic):
         right = array_of(x2)._value
@@ -188,10 +189,11 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Array:
         x: an array of real numbers.
         min: the least value, an array that broadcasts with x or a number; None for no limit.
         max: the greatest value, in the same form. Python integers that the dtype of x cannot hold
-            are no limit.
+            are no limit, unless they are beyond all its numbers.
 
     Raises:
-        ArgumentError: a limit is neither None nor an array nor a number.
+        ArgumentError: a limit is neither None nor an array nor a number, or no number of the dtype
+            of x is within it.
         ShapeError: the shapes do not broadcast.
 
     >>> from passkit import xp
@@ -206,9 +208,11 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Array:
 
 
 def _is_beyond(limit: Any, value: Value, name: str) -> bool:
-    """Return whether no number of a value's dtype is beyond an integer limit.
+    """Return whether ``limit`` is an integer that no number of a value's dtype exceeds.
 
-    Raises: ArgumentError if all are.
+    Such a limit has no effect. ``name`` is "maximum" for a lower and "minimum" for an upper limit.
+
+    Raises: ArgumentError if all numbers of the dtype exceed it.
     """
     dtype = value.type.dtype
     if type(limit) is not int or dtype.kind not in "iu":
@@ -228,6 +232,8 @@ def conj(x: Any, /) -> Array:
 
     Args:
         x: an array of numbers.
+
+    Raises: ArgumentError if it is neither an array nor a number.
     """
     return array_of(x).conj()
 
@@ -237,6 +243,8 @@ def imag(x: Any, /) -> Array:
 
     Args:
         x: an array of numbers.
+
+    Raises: ArgumentError if it is neither an array nor a number.
     """
     return array_of(x).imag
 
@@ -246,5 +254,7 @@ def real(x: Any, /) -> Array:
 
     Args:
         x: an array of numbers.
+
+    Raises: ArgumentError if it is neither an array nor a number.
     """
     return array_of(x).real

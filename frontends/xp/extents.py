@@ -44,7 +44,10 @@ def extents_input(extents: tuple[int, ...]) -> Value:
 
 
 def position_inputs(positions: Sequence[int]) -> tuple[Value, ...]:
-    """Return a value without elements for each position, see `position_of`."""
+    """Return a value without elements for each position, which gives it to plans by its shape.
+
+    Value k has the extent position + (k + 1) * OFFSET along its first axis; see `position_of`.
+    """
     return tuple([_position_input(k, p) for k, p in enumerate(positions)])
 
 
@@ -60,13 +63,19 @@ def _position_input(number: int, position: int) -> Value:
 
 
 def position_of(source: Any, number: int) -> Any:
-    """Return the position that position input ``number`` gives, an entry or an array."""
+    """Return the position that ``source``, position input ``number``, gives by its shape.
+
+    It is an extent for an entry, and an int for an array.
+    """
     extent: Extent = source.shape[0]
     return extent - (number + 1) * OFFSET
 
 
 def with_inputs(result: Entry, inputs: Sequence[Entry]) -> Entry:
-    """Return an entry that also has these inputs, whose shapes its operators refer to."""
+    """Return the entry ``result`` as one that also has these inputs.
+
+    Its operators refer to their shapes. Without inputs it is returned itself.
+    """
     return ops.sized_by(result, *inputs) if inputs else result
 
 
@@ -74,8 +83,8 @@ def apply_typed(operation: Operation, type: ArrayType, *operands: Value) -> Valu
     """Apply an operation like `runtime.apply`, but with a known type of the result.
 
     This saves inferring the type for every position and extent. A small result is computed at once
-    although operands are large: the operation must read few elements for it, and have a function
-    of NumPy arrays.
+    although operands are large: the operation must read few elements for it, and have a function of
+    NumPy arrays. A complex one is computed at once, too.
     """
     if operands[0].type.band is not None:
         type = views.with_band(operation, operands, type)

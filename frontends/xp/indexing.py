@@ -71,7 +71,11 @@ def read(x: Array, key: Any) -> Array:
 
 
 def slice_of(x: Array, index: BasicIndex) -> Array:
-    """Return the part of an array that an index of ints, slices and new axes selects."""
+    """Return the part of an array that an index of ints, slices and new axes selects.
+
+    The result is queued, or computed at once if it is small; it is a new array also where
+    everything is selected.
+    """
     if index.is_everything:
         return duplicate(x)
     type = array_type(x.dtype, index.shape)
@@ -107,7 +111,10 @@ def with_integers(x: Array, parts: list[Any]) -> tuple[Array, list[Any]]:
 
 
 def check_mask(mask: Array, x: Array, axis: int) -> None:
-    """Check that a mask has the extents of the axes from ``axis`` on. Raises: SubscriptError."""
+    """Check that a mask has the extents of the axes of ``x`` from ``axis`` on.
+
+    Raises: SubscriptError if it does not.
+    """
     expected = x.shape[axis : axis + mask.ndim]
     if mask.shape != expected:
         raise SubscriptError(
@@ -116,7 +123,10 @@ def check_mask(mask: Array, x: Array, axis: int) -> None:
 
 
 def check_bounds(indices: Array, n: int, axis: int) -> None:
-    """Check indices of an axis of length n, if they are computed. Raises: SubscriptError."""
+    """Check indices of an axis of length n, if they are computed; -n is the least.
+
+    ``axis`` is for the message. Raises: SubscriptError for an index that is out of range.
+    """
     if indices._value.operation is not None or not indices.size:
         return
     array = indices._value.buffer
@@ -160,7 +170,11 @@ def split_parts(x: Array, parts: list[Any]) -> tuple[list[Any], list[int], list[
 
 
 def _read_advanced(x: Array, parts: list[Any]) -> Array:
-    """Return ``x[…]`` for parts with arrays."""
+    """Return ``x[…]`` for the parts of a subscript, with arrays among them. Masks are computed.
+
+    Raises: SubscriptError if a mask or a computed index does not fit, or the shapes of index arrays
+    do not broadcast.
+    """
     x, parts = with_integers(x, parts)
     basic, axes, arrays, comes_first = split_parts(x, parts)
     selected = slice_of(x, basic_index(basic, x.shape))
@@ -184,7 +198,10 @@ def broadcast_index_shape(arrays: list[Array]) -> tuple[int, ...]:
 
 
 def moved(x: Array, position: int, target: int, count: int) -> Array:
-    """Return an array with ``count`` neighbouring axes moved from one place to another."""
+    """Return an array with ``count`` neighbouring axes moved from ``position`` to ``target``.
+
+    Both are the number of the first of them. The array itself is returned if nothing moves.
+    """
     if position == target or not count:
         return x
     axes = range(count)
@@ -192,7 +209,10 @@ def moved(x: Array, position: int, target: int, count: int) -> Array:
 
 
 def gather(x: Array, indices: Array, axis: int) -> Array:
-    """Return the parts of an array along an axis at indices, whose axes replace it."""
+    """Return the parts of an array along an axis at indices, whose axes replace it.
+
+    Indices must be checked; of pending ones, those out of range read the nearest element.
+    """
     shape = (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
     op = operation("gather", axis=axis)
     return wrap(apply_typed(op, array_type(x.dtype, shape), x._value, indices._value))
@@ -217,6 +237,7 @@ def take(x: Array, indices: Array, /, axis: int | None = None) -> Array:
 
     Raises:
         DTypeError: ``indices`` are no integers.
+        ArgumentError: The axis is no int.
         ShapeError: The axis is out of range.
         SubscriptError: A computed index is out of range.
 
@@ -233,7 +254,10 @@ def take(x: Array, indices: Array, /, axis: int | None = None) -> Array:
 
 
 def _indices(where: str, indices: Any) -> Array:
-    """Return indices as an array. Raises: DTypeError if they are no integers."""
+    """Return indices as an array; an `Array` is returned itself.
+
+    ``where`` is the function, for messages. Raises: DTypeError if they are no integers.
+    """
     listed = indices if isinstance(indices, Array) else wrap(from_numpy(np.array(indices)))
     if listed.dtype.kind not in "iu":
         raise DTypeError(f"{where} needs integers as indices, got {listed.dtype}")

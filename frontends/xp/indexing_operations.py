@@ -25,7 +25,14 @@ goes."""
 def _ranges(
     x: Any, axes: Sequence[SlicedAxis], shape: Sequence[Any], inputs: Sequence[Any]
 ) -> Iterator[tuple[Any, Any, int]]:
-    """Yield begin, extent and step of each axis, for an entry or an array."""
+    """Yield begin, extent and step of each axis that a slice selects of ``x``.
+
+    Args:
+        x: an entry or an array.
+        axes: the part of each axis, see `SlicedAxis`.
+        shape: the extents of those that are not "all" or "at", in order.
+        inputs: the position inputs of those that are "from" or "at", in order.
+    """
     extents = iter(shape)
     number = 0
     for n, (kind, step) in zip(x.shape, axes, strict=True):
@@ -45,14 +52,25 @@ def _dropped(axes: Sequence[SlicedAxis]) -> tuple[int, ...]:
 
 
 def _positions(inputs: Sequence[Any], shape: Sequence[Any]) -> Sequence[Any]:
-    """Return the position inputs: all but the first, which gives extents if there are any."""
+    """Return the position inputs: all but the first, which gives extents if there are any.
+
+    ``shape`` has these extents, ``inputs`` are the run-time inputs of the operation.
+    """
     return inputs[1:] if shape else inputs
 
 
 def _build_slice(
     x: Entry, *inputs: Entry, axes: Sequence[SlicedAxis], new_axes: tuple[int, ...], shape: Shape
 ) -> Entry:
-    """Build a slice, then remove and insert axes."""
+    """Build a slice, then remove and insert axes.
+
+    Args:
+        x: the operand.
+        *inputs: run-time inputs: extents, if ``shape`` has any, then positions.
+        axes: the part of each axis, see `SlicedAxis`; those "at" a position are removed.
+        new_axes: where axes of length 1 are inserted, in the result.
+        shape: the extents that are no extents of entire axes.
+    """
     ranges = [*_ranges(x, axes, shape, _positions(inputs, shape))]
     begin, size, step = zip(*ranges, strict=True) if ranges else ((), (), ())
     result = ops.slice(x, begin=begin, size=size, step=step) if ranges else x
@@ -65,7 +83,10 @@ def _build_slice(
 def _numpy_key(
     x: Any, inputs: Sequence[Any], axes: Sequence[SlicedAxis], shape: Sequence[Any]
 ) -> Any:
-    """Return NumPy's key of a slice that keeps all axes."""
+    """Return NumPy's key of a slice of ``x`` that keeps all axes: a tuple of slices.
+
+    ``inputs``, ``axes`` and ``shape`` are as in `_build_slice`.
+    """
     key = []
     for begin, extent, step in _ranges(x, axes, shape, _positions(inputs, shape)):
         end = begin + extent * step
@@ -76,7 +97,10 @@ def _numpy_key(
 def _slice(
     x: Any, *inputs: Any, axes: Sequence[SlicedAxis], new_axes: tuple[int, ...], shape: Any
 ) -> Any:
-    """Return a copy of a slice."""
+    """Return a copy of a slice of the NumPy array ``x``, with axes removed and inserted.
+
+    ``inputs``, ``axes``, ``new_axes`` and ``shape`` are as in `_build_slice`.
+    """
     result = x[_numpy_key(x, inputs, axes, shape)]
     result = np.squeeze(result, _dropped(axes))
     return np.array(np.expand_dims(result, new_axes), order="C")
@@ -90,7 +114,16 @@ def _build_slice_assign(
     new_axes: tuple[int, ...],
     shape: Shape,
 ) -> Entry:
-    """Build a copy of x with a slice replaced by a value that is broadcast to the slice."""
+    """Build a copy of x with a slice replaced by ``value``, which is broadcast to the slice.
+
+    Args:
+        x: the operand.
+        value: what replaces the slice, of its dtype.
+        *inputs: run-time inputs: extents, if ``shape`` has any, then positions.
+        axes: the part of each axis, see `SlicedAxis`; ``value`` lacks those "at" a position.
+        new_axes: where ``value`` has axes of length 1 that x lacks.
+        shape: the extents that are no extents of entire axes.
+    """
     ranges = [*_ranges(x, axes, shape, _positions(inputs, shape))]
     begin, size, step = zip(*ranges, strict=True) if ranges else ((), (), ())
     dropped = _dropped(axes)
@@ -113,7 +146,10 @@ def _slice_assign(
     new_axes: tuple[int, ...],
     shape: Any,
 ) -> Any:
-    """Return a copy of x with a slice replaced, as `_build_slice_assign`."""
+    """Return a copy of the NumPy array x with a slice replaced by ``value``.
+
+    ``inputs``, ``axes``, ``new_axes`` and ``shape`` are as in `_build_slice_assign`.
+    """
     result = np.array(x, order="C")
     target = result[_numpy_key(x, inputs, axes, shape)]
     target = np.expand_dims(np.squeeze(target, _dropped(axes)), new_axes)
@@ -143,28 +179,42 @@ def _from_front(x: Any, indices: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _scatter(x: Any, indices: Any, updates: Any, axis: int) -> Any:
-    """Return x with its parts along an axis at indices replaced by updates."""
+    """Return a copy of x with its parts along an axis at indices replaced by updates.
+
+    The axes of ``indices`` stand in ``updates`` where the axis is in x. Raises: IndexError for an
+    index out of range.
+    """
     result = np.array(x, order="C")
     result[(slice(None),) * axis + (indices,)] = updates
     return result
 
 
 def _scatter_points(x: Any, updates: Any, *indices: Any) -> Any:
-    """Return x with its parts at indices of its first axes replaced by updates."""
+    """Return a copy of x with its parts at indices of its first axes replaced by updates.
+
+    ``updates`` have the axes of the indices, which broadcast, first. Raises: IndexError for an
+    index out of range.
+    """
     result = np.array(x, order="C")
     result[indices] = updates
     return result
 
 
 def _build_mask_assign(x: Entry, mask: Entry, value: Entry, trailing: int) -> Entry:
-    """Build x with elements replaced where a mask of all but the last axes is true."""
+    """Build x with elements replaced by ``value`` where a mask is true.
+
+    The mask has all axes of x but the last ``trailing`` ones; ``value`` broadcasts to x.
+    """
     rank = mask.ndim
     mask = ops.expand_dims(mask, axis=tuple(range(rank, rank + trailing))) if trailing else mask
     return ops.where(mask, ops.broadcast_to(value, shape=known_shape(x)), x)
 
 
 def _mask_assign(x: Any, mask: Any, value: Any, trailing: int) -> Any:
-    """Return x with elements replaced, as `_build_mask_assign`."""
+    """Return x with elements replaced by ``value`` where a mask is true, by NumPy.
+
+    The mask has all axes of x but the last ``trailing`` ones; ``value`` broadcasts to x.
+    """
     return np.where(mask.reshape(mask.shape + (1,) * trailing), value, x)
 
 

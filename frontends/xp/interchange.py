@@ -24,7 +24,17 @@ def dlpack(
     dl_device: tuple[Any, int] | None,
     copy: bool | None,
 ) -> Any:
-    """Return a capsule of DLPack; see `Array.__dlpack__`."""
+    """Return a capsule of DLPack that shares the memory of ``x`` or a copy; see `Array.__dlpack__`.
+
+    Args:
+        x: the array; its memory is not reused from now on if it is shared.
+        max_version: the newest version that the consumer reads; before 1, a copy is exported unless
+            ``copy`` is False.
+        dl_device: the device that the memory must be on; None: the CPU.
+        copy: True copies the memory; False refuses to.
+
+    Raises: BufferError for another device, or for read-only memory where a copy is refused.
+    """
     if dl_device is not None and (int(dl_device[0]), dl_device[1]) != CPU:
         raise BufferError(f"an array of the CPU cannot be exported to the device {dl_device}")
     array = x._numpy()
@@ -44,7 +54,10 @@ def dlpack(
 
 
 def shared_view(x: Array) -> Any:
-    """Return a NumPy array of the value's memory, which must not be written by anybody."""
+    """Return a NumPy array of the memory of ``x``, which must not be written by anybody.
+
+    It is read-only; the memory is not reused from now on. What the array needs is executed.
+    """
     view = x._numpy().view()
     x._value.is_owned = False
     view.flags.writeable = False
@@ -52,24 +65,32 @@ def shared_view(x: Array) -> Any:
 
 
 def buffer(x: Array, flags: int) -> memoryview:
-    """Return a view of the value's memory; see `Array.__buffer__`."""
+    """Return a read-only view of the memory of ``x``; see `Array.__buffer__`.
+
+    ``flags`` are those of the buffer protocol. Raises: BufferError if they ask to write.
+    """
     if flags & WRITABLE:
         raise BufferError("the memory of an Array must not be written; x.numpy() is a copy")
     return memoryview(shared_view(x))
 
 
 def from_pickle(array: Any) -> Array:
-    """Return the array of a pickle."""
+    """Return the array of a pickle, which takes over the NumPy array."""
     return wrap(from_numpy(array, is_owned=True))
 
 
 def reduced(x: Array) -> tuple[Any, ...]:
-    """Return what pickles store: the elements, not the operations that compute them."""
+    """Return what pickles store: the elements, not the operations that compute them.
+
+    It is the function `from_pickle` and a tuple of a copy of the elements.
+    """
     return from_pickle, (np.array(x._numpy(), order="C"),)
 
 
 def numpy_array(x: Array, dtype: Any, copy: bool | None) -> Any:
-    """Return a NumPy array of the value; it must not be written, unless it is a copy.
+    """Return a NumPy array of the value of ``x``; it must not be written, unless it is a copy.
+
+    It is a copy if ``copy`` is true or ``dtype`` (None for its own) is another one.
 
     Raises: FeedError if a copy is needed to convert the dtype, and ``copy`` is False.
     """
@@ -84,7 +105,11 @@ def numpy_array(x: Array, dtype: Any, copy: bool | None) -> Any:
 
 
 def to_device(x: Array, device: Any, stream: Any) -> Array:
-    """Return an array on a device; see `Array.to_device`."""
+    """Return the array ``x`` itself, if it is on a device.
+
+    ``device`` is "cpu" or None. Raises: SettingError for another device, or if ``stream`` is not
+    None.
+    """
     check_device("to_device", device)
     if stream is not None:
         raise SettingError(f"to_device: stream must be None on the CPU, got {shown(stream)}")

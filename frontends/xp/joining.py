@@ -16,7 +16,11 @@ from passkit.frontends.xp.runtime import apply, from_numpy, operation
 
 
 def _joined(where: str, arrays: Any) -> list[Array]:
-    """Return the arrays to join. Raises: ArgumentError if there are none."""
+    """Return the arrays to join; numbers and lists among them are converted.
+
+    ``where`` is the function, for messages. Raises: ArgumentError if there are none or one is no
+    array; DTypeError or ShapeError as `asarray`.
+    """
     listed = [a if isinstance(a, Array) else asarray(a) for a in arrays]
     if not listed:
         raise ArgumentError(f"{where} needs at least one array, got none")
@@ -92,7 +96,7 @@ def tile(x: Array, repetitions: tuple[int, ...], /) -> Array:
         x: the array.
         repetitions: how often it is repeated along each axis, aligned at the last.
 
-    Raises: ShapeError if a number is negative.
+    Raises: ShapeError if a number is negative; TypeError if it is no integer.
     """
     listed = repetitions if isinstance(repetitions, (tuple, list)) else (repetitions,)
     numbers = tuple([operator.index(r) for r in listed])

@@ -78,7 +78,9 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
         offset: the number of the diagonal: above the main one if positive, else below.
         dtype: the dtype to convert to before summing, as for `xp.sum`.
 
-    Raises: ShapeError if it has fewer than two axes.
+    Raises:
+        ShapeError: it has fewer than two axes.
+        DTypeError: there is no such dtype, or complex numbers would become real.
     """
     value, dtype_name = reductions.converted_to("trace", matrices("trace", x)._value, dtype)
     return wrap(apply(operation("trace", offset=int(offset), dtype=dtype_name), value))
@@ -240,7 +242,9 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
 
     Returns: The arrays ``U``, ``S`` (…, k), falling, and ``Vh``, with U @ diag(S) @ Vh = x.
 
-    Raises: ShapeError if the array has fewer than two axes.
+    Raises:
+        ShapeError: the array has fewer than two axes.
+        FeedError: when the result is computed, the iteration does not converge, as for NaN.
     """
     return SVDResult(*_several("svd", matrices("svd", x), full_matrices=bool(full_matrices)))
 
@@ -345,6 +349,7 @@ def matrix_power(x: Any, n: int, /) -> Array:
     Raises:
         ArgumentError: n is no integer.
         ShapeError: the matrices are not square.
+        FeedError: when the result is computed, n is negative and a matrix is singular.
     """
     if not isinstance(n, int):
         raise ArgumentError(f"matrix_power: n must be an integer, got {shown(n)}")
@@ -366,7 +371,10 @@ def solve(x1: Any, x2: Any, /) -> Array:
 
 
 def _squares(where: str, x: Any) -> Array:
-    """Return an array of square matrices. Raises: ShapeError if it is none."""
+    """Return ``x`` as an array of square matrices; ``where`` is the function, for messages.
+
+    Raises: ShapeError if it is none, ArgumentError if it is neither an array nor a number.
+    """
     array = matrices(where, x)
     if array.shape[-1] != array.shape[-2]:
         raise ShapeError(f"{where}: matrices must be square, got shape {array.shape}")
@@ -374,12 +382,20 @@ def _squares(where: str, x: Any) -> Array:
 
 
 def _several(name: str, x: Array, **params: Any) -> tuple[Array, ...]:
-    """Apply an operation with several results."""
+    """Apply the operation ``name`` with several results to ``x``; return an array for each.
+
+    ``params`` are its parameters.
+    """
     return tuple(map(wrap, apply_several(operation(name, **params), x._value)))
 
 
 def _above(name: str, x: Array, rtol: Any) -> Array:
-    """Apply an operation that cuts small singular values off, by a number or by an array."""
+    """Apply ``name``, an operation that cuts small singular values off, to matrices ``x``.
+
+    ``rtol`` is the relative size below which they count as 0: None for a default, a number, or an
+    array, for which there is an operation of its own. Raises: ArgumentError if it is something
+    else.
+    """
     if rtol is None or isinstance(rtol, (int, float)):
         return call(name, x, rtol=None if rtol is None else float(rtol))
     return call(f"{name}_above", x, array_of(rtol))

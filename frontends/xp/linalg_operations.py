@@ -25,6 +25,8 @@ def define(
 ) -> None:
     """Define an operation on matrices.
 
+    On arrays, it raises a FeedError where NumPy finds that a matrix does not allow it.
+
     Args:
         name: its name.
         build: the function of entries of one dtype that builds it.
@@ -52,14 +54,21 @@ def define(
 
 
 def _computable(array: Any, dtype: DType, domain: str) -> Any:
-    """Return an array in a dtype that NumPy's functions compute with."""
+    """Return an array of ``dtype`` in a dtype that NumPy's functions compute with.
+
+    Floats of 16 bits become float32; integers and booleans float64 if ``domain`` is "special".
+    Others are returned as they are.
+    """
     if is_narrow(dtype):
         return array.astype(np.float32)
     return array.astype(np.float64) if domain == "special" and dtype.kind in "biu" else array
 
 
 def _stored(result: Any, narrow: Any) -> Any:
-    """Return a result as an array with memory of its own, floats in the dtype ``narrow``."""
+    """Return a result as an array with memory of its own, floats in the dtype ``narrow``.
+
+    ``narrow`` None keeps the dtype.
+    """
     array = np.asarray(result)
     if narrow is not None and array.dtype.kind == "f":
         return array.astype(narrow)
@@ -95,12 +104,18 @@ def _of_numbers(build: Callable[..., Entry]) -> Callable[..., Entry]:
 
 
 def _vecdot(a: Entry, b: Entry, axis: int) -> Entry:
-    """Build the sum of products along an axis that counts from the end."""
+    """Build the sum of products along an axis that counts from the end.
+
+    Raises: ShapeError for another axis, or extents that differ.
+    """
     return ops.vecdot(a, b, axis=axis)
 
 
 def _cross(a: Entry, b: Entry, axis: int) -> Entry:
-    """Build the vector product; unsigned integers wrap."""
+    """Build the vector products along ``axis``, of extent 3; unsigned integers wrap.
+
+    Raises: DTypeError for booleans.
+    """
     if a.dtype is None or a.dtype.kind != "u":
         return ops.cross(a, b, axis=axis)
     product = ops.cross(ops.cast(a, dtype=int64), ops.cast(b, dtype=int64), axis=axis)
@@ -118,14 +133,20 @@ define("cross", _cross, np.linalg.cross, "")
 
 
 def _trace(x: Entry, offset: int, dtype: str | None) -> Entry:
-    """Build the sums of diagonals, in the dtype of sums."""
+    """Build the sums of diagonals, in ``dtype``; None for the dtype of sums.
+
+    ``offset`` is the number of the diagonal, positive above the main one.
+    """
     assert x.dtype is not None
     x = cast(x, accumulated(x.dtype) if dtype is None else dtype_of(dtype))
     return ops.reduce_sum(ops.diagonal(x, offset=offset), axis=-1)
 
 
 def _trace_of_array(x: Any, offset: int, dtype: str | None) -> Any:
-    """Compute the sums of diagonals in NumPy."""
+    """Compute the sums of diagonals in NumPy, in ``dtype``; None for the dtype of sums.
+
+    ``offset`` is the number of the diagonal, positive above the main one.
+    """
     target = accumulated(dtype_of(x.dtype)) if dtype is None else dtype_of(dtype)
     return in_float32(np.linalg.trace, x, target.numpy, offset=offset)
 
@@ -138,7 +159,11 @@ OPERATIONS.define("trace", _trace, _trace_of_array)
 
 
 def _vector_norm(x: Entry, axis: Any, keepdims: bool, ord: float) -> Entry:
-    """Build the norm along axes; along none it is the magnitude, or of order 0 whether not 0."""
+    """Build the norm of order ``ord`` along axes; with ``keepdims`` they stay with extent 1.
+
+    ``axis`` is None for all. Along no axes, (), the norm is the magnitude, or of order 0 whether an
+    element is not 0.
+    """
     assert x.dtype is not None
     if axis == ():
         return ops.abs(x) if ord else ops.cast(ops.not_equal(x, 0), dtype=x.dtype)
@@ -153,12 +178,18 @@ define("vector_norm", _vector_norm, np.linalg.vector_norm)
 
 
 def _matrix_rank(x: Entry, rtol: float | None) -> Entry:
-    """Build the rank of matrices, as int64."""
+    """Build the rank of matrices, as int64.
+
+    ``rtol`` is the relative size below which singular values count as 0; None for a default.
+    """
     return ops.cast(ops.matrix_rank(x, rtol=rtol), dtype=int64)
 
 
 def _matrix_power(x: Entry, n: int) -> Entry:
-    """Build the product of n equal matrices; that of integers is one of integers for n >= 0."""
+    """Build the product of n matrices ``x``; that of integers is one of integers for n >= 0.
+
+    A negative n is for inverses, as float64 for integers.
+    """
     assert x.dtype is not None
     if x.dtype.is_float:
         return ops.matrix_power(x, n=n)

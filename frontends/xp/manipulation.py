@@ -23,11 +23,13 @@ from passkit.values.arguments import refuse
 
 
 def normalized_axis(where: str, axis: Any, rank: int) -> int:
-    """Return an axis as an int from 0 to below ``rank``.
+    """Return an axis as an int from 0 to below ``rank``; negative ones count from the end.
+
+    ``where`` is the function, for messages.
 
     Raises:
         ArgumentError: It is no int.
-        AxisError: It is out of range.
+        AxisError: It is out of range; it is a ShapeError and an IndexError.
     """
     try:
         index = operator.index(axis)
@@ -41,9 +43,12 @@ def normalized_axis(where: str, axis: Any, rank: int) -> int:
 def normalized_axes(where: str, axes: Any, rank: int) -> tuple[int, ...]:
     """Return an axis, or several, as a tuple of ints from 0 to below ``rank``.
 
+    ``axes`` may count from the end; their order stays. ``where`` is the function, for messages.
+
     Raises:
         ArgumentError: An axis is no int.
-        ShapeError: An axis is out of range, or named twice.
+        AxisError: An axis is out of range.
+        ShapeError: An axis is named twice.
     """
     listed = axes if isinstance(axes, (tuple, list)) else (axes,)
     normalized = tuple([normalized_axis(where, a, rank) for a in listed])
@@ -87,7 +92,7 @@ def broadcast_to(x: Array, /, shape: tuple[int, ...]) -> Array:
         x: the array.
         shape: the shape; its last axes are equal to those of ``x``, where these are not 1.
 
-    Raises: ShapeError if the array does not fit the shape.
+    Raises: ShapeError if the array does not fit the shape; TypeError if an extent is no integer.
     """
     target = tuple([operator.index(n) for n in shape])
     source = x.shape
@@ -113,7 +118,7 @@ def reshape(x: Array, /, shape: tuple[int, ...], *, copy: bool | None = None) ->
         copy: whether memory is copied. No array ever changes with another, so it makes no
             difference.
 
-    Raises: ShapeError if the number of elements differs.
+    Raises: ShapeError if the number of elements differs; TypeError if an extent is no integer.
 
     >>> from passkit import xp
     >>> xp.reshape(xp.arange(6), (2, -1))
@@ -133,7 +138,10 @@ def reshape(x: Array, /, shape: tuple[int, ...], *, copy: bool | None = None) ->
 
 
 def _filled_shape(x: Array, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape of a reshape, with -1 filled in. Raises: ShapeError as `reshape`."""
+    """Return the shape of a reshape of ``x``, with -1 filled in.
+
+    Raises: ShapeError if the number of elements differs, or it cannot be filled in.
+    """
     rest = prod(n for n in shape if n != -1)
     is_valid = shape.count(-1) <= 1 and all(n >= -1 for n in shape)
     if is_valid and -1 in shape and rest > 0 and x.size % rest == 0:
@@ -146,10 +154,10 @@ def _filled_shape(x: Array, shape: tuple[int, ...]) -> tuple[int, ...]:
 def _axis_groups(
     shape: tuple[int, ...], target: tuple[int, ...]
 ) -> tuple[tuple[AxisGroup, ...], tuple[int, ...]]:
-    """Return the smallest groups of axes that a reshape turns into each other.
+    """Return the smallest groups of axes that a reshape of ``shape`` to ``target`` joins or splits.
 
     Returns: The groups, and the extents of the result that are not filled in. Of each group, the
-    largest extent is filled in.
+    largest extent is filled in. An array without elements is one group, of which none is.
     """
     if 0 in shape:
         return ((len(shape), len(target), -1),), target
@@ -184,7 +192,7 @@ def expand_dims(x: Array, /, axis: int | tuple[int, ...] = 0) -> Array:
         x: the array.
         axis: where the new axes stand in the result.
 
-    Raises: ShapeError if an axis is out of range or named twice.
+    Raises: ShapeError if an axis is out of range or named twice. ArgumentError if it is no int.
     """
     count = len(axis) if isinstance(axis, (tuple, list)) else 1
     axes = normalized_axes("expand_dims", axis, x.ndim + count)
@@ -198,7 +206,8 @@ def squeeze(x: Array, /, axis: int | tuple[int, ...]) -> Array:
         x: the array.
         axis: the axes to remove.
 
-    Raises: ShapeError if an axis is out of range, named twice, or longer than 1.
+    Raises: ShapeError if an axis is out of range, named twice, or longer than 1. ArgumentError if
+    it is no int.
     """
     axes = normalized_axes("squeeze", axis, x.ndim)
     for k in axes:
@@ -250,6 +259,7 @@ def moveaxis(
         destination: where each of them goes.
 
     Raises: ShapeError if an axis is out of range or named twice, or their numbers differ.
+    ArgumentError if one is no int.
     """
     sources = normalized_axes("moveaxis: source", source, x.ndim)
     targets = normalized_axes("moveaxis: destination", destination, x.ndim)
@@ -270,7 +280,7 @@ def flip(x: Array, /, axis: int | tuple[int, ...] | None = None) -> Array:
         x: the array.
         axis: the axes; None: all.
 
-    Raises: ShapeError if an axis is out of range or named twice.
+    Raises: ShapeError if an axis is out of range or named twice. ArgumentError if one is no int.
     """
     axes = tuple(range(x.ndim)) if axis is None else normalized_axes("flip", axis, x.ndim)
     return call("flip", x, axis=axes) if axes else duplicate(x)
@@ -289,7 +299,10 @@ def roll(
         shift: the number of positions; negative ones shift to the front. All shifts use one plan.
         axis: the axis for each shift; None: the elements in row-major order.
 
-    Raises: ShapeError if an axis is out of range, or there is not a shift for each axis.
+    Raises:
+        ShapeError: An axis is out of range, or there is not a shift for each axis.
+        ArgumentError: An axis is no int.
+        TypeError: A shift is no integer.
 
     >>> from passkit import xp
     >>> xp.roll(xp.arange(5), 2)

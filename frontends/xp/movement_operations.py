@@ -30,14 +30,15 @@ def _copied(array: Any) -> Any:
 
 
 def _build_astype(x: Entry, dtype: str) -> Entry:
-    """Build a conversion to a dtype."""
+    """Build a conversion of ``x`` to the dtype of this name."""
     return ops.identity(x) if x.dtype is dtype_of(dtype) else ops.cast(x, dtype=dtype)
 
 
 def _build_reshape(x: Entry, groups: tuple[AxisGroup, ...], shape: Shape) -> Entry:
     """Build a reshape. ``shape`` has the extents of the result that are not left to be filled in.
 
-    So a plan serves other extents: where axes are joined, their product is filled in.
+    ``groups`` are neighbouring axes that become others, see `AxisGroup`. So a plan serves other
+    extents: where axes are joined, their product is filled in.
     """
     source, given = list(known_shape(x)), iter(shape)
     target: list[Extent] = []
@@ -53,7 +54,11 @@ def _build_reshape(x: Entry, groups: tuple[AxisGroup, ...], shape: Shape) -> Ent
 
 
 def _reshape(x: Any, groups: tuple[AxisGroup, ...], shape: tuple[int, ...]) -> Any:
-    """Return a reshaped copy, as `_build_reshape`."""
+    """Return a reshaped copy of the NumPy array ``x``.
+
+    ``shape`` has the extents of the result that are not filled in, ``groups`` the neighbouring axes
+    that become others, see `AxisGroup`.
+    """
     source, given = list(x.shape), iter(shape)
     target: list[int] = []
     for count, new_count, filled in groups:
@@ -66,12 +71,12 @@ def _reshape(x: Any, groups: tuple[AxisGroup, ...], shape: tuple[int, ...]) -> A
 
 
 def _build_broadcast(x: Entry, *extents: Entry, shape: Shape) -> Entry:
-    """Build a broadcast; an input of `extents_input` may follow."""
+    """Build a broadcast of ``x`` to ``shape``; an input of `extents_input` may follow."""
     return with_inputs(ops.broadcast_to(x, shape=shape), extents)
 
 
 def _broadcast(x: Any, *extents: Any, shape: tuple[int, ...]) -> Any:
-    """Return a broadcast copy."""
+    """Return a copy of the NumPy array ``x`` broadcast to ``shape``; ``extents`` have no effect."""
     return _copied(np.broadcast_to(x, shape))
 
 
@@ -86,7 +91,10 @@ def _build_stack(*xs: Entry, axis: int) -> Entry:
 
 
 def _build_roll(x: Entry, *cuts: Entry, axes: tuple[int, ...]) -> Entry:
-    """Build a roll: along each axis, what follows the cut comes before what precedes it."""
+    """Build a roll: along each axis, what follows the cut comes before what precedes it.
+
+    ``cuts`` has a position input for each of ``axes``.
+    """
     result = x
     for k, axis in enumerate(axes):
         cut = position_of(cuts[k], k)
@@ -102,7 +110,7 @@ def _build_roll(x: Entry, *cuts: Entry, axes: tuple[int, ...]) -> Entry:
 
 
 def _roll(x: Any, *cuts: Any, axes: tuple[int, ...]) -> Any:
-    """Return a rolled copy, as `_build_roll`."""
+    """Return a rolled copy of a NumPy array; ``cuts`` has a position input for each of ``axes``."""
     return np.roll(x, [-position_of(c, k) for k, c in enumerate(cuts)], axes)
 
 

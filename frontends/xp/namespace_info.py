@@ -89,7 +89,10 @@ class NamespaceInfo:
 
 
 def _letters(kind: Any) -> str:
-    """Return the letters of a kind, or of a tuple of kinds. Raises: SettingError."""
+    """Return the letters of a kind, or of a tuple of kinds; None is for all.
+
+    Raises: SettingError if there is no such kind.
+    """
     if kind is None:
         return "biufc"
     if isinstance(kind, tuple):

@@ -90,11 +90,18 @@ PARAMETERS = {
 def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Apply a ufunc of NumPy to arrays, of which one at least is an `Array`.
 
+    It is queued if `passkit.xp` has it and there are no further arguments; else NumPy computes it.
+
     Args:
         ufunc: the ufunc.
         method: "__call__", or another method such as "reduce".
         inputs: the operands.
-        kwargs: the other arguments. An `Array` as ``out`` gets the result as its value.
+        kwargs: the other arguments; "out" is removed. An `Array` as ``out`` gets the result as its
+            value.
+
+    Returns: The result, or a tuple of several; those with an array in ``out`` are that array.
+
+    Raises: what the operation or NumPy raises, such as ShapeError where shapes do not broadcast.
     """
     outputs = kwargs.pop("out", None)
     result = None
@@ -115,7 +122,11 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[s
 
 
 def _queued(ufunc: Any, inputs: tuple[Any, ...]) -> Array | None:
-    """Return the result of a ufunc as a queued operation; None if there is none for it."""
+    """Return the result of a ufunc for ``inputs`` as a queued operation; None if it has none.
+
+    None also where an input is neither an array nor a number. Raises: ShapeError or DTypeError if
+    the operands do not fit.
+    """
     name = OPERATION_NAMES.get(ufunc)
     if name is not None:
         like = next(i.dtype for i in inputs if isinstance(i, Array))
@@ -136,10 +147,15 @@ def apply_function(
 ) -> Any:
     """Apply a function of NumPy that is no ufunc to arguments with an `Array` in them.
 
+    The function of `passkit.xp` of the same meaning is called, if it takes these arguments; else
+    NumPy computes the result, of which arrays become `Array`.
+
     Args:
         function: the function.
         args: its arguments by position.
         kwargs: its arguments by name.
+
+    Raises: what this function raises.
     """
     name = function.__name__
     if function.__module__ == "numpy" and name in EQUIVALENTS:
@@ -167,9 +183,14 @@ def _translated(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> tuple[list[Any], dict[str, Any]] | None:
-    """Return the arguments of NumPy's function for its equivalent.
+    """Return the arguments of NumPy's function for ``equivalent``, that of `passkit.xp`.
 
-    Returns: Arguments by position and by name; None if the equivalent does not take one of them.
+    ``args`` and ``kwargs`` are the arguments by position and by name.
+
+    Returns: Arguments by position and by name; None if the equivalent does not take one of them, or
+    one by position is a NumPy array.
+
+    Raises: TypeError if NumPy's function does not take them either.
     """
     parameters = signature(equivalent).parameters
     given = _bound(signature(function), args, kwargs)
@@ -197,7 +218,11 @@ def _translated(
 
 
 def _bound(form: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[tuple[str, Any]]:
-    """Return the arguments of a call by the names of parameters, in their order."""
+    """Return the arguments of a call by the names of parameters, in their order.
+
+    ``form`` is the signature, ``args`` and ``kwargs`` are the arguments. Those of *args and
+    **kwargs are listed one by one. Raises: TypeError if they do not fit.
+    """
     given: list[tuple[str, Any]] = []
     for name, value in form.bind(*args, **kwargs).arguments.items():
         kind = form.parameters[name].kind
@@ -211,7 +236,10 @@ def _bound(form: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> li
 
 
 def _in_numpy(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the result of a function of NumPy for computed arrays, as an `Array`."""
+    """Return the result of a function of NumPy for computed arrays, as an `Array`.
+
+    ``args`` and ``kwargs`` are its arguments, which may hold arrays in lists, tuples and dicts.
+    """
     result = function(*map(_computed, args), **{k: _computed(v) for k, v in kwargs.items()})
     return _wrapped(result)
 
@@ -228,7 +256,10 @@ def _computed(argument: Any) -> Any:
 
 
 def _wrapped(result: Any) -> Any:
-    """Return a result with each NumPy array of a supported dtype as an `Array`."""
+    """Return a result with each NumPy array or scalar of numbers as an `Array`.
+
+    Lists and tuples are searched; anything else is returned as it is.
+    """
     if isinstance(result, (np.ndarray, np.generic)) and result.dtype.kind in "biufc":
         return wrap(from_numpy(np.asarray(result)))
     if type(result) in (list, tuple):

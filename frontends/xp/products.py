@@ -95,7 +95,10 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
         x2: the same; it broadcasts with x1.
         axis: the axis of the vectors.
 
-    Raises: ShapeError if the extent is not 3 or the shapes do not broadcast.
+    Raises:
+        ShapeError: the extent is not 3, there is no such axis, or the shapes do not broadcast.
+        DTypeError: the operands are booleans.
+        ArgumentError: the axis is no integer.
     """
     left, right = array_of(x1), array_of(x2)
     for x in (left, right):
@@ -105,7 +108,11 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
 
 
 def matrices(where: str, x: Any) -> Array:
-    """Return an array of matrices. Raises: ShapeError if it has fewer than two axes."""
+    """Return ``x`` as an array of matrices; ``where`` is the function, for messages.
+
+    Raises: ShapeError if it has fewer than two axes, ArgumentError if it is neither an array nor a
+    number.
+    """
     array = array_of(x)
     if array.ndim < 2:
         raise ShapeError(f"{where}: matrices need two axes, got shape {array.shape}")

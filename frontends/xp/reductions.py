@@ -56,7 +56,11 @@ def one_axis(where: str, axis: Any, rank: int) -> int:
 
 
 def several_axes(where: str, axis: Any, rank: int) -> tuple[int, ...] | None:
-    """Return axes as a sorted tuple counted from the front; None for all.
+    """Return axes of an array of ``rank`` axes as a sorted tuple counted from the front.
+
+    ``axis`` is an axis, several, or None; ``where`` is the function, for messages.
+
+    Returns: None for all axes, also if all are named.
 
     Raises:
         ArgumentError: it is neither None nor an integer nor a tuple of integers.
@@ -97,7 +101,7 @@ def in_float32(function: Callable[..., Any], x: Any, dtype: Any = None, **params
 
 
 def _result_dtype(x: DType, dtype: str | None) -> DType:
-    """Return the dtype to sum in."""
+    """Return the dtype to sum elements of dtype ``x`` in: ``dtype``, or a default for None."""
     return accumulated(x) if dtype is None else dtype_of(dtype)
 
 
@@ -105,7 +109,10 @@ def _result_dtype(x: DType, dtype: str | None) -> DType:
 
 
 def _define_sum(name: str, reduce: Callable[..., Entry], function: Callable[..., Any]) -> None:
-    """Define a reduction with a parameter ``dtype``: the dtype to convert to before it."""
+    """Define a reduction with a parameter ``dtype``: the dtype to convert to before it.
+
+    ``reduce`` is the operator, ``function`` NumPy's function.
+    """
 
     def build(x: Entry, axis: Any, keepdims: bool, dtype: str | None) -> Entry:
         assert x.dtype is not None
@@ -124,7 +131,10 @@ _define_sum("prod", ops.reduce_prod, np.prod)
 
 
 def _define_scan(name: str, scan: Callable[..., Entry], function: Callable[..., Any]) -> None:
-    """Define a scan; without an axis it is along the elements in row-major order."""
+    """Define a scan; without an axis it is along the elements in row-major order.
+
+    ``scan`` is the operator, ``function`` NumPy's function.
+    """
 
     def build(x: Entry, axis: int | None, dtype: str | None, include_initial: bool) -> Entry:
         assert x.dtype is not None
@@ -153,7 +163,11 @@ def _define_extremum(
     on_bools: Callable[..., Entry],
     function: Callable[..., Any],
 ) -> None:
-    """Define the reduction to the largest or smallest element."""
+    """Define the reduction to the largest or smallest element.
+
+    ``reduce`` is the operator for numbers, ``on_bools`` that for booleans, ``function`` NumPy's
+    function.
+    """
 
     def build(x: Entry, axis: Any, keepdims: bool) -> Entry:
         if axis == ():
@@ -164,7 +178,10 @@ def _define_extremum(
 
 
 def _check_extremum(where: str, x: Value, axes: tuple[int, ...] | None) -> None:
-    """Raise a ShapeError if there are no elements to choose from."""
+    """Raise a ShapeError if ``x`` has no elements along ``axes`` (None for all) to choose from.
+
+    ``where`` is the function, for messages.
+    """
     shape = x.type.shape
     if any(shape[k] == 0 for k in (range(len(shape)) if axes is None else axes)):
         raise ShapeError(f"{where}: there is no element to return in an array of shape {shape}")
@@ -180,7 +197,10 @@ OPERATIONS.define("argmin", ops.argmin, np.argmin)
 
 
 def _define_truth(name: str, reduce: Callable[..., Entry], function: Callable[..., Any]) -> None:
-    """Define a reduction of elements as truth values."""
+    """Define a reduction of elements as truth values.
+
+    ``reduce`` is the operator, ``function`` NumPy's function.
+    """
 
     def build(x: Entry, axis: Any, keepdims: bool) -> Entry:
         x = cast(x, bool_)
@@ -190,7 +210,10 @@ def _define_truth(name: str, reduce: Callable[..., Entry], function: Callable[..
 
 
 def _count_nonzero(x: Entry, axis: Any, keepdims: bool) -> Entry:
-    """Build the number of elements that are not 0."""
+    """Build the number of elements that are not 0 along ``axis``, as int64; None for all axes.
+
+    With ``keepdims`` the axes stay with extent 1. Along no axes, (), it is 0 or 1 of each element.
+    """
     if axis == ():
         return ops.cast(cast(x, bool_), dtype=int64)
     return ops.count_nonzero(x, axis=axis, keepdims=keepdims)
@@ -218,36 +241,49 @@ def _define_moment(name: str, function: Callable[..., Any], build: Callable[...,
 
 
 def _mean(x: Entry, axis: Any, keepdims: bool) -> Entry:
-    """Build the mean of floats."""
+    """Build the mean of floats along ``axis``; None for all axes.
+
+    With ``keepdims`` they stay with extent 1. Along no axes, (), it is x itself.
+    """
     return ops.identity(x) if axis == () else ops.reduce_mean(x, axis=axis, keepdims=keepdims)
 
 
 def _variance(x: Entry, axis: Any, keepdims: bool, correction: float) -> Entry:
-    """Build the variance of floats; that of one element over 1 - correction is 0 or NaN."""
+    """Build the variance of floats along ``axis``; None for all axes.
+
+    With ``keepdims`` they stay with extent 1; ``correction`` is subtracted from the count. Along no
+    axes, (), that of one element over 1 - correction is 0 or NaN.
+    """
     if axis == ():
         return (x - x) / max(1.0 - correction, 0.0)
     return ops.var(x, axis=axis, keepdims=keepdims, correction=correction)
 
 
 def _standard_deviation(x: Entry, axis: Any, keepdims: bool, correction: float) -> Entry:
-    """Build the square root of the variance of floats."""
+    """Build the square root of the variance of floats; the arguments are those of `_variance`."""
     return ops.sqrt(_variance(x, axis, keepdims, correction))
 
 
 def _count(x: Any, axis: Any) -> int:
-    """Return the number of elements of an array along axes."""
+    """Return the number of elements of an array along ``axis``, a tuple; None for all."""
     return prod(x.shape if axis is None else [x.shape[k] for k in axis])
 
 
 def _mean_of_array(x: Any, axis: Any, keepdims: bool) -> Any:
-    """Compute the mean in NumPy; of nothing it is NaN, without a warning."""
+    """Compute the mean along ``axis`` in NumPy; of nothing it is NaN, without a warning.
+
+    With ``keepdims`` the axes stay with extent 1.
+    """
     if _count(x, axis):
         return np.mean(x, axis=axis, keepdims=keepdims)
     return np.sum(x, axis=axis, keepdims=keepdims) * np.nan
 
 
 def _variance_of_array(x: Any, axis: Any, keepdims: bool, correction: float) -> Any:
-    """Compute the variance in NumPy; of too few elements it is infinite or NaN, unwarned."""
+    """Compute the variance along ``axis`` in NumPy; of too few elements infinite or NaN, unwarned.
+
+    With ``keepdims`` the axes stay with extent 1; ``correction`` is subtracted from the count.
+    """
     if _count(x, axis) > correction:
         return np.var(x, axis=axis, keepdims=keepdims, correction=correction)
     distances = np.abs(x - _mean_of_array(x, axis, True))
@@ -256,7 +292,7 @@ def _variance_of_array(x: Any, axis: Any, keepdims: bool, correction: float) -> 
 
 
 def _deviation_of_array(x: Any, axis: Any, keepdims: bool, correction: float) -> Any:
-    """Compute the standard deviation in NumPy."""
+    """Compute the standard deviation in NumPy; the arguments are those of `_variance_of_array`."""
     return np.sqrt(_variance_of_array(x, axis, keepdims, correction))
 
 
@@ -269,10 +305,14 @@ _define_moment("std", _deviation_of_array, _standard_deviation)
 
 
 def reduced(name: str, x: Value, axis: Any, keepdims: Any, **params: Hashable) -> Value:
-    """Apply a reduction along axes.
+    """Apply the reduction ``name`` along axes.
+
+    ``axis`` is an axis, several, or None for all; with ``keepdims`` they stay with extent 1;
+    ``params`` are further parameters of the operation.
 
     Raises:
-        ArgumentError, ShapeError: the axis is wrong, or there is no element to choose.
+        ArgumentError: the axis is no integer.
+        ShapeError: there is no such axis, it is named twice, or there is no element to choose.
     """
     axes = several_axes(name, axis, len(x.type.shape))
     if name in ("max", "min"):
@@ -281,13 +321,24 @@ def reduced(name: str, x: Value, axis: Any, keepdims: Any, **params: Hashable) -
 
 
 def summed(name: str, x: Value, axis: Any, dtype: Any, keepdims: Any) -> Value:
-    """Apply a sum or product along axes. Raises as `reduced` and `converted_to`."""
+    """Apply a sum or product, ``name``, along axes, of elements converted to ``dtype``.
+
+    ``axis`` is an axis, several, or None for all; with ``keepdims`` they stay with extent 1.
+
+    Raises: ArgumentError or ShapeError for a wrong axis, DTypeError for a wrong dtype.
+    """
     x, dtype_name = converted_to(name, x, dtype)
     return reduced(name, x, axis, keepdims, dtype=dtype_name)
 
 
 def scanned(name: str, x: Value, axis: Any, dtype: Any, include_initial: Any) -> Value:
-    """Apply a scan along an axis, or along all elements. Raises as `one_axis`, `converted_to`."""
+    """Apply the scan ``name`` along an axis, or, for None, along all elements in row-major order.
+
+    ``dtype`` is the dtype to convert to before, or None; with ``include_initial`` the identity
+    comes first.
+
+    Raises: ArgumentError or ShapeError for a wrong axis, DTypeError for a wrong dtype.
+    """
     x, dtype_name = converted_to(name, x, dtype)
     if axis is not None:
         axis = one_axis(name, axis, len(x.type.shape))
@@ -296,7 +347,11 @@ def scanned(name: str, x: Value, axis: Any, dtype: Any, include_initial: Any) ->
 
 
 def position(name: str, x: Value, axis: Any, keepdims: Any) -> Value:
-    """Apply argmax or argmin. Raises as `one_axis`, and where there is no element."""
+    """Apply ``name``, argmax or argmin, along an axis, or, for None, over all elements.
+
+    With ``keepdims`` the axes stay with extent 1. Raises: ArgumentError for an axis that is no
+    integer, ShapeError for a wrong one or no element.
+    """
     if axis is not None:
         axis = one_axis(name, axis, len(x.type.shape))
     _check_extremum(name, x, None if axis is None else (axis,))
@@ -304,7 +359,11 @@ def position(name: str, x: Value, axis: Any, keepdims: Any) -> Value:
 
 
 def averaged(x: Value, axis: Any, dtype: Any, keepdims: Any) -> Value:
-    """Apply a mean along axes, of elements converted to ``dtype``. Raises as `reduced`."""
+    """Apply a mean along axes, of elements converted to ``dtype``.
+
+    ``axis`` is an axis, several, or None for all; with ``keepdims`` they stay with extent 1.
+    Raises: ArgumentError or ShapeError for a wrong axis, DTypeError for a wrong dtype.
+    """
     x, dtype_name = converted_to("mean", x, dtype)
     if dtype_name is not None:
         x = apply(operation("astype", dtype=dtype_name), x)
@@ -312,10 +371,13 @@ def averaged(x: Value, axis: Any, dtype: Any, keepdims: Any) -> Value:
 
 
 def spread(name: str, x: Value, axis: Any, correction: Any, keepdims: Any) -> Value:
-    """Apply a variance or standard deviation along axes.
+    """Apply a variance or standard deviation, ``name``, along axes.
+
+    ``axis`` is an axis, several, or None for all; ``correction`` is subtracted from the count; with
+    ``keepdims`` they stay with extent 1.
 
     Raises:
-        ArgumentError: the correction is no finite number.
+        ArgumentError: the correction is no finite number, or the axis no integer.
         ShapeError: the axis is wrong.
     """
     if not isinstance(correction, (int, float)) or not np.isfinite(correction):
@@ -324,8 +386,9 @@ def spread(name: str, x: Value, axis: Any, correction: Any, keepdims: Any) -> Va
 
 
 def converted_to(where: str, x: Value, dtype: Any) -> tuple[Value, str | None]:
-    """Return a value to be summed and the name of the dtype to do it in, or None.
+    """Return a value to be summed and the name of the dtype to do it in, or None for a default.
 
+    ``dtype`` is the dtype that a caller asks for, or None; ``where`` is the function, for messages.
     Real numbers that are summed as complex ones are converted at once, as there is no kernel.
 
     Raises: DTypeError if the dtype is none, or if complex numbers are to become real.

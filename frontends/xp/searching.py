@@ -22,30 +22,40 @@ from passkit.values.dtype import bool_
 
 
 def _where(condition: Entry, x1: Entry, x2: Entry) -> Entry:
-    """Build a choice between operands of their common dtype."""
+    """Build a choice: ``x1`` where the condition is true, else ``x2``, of their common dtype."""
     return ops.where(cast(condition, bool_), *converted([x1, x2]))
 
 
 def _searchsorted(x1: Entry, x2: Entry, *sorter: Entry, side: Literal["left", "right"]) -> Entry:
-    """Build a search in sorted numbers, or in numbers that ``sorter`` puts in order."""
+    """Build a search for ``x2`` in sorted numbers ``x1``, or those that ``sorter`` puts in order.
+
+    ``side`` is "left" or "right" of equal numbers.
+    """
     dtype = common_dtype([e.dtype for e in (x1, x2) if e.dtype is not None], "number")
     numbers = ops.take(x1, sorter[0], axis=0) if sorter else x1
     return ops.searchsorted(cast(numbers, dtype), cast(x2, dtype), side=side)
 
 
 def _searchsorted_of_arrays(x1: Any, x2: Any, *sorter: Any, side: Any) -> Any:
-    """Compute a search in sorted numbers by NumPy."""
+    """Compute a search for ``x2`` in sorted numbers ``x1`` by NumPy.
+
+    ``side`` is "left" or "right" of equal numbers; a ``sorter`` puts x1 in order. Raises:
+    ValueError for a sorter with an index out of range.
+    """
     return np.searchsorted(x1, x2, side, sorter[0] if sorter else None)
 
 
 def _sort_array(x: Any, axis: int, descending: bool) -> Any:
-    """Compute the elements in order by NumPy; descending, NaN is first."""
+    """Compute the elements along ``axis`` in order by NumPy; descending, NaN is first."""
     result = np.sort(x, axis=axis, kind="stable")
     return np.flip(result, axis).copy() if descending else result
 
 
 def _argsort_array(x: Any, axis: int, descending: bool) -> Any:
-    """Compute the positions of elements in their order by NumPy; equal ones stay in theirs."""
+    """Compute the positions of elements along ``axis`` in their order by NumPy.
+
+    Equal ones stay in theirs, also where ``descending`` puts the largest first.
+    """
     if not descending:
         return np.argsort(x, axis=axis, kind="stable")
     positions = np.argsort(np.flip(x, axis), axis=axis, kind="stable")
@@ -148,7 +158,7 @@ def searchsorted(
         sorter: integers that put x1 in order, as `argsort` returns; None if it is.
 
     Raises:
-        ArgumentError: the side is neither.
+        ArgumentError: the side is neither, or an operand is neither an array nor a number.
         ShapeError: x1 has not one axis.
 
     >>> from passkit import xp
@@ -186,7 +196,11 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Array:
 
 
 def _sorted(name: str, x: Any, axis: int, descending: bool) -> Array:
-    """Apply an operation that sorts."""
+    """Apply ``name``, "sort" or "argsort", along an axis.
+
+    With ``descending`` the largest is first. Raises: ShapeError if there is no such axis,
+    ArgumentError if it is no integer or ``x`` neither an array nor a number.
+    """
     array = array_of(x)
     axis = one_axis(name, axis, array.ndim)
     return wrap(apply(operation(name, axis=axis, descending=bool(descending)), array._value))

@@ -146,6 +146,7 @@ def _function(function: SpecialFunction) -> Any:
         f"Args:\n{lines}\n\n"
         "Raises:\n"
         "    ArgumentError: an operand is neither an array nor a number.\n"
+        "    DTypeError: an operand is complex.\n"
         + ("    ShapeError: the shapes do not broadcast.\n" if count > 1 else "")
     )
     return public
@@ -220,13 +221,17 @@ def logsumexp(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Array:
         axis: the axis or axes; None for all.
         keepdims: keep the reduced axes with extent 1.
 
-    Raises: ShapeError if there is no such axis.
+    Raises: ShapeError if there is no such axis. DTypeError for complex numbers.
     """
     return wrap(reduced("special.logsumexp", array_of(a)._value, axis, keepdims))
 
 
 def _along_axis(name: str, x: Any, axis: int | None) -> Array:
-    """Apply an operation along an axis. Raises: ShapeError if there is no such axis."""
+    """Apply the operation ``name`` along an axis, or, for None, over all elements.
+
+    Raises: ShapeError if there is no such axis, ArgumentError if it is no integer, DTypeError for
+    complex numbers.
+    """
     array = array_of(x)
     axis = None if axis is None else one_axis(name, axis, array.ndim)
     return wrap(apply(operation(name, axis=axis), array._value))
@@ -239,7 +244,7 @@ def softmax(x: Any, axis: int | None = None) -> Array:
         x: an array of real numbers.
         axis: the axis; None for all elements together.
 
-    Raises: ShapeError if there is no such axis.
+    Raises: ShapeError if there is no such axis. DTypeError for complex numbers.
     """
     return _along_axis("special.softmax", x, axis)
 
@@ -251,7 +256,7 @@ def log_softmax(x: Any, axis: int | None = None) -> Array:
         x: an array of real numbers.
         axis: the axis; None for all elements together.
 
-    Raises: ShapeError if there is no such axis.
+    Raises: ShapeError if there is no such axis. DTypeError for complex numbers.
     """
     return _along_axis("special.log_softmax", x, axis)
 
@@ -263,7 +268,7 @@ def polygamma(n: int, x: Any) -> Array:
         n: a natural number.
         x: an array of real numbers.
 
-    Raises: ArgumentError if n is no natural number.
+    Raises: ArgumentError if n is no natural number. DTypeError for complex numbers.
     """
     if not isinstance(n, int) or n < 0:
         raise ArgumentError(f"polygamma: n must be a natural number, got {shown(n)}")

@@ -57,7 +57,9 @@ def mean(x: Any, /, axis: Axes = None, dtype: Any = None, *, keepdims: bool = Fa
         dtype: the dtype to convert to before summing; None to keep floats.
         keepdims: keep the reduced axes with extent 1.
 
-    Raises: ShapeError if there is no such axis.
+    Raises:
+        ShapeError: there is no such axis.
+        DTypeError: there is no such dtype, or complex numbers would become real.
     """
     return array_of(x).mean(axis, dtype, keepdims)
 
@@ -132,7 +134,9 @@ def cumulative_sum(
         dtype: the dtype to convert to before summing, as for `sum`.
         include_initial: begin with 0, so that the axis is longer by one.
 
-    Raises: ShapeError if there is no such axis.
+    Raises:
+        ShapeError: there is no such axis, or it is left out for an array of several axes.
+        DTypeError: there is no such dtype, or complex numbers would become real.
 
     >>> from passkit import xp
     >>> xp.cumulative_sum(xp.asarray([1, 2, 3]), include_initial=True).numpy()
@@ -152,13 +156,22 @@ def cumulative_prod(
         dtype: the dtype to convert to before multiplying, as for `sum`.
         include_initial: begin with 1, so that the axis is longer by one.
 
-    Raises: ShapeError if there is no such axis.
+    Raises:
+        ShapeError: there is no such axis, or it is left out for an array of several axes.
+        DTypeError: there is no such dtype, or complex numbers would become real.
     """
     return _scan("cumulative_prod", x, axis, dtype, include_initial)
 
 
 def _scan(name: str, x: Any, axis: int | None, dtype: Any, include_initial: bool) -> Array:
-    """Return a scan. Raises: ShapeError if the axis is missing or wrong."""
+    """Return the scan ``name`` along an axis, which may be None for vectors only.
+
+    ``dtype`` is the dtype to convert to before, or None; with ``include_initial`` the identity
+    comes first.
+
+    Raises: ShapeError if the axis is missing or wrong, ArgumentError if it is no integer,
+    DTypeError for a wrong dtype.
+    """
     array = array_of(x)
     if axis is None and array.ndim > 1:
         raise ShapeError(f"{name}: an array of {array.ndim} axes needs an axis")

@@ -55,6 +55,8 @@ _indices: dict[Any, BasicIndex] = {}
 def plain_index(key: Any, shape: tuple[int, ...]) -> BasicIndex | None:
     """Return the index of a key of ints, slices, None and ``...``; equal ones are built once.
 
+    ``shape`` is that of the array.
+
     Returns: None if the key has something else.
 
     Raises: SubscriptError if there are too many parts, an int is out of range, or a step is 0.
@@ -86,10 +88,11 @@ def plain_index(key: Any, shape: tuple[int, ...]) -> BasicIndex | None:
 
 
 def subscript_parts(key: Any, shape: tuple[int, ...]) -> list[Any]:
-    """Return the parts of a key: ints, slices, None and arrays of integers or bools.
+    """Return the parts of a key of an array of ``shape``.
 
-    There is a part for each axis, except that a mask stands for as many as it has. ``...`` and
-    axes that are left out are written as slices; a ``...`` for no axes stays.
+    They are ints, slices, None and arrays of integers or bools. There is a part for each axis,
+    except that a mask stands for as many as it has. ``...`` and axes that are left out are written
+    as slices; a ``...`` for no axes stays.
 
     Raises: SubscriptError if the key has something else, or too many parts.
     """
@@ -138,14 +141,14 @@ def _part(part: Any) -> Any:
 
 
 def _consumed(part: Any) -> int:
-    """Return the number of axes that a part stands for."""
+    """Return the number of axes that a part stands for: 0 for None and ``...``."""
     if part is None or part is Ellipsis:
         return 0
     return part.ndim if isinstance(part, Array) and part.dtype.kind == "b" else 1
 
 
 def basic_index(parts: list[Any], shape: tuple[int, ...]) -> BasicIndex:
-    """Return the index of parts that are ints, slices and None.
+    """Return the index of parts that are ints, slices and None, of an array of ``shape``.
 
     Raises: SubscriptError if an int is out of range, or a slice has other bounds than integers.
     """
@@ -198,7 +201,7 @@ def basic_index(parts: list[Any], shape: tuple[int, ...]) -> BasicIndex:
 
 
 def _selected(part: slice, n: int) -> range:
-    """Return the positions that a slice selects of an axis.
+    """Return the positions that ``part``, a slice, selects of an axis of length n.
 
     Raises: SubscriptError if a bound is no integer, or the step is 0.
     """

@@ -74,7 +74,10 @@ def diff(
 
 
 def _diff(*parts: Entry, axis: int, n: int) -> Entry:
-    """Build n differences of arrays beside each other."""
+    """Build n differences along ``axis`` of arrays, ``parts``, beside each other.
+
+    Those of booleans are whether they differ. Raises: ShapeError if the arrays do not fit.
+    """
     entries = converted(parts)
     x = ops.concat(*entries, axis=axis) if len(entries) > 1 else entries[0]
     if x.dtype is not bool_:
@@ -88,7 +91,7 @@ def _diff(*parts: Entry, axis: int, n: int) -> Entry:
 
 
 def _diff_of_arrays(*parts: Any, axis: int, n: int) -> Any:
-    """Compute n differences of arrays beside each other in NumPy."""
+    """Compute n differences along ``axis`` of arrays beside each other in NumPy."""
     return np.array(np.diff(np.concatenate(parts, axis=axis), n, axis=axis))
 
 

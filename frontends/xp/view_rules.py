@@ -49,7 +49,10 @@ class Diagonals:
     top: float
 
     def shifted(self, distance: float) -> Diagonals:
-        """Return the same diagonals, counted from another origin."""
+        """Return the same diagonals, counted from another origin.
+
+        ``distance`` is added to both limits.
+        """
         return Diagonals(self.bottom + distance, self.top + distance)
 
     def union(self, other: Diagonals) -> Diagonals:
@@ -132,7 +135,10 @@ def band_of(diagonals: Diagonals, shape: Sequence[int]) -> Band | None:
 
 
 def union(applied: AppliedOperation) -> Diagonals:
-    """Return the diagonals of any operand, for functions that are 0 where all operands are."""
+    """Return the diagonals of any operand, for functions that are 0 where all operands are.
+
+    Those between them count, too.
+    """
     result = applied.operand(0)
     for k in range(1, len(applied.operands)):
         result = result.union(applied.operand(k))
@@ -165,17 +171,20 @@ def _power(applied: AppliedOperation) -> Diagonals:
 
 
 def _lower(applied: AppliedOperation) -> Diagonals:
-    """Return the diagonals of a lower triangle."""
+    """Return the diagonals of a lower triangle: the operand's up to the parameter k."""
     return applied.operand(0).intersection(Diagonals(-INFINITY, applied.params["k"]))
 
 
 def _upper(applied: AppliedOperation) -> Diagonals:
-    """Return the diagonals of an upper triangle."""
+    """Return the diagonals of an upper triangle: the operand's from the parameter k on."""
     return applied.operand(0).intersection(Diagonals(applied.params["k"], INFINITY))
 
 
 def _product(applied: AppliedOperation) -> Diagonals:
-    """Return the diagonals of a product of matrices: sums of those of the factors."""
+    """Return the diagonals of a product of matrices: sums of those of the factors.
+
+    Without limits if a factor is a vector.
+    """
     left, right = (v.type for v in applied.operands)
     if len(left.shape) < 2 or len(right.shape) < 2:
         return EVERYTHING
@@ -209,7 +218,7 @@ def _broadcast(applied: AppliedOperation) -> Diagonals:
 
 
 def _joined(applied: AppliedOperation) -> Diagonals:
-    """Return the diagonals of matrices below or beside each other."""
+    """Return the diagonals of matrices that are joined below, beside or behind each other."""
     rank = len(applied.shape)
     axis = applied.params["axis"] % rank
     types = [v.type for v in applied.operands]
@@ -285,7 +294,7 @@ def _block(applied: AppliedOperation, inputs: Sequence[Value]) -> Block | None:
 
 
 def _sliced(applied: AppliedOperation) -> Diagonals:
-    """Return the diagonals of a block."""
+    """Return the diagonals of a block; without limits if the slice is no block."""
     block = _block(applied, applied.operands[1:])
     if block is None:
         return EVERYTHING

@@ -73,7 +73,7 @@ def view_of(x: Array, /) -> View:
 
 
 def _kind(has_lower: bool, has_upper: bool) -> Literal["lower", "upper", "diagonal", "entire"]:
-    """Return the name of a view."""
+    """Return the name of a view, by whether it has diagonals below and above the main one."""
     if has_lower:
         return "entire" if has_upper else "lower"
     return "upper" if has_upper else "diagonal"
@@ -125,7 +125,11 @@ def as_diagonal(x: Array, /) -> Array:
 
 
 def _matrices(where: str, x: Any) -> Array:
-    """Return an operand as an array. Raises: ShapeError if it has fewer than two axes."""
+    """Return ``x`` as an array of matrices; ``where`` is the function, for messages.
+
+    Raises: ShapeError if it has fewer than two axes, ArgumentError if it is neither an array nor a
+    number.
+    """
     array = array_of(x)
     if array.ndim < 2:
         raise ShapeError(f"{where} needs matrices in the last two axes, got shape {array.shape}")
@@ -148,7 +152,11 @@ def triangle(where: str, name: str, x: Any, k: int) -> Array:
 
 
 def declare(x: Array, bottom: float, top: float) -> Array:
-    """Give a new array, which is 0 outside of diagonals, this view; return it."""
+    """Give a new array, which is 0 outside of diagonals, this view, in place; return it.
+
+    ``bottom`` and ``top`` are the lowest and the highest diagonal, infinite for no limit; limits
+    that its view has already stay.
+    """
     own = diagonals_of(x._value.type)
     limits = type(own)(max(own.bottom, bottom), min(own.top, top))
     x._value.type = banded_type(x._value.type, band_of(limits, x.shape))
@@ -162,7 +170,7 @@ def is_triangular(x: Array) -> bool:
 
 
 def with_band(operation: Operation, operands: tuple[Value, ...], type: ArrayType) -> ArrayType:
-    """Return the type of the result of an operation with its band."""
+    """Return ``type``, that of the result of an operation on ``operands``, with its band."""
     return banded_type(type, result_band(operation, operands, type.shape))
 
 
@@ -200,7 +208,7 @@ def apply_viewed(operation: Operation, operands: tuple[Value, ...]) -> tuple[Val
 
 
 def _masked(value: Value, band: Band) -> Value:
-    """Return a value with zeros outside of a band."""
+    """Return a value with zeros outside of a band; limits of None cut nothing off."""
     if band.top is not None:
         value = apply(operation("tril", k=band.top), value)
     return value if band.bottom is None else apply(operation("triu", k=band.bottom), value)
