@@ -16,6 +16,7 @@ from passkit.graph.op import Op
 API = {
     "Graphs": "var state constant Graph Entry Node Size gradients interpret State",
     "Compiling and running": "compile jit Executable load PassContext",
+    "Functions of arrays": "grad value_and_grad vjp jvp vmap tree_map",
     "Passes": "ApplyPasses register_pass Pass Annotation",
     "Operators": "register_op get_op list_ops op_group Op OpPattern REQUIRED",
     "Fusion plans": "explain templates tune Group",

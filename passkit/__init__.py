@@ -26,12 +26,13 @@ if not os.path.isdir(os.path.join(_here, "ops")) and os.path.isfile(
 _MODULES = {
     "passkit.errors": (
         "PasskitError ArgumentError RegistryError RuleError GraphError ShapeError DTypeError "
-        "ParseError PassError ScheduleError CodeGenError CompilerError CacheError BlocksError "
-        "FeedError SettingError ModelError CapacityError MissingDependencyError DeviceError "
-        "PluginError InterpretedWarning PluginWarning"
+        "ConcretizationError ParseError PassError ScheduleError CodeGenError CompilerError "
+        "CacheError BlocksError FeedError SettingError ModelError CapacityError "
+        "MissingDependencyError DeviceError PluginError InterpretedWarning PluginWarning"
     ),
     "passkit.values.plugins": "load_plugins",
     "passkit.values.size": "Size",
+    "passkit.values.trees": "tree_map",
     "passkit.graph.op": "Op OpPattern REQUIRED register_op op_group get_op list_ops",
     "passkit.graph.registry": "register_attr",
     "passkit.graph.node": "Entry Node var state constant",
@@ -57,6 +58,8 @@ _MODULES = {
     "passkit.program.saved": "load",
     "passkit.tuning.tuner": "tune",
     "passkit.program.tracing": "jit",
+    "passkit.frontends.xp.transforms.differentiation": "grad value_and_grad vjp jvp",
+    "passkit.frontends.xp.transforms.vectorization": "vmap",
 }
 _NAMES = {name: module for module, names in _MODULES.items() for name in names.split()}
 _SUBMODULES = frozenset({"ast", "frontends", "ops", "viz", "xp"})

@@ -8,6 +8,7 @@ from passkit.errors import (
     GraphError as GraphError,
     ShapeError as ShapeError,
     DTypeError as DTypeError,
+    ConcretizationError as ConcretizationError,
     ParseError as ParseError,
     PassError as PassError,
     ScheduleError as ScheduleError,
@@ -30,6 +31,9 @@ from passkit.values.plugins import (
 )
 from passkit.values.size import (
     Size as Size,
+)
+from passkit.values.trees import (
+    tree_map as tree_map,
 )
 from passkit.graph.op import (
     Op as Op,
@@ -123,6 +127,15 @@ from passkit.tuning.tuner import (
 from passkit.program.tracing import (
     jit as jit,
 )
+from passkit.frontends.xp.transforms.differentiation import (
+    grad as grad,
+    value_and_grad as value_and_grad,
+    vjp as vjp,
+    jvp as jvp,
+)
+from passkit.frontends.xp.transforms.vectorization import (
+    vmap as vmap,
+)
 from passkit import ast as ast
 from passkit import frontends as frontends
 from passkit import ops as ops
@@ -139,6 +152,7 @@ __all__ = [
     "CapacityError",
     "CodeGenError",
     "CompilerError",
+    "ConcretizationError",
     "DTypeError",
     "Decision",
     "DeviceError",
@@ -180,9 +194,11 @@ __all__ = [
     "from_json",
     "frontends",
     "get_op",
+    "grad",
     "gradients",
     "interpret",
     "jit",
+    "jvp",
     "list_ops",
     "load",
     "load_plugins",
@@ -199,8 +215,12 @@ __all__ = [
     "templates",
     "to_json",
     "to_text",
+    "tree_map",
     "tune",
+    "value_and_grad",
     "var",
     "viz",
+    "vjp",
+    "vmap",
     "xp",
 ]

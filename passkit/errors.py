@@ -42,6 +42,10 @@ class SubscriptError(PasskitError, IndexError):
     """An index in ``x[…]`` is out of range, or of a kind or number that the array does not take."""
 
 
+class ConcretizationError(PasskitError, TypeError):
+    """A function that is traced needs the elements of an array that depends on its arguments."""
+
+
 class DTypeError(PasskitError, TypeError):
     """Element types do not fit together, or an operator does not accept one."""
 

@@ -210,6 +210,7 @@ from passkit.frontends.xp.statistical import (
     sum,
     var,
 )
+from passkit.frontends.xp.transforms import compilation
 from passkit.frontends.xp.utility import (
     all,
     any,
@@ -222,6 +223,8 @@ from passkit.frontends.xp.views import (
     as_upper,
     view_of,
 )
+
+assert compilation.MAX_TRACES  # `passkit.jit` finds it registered
 
 __all__ = [
     "Array",

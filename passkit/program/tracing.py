@@ -1,5 +1,8 @@
 """`jit`: functions of arrays, traced once for each structure of their arguments, and compiled.
 
+Functions of entries are called with NumPy arrays. A call with arrays of an array library goes to
+what this library registered.
+
 The first trace is made for the shapes of its arrays. When an extent differs in a later call, that
 dimension becomes unknown, the function is traced once more, and any extent of it reuses the plan.
 """
@@ -32,6 +35,21 @@ Pack = Callable[[list[Any]], Any]
 """Puts the results of an executable into the form that the traced function returns."""
 
 
+_NUMPY_ARRAYS = {np.ndarray}
+_array_library: tuple[Callable[..., bool], Callable[..., Any]] | None = None
+
+
+def register_arrays(takes: Callable[..., bool], make: Callable[..., Any]) -> None:
+    """Set what compiles functions that are called with arrays of an array library.
+
+    Args:
+        takes: ``takes(args, kwargs)`` returns whether a call has such an array.
+        make: ``make(function, options)`` returns the function for such calls.
+    """
+    global _array_library
+    _array_library = takes, make
+
+
 class Trace(NamedTuple):
     """A compiled trace: the shapes that it serves, the executable, and the form of its results."""
 
@@ -41,13 +59,20 @@ class Trace(NamedTuple):
 
 
 def jit(function: Callable[..., Any] | None = None, **options: Unpack[CompileOptions]) -> Any:
-    """Return a function of arrays for a ``function`` that computes with entries.
+    """Return a function of arrays for a ``function`` that computes with entries, or with arrays.
+
+    Called with NumPy arrays, the result calls ``function`` with entries and returns NumPy arrays.
+    Called with arrays of `passkit.xp`, it calls ``function`` with such arrays, and what it returns
+    is pending: the function is one operation, which fuses with its neighbours. In both cases it
+    calls ``function`` once for each structure of the arguments, and remembers what that did. So
+    arrays that the function uses without being arguments are those of the first call.
 
     Args:
         function: Takes entries, and returns an entry, or a tuple, list or dict of them; calls
             return arrays in the same form. Arguments that are not arrays are constants of a trace,
-            and must be hashable. Without a function, return a decorator.
-        **options: As for `passkit.compile`.
+            and must be hashable. Functions of arrays of `passkit.xp` take and return nested lists,
+            tuples, dicts and data classes of them, too. Without a function, return a decorator.
+        **options: As for `passkit.compile`; not for functions of arrays of `passkit.xp`.
 
     Raises: ArgumentError if ``function`` is none; GraphError when called, if an argument is neither
     an array nor hashable, or if the function returns anything but entries or reads a variable that
@@ -81,6 +106,7 @@ class JitFunction:
         self._last: Callable[..., Any] | None = None
         self._pack: Pack = list
         self._is_single = False
+        self._of_arrays: Callable[..., Any] | None = None
         update_wrapper(self, function)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
@@ -90,6 +116,12 @@ class JitFunction:
         needed and the function cannot be traced; TypeError if the arguments do not fit its
         signature.
         """
+        if _array_library is not None and (named or not {*map(type, args)} <= _NUMPY_ARRAYS):
+            takes, make = _array_library
+            if takes(args, named):
+                if self._of_arrays is None:
+                    self._of_arrays = make(self.function, self.options)
+                return self._of_arrays(*args, **named)
         if self._last is not None and not named:
             try:
                 out = self._last(*args)

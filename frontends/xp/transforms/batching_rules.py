@@ -1,0 +1,631 @@
+"""Rules of `vmap`: how an operation on one part is performed on all parts.
+
+An operation whose operators are all elementwise needs no rule: axes of length 1 are inserted, so
+that operands broadcast. Others have a rule here by their name, or cannot be vectorized.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+from attrs import frozen
+
+from passkit.errors import ArgumentError
+from passkit.frontends.xp.array import Array, wrap
+from passkit.frontends.xp.creation import arange
+from passkit.frontends.xp.manipulation import (
+    broadcast_to,
+    expand_dims,
+    moveaxis,
+    permute_dims,
+    reshape,
+)
+from passkit.frontends.xp.runtime import apply, apply_several, operation
+from passkit.frontends.xp.transforms.batching_stream import BatchingStream
+from passkit.frontends.xp.transforms.programs import (
+    ArrayProgram,
+    ProgramResults,
+    ProgramStream,
+    decode,
+)
+from passkit.frontends.xp.transforms.tracing_stream import array_with
+from passkit.graph.graph import post_order
+from passkit.graph.node import CONSTANT, var
+from passkit.graph.op import OpPattern
+from passkit.streams.operation import ArrayType, Operation, Value, array_type, banded_type
+from passkit.values.dtype import dtype_of
+
+
+@frozen
+class BatchedOperand:
+    """An operand of an operation that is performed on all parts.
+
+    Attributes:
+        array: all parts along the first axis, or the one array that all parts share.
+        is_divided: whether it has the axis of the parts.
+        size: the number of parts.
+    """
+
+    array: Array
+    is_divided: bool
+    size: int
+
+    @property
+    def rank(self) -> int:
+        """Return the number of axes of one part."""
+        return self.array.ndim - self.is_divided
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Return the shape of one part."""
+        return self.array.shape[1:] if self.is_divided else self.array.shape
+
+    @property
+    def entire(self) -> Array:
+        """Return the array with the axis of the parts; a shared one is broadcast."""
+        if self.is_divided:
+            return self.array
+        return broadcast_to(self.array, (self.size, *self.array.shape))
+
+    def of_rank(self, rank: int) -> Array:
+        """Return the array with axes of length 1 in front, so that parts have as many axes.
+
+        Those of a shared one need none to broadcast with others.
+        """
+        missing = rank - self.rank
+        if not self.is_divided or missing <= 0:
+            return self.array
+        return expand_dims(self.array, axis=tuple(range(1, 1 + missing)))
+
+    def entire_of_rank(self, rank: int) -> Array:
+        """Return the array with the axis of the parts, and with parts of a rank."""
+        array = self.of_rank(rank)
+        if self.is_divided:
+            return array
+        ones = (1,) * (rank - array.ndim)
+        return broadcast_to(array, (self.size, *ones, *array.shape))
+
+
+@frozen
+class BatchedCall:
+    """An operation to be performed on all parts.
+
+    Attributes:
+        stream: the stream whose values stand for the parts.
+        operation: the operation.
+        operands: its operands.
+        result_type: the type of its result for one part; a tuple of types for several.
+    """
+
+    stream: BatchingStream
+    operation: Operation
+    operands: tuple[BatchedOperand, ...]
+    result_type: Any
+
+    @property
+    def name(self) -> str:
+        """Return the name of the operation."""
+        return self.operation.name
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """Return the parameters, with the extents that ``shape`` has."""
+        return dict(self.operation.params)
+
+    @property
+    def size(self) -> int:
+        """Return the number of parts."""
+        return self.stream.size
+
+    @property
+    def rank(self) -> int:
+        """Return the number of axes of the first operand for one part."""
+        return self.operands[0].rank
+
+    def result_shape(self) -> tuple[int, ...]:
+        """Return the shape of the result for all parts."""
+        return (self.size, *self.result_type.shape)
+
+    def apply(self, *arrays: Array, **changes: Any) -> Any:
+        """Apply the operation, with some parameters changed, to arrays with all parts."""
+        changed = operation(self.name, **{**self.params, **changes})
+        values = [a._value for a in arrays]
+        if type(self.result_type) is tuple:
+            return tuple(map(wrap, apply_several(changed, *values)))
+        return wrap(apply(changed, *values))
+
+
+def perform(
+    stream: BatchingStream,
+    applied: Operation,
+    pairs: Sequence[tuple[Array, bool]],
+    result_type: Any,
+) -> Any:
+    """Perform an operation on all parts; see `BatchingStream`.
+
+    Raises: ArgumentError if there is no rule for it.
+    """
+    operands = tuple([BatchedOperand(a, is_divided, stream.size) for a, is_divided in pairs])
+    call = BatchedCall(stream, applied, operands, result_type)
+    rule = RULES.get(applied.name)
+    if rule is None and _is_elementwise(applied, operands, result_type):
+        rule = elementwise
+    if rule is None:
+        raise ArgumentError(
+            f"{stream.purpose}: the operation {applied.name} cannot be vectorized; call the "
+            f"function for each part, and stack the results by xp.stack"
+        )
+    return rule(call)
+
+
+_elementwise: dict[tuple[Operation, int], bool] = {}
+
+
+def _is_elementwise(
+    applied: Operation, operands: Sequence[BatchedOperand], result_type: Any
+) -> bool:
+    """Return whether all operators of an operation with one result are elementwise."""
+    key = applied, len(operands)
+    is_broadcast = _elementwise.get(key)
+    if is_broadcast is None:
+        is_broadcast = False
+        if applied.build is not None and type(result_type) is ArrayType:
+            entries = [
+                var(f"x{k}", (3,) * o.rank, dtype_of(o.array.dtype)) for k, o in enumerate(operands)
+            ]
+            (result,) = applied.entries(entries)
+            is_broadcast = all(
+                node.op is None or node.op is CONSTANT or node.op.pattern <= OpPattern.BROADCAST
+                for node in post_order([result.node])
+            )
+        _elementwise[key] = is_broadcast
+    return is_broadcast
+
+
+def elementwise(call: BatchedCall) -> Array:
+    """Perform an operation whose operands broadcast."""
+    rank = len(call.result_type.shape)
+    return call.apply(*[o.of_rank(rank) for o in call.operands])  # type: ignore[no-any-return]
+
+
+def _flattened(call: BatchedCall) -> Array:
+    """Return the first operand with the elements of each part along one axis."""
+    x = call.operands[0]
+    return reshape(x.array, (call.size, prod(x.shape)))
+
+
+# Operations along axes.
+
+
+def _reduction(call: BatchedCall) -> Any:
+    """Perform a reduction along axes; None means all of a part."""
+    axis = call.params["axis"]
+    if axis is None:
+        axis = tuple(range(call.rank))
+    axes = tuple(k + 1 for k in axis) if isinstance(axis, tuple) else axis + 1
+    return call.apply(call.operands[0].array, axis=axes)
+
+
+def _along_axis(call: BatchedCall) -> Any:
+    """Perform an operation along an axis; None means all elements of a part in their order."""
+    axis = call.params["axis"]
+    if axis is None:
+        return reshape(call.apply(_flattened(call), axis=1), call.result_shape())
+    rank = call.rank
+    axes = tuple(k % rank + 1 for k in axis) if isinstance(axis, tuple) else axis % rank + 1
+    return call.apply(*[o.entire for o in call.operands], axis=axes)
+
+
+def _along_axes(call: BatchedCall) -> Any:
+    """Perform an operation along ``axes`` of the first operand; others are not divided."""
+    axes = tuple(k + 1 for k in call.params["axes"])
+    return call.apply(*[o.array for o in call.operands], axes=axes)
+
+
+def _expand_dims(call: BatchedCall) -> Any:
+    """Insert axes of length 1."""
+    axis = call.params["axis"]
+    rank = len(call.result_type.shape)
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    return call.apply(call.operands[0].array, axis=tuple(k % rank + 1 for k in axes))
+
+
+def _permute_dims(call: BatchedCall) -> Any:
+    """Put axes into another order."""
+    axes = (0, *(k + 1 for k in call.params["axes"]))
+    return call.apply(call.operands[0].array, axes=axes)
+
+
+def _joined(call: BatchedCall) -> Any:
+    """Join arrays along an axis, or stack them along a new one."""
+    rank = len(call.result_type.shape)
+    return call.apply(*[o.entire for o in call.operands], axis=call.params["axis"] % rank + 1)
+
+
+def _reshape(call: BatchedCall) -> Any:
+    """Give each part another shape."""
+    return reshape(call.operands[0].array, call.result_shape())
+
+
+def _broadcast_to(call: BatchedCall) -> Any:
+    """Broadcast each part."""
+    array = call.operands[0].of_rank(len(call.result_type.shape))
+    return broadcast_to(array, call.result_shape())
+
+
+def _tile(call: BatchedCall) -> Any:
+    """Repeat each part along its axes."""
+    repetitions = call.params["repetitions"]
+    array = call.operands[0].of_rank(len(repetitions))
+    ones = (1,) * (array.ndim - len(repetitions))
+    return call.apply(array, repetitions=(*ones, *repetitions))
+
+
+def _batches(call: BatchedCall) -> Any:
+    """Perform an operation on matrices in the last two axes, which takes any others in front."""
+    return call.apply(*[o.entire for o in call.operands])
+
+
+# Products.
+
+
+def _matmul(call: BatchedCall) -> Any:
+    """Multiply matrices and vectors."""
+    a, b = call.operands
+    if a.rank == b.rank == 1:
+        return _applied("vecdot", a.array, b.array, axis=-1)
+    if a.is_divided and a.rank == 1 and not b.is_divided and b.rank == 2:
+        return call.apply(a.array, b.array)
+    if b.is_divided and b.rank == 1 and not a.is_divided and a.rank == 2:
+        return call.apply(b.array, permute_dims(a.array, (1, 0)))
+    if a.is_divided and a.rank > 1 and not b.is_divided and b.rank <= 2:
+        return call.apply(a.array, b.array)
+    left = _with_axis(a, 0) if a.rank == 1 else a
+    right = _with_axis(b, 1) if b.rank == 1 else b
+    rank = max(left.rank, right.rank)
+    product = call.apply(left.of_rank(rank), right.of_rank(rank))
+    return reshape(product, call.result_shape())
+
+
+def _with_axis(operand: BatchedOperand, axis: int) -> BatchedOperand:
+    """Return an operand whose parts have another axis of length 1."""
+    array = expand_dims(operand.array, axis=axis + operand.is_divided)
+    return BatchedOperand(array, operand.is_divided, operand.size)
+
+
+def _applied(name: str, *arrays: Array, **params: Any) -> Array:
+    """Return the result of another operation."""
+    return wrap(apply(operation(name, **params), *[a._value for a in arrays]))
+
+
+def _vecdot(call: BatchedCall) -> Any:
+    """Multiply vectors along an axis."""
+    a, b = call.operands
+    rank = max(a.rank, b.rank)
+    axis = call.params["axis"]
+    axis = axis if axis < 0 else axis - rank
+    return call.apply(a.of_rank(rank), b.of_rank(rank), axis=axis)
+
+
+def _outer(call: BatchedCall) -> Any:
+    """Multiply all elements of two vectors."""
+    a, b = call.operands
+    return _applied("multiply", _with_axis(a, 1).of_rank(2), _with_axis(b, 0).of_rank(2))
+
+
+def _tensordot(call: BatchedCall) -> Any:
+    """Sum products over axes."""
+    a, b = call.operands
+    axes = call.params["axes"]
+    if isinstance(axes, int):
+        axes = tuple(range(a.rank - axes, a.rank)), tuple(range(axes))
+    left_axes = [k % a.rank for k in axes[0]]
+    right_axes = [k % b.rank for k in axes[1]]
+    left_free = [k for k in range(a.rank) if k not in left_axes]
+    right_free = [k for k in range(b.rank) if k not in right_axes]
+    count = prod(a.shape[k] for k in left_axes)
+    left = _ordered(a, [*left_free, *left_axes], (-1, count))
+    right = _ordered(b, [*right_axes, *right_free], (count, -1))
+    return reshape(_applied("matmul", left, right), call.result_shape())
+
+
+def _ordered(operand: BatchedOperand, order: list[int], shape: tuple[int, int]) -> Array:
+    """Return an array whose parts have their axes in another order, as matrices of a shape."""
+    rows = prod(operand.shape) // max(max(shape), 1)
+    matrix = tuple(rows if n == -1 else n for n in shape)
+    if not operand.is_divided:
+        return reshape(permute_dims(operand.array, tuple(order)), matrix)
+    array = permute_dims(operand.array, (0, *(k + 1 for k in order)))
+    return reshape(array, (operand.size, *matrix))
+
+
+def _cross(call: BatchedCall) -> Any:
+    """Multiply vectors of three elements."""
+    a, b = call.operands
+    rank = max(a.rank, b.rank)
+    axis = call.params["axis"]
+    axis = axis if axis < 0 else axis - rank
+    return call.apply(a.entire_of_rank(rank), b.entire_of_rank(rank), axis=axis)
+
+
+def _solve(call: BatchedCall) -> Any:
+    """Solve systems of linear equations."""
+    a, b = call.operands
+    right = _with_axis(b, 1) if b.rank == 1 else b
+    rank = max(a.rank, right.rank)
+    solution = call.apply(a.entire_of_rank(rank), right.entire_of_rank(rank))
+    return reshape(solution, call.result_shape())
+
+
+# Indexing.
+
+
+def _sliced(call: BatchedCall) -> dict[str, Any]:
+    """Return the parameters of a slice of all parts."""
+    axes = (("all", 1), *call.params["axes"])
+    return {"axes": axes, "new_axes": tuple(k + 1 for k in call.params["new_axes"])}
+
+
+def _slice(call: BatchedCall) -> Any:
+    """Take a slice of each part."""
+    arrays = [o.array for o in call.operands]
+    return call.apply(*arrays, **_sliced(call))
+
+
+def _slice_assign(call: BatchedCall) -> Any:
+    """Replace a slice of each part."""
+    x, value, *inputs = call.operands
+    kept = sum(kind != "at" for kind, _ in call.params["axes"])
+    rank = kept + len(call.params["new_axes"])
+    positions = [o.array for o in inputs]
+    return call.apply(x.entire, value.of_rank(rank), *positions, **_sliced(call))
+
+
+def _numbers_of_parts(call: BatchedCall, rank: int) -> Array:
+    """Return the numbers of the parts, with ``rank`` axes of length 1 behind them."""
+    return reshape(arange(call.size), (call.size,) + (1,) * rank)
+
+
+def _gather(call: BatchedCall) -> Any:
+    """Take parts of each part along an axis."""
+    x, indices = call.operands
+    axis = call.params["axis"]
+    if not indices.is_divided:
+        return call.apply(x.array, indices.array, axis=axis + 1)
+    if not x.is_divided:
+        taken = call.apply(x.array, indices.array, axis=axis)
+        return moveaxis(taken, axis, 0)
+    front = moveaxis(x.array, axis + 1, 1)
+    numbers = _numbers_of_parts(call, indices.rank)
+    taken = _applied("gather_points", front, numbers, indices.array)
+    return _axes_moved(taken, indices.rank, 1, axis + 1)
+
+
+def _axes_moved(array: Array, count: int, source: int, target: int) -> Array:
+    """Return an array with ``count`` neighbouring axes moved from one place to another."""
+    if source == target or not count:
+        return array
+    axes = range(count)
+    return moveaxis(array, tuple(source + k for k in axes), tuple(target + k for k in axes))
+
+
+def _gather_points(call: BatchedCall) -> Any:
+    """Take parts of each part at indices of its first axes."""
+    x, *indices = call.operands
+    rank = max(i.rank for i in indices)
+    aligned = [i.of_rank(rank) for i in indices]
+    if x.is_divided:
+        aligned = [_numbers_of_parts(call, rank), *aligned]
+    return call.apply(x.array, *aligned)
+
+
+def _scatter(call: BatchedCall) -> Any:
+    """Replace parts of each part along an axis."""
+    x, indices, updates = call.operands
+    axis = call.params["axis"]
+    front = moveaxis(x.entire, axis + 1, 1)
+    changed = _axes_moved(updates.entire, indices.rank, axis + 1, 1)
+    numbers = _numbers_of_parts(call, indices.rank)
+    result = _applied("scatter_points", front, changed, *_broadcast(numbers, indices.array))
+    return moveaxis(result, 1, axis + 1)
+
+
+def _scatter_points(call: BatchedCall) -> Any:
+    """Replace parts of each part at indices of its first axes."""
+    x, updates, *indices = call.operands
+    rank = max(i.rank for i in indices)
+    numbers = _numbers_of_parts(call, rank)
+    aligned = _broadcast(numbers, *[i.of_rank(rank) for i in indices])
+    return call.apply(x.entire, updates.entire, *aligned)
+
+
+def _broadcast(numbers: Array, *indices: Array) -> list[Array]:
+    """Return indices, broadcast with the numbers of the parts."""
+    rank = numbers.ndim
+    extents = [1] * rank
+    for array in (numbers, *indices):
+        for k, n in enumerate(reversed(array.shape)):
+            extents[-1 - k] = max(extents[-1 - k], n) if n else 0
+    return [broadcast_to(array, tuple(extents)) for array in (numbers, *indices)]
+
+
+def _mask_assign(call: BatchedCall) -> Any:
+    """Replace elements of each part where a mask is true."""
+    x, mask, value = call.operands
+    return call.apply(x.entire, mask.entire, value.of_rank(x.rank))
+
+
+def _take_along_axis(call: BatchedCall) -> Any:
+    """Take an element of each part for each index."""
+    x, indices = call.operands
+    return call.apply(x.entire, indices.entire, axis=call.params["axis"] + 1)
+
+
+def _searchsorted(call: BatchedCall) -> Any:
+    """Search in numbers that all parts share."""
+    sorted_numbers, *others = call.operands
+    if sorted_numbers.is_divided or any(o.is_divided for o in others[1:]):
+        raise ArgumentError(
+            f"{call.stream.purpose}: searchsorted cannot be vectorized over the sorted numbers, "
+            f"got {call.size} vectors of them; call it for each"
+        )
+    return call.apply(*[o.array for o in call.operands])
+
+
+# Recorded programs.
+
+
+def _program(call: BatchedCall) -> Any:
+    """Perform a recorded program, also one with gradients, on all parts."""
+    program = decode(call.params["code"])
+    if not program.results.leaves:
+        inputs = [_stand_in(call.stream, operand) for operand in call.operands]
+        values = _run(call.stream, call, program, inputs)
+        arrays = [_all_parts(call.stream, values[n]) for n in program.results.outputs]
+    else:
+        arrays = _differentiated(call, program)
+    return arrays[0] if len(arrays) == 1 else tuple(arrays)
+
+
+def _stand_in(stream: BatchingStream, operand: BatchedOperand) -> Value:
+    """Return the value that stands for one part of an operand in a stream."""
+    return stream.argument(operand.array) if operand.is_divided else operand.array._value
+
+
+def _run(
+    stream: BatchingStream, call: BatchedCall, program: ArrayProgram, inputs: list[Value]
+) -> list[Any]:
+    """Perform the operations of a program on values of a stream, and return all values."""
+
+    def step(recorded: Operation, shape: tuple[Any, ...] | None, operands: list[Any]) -> Any:
+        if recorded.name == "project":
+            return operands[0][recorded.params["index"]]
+        params = recorded.params if shape is None else {**recorded.params, "shape": shape}
+        applied = operation(recorded.name, **params)
+        return stream.applied(applied, operands)
+
+    return program.run(inputs, call.params["shape"], step)
+
+
+def _all_parts(stream: BatchingStream, value: Value) -> Array:
+    """Return the array of all parts of a value."""
+    if value.stream is stream:
+        array: Array = stream.arrays[value]
+        return array
+    shared = BatchedOperand(array_with(value), False, stream.size)
+    return shared.entire
+
+
+def _differentiated(call: BatchedCall, program: ArrayProgram) -> list[Array]:
+    """Perform a program with gradients on all parts.
+
+    The gradient of the sum of all parts' results, by arguments that are divided, consists of the
+    gradients of the parts.
+    """
+    results = program.results
+    outer = ProgramStream(call.stream.purpose)
+    with outer.recording():
+        inner = BatchingStream(call.stream.purpose, call.size, perform)
+        inputs: list[Value] = []
+        for k, operand in enumerate(call.operands):
+            if k < program.num_arguments:
+                is_leaf = k in results.leaves
+                array = operand.entire if is_leaf else operand.array
+                value = outer.argument(array._value, banded_type(array._value.type, None))
+                is_divided = is_leaf or operand.is_divided
+                inputs.append(inner.argument(wrap(value)) if is_divided else value)
+            else:
+                inputs.append(_stand_in(inner, operand))
+        with inner.recording():
+            values = _run(inner, call, program, inputs)
+        parts = {
+            n: _all_parts(inner, values[n])._value
+            for numbers in (results.outputs, results.heads, results.seeds, results.tangents)
+            for n in numbers
+        }
+        inner.release()
+    numbers = {n: outer.number(value) for n, value in parts.items()}
+    changed = ProgramResults(
+        tuple(numbers[n] for n in results.outputs),
+        tuple(numbers[n] for n in results.heads),
+        tuple(numbers[n] for n in results.seeds),
+        results.leaves,
+        tuple(numbers[n] for n in results.tangents),
+    )
+    result_types = call.result_type if type(call.result_type) is tuple else (call.result_type,)
+    types = [array_type(t.dtype, (call.size, *t.shape)) for t in result_types]
+    return [wrap(value) for value in outer.recorded(changed).apply(types)]
+
+
+RULES: dict[str, Callable[[BatchedCall], Any]] = {
+    "all": _reduction,
+    "any": _reduction,
+    "argmax": _along_axis,
+    "argmin": _along_axis,
+    "argsort": _along_axis,
+    "broadcast_to": _broadcast_to,
+    "cholesky": _batches,
+    "concat": _joined,
+    "count_nonzero": _reduction,
+    "cross": _cross,
+    "cumulative_prod": _along_axis,
+    "cumulative_sum": _along_axis,
+    "det": _batches,
+    "diagonal": _batches,
+    "diff": _along_axis,
+    "eigh": _batches,
+    "eigvalsh": _batches,
+    "expand_dims": _expand_dims,
+    "fftshift": _along_axes,
+    "flip": _along_axis,
+    "gather": _gather,
+    "gather_points": _gather_points,
+    "ifftshift": _along_axes,
+    "inv": _batches,
+    "mask_assign": _mask_assign,
+    "matmul": _matmul,
+    "matrix_norm": _batches,
+    "matrix_power": _batches,
+    "matrix_rank": _batches,
+    "max": _reduction,
+    "mean": _reduction,
+    "min": _reduction,
+    "outer": _outer,
+    "permute_dims": _permute_dims,
+    "pinv": _batches,
+    "prod": _reduction,
+    "program": _program,
+    "qr": _batches,
+    "repeat": _along_axis,
+    "reshape": _reshape,
+    "roll": _along_axes,
+    "scatter": _scatter,
+    "scatter_points": _scatter_points,
+    "searchsorted": _searchsorted,
+    "slice": _slice,
+    "slice_assign": _slice_assign,
+    "slogdet": _batches,
+    "solve": _solve,
+    "sort": _along_axis,
+    "special.log_softmax": _along_axis,
+    "special.logsumexp": _reduction,
+    "special.softmax": _along_axis,
+    "squeeze": _along_axis,
+    "stack": _joined,
+    "std": _reduction,
+    "sum": _reduction,
+    "svd": _batches,
+    "svdvals": _batches,
+    "take_along_axis": _take_along_axis,
+    "tensordot": _tensordot,
+    "tile": _tile,
+    "trace": _batches,
+    "tril": _batches,
+    "triu": _batches,
+    "var": _reduction,
+    "vecdot": _vecdot,
+    "vector_norm": _reduction,
+}
+"""The rules by the names of operations. What is elementwise needs none."""

@@ -1,0 +1,65 @@
+"""The stream of `vmap`: operations on one part are performed on all parts at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from passkit.frontends.xp.array import Array
+from passkit.frontends.xp.runtime import apply, apply_several
+from passkit.frontends.xp.transforms.tracing_stream import TracingStream, active, array_with
+from passkit.streams.operation import Operation, Projection, Value, array_type, banded_type
+
+
+class BatchingStream(TracingStream):
+    """A stream whose values stand for one part each, and that computes with all parts.
+
+    Args:
+        purpose: the transformation and the function, for messages.
+        size: the number of parts.
+        perform: ``perform(stream, operation, operands, result_types)`` applies an operation to
+            all parts. An operand is a pair of an array and whether its first axis is that of the
+            parts. It returns an array, or a tuple of them.
+
+    Attributes:
+        arrays: for each value of the stream, all parts along the first axis; a tuple of such
+            arrays for an operation with several results.
+    """
+
+    def __init__(self, purpose: str, size: int, perform: Callable[..., Any]) -> None:
+        super().__init__(purpose)
+        self.size = size
+        self.arrays: dict[Value, Any] = {}
+        self._perform = perform
+
+    def argument(self, array: Array) -> Value:
+        """Return the value that stands for one part of an array, whose first axis is divided."""
+        value = self.pending(array_type(array.dtype, array.shape[1:]))
+        self.arrays[value] = array
+        return value
+
+    def release(self) -> None:
+        """Forget the values of this stream, and their arrays."""
+        self.arrays.clear()
+
+    def trace(self, operation: Operation, operands: tuple[Value, ...], result_type: Any) -> Value:
+        """Apply an operation to all parts, and return the value that stands for one result."""
+        value = self.pending(result_type, operation)
+        if isinstance(operation, Projection):
+            self.arrays[value] = self.arrays[operands[0]][operation.index]
+            return value
+        pairs = [
+            (self.arrays[v], True) if v.stream is self else (array_with(v), False) for v in operands
+        ]
+        with active(self.outer):
+            self.arrays[value] = self._perform(self, operation, pairs, result_type)
+        return value
+
+    def applied(self, operation: Operation, operands: Sequence[Value]) -> Any:
+        """Apply an operation to values of this stream or others; a tuple for several results."""
+        types = tuple([banded_type(v.type, None) for v in operands])
+        result_type: Any = operation.result_types.get(types) or operation.infer(types)
+        with active(self):
+            if type(result_type) is tuple:
+                return apply_several(operation, *operands)
+            return apply(operation, *operands)

@@ -1,0 +1,166 @@
+"""`jit` of functions of arrays: traced once for each form of the arguments, then one operation.
+
+A call with arrays of `passkit.xp` records the function's operations as one operation of the
+stream. Later calls with arguments of the same form record it again without calling the function.
+Plans do not depend on numbers, so a call with another number traces the function, and compiles
+nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from threading import RLock
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+
+from passkit.errors import GraphError, SettingError
+from passkit.frontends.xp.array import Array, wrap
+from passkit.frontends.xp.runtime import from_numpy
+from passkit.frontends.xp.transforms.programs import (
+    ProgramResults,
+    ProgramStream,
+    RecordedProgram,
+)
+from passkit.frontends.xp.transforms.tracing_stream import TracingStream, describe
+from passkit.program.tracing import register_arrays
+from passkit.streams.operation import ArrayType
+from passkit.values.arguments import shown
+from passkit.values.trees import Structure, flatten, paths, unflatten
+
+MAX_TRACES = 256
+"""The most traces of a function; then the one that was made first is dropped."""
+
+
+@frozen
+class ArrayTrace:
+    """A recorded function, for arguments of one form.
+
+    Attributes:
+        program: the program; None if no result depends on an argument.
+        types: the types of its results.
+        structure: the structure of what the function returns.
+        leaves: the leaves of that; those that the program computes are replaced.
+        positions: the positions of these among the leaves.
+    """
+
+    program: RecordedProgram | None
+    types: tuple[ArrayType, ...]
+    structure: Structure
+    leaves: tuple[Any, ...]
+    positions: tuple[int, ...]
+
+    @property
+    def is_valid(self) -> bool:
+        """Return whether the arrays of other functions that it uses still exist."""
+        inputs = () if self.program is None else self.program.inputs
+        return all(
+            v.operation is None or not isinstance(v.stream, TracingStream) or v.stream.is_open
+            for v in inputs
+        )
+
+    def call(self, values: Sequence[Any]) -> Any:
+        """Return what the function returns for the values of its array arguments."""
+        leaves = list(self.leaves)
+        if self.program is not None:
+            results = self.program.apply(self.types, arguments=values)
+            for k, value in zip(self.positions, results, strict=True):
+                leaves[k] = wrap(value)
+        return unflatten(self.structure, leaves)
+
+
+class CompiledArrayFunction:
+    """A function of arrays that is traced once for each form of its arguments.
+
+    Args:
+        function: the function.
+        options: options of `passkit.compile`, which are for functions of entries.
+
+    Raises: SettingError if there are options.
+    """
+
+    def __init__(self, function: Callable[..., Any], options: Any) -> None:
+        if options:
+            raise SettingError(
+                f"jit: the option {next(iter(options))!r} is for functions of entries, called with "
+                f"NumPy arrays; with arrays of passkit.xp, got {', '.join(options)}, use none"
+            )
+        self.function = function
+        self.traces: dict[Any, ArrayTrace] = {}
+        self._purpose = describe("jit", function)
+        self._lock = RLock()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the function's results for these arguments, pending.
+
+        Raises: GraphError if an argument is neither an array nor hashable; what tracing raises.
+        """
+        leaves, structure = flatten((args, kwargs))
+        values = []
+        forms: list[Any] = [structure]
+        for leaf in leaves:
+            if type(leaf) is Array:
+                values.append(leaf._value)
+                forms.append(leaf._value.type)
+            elif isinstance(leaf, np.ndarray):
+                values.append(from_numpy(np.array(leaf)))
+                forms.append(values[-1].type)
+            else:
+                forms.append((type(leaf), leaf))
+        key = tuple(forms)
+        try:
+            trace = self.traces.get(key)
+        except TypeError:
+            raise self._unhashable(leaves, structure) from None
+        if trace is None or not trace.is_valid:
+            trace = self._trace(leaves, structure)
+            with self._lock:
+                if len(self.traces) >= MAX_TRACES:
+                    del self.traces[next(iter(self.traces))]
+                self.traces[key] = trace
+        return trace.call(values)
+
+    def _unhashable(self, leaves: list[Any], structure: Structure) -> GraphError:
+        """Return the error for an argument that is neither an array nor hashable."""
+        for name, leaf in zip(paths(structure), leaves, strict=True):
+            try:
+                hash((type(leaf), leaf) if type(leaf) is not Array else None)
+            except TypeError:
+                return GraphError(
+                    f"{self._purpose}: argument {name} must be an array, a nested list, tuple or "
+                    f"dict of arrays, or hashable, got {shown(leaf)}"
+                )
+        return GraphError(f"{self._purpose}: a key of a dict among the arguments is not hashable")
+
+    def _trace(self, leaves: list[Any], structure: Structure) -> ArrayTrace:
+        """Call the function with arrays without elements, and record its operations."""
+        stream = ProgramStream(self._purpose, captures_are_kept=True)
+        with stream.recording():
+            stand_ins = []
+            for leaf in leaves:
+                if isinstance(leaf, np.ndarray):
+                    leaf = wrap(from_numpy(np.array(leaf)))
+                is_array = isinstance(leaf, Array)
+                stand_ins.append(wrap(stream.argument(leaf._value)) if is_array else leaf)
+            args, kwargs = unflatten(structure, stand_ins)
+            result = self.function(*args, **kwargs)
+        results, result_structure = flatten(result)
+        positions = [k for k, r in enumerate(results) if isinstance(r, Array)]
+        values = [results[k]._value for k in positions]
+        if not values:
+            return ArrayTrace(None, (), result_structure, tuple(results), ())
+        for k in positions:
+            results[k] = None
+        numbers = tuple(stream.number(v) for v in values)
+        program = stream.recorded(ProgramResults(numbers))
+        types = tuple(v.type for v in values)
+        return ArrayTrace(program, types, result_structure, tuple(results), tuple(positions))
+
+
+def _takes(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Return whether there is an array of `passkit.xp` among the arguments of a call."""
+    return any(isinstance(leaf, Array) for leaf in flatten((args, kwargs))[0])
+
+
+register_arrays(_takes, CompiledArrayFunction)

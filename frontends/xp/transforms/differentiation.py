@@ -1,0 +1,512 @@
+"""`grad`, `value_and_grad`, `vjp` and `jvp`: derivatives of functions of arrays.
+
+A call runs the function once, on arrays without elements, and records its operations. They and
+their gradients become one operation of the stream, which runs with what surrounds it. Nothing is
+kept from one call to the next but the plan, so a function may read Python variables and numbers
+that change, and plans are not compiled again for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import update_wrapper
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+
+import passkit.ops as ops
+from passkit.errors import ArgumentError, DTypeError, ShapeError
+from passkit.frontends.xp.array import Array, wrap
+from passkit.frontends.xp.conversion import duplicate
+from passkit.frontends.xp.runtime import from_numpy
+from passkit.frontends.xp.transforms.programs import ProgramResults, ProgramStream
+from passkit.frontends.xp.transforms.tracing_stream import describe
+from passkit.graph.adjoint import gradients
+from passkit.graph.infer import show_shape
+from passkit.graph.node import Entry, as_entry
+from passkit.streams.operation import ArrayType, Value, banded_type
+from passkit.values import arguments
+from passkit.values.arguments import shown
+from passkit.values.dtype import dtype_of
+from passkit.values.trees import Structure, flatten, paths, unflatten
+
+
+def grad(
+    function: Callable[..., Any] | None = None,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+) -> Any:
+    """Return a function that computes the gradient of a function with a scalar result.
+
+    Args:
+        function: takes arrays of `passkit.xp`, or nested lists, tuples, dicts and data classes of
+            them, and other arguments; or entries of a graph. It returns a 0-dimensional array of
+            floats. Without a function, return a decorator.
+        argnums: the positions of the arguments to differentiate by. All their leaves must be
+            arrays of floats, or Python floats. Several positions give a tuple of gradients.
+        has_aux: whether the function returns a pair of the scalar and anything else, which is
+            returned beside the gradient.
+
+    Returns: A function of the same arguments. It returns gradients in the form of the arguments;
+        with ``has_aux`` a pair of these and what else the function returned.
+
+    Raises: when the returned function is called:
+
+        - ArgumentError: an argument to differentiate by is missing or has a leaf that is no array.
+        - DTypeError: such a leaf is no array of floats, or the result is none.
+        - ShapeError: the result has axes.
+        - ConcretizationError: the function needs the elements of an array.
+
+    >>> import passkit as pk
+    >>> from passkit import xp
+    >>> pk.grad(lambda x: xp.sum(x**3))(xp.asarray([1.0, 2.0])).numpy()
+    array([ 3., 12.])
+    """
+    if function is None:
+        return lambda f: grad(f, argnums, has_aux)
+    both = value_and_grad(function, argnums, has_aux)
+
+    def gradient_function(*args: Any, **kwargs: Any) -> Any:
+        value, gradient = both(*args, **kwargs)
+        return (gradient, value[1]) if has_aux else gradient
+
+    update_wrapper(gradient_function, function)
+    return gradient_function
+
+
+def value_and_grad(
+    function: Callable[..., Any] | None = None,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+) -> Any:
+    """Return a function that computes a function with a scalar result, and its gradient.
+
+    Args:
+        function: as for `grad`.
+        argnums: as for `grad`.
+        has_aux: as for `grad`.
+
+    Returns: A function of the same arguments, which returns a pair of what the function returns and
+        the gradient.
+
+    Raises: as `grad`.
+
+    >>> import passkit as pk
+    >>> from passkit import xp
+    >>> loss, gradient = pk.value_and_grad(lambda p: xp.sum(p["w"] ** 2))({"w": xp.ones(3)})
+    >>> float(loss), gradient["w"].numpy()
+    (3.0, array([2., 2., 2.]))
+    """
+    if function is None:
+        return lambda f: value_and_grad(f, argnums, has_aux)
+    arguments.function("value_and_grad: function", function)
+    positions, is_single = _positions(argnums), isinstance(argnums, int)
+    purpose = describe("grad", function)
+
+    def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
+        call = _differentiated_call(purpose, args, kwargs, positions)
+        if any(isinstance(leaf, Entry) for leaf in call.differentiated):
+            return _of_entries(function, call, is_single, has_aux, purpose)
+        stream = ProgramStream(purpose)
+        with stream.recording():
+            new_args, new_kwargs = call.traced(stream)
+            value = function(*new_args, **new_kwargs)
+            loss, aux = _split(value, has_aux, purpose)
+            head = _scalar_value(loss, purpose)
+        leaves = tuple(range(len(call.differentiated)))
+        outputs, pack = _outputs(stream, aux)
+        number = stream.number(head)
+        results = ProgramResults((number, *[n for n, _ in outputs]), (number,), (), leaves)
+        types = [head.type, *[t for _, t in outputs], *call.types]
+        values = stream.recorded(results).apply(types)
+        arrays = [wrap(v) for v in values]
+        parts = call.packed(arrays[1 + len(outputs) :])
+        gradient = parts[0] if is_single else tuple(parts)
+        if has_aux:
+            return (arrays[0], pack(arrays[1 : 1 + len(outputs)])), gradient
+        return arrays[0], gradient
+
+    update_wrapper(value_and_gradient, function)
+    return value_and_gradient
+
+
+def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """Compute a function, and return a function for products with its Jacobian from the left.
+
+    Args:
+        function: as for `grad`, but its result may be any nested container of arrays of floats.
+        *primals: its arguments, which consist of arrays of floats.
+        has_aux: whether the function returns a pair of what is differentiated and anything else.
+
+    Returns: A pair of what the function returns and a function. That takes weights in the form of
+        the result and returns for each argument the gradient of the weighted sum of the results.
+        With ``has_aux``, what else the function returned comes third.
+
+    Raises: as `grad`, but the result may have axes; the returned function raises ArgumentError,
+        ShapeError or DTypeError for weights that are not like the results.
+
+    >>> import passkit as pk
+    >>> from passkit import xp
+    >>> y, pull = pk.vjp(lambda x: x**2, xp.asarray([1.0, 2.0]))
+    >>> pull(xp.asarray([1.0, 10.0]))[0].numpy()
+    array([ 2., 40.])
+    """
+    arguments.function("vjp: function", function)
+    purpose = describe("vjp", function)
+    call = _differentiated_call(purpose, primals, {}, tuple(range(len(primals))))
+    # Nothing may be stored over them as long as the returned function exists.
+    call.differentiated[:] = map(duplicate, call.differentiated)
+    stream, heads, aux, structure = _traced_results(function, call, purpose, has_aux)
+    types = [v.type for v in heads]
+    outputs, pack = _outputs(stream, aux)
+    numbers = tuple(stream.number(v) for v in heads)
+    forward = stream.recorded(ProgramResults((*numbers, *[n for n, _ in outputs])))
+    arrays = [wrap(v) for v in forward.apply([*types, *[t for _, t in outputs]])]
+    leaves = tuple(range(len(call.differentiated)))
+
+    def pull_back(weights: Any) -> Any:
+        """Return for each argument the gradient of the sum of results, weighted."""
+        seeds = _like_results("vjp", weights, structure, types)
+        seed_numbers = tuple(range(stream.count, stream.count + len(seeds)))
+        backward = stream.recorded(ProgramResults((), numbers, seed_numbers, leaves))
+        return tuple(call.packed([wrap(v) for v in backward.apply(call.types, seeds)]))
+
+    result = unflatten(structure, arrays[: len(heads)])
+    return (result, pull_back, pack(arrays[len(heads) :])) if has_aux else (result, pull_back)
+
+
+def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    """Compute a function, and its derivative in a direction.
+
+    Args:
+        function: as for `vjp`.
+        primals: its arguments.
+        tangents: for each argument the direction, in the form of the argument.
+
+    Returns: A pair of what the function returns and of the derivative, in the same form.
+
+    Raises: as `vjp`.
+
+    >>> import passkit as pk
+    >>> from passkit import xp
+    >>> y, dy = pk.jvp(lambda x: x**2, [xp.asarray([1.0, 2.0])], [xp.asarray([1.0, 10.0])])
+    >>> dy.numpy()
+    array([ 2., 40.])
+    """
+    arguments.function("jvp: function", function)
+    purpose = describe("jvp", function)
+    args = tuple(arguments.sequence("jvp: primals", primals, object))
+    directions = tuple(arguments.sequence("jvp: tangents", tangents, object))
+    call = _differentiated_call(purpose, args, {}, tuple(range(len(args))))
+    stream, heads, _, structure = _traced_results(function, call, purpose, False)
+    types = [v.type for v in heads]
+    weights = _like_results("jvp", directions, flatten(args)[1], call.types)
+    numbers = tuple(stream.number(v) for v in heads)
+    tangent_numbers = tuple(range(stream.count, stream.count + len(weights)))
+    leaves = tuple(range(len(call.differentiated)))
+    results = ProgramResults(numbers, numbers, (), leaves, tangent_numbers)
+    derivative_types = [banded_type(type, None) for type in types]
+    values = stream.recorded(results).apply([*types, *derivative_types], weights)
+    arrays = [wrap(v) for v in values]
+    count = len(types)
+    return unflatten(structure, arrays[:count]), unflatten(structure, arrays[count:])
+
+
+# Arguments.
+
+
+@frozen
+class DifferentiatedCall:
+    """The arguments of a call of a differentiated function.
+
+    Attributes:
+        args: the arguments by position.
+        kwargs: the arguments by name.
+        positions: the positions of those to differentiate by.
+        structures: their structures.
+        differentiated: their leaves, arrays or entries, one after the other.
+    """
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    positions: tuple[int, ...]
+    structures: tuple[Structure, ...]
+    differentiated: list[Any]
+
+    @property
+    def types(self) -> list[ArrayType]:
+        """Return the types of the leaves to differentiate by, and so of their gradients.
+
+        They have no view: all elements are independent variables.
+        """
+        return [banded_type(leaf._value.type, None) for leaf in self.differentiated]
+
+    def traced(self, stream: ProgramStream) -> tuple[list[Any], dict[str, Any]]:
+        """Return the arguments for the function: arrays of a stream, and copies of the others.
+
+        In-place operations of the function change these, and not the arrays of the caller.
+        """
+        pairs = zip(self.differentiated, self.types, strict=True)
+        return self.replaced([wrap(stream.argument(x._value, type)) for x, type in pairs])
+
+    def replaced(self, leaves: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Return the arguments with other leaves to differentiate by, and copies of other arrays.
+
+        A copy shares the memory.
+        """
+        args = list(self.args)
+        parts = dict(zip(self.positions, self.packed(leaves), strict=True))
+        new_args = [parts[k] if k in parts else _copied(arg) for k, arg in enumerate(args)]
+        return new_args, {name: _copied(arg) for name, arg in self.kwargs.items()}
+
+    def packed(self, leaves: Sequence[Any]) -> list[Any]:
+        """Return leaves in the form of the arguments to differentiate by."""
+        rest = iter(leaves)
+        counts = [len(paths(structure)) for structure in self.structures]
+        return [
+            unflatten(structure, [next(rest) for _ in range(count)])
+            for structure, count in zip(self.structures, counts, strict=True)
+        ]
+
+
+def _copied(argument: Any) -> Any:
+    """Return an argument with copies of its arrays, which share the memory."""
+    if type(argument) is Array:
+        return duplicate(argument)
+    leaves, structure = flatten(argument)
+    if not any(isinstance(leaf, Array) for leaf in leaves):
+        return argument
+    return unflatten(structure, [duplicate(x) if isinstance(x, Array) else x for x in leaves])
+
+
+def _positions(argnums: Any) -> tuple[int, ...]:
+    """Return positions of arguments as a tuple. Raises: ArgumentError if they are none."""
+    listed = (argnums,) if isinstance(argnums, int) else argnums
+    need = "a position of an argument, or a sequence of different ones"
+    positions = tuple(arguments.sequence("grad: argnums", listed, int, need))
+    if not positions or len(set(positions)) != len(positions):
+        arguments.refuse("grad: argnums", argnums, need)
+    return positions
+
+
+def _differentiated_call(
+    purpose: str, args: tuple[Any, ...], kwargs: dict[str, Any], positions: tuple[int, ...]
+) -> DifferentiatedCall:
+    """Return the arguments of a call, with the leaves to differentiate by as arrays.
+
+    Raises:
+        ArgumentError: An argument is missing, or such a leaf is no array.
+        DTypeError: It has no float dtype.
+    """
+    listed = tuple(k + len(args) if k < 0 else k for k in positions)
+    for k in listed:
+        if not 0 <= k < len(args):
+            raise ArgumentError(
+                f"{purpose} needs argument {k} by position to differentiate by it, got "
+                f"{len(args)} by position"
+            )
+    leaves: list[Any] = []
+    names: list[str] = []
+    structures: list[Structure] = []
+    for k in listed:
+        part, structure = flatten(args[k])
+        leaves += part
+        names += paths(structure, f"argument {k}")
+        structures.append(structure)
+    floats = {x.dtype for x in leaves if isinstance(x, Array) and dtype_of(x.dtype).is_float}
+    dtype = floats.pop() if len(floats) == 1 else np.dtype(np.float64)
+    converted = [
+        _leaf(f"{purpose}: {name}", leaf, dtype) for name, leaf in zip(names, leaves, strict=True)
+    ]
+    return DifferentiatedCall(args, kwargs, listed, tuple(structures), converted)
+
+
+def _leaf(where: str, leaf: Any, dtype: Any) -> Any:
+    """Return a leaf to differentiate by as an array; a Python float of ``dtype``.
+
+    Raises:
+        ArgumentError: It is neither an array, an entry nor a number.
+        DTypeError: It has no float dtype.
+    """
+    if isinstance(leaf, Entry):
+        return leaf
+    if type(leaf) is float:
+        return wrap(from_numpy(np.asarray(leaf, dtype)))
+    if isinstance(leaf, (np.ndarray, np.generic)):
+        leaf = wrap(from_numpy(np.array(leaf)))
+    if isinstance(leaf, (bool, int, complex)):
+        leaf = wrap(from_numpy(np.asarray(leaf)))
+    if not isinstance(leaf, Array):
+        raise ArgumentError(
+            f"{where} must be an array to differentiate by it, got {shown(leaf)}; pass it in an "
+            f"argument that argnums does not name"
+        )
+    if leaf.dtype.kind == "c" or not dtype_of(leaf.dtype).is_float:
+        raise DTypeError(
+            f"{where} is {leaf.dtype}, and gradients are of floats; convert it with xp.astype, or "
+            f"pass it in an argument that argnums does not name"
+        )
+    return leaf
+
+
+# Results.
+
+
+def _split(value: Any, has_aux: bool, purpose: str) -> tuple[Any, Any]:
+    """Return what a function returned, and what it returned beside that, or None.
+
+    Raises: ArgumentError if it should be a pair and is none.
+    """
+    if not has_aux:
+        return value, None
+    if not isinstance(value, tuple) or len(value) != 2:
+        raise ArgumentError(
+            f"{purpose}: with has_aux=True the function must return a pair, got {shown(value)}"
+        )
+    return value
+
+
+def _result_value(purpose: str, result: Any) -> Value:
+    """Return the value of a leaf of what a function returned.
+
+    Raises:
+        ArgumentError: It is no array or number.
+        DTypeError: It has no float dtype.
+    """
+    if isinstance(result, (int, float, complex, np.ndarray, np.generic)):
+        result = wrap(from_numpy(np.array(result)))
+    if not isinstance(result, Array):
+        raise ArgumentError(
+            f"{purpose}: the function must return an array of passkit.xp, got {shown(result)}"
+        )
+    if result.dtype.kind == "c" or not dtype_of(result.dtype).is_float:
+        raise DTypeError(
+            f"{purpose}: the function returned {result.dtype}, and only floats are "
+            f"differentiated; convert it with xp.astype, or return it beside, with has_aux=True"
+        )
+    return result._value
+
+
+def _scalar_value(result: Any, purpose: str) -> Value:
+    """Return the value of a scalar that a function returned. Raises as `grad` says."""
+    value = _result_value(purpose, result)
+    if value.type.shape:
+        raise ShapeError(
+            f"{purpose}: the function must return a 0-dimensional array, got shape "
+            f"{value.type.shape}; reduce it with xp.sum or xp.mean, or use pk.vjp"
+        )
+    return value
+
+
+def _outputs(
+    stream: ProgramStream, result: Any
+) -> tuple[list[tuple[int, ArrayType]], Callable[[Sequence[Any]], Any]]:
+    """Return numbers and types of the arrays of a stream in a result, and how to put it together.
+
+    The latter takes the arrays in place of those. Other leaves stay as they are.
+    """
+    leaves, structure = flatten(result)
+    positions = [
+        k
+        for k, leaf in enumerate(leaves)
+        if isinstance(leaf, Array) and leaf._value.stream is stream
+    ]
+    values = [leaves[k]._value for k in positions]
+
+    def pack(arrays: Sequence[Any]) -> Any:
+        """Return the result with these arrays."""
+        for k, array in zip(positions, arrays, strict=True):
+            leaves[k] = array
+        return unflatten(structure, leaves)
+
+    return [(stream.number(v), v.type) for v in values], pack
+
+
+def _traced_results(
+    function: Callable[..., Any], call: DifferentiatedCall, purpose: str, has_aux: bool
+) -> tuple[ProgramStream, list[Value], Any, Structure]:
+    """Record a function.
+
+    Returns: The stream, the values of the leaves of the result, what it returned beside that, and
+        the structure of the result.
+    """
+    stream = ProgramStream(purpose)
+    with stream.recording():
+        args, kwargs = call.traced(stream)
+        result, aux = _split(function(*args, **kwargs), has_aux, purpose)
+        leaves, structure = flatten(result)
+        heads = [_result_value(purpose, leaf) for leaf in leaves]
+    return stream, heads, aux, structure
+
+
+def _like_results(
+    where: str, value: Any, structure: Structure, types: Sequence[ArrayType]
+) -> list[Value]:
+    """Return the values of the leaves of weights, or of directions.
+
+    Args:
+        where: the function, for messages.
+        value: the weights, of the given structure.
+        structure: the structure that they need.
+        types: the types that they need.
+
+    Raises: ArgumentError, ShapeError or DTypeError if they are of others.
+    """
+    leaves, own = flatten(value)
+    if own != structure:
+        expected = ", ".join(paths(structure, "x")) or "none"
+        raise ArgumentError(
+            f"{where}: the leaves {expected} are needed, got {', '.join(paths(own, 'x')) or 'none'}"
+        )
+    values: list[Value] = []
+    for name, leaf, type in zip(paths(structure, "x"), leaves, types, strict=True):
+        if isinstance(leaf, (float, int)) and not isinstance(leaf, np.generic):
+            leaf = wrap(from_numpy(np.asarray(leaf, type.dtype)))
+        if isinstance(leaf, (np.ndarray, np.generic)):
+            leaf = wrap(from_numpy(np.array(leaf)))
+        if not isinstance(leaf, Array):
+            raise ArgumentError(f"{where}: {name} must be an array, got {shown(leaf)}")
+        if leaf.shape != type.shape:
+            raise ShapeError(f"{where}: {name} must have shape {type.shape}, got {leaf.shape}")
+        if leaf.dtype != type.dtype:
+            raise DTypeError(f"{where}: {name} must be {type.dtype}, got {leaf.dtype}")
+        values.append(leaf._value)
+    return values
+
+
+# Functions of entries.
+
+
+def _of_entries(
+    function: Callable[..., Any],
+    call: DifferentiatedCall,
+    is_single: bool,
+    has_aux: bool,
+    purpose: str,
+) -> tuple[Any, Any]:
+    """Return what a function of entries returns, and its gradient.
+
+    Raises:
+        ArgumentError: The result is no entry.
+        ShapeError: It has axes.
+        DTypeError: It is no float.
+    """
+    # Entries of their own: an argument may depend on another one, or be the same.
+    leaves = [ops.identity(as_entry(_array_of(leaf))) for leaf in call.differentiated]
+    args, kwargs = call.replaced(leaves)
+    loss, aux = _split(function(*args, **kwargs), has_aux, purpose)
+    if not isinstance(loss, Entry):
+        raise ArgumentError(f"{purpose}: the function must return an Entry, got {shown(loss)}")
+    if loss.shape:
+        raise ShapeError(
+            f"{purpose}: the function must return a scalar, got shape {show_shape(loss.shape)}; "
+            f"reduce it with pk.ops.reduce_sum"
+        )
+    results = call.packed(gradients(loss, leaves))
+    return (loss, aux) if has_aux else loss, results[0] if is_single else tuple(results)
+
+
+def _array_of(leaf: Any) -> Any:
+    """Return a leaf as an entry or NumPy array."""
+    return leaf._numpy() if isinstance(leaf, Array) else leaf

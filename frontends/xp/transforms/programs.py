@@ -1,0 +1,415 @@
+"""Programs: recorded operations as one operation of a stream, with gradients of its results.
+
+The operation's ``build`` puts the operators of the recorded operations, and those of the gradients
+that are derived from them, into the graph of the plan. So they fuse with what surrounds them, and
+the plan is found again by the sequence of operations, like any. The parameter ``code`` holds the
+recorded operations as JSON; ``shape`` has the extents that are parameters of them, one after the
+other, so that one plan serves all sizes.
+
+Values have numbers in the order of first appearance: the arguments, then in each operation new
+inputs and the result, at last new inputs among the results and weights.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+from attrs import frozen
+
+import passkit.ops as ops
+from passkit.errors import GraphError
+from passkit.frontends.xp import runtime
+from passkit.frontends.xp.runtime import OPERATIONS
+from passkit.frontends.xp.transforms.tracing_stream import TracingStream, array_with
+from passkit.graph.adjoint import gradients
+from passkit.graph.node import Entry
+from passkit.streams.operation import MAX_MEMO, ArrayType, Operation, Value
+from passkit.streams.settings import settings
+
+
+@frozen
+class RecordedStep:
+    """A recorded operation.
+
+    Attributes:
+        operation: the operation, without its parameter ``shape``.
+        extents: the number of extents in that parameter; None if it has none.
+        operands: the numbers of the operands.
+    """
+
+    operation: Operation
+    extents: int | None
+    operands: tuple[int, ...]
+
+
+@frozen
+class ProgramResults:
+    """The results of a program: values, then gradients, or directional derivatives.
+
+    Attributes:
+        outputs: the numbers of the values that are returned first.
+        heads: the numbers of the values that are differentiated.
+        seeds: the numbers of the weights of the heads' elements; none at all for ones.
+        leaves: the numbers of the arguments by which heads are differentiated; their gradients
+            follow the outputs.
+        tangents: the numbers of directions of the leaves, if there are any. Then the derivatives
+            of the heads in these directions follow the outputs instead.
+    """
+
+    outputs: tuple[int, ...]
+    heads: tuple[int, ...] = ()
+    seeds: tuple[int, ...] = ()
+    leaves: tuple[int, ...] = ()
+    tangents: tuple[int, ...] = ()
+
+
+@frozen
+class ArrayProgram:
+    """Recorded operations and what is returned.
+
+    Attributes:
+        num_arguments: the number of arguments, which have the first numbers.
+        steps: the operations.
+        results: what is returned.
+    """
+
+    num_arguments: int
+    steps: tuple[RecordedStep, ...]
+    results: ProgramResults
+
+    def run(
+        self,
+        inputs: Sequence[Any],
+        extents: Sequence[Any],
+        perform: Callable[[Operation, tuple[Any, ...] | None, list[Any]], Any],
+    ) -> list[Any]:
+        """Perform the operations in order, and return all values by number.
+
+        Args:
+            inputs: the arguments and other inputs.
+            extents: all extents that are parameters.
+            perform: called with the operation, its extents or None, and its operands.
+        """
+        values = list(inputs[: self.num_arguments])
+        rest = iter(inputs[self.num_arguments :])
+        position = 0
+        for step in self.steps:
+            _extend(values, step.operands, rest)
+            shape = None
+            if step.extents is not None:
+                shape = tuple(extents[position : position + step.extents])
+                position += step.extents
+            operands = [values[n] for n in step.operands]
+            values.append(perform(step.operation, shape, operands))
+        for numbers in (self.results.outputs, self.results.heads):
+            _extend(values, numbers, rest)
+        for numbers in (self.results.seeds, self.results.tangents):
+            _extend(values, numbers, rest)
+        return values
+
+
+def _extend(values: list[Any], numbers: Sequence[int], inputs: Iterator[Any]) -> None:
+    """Append the next inputs for numbers that appear for the first time."""
+    for n in numbers:
+        if n == len(values):
+            values.append(next(inputs))
+
+
+# The code of a program.
+
+
+def _encoded(value: Any) -> Any:
+    """Return a parameter for JSON: tuples are objects."""
+    return {"tuple": [_encoded(v) for v in value]} if isinstance(value, tuple) else value
+
+
+def _decoded(value: Any) -> Any:
+    """Return the parameter that `_encoded` encoded."""
+    return tuple(_decoded(v) for v in value["tuple"]) if isinstance(value, dict) else value
+
+
+def _encoded_step(step: RecordedStep) -> list[Any]:
+    """Return a step for JSON."""
+    params = {name: _encoded(value) for name, value in step.operation.params.items()}
+    return [step.operation.name, params, step.extents, *step.operands]
+
+
+def encode(program: ArrayProgram) -> str:
+    """Return the code of a program."""
+    steps = [_encoded_step(step) for step in program.steps]
+    results = program.results
+    parts = [results.outputs, results.heads, results.seeds, results.leaves, results.tangents]
+    return json.dumps([program.num_arguments, steps, parts], separators=(",", ":"))
+
+
+@lru_cache(MAX_MEMO)
+def decode(code: str) -> ArrayProgram:
+    """Return the program of a code.
+
+    Raises: PasskitError or a built-in error for a code that is none.
+    """
+    num_arguments, steps, parts = json.loads(code)
+    results = ProgramResults(*(tuple(map(int, part)) for part in parts))
+    return ArrayProgram(num_arguments, tuple(_step(*step) for step in steps), results)
+
+
+def _step(name: str, params: dict[str, Any], extents: int | None, *operands: int) -> RecordedStep:
+    """Return a step from its encoded parts."""
+    if name == "project":
+        return RecordedStep(OPERATIONS.projection(params["index"]), None, operands)
+    operation = OPERATIONS.get(name, **{k: _decoded(v) for k, v in params.items()})
+    return RecordedStep(operation, extents, operands)
+
+
+# The operation.
+
+
+def _build_step(operation: Operation, shape: tuple[Any, ...] | None, operands: list[Any]) -> Any:
+    """Return the entries of the results of an operation."""
+    params = {} if shape is None else {"shape": shape}
+    assert operation.build is not None
+    return operation.build(*operands, **operation.params, **params)
+
+
+def _build(*entries: Entry, code: str, shape: tuple[Any, ...]) -> Any:
+    """Build the results of a program for entries of its inputs."""
+    program = decode(code)
+    results = program.results
+    inputs = list(entries)
+    for n in results.leaves:  # the same entry may be given for several arguments
+        inputs[n] = ops.identity(inputs[n])
+    values = program.run(inputs, shape, _build_step)
+    outputs = [values[n] for n in results.outputs]
+    leaves = [values[n] for n in results.leaves]
+    heads = [values[n] for n in results.heads]
+    if results.tangents:
+        outputs += _derivatives(heads, leaves, [values[n] for n in results.tangents])
+    elif leaves:
+        seeds = [values[n] for n in results.seeds]
+        outputs += gradients(heads, leaves, seeds or None)
+    # A value that is returned as it was given must be one of this operation's own.
+    outputs = [ops.identity(e) if any(e is x for x in entries) else e for e in outputs]
+    return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+
+def _derivatives(
+    heads: list[Entry], leaves: list[Entry], tangents: list[Entry]
+) -> list[Entry | None]:
+    """Return the derivatives of heads in the direction of tangents of the leaves.
+
+    The gradient of the heads is linear in their weights; the gradient of its product with the
+    tangents, by these weights, is the derivative. The weights themselves do not occur in it.
+    """
+    weights = [ops.identity(ops.zeros_like(y)) for y in heads]
+    adjoints = gradients(heads, leaves, weights, unconnected="none")
+    products = [
+        ops.reduce_sum(dx * t) for dx, t in zip(adjoints, tangents, strict=True) if dx is not None
+    ]
+    if not products:
+        return [ops.zeros_like(y) for y in heads]
+    total = products[0]
+    for term in products[1:]:
+        total = total + term
+    return gradients(total, weights)
+
+
+OPERATIONS.define("program", _build)
+
+
+# Recording.
+
+
+class ProgramStream(TracingStream):
+    """A stream that records a program.
+
+    Args:
+        purpose: the transformation and the function, for messages.
+
+    Attributes:
+        inputs: the values that the program reads: arguments, then others that the function uses.
+        captures_are_kept: whether the program is used again later, so that nothing may be stored
+            over the inputs that are no arguments.
+    """
+
+    def __init__(self, purpose: str, captures_are_kept: bool = False) -> None:
+        super().__init__(purpose)
+        self.inputs: list[Value] = []
+        self.captures_are_kept = captures_are_kept
+        self.extents: list[int] = []
+        self._steps: list[tuple[Any, ...]] = []
+        self._numbers: dict[Value, int] = {}
+        self._num_arguments = 0
+        self._count = 0
+        self._size = 0
+        self._held: list[tuple[Value, Any]] = []
+
+    def argument(self, value: Value, type: ArrayType | None = None) -> Value:
+        """Add an argument, and return the pending value that stands for it in the function.
+
+        Call this before anything is recorded. ``type`` is the type of the latter; None: its own.
+        """
+        stand_in = self.pending(value.type if type is None else type)
+        self._numbers[stand_in] = self._count
+        self._count += 1
+        self._num_arguments += 1
+        self.inputs.append(value)
+        return stand_in
+
+    def trace(self, operation: Operation, operands: tuple[Value, ...], result_type: Any) -> Value:
+        """Record an operation that depends on the arguments, and return its pending result."""
+        numbers = self._numbers
+        step: list[Any] = [operation.generic, None]
+        for operand in operands:
+            number = numbers.get(operand)
+            step.append(self.number(operand) if number is None else number)
+        if operation.extents is not None:
+            self.extents += operation.extents
+            step[1] = len(operation.extents)
+        self._steps.append(tuple(step))
+        self._size += size_of(operation)
+        value = self.pending(result_type, operation)
+        numbers[value] = self._count
+        self._count += 1
+        return value
+
+    @property
+    def count(self) -> int:
+        """Return the number that the next value would have."""
+        return self._count
+
+    def number(self, value: Value) -> int:
+        """Return the number of a value of this stream, or of any other: then it is an input.
+
+        Raises: ConcretizationError if its stream has ended.
+        """
+        number = self._numbers.get(value)
+        if number is not None:
+            return number
+        self._hold(value)
+        self._numbers[value] = number = self._count
+        self._count += 1
+        self.inputs.append(value)
+        return number
+
+    def _hold(self, value: Value) -> None:
+        """Keep an input from being dropped, and from being stored over, until it is recorded."""
+        stream = value.stream
+        if isinstance(stream, TracingStream) and value.operation is not None:
+            if not stream.is_open:
+                stream.sync((value,), "its use in another function")
+            return
+        if value.operation is not None and self.captures_are_kept:
+            stream.sync((value,), "a compiled function uses it")
+        if value.operation is None and (self.captures_are_kept or value.is_alive):
+            value.is_owned = False
+            return
+        self._held.append((value, array_with(value)))
+
+    def recorded(self, results: ProgramResults) -> RecordedProgram:
+        """Return the recorded program with what it returns.
+
+        The numbers of values must have been asked for before.
+
+        Raises: GraphError if an array that it uses was changed in place meanwhile.
+        """
+        key = self._num_arguments, tuple(self._steps), results
+        code = _codes.get(key)
+        if code is None:
+            if len(_codes) >= MAX_MEMO:
+                _codes.clear()
+            steps = [RecordedStep(op, count, tuple(n)) for op, count, *n in self._steps]
+            code = encode(ArrayProgram(self._num_arguments, tuple(steps), results))
+            _codes[key] = code
+        self._check_held()
+        self.release()
+        return RecordedProgram(
+            OPERATIONS.get("program", code=code, shape=tuple(self.extents)),
+            tuple(self.inputs),
+            self._size * (3 if results.leaves else 1),
+        )
+
+    def release(self) -> None:
+        """Forget the values of this stream."""
+        self._numbers.clear()
+
+    def _check_held(self) -> None:
+        """Raise a GraphError if the operation of an input was dropped meanwhile."""
+        for value, array in self._held:
+            is_dropped = array._value is not value and value.operation is not None
+            if is_dropped and not any(value is v for v in value.stream.queue):
+                raise GraphError(
+                    f"{self.purpose} changed an array in place that it uses and that is none of "
+                    f"its arguments; make it an argument, or write x = x + … in place of x += …"
+                )
+
+
+_codes: dict[Any, str] = {}
+"""The codes of programs by their recorded steps."""
+
+
+@frozen
+class RecordedProgram:
+    """A program as an operation, with the values that it reads.
+
+    Attributes:
+        operation: the operation.
+        inputs: its operands.
+        size: the number of operators that it stands for, roughly.
+    """
+
+    operation: Operation
+    inputs: tuple[Value, ...]
+    size: int
+
+    def apply(
+        self, types: Sequence[ArrayType], more: Sequence[Value] = (), arguments: Any = ()
+    ) -> list[Value]:
+        """Record the program in the stream of this thread, and return its results.
+
+        Args:
+            types: the types of the results.
+            more: inputs that follow those that the program was recorded with.
+            arguments: values of the arguments in place of those that it was recorded with.
+
+        Returns: Pending values.
+        """
+        stream: Any = runtime.current_stream()
+        _sizes[self.operation.generic] = self.size
+        if not isinstance(stream, TracingStream):
+            _make_room(stream, self)
+        operands = (*arguments, *self.inputs[len(arguments) :], *more)
+        if len(types) == 1:
+            return [stream.record(self.operation, operands, types[0])]
+        value = stream.record(self.operation, operands, tuple(types))
+        return [stream.project(value, k) for k in range(len(types))]
+
+
+_sizes: dict[Operation, int] = {}
+"""The sizes of programs by their operations without extents."""
+LARGE = 24
+"""A program of at least this size begins a new plan if the queue has the same one already."""
+
+
+def size_of(operation: Operation) -> int:
+    """Return the number of operators that an operation stands for, roughly."""
+    return _sizes.get(operation.generic, 1) if operation.name == "program" else 1
+
+
+def _make_room(stream: Any, program: RecordedProgram) -> None:
+    """Execute the queue where a program would make the next plan large, or begins a new iteration.
+
+    So each iteration of a loop is one plan, whether or not the loop reads its results.
+    """
+    generic = program.operation.generic
+    total = program.size
+    has_same = False
+    for value in stream.queue:
+        operation = value.operation
+        if operation is not None and operation.name == "program":
+            total += _sizes.get(operation.generic, 1)
+            has_same = has_same or operation.generic is generic
+    if (has_same and program.size >= LARGE) or (total > settings.max_ops and stream.queue):
+        stream.flush("the next iteration begins")

@@ -1,0 +1,149 @@
+"""Streams that record what a function does with its arguments, for a transformation of it.
+
+While a transformation calls a function, such a stream takes the place of the thread's stream. Its
+arguments are pending arrays of the stream: they have a shape and a dtype, but no elements. What
+does not depend on them goes to the stream around it, as if there were no transformation.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from passkit.errors import ConcretizationError
+from passkit.frontends.xp import runtime
+from passkit.frontends.xp.array import Array, wrap
+from passkit.streams.operation import Operation, Value
+from passkit.streams.stream import Stream
+
+ARGUMENT = Operation("argument", {}, None, None)
+"""Stands for the operation of an argument, which is pending as long as the stream exists."""
+
+_LIBRARY = "passkit."
+
+
+class TracingStream:
+    """The base of streams that record operations on the arguments of a function.
+
+    Args:
+        purpose: the transformation and the function, for messages, such as "grad of loss".
+
+    Attributes:
+        outer: the stream of the thread when this one was created.
+        is_open: whether the function runs; afterwards its arrays cannot be used any more.
+        queue: always empty: nothing waits here to be executed.
+    """
+
+    def __init__(self, purpose: str) -> None:
+        self.purpose = purpose
+        self.outer: Stream | TracingStream = runtime.current_stream()
+        self.is_open = True
+        self.queue: list[Value] = []
+
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        """Record the operations of this thread here inside the block, then close the stream."""
+        try:
+            with active(self):
+                yield
+        except BaseException:
+            self.release()
+            raise
+        finally:
+            self.is_open = False
+
+    def release(self) -> None:
+        """Forget the values of this stream, which refer to it: arrays must be freed at once."""
+
+    def pending(self, type: Any, operation: Operation = ARGUMENT) -> Value:
+        """Return a new value of this stream, of a type or a tuple of types of several results."""
+        value = Value(type)
+        value.operation = operation
+        value.stream = self
+        return value
+
+    def record(self, operation: Operation, operands: tuple[Value, ...], result_type: Any) -> Value:
+        """Record an operation, as `passkit.streams.stream.Stream.record`.
+
+        An operation whose operands do not depend on the arguments goes to the stream around.
+        """
+        trace = self.trace  # a comparison with a stream of unknown type hides the type of self
+        for operand in operands:
+            if operand.stream is self:
+                return trace(operation, operands, result_type)
+        return self.outer.record(operation, operands, result_type)
+
+    def project(self, value: Value, index: int) -> Value:
+        """Return one of the results of an operation that has several."""
+        trace = self.trace
+        if value.stream is not self:
+            return self.outer.project(value, index)
+        types: Any = value.type
+        return trace(runtime.OPERATIONS.projection(index), (value,), types[index])
+
+    def trace(self, operation: Operation, operands: tuple[Value, ...], result_type: Any) -> Value:
+        """Record an operation that depends on the arguments, and return its pending result."""
+        raise NotImplementedError
+
+    def sync(self, values: Sequence[Value], reason: str = "a result is needed") -> None:
+        """Execute what values of other streams need.
+
+        Raises: ConcretizationError if a value depends on the arguments.
+        """
+        for value in values:
+            if value.operation is None:
+                continue
+            if value.stream is self:
+                raise ConcretizationError(self._message(value, reason))
+            value.stream.sync((value,), reason)
+
+    def flush(self, reason: str = "the stream is flushed") -> None:
+        """Do nothing: no operation can run before the function ends."""
+
+    def _message(self, value: Value, reason: str) -> str:
+        """Return why a value is not available."""
+        place = f"{user_line()}: {reason} needs the elements of an array"
+        if not self.is_open:
+            return (
+                f"{place} that was an argument or intermediate result of {self.purpose}, which has "
+                f"ended; return it from the function, with has_aux=True if that is differentiated"
+            )
+        return (
+            f"{place} of type {value.type} that depends on an argument of {self.purpose}, and "
+            f"has none while the function is traced. Use xp.where for choices between elements; "
+            f"compute what decides about control flow outside of the function, or from numbers "
+            f"and shapes. Functions without a kernel, such as NumPy's, cannot be traced"
+        )
+
+
+@contextmanager
+def active(stream: Any) -> Iterator[None]:
+    """Record the operations of this thread in a stream inside the block."""
+    streams: Any = runtime._streams
+    previous = streams.stream
+    streams.stream = stream
+    try:
+        yield
+    finally:
+        streams.stream = previous
+
+
+def user_line() -> str:
+    """Return the file and line of the innermost stack frame outside of passkit."""
+    frame: Any = sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith(_LIBRARY):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def array_with(value: Value) -> Array:
+    """Return the array that holds a value: the one that there is, or a new one."""
+    array = value.handle() if value.handle is not None else None
+    return array if array is not None and array._value is value else wrap(value)
+
+
+def describe(name: str, function: Any) -> str:
+    """Return the text for a transformation of a function, such as "grad of loss"."""
+    return f"{name} of {getattr(function, '__name__', type(function).__name__)}"

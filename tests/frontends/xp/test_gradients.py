@@ -1,0 +1,492 @@
+"""Gradients of functions of arrays: values, structures, loops, and refusals."""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import weakref
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import attrs
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit import xp
+from passkit.errors import (
+    ArgumentError,
+    ConcretizationError,
+    DTypeError,
+    GraphError,
+    ShapeError,
+)
+
+rng = np.random.default_rng(7)
+
+
+def finite_differences(function: Callable[[Any], Any], x: Any, step: float = 1e-6) -> Any:
+    """Return the gradient of a scalar function by central differences."""
+    gradient = np.empty(x.shape)
+    for index in np.ndindex(x.shape):
+        shifted = [x.copy(), x.copy()]
+        shifted[0][index] += step
+        shifted[1][index] -= step
+        high, low = (float(function(xp.asarray(s))) for s in shifted)
+        gradient[index] = (high - low) / (2 * step)
+    return gradient
+
+
+def set_elements(x: Any) -> Any:
+    """Return a sum after assignments and in-place operations."""
+    y = x * 2
+    y[1:3] = x[0:2] * x[2]
+    y[0] += xp.sin(x[4])
+    y *= x
+    y[x > 0.5] = 0.25
+    return xp.sum(y * xp.arange(5.0))
+
+
+def loop(x: Any) -> Any:
+    """Return a value of a loop over numbers and shapes."""
+    total = xp.zeros(())
+    for k in range(x.shape[0]):
+        total = total + x[k] ** (k + 1) if k != 2 else total * x[k]
+    return total
+
+
+FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "elementwise": lambda x: xp.sum(xp.sin(x) * xp.exp(x) / (1 + x**2) - xp.log(x + 2) * x**3),
+    "roots": lambda x: xp.sum(xp.sqrt(x + 2) + xp.hypot(x, x + 1) + (x + 3) ** 0.5 + 2**x),
+    "choices": lambda x: xp.sum(xp.where(x > 0.3, x * x, -x) + xp.maximum(x, 0.2) + xp.abs(x)),
+    "clipped": lambda x: xp.sum(xp.clip(x, -0.4, 0.4) * x),
+    "reductions": lambda x: xp.mean(x) * xp.var(x) + xp.std(x) + xp.prod(x + 2) + xp.max(x),
+    "axes": lambda x: xp.sum(xp.mean(x.reshape(1, 5), axis=0) * xp.flip(x)),
+    "scans": lambda x: xp.sum(xp.cumulative_sum(x) * x),
+    "products": lambda x: x @ (x[:, None] * x[None, :]) @ xp.ones(5) + xp.vecdot(x, x),
+    "matrices": lambda x: xp.sum(xp.linalg.inv(xp.eye(5) * 9 + xp.linalg.outer(x, x)) @ x),
+    "movement": lambda x: xp.sum(xp.concat([x, x[::-1]])[1:7:2] * xp.stack([x, x * 2])[1, :3]),
+    "gathers": lambda x: xp.sum(xp.take(x, xp.asarray([0, 3, 3])) * x[xp.asarray([1, 2, -1])]),
+    "special": lambda x: xp.sum(xp.special.erf(x) + xp.special.log_softmax(x, axis=0) * x),
+    "sorted": lambda x: xp.sum(xp.sort(x) * xp.arange(5.0)),
+    "in place": set_elements,
+    "loops": loop,
+    "tiles": lambda x: xp.sum(xp.tile(x, (2,)) * xp.repeat(xp.roll(x, 1), 2)),
+    "broadcast": lambda x: xp.sum(xp.broadcast_to(x, (3, 5)) * xp.asarray([[1.0], [2.0], [3.0]])),
+    "triangles": lambda x: xp.sum(xp.tril(x[:, None] * x) @ x),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_gradients_equal_finite_differences(name: str) -> None:
+    """First and second derivatives of many functions agree with differences of their values."""
+    x = rng.uniform(-0.9, 0.9, 5)
+    function = FUNCTIONS[name]
+
+    gradient = pk.grad(function)(xp.asarray(x))
+    second = pk.grad(lambda x: xp.sum(pk.grad(function)(x) * xp.asarray([1.0, 2, 3, 4, 5])))
+
+    np.testing.assert_allclose(gradient, finite_differences(function, x), rtol=1e-5, atol=1e-8)
+    expected = finite_differences(
+        lambda x: xp.sum(pk.grad(function)(x) * xp.asarray([1.0, 2, 3, 4, 5])), x
+    )
+    np.testing.assert_allclose(second(xp.asarray(x)), expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.usefixtures("xp_queue", "quick_kernels")
+def test_compiled_gradients_equal_formulas() -> None:
+    """Softmax regression: the gradient of the loss by the logits is p - y, for several sizes."""
+
+    def loss(weights: Any, x: Any, labels: Any) -> Any:
+        logits = x @ weights["w"] + weights["b"]
+        return -xp.mean(xp.sum(labels * xp.special.log_softmax(logits, axis=1), axis=1))
+
+    for n, k in ((40, 3), (50, 3)):
+        x, w, b = rng.standard_normal((n, 7)), rng.standard_normal((7, k)), rng.standard_normal(k)
+        labels = np.eye(k)[rng.integers(0, k, n)]
+        value, gradient = pk.value_and_grad(loss)(
+            {"w": xp.asarray(w), "b": xp.asarray(b)}, xp.asarray(x), xp.asarray(labels)
+        )
+        logits = x @ w + b
+        p = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+        assert "pending" in repr(value) and "pending" in repr(gradient["w"])
+        np.testing.assert_allclose(float(value), -np.mean(np.log((p * labels).sum(1))))
+        np.testing.assert_allclose(gradient["w"], x.T @ (p - labels) / n)
+        np.testing.assert_allclose(gradient["b"], (p - labels).mean(0))
+
+
+class Layer(NamedTuple):
+    """A named tuple of parameters."""
+
+    w: Any
+    b: Any
+
+
+@dataclasses.dataclass
+class Scale:
+    """A data class of a parameter."""
+
+    factor: Any
+
+
+@attrs.frozen
+class Shift:
+    """A frozen attrs class of parameters."""
+
+    offset: Any
+    unused: Any = None
+
+
+def random_tree(random: np.random.Generator, depth: int) -> Any:
+    """Return a random nested container of float arrays, numbers and None."""
+    kind = random.integers(0, 8 if depth else 2)
+    if kind == 0:
+        return xp.asarray(random.standard_normal(int(random.integers(1, 4))))
+    if kind == 1:
+        return float(random.standard_normal())
+    children = [random_tree(random, depth - 1) for _ in range(2)]
+    forms: list[Callable[[Any, Any], Any]] = [
+        lambda a, b: [a, b, None],
+        lambda a, b: (a, [b]),
+        lambda a, b: {"a": a, 3: b},
+        Layer,
+        lambda a, b: (Scale(a), b),
+        Shift,
+    ]
+    return forms[kind - 2](*children)
+
+
+def leaves_of(tree: Any) -> list[Any]:
+    """Return the leaves of a tree, by an independent walk."""
+    if tree is None:
+        return []
+    if isinstance(tree, dict):
+        return [leaf for part in tree.values() for leaf in leaves_of(part)]
+    if isinstance(tree, (list, tuple)):
+        return [leaf for part in tree for leaf in leaves_of(part)]
+    if isinstance(tree, Scale):
+        return leaves_of(tree.factor)
+    if isinstance(tree, Shift):
+        return leaves_of(tree.offset) + leaves_of(tree.unused)
+    return [tree]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_gradients_have_the_form_of_the_arguments(seed: int) -> None:
+    """The gradient of the sum of squares of a random structure is twice the structure."""
+    tree = random_tree(np.random.default_rng(seed), 3)
+
+    def squares(tree: Any) -> Any:
+        total = xp.zeros(())
+        for leaf in leaves_of(tree):
+            total += xp.sum(leaf * leaf)
+        return total
+
+    gradient = pk.grad(squares)(tree)
+
+    assert type(gradient) is (xp.Array if isinstance(tree, float) else type(tree))
+    pairs = list(zip(leaves_of(gradient), leaves_of(tree), strict=True))
+    assert all(isinstance(g, xp.Array) for g, _ in pairs)
+    for g, leaf in pairs:
+        np.testing.assert_allclose(g, 2 * np.asarray(leaf))
+
+
+def test_argnums_aux_and_other_arguments() -> None:
+    """Several arguments, further results, keywords, texts, numbers and NumPy arrays are taken."""
+
+    def f(x: Any, mode: str, y: Any, *, scale: float = 1.0, more: Any = None) -> Any:
+        z = x * y * scale + (more["shift"] if mode == "shifted" else 0)
+        return xp.sum(z), {"z": z, "mode": mode, "n": x.shape[0], "x": more}
+
+    x, y = np.array([1.0, 2.0]), xp.asarray([3.0, 4.0])
+    more = {"shift": xp.asarray([1.0, 1.0])}
+    (value, aux), (dx, dy) = pk.value_and_grad(f, argnums=(0, -1), has_aux=True)(
+        x, "shifted", y, scale=2.0, more=more
+    )
+
+    assert float(value) == 24.0 and aux["mode"] == "shifted" and aux["n"] == 2
+    assert aux["z"].tolist() == [7.0, 17.0] and aux["x"]["shift"].tolist() == [1.0, 1.0]
+    assert dx.tolist() == [6.0, 8.0] and dy.tolist() == [2.0, 4.0]
+    gradient, aux = pk.grad(f, has_aux=True)(x, "plain", y)
+    assert gradient.tolist() == [3.0, 4.0] and aux["x"] is None
+
+
+def test_decorators_keep_the_name() -> None:
+    """`grad` and `value_and_grad` are decorators, with or without arguments."""
+
+    @pk.value_and_grad
+    def one(x: Any) -> Any:
+        """Doc."""
+        return x * x
+
+    @pk.grad(argnums=1)
+    def two(x: Any, y: Any) -> Any:
+        return x * y
+
+    assert (one.__name__, one.__doc__, two.__name__) == ("one", "Doc.", "two")
+    assert float(one(3.0)[1]) == 6.0 and float(two(3.0, 4.0)) == 3.0
+    assert float(pk.value_and_grad(has_aux=True)(lambda x: (x, 1))(2.0)[1]) == 1.0
+
+
+def test_python_floats_take_the_dtype_of_the_arrays() -> None:
+    """Beside float32 arrays, a Python float does not widen the computation."""
+    params = {"w": xp.ones(3, dtype=xp.float32), "b": 0.5}
+    value, gradient = pk.value_and_grad(lambda p: xp.sum(p["w"] * p["b"]))(params)
+
+    assert value.dtype == gradient["w"].dtype == gradient["b"].dtype == xp.float32
+    assert pk.grad(lambda x: x * x)(0.5).dtype == xp.float64
+
+
+def test_arguments_are_not_changed_in_place() -> None:
+    """In-place operations of the function act on its own arrays only."""
+    x, y, box = xp.asarray([1.0, 2.0]), xp.asarray([5.0, 6.0]), {"z": xp.asarray([7.0])}
+
+    def f(x: Any, y: Any, box: Any) -> Any:
+        x += 1
+        y[0] = 0.0
+        box["z"] *= 2
+        return xp.sum(x * y) + box["z"][0]
+
+    gradient = pk.grad(f)(x, y, box)
+
+    assert gradient.tolist() == [0.0, 6.0]
+    assert (x.tolist(), y.tolist(), box["z"].tolist()) == ([1.0, 2.0], [5.0, 6.0], [7.0])
+
+
+def test_what_does_not_depend_on_arguments_is_available() -> None:
+    """Inside a differentiated function, other arrays have elements, also pending large ones."""
+    data = xp.arange(1000.0)
+    pending = data * 2
+
+    def f(x: Any) -> Any:
+        scale = float(xp.max(pending + 1))
+        return xp.sum(x * pending[:3]) / scale + xp.sum(x * xp.ones(3)) * (data[5] * 0)
+
+    assert "pending" in repr(pending)
+    np.testing.assert_allclose(pk.grad(f)(xp.zeros(3)), np.array([0.0, 2, 4]) / 1999)
+
+
+def test_the_same_array_twice_has_partial_derivatives() -> None:
+    """Arguments are independent variables, even if they are one array or depend on another."""
+    x = xp.asarray([1.0, 2.0])
+    f = pk.grad(lambda a, b: xp.sum(a * a * b), argnums=(0, 1))
+
+    first, second = f(x, x)
+    third = pk.grad(lambda x: xp.sum(f(x, x * 2)[0]))(x)
+
+    assert (first.tolist(), second.tolist()) == ([2.0, 8.0], [1.0, 4.0])
+    np.testing.assert_allclose(third, 8 * np.array([1.0, 2.0]))
+
+
+def test_unused_arguments_and_constant_results() -> None:
+    """An array that the result does not depend on has the gradient 0."""
+    x = xp.asarray([1.0, 2.0], dtype=xp.float32)
+
+    gradient = pk.grad(lambda p: xp.sum(p[0]))((x, x * 2))
+    constant = pk.value_and_grad(lambda x: 3.0)(x)
+    outside = pk.value_and_grad(lambda y: xp.sum(x))(x)
+
+    assert gradient[1].tolist() == [0.0, 0.0] and gradient[1].dtype == xp.float32
+    assert float(constant[0]) == 3.0 and constant[1].tolist() == [0.0, 0.0]
+    assert float(outside[0]) == 3.0 and outside[1].tolist() == [0.0, 0.0]
+
+
+@pytest.mark.usefixtures("xp_queue", "quick_kernels")
+@pytest.mark.parametrize("reads", ["each", "last"])
+def test_a_training_loop_is_one_plan_for_each_iteration(reads: str) -> None:
+    """A hundred iterations with a changing rate explore as much as three, and plans stay small."""
+    x, y = rng.standard_normal((300, 4)), rng.standard_normal(300)
+
+    def loss(params: Any, x: Any, y: Any) -> Any:
+        return xp.mean((x @ params["w"] + params["b"] - y) ** 2) + 1e-3 * xp.sum(params["w"] ** 2)
+
+    params = {"w": xp.zeros(4), "b": xp.zeros(())}
+    w, b = np.zeros(4), 0.0
+    explorations = []
+    data = xp.asarray(x), xp.asarray(y)
+    with xp.inspect() as runs:
+        for k in range(100):
+            rate = 0.1 / (1 + k)
+            value, gradient = pk.value_and_grad(loss)(params, *data)
+            params = {n: params[n] - rate * gradient[n] for n in params}
+            if reads == "each":
+                xp.eval(value, *params.values())
+            error = x @ w + b - y
+            w, b = w - rate * (x.T @ error * 2 / 300 + 2e-3 * w), b - rate * 2 * error.mean()
+            explorations.append(xp.stats()["explorations"])
+        np.testing.assert_allclose(params["w"], w)
+        np.testing.assert_allclose(params["b"], b)
+
+    assert explorations[5] == explorations[-1]
+    assert len(runs) >= 99 and all(r.operations.count("program") == 1 for r in runs)
+
+
+def test_vjp_and_jvp() -> None:
+    """Products with the Jacobian from the left and the right, of several arguments and results."""
+    matrix = rng.standard_normal((3, 2))
+
+    def f(x: Any, p: Any) -> Any:
+        return {"y": xp.asarray(matrix) @ x * p["s"], "z": xp.sum(x**2)}
+
+    x, s = xp.asarray([1.0, 2.0]), xp.asarray(3.0)
+    value, pull = pk.vjp(f, x, {"s": s})
+    weights = {"y": xp.asarray([1.0, -1.0, 2.0]), "z": 0.5}
+    dx, dp = pull(weights)
+    out, derivative = pk.jvp(f, (x, {"s": s}), (xp.asarray([1.0, 0.5]), {"s": 2.0}))
+
+    a = matrix @ [1.0, 2.0]
+    np.testing.assert_allclose(value["y"], a * 3)
+    np.testing.assert_allclose(dx, 3 * np.array([1.0, -1.0, 2.0]) @ matrix + [1.0, 2.0])
+    np.testing.assert_allclose(dp["s"], a @ [1.0, -1.0, 2.0])
+    np.testing.assert_allclose(out["y"], a * 3)
+    np.testing.assert_allclose(derivative["y"], 3 * matrix @ [1.0, 0.5] + 2 * a)
+    np.testing.assert_allclose(float(derivative["z"]), 4.0)
+    y, pull, aux = pk.vjp(lambda x: (x * 2, x), x, has_aux=True)
+    assert aux.tolist() == [1.0, 2.0] and pull(y)[0].tolist() == [4.0, 8.0]
+    constant = pk.jvp(lambda x: xp.ones(2), [x], [x])[1]
+    assert constant.tolist() == [0.0, 0.0]
+
+
+def test_vjp_reads_arguments_as_they_were() -> None:
+    """The returned function is called later, after other names took new values."""
+    x = xp.asarray([1.0, 2.0])
+    _, pull = pk.vjp(lambda x: x * x, x)
+    x *= 10
+    xp.eval(x)
+
+    assert pull(xp.asarray([1.0, 1.0]))[0].tolist() == [2.0, 4.0]
+
+
+def test_functions_of_entries() -> None:
+    """Called with entries, the functions build the gradient in the graph; `jit` compiles it."""
+
+    def f(x: Any, p: Any) -> Any:
+        return pk.ops.reduce_sum(x * x * p["a"]), p
+
+    x = np.array([1.0, 2.0], np.float32)
+
+    @pk.jit(target="interpret")
+    def step(x: Any) -> Any:
+        (value, _), (dx, dp) = pk.value_and_grad(f, (0, 1), has_aux=True)(x, {"a": x * 3})
+        return value, dx, dp["a"], pk.grad(lambda y: f(y, {"a": 1.0})[0])(x)
+
+    value, dx, da, dy = step(x)
+
+    assert value == 27 and dx.tolist() == [6.0, 24.0]
+    assert da.tolist() == [1.0, 4.0] and dy.tolist() == [2.0, 4.0]
+    with pytest.raises(ShapeError, match=r"grad of <lambda>: .* a scalar, got shape \(2,\)"):
+        pk.grad(lambda x: x)(pk.var("x", (2,)))
+    with pytest.raises(ArgumentError, match="grad of <lambda>: .* return an Entry, got 'y'"):
+        pk.grad(lambda x: "y")(pk.var("x", (2,)))
+
+
+def test_control_flow_on_elements_names_the_line() -> None:
+    """The elements of an argument are not available, and the error says where they are needed."""
+
+    def branch(x: Any) -> Any:
+        if x[0] > 0:
+            return xp.sum(x)
+        return -xp.sum(x)
+
+    line = branch.__code__.co_firstlineno + 1
+    x = xp.asarray([1.0, 2.0])
+    with pytest.raises(ConcretizationError, match=rf"test_gradients.py:{line}: bool .*grad of bra"):
+        pk.grad(branch)(x)
+    uses: dict[str, Callable[[Any], Any]] = {
+        "float": lambda x: float(xp.sum(x)) * x,
+        "numpy": lambda x: np.linalg.norm(x),
+        "item": lambda x: x[0].item() * x,
+        "eval": lambda x: xp.eval(x),
+    }
+    for reason, function in uses.items():
+        with pytest.raises(
+            ConcretizationError, match=rf"test_gradients.py:\d+: {reason} .*float64"
+        ):
+            pk.grad(function)(x)
+    with pytest.raises(ConcretizationError, match="jit of <lambda>"):
+        pk.jit(lambda x: x if xp.any(x) else -x)(x)
+
+
+def test_arrays_do_not_leave_a_function() -> None:
+    """An array of a function that has ended is refused, with a way to get it out."""
+    kept = []
+    x = xp.asarray([1.0, 2.0])
+    pk.grad(lambda x: (kept.append(x * 2), xp.sum(x))[1])(x)
+
+    with pytest.raises(ConcretizationError, match=r"grad of <lambda>, which has ended; .*has_aux"):
+        kept[0].tolist()
+    with pytest.raises(ConcretizationError, match="its use in another function .*has ended"):
+        pk.grad(lambda x: xp.sum(x * kept[0]))(x)
+    with pytest.raises(ConcretizationError, match="has ended"):
+        (kept[0] + x).tolist()
+
+
+def test_an_array_changed_in_place_while_it_is_recorded() -> None:
+    """Pending arrays from outside that are replaced and executed meanwhile are refused."""
+    counter = {"t": xp.arange(1000.0) * 2}
+
+    def f(x: Any) -> Any:
+        y = xp.sum(x * counter["t"])
+        counter["t"] += 1
+        xp.eval(counter["t"])
+        return y
+
+    with pytest.raises(GraphError, match="grad of f changed an array in place"):
+        pk.grad(f)(xp.ones(1000))
+
+
+def test_refused_arguments_and_results() -> None:
+    """Arguments and results that have no gradient are refused by name."""
+    x = xp.asarray([1.0, 2.0])
+    total = pk.grad(lambda p: xp.sum(p["w"]))
+    with pytest.raises(DTypeError, match=r"grad of <lambda>: argument 0\['n'\] is int64"):
+        total({"w": x, "n": xp.asarray([1])})
+    with pytest.raises(DTypeError, match=r"argument 0\['n'\] is bool"):
+        total({"w": x, "n": True})
+    with pytest.raises(DTypeError, match=r"argument 0\['w'\] is complex128"):
+        total({"w": x.astype(xp.complex128)})
+    with pytest.raises(ArgumentError, match=r"argument 0\['name'\] must be an array .* got 'a'"):
+        total({"w": x, "name": "a"})
+    with pytest.raises(ArgumentError, match="needs argument 1 by position .* got 1 by position"):
+        pk.grad(lambda x, y: x, argnums=1)(x, y=x)
+    with pytest.raises(ArgumentError, match=r"argnums must be .* got \(0, 0\)"):
+        pk.grad(lambda x: x, argnums=(0, 0))
+    with pytest.raises(ArgumentError, match="value_and_grad: function must be a function, got 3"):
+        pk.value_and_grad(3)
+    with pytest.raises(ShapeError, match=r"0-dimensional array, got shape \(2,\); .*pk.vjp"):
+        pk.grad(lambda x: x * 2)(x)
+    with pytest.raises(DTypeError, match="the function returned int64"):
+        pk.grad(lambda x: xp.argmax(x))(x)
+    with pytest.raises(ArgumentError, match="must return an array of passkit.xp, got 'x'"):
+        pk.grad(lambda x: "x")(x)
+    with pytest.raises(ArgumentError, match="the function must return a pair, got 3"):
+        pk.grad(lambda x: 3, has_aux=True)(x)
+    _, pull = pk.vjp(lambda x: [x], x)
+    with pytest.raises(ArgumentError, match=r"vjp: the leaves x\[0\] are needed, got x"):
+        pull(x)
+    with pytest.raises(ArgumentError, match=r"vjp: x\[0\] must be an array, got 'a'"):
+        pull(["a"])
+    with pytest.raises(ShapeError, match=r"vjp: x\[0\] must have shape \(2,\), got \(1,\)"):
+        pull([np.ones(1)])
+    with pytest.raises(DTypeError, match=r"x\[0\] must be float64, got float32"):
+        pull([x.astype(xp.float32)])
+
+
+def test_arguments_are_freed_without_garbage_collection() -> None:
+    """Recording leaves no reference cycles, which would keep large arrays for a while."""
+    gc.collect()
+    gc.disable()
+    try:
+        x = xp.ones(1000)
+        arrays = [weakref.ref(x._numpy())]
+        results = [pk.grad(lambda x: xp.sum(x * x))(x), pk.vmap(lambda x: x + 1)(x)]
+        results.append(pk.vjp(lambda x: x * x, x)[1](x)[0])
+        xp.eval(*results)
+        with pytest.raises(ZeroDivisionError):
+            pk.grad(lambda x: xp.sum(x * x) / (1 // 0))(x)
+        with pytest.raises(ZeroDivisionError):
+            pk.vmap(lambda x: x * x / (1 // 0))(x)
+        del x, results
+        assert arrays[0]() is None
+    finally:
+        gc.enable()
