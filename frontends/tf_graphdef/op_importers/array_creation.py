@@ -10,7 +10,7 @@ from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
 from passkit.frontends.tf_graphdef.operators import ops
 from passkit.frontends.tf_graphdef.registry import ImportResult, op_importer
-from passkit.values.size import Size
+from passkit.values.size import Extent, Size
 
 
 def _known_number(value: ImportedValue) -> Any:
@@ -29,16 +29,43 @@ def _known_number(value: ImportedValue) -> Any:
     return array.astype(np.float64).item() if value.dtype.is_float else array.item()
 
 
+def _one_extent(call: ImportCall, value: ImportedValue, role: str) -> Extent:
+    """Return an input as one int or symbolic size; ``role`` names it in errors.
+
+    Raises:
+        ModelError: If it depends on data, is not of integers, or has other than one element.
+    """
+    extents = call.extents(value, role)
+    if len(extents) != 1:
+        raise ModelError(f"{call.where} needs one integer as its {role}, got {extents}")
+    return extents[0]
+
+
 @op_importer("Fill")
 def _fill(call: ImportCall, shape: ImportedValue, x: ImportedValue) -> ImportResult:
-    """Import Fill: an array of ``shape`` whose elements are all the scalar ``x``."""
+    """Import Fill: an array of ``shape`` whose elements are all the scalar ``x``.
+
+    The shape is known during import, and may have symbolic extents.
+
+    Raises:
+        ModelError: If the shape depends on data or is no list of integers.
+        ShapeError: If an extent is negative, or ``x`` does not broadcast to the shape.
+    """
     result_shape = tuple(call.extents(shape, "shape"))
     return ops.broadcast_to(x.entry, shape=result_shape, name=call.name)
 
 
 @op_importer("Empty")
 def _empty(call: ImportCall, shape: ImportedValue) -> ImportResult:
-    """Import Empty: zeros of ``shape`` in the attribute ``dtype``, even if ``init`` is unset."""
+    """Import Empty: zeros of ``shape`` in the attribute ``dtype``, even if ``init`` is unset.
+
+    The shape is known during import, and may have symbolic extents.
+
+    Raises:
+        ModelError: If the shape depends on data or is no list of integers, or ``dtype`` is missing
+            or a type that passkit does not have.
+        ShapeError: If an extent is negative.
+    """
     result_shape = tuple(call.extents(shape, "shape"))
     return ops.zeros(result_shape, dtype=call.dtype("dtype").name, name=call.name)
 
@@ -51,16 +78,16 @@ def _range(
 
     All three must be known; of integers with delta 1, the limit may be symbolic.
 
+    The result has the dtype of ``start``; it is empty if the limit is not ahead.
+
     Raises:
-        ModelError: If the numbers are not known or not finite, or the step is 0.
+        ModelError: If the numbers are not known, not scalars or not finite, the step is 0, or an
+            integer limit is symbolic and the start is symbolic or the step not 1.
     """
     dtype = start.dtype
     if dtype.is_integer:
-        (low,), (high,), step = (
-            call.extents(start, "start"),
-            call.extents(limit, "limit"),
-            call.integer(delta, "delta"),
-        )
+        low, high = _one_extent(call, start, "start"), _one_extent(call, limit, "limit")
+        step = call.integer(delta, "delta")
         if isinstance(low, Size) or (step != 1 and isinstance(high, Size)):
             raise ModelError(
                 f"{call.where} needs a known start, and delta 1 for a limit of unknown size, got "
@@ -89,8 +116,11 @@ def _lin_space(
 
     Limits that are known only at run time are interpolated; the last number is exactly ``stop``.
 
+    ``num`` may be symbolic.
+
     Raises:
-        ModelError: If ``num`` is less than 1.
+        ModelError: If ``num`` is not known during import, or less than 1.
+        DTypeError: If ``start`` is not of floats.
     """
     (count,) = call.extents(num, "num")[:1] or (0,)
     if isinstance(count, int) and count < 1:
@@ -116,6 +146,18 @@ def _one_hot(
 
     The new axis is at the attribute ``axis``, by default the last. On and off numbers that are not
     known during import are selected by a mask.
+
+    Args:
+        call: The node; its attribute ``axis`` is the position of the new axis, -1 by default.
+        indices: Positions; those out of range give ``off`` only.
+        depth: Length of the new axis, known during import; may be symbolic.
+        on: Scalar at the index, of the result's dtype.
+        off: Scalar elsewhere.
+
+    Raises:
+        ModelError: If ``depth`` is not known during import.
+        ShapeError: If it is negative, the axis is out of range, or ``on`` or ``off`` is no scalar.
+        DTypeError: If indices are not integers, or ``on`` and ``off`` differ in dtype.
     """
     (count,) = call.extents(depth, "depth")[:1] or (-1,)
     axis = call.attr("axis", "i", -1)

@@ -42,7 +42,8 @@ def _const(call: ImportCall) -> ImportResult:
     """Import Const: return the array of the attribute ``value`` as a known value.
 
     Raises:
-        ModelError: If the tensor is invalid, or exceeds the memory budget of the import.
+        ModelError: If the attribute is missing or of another kind, the tensor is invalid, or it
+            exceeds the memory budget of the import.
     """
     array = parse_tensor(call.attr("value", "tensor"), call.where, call.budget)
     return ImportedValue(call.name, dtype_of(array.dtype), array=array)
@@ -53,6 +54,10 @@ def _shape(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import Shape: return the shape of ``x`` as a known vector, whose extents may be symbolic.
 
     Its dtype is the attribute ``out_type``, by default int32.
+
+    Raises:
+        ModelError: If the rank of ``x`` is unknown, ``out_type`` is neither int32 nor int64, or the
+            memory budget of the import is exceeded.
     """
     return call.known_value(call.index_type("out_type"), list(call.shape(x)))
 
@@ -62,19 +67,33 @@ def _size(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import Size: return the number of elements of ``x`` as a known scalar, which may be symbolic.
 
     Its dtype is the attribute ``out_type``, by default int32.
+
+    Raises:
+        ModelError: If the rank of ``x`` is unknown, ``out_type`` is neither int32 nor int64, or the
+            number has too many symbolic terms (over 64).
     """
     return call.known_value(call.index_type("out_type"), numel(call.shape(x)))
 
 
 @op_importer("Rank")
 def _rank(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import Rank: return the number of axes of ``x`` as a known int32 scalar."""
+    """Import Rank: return the number of axes of ``x`` as a known int32 scalar.
+
+    Raises:
+        ModelError: If the rank is unknown.
+    """
     return call.known_value(dtype_of("int32"), len(call.shape(x)))
 
 
 @op_importer("ShapeN")
 def _shape_n(call: ImportCall, *values: ImportedValue) -> ImportResult:
-    """Import ShapeN: the shape of each input as a known vector, of the attribute ``out_type``."""
+    """Import ShapeN: return the shape of each input as a known vector, in a tuple.
+
+    Their dtype is the attribute ``out_type``, by default int32; extents may be symbolic.
+
+    Raises:
+        ModelError: If the rank of an input is unknown, or ``out_type`` is neither int32 nor int64.
+    """
     dtype = call.index_type("out_type")
     return tuple(call.known_value(dtype, list(call.shape(v))) for v in values)
 
@@ -85,14 +104,15 @@ def _concat_offset(call: ImportCall, axis: ImportedValue, *shapes: ImportedValue
 
     Args:
         call: The node.
-        axis: Axis of the concatenation.
+        axis: Axis of the concatenation, known during import; a negative one counts from the end.
         shapes: Shapes of the inputs, as known vectors.
 
     Returns:
         For each input a known vector: its first position along ``axis``, and 0 for other axes.
 
     Raises:
-        ModelError: If the axis is out of range.
+        ModelError: If the axis is not one integer known during import, or out of range for a shape,
+            or a shape is not a known vector of integers.
     """
     axis_number, offsets = call.integer(axis, "axis"), []
     start: Extent = 0
@@ -116,7 +136,8 @@ def _two_shapes(
     The shorter shape is preceded by ones.
 
     Raises:
-        ModelError: If a pair has different extents and neither is 1, also if one is symbolic.
+        ModelError: If a pair has different extents and neither is 1, also if one is symbolic; or if
+            a shape is not a known vector of integers.
     """
     left_shape, right_shape = call.extents(a, "shape"), call.extents(b, "shape")
     rank = max(len(left_shape), len(right_shape))
@@ -134,7 +155,14 @@ def _two_shapes(
 
 @op_importer("BroadcastArgs")
 def _broadcast_args(call: ImportCall, a: ImportedValue, b: ImportedValue) -> ImportResult:
-    """Import BroadcastArgs: the shape to which shapes ``a`` and ``b`` broadcast, as a vector."""
+    """Import BroadcastArgs: the shape to which shapes ``a`` and ``b`` broadcast, as a known vector.
+
+    It has the dtype of ``a``. An extent of 1 takes that of the other shape.
+
+    Raises:
+        ModelError: If the shapes do not broadcast, sizes are not known to be equal, or a shape is
+            not a known vector of integers.
+    """
     pairs = _two_shapes(call, a, b)
     return call.known_value(a.dtype, [m if n == 1 else n for n, m in pairs])
 
@@ -143,9 +171,13 @@ def _broadcast_args(call: ImportCall, a: ImportedValue, b: ImportedValue) -> Imp
 def _broadcast_gradient_args(call: ImportCall, a: ImportedValue, b: ImportedValue) -> ImportResult:
     """Import BroadcastGradientArgs: the axes along which each of two shapes is broadcast.
 
-    Return two known vectors, for the shapes ``a`` and ``b``.
+    Return two known vectors of axes, for the shapes ``a`` and ``b``, in the dtype of ``a``. A
+    gradient is summed over these axes. Axes are counted in the common shape; extents of 1 are
+    listed, also where both shapes have 1, except that two equal shapes of ones have no axes.
 
-    A gradient is summed over these axes. Equal shapes of ones only have none.
+    Raises:
+        ModelError: If the shapes do not broadcast, sizes are not known to be equal, or a shape is
+            not a known vector of integers.
     """
     pairs = _two_shapes(call, a, b)
     ranks = [len(call.extents(v, "shape")) for v in (a, b)]

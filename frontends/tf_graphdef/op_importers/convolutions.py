@@ -33,7 +33,7 @@ AXES = {
 
 
 def _check_floats(call: ImportCall, *values: ImportedValue) -> None:
-    """Raise ModelError if an input is not of floats."""
+    """Raise ModelError if an input is not of floats, such as integers or complex numbers."""
     for v in values:
         if not v.dtype.is_float:
             raise ModelError(
@@ -67,13 +67,16 @@ def _groups(call: ImportCall, channels: Extent, filters: tuple[int, ...]) -> int
 
     It is 1 if the number of input channels is unknown.
 
+    It is also 1 if the input has no channels.
+
     Args:
         call: The node, for errors.
         channels: Number of channels of the input.
         filters: Shape of the filter, (*window, channels per group, filters).
 
     Raises:
-        ModelError: If the channels do not divide.
+        ModelError: If the input's channels are no multiple of the filter's, or the groups do not
+            divide the filters.
     """
     filter_channels, num_filters = filters[-2:]
     if not isinstance(channels, int):
@@ -89,7 +92,23 @@ def _groups(call: ImportCall, channels: Extent, filters: tuple[int, ...]) -> int
 
 @op_importer("Conv2D", "Conv3D")
 def _conv(call: ImportCall, x: ImportedValue, filters: ImportedValue) -> ImportResult:
-    """Import Conv2D and Conv3D; groups follow from the channels of input and filter."""
+    """Import Conv2D and Conv3D; groups follow from the channels of input and filter.
+
+    Args:
+        call: The node; its attributes hold strides, dilations, padding and data format.
+        x: Input (batch, *space, channels), or with the channels second in NCHW and NCDHW.
+        filters: Filter of shape (*window, channels per group, filters).
+
+    Returns:
+        The convolution in the node's data format and the dtype of ``x``; 16-bit floats are summed
+        in float32.
+
+    Raises:
+        ModelError: If inputs are no floats, a rank is unknown or other than the operator's, the
+            filter has unknown extents, channels do not divide into groups, or an attribute is
+            missing or invalid.
+        ShapeError: If the input has no channels, or is smaller than the filter's window.
+    """
     return convolved(call, x, filters, AXES[call.node.op])
 
 
@@ -103,7 +122,10 @@ def convolved(call: ImportCall, x: ImportedValue, filters: ImportedValue, count:
         count: Number of spatial axes.
 
     Raises:
-        ModelError: If inputs are no floats, or their ranks or channels do not fit.
+        ModelError: If inputs are no floats, a rank is unknown or not ``count`` + 2, the filter has
+            unknown extents, channels do not divide into groups, or an attribute is missing or
+            invalid.
+        ShapeError: If the input has no channels, or is smaller than the filter's window.
     """
     _check_floats(call, x, filters)
     shape = inner_shape(call, x, count)
@@ -125,6 +147,10 @@ def _convolve(
         filters: Filter of shape (*window, channels per group, filters).
         windows: Strides, dilations and padding.
         groups: Number of groups of channels.
+
+    Raises:
+        ShapeError: If the shapes do not fit, for example an input smaller than the window.
+        ModelError: If the data format is invalid.
     """
     first = channels_first(call, len(windows.size))
     inner = windows.padded(to_last(widened(x.entry), first))
@@ -134,7 +160,21 @@ def _convolve(
 
 @op_importer("DepthwiseConv2dNative")
 def _depthwise(call: ImportCall, x: ImportedValue, filters: ImportedValue) -> ImportResult:
-    """Import DepthwiseConv2dNative: each channel is convolved with filters of its own."""
+    """Import DepthwiseConv2dNative: each channel is convolved with filters of its own.
+
+    Args:
+        call: The node; its attributes hold strides, dilations, padding and data format.
+        x: Images of rank 4, in the node's data format.
+        filters: Filter of shape (height, width, channels, multiplier).
+
+    Returns:
+        Images of channels * multiplier channels, in the node's data format.
+
+    Raises:
+        ModelError: If inputs are no floats, a rank is unknown or other than 4, the filter has
+            unknown extents, or an attribute is missing or invalid.
+        ShapeError: If the number of channels differs, or the images are smaller than the window.
+    """
     return depthwise_convolved(call, x, filters)
 
 
@@ -147,7 +187,9 @@ def depthwise_convolved(call: ImportCall, x: ImportedValue, filters: ImportedVal
         filters: Filter of shape (height, width, channels, multiplier).
 
     Raises:
-        ModelError: If inputs are no floats, or their ranks or channels do not fit.
+        ModelError: If inputs are no floats, a rank is unknown or other than 4, the filter has
+            unknown extents, or an attribute is missing or invalid.
+        ShapeError: If the number of channels differs, or the images are smaller than the window.
     """
     _check_floats(call, x, filters)
     shape = inner_shape(call, x, 2)
@@ -182,7 +224,7 @@ def _input_size(call: ImportCall, sizes: ImportedValue, count: int) -> Shape:
         count: Number of spatial axes.
 
     Raises:
-        ModelError: If the list has another length.
+        ModelError: If the list has another length, or is not known during import.
     """
     input_sizes = tuple(call.extents(sizes, "input_sizes"))
     if len(input_sizes) == count:
@@ -205,6 +247,15 @@ def _back_to_input(
         sizes: Shape or spatial size of the input of the convolution.
         filters: Filter of the convolution.
         dy: Gradient of its result, in the node's data format.
+
+    Returns:
+        The gradient, in the node's data format and the dtype of ``dy``.
+
+    Raises:
+        ModelError: If filter or gradient are no floats or of another rank, ``sizes`` is not known
+            or of another length, the filter has unknown extents, channels do not divide into
+            groups, or an attribute is missing or invalid.
+        ShapeError: If the shape of ``dy`` is not that of the convolution's result.
     """
     _check_floats(call, filters, dy)
     count = AXES[call.node.op]
@@ -226,6 +277,15 @@ def _depthwise_back_to_input(
         sizes: Shape or spatial size of the input of the convolution.
         filters: Filter of shape (height, width, channels, multiplier).
         dy: Gradient of its result, in the node's data format.
+
+    Returns:
+        The gradient, in the node's data format and the dtype of ``dy``.
+
+    Raises:
+        ModelError: If filter or gradient are no floats or of another rank than 4, ``sizes`` is not
+            known or of another length, the filter has unknown extents, or an attribute is missing
+            or invalid.
+        ShapeError: If the shape of ``dy`` is not that of the convolution's result.
     """
     _check_floats(call, filters, dy)
     *size, _ = _input_size(call, sizes, 2)
@@ -248,6 +308,10 @@ def _gradient_of_input(
 
     Returns:
         The gradient in the node's data format and the dtype of ``dy``.
+
+    Raises:
+        ModelError: If ``dy`` has another rank than the convolution.
+        ShapeError: If its shape is not that of the convolution's result.
     """
     count = len(windows.size)
     inner_shape(call, dy, count)
@@ -276,6 +340,15 @@ def _back_to_filter(
         x: Input of the convolution, in the node's data format.
         sizes: Shape of the filter, known during import.
         dy: Gradient of the result, in the node's data format.
+
+    Returns:
+        The gradient, of shape ``sizes`` and in the dtype of ``x``.
+
+    Raises:
+        ModelError: If ``x`` or ``dy`` are no floats or of another rank, ``sizes`` is not known or
+            of another length, channels do not divide into groups, or an attribute is missing or
+            invalid.
+        ShapeError: If the shapes of ``x`` and ``dy`` do not fit, or their channels are unknown.
     """
     _check_floats(call, x, dy)
     count = AXES[call.node.op]
@@ -295,6 +368,14 @@ def _depthwise_back_to_filter(
         x: Input of the convolution, in the node's data format.
         sizes: Shape of the filter, (height, width, channels, multiplier), known during import.
         dy: Gradient of the result, in the node's data format.
+
+    Returns:
+        The gradient, of shape ``sizes`` and in the dtype of ``x``.
+
+    Raises:
+        ModelError: If ``x`` or ``dy`` are no floats or of another rank than 4, ``sizes`` is not
+            four known integers, or an attribute is missing or invalid.
+        ShapeError: If the shapes of ``x``, ``dy`` and filter do not fit, or channels are unknown.
     """
     _check_floats(call, x, dy)
     taps = _filter_shape(call, call.ints(sizes, "filter_sizes"), 2)
@@ -313,6 +394,11 @@ def _gradient_of_filter(
         dy: Gradient of its result, in the same format.
         window: Spatial extents of the filter.
         groups: Number of groups of channels.
+
+    Raises:
+        ModelError: If a rank is unknown or not that of the window plus 2, or an attribute is
+            missing or invalid.
+        ShapeError: If the shapes of ``x`` and ``dy`` do not fit, or their channels are unknown.
     """
     count = len(window)
     windows = windows_of_node(call, inner_shape(call, x, count)[1:-1], window)

@@ -49,6 +49,8 @@ class Band:
     def positions(self, rows: int, columns: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return each matrix element's position in the flat band, and whether it is in the band.
 
+        ``rows`` and ``columns`` are the size of the matrix.
+
         Returns:
             Two arrays of shape (rows, columns). Integer positions in the band, whose rows of
             `longest` elements are stored one after the other; 0 outside the band. And bools.
@@ -69,12 +71,14 @@ def _read_band(call: ImportCall, k: ImportedValue) -> Band:
     """Return the band that the input ``k`` and the attribute ``align`` describe.
 
     Args:
-        call: The node.
-        k: One diagonal, or the lowest and the highest; 0 is the main diagonal.
+        call: The node. Without the attribute ``align``, diagonals are aligned LEFT_LEFT in V2 and
+            RIGHT_LEFT in V3.
+        k: One diagonal, or the lowest and the highest; 0 is the main diagonal, positive ones are
+            above.
 
     Raises:
         ModelError: If ``k`` is not known, is neither one number nor two in ascending order, or
-            ``align`` is unknown.
+            ``align`` is unknown or no string.
     """
     bounds = call.ints(k, "k")
     if len(bounds) not in (1, 2) or bounds[0] > bounds[-1]:
@@ -99,7 +103,8 @@ def _matrix_size(call: ImportCall, shape: Shape, band: Band) -> tuple[int, int]:
     The memory of index arrays of that size is taken from the budget.
 
     Raises:
-        ModelError: If they are unknown, the matrix does not have the diagonals, or the budget is
+        ModelError: If ``shape`` has fewer than two axes or the extents are unknown, a diagonal of
+            the band is outside the matrix (except in an empty matrix, 0 by 0), or the budget is
             exceeded.
     """
     rows, columns = shape[-2:] if len(shape) > 1 else (None, None)
@@ -119,7 +124,11 @@ def _matrix_size(call: ImportCall, shape: Shape, band: Band) -> tuple[int, int]:
 
 @op_importer("Diag")
 def _diag(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import Diag: element (i, j) moves to (i, j, i, j)."""
+    """Import Diag: element (i, j) moves to (i, j, i, j).
+
+    Raises:
+        ModelError: If the rank is unknown.
+    """
     shape = call.shape(x)
     diagonal_matrix = ops.diag_embed(ops.reshape(x.entry, shape=(numel(shape),)))
     return ops.reshape(diagonal_matrix, shape=shape * 2, name=call.name)
@@ -130,7 +139,7 @@ def _diag_part(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import DiagPart: the elements (i, i) of an array of shape (*half, *half), in shape ``half``.
 
     Raises:
-        ModelError: If the shape does not consist of two equal halves.
+        ModelError: If the rank is unknown, or the shape does not consist of two equal halves.
     """
     shape = call.shape(x)
     half = shape[: len(shape) // 2]
@@ -142,13 +151,21 @@ def _diag_part(call: ImportCall, x: ImportedValue) -> ImportResult:
 
 @op_importer("MatrixDiag")
 def _matrix_diag(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import MatrixDiag: matrices with the last axis of ``x`` as main diagonal, 0 elsewhere."""
+    """Import MatrixDiag: matrices with the last axis of ``x`` as main diagonal, 0 elsewhere.
+
+    Raises:
+        ShapeError: If ``x`` is a scalar.
+    """
     return ops.diag_embed(x.entry, name=call.name)
 
 
 @op_importer("MatrixDiagPart")
 def _matrix_diag_part(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import MatrixDiagPart: the main diagonals of the matrices in the last two axes of ``x``."""
+    """Import MatrixDiagPart: the main diagonals of the matrices in the last two axes of ``x``.
+
+    Raises:
+        ShapeError: If ``x`` has fewer than two axes, or it is unknown which of the two is shorter.
+    """
     return ops.diagonal(x.entry, name=call.name)
 
 
@@ -157,8 +174,10 @@ def _matrix_set_diag(call: ImportCall, x: ImportedValue, diagonal: ImportedValue
     """Import MatrixSetDiag: ``x`` with the main diagonals of its matrices replaced.
 
     Raises:
-        ModelError: If the size of the matrices is unknown, or ``diagonal`` has another length than
-            theirs.
+        ModelError: If the rank or the size of the matrices is unknown, or ``diagonal`` has another
+            length than theirs.
+        ShapeError: If the batch axes of ``x`` and ``diagonal`` do not broadcast.
+        DTypeError: If their dtypes differ.
     """
     return _replace_band(call, x, diagonal, Band(0, 0, True, True))
 
@@ -177,13 +196,18 @@ def _matrix_diag_band(
     Args:
         call: The node.
         x: Diagonals of shape (…, longest), or (…, diagonals, longest) for several.
-        k: The diagonal, or the lowest and the highest.
-        num_rows: Number of rows, or -1 for the least that holds the band.
-        num_cols: Number of columns, or -1 for the least that holds the band.
+        k: The diagonal, or the lowest and the highest, known during import.
+        num_rows: Number of rows, or -1 for the least that holds the band; known during import.
+        num_cols: Number of columns, or -1 for the least that holds the band. If both are -1, the
+            matrices are square.
         padding: Scalar outside the band.
 
     Raises:
-        ModelError: If the length of the diagonals is unknown or does not fit the matrix.
+        ModelError: If ``k``, ``num_rows`` or ``num_cols`` is not known or invalid, the rank or the
+            length of the diagonals is unknown, or they do not fit the matrix or the number of
+            diagonals.
+        ShapeError: If ``x`` is a scalar and a single diagonal with padding 0 is requested.
+        DTypeError: If ``x`` and ``padding`` differ in dtype.
     """
     band, shape = _read_band(call, k), call.shape(x)
     rows, columns = call.integer(num_rows, "num_rows"), call.integer(num_cols, "num_cols")
@@ -223,10 +247,14 @@ def _matrix_band(
 
     Returns:
         An array of shape (…, longest) for one diagonal, else (…, diagonals, longest), with the
-        highest diagonal first; ``padding`` fills diagonals that are shorter.
+        highest diagonal first; ``padding`` fills diagonals that are shorter. It is not read for one
+        diagonal.
 
     Raises:
-        ModelError: If ``k`` is invalid, or the size of the matrices unknown.
+        ModelError: If ``k`` or ``align`` is invalid, the rank of ``x`` is unknown, or for several
+            diagonals the size of the matrices is unknown or does not contain them.
+        ShapeError: If one diagonal is read of an array of fewer than two axes or of unknown size.
+        DTypeError: If ``x`` and ``padding`` differ in dtype.
     """
     band, shape = _read_band(call, k), call.shape(x)
     if band.count == 1:
@@ -250,7 +278,21 @@ def _matrix_band(
 def _matrix_set_band(
     call: ImportCall, x: ImportedValue, diagonal: ImportedValue, k: ImportedValue
 ) -> ImportResult:
-    """Import MatrixSetDiagV2 and MatrixSetDiagV3: ``x`` with the diagonals ``k`` replaced."""
+    """Import MatrixSetDiagV2 and MatrixSetDiagV3: ``x`` with the diagonals ``k`` replaced.
+
+    Args:
+        call: The node.
+        x: Matrices, in the last two axes.
+        diagonal: New elements, of shape (…, longest), or (…, diagonals, longest) with the highest
+            diagonal first.
+        k: One diagonal, or the lowest and the highest, known during import; 0 is the main one.
+
+    Raises:
+        ModelError: If ``k`` or ``align`` is invalid, the size of the matrices is unknown or does
+            not contain the band, or number or length of the diagonals is not the band's.
+        ShapeError: If the batch axes do not broadcast.
+        DTypeError: If the dtypes differ.
+    """
     return _replace_band(call, x, diagonal, _read_band(call, k))
 
 
@@ -264,8 +306,10 @@ def _replace_band(call: ImportCall, x: ImportedValue, diagonal: ImportedValue, b
         band: The diagonals to replace.
 
     Raises:
-        ModelError: If the size of the matrices is unknown, or the number or length of the diagonals
-            is not the band's.
+        ModelError: If the size of the matrices is unknown or does not contain the band, or the
+            number or length of the diagonals is not the band's.
+        ShapeError: If the batch axes do not broadcast.
+        DTypeError: If the dtypes of ``x`` and ``diagonal`` differ.
     """
     rows, columns = _matrix_size(call, call.shape(x), band)
     flat = _flatten_band(call, diagonal, band)
@@ -284,7 +328,8 @@ def _flatten_band(call: ImportCall, x: ImportedValue, band: Band) -> Entry:
     """Return the diagonals ``x`` with their last two axes merged; a single one is unchanged.
 
     Raises:
-        ModelError: If the number of diagonals differs from the band's.
+        ModelError: If the rank is unknown, or the number of diagonals, in axis -2, differs from the
+            band's.
     """
     shape = call.shape(x)
     if band.count == 1:
@@ -297,7 +342,7 @@ def _flatten_band(call: ImportCall, x: ImportedValue, band: Band) -> Entry:
 
 
 def _is_zero(value: ImportedValue) -> bool:
-    """Return whether a value is a zero scalar known during import."""
+    """Return whether a value is known during import and its one element is 0 (or False)."""
     return value.array is not None and value.array.size == 1 and not value.array.any()
 
 
@@ -307,7 +352,11 @@ def _band_part(
 ) -> ImportResult:
     """Import MatrixBandPart: keep ``low`` diagonals below and ``high`` above the main one, else 0.
 
-    A negative number keeps all diagonals on that side.
+    A negative number keeps all diagonals on that side. Both are known during import.
+
+    Raises:
+        ModelError: If a number is not one integer known during import.
+        ShapeError: If ``x`` has fewer than two axes and one of the numbers is not negative.
     """
     return ops.band_part(
         x.entry,

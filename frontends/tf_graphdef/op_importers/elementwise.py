@@ -115,7 +115,12 @@ register_renamed(3, {"Betainc": "betainc", "SelectV2": "where"})
 
 @op_importer("Div")
 def _div(call: ImportCall, x: ImportedValue, y: ImportedValue) -> ImportResult:
-    """Import Div, which truncates toward zero for integers."""
+    """Import Div: ``x / y``, which truncates toward zero for integers.
+
+    Raises:
+        ShapeError: If the shapes do not broadcast.
+        DTypeError: If the dtypes differ, or are bool.
+    """
     op = ops.trunc_div if x.dtype.is_integer else ops.div
     return op(x.entry, y.entry, name=call.name)
 
@@ -125,6 +130,10 @@ def _shift(call: ImportCall, x: ImportedValue, n: ImportedValue) -> ImportResult
     """Import LeftShift and RightShift of ``x`` by ``n`` bits.
 
     Counts are clamped to the width - 1 as in TensorFlow; passkit shifts all bits out.
+
+    Raises:
+        ShapeError: If the shapes do not broadcast.
+        DTypeError: If the dtypes differ, or are not integers.
     """
     shift = ops.left_shift if call.node.op == "LeftShift" else ops.right_shift
     return shift(x.entry, ops.clip(n.entry, 0, 8 * x.dtype.nbytes - 1), name=call.name)
@@ -132,7 +141,14 @@ def _shift(call: ImportCall, x: ImportedValue, n: ImportedValue) -> ImportResult
 
 @op_importer("FloorDiv")
 def _floor_div(call: ImportCall, x: ImportedValue, y: ImportedValue) -> ImportResult:
-    """Import FloorDiv: the quotient rounded down; floats are divided with rounding first."""
+    """Import FloorDiv: the quotient of ``x`` and ``y`` rounded down.
+
+    Floats are divided, with rounding, before they are rounded down.
+
+    Raises:
+        ShapeError: If the shapes do not broadcast.
+        DTypeError: If the dtypes differ, or are bool or complex.
+    """
     if x.dtype.is_float:
         return ops.floor(ops.div(x.entry, y.entry), name=call.name)
     return ops.floor_div(x.entry, y.entry, name=call.name)
@@ -140,25 +156,42 @@ def _floor_div(call: ImportCall, x: ImportedValue, y: ImportedValue) -> ImportRe
 
 @op_importer("Digamma")
 def _digamma(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import Digamma, with NaN at 0 as in TensorFlow."""
+    """Import Digamma, with NaN at 0 as in TensorFlow.
+
+    Raises:
+        DTypeError: If ``x`` is not of floats.
+    """
     return ops.where(ops.equal(x.entry, 0), np.nan, ops.digamma(x.entry), name=call.name)
 
 
 @op_importer("Relu6")
 def _relu6(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import Relu6: ``min(max(x, 0), 6)``."""
+    """Import Relu6: ``min(max(x, 0), 6)``.
+
+    Raises:
+        DTypeError: If ``x`` is of bools or complex.
+    """
     return ops.minimum(ops.relu(x.entry), 6, name=call.name)
 
 
 @op_importer("LeakyRelu")
 def _leaky_relu(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import LeakyRelu: negative elements are multiplied by the attribute ``alpha`` (0.2)."""
+    """Import LeakyRelu: negative elements are multiplied by the attribute ``alpha`` (0.2).
+
+    Raises:
+        DTypeError: If ``x`` is not of floats.
+    """
     return ops.leaky_relu(x.entry, alpha=call.attr("alpha", "f", 0.2), name=call.name)
 
 
 @op_importer("ApproximateEqual")
 def _approximate_equal(call: ImportCall, x: ImportedValue, y: ImportedValue) -> ImportResult:
-    """Import ApproximateEqual: whether ``|x - y|`` is below the attribute ``tolerance`` (1e-5)."""
+    """Import ApproximateEqual: whether ``|x - y|`` is below the attribute ``tolerance`` (1e-5).
+
+    Raises:
+        ShapeError: If the shapes do not broadcast.
+        DTypeError: If an input is complex.
+    """
     tolerance = call.attr("tolerance", "f", 1e-5)
     return ops.less(ops.abs(x.entry - y.entry), tolerance, name=call.name)
 
@@ -169,6 +202,10 @@ def _polygamma(call: ImportCall, a: ImportedValue, x: ImportedValue) -> ImportRe
 
     A scalar order that is known and at most 20 uses passkit's operator. Other orders use Hurwitz'
     zeta function; negative and fractional ones give NaN.
+
+    Raises:
+        ShapeError: If the shapes do not broadcast.
+        DTypeError: If the dtypes differ or are not floats.
     """
     order_array = a.array if a.dtype.is_float else None
     order = (
@@ -189,7 +226,12 @@ def _polygamma(call: ImportCall, a: ImportedValue, x: ImportedValue) -> ImportRe
 def _clip(
     call: ImportCall, x: ImportedValue, low: ImportedValue, high: ImportedValue
 ) -> ImportResult:
-    """Import ClipByValue: ``max(min(x, high), low)``; limits may be arrays that broadcast."""
+    """Import ClipByValue: ``max(min(x, high), low)``; limits may be arrays that broadcast.
+
+    Raises:
+        ShapeError: If the shapes do not broadcast.
+        DTypeError: If the dtypes differ, or are bool or complex.
+    """
     return ops.maximum(ops.minimum(x.entry, high.entry), low.entry, name=call.name)
 
 
@@ -199,6 +241,8 @@ def _add_n(call: ImportCall, *values: ImportedValue) -> ImportResult:
 
     Raises:
         ModelError: If the nodes of the sum exceed the memory budget of the import.
+        ShapeError: If the shapes do not broadcast.
+        DTypeError: If the dtypes differ, or are bool.
     """
     call.budget.take(NODE_NBYTES * len(values), call.where)
     total = values[0].entry
@@ -214,6 +258,11 @@ def _select(
     """Import Select: ``x`` where the condition is true, else ``y``.
 
     A condition of rank 1 selects along the first axis of ``x``, not the last as in broadcasting.
+
+    Raises:
+        ModelError: If the rank of the condition or of ``x`` is unknown.
+        ShapeError: If the shapes do not broadcast.
+        DTypeError: If the condition is not of bools, or the dtypes of ``x`` and ``y`` differ.
     """
     condition_entry, rank = condition.entry, len(call.shape(x))
     if len(call.shape(condition)) == 1 and rank > 1:
@@ -227,6 +276,10 @@ def _bucketize(call: ImportCall, x: ImportedValue) -> ImportResult:
 
     The boundaries are float32 attributes; x is compared in float32, or float64 if it has that
     dtype.
+
+    Raises:
+        ModelError: If the attribute ``boundaries`` is no list; a missing one is empty.
+        DTypeError: If ``x`` is complex.
     """
     bounds = call.floats("boundaries")
     compare_dtype = dtype_of("float64" if x.dtype.name == "float64" else "float32")

@@ -51,6 +51,9 @@ OF_DY_LAST: dict[str, Callable[[Entry, Entry], Entry]] = {
 def _register_gradient(name: str, derivative: Callable[[Entry, Entry], Any]) -> None:
     """Register the importer of a gradient operator of two inputs.
 
+    The importer raises ShapeError for shapes that do not broadcast and DTypeError for dtypes that
+    differ or that the derivative does not take.
+
     Args:
         name: Operator name in TensorFlow.
         derivative: Computes the gradient from the operator's two inputs, in their order.
@@ -68,6 +71,11 @@ for _name, _slope in (OF_DY_FIRST | OF_DY_LAST).items():
 
 @op_importer("LeakyReluGrad")
 def _leaky_relu(call: ImportCall, dy: ImportedValue, x: ImportedValue) -> ImportResult:
-    """Import LeakyReluGrad: ``dy`` where ``x > 0``, else ``dy`` times the attribute ``alpha``."""
+    """Import LeakyReluGrad: ``dy`` where ``x > 0``, else ``dy * alpha``, an attribute (0.2).
+
+    Raises:
+        ShapeError: If the shapes do not broadcast.
+        DTypeError: If ``x`` is complex, or ``dy`` of integers or bools.
+    """
     alpha = call.attr("alpha", "f", 0.2)
     return ops.where(x.entry > 0, dy.entry, dy.entry * alpha, name=call.name)

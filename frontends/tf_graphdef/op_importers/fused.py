@@ -37,9 +37,14 @@ def _fused_conv(
         filters: Filter of shape (height, width, channels, filters).
         args: Inputs of the following operators, in their order.
 
+    Returns:
+        The result of the last following operator, in the node's data format.
+
     Raises:
-        ModelError: If the attribute ``filter_format`` is not HWIO, or a following operator is
-            unknown or lacks an input.
+        ModelError: If the attribute ``filter_format`` is not HWIO, an operator of ``fused_ops`` is
+            unknown or lacks an input, inputs are no floats, or ranks or channels do not fit.
+        ShapeError: If the size of images, bias or summand does not fit.
+        DTypeError: If the dtypes of bias or summand differ.
     """
     filter_format = call.attr("filter_format", "s", b"HWIO")
     if filter_format != b"HWIO":
@@ -59,6 +64,15 @@ def _fused_depthwise(
         x: Images, in the node's data format.
         filters: Filter of shape (height, width, channels, multiplier).
         args: Inputs of the following operators, in their order.
+
+    Returns:
+        The result of the last following operator, in the node's data format.
+
+    Raises:
+        ModelError: If an operator of ``fused_ops`` is unknown or lacks an input, inputs are no
+            floats, or a rank is not 4.
+        ShapeError: If the number of channels, or the size of images, bias or summand does not fit.
+        DTypeError: If the dtypes of bias or summand differ.
     """
     axis = 1 if channels_first(call, 2) else 3
     return _apply_fused_ops(call, depthwise_convolved(call, x, filters), args, axis)
@@ -68,7 +82,19 @@ def _fused_depthwise(
 def _fused_matmul(
     call: ImportCall, a: ImportedValue, b: ImportedValue, *args: ImportedValue
 ) -> ImportResult:
-    """Import _FusedMatMul: a matrix product, then ``fused_ops``, which take ``args`` in order."""
+    """Import _FusedMatMul: a matrix product, then ``fused_ops``, which take ``args`` in order.
+
+    Args:
+        call: The node; the attributes ``transpose_a`` and ``transpose_b`` transpose the matrices.
+        a: Left matrix.
+        b: Right matrix.
+        args: Inputs of the following operators, such as a bias of the columns.
+
+    Raises:
+        ModelError: If ``fused_ops`` is missing, or an operator of it is unknown or lacks an input.
+        ShapeError: If the shapes do not fit, or ``a`` or ``b`` has fewer than two axes.
+        DTypeError: If the dtypes differ.
+    """
     transposes = {f"transpose_{k}": call.attr(f"transpose_{k}", "b", False) for k in "ab"}
     return _apply_fused_ops(call, ops.matmul(a.entry, b.entry, **transposes), args, 1)
 
@@ -77,13 +103,16 @@ def _apply_fused_ops(call: ImportCall, y: Entry, args: Sequence[ImportedValue], 
     """Apply each operator of the attribute ``fused_ops`` to ``y``; they take ``args`` in order.
 
     Args:
-        call: The node.
+        call: The node. FusedBatchNorm reads its attribute ``epsilon`` (1e-4 by default), LeakyRelu
+            ``leakyrelu_alpha`` (0.2).
         y: Result of the convolution or product.
-        args: Biases, summands and statistics of batch norms.
+        args: Biases, summands and statistics of batch norms; those that are left over are ignored.
         axis: Axis of the channels of ``y``.
 
     Raises:
-        ModelError: If an operator is unknown, or an input is missing.
+        ModelError: If the attribute is missing, an operator is unknown, or an input is missing.
+        ShapeError: If an input does not fit ``y``.
+        DTypeError: If its dtype differs.
     """
     names = [n.decode(errors="replace") for n in call.attr("fused_ops", "list").s]
     remaining = list(args)

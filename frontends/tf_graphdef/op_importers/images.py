@@ -32,7 +32,10 @@ RESIZED = {
 
 
 def check_images(call: ImportCall, x: ImportedValue) -> None:
-    """Raise ModelError unless input ``x`` has rank 4 and a known height and width (axes 1, 2)."""
+    """Raise ModelError unless input ``x`` has rank 4 and a known height and width (axes 1, 2).
+
+    An unknown rank is refused, too.
+    """
     shape = call.shape(x)
     if len(shape) != 4 or any(isinstance(n, Size) for n in shape[1:3]):
         raise ModelError(
@@ -42,11 +45,26 @@ def check_images(call: ImportCall, x: ImportedValue) -> None:
         )
 
 
+def image_size(call: ImportCall, value: ImportedValue, role: str) -> tuple[int, int]:
+    """Return an input as a known, positive height and width; ``role`` names it in errors.
+
+    Raises:
+        ModelError: If it is not two integers of at least 1 that are known during import.
+    """
+    size = call.ints(value, role)
+    if len(size) != 2 or min(size) < 1:
+        raise ModelError(f"{call.where} needs two positive ints as its {role}, got {list(size)}")
+    return size[0], size[1]
+
+
 def _alignment_flags(call: ImportCall) -> dict[str, bool]:
     """Return the bool attributes of a resize that say how pixels are aligned, by name.
 
     They are ``align_corners`` and, for all but ResizeArea, ``half_pixel_centers``; False by
     default.
+
+    Raises:
+        ModelError: If one of them is no bool.
     """
     keys = ["align_corners"] + ["half_pixel_centers"] * (call.node.op != "ResizeArea")
     return {k: call.attr(k, "b", False) for k in keys}
@@ -56,11 +74,14 @@ def _alignment_flags(call: ImportCall) -> dict[str, bool]:
 def _resize(call: ImportCall, x: ImportedValue, size: ImportedValue) -> ImportResult:
     """Import a resize of images (batch, height, width, channels) to ``size``, (height, width).
 
-    All methods but the nearest pixel return float32. Unknown heights and widths are supported
-    where they grow by integer factors.
+    All methods but the nearest pixel return float32. Unknown heights and widths are supported where
+    they grow by integer factors.
 
     Raises:
-        ModelError: If the images have another rank, or a size that is unknown in other cases.
+        ModelError: If the images have another rank than 4, a height or width that is unknown in
+            other cases, or ``size`` is not known during import.
+        ShapeError: If ``size`` is not two numbers of at least 1, or the images have no pixels.
+        DTypeError: If the images are complex.
     """
     data = x.entry
     if call.node.op != "ResizeNearestNeighbor" and x.dtype is not SINGLE:
@@ -85,6 +106,9 @@ def _integer_factors(call: ImportCall, x: ImportedValue, size: ImportedValue) ->
     Returns:
         Two factors, for height and width. Empty if sizes are known, a factor is no integer, or the
         method is not nearest or bilinear with pixel alignment that permits it.
+
+    Raises:
+        ModelError: If the rank of ``x`` is unknown, or ``size`` is not known during import.
     """
     shape, new_size, flags = call.shape(x), call.extents(size, "size"), _alignment_flags(call)
     methods = ("ResizeNearestNeighbor", "ResizeBilinear")
@@ -108,6 +132,8 @@ def _integer_factors(call: ImportCall, x: ImportedValue, size: ImportedValue) ->
 
 def _enlarge(x: Entry, factors: list[int], nearest: bool) -> Entry:
     """Enlarge images of unknown size by integer factors, with half-pixel centers.
+
+    The shape of ``x`` must be known up to symbolic extents.
 
     Args:
         x: Images (batch, height, width, channels).
@@ -139,15 +165,20 @@ def _nearest_grad(call: ImportCall, dy: ImportedValue, size: ImportedValue) -> I
 
     Args:
         call: The node.
-        dy: Gradient of the resized images.
-        size: Height and width of the images before the resize.
+        dy: Gradient of the resized images (batch, height, width, channels).
+        size: Height and width of the images before the resize, known during import.
 
     Returns:
         The gradient of the images before the resize.
+
+    Raises:
+        ModelError: If ``dy`` is not of rank 4 with known height and width, or ``size`` is not two
+            known, positive integers.
+        DTypeError: If ``dy`` is not of floats.
     """
     shape = call.shape(dy)
     check_images(call, dy)
-    height, width = call.ints(size, "size")
+    height, width = image_size(call, size, "size")
     zero = constant(dy.dtype.numpy.type(0))
     x = ops.broadcast_to(zero, shape=(shape[0], height, width, shape[3]))
     y = ops.resize_nearest(x, size=shape[1:3], **_alignment_flags(call))
@@ -162,6 +193,14 @@ def _interpolated_grad(call: ImportCall, dy: ImportedValue, x: ImportedValue) ->
         call: The node.
         dy: Gradient of the resized images.
         x: Images before the resize, of which only shape and dtype matter.
+
+    Returns:
+        The gradient, in the shape and dtype of ``x``.
+
+    Raises:
+        ModelError: If ``dy`` or ``x`` is not of rank 4 with known height and width.
+        ShapeError: If their numbers of images or channels differ, or ``x`` has no pixels.
+        DTypeError: If ``dy`` is not of float32, or ``x`` is complex.
     """
     check_images(call, dy)
     check_images(call, x)
@@ -183,18 +222,23 @@ def _crop_and_resize(
     """Import CropAndResize: crop boxes from images and resize them to one size.
 
     Args:
-        call: The node; its attributes are ``method``, bilinear or nearest, and
-            ``extrapolation_value``, that of pixels outside the image.
-        x: Images (batch, height, width, channels).
+        call: The node; its attributes are ``method``, bilinear (the default) or nearest, and
+            ``extrapolation_value`` (0 by default), that of pixels outside the image.
+        x: Images (batch, height, width, channels), of known height and width.
         boxes: Corners (y1, x1, y2, x2) relative to the image, 0 to 1, of shape (boxes, 4).
-        images: For each box the number of its image.
+        images: For each box the number of its image; numbers out of range are not refused.
         size: Height and width of all crops, known during import.
 
     Returns:
         Crops of shape (boxes, height, width, channels), in float32.
 
     Raises:
-        ModelError: If the shape of boxes, the method or the size is invalid.
+        ModelError: If images or boxes have another rank, the height or width of the images is
+            unknown, the method or the size is invalid, or the size exceeds the memory budget of the
+            import.
+        ShapeError: If boxes have fewer than 4 columns, ``images`` is not one number for each box,
+            or the images have no pixels.
+        DTypeError: If the images are complex, or the boxes bools or complex.
     """
     check_images(call, x)
     if len(call.shape(boxes)) != 2:
@@ -204,11 +248,7 @@ def _crop_and_resize(
     method = call.attr("method", "s", b"bilinear")
     if method not in (b"bilinear", b"nearest"):
         raise ModelError(f"{call.where} needs the method bilinear or nearest, got {method!r}")
-    crop_size = call.ints(size, "crop_size")
-    if len(crop_size) != 2 or min(crop_size) < 1:
-        raise ModelError(
-            f"{call.where} needs a crop_size of 2 positive ints, got {list(crop_size)}"
-        )
+    crop_size = image_size(call, size, "crop_size")
     data = x.entry if x.dtype is SINGLE else ops.cast(x.entry, dtype="float32")
     axis_positions = [
         _crop_coordinates(call, boxes.entry, k, crop_size[k], call.shape(x)[1 + k]) for k in (0, 1)
@@ -252,6 +292,10 @@ def _crop_coordinates(
     Returns:
         Float coordinates in pixels and bools, of shape (boxes, count); for a count of 1, the
         middle.
+
+    Raises:
+        ModelError: If ``count`` exceeds the memory budget of the import.
+        ShapeError: If boxes have fewer than 4 columns.
     """
     rows = boxes.shape[0]  # type: ignore[index]
     low, high = (ops.slice(boxes, begin=(0, k + 2 * j), size=(rows, 1)) for j in (0, 1))
@@ -275,14 +319,18 @@ def _scale_and_translate(
     """Import ScaleAndTranslate as products with weight matrices, in float32.
 
     Args:
-        call: The node; its attributes are ``kernel_type`` and ``antialias``.
-        x: Images (batch, height, width, channels).
-        size: New height and width.
-        scale: Factors of height and width, known during import.
-        translation: Shifts in new pixels, known during import.
+        call: The node; its attributes are ``kernel_type`` (lanczos3 by default; a key of `KERNELS`)
+            and ``antialias`` (True by default).
+        x: Images (batch, height, width, channels), of known height and width.
+        size: New height and width, known during import.
+        scale: Factors of height and width, positive and known during import.
+        translation: Shifts of height and width in new pixels, known during import.
 
     Raises:
-        ModelError: If the kernel is unknown, or the numbers are not known.
+        ModelError: If the images have another rank or an unknown size, the kernel is unknown,
+            ``size`` is not two known, positive integers, ``scale`` or ``translation`` is not two
+            known numbers, or the matrices exceed the memory budget of the import.
+        DTypeError: If the images are complex.
     """
     check_images(call, x)
     kernel = call.attr("kernel_type", "s", b"lanczos3").decode(errors="replace")
@@ -290,7 +338,7 @@ def _scale_and_translate(
         raise ModelError(
             f"{call.where} needs one of the kernel_types {', '.join(KERNELS)}, got {short(kernel)}"
         )
-    new_size = call.ints(size, "size")
+    new_size = image_size(call, size, "size")
     factors, translations = (
         _known_pair(call, v, role) for v, role in ((scale, "scale"), (translation, "translation"))
     )
@@ -317,7 +365,7 @@ def _known_pair(call: ImportCall, value: ImportedValue, role: str) -> list[float
         role: Name of the input; a "scale" must be positive.
 
     Raises:
-        ModelError: If they are not known, or a scale is not positive.
+        ModelError: If they are not known, not a vector of two, or a scale is not positive.
     """
     numbers = constant_array(value)
     if numbers is None or numbers.shape != (2,) or (role == "scale" and not (numbers > 0).all()):
@@ -336,7 +384,7 @@ def _channels(call: ImportCall, x: ImportedValue) -> list[Entry]:
     """Return the three color channels, each with a last axis of 1, in float32 at least.
 
     Raises:
-        ModelError: If the last axis does not have three channels.
+        ModelError: If the rank is unknown, or the last axis does not have three channels.
     """
     shape = call.shape(x)
     if not shape or shape[-1] != 3:
@@ -352,7 +400,17 @@ def _join_channels(x: ImportedValue, *channels: Entry) -> Entry:
 
 
 def _to_hue(red: Entry, green: Entry, blue: Entry) -> tuple[Entry, Entry, Entry]:
-    """Return hue (0 to 1), maximum of the channels, and chroma (maximum - minimum) of RGB."""
+    """Return hue, maximum and chroma of colors, as a tuple in this order.
+
+    Args:
+        red: Red channel.
+        green: Green channel, of the same shape.
+        blue: Blue channel.
+
+    Returns:
+        The hue from 0 to 1, which is 0 for gray; the maximum of the channels; and the chroma, the
+        maximum minus the minimum.
+    """
     maximum = ops.maximum(ops.maximum(red, green), blue)
     chroma = maximum - ops.minimum(ops.minimum(red, green), blue)
     norm = (1.0 / 6.0) / chroma
@@ -367,7 +425,7 @@ def _to_hue(red: Entry, green: Entry, blue: Entry) -> tuple[Entry, Entry, Entry]
 
 
 def _to_rgb(hue: Entry, maximum: Entry, chroma: Entry) -> list[Entry]:
-    """Return red, green and blue from hue, maximum and chroma."""
+    """Return a list of red, green and blue from hue (0 to 1), maximum and chroma of colors."""
     sixth = hue * 6.0
     parts = (
         ops.abs(sixth - 3.0) - 1.0,
@@ -378,28 +436,45 @@ def _to_rgb(hue: Entry, maximum: Entry, chroma: Entry) -> list[Entry]:
 
 
 def _saturation(maximum: Entry, chroma: Entry) -> Entry:
-    """Return chroma relative to the maximum, 0 for black."""
+    """Return the saturation: ``chroma`` relative to ``maximum`` of the channels, 0 for black."""
     saturation: Entry = ops.where(maximum > 0.0, chroma / maximum, 0.0)
     return saturation
 
 
 @op_importer("RGBToHSV")
 def _rgb_to_hsv(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import RGBToHSV: hue from 0 to 1, saturation, and value, in the last axis."""
+    """Import RGBToHSV: hue from 0 to 1, saturation, and value, in the last axis.
+
+    Raises:
+        ModelError: If the rank is unknown, or the last axis does not have three channels.
+        DTypeError: If the colors are not floats.
+    """
     hue, top, spread = _to_hue(*_channels(call, x))
     return _join_channels(x, hue, _saturation(top, spread), top)
 
 
 @op_importer("HSVToRGB")
 def _hsv_to_rgb(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import HSVToRGB: red, green and blue from hue from 0 to 1, saturation, and value."""
+    """Import HSVToRGB: red, green and blue from hue from 0 to 1, saturation, and value.
+
+    Raises:
+        ModelError: If the rank is unknown, or the last axis does not have three channels.
+        DTypeError: If the colors are bools or complex.
+    """
     hue, saturation, top = _channels(call, x)
     return _join_channels(x, *_to_rgb(hue, top, saturation * top))
 
 
 @op_importer("AdjustHue")
 def _adjust_hue(call: ImportCall, x: ImportedValue, delta: ImportedValue) -> ImportResult:
-    """Import AdjustHue: add ``delta`` to the hue of RGB images, modulo 1."""
+    """Import AdjustHue: add ``delta``, a scalar, to the hue of RGB images ``x``, modulo 1.
+
+    The channels are in the last axis; the result has the dtype of ``x``.
+
+    Raises:
+        ModelError: If the rank is unknown, or the last axis does not have three channels.
+        DTypeError: If the colors are bools or complex.
+    """
     hue, top, spread = _to_hue(*_channels(call, x))
     new_hue = hue + widened(delta.entry)
     return _join_channels(x, *_to_rgb(new_hue - ops.floor(new_hue), top, spread))
@@ -407,7 +482,15 @@ def _adjust_hue(call: ImportCall, x: ImportedValue, delta: ImportedValue) -> Imp
 
 @op_importer("AdjustSaturation")
 def _adjust_saturation(call: ImportCall, x: ImportedValue, scale: ImportedValue) -> ImportResult:
-    """Import AdjustSaturation: multiply the saturation of RGB images by ``scale``, at most 1."""
+    """Import AdjustSaturation: multiply the saturation of RGB images by ``scale``.
+
+    The product is clipped to 0 and 1. The channels are in the last axis of ``x``; the result has
+    its dtype.
+
+    Raises:
+        ModelError: If the rank is unknown, or the last axis does not have three channels.
+        DTypeError: If the colors are bools or complex.
+    """
     hue, top, spread = _to_hue(*_channels(call, x))
     saturation = ops.clip(_saturation(top, spread) * widened(scale.entry), 0.0, 1.0)
     return _join_channels(x, *_to_rgb(hue, top, saturation * top))
@@ -417,8 +500,13 @@ def _adjust_saturation(call: ImportCall, x: ImportedValue, scale: ImportedValue)
 def _adjust_contrast(call: ImportCall, x: ImportedValue, factor: ImportedValue) -> ImportResult:
     """Import AdjustContrastv2: scale the distance to the mean of each channel by ``factor``.
 
+    The mean is taken over height and width of each image of ``x``, (…, height, width, channels);
+    ``factor`` is a scalar.
+
     Raises:
-        ModelError: If the rank is less than 3.
+        ModelError: If the rank is unknown or less than 3.
+        ShapeError: If ``factor`` does not broadcast with the images.
+        DTypeError: If the images are not floats.
     """
     rank = len(call.shape(x))
     if rank < 3:

@@ -19,7 +19,12 @@ SCATTERS = {
 
 @op_importer("Gather")
 def _gather(call: ImportCall, x: ImportedValue, indices: ImportedValue) -> ImportResult:
-    """Import Gather: the rows of ``x`` at ``indices``, along the first axis."""
+    """Import Gather: the rows of ``x`` at ``indices``, along the first axis.
+
+    Raises:
+        ShapeError: If ``x`` is a scalar, or has no rows.
+        DTypeError: If ``indices`` are not integers.
+    """
     return ops.gather(x.entry, indices.entry, name=call.name)
 
 
@@ -29,8 +34,14 @@ def _gather_v2(
 ) -> ImportResult:
     """Import GatherV2: the elements of ``x`` at ``indices`` along ``axis``, known during import.
 
-    The attribute ``batch_dims`` is the number of leading axes that both inputs share; to a
-    negative one, the rank of ``indices`` is added.
+    The attribute ``batch_dims`` is the number of leading axes that both inputs share; to a negative
+    one, the rank of ``indices`` is added.
+
+    Raises:
+        ModelError: If ``axis`` is not one integer known during import, or ``batch_dims`` is
+            negative and the rank of ``indices`` unknown.
+        ShapeError: If the axis is out of range or has no elements, or the leading axes differ.
+        DTypeError: If ``indices`` are not integers.
     """
     batch_dims = call.attr("batch_dims", "i", 0)
     batch_dims += len(call.shape(indices)) if batch_dims < 0 else 0
@@ -42,7 +53,13 @@ def _gather_v2(
 
 @op_importer("GatherNd")
 def _gather_nd(call: ImportCall, x: ImportedValue, indices: ImportedValue) -> ImportResult:
-    """Import GatherNd: the last axis of ``indices`` is coordinates in the first axes of ``x``."""
+    """Import GatherNd: the last axis of ``indices`` is coordinates in the first axes of ``x``.
+
+    Raises:
+        ShapeError: If ``indices`` is a scalar, or its last axis has an unknown length or more
+            coordinates than ``x`` has axes.
+        DTypeError: If ``indices`` are not integers.
+    """
     return ops.gather_nd(x.entry, indices.entry, name=call.name)
 
 
@@ -53,7 +70,10 @@ def _scatter_nd(
     """Import ScatterNd: zeros of ``shape`` to which ``updates`` are added at ``indices``.
 
     Raises:
-        ModelError: If updates are bools.
+        ModelError: If updates are bools, or ``shape`` is not known during import up to symbolic
+            extents.
+        ShapeError: If the shapes of indices, updates and result do not fit.
+        DTypeError: If ``indices`` are not integers.
     """
     result_shape = tuple(call.extents(shape, "shape"))
     if updates.dtype.kind == "b":
@@ -69,6 +89,10 @@ def _tensor_scatter(
 
     The operator's name says how: add, subtract, maximum, minimum, or replace. The last axis of
     ``indices`` holds coordinates in the first axes of ``x``.
+
+    Raises:
+        ShapeError: If the shapes of ``indices``, ``updates`` and ``x`` do not fit.
+        DTypeError: If ``indices`` are not integers, or ``updates`` and ``x`` differ in dtype.
     """
     op = getattr(ops, SCATTERS[call.node.op])
     return op(x.entry, indices.entry, updates.entry, name=call.name)
@@ -76,6 +100,11 @@ def _tensor_scatter(
 
 @op_importer("InvertPermutation")
 def _invert_permutation(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import InvertPermutation: return the inverse of the permutation ``x``, in its dtype."""
+    """Import InvertPermutation: return the inverse of the permutation ``x``, in its dtype.
+
+    Raises:
+        ShapeError: If ``x`` is not a vector.
+        DTypeError: If it is not of integers.
+    """
     inverse = ops.invert_permutation(x.entry)
     return ops.cast(inverse, dtype=x.dtype.name, name=call.name)

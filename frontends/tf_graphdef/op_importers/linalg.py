@@ -10,7 +10,12 @@ from passkit.frontends.tf_graphdef.registry import ImportResult, op_importer
 
 @op_importer("MatMul")
 def _matmul(call: ImportCall, a: ImportedValue, b: ImportedValue) -> ImportResult:
-    """Import MatMul; the attributes ``transpose_a`` and ``transpose_b`` transpose the matrices."""
+    """Import MatMul; the attributes ``transpose_a`` and ``transpose_b`` transpose the matrices.
+
+    Raises:
+        ShapeError: If the shapes do not fit, or an input has fewer than two axes.
+        DTypeError: If the dtypes differ, or are bool or complex.
+    """
     return ops.matmul(
         a.entry,
         b.entry,
@@ -25,6 +30,13 @@ def _batch_matmul(call: ImportCall, a: ImportedValue, b: ImportedValue) -> Impor
     """Import a batched product; the attributes ``adj_x`` and ``adj_y`` transpose the matrices.
 
     V3 has an attribute ``Tout`` for the dtype of the result and of the sums.
+
+    Else the dtype is that of ``a``, to which ``b`` is cast.
+
+    Raises:
+        ModelError: If ``Tout`` is missing in V3, or a type that passkit does not have.
+        ShapeError: If the shapes do not fit, or an input has fewer than two axes.
+        DTypeError: If an input or the result is complex, or the result is bool.
     """
     result_dtype = call.dtype("Tout") if call.node.op == "BatchMatMulV3" else a.dtype
     left, right = (
@@ -42,14 +54,28 @@ def _batch_matmul(call: ImportCall, a: ImportedValue, b: ImportedValue) -> Impor
 
 @op_importer("Einsum")
 def _einsum(call: ImportCall, *values: ImportedValue) -> ImportResult:
-    """Import Einsum of any number of inputs, by the attribute ``equation``."""
+    """Import Einsum of any number of inputs, by the attribute ``equation``.
+
+    Raises:
+        ModelError: If the attribute is missing.
+        GraphError: If the equation cannot be read, or does not fit the number or ranks of the
+            inputs.
+        ShapeError: If axes of one letter have different lengths.
+        DTypeError: If the dtypes differ, or are bool or complex.
+    """
     equation = call.attr("equation", "s").decode(errors="replace")
     return ops.einsum(*(v.entry for v in values), equation=equation, name=call.name)
 
 
 @op_importer("Cross")
 def _cross(call: ImportCall, a: ImportedValue, b: ImportedValue) -> ImportResult:
-    """Import Cross: the vector product along the last axis, of length 3."""
+    """Import Cross: the vector product of ``a`` and ``b`` along the last axis, of length 3.
+
+    Raises:
+        ShapeError: If the last axis has another length, an input is a scalar, or shapes do not
+            broadcast.
+        DTypeError: If the dtypes differ.
+    """
     return ops.cross(a.entry, b.entry, name=call.name)
 
 
@@ -58,7 +84,10 @@ def _bias_add(call: ImportCall, x: ImportedValue, bias: ImportedValue) -> Import
     """Import BiasAdd: add a vector to the channels of ``x``, the last axis or, in NCHW, axis 1.
 
     Raises:
-        ModelError: If the attribute ``data_format`` is neither NHWC nor NCHW.
+        ModelError: If the attribute ``data_format`` is neither NHWC nor NCHW, or the rank of ``x``
+            is unknown.
+        ShapeError: If the bias has another length than the channels.
+        DTypeError: If the dtypes differ.
     """
     bias_entry, rank = bias.entry, len(call.shape(x))
     data_format = call.attr("data_format", "s", b"NHWC")

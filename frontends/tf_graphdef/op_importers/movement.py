@@ -16,14 +16,27 @@ from passkit.graph.node import Entry
 
 @op_importer("Reshape")
 def _reshape(call: ImportCall, x: ImportedValue, shape: ImportedValue) -> ImportResult:
-    """Import Reshape to a shape known during import, whose extents may be symbolic or one -1."""
+    """Import Reshape to a shape known during import, whose extents may be symbolic or one -1.
+
+    Raises:
+        ModelError: If the shape depends on data or is no list of integers.
+        ShapeError: If it has another number of elements, or an extent below -1.
+    """
     new_shape = tuple(call.extents(shape, "shape"))
     return ops.reshape(x.entry, shape=new_shape, name=call.name)
 
 
 @op_importer("Transpose", "ConjugateTranspose")
 def _transpose(call: ImportCall, x: ImportedValue, axes: ImportedValue) -> ImportResult:
-    """Import Transpose and ConjugateTranspose: permute the axes, known during import."""
+    """Import Transpose and ConjugateTranspose: permute the axes, known during import.
+
+    ``axes`` lists for each axis of the result that of ``x``.
+
+    Raises:
+        ModelError: If the axes are not known integers.
+        ShapeError: If they are no permutation of the axes of ``x``.
+        DTypeError: If a conjugate of bools is taken.
+    """
     permutation = call.ints(axes, "permutation")
     entry = ops.conj(x.entry) if call.node.op == "ConjugateTranspose" else x.entry
     return ops.transpose(entry, axes=permutation, name=call.name)
@@ -31,44 +44,82 @@ def _transpose(call: ImportCall, x: ImportedValue, axes: ImportedValue) -> Impor
 
 @op_importer("BroadcastTo")
 def _broadcast_to(call: ImportCall, x: ImportedValue, shape: ImportedValue) -> ImportResult:
-    """Import BroadcastTo a shape known during import, whose extents may be symbolic."""
+    """Import BroadcastTo a shape known during import, whose extents may be symbolic.
+
+    Raises:
+        ModelError: If the shape depends on data or is no list of integers.
+        ShapeError: If ``x`` does not broadcast to it.
+    """
     new_shape = tuple(call.extents(shape, "shape"))
     return ops.broadcast_to(x.entry, shape=new_shape, name=call.name)
 
 
 @op_importer("ExpandDims")
 def _expand_dims(call: ImportCall, x: ImportedValue, axis: ImportedValue) -> ImportResult:
-    """Import ExpandDims: insert an axis of length 1 at ``axis``, known during import."""
+    """Import ExpandDims: insert an axis of length 1 at ``axis``, known during import.
+
+    Raises:
+        ModelError: If ``axis`` is not one integer known during import.
+        ShapeError: If it is out of range.
+    """
     position = call.integer(axis, "axis")
     return ops.expand_dims(x.entry, axis=position, name=call.name)
 
 
 @op_importer("Squeeze")
 def _squeeze(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import Squeeze: remove the axes of the attribute ``squeeze_dims``, or all of length 1."""
+    """Import Squeeze: remove the axes of the attribute ``squeeze_dims``, or all of length 1.
+
+    Raises:
+        ModelError: If no axes are listed and the rank or a dimension is unknown.
+        ShapeError: If a listed axis is out of range or has another length than 1.
+    """
     return ops.squeeze(x.entry, axis=squeeze_axes(call, x), name=call.name)
 
 
 @op_importer("ConcatV2")
 def _concat_v2(call: ImportCall, *values: ImportedValue) -> ImportResult:
-    """Import ConcatV2: concatenate all inputs but the last, which is the axis."""
+    """Import ConcatV2: concatenate all inputs but the last, which is the axis.
+
+    Raises:
+        ModelError: If the axis is not one integer known during import.
+        ShapeError: If it is out of range, or the other extents differ.
+        DTypeError: If the dtypes differ.
+    """
     return _concat(call, values[:-1], values[-1])
 
 
 @op_importer("ParallelConcat")
 def _parallel_concat(call: ImportCall, *values: ImportedValue) -> ImportResult:
-    """Import ParallelConcat: concatenate the inputs along the first axis."""
+    """Import ParallelConcat: concatenate the inputs along the first axis.
+
+    Raises:
+        ShapeError: If an input is a scalar, or the other extents differ.
+        DTypeError: If the dtypes differ.
+    """
     return ops.concat(*(v.entry for v in values), axis=0, name=call.name)
 
 
 @op_importer("Concat")
 def _concat_v1(call: ImportCall, *values: ImportedValue) -> ImportResult:
-    """Import Concat: concatenate all inputs but the first, which is the axis."""
+    """Import Concat: concatenate all inputs but the first, which is the axis.
+
+    Raises:
+        ModelError: If the axis is not one integer known during import.
+        ShapeError: If it is out of range, or the other extents differ.
+        DTypeError: If the dtypes differ.
+    """
     return _concat(call, values[1:], values[0])
 
 
 def _concat(call: ImportCall, values: Sequence[ImportedValue], axis: ImportedValue) -> ImportResult:
-    """Return ``values`` concatenated along ``axis``, which must be known during import."""
+    """Return ``values`` concatenated along ``axis``, which must be known during import.
+
+    Raises:
+        ModelError: If the axis is not one integer known during import.
+        ShapeError: If it is out of range, or the other extents differ.
+        DTypeError: If the dtypes differ.
+    """
     axis_number = call.integer(axis, "axis")
     return ops.concat(*(v.entry for v in values), axis=axis_number, name=call.name)
 
@@ -79,6 +130,8 @@ def _pack(call: ImportCall, *values: ImportedValue) -> ImportResult:
 
     Raises:
         ModelError: If the nodes exceed the memory budget of the import.
+        ShapeError: If the axis is out of range, or the shapes differ.
+        DTypeError: If the dtypes differ.
     """
     axis = call.attr("axis", "i", 0)
     call.budget.take(NODE_NBYTES * len(values), call.where)
@@ -88,7 +141,15 @@ def _pack(call: ImportCall, *values: ImportedValue) -> ImportResult:
 
 @op_importer("Split")
 def _split(call: ImportCall, axis: ImportedValue, x: ImportedValue) -> ImportResult:
-    """Import Split: ``num_split`` equal parts of ``x`` along ``axis``."""
+    """Import Split: return ``num_split`` equal parts of ``x`` along ``axis``, as a tuple.
+
+    ``num_split`` is an attribute; ``axis`` is known during import.
+
+    Raises:
+        ModelError: If the axis is not known or out of range, or has an unknown length or fewer
+            elements than parts, or the attribute is missing or below 1.
+        ShapeError: If the length is no multiple of the number of parts.
+    """
     parts = call.attr("num_split", "i")
     return _parts(call, x, call.integer(axis, "axis"), parts)
 
@@ -99,8 +160,13 @@ def _split_v(
 ) -> ImportResult:
     """Import SplitV: parts of ``x`` of the ``sizes`` along ``axis``; one may be -1 for the rest.
 
+    The parts are returned as a tuple. Sizes may be symbolic.
+
     Raises:
-        ModelError: If sizes are negative.
+        ModelError: If ``sizes`` or ``axis`` is not known during import, sizes are negative, several
+            are -1, the rank of ``x`` is unknown, or the parts exceed the memory budget of the
+            import.
+        ShapeError: If the axis is out of range, or the sizes do not add up to its length.
     """
     part_sizes = call.extents(sizes, "sizes")
     axis_number = call.integer(axis, "axis")
@@ -118,7 +184,13 @@ def _split_v(
 
 @op_importer("Unpack")
 def _unpack(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import Unpack: the ``num`` elements of ``x`` along the attribute ``axis``, as a tuple."""
+    """Import Unpack: the ``num`` elements of ``x`` along the attribute ``axis``, as a tuple.
+
+    Raises:
+        ModelError: If the axis is out of range, has an unknown length or fewer than ``num``
+            elements, or ``num`` is missing or below 1.
+        ShapeError: If the axis is longer than ``num``.
+    """
     axis = call.attr("axis", "i", 0)
     parts = _parts(call, x, axis, call.attr("num", "i"))
     return tuple(ops.squeeze(part, axis=axis) for part in parts)
@@ -128,8 +200,10 @@ def _parts(call: ImportCall, x: ImportedValue, axis: int, count: int) -> tuple[E
     """Split ``x`` into ``count`` equal parts along ``axis``.
 
     Raises:
-        ModelError: If the axis is out of range, has an unknown length or fewer than ``count``
-            elements, or if the parts exceed the memory budget of the import.
+        ModelError: If the rank is unknown, the axis is out of range, has an unknown length or fewer
+            than ``count`` elements, ``count`` is below 1, or the parts exceed the memory budget of
+            the import.
+        ShapeError: If the length is no multiple of ``count``.
     """
     shape = call.shape(x)
     extent = shape[axis] if -len(shape) <= axis < len(shape) else 0
@@ -153,7 +227,8 @@ def _reverse_marked(call: ImportCall, x: ImportedValue, marks: ImportedValue) ->
         marks: A bool for each axis, known during import.
 
     Raises:
-        ModelError: If marks are not known or not bools, or not one for each axis.
+        ModelError: If the rank of ``x`` is unknown, or marks are not known, not bools, or not one
+            for each axis.
     """
     if marks.array is None or marks.dtype.kind != "b":
         raise ModelError(f"{call.where} needs known bools as its axes, got {call.shown(marks)}")
@@ -168,7 +243,12 @@ def _reverse_marked(call: ImportCall, x: ImportedValue, marks: ImportedValue) ->
 
 @op_importer("ReverseV2")
 def _reverse(call: ImportCall, x: ImportedValue, axes: ImportedValue) -> ImportResult:
-    """Import ReverseV2: flip ``axes``, known during import."""
+    """Import ReverseV2: flip ``axes``, known during import; negative ones count from the end.
+
+    Raises:
+        ModelError: If the axes are not known integers.
+        ShapeError: If one is out of range or listed twice.
+    """
     return ops.flip(x.entry, axis=call.ints(axes, "axes"), name=call.name)
 
 
@@ -177,6 +257,14 @@ def _reverse_sequence(call: ImportCall, x: ImportedValue, lengths: ImportedValue
     """Import ReverseSequence: flip the first ``lengths`` elements of each sequence of a batch.
 
     The attributes ``seq_dim`` and ``batch_dim`` are the axes of elements and of sequences.
+
+    ``batch_dim`` is 0 by default.
+
+    Raises:
+        ModelError: If ``seq_dim`` is missing.
+        ShapeError: If an axis is out of range, or ``lengths`` is not a vector of one number for
+            each sequence.
+        DTypeError: If ``lengths`` are not integers.
     """
     axes = {"axis": call.attr("seq_dim", "i"), "batch_axis": call.attr("batch_dim", "i", 0)}
     return ops.reverse_sequence(x.entry, lengths.entry, name=call.name, **axes)
@@ -186,13 +274,27 @@ def _reverse_sequence(call: ImportCall, x: ImportedValue, lengths: ImportedValue
 def _roll(
     call: ImportCall, x: ImportedValue, shift: ImportedValue, axis: ImportedValue
 ) -> ImportResult:
-    """Import Roll: shift elements cyclically along axes; both are known during import."""
+    """Import Roll: shift elements cyclically along axes; both are known during import.
+
+    ``shift`` is the number of positions toward larger indices for each axis of ``axis``.
+
+    Raises:
+        ModelError: If a shift or an axis is not a known integer.
+        ShapeError: If an axis is out of range, or the numbers of shifts and axes differ.
+    """
     shifts, axes = call.ints(shift, "shift"), call.ints(axis, "axis")
     return ops.roll(x.entry, shift=shifts, axis=axes, name=call.name)
 
 
 @op_importer("Tile")
 def _tile(call: ImportCall, x: ImportedValue, repetitions: ImportedValue) -> ImportResult:
-    """Import Tile: repeat ``x`` along each axis, ``repetitions`` times."""
+    """Import Tile: repeat ``x`` along each axis, ``repetitions`` times.
+
+    The repetitions are known during import, and may be symbolic.
+
+    Raises:
+        ModelError: If they depend on data or are no integers.
+        ShapeError: If one is negative.
+    """
     multiples = tuple(call.extents(repetitions, "multiples"))
     return ops.tile(x.entry, repetitions=multiples, name=call.name)

@@ -21,8 +21,10 @@ NORMS = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
 def _channel_axis(call: ImportCall, shape: Shape) -> int:
     """Return the axis of the channels, by the attribute ``data_format``.
 
+    The default is NHWC, which for rank 5 means channels last, too.
+
     Raises:
-        ModelError: If the rank is not 4 or 5.
+        ModelError: If the rank is not 4 or 5, or the data format is unknown.
     """
     if len(shape) not in (4, 5):
         raise ModelError(f"{call.where} needs data of rank 4 or 5, got {show_shape(shape)}")
@@ -49,16 +51,23 @@ def _batch_norm(
     """Import FusedBatchNorm and its later versions: normalize over batch and spatial axes.
 
     Args:
-        call: The node; its attributes are ``is_training``, ``epsilon`` and the data format.
+        call: The node; its attributes are ``is_training`` (True), ``epsilon`` (1e-4),
+            ``exponential_avg_factor`` (1) and the data format.
         x: Input of rank 4 or 5.
         scale: Factor of each channel.
         offset: Summand of each channel.
-        mean: Running mean, used if the node is not training.
-        variance: Running variance, used if the node is not training.
+        mean: Running mean, used if the node is not training or averages over batches.
+        variance: Running variance, likewise.
 
     Returns:
-        The normalized Y, new running mean and variance, and the mean and variance that the
-        gradient needs; for V3 also an empty array.
+        The normalized Y, new running mean and variance, and the mean and variance that the gradient
+        needs; for V3 also an empty array. Not in training, both pairs are the inputs.
+
+    Raises:
+        ModelError: If the rank of ``x`` is unknown or not 4 or 5, or the data format is unknown.
+        ShapeError: If the other inputs are not vectors of one element for each channel, or ``x``
+            has no elements in training.
+        DTypeError: If they differ in dtype, or are not floats.
     """
     vectors = [widened(v.entry) for v in (scale, offset)]
     axis = _channel_axis(call, call.shape(x))
@@ -82,6 +91,8 @@ def _train_batch_norm(
 ) -> tuple[Entry, ...]:
     """Return the results of a batch norm in training.
 
+    ``exponential_avg_factor`` is the weight of this batch in the running values, by default 1.
+
     Args:
         call: The node.
         x: Input of rank 4 or 5.
@@ -92,6 +103,11 @@ def _train_batch_norm(
 
     Returns:
         Y, new running mean and variance, and mean and variance of this batch.
+
+    Raises:
+        ModelError: If the rank of ``x`` is unknown.
+        ShapeError: If the other inputs are not vectors of one element for each channel.
+        DTypeError: If they differ in dtype, or are not floats.
     """
     average_factor = call.attr("exponential_avg_factor", "f", 1.0)
     shape = call.shape(x)
@@ -112,7 +128,13 @@ def _train_batch_norm(
 
 
 def _statistics(x: ImportedValue, axis: int, rank: int) -> tuple[Entry, Entry]:
-    """Return mean and variance of each channel of ``x``: vectors along ``axis`` of its ``rank``."""
+    """Return mean and variance of each channel of ``x``, as two vectors.
+
+    Args:
+        x: Input.
+        axis: Axis of the channels.
+        rank: Rank of ``x``.
+    """
     axes = tuple(k for k in range(rank) if k != axis)
     data = widened(x.entry)
     return ops.reduce_mean(data, axis=axes), ops.reduce_variance(data, axis=axes)
@@ -130,7 +152,10 @@ def _batch_norm_ex(call: ImportCall, *values: ImportedValue) -> ImportResult:
         The results of the batch norm, and an empty array.
 
     Raises:
-        ModelError: If inputs are missing, or ``activation_mode`` is neither Identity nor Relu.
+        ModelError: If inputs are missing, ``activation_mode`` is neither Identity nor Relu, the
+            rank of the data is not 4 or 5, or the data format is unknown.
+        ShapeError: If the vectors or side inputs do not fit.
+        DTypeError: If dtypes differ, or are not floats.
     """
     if len(values) < 5:
         raise ModelError(f"{call.where} needs at least 5 inputs, got {len(values)}")
@@ -175,7 +200,12 @@ def _batch_norm_grad(
         variance: Variance of the batch, or the running variance.
 
     Returns:
-        Gradients of x, scale and offset, and two empty arrays.
+        Gradients of x, in its dtype, of scale and of offset, and two empty arrays.
+
+    Raises:
+        ModelError: If the rank of ``x`` is unknown or not 4 or 5, or the data format is unknown.
+        ShapeError: If the shapes do not fit.
+        DTypeError: If the dtypes differ.
     """
     shape = call.shape(x)
     rank, axis = len(shape), _channel_axis(call, shape)
@@ -212,13 +242,36 @@ def _batch_norm_grad_v3(
     variance: ImportedValue,
     space: ImportedValue,
 ) -> ImportResult:
-    """Import FusedBatchNormGradV3: as `_batch_norm_grad`; ``space`` is for GPUs and ignored."""
+    """Import FusedBatchNormGradV3: the gradients of a batch norm, as `_batch_norm_grad`.
+
+    Args:
+        call: The node.
+        dy: Gradient of Y.
+        x: Input of the batch norm, of rank 4 or 5.
+        scale: Its scale.
+        mean: Mean of the batch, or the running mean if not training.
+        variance: Variance of the batch, or the running variance.
+        space: For GPUs, and ignored.
+
+    Returns:
+        Gradients of x, scale and offset, and two empty arrays.
+
+    Raises:
+        ModelError: If the rank of ``x`` is unknown or not 4 or 5, or the data format is unknown.
+        ShapeError: If the shapes do not fit.
+        DTypeError: If the dtypes differ.
+    """
     return _batch_norm_grad(call, dy, x, scale, mean, variance)
 
 
 @op_importer("BiasAddV1")
 def _bias_add(call: ImportCall, x: ImportedValue, bias: ImportedValue) -> ImportResult:
-    """Import BiasAddV1: add a vector to the last axis."""
+    """Import BiasAddV1: add a vector to the last axis.
+
+    Raises:
+        ShapeError: If the shapes do not broadcast.
+        DTypeError: If the dtypes differ.
+    """
     return ops.add(x.entry, bias.entry, name=call.name)
 
 
@@ -226,8 +279,11 @@ def _bias_add(call: ImportCall, x: ImportedValue, bias: ImportedValue) -> Import
 def _bias_add_grad(call: ImportCall, dy: ImportedValue) -> ImportResult:
     """Import BiasAddGrad: the sum of ``dy`` over all axes but the channels.
 
+    Channels are the last axis, or axis 1 for the data format NCHW and more than two axes.
+
     Raises:
-        ModelError: If the data format is unknown, or the rank less than 2.
+        ModelError: If the data format is unknown, or the rank unknown or less than 2.
+        DTypeError: If ``dy`` is of bools or complex.
     """
     shape = call.shape(dy)
     data_format = call.attr("data_format", "s", b"NHWC")

@@ -23,7 +23,8 @@ def pairs(call: ImportCall, value: ImportedValue, role: str) -> PaddingWidths:
         role: Name of the input in errors.
 
     Raises:
-        ModelError: If it has another shape, or depends on data.
+        ModelError: If it has another shape, depends on data, is not of integers, or has over 64 of
+            them.
     """
     if value.shape is None or len(value.shape) != 2 or value.shape[1] != 2:
         raise ModelError(f"{call.where} needs {role} of shape (axes, 2), got {call.shown(value)}")
@@ -38,8 +39,14 @@ def pairs(call: ImportCall, value: ImportedValue, role: str) -> PaddingWidths:
 def _widths(call: ImportCall, x: ImportedValue, paddings: ImportedValue) -> PaddingWidths:
     """Return the padding (before, after) of each axis of ``x``.
 
+    Args:
+        call: The node.
+        x: The array to pad.
+        paddings: Numbers of elements before and after, of shape (axes, 2); may be symbolic.
+
     Raises:
-        ModelError: If it is negative, has another number of axes, or depends on data.
+        ModelError: If the rank of ``x`` is unknown, or ``paddings`` are not known integers of shape
+            (axes, 2), negative, or of another number of axes.
     """
     widths = pairs(call, paddings, "paddings")
     if len(widths) != len(call.shape(x)) or any(
@@ -54,7 +61,15 @@ def _widths(call: ImportCall, x: ImportedValue, paddings: ImportedValue) -> Padd
 
 @op_importer("Pad")
 def _pad(call: ImportCall, x: ImportedValue, paddings: ImportedValue) -> ImportResult:
-    """Import Pad: surround ``x`` with zeros."""
+    """Import Pad: surround ``x`` with zeros.
+
+    ``paddings`` are the numbers of zeros before and after, of shape (axes, 2), known during import
+    up to symbolic sizes.
+
+    Raises:
+        ModelError: If the rank of ``x`` is unknown, or ``paddings`` depend on data, are negative or
+            of another shape.
+    """
     return ops.pad_with(x.entry, pad_width=_widths(call, x, paddings), name=call.name)
 
 
@@ -62,7 +77,17 @@ def _pad(call: ImportCall, x: ImportedValue, paddings: ImportedValue) -> ImportR
 def _pad_v2(
     call: ImportCall, x: ImportedValue, paddings: ImportedValue, value: ImportedValue
 ) -> ImportResult:
-    """Import PadV2: surround ``x`` with the scalar ``value``, which may depend on data."""
+    """Import PadV2: surround ``x`` with the scalar ``value``, which may depend on data.
+
+    ``paddings`` are the numbers of elements before and after, of shape (axes, 2), known during
+    import up to symbolic sizes.
+
+    Raises:
+        ModelError: If the rank of ``x`` is unknown, or ``paddings`` depend on data, are negative or
+            of another shape.
+        ShapeError: If ``value`` depends on data and does not broadcast.
+        DTypeError: If the dtypes of ``x`` and such a ``value`` differ.
+    """
     widths = _widths(call, x, paddings)
     if value.array is not None and value.array.dtype != object and x.dtype.kind != "c":
         number = value.array.ravel().tolist()[0]
@@ -83,7 +108,7 @@ def _mode(call: ImportCall) -> str:
     """Return passkit's name, "reflect" or "symmetric", of the attribute ``mode``.
 
     Raises:
-        ModelError: If the attribute is neither REFLECT nor SYMMETRIC.
+        ModelError: If the attribute is missing, or neither REFLECT nor SYMMETRIC.
     """
     mode = call.attr("mode", "s")
     if mode not in MODES:
@@ -93,14 +118,35 @@ def _mode(call: ImportCall) -> str:
 
 @op_importer("MirrorPad")
 def _mirror_pad(call: ImportCall, x: ImportedValue, paddings: ImportedValue) -> ImportResult:
-    """Import MirrorPad: surround ``x`` with its mirror; REFLECT does not repeat the border."""
+    """Import MirrorPad: surround ``x`` with its mirror; REFLECT does not repeat the border.
+
+    ``paddings`` are the numbers of elements before and after, of shape (axes, 2), known during
+    import up to symbolic sizes.
+
+    Raises:
+        ModelError: If the rank of ``x`` is unknown, ``paddings`` depend on data, are negative or of
+            another shape, or ``mode`` is missing or unknown.
+        ShapeError: If an axis has too few elements to mirror.
+    """
     widths = _widths(call, x, paddings)
     return ops.pad(x.entry, pad_width=widths, mode=_mode(call), name=call.name)
 
 
 @op_importer("MirrorPadGrad")
 def _mirror_pad_grad(call: ImportCall, dy: ImportedValue, paddings: ImportedValue) -> ImportResult:
-    """Import the gradient of a mirror padding: padded elements add to those that they mirror."""
+    """Import the gradient of a mirror padding: padded elements add to those that they mirror.
+
+    Args:
+        call: The node; its attribute is ``mode``.
+        dy: Gradient of the padded array.
+        paddings: The padding, of shape (axes, 2), known during import up to symbolic sizes.
+
+    Raises:
+        ModelError: If the rank of ``dy`` is unknown, ``paddings`` depend on data, are negative or
+            of another shape, or ``mode`` is missing or unknown.
+        ShapeError: If the array is smaller than its padding.
+        DTypeError: If ``dy`` is of bools.
+    """
     gradient, is_reflect = dy.entry, _mode(call) == "reflect"
     for axis, (a, b) in enumerate(_widths(call, dy, paddings)):
         gradient = _add_mirrored(gradient, axis, a, b, int(is_reflect))
@@ -117,6 +163,9 @@ def _add_mirrored(dy: Entry, axis: int, a: Extent, b: Extent, skip: int) -> Entr
         b: Number of elements that were padded after.
         skip: Elements between the border and its first mirror image: 1 for reflect, 0 for
             symmetric.
+
+    Raises:
+        ShapeError: If the axis is shorter than its padding.
     """
     shape = dy.shape
     assert shape is not None
@@ -146,7 +195,10 @@ def _depth(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import SpaceToDepth and DepthToSpace: move blocks of pixels to channels, or back.
 
     Raises:
-        ModelError: If the attribute ``data_format`` is neither NHWC nor NCHW.
+        ModelError: If the attribute ``data_format`` is neither NHWC nor NCHW, or ``block_size`` is
+            missing.
+        ShapeError: If ``x`` has not four axes, the block size is below 1, or a size is no known
+            multiple of it.
     """
     layout = call.attr("data_format", "s", b"NHWC")
     if layout not in (b"NHWC", b"NCHW"):
@@ -171,6 +223,10 @@ def _space_to_batch(
         x: Shape (batch, *space, …).
         block: Extent of a block along each spatial axis.
         paddings: Number of zeros (before, after) along each spatial axis, of shape (axes, 2).
+
+    Raises:
+        ModelError: If ``block`` or ``paddings`` is not known or of another shape.
+        ShapeError: If a number is invalid, or a padded axis is no known multiple of its block.
     """
     blocks, widths = call.ints(block, "block_shape"), pairs(call, paddings, "paddings")
     return ops.space_to_batch(x.entry, block_shape=blocks, paddings=widths, name=call.name)
@@ -187,6 +243,11 @@ def _batch_to_space(
         x: Shape (batch, *space, …).
         block: Extent of a block along each spatial axis.
         crops: Number of elements to remove (before, after) along each spatial axis.
+
+    Raises:
+        ModelError: If ``block`` or ``crops`` is not known or of another shape.
+        ShapeError: If a number is invalid, more is cropped than there is, or the batch is no known
+            multiple of the block.
     """
     blocks, widths = call.ints(block, "block_shape"), pairs(call, crops, "crops")
     return ops.batch_to_space(x.entry, block_shape=blocks, crops=widths, name=call.name)
@@ -196,7 +257,15 @@ def _batch_to_space(
 def _space_to_batch_images(
     call: ImportCall, x: ImportedValue, paddings: ImportedValue
 ) -> ImportResult:
-    """Import SpaceToBatch: as `_space_to_batch`, for images and square blocks of ``block_size``."""
+    """Import SpaceToBatch: pad images ``x`` with zeros, then move square blocks to the batch.
+
+    The attribute ``block_size`` is the extent of a block, ``paddings`` the numbers of zeros
+    (before, after) of height and width, known during import.
+
+    Raises:
+        ModelError: If ``paddings`` are not known or of another shape, or ``block_size`` is missing.
+        ShapeError: If a number is invalid, or a padded axis is no known multiple of the block.
+    """
     blocks = (call.attr("block_size", "i"),) * 2
     widths = pairs(call, paddings, "paddings")
     return ops.space_to_batch(x.entry, block_shape=blocks, paddings=widths, name=call.name)
@@ -206,7 +275,16 @@ def _space_to_batch_images(
 def _batch_to_space_images(
     call: ImportCall, x: ImportedValue, crops: ImportedValue
 ) -> ImportResult:
-    """Import BatchToSpace: as `_batch_to_space`, for images and square blocks of ``block_size``."""
+    """Import BatchToSpace: move square blocks from the batch of ``x`` back to space, then crop.
+
+    The attribute ``block_size`` is the extent of a block, ``crops`` the numbers of elements to
+    remove (before, after) of height and width, known during import.
+
+    Raises:
+        ModelError: If ``crops`` are not known or of another shape, or ``block_size`` is missing.
+        ShapeError: If a number is invalid, more is cropped than there is, or the batch is no known
+            multiple of the block.
+    """
     blocks = (call.attr("block_size", "i"),) * 2
     widths = pairs(call, crops, "crops")
     return ops.batch_to_space(x.entry, block_shape=blocks, crops=widths, name=call.name)

@@ -40,9 +40,16 @@ def _num_spatial_axes(call: ImportCall) -> int:
 def _num_pooled_channels(call: ImportCall, ksize: tuple[int, ...], strides: tuple[int, ...]) -> int:
     """Return the number of channels that a window covers: 1 unless the pool is over channels.
 
+    Lists of a wrong length give 1, too.
+
+    Args:
+        call: The node; its data format says which axis has the channels.
+        ksize: Extents of a window, for all axes.
+        strides: Steps between windows, for all axes.
+
     Raises:
-        ModelError: If it pools over both channels and space, or if windows over channels overlap
-            or leave gaps.
+        ModelError: If it pools over both channels and space, if windows over channels overlap or
+            leave gaps, or if the data format is unknown.
     """
     count = _num_spatial_axes(call)
     channel = 1 if channels_first(call, count) else -1
@@ -79,6 +86,7 @@ def _pool_windows(
 
     Raises:
         ModelError: If a maximum is taken of other than real numbers.
+        DTypeError: If an average is taken of other than floats.
     """
     count = len(windows.size)
     params = {"window": window, **windows.params, "name": call.name}
@@ -113,7 +121,10 @@ def _max_pool(
         strides: Steps between windows, for all axes.
 
     Raises:
-        ModelError: If the window covers both space and channels, or does not divide the channels.
+        ModelError: If the rank or the data format is wrong, ``ksize`` or ``strides`` is invalid,
+            the window covers both space and channels or does not divide the channels, ``padding``
+            is missing or unknown, or ``x`` is not of real numbers.
+        ShapeError: If ``x`` is smaller than a window without padding.
     """
     count = _num_spatial_axes(call)
     shape = inner_shape(call, x, count)
@@ -137,6 +148,12 @@ def _avg_pool(call: ImportCall, x: ImportedValue) -> Entry:
     """Return the average pool that a node describes, in its data format and the dtype of ``x``.
 
     Elements of the padding do not count in the averages.
+
+    Raises:
+        ModelError: If the rank is unknown or not the operator's, or an attribute is missing or
+            invalid.
+        ShapeError: If ``x`` is smaller than a window without padding.
+        DTypeError: If it is not of floats.
     """
     count = _num_spatial_axes(call)
     shape = inner_shape(call, x, count)
@@ -151,7 +168,15 @@ def _avg_pool(call: ImportCall, x: ImportedValue) -> Entry:
 
 @op_importer("MaxPool", "MaxPool3D")
 def _max(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import MaxPool and MaxPool3D, whose window and strides are attributes."""
+    """Import MaxPool and MaxPool3D, whose window and strides are attributes.
+
+    The maximum is taken of each channel, or over channels if ``ksize`` says so.
+
+    Raises:
+        ModelError: If ``x`` has another or unknown rank or is not of real numbers, or an attribute
+            is missing or invalid.
+        ShapeError: If ``x`` is smaller than a window without padding.
+    """
     return _max_pool(call, x, call.integers("ksize"), call.integers("strides"))
 
 
@@ -159,13 +184,27 @@ def _max(call: ImportCall, x: ImportedValue) -> ImportResult:
 def _max_v2(
     call: ImportCall, x: ImportedValue, ksize: ImportedValue, strides: ImportedValue
 ) -> ImportResult:
-    """Import MaxPoolV2, whose window and strides are inputs known during import."""
+    """Import MaxPoolV2, whose window and strides are inputs known during import.
+
+    ``ksize`` and ``strides`` have a number for each axis.
+
+    Raises:
+        ModelError: If they are not known or invalid, ``x`` has another or unknown rank or is not of
+            real numbers, or an attribute is missing or invalid.
+        ShapeError: If ``x`` is smaller than a window without padding.
+    """
     return _max_pool(call, x, call.ints(ksize, "ksize"), call.ints(strides, "strides"))
 
 
 @op_importer("AvgPool", "AvgPool3D")
 def _avg(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import AvgPool and AvgPool3D; padding does not count in the averages."""
+    """Import AvgPool and AvgPool3D; padding does not count in the averages.
+
+    Raises:
+        ModelError: If ``x`` has another or unknown rank, or an attribute is missing or invalid.
+        ShapeError: If ``x`` is smaller than a window without padding.
+        DTypeError: If ``x`` is not of floats.
+    """
     return _avg_pool(call, x)
 
 
@@ -183,6 +222,12 @@ def _max_grad(
         x: Input of the pool.
         y: Its result, which is computed again instead.
         dy: Gradient of the result.
+
+    Raises:
+        ModelError: If ``x`` has another or unknown rank or is not of real numbers, or an attribute
+            is missing or invalid.
+        ShapeError: If the shape of ``dy`` is not that of the pool's result.
+        DTypeError: If its dtype is not that of ``x``.
     """
     pool = _max_pool(call, x, call.integers("ksize"), call.integers("strides"))
     return input_gradient(pool, x.entry, dy.entry)
@@ -197,7 +242,22 @@ def _max_grad_v2(
     ksize: ImportedValue,
     strides: ImportedValue,
 ) -> ImportResult:
-    """Import MaxPoolGradV2: as `_max_grad`, with window and strides as inputs."""
+    """Import MaxPoolGradV2: the gradient of a maximum pool, with window and strides as inputs.
+
+    Args:
+        call: The node.
+        x: Input of the pool.
+        y: Its result, which is computed again instead.
+        dy: Gradient of the result; it flows to the first maximum of each window.
+        ksize: Extents of a window for all axes, known during import.
+        strides: Steps between windows for all axes, known during import.
+
+    Raises:
+        ModelError: If ``ksize`` or ``strides`` is not known or invalid, ``x`` has another or
+            unknown rank or is not of real numbers, or an attribute is missing or invalid.
+        ShapeError: If the shape of ``dy`` is not that of the pool's result.
+        DTypeError: If its dtype is not that of ``x``.
+    """
     pool = _max_pool(call, x, call.ints(ksize, "ksize"), call.ints(strides, "strides"))
     return input_gradient(pool, x.entry, dy.entry)
 
@@ -210,6 +270,12 @@ def _avg_grad(call: ImportCall, shape: ImportedValue, dy: ImportedValue) -> Impo
         call: The node.
         shape: Shape of the pool's input, known during import up to symbolic extents.
         dy: Gradient of its result.
+
+    Raises:
+        ModelError: If ``shape`` is not known or of another rank, or an attribute is missing or
+            invalid.
+        ShapeError: If the shape of ``dy`` is not that of the pool's result.
+        DTypeError: If ``dy`` is not of floats.
     """
     size = tuple(call.extents(shape, "orig_input_shape"))
     zeros = ops.broadcast_to(constant(dy.dtype.numpy.type(0)), shape=size)
@@ -221,12 +287,16 @@ def _avg_grad(call: ImportCall, shape: ImportedValue, dy: ImportedValue) -> Impo
 def _max_with_argmax(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import MaxPoolWithArgmax: a maximum pool, and the position of each first maximum.
 
-    Positions are flat and counted within an image, or with the attribute
-    ``include_batch_in_index`` within the batch. They have the attribute ``Targmax`` as dtype, by
-    default int64.
+    Positions are flat and counted within an image, or with the attribute ``include_batch_in_index``
+    within the batch. They have the attribute ``Targmax`` as dtype, by default int64.
+
+    Returns:
+        The maxima and the positions, both (batch, height, width, channels) of the windows.
 
     Raises:
-        ModelError: If the size of the images is unknown.
+        ModelError: If the rank of ``x`` is not 4, the size of the images is unknown, an attribute
+            is missing or invalid, or positions exceed the memory budget of the import.
+        DTypeError: If ``x`` is of bools or complex.
     """
     shape = inner_shape(call, x, 2)
     window = spatial(call, "ksize", call.integers("ksize"), 2)
@@ -270,7 +340,9 @@ def _dilation(call: ImportCall, x: ImportedValue, filters: ImportedValue) -> Imp
 
     Raises:
         ModelError: If images do not have rank 4 or filters rank 3, the filter's shape is unknown,
-            or the images are not floats.
+            the images are not floats, or an attribute is missing or invalid.
+        ShapeError: If the channels differ, or the images are smaller than a window.
+        DTypeError: If the filters are complex.
     """
     shape, taps = call.shape(x), call.shape(filters)
     if len(shape) != 4 or len(taps) != 3 or any(isinstance(n, Size) for n in taps):
@@ -294,6 +366,9 @@ def _windows_at_rates(call: ImportCall, size: Shape, window: tuple[int, ...]) ->
         call: The node.
         size: Spatial size of the input.
         window: Taps of the window along each spatial axis.
+
+    Raises:
+        ModelError: If an attribute is missing or invalid; missing ``rates`` are 1.
     """
     rates = spatial(call, "rates", call.integers("rates"), len(size))
     extents = tuple((w - 1) * r + 1 for w, r in zip(window, rates, strict=True))
@@ -303,13 +378,29 @@ def _windows_at_rates(call: ImportCall, size: Shape, window: tuple[int, ...]) ->
 
 @op_importer("ExtractImagePatches")
 def _patches(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import ExtractImagePatches: the pixels of each window as channels; ``rates`` dilate it."""
+    """Import ExtractImagePatches: the pixels of each window as channels; ``rates`` dilate it.
+
+    The result is (batch, *windows, elements of a window * channels).
+
+    Raises:
+        ModelError: If ``x`` is not of rank 4, or an attribute is missing or invalid.
+        ShapeError: If ``x`` is smaller than a window without padding.
+        DTypeError: If it is complex.
+    """
     return _extract_patches(call, x, 2, _windows_at_rates)
 
 
 @op_importer("ExtractVolumePatches")
 def _volume_patches(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import ExtractVolumePatches: the elements of each window of volumes, as channels."""
+    """Import ExtractVolumePatches: the elements of each window of volumes, as channels.
+
+    The result is (batch, *windows, elements of a window * channels).
+
+    Raises:
+        ModelError: If ``x`` is not of rank 5, or an attribute is missing or invalid.
+        ShapeError: If ``x`` is smaller than a window without padding.
+        DTypeError: If it is complex.
+    """
     return _extract_patches(call, x, 3, windows_of_node)
 
 
@@ -323,6 +414,11 @@ def _extract_patches(
         x: Input, channels last.
         rank: Number of spatial axes.
         find_windows: Takes the node, the spatial size and the window; returns strides and padding.
+
+    Raises:
+        ModelError: If ``x`` has another rank, or an attribute is missing or invalid.
+        ShapeError: If ``x`` is smaller than a window without padding.
+        DTypeError: If it is complex.
     """
     shape = inner_shape(call, x, rank)
     window = spatial(call, "ksizes", call.integers("ksizes"), rank)
@@ -335,7 +431,13 @@ def _extract_patches(
 
 @op_importer("LRN")
 def _lrn(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import LRN: local response normalization across channels."""
+    """Import LRN: local response normalization across channels, the last axis of ``x``.
+
+    Raises:
+        ModelError: If the rank is not 4.
+        ShapeError: If ``x`` has no channels.
+        DTypeError: If it is not of floats.
+    """
     return _local_response_norm(call, x)
 
 
@@ -343,7 +445,15 @@ def _lrn(call: ImportCall, x: ImportedValue) -> ImportResult:
 def _lrn_grad(
     call: ImportCall, dy: ImportedValue, x: ImportedValue, y: ImportedValue
 ) -> ImportResult:
-    """Import LRNGrad: the gradient of ``x``; the result ``y`` is computed again instead of read."""
+    """Import LRNGrad: the gradient of ``x``; the result ``y`` is computed again instead of read.
+
+    ``dy`` is the gradient of the result.
+
+    Raises:
+        ModelError: If the rank of ``x`` is not 4.
+        ShapeError: If the shape of ``dy`` is not that of ``x``.
+        DTypeError: If ``x`` is not of floats, or ``dy`` of another dtype.
+    """
     return input_gradient(_local_response_norm(call, x), x.entry, dy.entry)
 
 
@@ -351,10 +461,12 @@ def _local_response_norm(call: ImportCall, x: ImportedValue) -> Entry:
     """Return ``x`` divided by ``(bias + alpha * sum)**beta``.
 
     The sum is that of the squares in the nearest 2 * depth_radius + 1 channels. All four numbers
-    are attributes of the node.
+    are attributes of the node, by default a depth_radius of 5, bias 1, alpha 1 and beta 0.5.
 
     Raises:
-        ModelError: If the rank is not 4.
+        ModelError: If the rank is unknown or not 4.
+        ShapeError: If ``x`` has no channels.
+        DTypeError: If it is not of floats.
     """
     if len(call.shape(x)) != 4:
         raise ModelError(

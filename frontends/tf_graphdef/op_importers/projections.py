@@ -8,7 +8,11 @@ import numpy as np
 
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
-from passkit.frontends.tf_graphdef.op_importers.images import SINGLE, check_images
+from passkit.frontends.tf_graphdef.op_importers.images import (
+    SINGLE,
+    check_images,
+    image_size,
+)
 from passkit.frontends.tf_graphdef.operators import ops
 from passkit.frontends.tf_graphdef.proto import short
 from passkit.frontends.tf_graphdef.registry import ImportResult, op_importer
@@ -17,7 +21,10 @@ from passkit.graph.node import Entry, constant
 
 
 def _reflect(coordinates: Entry, length: int) -> Entry:
-    """Reflect coordinates into an image of ``length`` pixels: abcd continues as dcba|abcd|dcba."""
+    """Reflect float coordinates into an image of ``length`` pixels: dcba|abcd|dcba.
+
+    The result is clipped to 0 and ``length`` - 1; with one pixel it is 0.
+    """
     below = coordinates + ops.trunc(-coordinates / (2.0 * length)) * (2.0 * length)
     below = ops.where(below < -float(length), below + 2.0 * length, -below - 1.0)
     above = coordinates - ops.trunc(coordinates / (2.0 * length)) * (2.0 * length)
@@ -26,7 +33,10 @@ def _reflect(coordinates: Entry, length: int) -> Entry:
 
 
 def _wrap(coordinates: Entry, length: int) -> Entry:
-    """Wrap coordinates into an image of ``length`` pixels: abcd continues as abcd|abcd|abcd."""
+    """Wrap float coordinates into an image of ``length`` pixels: abcd|abcd|abcd.
+
+    The result is clipped to 0 and ``length`` - 1; with one pixel it is 0.
+    """
     period = max(length - 1.0, 1.0)
     below = coordinates + (ops.trunc(-coordinates / period) + 1.0) * float(length)
     above = coordinates - ops.trunc(coordinates / period) * float(length)
@@ -35,6 +45,8 @@ def _wrap(coordinates: Entry, length: int) -> Entry:
 
 def _map_outside(coordinates: Entry, length: int, below: Entry, above: Entry) -> Entry:
     """Return coordinates with those outside an image replaced, clipped to the image.
+
+    In an image of one pixel, all coordinates become 0.
 
     Args:
         coordinates: Float coordinates along one axis, in pixels.
@@ -70,15 +82,22 @@ def _transform(call: ImportCall, *inputs: ImportedValue) -> ImportResult:
     Pixels from outside the images are a constant, which is 0 in V2.
 
     Args:
-        call: The node; its attributes are ``fill_mode`` and ``interpolation``.
-        inputs: Images, transforms (images or 1, 8), new height and width, and in V3 the constant.
+        call: The node; its attributes are ``fill_mode`` (CONSTANT by default, or NEAREST, REFLECT
+            or WRAP) and ``interpolation`` (NEAREST by default, or BILINEAR), in any case of
+            letters.
+        inputs: Images (batch, height, width, channels); transforms, float32 of shape (images or 1,
+            8); new height and width, known during import; and in V3 the constant.
 
     Returns:
-        Images of the new size, in the dtype of the images. Pixels whose projective divisor is 0
-        are the constant, too.
+        Images of the new size, in the dtype of the images. Pixels whose projective divisor is 0 are
+        the constant, too.
 
     Raises:
-        ModelError: If the number of inputs, an attribute, or the size is invalid.
+        ModelError: If the number of inputs, an attribute, the new size, or shape or dtype of the
+            transforms is invalid, or the images are not of rank 4 with known height and width.
+        ShapeError: If the number of transforms is neither 1 nor that of images, or images have no
+            pixels.
+        DTypeError: If the images are complex.
     """
     count = 3 + call.node.op.endswith("3")
     if len(inputs) != count:
@@ -89,11 +108,7 @@ def _transform(call: ImportCall, *inputs: ImportedValue) -> ImportResult:
         _choose(call, key, names)
         for key, names in (("fill_mode", tuple(MODES)), ("interpolation", ("NEAREST", "BILINEAR")))
     )
-    output_shape = call.ints(size, "output_shape")
-    if len(output_shape) != 2 or min(output_shape) < 1:
-        raise ModelError(
-            f"{call.where} needs an output_shape of 2 positive ints, got {list(output_shape)}"
-        )
+    output_shape = image_size(call, size, "output_shape")
     fill = ops.cast(inputs[3].entry if count == 4 else constant(0, SINGLE), dtype=x.dtype.name)
     down, across, projection = _source_coordinates(call, transforms, output_shape)
     lengths = [n for n in call.shape(x)[1:3] if isinstance(n, int)]
@@ -109,7 +124,7 @@ def _choose(call: ImportCall, key: str, names: tuple[str, ...]) -> str:
     The first of the names is its default.
 
     Raises:
-        ModelError: If it is none of them.
+        ModelError: If it is none of them, or not a string.
     """
     choice: str = call.attr(key, "s", names[0].encode()).decode(errors="replace").upper()
     if choice not in names:
@@ -124,15 +139,17 @@ def _source_coordinates(
 ) -> list[Entry]:
     """Return the source row, the source column and the projective divisor of each new pixel.
 
-    Each is a float array of shape (transforms, height, width, 1).
+    Each is a float32 array of shape (transforms, height, width, 1).
 
     Args:
         call: The node.
-        transforms: float32 of shape (transforms, 8).
+        transforms: float32 of shape (transforms, 8), as (a0, a1, a2, b0, b1, b2, c0, c1) of
+            TensorFlow: column = (a0 x + a1 y + a2) / (c0 x + c1 y + 1), row with b.
         size: New height and width.
 
     Raises:
-        ModelError: If the transforms have another shape or dtype.
+        ModelError: If the transforms have another shape or dtype, or the size exceeds the memory
+            budget of the import.
     """
     shape = call.rank(transforms, 2)
     if shape[1] != 8 or transforms.dtype is not SINGLE:
@@ -170,6 +187,8 @@ class _Pixels:
     def pixels_at(self, rows: Entry, columns: Entry) -> Entry:
         """Return the pixels at float coordinates without fraction; ``fill`` outside the image.
 
+        The result has shape (images, height, width, channels) and the dtype of the images.
+
         Args:
             rows: Rows of shape (images, height, width, 1).
             columns: Columns of the same shape.
@@ -188,6 +207,8 @@ class _Pixels:
 
     def nearest(self, rows: Entry, columns: Entry) -> Entry:
         """Return the pixels nearest to coordinates; halves round away from 0, outside is ``fill``.
+
+        The result has shape (images, height, width, channels).
 
         Args:
             rows: Float rows of shape (images, height, width, 1).

@@ -36,6 +36,9 @@ def _nudge_range(call: ImportCall, low: Entry, high: Entry) -> tuple[Entry, Entr
 
     Returns:
         The moved lower and upper limit, and the step size.
+
+    Raises:
+        ModelError: If the attribute ``num_bits`` is not from 2 to 16.
     """
     min_step, max_step = _levels(call)
     scale = (high - low) / (max_step - min_step)
@@ -52,6 +55,13 @@ def _fake_quantize(call: ImportCall, x: ImportedValue, low: Entry, high: Entry) 
 
     The range is moved so that 0 is a step; an empty range gives zeros. Source:
     fake_quant_ops_functor.h.
+
+    An empty range is one whose limits are both 0.
+
+    Raises:
+        ModelError: If the attribute ``num_bits`` is not from 2 to 16.
+        ShapeError: If the limits do not broadcast with ``x``.
+        DTypeError: If the dtypes differ or are not floats.
     """
     bottom, top, scale = _nudge_range(call, low, high)
     inverse = 1.0 / scale
@@ -63,20 +73,28 @@ def _fake_quantize(call: ImportCall, x: ImportedValue, low: Entry, high: Entry) 
 
 
 def _is_empty_range(low: Entry, high: Entry) -> Entry:
-    """Return a bool array: whether both limits of a range are 0."""
+    """Return a bool array: whether both limits of a range, ``low`` and ``high``, are 0."""
     is_empty: Entry = ops.logical_and(ops.equal(low, 0.0), ops.equal(high, 0.0))
     return is_empty
 
 
 def _limits(call: ImportCall) -> tuple[Entry, Entry]:
-    """Return the attributes ``min`` and ``max`` (defaults -6 and 6) as float32 constants."""
+    """Return the attributes ``min`` and ``max`` as two float32 constants: lower and upper limit.
+
+    Their defaults are -6 and 6.
+    """
     low, high = (call.attr(k, "f", d) for k, d in (("min", -6.0), ("max", 6.0)))
     return constant(np.float32(low)), constant(np.float32(high))
 
 
 @op_importer("FakeQuantWithMinMaxArgs")
 def _fake_args(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import FakeQuantWithMinMaxArgs: round to steps of a range given by attributes."""
+    """Import FakeQuantWithMinMaxArgs: round to steps of a range given by attributes.
+
+    Raises:
+        ModelError: If the attribute ``num_bits`` is not from 2 to 16.
+        DTypeError: If ``x`` is not of float32.
+    """
     return _fake_quantize(call, x, *_limits(call))
 
 
@@ -84,12 +102,31 @@ def _fake_args(call: ImportCall, x: ImportedValue) -> ImportResult:
 def _fake_vars(
     call: ImportCall, x: ImportedValue, low: ImportedValue, high: ImportedValue
 ) -> ImportResult:
-    """Import FakeQuantWithMinMaxVars and its PerChannel variant: the limits are inputs."""
+    """Import FakeQuantWithMinMaxVars and its PerChannel variant: the limits are inputs.
+
+    Args:
+        call: The node; its attributes are ``num_bits`` (8) and ``narrow_range`` (False).
+        x: Floats to round.
+        low: Lower limit, a scalar or, PerChannel, one for each element of the last axis.
+        high: Upper limit, likewise.
+
+    Raises:
+        ModelError: If ``num_bits`` is not from 2 to 16.
+        ShapeError: If the limits do not broadcast with ``x``.
+        DTypeError: If the dtypes differ or are not floats.
+    """
     return _fake_quantize(call, x, low.entry, high.entry)
 
 
 def _is_inside_range(call: ImportCall, x: ImportedValue, low: Entry, high: Entry) -> Entry:
-    """Return for each element of ``x`` whether it is inside the range, moved by `_nudge_range`."""
+    """Return for each element of ``x`` whether it is inside the range, as a bool array.
+
+    The range from ``low`` to ``high`` is moved by `_nudge_range` first; its limits are inside.
+
+    Raises:
+        ModelError: If the attribute ``num_bits`` is not from 2 to 16.
+        ShapeError: If the limits do not broadcast with ``x``.
+    """
     bottom, top, _ = _nudge_range(call, low, high)
     result: Entry = ops.logical_and(x.entry >= bottom, x.entry <= top)
     return result
@@ -97,7 +134,13 @@ def _is_inside_range(call: ImportCall, x: ImportedValue, low: Entry, high: Entry
 
 @op_importer("FakeQuantWithMinMaxArgsGradient")
 def _fake_args_gradient(call: ImportCall, dy: ImportedValue, x: ImportedValue) -> ImportResult:
-    """Import FakeQuantWithMinMaxArgsGradient: ``dy`` where ``x`` is inside the range, else 0."""
+    """Import FakeQuantWithMinMaxArgsGradient: ``dy`` where ``x`` is inside the range, else 0.
+
+    Raises:
+        ModelError: If the attribute ``num_bits`` is not from 2 to 16.
+        ShapeError: If ``dy`` and ``x`` do not broadcast.
+        DTypeError: If ``dy`` is of integers or bools, or ``x`` is complex.
+    """
     return ops.where(_is_inside_range(call, x, *_limits(call)), dy.entry, 0.0)
 
 
@@ -107,10 +150,22 @@ def _fake_vars_gradient(
 ) -> ImportResult:
     """Import the gradients of FakeQuantWithMinMaxVars and its PerChannel variant.
 
+    Args:
+        call: The node; its attributes are ``num_bits`` (8) and ``narrow_range`` (False).
+        dy: Gradient of the result.
+        x: Input of the operator.
+        low: Lower limit, a scalar or, PerChannel, one for each element of the last axis.
+        high: Upper limit, likewise.
+
     Returns:
-        Gradients of the input, which is ``dy`` inside the range and else 0; of the lower limit,
-        the sum of ``dy`` below the range; and of the upper limit, the sum above it. For an empty
-        range they are ``dy``, 0 and 0.
+        Gradients of the input, which is ``dy`` inside the range and else 0; of the lower limit, the
+        sum of ``dy`` below the range; and of the upper limit, the sum above it. For an empty range,
+        0 to 0, they are ``dy``, 0 and 0.
+
+    Raises:
+        ModelError: If ``num_bits`` is not from 2 to 16, or the rank of ``x`` is unknown.
+        ShapeError: If the shapes do not broadcast.
+        DTypeError: If the dtypes differ or are not floats.
     """
     bottom, top, _ = _nudge_range(call, low.entry, high.entry)
     is_empty = _is_empty_range(low.entry, high.entry)
@@ -129,7 +184,16 @@ def _fake_vars_gradient(
 def _quantize_dequantize_v2(
     call: ImportCall, x: ImportedValue, low: ImportedValue, high: ImportedValue
 ) -> ImportResult:
-    """Import QuantizeAndDequantizeV2, whose number of bits is the attribute ``num_bits``."""
+    """Import QuantizeAndDequantizeV2, whose number of bits is the attribute ``num_bits`` (8).
+
+    The inputs are floats ``x``, and the limits ``low`` and ``high`` of their range; see
+    `_quantize_dequantize`.
+
+    Raises:
+        ModelError: If the bits are not from 1 to 62, ``x`` is not of floats or of unknown rank,
+            limits that are read have another dtype, or ``round_mode`` is unknown.
+        ShapeError: If the limits do not broadcast with ``x``.
+    """
     return _quantize_dequantize(call, x, low, high, call.attr("num_bits", "i", 8))
 
 
@@ -137,7 +201,16 @@ def _quantize_dequantize_v2(
 def _quantize_dequantize_v3(
     call: ImportCall, x: ImportedValue, low: ImportedValue, high: ImportedValue, bits: ImportedValue
 ) -> ImportResult:
-    """Import QuantizeAndDequantizeV3, whose number of bits is an input known during import."""
+    """Import QuantizeAndDequantizeV3, whose number of bits is an input known during import.
+
+    The other inputs are floats ``x``, and the limits ``low`` and ``high`` of their range; see
+    `_quantize_dequantize`.
+
+    Raises:
+        ModelError: If the bits are not one known integer from 1 to 62, ``x`` is not of floats or of
+            unknown rank, limits that are read have another dtype, or ``round_mode`` is unknown.
+        ShapeError: If the limits do not broadcast with ``x``.
+    """
     return _quantize_dequantize(call, x, low, high, call.integer(bits, "num_bits"))
 
 
@@ -145,7 +218,16 @@ def _quantize_dequantize_v3(
 def _quantize_dequantize_v4(
     call: ImportCall, x: ImportedValue, low: ImportedValue, high: ImportedValue
 ) -> ImportResult:
-    """Import QuantizeAndDequantizeV4, whose number of bits is the attribute ``num_bits``."""
+    """Import QuantizeAndDequantizeV4, whose number of bits is the attribute ``num_bits`` (8).
+
+    The inputs are floats ``x``, and the limits ``low`` and ``high`` of their range; see
+    `_quantize_dequantize`.
+
+    Raises:
+        ModelError: If the bits are not from 1 to 62, ``x`` is not of floats or of unknown rank,
+            limits that are read have another dtype, or ``round_mode`` is unknown.
+        ShapeError: If the limits do not broadcast with ``x``.
+    """
     return _quantize_dequantize(call, x, low, high, call.attr("num_bits", "i", 8))
 
 
@@ -157,18 +239,23 @@ def _quantize_dequantize(
     Source: TensorFlow's quantize_and_dequantize_op.h.
 
     Args:
-        call: The node; its attributes say whether steps are signed, how they round, and the axis.
+        call: The node; its attributes are ``signed_input`` (True), ``narrow_range`` (False),
+            ``range_given`` (False), ``round_mode`` (HALF_TO_EVEN, or HALF_UP) and ``axis``, along
+            which each element has limits of its own (-1 for one range).
         x: Floats.
-        low: Lower limit, read if the attribute ``range_given`` is set; else it is the minimum of
-            x.
+        low: Lower limit, read if the attribute ``range_given`` is set; else it is the minimum of x.
         high: Upper limit, likewise.
         bits: Number of bits of a step.
 
     Raises:
-        ModelError: If bits are not 1 to 62, the dtypes differ, or the rounding mode is unknown.
+        ModelError: If ``bits`` are not from 1 to 62, ``x`` is not of floats or of unknown rank,
+            limits that are read have another dtype, or ``round_mode`` is unknown.
+        ShapeError: If the limits do not broadcast with ``x``, or a range is taken of no elements.
     """
     if not 1 <= bits <= 62:
         raise ModelError(f"{call.where} needs num_bits from 1 to 62, got {bits}")
+    if not x.dtype.is_float:
+        raise ModelError(f"{call.where} needs floats, got {x.dtype}; cast the input to floats")
     signed = call.attr("signed_input", "b", True)
     narrow = call.attr("narrow_range", "b", False)
     min_step = -(2 ** (bits - 1)) + narrow if signed else 0

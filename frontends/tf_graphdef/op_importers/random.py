@@ -29,7 +29,11 @@ FRACTION = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52}
 
 
 def _element(x: Entry, k: int) -> Entry:
-    """Return element k of a vector as a scalar."""
+    """Return element k of the vector ``x`` as a scalar.
+
+    Raises:
+        ShapeError: If ``x`` has another rank than 1, or no element k.
+    """
     return ops.reshape(ops.slice(x, begin=(k,), size=(1,)), shape=())  # type: ignore[no-any-return]
 
 
@@ -41,6 +45,9 @@ def _state(seed: Entry) -> tuple[Entry, Entry]:
 
     Returns:
         The key, int64 of shape (1,), and the counter as two int64 halves, the lower (0) first.
+
+    Raises:
+        ShapeError: If ``seed`` is not a vector of at least two elements.
     """
     seeds = ops.cast(seed, dtype="int64")
     words = [
@@ -62,14 +69,29 @@ def _unsigned(x: Entry) -> Entry:
 
 @op_importer("StatelessRandomGetKeyCounter")
 def _key_counter(call: ImportCall, seed: ImportedValue) -> ImportResult:
-    """Import StatelessRandomGetKeyCounter: key and counter of a seed, as uint64 vectors."""
+    """Import StatelessRandomGetKeyCounter: key and counter of a seed, as uint64 vectors.
+
+    Returns:
+        The key, of shape (1,), and the counter, of shape (2,) with the lower half first.
+
+    Raises:
+        ModelError: If ``seed`` has another rank than 1, or an unknown one.
+        ShapeError: If it has fewer than two elements.
+    """
     call.rank(seed, 1)
     return tuple(_unsigned(e) for e in _state(seed.entry))
 
 
 @op_importer("StatelessRandomGetKeyCounterAlg")
 def _key_counter_alg(call: ImportCall, seed: ImportedValue) -> ImportResult:
-    """Import StatelessRandomGetKeyCounterAlg: key and counter of a seed, and 1 for Philox."""
+    """Import StatelessRandomGetKeyCounterAlg: key and counter of a seed, and 1 for Philox.
+
+    Key and counter are uint64 vectors of 1 and 2 elements, the third result is a known int32.
+
+    Raises:
+        ModelError: If ``seed`` has another rank than 1, or an unknown one.
+        ShapeError: If it has fewer than two elements.
+    """
     call.rank(seed, 1)
     key, counter = (_unsigned(e) for e in _state(seed.entry))
     return key, counter, call.known_value(dtype_of("int32"), PHILOX)
@@ -91,6 +113,9 @@ def _words(key: Entry, counter: Entry, count: Extent) -> tuple[Entry, Extent]:
 
     Returns:
         The words as int64 of shape (blocks, 4), and the number of blocks.
+
+    Raises:
+        ShapeError: If ``key`` or ``counter`` is not a vector, or too short.
     """
     blocks = (count + 3) // 4
     low = _unsigned(_element(counter, 0)) + ops.arange(0, blocks, dtype="uint64")
@@ -103,7 +128,10 @@ def _words(key: Entry, counter: Entry, count: Extent) -> tuple[Entry, Extent]:
 
 
 def _take_words(words: Entry, shape: tuple[Extent, ...], count: Extent) -> Entry:
-    """Return the first ``count`` of ``words``, reshaped to ``shape``."""
+    """Return the first ``count`` elements of ``words``, in row-major order, reshaped to ``shape``.
+
+    ``count`` is the number of elements of ``shape``.
+    """
     flat = ops.reshape(words, shape=(-1,))
     return ops.reshape(ops.slice(flat, begin=(0,), size=(count,)), shape=shape)  # type: ignore[no-any-return]
 
@@ -175,7 +203,13 @@ def _floats(
         counter: Counter of the generator.
         dtype: Name of the dtype.
         draw: `_uniform` or `_normal`.
+
+    Raises:
+        ModelError: If the dtype is not of floats, or the shape is not known during import.
+        ShapeError: If an extent is negative, or key or counter are not vectors of 1 and 2 elements.
     """
+    if dtype not in FRACTION:
+        raise ModelError(f"{call.where} needs a dtype among {', '.join(FRACTION)}, got {dtype}")
     result_shape = tuple(call.extents(shape, "shape"))
     count = numel(result_shape)
     num_words = 2 * count if dtype == "float64" else count
@@ -191,7 +225,19 @@ DRAWS = {"Uniform": _uniform, "Normal": _normal}
 def _from_seed(call: ImportCall, shape: ImportedValue, seed: ImportedValue) -> ImportResult:
     """Import StatelessRandomUniform and StatelessRandomNormal.
 
-    Draws are in [0, 1), or of mean 0 and deviation 1, from a seed of two integers.
+    Args:
+        call: The node; its attribute ``dtype`` is float32 by default.
+        shape: Shape of the draws, known during import up to symbolic extents.
+        seed: Two integers.
+
+    Returns:
+        Draws in [0, 1), or of mean 0 and deviation 1.
+
+    Raises:
+        ModelError: If ``seed`` is not a vector or of unknown rank, the shape is not known, or
+            ``dtype`` is not of floats.
+        ShapeError: If the seed has fewer than two elements, or an extent is negative.
+        DTypeError: If the seed is complex.
     """
     call.rank(seed, 1)
     draw = DRAWS[call.node.op.removeprefix("StatelessRandom")]
@@ -209,8 +255,22 @@ def _from_key(
 ) -> ImportResult:
     """Import StatelessRandomUniformV2 and StatelessRandomNormalV2, from a key and a counter.
 
+    Args:
+        call: The node; its attribute ``dtype`` is float32 by default.
+        shape: Shape of the draws, known during import up to symbolic extents.
+        key: Vector of one 64-bit number.
+        counter: Vector of two, the lower half first.
+        alg: Number of the algorithm, known during import.
+
+    Returns:
+        Draws in [0, 1), or of mean 0 and deviation 1.
+
     Raises:
-        ModelError: If the algorithm ``alg`` is not Philox.
+        ModelError: If the algorithm ``alg`` is neither Philox nor automatic, the shape is not
+            known, or ``dtype`` is not of floats.
+        ShapeError: If ``key`` or ``counter`` is not a vector or too short, or an extent is
+            negative.
+        DTypeError: If one of them is complex.
     """
     _check_algorithm(call, alg)
     draw = DRAWS[call.node.op.removeprefix("StatelessRandom").removesuffix("V2")]
@@ -219,7 +279,10 @@ def _from_key(
 
 
 def _check_algorithm(call: ImportCall, alg: ImportedValue) -> None:
-    """Raise ModelError unless the input ``alg`` is 1, for Philox, or 3, for automatic choice."""
+    """Raise ModelError unless the input ``alg`` is 1, for Philox, or 3, for automatic choice.
+
+    It must be one integer known during import.
+    """
     if call.integer(alg, "algorithm") not in (PHILOX, AUTOMATIC):
         raise ModelError(
             f"{call.where} needs the algorithm {PHILOX} (Philox) or {AUTOMATIC} (automatic), got "
@@ -238,6 +301,10 @@ def _integer_words(
         key: Key of the generator.
         counter: Counter of the generator.
         dtype: Name of the dtype for which bits are drawn.
+
+    Raises:
+        ModelError: If the shape is not known during import.
+        ShapeError: If an extent is negative, or key or counter are not vectors of 1 and 2 elements.
     """
     result_shape = tuple(call.extents(shape, "shape"))
     count, is_wide = numel(result_shape), dtype in ("int64", "uint64")
@@ -250,7 +317,19 @@ def _integer_words(
 
 @op_importer("StatelessRandomUniformFullInt")
 def _bits_from_seed(call: ImportCall, shape: ImportedValue, seed: ImportedValue) -> ImportResult:
-    """Import StatelessRandomUniformFullInt: integers of all values of the dtype, from a seed."""
+    """Import StatelessRandomUniformFullInt: integers of all values of the dtype, from a seed.
+
+    Args:
+        call: The node, whose attribute ``dtype`` is required.
+        shape: Shape of the draws, known during import up to symbolic extents.
+        seed: Two integers.
+
+    Raises:
+        ModelError: If ``seed`` is not a vector or of unknown rank, the shape is not known, or
+            ``dtype`` is missing.
+        ShapeError: If the seed has fewer than two elements, or an extent is negative.
+        DTypeError: If the seed is complex.
+    """
     call.rank(seed, 1)
     dtype = call.dtype("dtype").name
     return ops.cast(
@@ -268,8 +347,19 @@ def _bits_from_key(
 ) -> ImportResult:
     """Import StatelessRandomUniformFullIntV2: integers of all values, from a key and a counter.
 
+    Args:
+        call: The node, whose attribute ``dtype`` is required.
+        shape: Shape of the draws, known during import up to symbolic extents.
+        key: Vector of one 64-bit number.
+        counter: Vector of two, the lower half first.
+        alg: Number of the algorithm, known during import.
+
     Raises:
-        ModelError: If the algorithm ``alg`` is not Philox.
+        ModelError: If the algorithm ``alg`` is neither Philox nor automatic, the shape is not
+            known, or ``dtype`` is missing.
+        ShapeError: If ``key`` or ``counter`` is not a vector or too short, or an extent is
+            negative.
+        DTypeError: If one of them is complex.
     """
     _check_algorithm(call, alg)
     dtype = call.dtype("dtype").name
@@ -285,7 +375,21 @@ def _range_from_seed(
     low: ImportedValue,
     high: ImportedValue,
 ) -> ImportResult:
-    """Import StatelessRandomUniformInt: integers from ``low`` to below ``high``, from a seed."""
+    """Import StatelessRandomUniformInt: integers from ``low`` to below ``high``, from a seed.
+
+    Args:
+        call: The node.
+        shape: Shape of the draws, known during import up to symbolic extents.
+        seed: Two integers.
+        low: Least number, a scalar of the result's dtype.
+        high: Number behind the largest, a scalar.
+
+    Raises:
+        ModelError: If ``seed`` is not a vector or of unknown rank, or the shape is not known.
+        ShapeError: If the seed has fewer than two elements, an extent is negative, or the limits do
+            not broadcast to the shape.
+        DTypeError: If an input is complex.
+    """
     call.rank(seed, 1)
     return _to_range(
         call, _integer_words(call, shape, *_state(seed.entry), low.dtype.name), low, high
@@ -304,8 +408,21 @@ def _range_from_key(
 ) -> ImportResult:
     """Import StatelessRandomUniformIntV2: integers from ``low`` to below ``high``, from a key.
 
+    Args:
+        call: The node.
+        shape: Shape of the draws, known during import up to symbolic extents.
+        key: Vector of one 64-bit number.
+        counter: Vector of two, the lower half first.
+        alg: Number of the algorithm, known during import.
+        low: Least number, a scalar of the result's dtype.
+        high: Number behind the largest, a scalar.
+
     Raises:
-        ModelError: If the algorithm ``alg`` is not Philox.
+        ModelError: If the algorithm ``alg`` is neither Philox nor automatic, or the shape is not
+            known.
+        ShapeError: If ``key`` or ``counter`` is not a vector or too short, an extent is negative,
+            or the limits do not broadcast to the shape.
+        DTypeError: If an input is complex.
     """
     _check_algorithm(call, alg)
     words = _integer_words(call, shape, key.entry, counter.entry, low.dtype.name)
@@ -313,7 +430,13 @@ def _range_from_key(
 
 
 def _to_range(call: ImportCall, words: Entry, low: ImportedValue, high: ImportedValue) -> Entry:
-    """Return integers from ``low`` to below ``high``, in their dtype: remainders of ``words``."""
+    """Return integers from ``low`` to below ``high``, in the dtype of ``low``.
+
+    They are ``low`` plus the remainders of ``words``, int64, by the length of the range.
+
+    Raises:
+        ShapeError: If the limits do not broadcast with the words.
+    """
     span = ops.cast(high.entry, dtype="int64") - ops.cast(low.entry, dtype="int64")
     remainder = ops.cast(ops.mod(_unsigned(words), _unsigned(span)), dtype="int64")
     return ops.cast(remainder + ops.cast(low.entry, dtype="int64"), dtype=low.dtype.name)  # type: ignore[no-any-return]

@@ -17,7 +17,11 @@ STEP_NBYTES = 60 * NODE_NBYTES
 
 
 def _gate(z: Entry, k: int, units: Extent) -> Entry:
-    """Return columns k * units to (k + 1) * units of ``z``, of shape (batch, gates * units)."""
+    """Return columns k * units to (k + 1) * units of ``z``, of shape (batch, gates * units).
+
+    Raises:
+        ShapeError: If ``z`` has fewer columns.
+    """
     gate: Entry = ops.slice(z, begin=(0, k * units), size=(z.shape[0], units))  # type: ignore[index]
     return gate
 
@@ -38,6 +42,9 @@ class _LstmCell:
     ) -> None:
         """Read weights and attributes of a cell.
 
+        Attributes default to a ``cell_clip`` of 3 for "icfo" and of 0, none, for "ifco", a
+        ``forget_bias`` of 1 for "icfo", while "ifco" has none, and no peepholes.
+
         Args:
             call: The node; its attributes are ``cell_clip``, ``forget_bias`` and ``use_peephole``.
             order: Order of the gates in the weights: "icfo" or, in BlockLSTMV2, "ifco".
@@ -45,13 +52,19 @@ class _LstmCell:
             peep: Peephole weights of i, f and o, each (units,); read only if ``use_peephole`` is
                 set.
             b: Bias (4 units,).
+
+        Raises:
+            ModelError: If the bias, or a peephole that is used, is not a vector or of unknown rank.
         """
+        has_peepholes = call.attr("use_peephole", "b", False)
+        for vector in (b, *peep) if has_peepholes else (b,):
+            call.rank(vector, 1)
         self.w, self.b = widened(w.entry), widened(b.entry)
         self.order = order
         self.clip = call.attr("cell_clip", "f", 3.0 if order == "icfo" else 0.0)
         self.forget = call.attr("forget_bias", "f", 1.0) if order == "icfo" else 0.0
         peepholes = [widened(v.entry) for v in peep]
-        self.peep = peepholes if call.attr("use_peephole", "b", False) else None
+        self.peep = peepholes if has_peepholes else None
 
     def step(self, x: Entry, c: Entry, h: Entry) -> tuple[Entry, ...]:
         """Compute one step; return i, cs, f, o, ci, co and h, each of shape (batch, units).
@@ -64,6 +77,9 @@ class _LstmCell:
         Returns:
             Input gate, new cell state, forget gate, output gate, cell input, tanh of the cell
             state, and new output.
+
+        Raises:
+            ShapeError: If the shapes of weights, input and state do not fit.
         """
         units = h.shape[1]  # type: ignore[index]
         z = ops.matmul(ops.concat(x, h, axis=1), self.w) + self.b
@@ -81,7 +97,7 @@ class _LstmCell:
 
 
 def _check_matrices(call: ImportCall, *values: ImportedValue) -> None:
-    """Raise ModelError if an input has another rank than 2."""
+    """Raise ModelError if an input has another rank than 2, or an unknown one."""
     for v in values:
         if len(call.shape(v)) != 2:
             shape = show_shape(call.shape(v))
@@ -112,6 +128,16 @@ def _lstm_cell(
         wcf: Peephole weights of the forget gate.
         wco: Peephole weights of the output gate.
         b: Bias (4 units,).
+
+    Returns:
+        Input gate, new cell state, forget gate, output gate, cell input, tanh of the cell state,
+        and new output, each (batch, units).
+
+    Raises:
+        ModelError: If ``x``, ``c``, ``h`` or ``w`` is not of rank 2, or ``b`` or a peephole that is
+            used not of rank 1.
+        ShapeError: If their sizes do not fit.
+        DTypeError: If their dtypes differ.
     """
     _check_matrices(call, x, c, h, w)
     cell = _LstmCell(call, "icfo", w, [wci, wcf, wco], b)
@@ -129,11 +155,13 @@ def _lstm_cell_grad(call: ImportCall, *inputs: ImportedValue) -> ImportResult:
             gradients of cs and h.
 
     Returns:
-        Gradients of the cell state (batch, units); of the gates before activation
-        (batch, 4 units); and of the three peephole weights, each (units,).
+        Gradients of the cell state (batch, units); of the gates before activation (batch, 4 units);
+        and of the three peephole weights, each (units,).
 
     Raises:
         ModelError: If there are not 16 inputs.
+        ShapeError: If their shapes do not broadcast.
+        DTypeError: If their dtypes differ.
     """
     if len(inputs) != 16:
         raise ModelError(f"{call.where} needs 16 inputs, got {len(inputs)}")
@@ -179,21 +207,26 @@ def _lstm_block(
 
     Args:
         call: The node.
-        length: Number of steps to compute, known during import.
+        length: Number of steps to compute, known during import; it is clipped to 0 and the steps of
+            x.
         x: Input (steps, batch, inputs).
         c: Initial cell state (batch, units).
         h: Initial output (batch, units).
         w: Weights (inputs + units, 4 units).
-        wci: Peephole weights of the input gate.
-        wcf: Peephole weights of the forget gate.
-        wco: Peephole weights of the output gate.
+        wci: Peephole weights of the input gate (units,).
+        wcf: Peephole weights of the forget gate (units,).
+        wco: Peephole weights of the output gate (units,).
         b: Bias (4 units,).
 
     Returns:
         The seven results of `_LstmCell.step`, each (steps, batch, units).
 
     Raises:
-        ModelError: If the number of steps is unknown, or the steps exceed the memory budget.
+        ModelError: If ``length`` or the number of steps is unknown, ``c``, ``h`` or ``w`` is not of
+            rank 2, ``x`` not of rank 3, the bias or a used peephole not of rank 1, or the steps
+            exceed the memory budget.
+        ShapeError: If the sizes do not fit.
+        DTypeError: If the dtypes differ.
     """
     _check_matrices(call, c, h, w)
     shape = call.shape(x)
@@ -243,8 +276,15 @@ def _gru_cell(
 
     Returns:
         Reset gate, update gate, candidate and new state, each (batch, units).
+
+    Raises:
+        ModelError: If ``x``, ``h`` or weights are not of rank 2, or a bias not of rank 1.
+        ShapeError: If their sizes do not fit.
+        DTypeError: If their dtypes differ.
     """
     _check_matrices(call, x, h, w_ru, w_c)
+    for bias in (b_ru, b_c):
+        call.rank(bias, 1)
     data, state = widened(x.entry), widened(h.entry)
     units = state.shape[1]  # type: ignore[index]
     z = ops.matmul(ops.concat(data, state, axis=1), widened(w_ru.entry)) + widened(b_ru.entry)

@@ -25,6 +25,10 @@ REDUCTIONS = {
 def _register_reduction(theirs: str, ours: str) -> None:
     """Register the importer of a reduction over axes that are known during import.
 
+    The importer raises ModelError for axes that are not known or a mean of an unknown number of
+    integers, ShapeError for axes out of range, listed twice, or empty where the reduction is a
+    maximum or minimum, and DTypeError for a dtype that the reduction does not take.
+
     Args:
         theirs: Operator name in TensorFlow.
         ours: Name in ``passkit.ops``.
@@ -57,7 +61,8 @@ def _integer_mean(call: ImportCall, x: ImportedValue, axes: tuple[int, ...], kee
         keep: Whether reduced axes stay, with length 1.
 
     Raises:
-        ModelError: If the number of elements is unknown or 0.
+        ModelError: If the rank of ``x`` or the number of elements is unknown, or there are none.
+        ShapeError: If an axis is out of range or listed twice.
     """
     shape = call.shape(x)
     total = ops.reduce_sum(x.entry, axis=axes, keepdims=keep)  # refuses axes out of range
@@ -73,13 +78,22 @@ def _integer_mean(call: ImportCall, x: ImportedValue, axes: tuple[int, ...], kee
 
 @op_importer("L2Loss")
 def _l2_loss(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import L2Loss: half the sum of all squares, a scalar."""
+    """Import L2Loss: half the sum of all squares, a scalar.
+
+    Raises:
+        DTypeError: If the input is of bools or complex.
+    """
     return ops.reduce_sum(ops.square(x.entry)) * 0.5
 
 
 @op_importer("Softmax", "LogSoftmax")
 def _softmax(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import Softmax and LogSoftmax, over the last axis."""
+    """Import Softmax and LogSoftmax, over the last axis.
+
+    Raises:
+        ShapeError: If ``x`` is a scalar.
+        DTypeError: If it is not of floats.
+    """
     op = ops.softmax if call.node.op == "Softmax" else ops.log_softmax
     return op(x.entry, axis=-1, name=call.name)
 
@@ -97,8 +111,9 @@ def _cross_entropy(call: ImportCall, logits: ImportedValue, labels: ImportedValu
         The loss of each row, (batch,), and its gradient for the logits.
 
     Raises:
-        ModelError: If an input has not two axes.
+        ModelError: If an input has not two axes, or an unknown rank.
         ShapeError: If the shapes do not broadcast.
+        DTypeError: If the dtypes differ or are not floats.
     """
     call.rank(logits, 2)
     call.rank(labels, 2)
@@ -120,6 +135,11 @@ def _sparse_cross_entropy(
 
     Returns:
         The loss of each row, (batch,), and its gradient for the logits.
+
+    Raises:
+        ModelError: If ``logits`` has not two axes, or an unknown rank.
+        ShapeError: If ``labels`` is not a vector of as many elements as ``logits`` has rows.
+        DTypeError: If ``logits`` are not floats, or ``labels`` not integers.
     """
     classes = call.rank(logits, 2)[1]
     loss = ops.sparse_softmax_cross_entropy_with_logits(labels.entry, logits.entry, name=call.name)

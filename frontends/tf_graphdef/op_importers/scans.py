@@ -15,6 +15,11 @@ def _scan(call: ImportCall, x: ImportedValue, axis: ImportedValue) -> ImportResu
 
     The attribute ``exclusive`` leaves out each element itself, ``reverse`` accumulates from the
     end.
+
+    Raises:
+        ModelError: If ``axis`` is not one integer known during import.
+        ShapeError: If it is out of range.
+        DTypeError: If ``x`` is of bools or complex, or for CumulativeLogsumexp not of floats.
     """
     return getattr(ops, SCANS[call.node.op])(
         x.entry,

@@ -18,6 +18,13 @@ def _arg_extreme(call: ImportCall, x: ImportedValue, axis: ImportedValue) -> Imp
 
     TensorFlow starts with element 0 and the lowest finite number (highest for ArgMin), and moves on
     to whatever is greater (less). So NaN and -inf (inf) count as that number.
+
+    The dtype is int64 without the attribute ``output_type``. ``axis`` is known during import.
+
+    Raises:
+        ModelError: If ``axis`` is not one integer known during import.
+        ShapeError: If it is out of range, or has no elements.
+        DTypeError: If ``x`` is complex.
     """
     largest = call.node.op == "ArgMax"
     entry = x.entry
@@ -35,13 +42,28 @@ def _arg_extreme(call: ImportCall, x: ImportedValue, axis: ImportedValue) -> Imp
 
 @op_importer("TopK")
 def _top_k_attribute(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import TopK: the ``k`` largest elements of the last axis and their positions."""
+    """Import TopK: the ``k`` largest elements of the last axis and their positions.
+
+    ``k`` is an attribute. See `_top_elements` for the results.
+
+    Raises:
+        ModelError: If the attribute is missing.
+        ShapeError: If ``x`` is a scalar, or has fewer than ``k`` elements along the last axis.
+    """
     return _top_elements(call, x, call.attr("k", "i"))
 
 
 @op_importer("TopKV2")
 def _top_k(call: ImportCall, x: ImportedValue, k: ImportedValue) -> ImportResult:
-    """Import TopKV2: the ``k`` largest elements of the last axis and their positions."""
+    """Import TopKV2: the ``k`` largest elements of the last axis and their positions.
+
+    ``k`` is an input known during import, which may be symbolic; of a vector its first element is
+    taken, and an empty one counts as 0.
+
+    Raises:
+        ModelError: If ``k`` is not known during import.
+        ShapeError: If ``x`` is a scalar, or has fewer than ``k`` elements along the last axis.
+    """
     (count,) = call.extents(k, "k")[:1] or (0,)
     return _top_elements(call, x, count)
 
@@ -49,8 +71,11 @@ def _top_k(call: ImportCall, x: ImportedValue, k: ImportedValue) -> ImportResult
 def _top_elements(call: ImportCall, x: ImportedValue, k: Extent) -> ImportResult:
     """Return the k largest elements in descending order, and their positions in the last axis.
 
-    Also ``sorted=False`` gives this order. Positions have the attribute ``index_type`` as dtype,
-    by default int32.
+    Also ``sorted=False`` gives this order. Positions have the attribute ``index_type`` as dtype, by
+    default int32.
+
+    Raises:
+        ShapeError: If ``x`` is a scalar, ``k`` negative, or larger than the last axis.
     """
     values, positions = ops.top_k(x.entry, k=k)
     index_dtype = call.dtype("index_type") if "index_type" in call.node.attr else dtype_of("int32")
@@ -70,6 +95,12 @@ def _bound(call: ImportCall, rows: ImportedValue, values: ImportedValue) -> Impo
 
     Returns:
         Positions (batch, m): before equal elements for LowerBound, else behind them.
+
+    Raises:
+        ModelError: If an input has another rank than 2, or an unknown one, or ``out_type`` is
+            neither int32 nor int64.
+        ShapeError: If the numbers of rows differ.
+        DTypeError: If the dtypes differ.
     """
     side = "left" if call.node.op == "LowerBound" else "right"
     call.rank(rows, 2)
@@ -83,7 +114,8 @@ def _where(call: ImportCall, condition: ImportedValue) -> ImportResult:
     """Import Where: the coordinates of nonzero elements, known int64 of shape (count, rank).
 
     Raises:
-        ModelError: If the input is not known during import.
+        ModelError: If the input is not known during import, or the result exceeds the memory
+            budget.
     """
     array = condition.array
     if array is None or array.dtype == object:

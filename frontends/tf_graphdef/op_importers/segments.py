@@ -28,8 +28,10 @@ UNSORTED = {
 def _num_segments(call: ImportCall, value: ImportedValue) -> Extent:
     """Return the number of segments, which may be a symbolic size.
 
+    Of a vector, the first element is taken.
+
     Raises:
-        ModelError: If it is not from 0 to 2**31 - 1, or depends on data.
+        ModelError: If it is not from 0 to 2**31 - 1, is an empty vector, or depends on data.
     """
     (count,) = call.extents(value, "number of segments")[:1] or (-1,)
     if isinstance(count, int) and not 0 <= count < MOST:
@@ -45,11 +47,19 @@ def _unsorted(
 ) -> ImportResult:
     """Import the segment reductions of `UNSORTED`, whose ids need not be sorted.
 
+    Rows with an id out of range are dropped. Empty segments are 0, 1 for products, and the least or
+    largest finite number for a maximum or minimum.
+
     Args:
         call: The node.
         x: Data, whose first axes are those of ids.
         ids: For each row the segment to which it belongs.
         num_segments: Number of segments, known during import.
+
+    Raises:
+        ModelError: If the number of segments depends on data or is not from 0 to 2**31 - 1.
+        ShapeError: If the first axes of ``x`` are not those of ``ids``.
+        DTypeError: If ``ids`` are not integers, or ``x`` is of bools or complex.
     """
     op = getattr(ops, UNSORTED[call.node.op])
     count = _num_segments(call, num_segments)
@@ -66,6 +76,10 @@ def _reduce_to_finite(op: object, x: ImportedValue, ids: ImportedValue, count: E
         x: Data.
         ids: For each row its segment.
         count: Number of segments.
+
+    Raises:
+        ShapeError: If the first axes of ``x`` are not those of ``ids``.
+        DTypeError: If ``ids`` are not integers.
     """
     assert callable(op)
     reduced: Entry = op(x.entry, ids.entry, num_segments=count)
@@ -78,8 +92,11 @@ def _reduce_to_finite(op: object, x: ImportedValue, ids: ImportedValue, count: E
 def _count_known_segments(call: ImportCall, ids: ImportedValue) -> int:
     """Return the number of segments, the last of the known, sorted ids plus 1.
 
+    It is 0 without ids.
+
     Raises:
-        ModelError: If ids are not known, not sorted, negative, or too large.
+        ModelError: If ids are not a vector of known integers, not sorted, negative, or 2**31 or
+            more.
     """
     if ids.array is None or ids.array.dtype.kind not in "iu" or ids.array.ndim != 1:
         raise ModelError(
@@ -107,6 +124,12 @@ def _reduce_segments(call: ImportCall, kind: str, x: Entry, ids: Entry, count: E
         x: Data.
         ids: For each row its segment.
         count: Number of segments.
+
+    Raises:
+        ShapeError: If the first axes of ``x`` are not those of ``ids``, or the rank of ``x`` is
+            unknown for Max, Min or SqrtN.
+        DTypeError: If ``ids`` are not integers, or ``x`` is of bools or complex, or for Mean and
+            SqrtN not of floats.
     """
     if kind == "SqrtN":
         sums = ops.segment_sum(x, ids, num_segments=count)
@@ -126,8 +149,14 @@ def _reduce_segments(call: ImportCall, kind: str, x: Entry, ids: Entry, count: E
 def _segment(call: ImportCall, x: ImportedValue, ids: ImportedValue) -> ImportResult:
     """Import SegmentMax, Mean, Min, Prod and Sum over sorted ids that are known during import.
 
+    Segments without a row are 0, or 1 for products.
+
     Raises:
-        ModelError: If ids are not known or not sorted, or a mean is taken of integers.
+        ModelError: If ids are not a vector of known integers, not sorted or negative, or a mean is
+            taken of integers.
+        ShapeError: If ``x`` has not as many rows as there are ids, or an unknown rank for Max and
+            Min.
+        DTypeError: If ``x`` is of bools or complex.
     """
     kind = call.node.op.removeprefix("Segment")
     count = _count_known_segments(call, ids)
@@ -142,8 +171,21 @@ def _sparse(
 ) -> ImportResult:
     """Import SparseSegmentMean, SqrtN and Sum: gather rows of ``x`` and reduce them by known ids.
 
+    Args:
+        call: The node.
+        x: Data.
+        indices: Numbers of the rows to gather.
+        ids: For each of these its segment; sorted and known during import.
+
+    Returns:
+        A row for each segment; those without a row are 0.
+
     Raises:
-        ModelError: If ids are not known or not sorted.
+        ModelError: If ids are not a vector of known integers, not sorted or negative.
+        ShapeError: If ``indices`` are not as many as ids, ``x`` has no rows, or an unknown rank for
+            SqrtN.
+        DTypeError: If ``indices`` are not integers, or ``x`` is not of numbers, or for Mean and
+            SqrtN of floats.
     """
     kind = call.node.op.removeprefix("SparseSegment")
     rows = ops.gather(x.entry, indices.entry)
@@ -160,7 +202,22 @@ def _sparse_counted(
 ) -> ImportResult:
     """Import SparseSegment*WithNumSegments: gather rows at ``indices``, then reduce them by ids.
 
-    Ids may depend on data; the number of segments is known during import.
+    Args:
+        call: The node; its name says how rows are reduced: Mean, SqrtN or Sum.
+        x: Data.
+        indices: Numbers of the rows to gather.
+        ids: For each of these its segment; may depend on data.
+        num_segments: Number of segments, known during import.
+
+    Returns:
+        A row for each segment; those without a row are 0.
+
+    Raises:
+        ModelError: If the number of segments depends on data or is not from 0 to 2**31 - 1.
+        ShapeError: If ``indices`` are not as many as ids, ``x`` has no rows, or an unknown rank for
+            SqrtN.
+        DTypeError: If ``indices`` or ids are not integers, or ``x`` is not of numbers, or for Mean
+            and SqrtN of floats.
     """
     kind = call.node.op.removeprefix("SparseSegment").removesuffix("WithNumSegments")
     rows = ops.gather(x.entry, indices.entry)
@@ -174,8 +231,7 @@ def _bincount(
     """Import Bincount and DenseBincount: count or sum weights of each number below ``size``.
 
     Args:
-        call: The node; the attribute ``binary_output`` marks presence, 1 or 0, instead of
-            counting.
+        call: The node; the attribute ``binary_output`` marks presence, 1 or 0, instead of counting.
         x: Integers, in a vector or, for DenseBincount, rows that are counted separately.
         size: Number of counts, known during import.
         weights: Weight of each element; empty for 1.
@@ -184,7 +240,10 @@ def _bincount(
         Shape (size,), or (rows, size), in the dtype of the weights.
 
     Raises:
-        ModelError: If the rank is too large.
+        ModelError: If the rank of ``x`` is unknown or too large, ``size`` depends on data or is out
+            of range, or the rank of ``weights`` is unknown.
+        ShapeError: If ``weights`` have neither the shape of ``x`` nor no elements.
+        DTypeError: If ``x`` is not of integers, or ``weights`` are of bools or complex.
     """
     shape = call.shape(x)
     length = _num_segments(call, size)
@@ -206,8 +265,9 @@ def _bincount(
         return ops.segment_sum(weight_entries, flat, num_segments=length, name=call.name)
     rows = ops.reshape(ops.arange(0, shape[0], dtype="int64"), shape=(-1, 1))
     values = ops.cast(x.entry, dtype="int64")
-    in_range = ops.logical_and(values >= 0, values < length)
-    ids = ops.where(in_range, rows * length + values, -1)
+    row_length = length if isinstance(length, int) else _extent_entry(length)
+    in_range = ops.logical_and(values >= 0, values < row_length)
+    ids = ops.where(in_range, rows * row_length + values, -1)
     sums = ops.segment_sum(weight_entries, ids, num_segments=shape[0] * length)
     return ops.reshape(sums, shape=(shape[0], length), name=call.name)
 
@@ -216,7 +276,21 @@ def _bincount(
 def _in_top_k_attribute(
     call: ImportCall, predictions: ImportedValue, targets: ImportedValue
 ) -> ImportResult:
-    """Import InTopK: whether the target of each row is among the ``k`` best classes."""
+    """Import InTopK: whether the target of each row is among the ``k`` best classes.
+
+    Args:
+        call: The node, which has the attribute ``k``.
+        predictions: Scores (batch, classes).
+        targets: Class number of each row.
+
+    Returns:
+        Bools (batch,), False for rows with infinities or NaN, and for targets out of range.
+
+    Raises:
+        ModelError: If ``k`` is missing, or ``predictions`` has another rank than 2.
+        ShapeError: If ``targets`` is not a vector, or there are no classes.
+        DTypeError: If an input is complex, or ``predictions`` are bools.
+    """
     return _is_in_top_k(call, predictions, targets, call.attr("k", "i"))
 
 
@@ -224,7 +298,22 @@ def _in_top_k_attribute(
 def _in_top_k(
     call: ImportCall, predictions: ImportedValue, targets: ImportedValue, k: ImportedValue
 ) -> ImportResult:
-    """Import InTopKV2: whether the target of each row is among the ``k`` best classes."""
+    """Import InTopKV2: whether the target of each row is among the ``k`` best classes.
+
+    Args:
+        call: The node.
+        predictions: Scores (batch, classes).
+        targets: Class number of each row.
+        k: Number of best classes, known during import.
+
+    Returns:
+        Bools (batch,), False for rows with infinities or NaN, and for targets out of range.
+
+    Raises:
+        ModelError: If ``k`` is not one known integer, or ``predictions`` has another rank than 2.
+        ShapeError: If ``targets`` is not a vector, or there are no classes.
+        DTypeError: If an input is complex, or ``predictions`` are bools.
+    """
     return _is_in_top_k(call, predictions, targets, call.integer(k, "k"))
 
 
@@ -241,6 +330,11 @@ def _is_in_top_k(
 
     Returns:
         Bools (batch,), False for rows with infinities or NaN, and for targets out of range.
+
+    Raises:
+        ModelError: If ``predictions`` has another rank than 2, or an unknown one.
+        ShapeError: If ``targets`` is not a vector, or there are no classes.
+        DTypeError: If an input is complex, or ``predictions`` are bools.
     """
     classes = call.rank(predictions, 2)[1]
     x, target_ids = predictions.entry, ops.cast(targets.entry, dtype="int64")

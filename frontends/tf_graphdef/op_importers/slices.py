@@ -15,7 +15,14 @@ from passkit.graph.infer import show_shape
 def _slice(
     call: ImportCall, x: ImportedValue, begin: ImportedValue, size: ImportedValue
 ) -> ImportResult:
-    """Import Slice: ``size`` elements from ``begin`` on along each axis; -1 takes the rest."""
+    """Import Slice: ``size`` elements from ``begin`` on along each axis; -1 takes the rest.
+
+    Both are known during import, and may be symbolic.
+
+    Raises:
+        ModelError: If ``begin`` or ``size`` depends on data or is no list of integers.
+        ShapeError: If they have not a number for each axis, or the slice is not within ``x``.
+    """
     return ops.slice(
         x.entry,
         begin=tuple(call.extents(begin, "begin")),
@@ -32,7 +39,17 @@ def _strided_slice(
     end: ImportedValue,
     strides: ImportedValue,
 ) -> ImportResult:
-    """Import StridedSlice, with the masks in its attributes, as basic indexing of ``x``."""
+    """Import StridedSlice, with the masks in its attributes, as basic indexing of ``x``.
+
+    ``begin`` and ``end`` are positions for each axis, known during import, and may be symbolic;
+    ``strides`` are known integers.
+
+    Raises:
+        ModelError: If the rank of ``x`` is unknown, the lists are not known or differ in length, or
+            there are several ellipses.
+        ShapeError: If there are more indices than axes, a step is 0, an index is out of range, or a
+            symbolic bound cannot be sliced at.
+    """
     call.shape(x)
     return x.entry[numpy_index(call, begin, end, strides)]
 
@@ -46,7 +63,22 @@ def _strided_slice_grad(
     strides: ImportedValue,
     dy: ImportedValue,
 ) -> ImportResult:
-    """Import StridedSliceGrad: zeros of ``shape`` with ``dy`` written into the slice."""
+    """Import StridedSliceGrad: zeros of ``shape`` with ``dy`` written into the slice.
+
+    Args:
+        call: The node, whose attributes are the masks of the StridedSlice.
+        shape: Shape of the slice's input, known during import, with symbolic extents.
+        begin: First positions, known during import.
+        end: Positions behind the last, known during import.
+        strides: Steps, known during import.
+        dy: Gradient of the slice.
+
+    Raises:
+        ModelError: If ``shape`` or the lists are not known, lists differ in length, or there are
+            several ellipses.
+        ShapeError: If an extent is negative, the slice is out of range, or ``dy`` does not
+            broadcast to it.
+    """
     result_shape = tuple(call.extents(shape, "shape"))
     zeros = ops.zeros(result_shape, dtype=dy.dtype.name)
     return ops.assign_index(zeros, numpy_index(call, begin, end, strides), dy.entry)
@@ -61,7 +93,22 @@ def _strided_slice_update(
     strides: ImportedValue,
     value: ImportedValue,
 ) -> ImportResult:
-    """Import TensorStridedSliceUpdate: ``x`` with ``value`` written into the slice."""
+    """Import TensorStridedSliceUpdate: ``x`` with ``value`` written into the slice.
+
+    Args:
+        call: The node, whose attributes are the masks of a StridedSlice.
+        x: The array; the result is a changed copy.
+        begin: First positions, known during import.
+        end: Positions behind the last, known during import.
+        strides: Steps, known during import.
+        value: New elements, which broadcast to the slice.
+
+    Raises:
+        ModelError: If the rank of ``x`` is unknown, the lists are not known or differ in length, or
+            there are several ellipses.
+        ShapeError: If the slice is out of range, or ``value`` does not broadcast to it.
+        DTypeError: If the dtypes differ.
+    """
     call.shape(x)
     return ops.assign_index(x.entry, numpy_index(call, begin, end, strides), value.entry)
 
@@ -75,8 +122,11 @@ def _shown(shape: tuple[int | None, ...]) -> str:
 def _ensure_shape(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import EnsureShape: return the input with unknown extents replaced by the attribute's.
 
+    An attribute of unknown rank returns the input itself.
+
     Raises:
-        ModelError: If they contradict each other.
+        ModelError: If the rank of ``x`` is unknown, the shapes contradict each other, or the
+            attribute ``shape`` is missing or invalid.
     """
     declared = parse_shape(call.attr("shape", "shape"), call.where)
     input_shape = call.shape(x)

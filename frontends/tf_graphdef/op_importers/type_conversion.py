@@ -19,8 +19,11 @@ register_renamed(2, {"Complex": "complex"})
 def _cast(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import Cast to the attribute ``DstT``; the imaginary part of complex numbers is dropped.
 
+    A cast of complex numbers to bool says which of them are not 0.
+
     Raises:
-        ModelError: If the attribute ``Truncate`` requests truncation to a narrower float type.
+        ModelError: If the attribute ``DstT`` is missing or a type that passkit does not have, or
+            ``Truncate`` requests truncation to a narrower float type.
     """
     target = call.dtype("DstT")
     if call.attr("Truncate", "b", False) and target.is_float and x.dtype.nbytes > target.nbytes:
@@ -58,7 +61,9 @@ def _bitcast(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import Bitcast: the bits of ``x`` as elements of the attribute ``type``, of the same width.
 
     Raises:
-        ModelError: If the types differ in width, or one is bool.
+        ModelError: If the attribute ``type`` is missing or a type that passkit does not have, the
+            types differ in width, or one is bool.
+        DTypeError: If one is complex.
     """
     target = call.dtype("type")
     if x.dtype.nbytes != target.nbytes or "b" in (x.dtype.kind, target.kind):

@@ -400,3 +400,16 @@ def test_sixteen_bit_floats_are_rounded_once() -> None:
     np.testing.assert_array_equal(slope, [-np.inf, -40000, -0.25, -9])
     np.testing.assert_array_equal(total, [2052, 5, 5, 5])
     np.testing.assert_array_equal(whole, np.floor(y / np.float16(1 / 3)))
+
+
+def test_rows_are_counted_up_to_a_size_known_at_run_time() -> None:
+    """DenseBincount counts the numbers of each row below the length of another input."""
+    first, one = const("z", [0]), const("o", [1])
+    length = node("StridedSlice", "n", "s", "z", "o", "o", shrink_axis_mask=1)
+    counts = node("DenseBincount", "y", "i", "n", "w")
+    numbers = np.array([[0, 2, 2], [1, 7, -1]], np.int32)
+
+    nodes = (first, one, node("Shape", "s", "x"), length, const("w", np.zeros(0, np.float32)))
+    result, _ = run(*nodes, counts, node("Neg", "m", "x"), i=numbers, x=np.zeros(3, np.float32))
+
+    np.testing.assert_array_equal(result, [[1, 0, 2], [0, 1, 0]])

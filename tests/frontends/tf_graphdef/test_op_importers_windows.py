@@ -146,6 +146,43 @@ CASES: dict[str, tuple[list[Any], str]] = {
         [ones("c", 1, 4, 4, 3, dtype="complex64"), pool("c")],
         "for a maximum, got complex64",
     ),
+    "quantized integers": (
+        [
+            ones("i", 2, dtype="int32"),
+            ones("one"),
+            node("QuantizeAndDequantizeV4", "y", "i", "one", "one"),
+        ],
+        "QuantizeAndDequantizeV4 'y' needs floats, got int32",
+    ),
+    "a resize's old size": (
+        [const("s", [2, 2, 2]), node("ResizeNearestNeighborGrad", "y", "x", "s")],
+        r"needs two positive ints as its size, got \[2, 2, 2\]",
+    ),
+    "a translation's size": (
+        [
+            const("s", [2, -1]),
+            const("k", [1.0, 1.0]),
+            node("ScaleAndTranslate", "y", "x", "s", "k", "k"),
+        ],
+        r"needs two positive ints as its size, got \[2, -1\]",
+    ),
+    "a cell's bias": (
+        [
+            *(ones(name, 2, 2) for name in "mh"),
+            ones("w", 4, 8),
+            node("LSTMBlockCell", "y", *"mhhw", *"bbb", "m"),
+        ],
+        r"LSTMBlockCell 'y' needs 'm' of rank 1, got \(2, 2\)",
+    ),
+    "a unit's bias": (
+        [
+            *(ones(name, 2, 2) for name in "mh"),
+            ones("w", 4, 4),
+            ones("v2", 4, 2),
+            node("GRUBlockCell", "y", *"mhw", "v2", "h", "b"),
+        ],
+        r"GRUBlockCell 'y' needs 'h' of rank 1, got \(2, 2\)",
+    ),
     "rounding": (
         [
             ones("one"),
@@ -181,7 +218,7 @@ CASES: dict[str, tuple[list[Any], str]] = {
             ones("box", 1, 4),
             node("CropAndResize", "y", "x", "box", "k", "s"),
         ],
-        r"needs a crop_size of 2 positive ints, got \[2, 0\]",
+        r"needs two positive ints as its crop_size, got \[2, 0\]",
     ),
     "a kernel": (
         [

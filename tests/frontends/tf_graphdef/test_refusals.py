@@ -224,7 +224,7 @@ REFUSED: dict[str, tuple[dict[str, Any], list[Any], str]] = {
     "images of no size": (
         IMAGES,
         projected(size=[0, 4]),
-        r"needs an output_shape of 2 positive ints, got \[0, 4\]",
+        r"needs two positive ints as its output_shape, got \[0, 4\]",
     ),
     "images without a map": (
         IMAGES,
@@ -278,6 +278,25 @@ REFUSED: dict[str, tuple[dict[str, Any], list[Any], str]] = {
         IMAGES,
         projected(size=[4, 2**30]),
         "'y', which builds 1,073,741,824 positions",
+    ),
+    "draws of integers": (
+        X,
+        [
+            const("s", [3]),
+            const("k", [1, 2]),
+            node("StatelessRandomNormal", "y", "s", "k", dtype=np.dtype("int32")),
+        ],
+        "needs a dtype among float16, bfloat16, float32, float64, got int32",
+    ),
+    "a range to several limits": (
+        WIDE,
+        [
+            const("s", 0),
+            const("d", 1),
+            node("Shape", "n", "x"),
+            node("Range", "y", "s", "n", "d"),
+        ],
+        r"Range 'y' needs one integer as its limit, got \[x\.0, 3, x\.2\]",
     ),
     "no numbers on a line": (
         X,
