@@ -83,7 +83,7 @@ def record() -> Runs:
         y = x
         for _ in range(100):
             y = y + x
-        stream._clear()
+        stream.clear()
 
     return {"passkit, 100 operations": chain, "numpy, one small add": lambda: small + small}
 
@@ -110,7 +110,7 @@ def flush46() -> Runs:
     def only_record() -> None:
         y = custom_gelu(x, xp.exp, xp.where)
         del y
-        stream._clear()
+        stream.clear()
 
     def record_and_run() -> None:
         xp.eval(custom_gelu(x, xp.exp, xp.where))

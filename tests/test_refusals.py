@@ -105,8 +105,9 @@ def test_compiler_files_that_cannot_be_written_are_an_error(
         pk.compile(graph)
     compiler = find_compiler()
     assert compiler is not None
-    with pytest.raises(CompilerError, match=r"launcher's files to .*File too large\); set TMPDIR"):
-        launcher._start(compiler, cache.open_cache())
+    text = r"files of the launcher to .*File too large\); set TMPDIR"
+    with pytest.raises(CompilerError, match=text):
+        launcher.EXTENSION._start(compiler, cache.open_cache())
 
 
 def test_files_that_others_may_have_written_are_refused(

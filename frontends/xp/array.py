@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any
-from weakref import ref
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,25 +14,25 @@ from passkit.frontends.xp.elementwise_operations import constant_power
 from passkit.frontends.xp.linalg_operations import MATMUL
 from passkit.frontends.xp.runtime import (
     apply,
-    apply_binary,
+    apply_any,
     computed,
     from_numpy,
     operation,
     scalar,
+    thread_state,
 )
-from passkit.streams.operation import Value
+from passkit.streams import recorder
+from passkit.streams.recorder import ArrayBase, Value, binary_method, connect, unary_method
 from passkit.values.arguments import shown
 from passkit.values.dtype import dtype_of, weak_scalar
 
-_new = object.__new__
+if TYPE_CHECKING:
 
+    def wrap(value: Value) -> Array:
+        """Return a new array that holds a value, which no other array holds."""
 
-def wrap(value: Value) -> Array:
-    """Return a new array that holds a value, which no other array holds."""
-    array = _new(Array)
-    array._value = value
-    value.handle = ref(array)
-    return array
+else:
+    wrap = recorder.wrap
 
 
 def call(name: str, *arrays: Array, **params: Hashable) -> Array:
@@ -85,25 +84,19 @@ def _is_operand(operand: Any) -> bool:
     return isinstance(operand, (Array, bool, int, float, complex, np.ndarray, np.generic))
 
 
+def operator_operand(operand: Any, like: np.dtype[Any]) -> Any:
+    """Return the value of the other operand of a Python operator, or NotImplemented.
+
+    Args:
+        operand: anything.
+        like: the dtype of the array beside it.
+    """
+    return operand_value(operand, like) if _is_operand(operand) else NotImplemented
+
+
 def _binary(name: str, swap: bool = False) -> Callable[[Array, Any], Any]:
     """Return the method of a binary operator; ``swap`` if the array is the right operand."""
-    op = operation(name)
-
-    def method(self: Array, other: Any) -> Any:
-        value = self._value
-        if type(other) is Array:
-            right = other._value
-        elif _is_operand(other):
-            right = operand_value(other, value.type.dtype)
-        else:
-            return NotImplemented
-        result = apply_binary(op, right, value) if swap else apply_binary(op, value, right)
-        array = _new(Array)  # as `wrap` does, without its call
-        array._value = result
-        result.handle = ref(array)
-        return array
-
-    return method
+    return binary_method(operation(name), swap)
 
 
 def _in_place(name: str) -> Callable[[Array, Any], Any]:
@@ -121,12 +114,7 @@ def _in_place(name: str) -> Callable[[Array, Any], Any]:
 
 def _unary(name: str) -> Callable[[Array], Any]:
     """Return the method of a unary operator."""
-    op = operation(name)
-
-    def method(self: Array) -> Any:
-        return wrap(apply(op, self._value))
-
-    return method
+    return unary_method(operation(name))
 
 
 def _pending_names(value: Value, most: int = 8) -> str:
@@ -179,7 +167,7 @@ def _power_in_place(self: Array, exponent: Any) -> Any:
     return self
 
 
-class Array(ArrayMethods, ComputingMethods):
+class Array(ArrayBase, ArrayMethods, ComputingMethods):
     """An array of the array API standard, with operations that run when a result is needed.
 
     Operators and functions of `passkit.xp` queue an operation and return at once. Converting to
@@ -190,9 +178,8 @@ class Array(ArrayMethods, ComputingMethods):
     Arrays are created by functions such as `xp.asarray`.
     """
 
-    __slots__ = ("__weakref__", "_value")
+    __slots__ = ("__weakref__",)
 
-    _value: Value
     _wrapped = staticmethod(wrap)
 
     def __init__(self) -> None:
@@ -261,7 +248,6 @@ class Array(ArrayMethods, ComputingMethods):
                     f"convert it with xp.astype first"
                 )
             value = apply(operation("astype", dtype=type.dtype.name), value)
-        value.handle = ref(self)
         self._value = value
 
     # Conversions: these execute what the array needs
@@ -360,3 +346,6 @@ class Array(ArrayMethods, ComputingMethods):
     __hash__ = None  # type: ignore[assignment]
     __neg__, __pos__ = _unary("negative"), _unary("positive")
     __invert__, __abs__ = _unary("bitwise_invert"), _unary("abs")
+
+
+connect(Array, apply_any, operator_operand, thread_state)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from typing import Any
-from weakref import ref
 
 import numpy as np
 
@@ -61,7 +60,6 @@ def write(x: Array, key: Any, operand: Any) -> None:
 def _rebind(x: Array, result: Array) -> None:
     """Give the array ``x`` the value of another one, ``result``, which is not used any more."""
     x._value = result._value
-    x._value.handle = ref(x)
 
 
 def _converted(x: Array, operand: Any) -> Array:
@@ -84,8 +82,7 @@ def _converted(x: Array, operand: Any) -> Array:
             value = from_numpy(op.evaluate([value.buffer])[0])
         else:
             value = apply(op, value)
-    array = value.handle() if value.handle is not None else None
-    return wrap(value) if array is None else array
+    return wrap(value) if value.array is None else value.array
 
 
 def _fitted(value: Array, shape: tuple[int, ...]) -> Array:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from passkit.frontends.xp import reductions
 from passkit.frontends.xp.runtime import apply, operation
-from passkit.streams.operation import Value
+from passkit.streams.recorder import Value
 
 if TYPE_CHECKING:
     from passkit.frontends.xp.array import Array

@@ -143,12 +143,13 @@ def stream() -> Iterator[Stream]:
     Its operations are executed apart from those around the block. An array may be used in any
     stream; another one executes what it needs first.
     """
-    previous = runtime._streams.stream
-    own = runtime._streams.stream = Stream(runtime.STORE)
+    previous = runtime.current_stream()
+    own = Stream(runtime.STORE)
+    runtime.set_current_stream(own)
     try:
         yield own
     finally:
-        runtime._streams.stream = previous
+        runtime.set_current_stream(previous)
 
 
 def stats() -> dict[str, int]:

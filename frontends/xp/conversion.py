@@ -12,7 +12,7 @@ from passkit.frontends.xp.array import Array, wrap
 from passkit.frontends.xp.devices import check_device
 from passkit.frontends.xp.dtypes import checked_dtype
 from passkit.frontends.xp.runtime import apply, from_numpy, on_host, operation
-from passkit.streams.operation import Value
+from passkit.streams.recorder import Value
 from passkit.values.arguments import shown
 from passkit.values.dtype import DType
 

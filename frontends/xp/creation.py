@@ -18,7 +18,8 @@ from passkit.frontends.xp.extents import apply_typed, extents_input
 from passkit.frontends.xp.manipulation import broadcast_to, reshape
 from passkit.frontends.xp.runtime import from_numpy, operation, scalar
 from passkit.frontends.xp.views import declare, triangle
-from passkit.streams.operation import Value, array_type
+from passkit.streams.operation import array_type
+from passkit.streams.recorder import Value
 from passkit.streams.settings import settings
 from passkit.values.arguments import refuse, shown
 from passkit.values.dtype import DType, dtype_of

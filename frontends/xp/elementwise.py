@@ -15,7 +15,7 @@ from passkit.errors import ArgumentError
 from passkit.frontends.xp.array import Array, array_of, operand_value, wrap
 from passkit.frontends.xp.elementwise_operations import FUNCTIONS
 from passkit.frontends.xp.runtime import apply, operation
-from passkit.streams.operation import Value
+from passkit.streams.recorder import Value
 from passkit.values.arguments import shown
 
 _BY_NAME = {function.name: function for function in FUNCTIONS}

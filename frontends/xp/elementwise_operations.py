@@ -13,7 +13,8 @@ import passkit.ops as ops
 from passkit.errors import DTypeError
 from passkit.frontends.xp.runtime import OPERATIONS, operation
 from passkit.graph.node import Entry
-from passkit.streams.operation import Operation, Value
+from passkit.streams.operation import Operation
+from passkit.streams.recorder import Value
 from passkit.values.dtype import DType, bool_, float16, float32, float64, int8, int64, promote
 
 

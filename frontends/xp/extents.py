@@ -16,7 +16,8 @@ import numpy as np
 import passkit.ops as ops
 from passkit.frontends.xp.runtime import current_stream, from_numpy, on_host
 from passkit.graph.node import Entry
-from passkit.streams.operation import MAX_MEMO, ArrayType, Operation, Value, banded_type
+from passkit.streams.operation import MAX_MEMO, Operation, banded_type
+from passkit.streams.recorder import ArrayType, Value
 from passkit.streams.settings import settings
 from passkit.values.lazy import Lazy
 from passkit.values.size import Extent

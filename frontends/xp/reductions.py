@@ -18,7 +18,7 @@ from passkit.errors import ArgumentError, DTypeError, ShapeError
 from passkit.frontends.xp.elementwise_operations import cast
 from passkit.frontends.xp.runtime import OPERATIONS, apply, computed, from_numpy, operation
 from passkit.graph.node import Entry
-from passkit.streams.operation import Value
+from passkit.streams.recorder import Value
 from passkit.values.arguments import shown
 from passkit.values.dtype import DType, bool_, dtype_of, float64, int64, uint64
 

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from passkit.streams import recorder
 from passkit.streams.operation import (
     HOST,
-    ArrayType,
     Operation,
     OperationTable,
-    Value,
     array_type,
     owns_memory,
+    quiet_context,
 )
+from passkit.streams.recorder import ArrayType, Value, leave_thread
 from passkit.streams.settings import settings
 from passkit.streams.stream import PlanStore, Stream
 from passkit.values.lazy import Lazy
@@ -28,29 +29,47 @@ else:
 
 OPERATIONS = OperationTable()
 """All operations of `passkit.xp`."""
-_new_value = object.__new__
 STORE = PlanStore(OPERATIONS, "cpu")
 """The plans of the CPU."""
 
 
-class _ThreadStreams(threading.local):
-    """The stream of each thread, created when the thread records its first operation."""
+class _ThreadState(threading.local):
+    """The stream of each thread, created when the thread records its first operation.
+
+    Attributes:
+        stream: the stream.
+        context: the context in which operations on small arrays run; NumPy does not warn in it.
+    """
 
     stream: Stream
+    context: Any
 
     def __getattr__(self, name: str) -> Any:
-        if name != "stream":
+        if name not in ("stream", "context"):
             return self.__getattribute__(name)  # an AttributeError
+        # Not earlier: plans on disk are read with the first stream, when all operations are known.
         self.stream = Stream(STORE)
-        return self.stream
+        self.context = quiet_context()
+        return getattr(self, name)
 
 
-_streams = _ThreadStreams()
+_state = _ThreadState()
+
+
+def thread_state() -> tuple[Stream, Any]:
+    """Return the stream of this thread, and the context in which its operations run at once."""
+    return _state.stream, _state.context
 
 
 def current_stream() -> Stream:
     """Return the stream that operations of this thread are queued in."""
-    return _streams.stream
+    return _state.stream
+
+
+def set_current_stream(stream: Stream) -> None:
+    """Queue the operations of this thread in a stream from now on."""
+    _state.stream = stream
+    leave_thread()
 
 
 def operation(name: str, **params: Hashable) -> Operation:
@@ -58,17 +77,16 @@ def operation(name: str, **params: Hashable) -> Operation:
     return OPERATIONS.get(name, **params)
 
 
-def apply(operation: Operation, *operands: Value) -> Value:
-    """Apply an operation with one result to values.
+apply = recorder.apply
+"""Apply an operation with one result to values, and return the result, computed or pending.
 
-    It is queued; but it is computed at once if it has no kernel, or if all operands are computed
-    and they and the result are small.
+It is queued; but it is computed at once if it has no kernel, or if all operands are computed and
+they and the result are small. Raises a PasskitError if the operands do not fit.
+"""
 
-    Args:
-        operation: the operation.
-        operands: what it reads.
 
-    Returns: The result, computed or pending.
+def apply_any(operation: Operation, *operands: Value) -> Value:
+    """Apply an operation, as `apply` does, which calls this for what is not frequent.
 
     Raises: PasskitError if the operands do not fit.
     """
@@ -82,28 +100,7 @@ def apply(operation: Operation, *operands: Value) -> Value:
                 break
         else:
             return evaluated(operation, operands, result_type)
-    return _streams.stream.record(operation, operands, result_type)
-
-
-def apply_binary(operation: Operation, a: Value, b: Value) -> Value:
-    """Apply an operation to two values, as `apply` does: a shorter path for Python's operators.
-
-    Raises: PasskitError if the operands do not fit.
-    """
-    types = a.type, b.type
-    result_type: Any = operation.result_types.get(types)
-    if result_type is None or result_type is HOST:
-        return apply(operation, a, b)
-    small = settings.small
-    if (
-        result_type.size <= small
-        and a.operation is None
-        and b.operation is None
-        and types[0].size <= small
-        and types[1].size <= small
-    ):
-        return evaluated(operation, (a, b), result_type)
-    return _streams.stream.record(operation, (a, b), result_type)
+    return _state.stream.record(operation, operands, result_type)
 
 
 def evaluated(operation: Operation, operands: Sequence[Value], type: ArrayType) -> Value:
@@ -111,8 +108,7 @@ def evaluated(operation: Operation, operands: Sequence[Value], type: ArrayType) 
     array = operation.evaluate_one([v.buffer for v in operands])
     if array.dtype is not type.dtype and array.dtype != type.dtype:
         array = array.astype(type.dtype)
-    value = _new_value(Value)  # without the call of its constructor
-    value.type, value.buffer = type, array
+    value = Value(type, array)
     value.is_owned = owns_memory(array, operands)
     return value
 
@@ -141,7 +137,7 @@ def apply_several(operation: Operation, *operands: Value) -> tuple[Value, ...]:
     result_types: Any = operation.result_types.get(types) or operation.infer(types)
     if result_types is HOST:
         return apply_unqueued(operation, operands)
-    stream = _streams.stream
+    stream = _state.stream
     value = stream.record(operation, operands, result_types)
     return tuple(stream.project(value, k) for k in range(len(result_types)))
 
@@ -158,19 +154,9 @@ def from_numpy(array: Any, is_owned: bool = False) -> Value:
     return value
 
 
-_scalars: dict[Any, Any] = {}
-
-
 def scalar(number: Any, dtype: np.dtype[Any]) -> Value:
     """Return the value of a Python number: a 0-d input of plans, never a constant of them."""
-    key = dtype, number
-    array = _scalars.get(key) if number else None  # 0.0 and -0.0 are equal keys
-    if array is None:
-        array = np.asarray(number, dtype)
-        if len(_scalars) >= 1024:
-            _scalars.clear()
-        _scalars[key] = array
-    value = Value(array_type(dtype, ()), array)
+    value = Value(array_type(dtype, ()), np.asarray(number, dtype))
     value.is_scalar = True
     return value
 

@@ -13,7 +13,8 @@ from passkit.frontends.xp.array import Array, wrap
 from passkit.frontends.xp.extents import extents_input, position_inputs
 from passkit.frontends.xp.indexing_operations import SlicedAxis
 from passkit.frontends.xp.runtime import from_numpy, operation
-from passkit.streams.operation import MAX_MEMO, Operation, Value
+from passkit.streams.operation import MAX_MEMO, Operation
+from passkit.streams.recorder import Value
 from passkit.values.arguments import shown
 
 ALL = slice(None)

@@ -18,7 +18,8 @@ import numpy as np
 from attrs import frozen
 
 from passkit.frontends.xp.extents import position_of
-from passkit.streams.operation import ArrayType, Operation, Value
+from passkit.streams.operation import Operation
+from passkit.streams.recorder import ArrayType, Value
 
 INFINITY = math.inf
 

@@ -27,7 +27,8 @@ from passkit.frontends.xp.view_rules import (
     needs_mask,
     result_band,
 )
-from passkit.streams.operation import HOST, ArrayType, Operation, Value, banded_type
+from passkit.streams.operation import HOST, Operation, banded_type
+from passkit.streams.recorder import ArrayType, Value
 from passkit.streams.settings import settings
 
 

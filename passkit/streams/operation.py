@@ -1,12 +1,11 @@
-"""Operations, array types and values: the elements of which streams consist."""
+"""Operations, and the types of their results."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from contextvars import copy_context
+from contextvars import Context, copy_context
 from typing import Any
-from weakref import ref
 
 import numpy as np
 
@@ -14,18 +13,25 @@ from passkit.errors import PasskitError
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, var
 from passkit.program.executable import Executable
+from passkit.streams.recorder import ArrayType, OperationBase, Value
 from passkit.values.dtype import dtype_of
 
 MAX_MEMO = 4096
 """The most entries of a memo table; it is emptied when it is full."""
 
 
+def quiet_context() -> Context:
+    """Return a new context in which NumPy does not warn of floating-point errors."""
+    context = copy_context()
+    context.run(np.seterr, all="ignore")
+    return context
+
+
 class _Quiet(threading.local):
     """The context of each thread in which NumPy does not warn of floating-point errors."""
 
     def __init__(self) -> None:
-        self.context = copy_context()
-        self.context.run(np.seterr, all="ignore")
+        self.context = quiet_context()
 
 
 _quiet = _Quiet()
@@ -56,32 +62,6 @@ HOST = _Host()
 run at once in NumPy."""
 
 
-class ArrayType:
-    """The dtype and shape of an array. `array_type` returns one object for equal ones.
-
-    Attributes:
-        dtype: the NumPy dtype.
-        shape: the extents.
-        size: the number of elements.
-        nbytes: the size in bytes.
-        band: the diagonals of its matrices that may differ from 0, an object of the frontend; None
-            if nothing is known of them.
-    """
-
-    __slots__ = ("band", "dtype", "nbytes", "shape", "size")
-
-    def __init__(self, dtype: np.dtype[Any], shape: tuple[int, ...], band: Hashable = None) -> None:
-        self.dtype, self.shape, self.band = dtype, shape, band
-        size = 1
-        for extent in shape:
-            size *= extent
-        self.size = size
-        self.nbytes = size * dtype.itemsize
-
-    def __repr__(self) -> str:
-        return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
-
-
 _types: dict[Hashable, ArrayType] = {}
 
 
@@ -105,7 +85,7 @@ def banded_type(type: ArrayType, band: Hashable) -> ArrayType:
     return _types.setdefault(key, ArrayType(*key)) if banded is None else banded
 
 
-class Operation:
+class Operation(OperationBase):
     """An operator with its parameters, but without operands.
 
     Two operations with equal names and parameters are one object, see `OperationTable`.
@@ -115,22 +95,11 @@ class Operation:
         params: the parameters by name; hashable values of which JSON keeps all.
         build: ``build(*entries, **params)`` returns an entry, or a tuple of them; None if the
             operation has no kernel.
-        on_arrays: ``on_arrays(*arrays, **params)`` computes the same in NumPy; None interprets.
-        result_types: result types by those of the operands, as far as they are known.
-        generic: the operation without its parameter ``shape``, whose extents are relative in plans;
-            the operation itself if it has none.
+
+    The other attributes are those of `OperationBase`.
     """
 
-    __slots__ = (
-        "_interpreted",
-        "build",
-        "extents",
-        "generic",
-        "name",
-        "on_arrays",
-        "params",
-        "result_types",
-    )
+    __slots__ = ("_interpreted", "build", "name", "params")
 
     def __init__(
         self,
@@ -141,9 +110,10 @@ class Operation:
     ) -> None:
         self.name, self.params = name, dict(params)
         self.build, self.on_arrays = build, on_arrays
-        self.generic: Operation = self
-        self.extents: tuple[int, ...] | None = None
-        self.result_types: dict[Any, ArrayType | tuple[ArrayType, ...] | _Host] = {}
+        self.is_direct = on_arrays is not None and not params
+        self.generic = self
+        self.extents = None
+        self.result_types = {}
         self._interpreted: dict[Any, Executable] = {}
 
     def __repr__(self) -> str:
@@ -176,7 +146,8 @@ class Operation:
         if len(self.result_types) >= MAX_MEMO:
             self.result_types.clear()
         self.result_types[types] = results if several else results[0]
-        return self.result_types[types]
+        result_types: ArrayType | tuple[ArrayType, ...] | _Host = self.result_types[types]
+        return result_types
 
     def evaluate_one(self, arrays: Sequence[Any]) -> Any:
         """Compute the single result at once in NumPy; a shorter path of `evaluate`."""
@@ -311,46 +282,3 @@ class OperationTable:
                 operation.extents = tuple(params["shape"])  # type: ignore[arg-type]
             self._operations[key] = operation
         return operation
-
-
-class Value:
-    """The value of an array: computed, or the result of a pending operation.
-
-    Attributes:
-        type: the `ArrayType`; of an operation with several results, the tuple of their types.
-        buffer: the array that holds it; None while it is pending.
-        operation: the pending operation, None if it is computed.
-        operands: the values that the operation reads.
-        handle: a weak reference to the array object that users hold; None for a value without one.
-        age: the number of flushes that left the value pending.
-        origin: the plan whose execution left the value pending, and the position in it.
-        is_scalar: whether this is a Python number: then equal ones are separate inputs of a plan.
-        is_owned: whether no user has the buffer, so that a result may be stored over it.
-        stream: the stream that the operation is queued in.
-    """
-
-    # No slots: most values never leave the defaults, which then cost nothing to set.
-    type: ArrayType
-    buffer: Any = None
-    operation: Operation | None = None
-    operands: tuple[Value, ...] = ()
-    handle: ref[Any] | None = None
-    age = 0
-    origin: tuple[Any, int] | None = None
-    is_scalar = False
-    is_owned = False
-    stream: Any = None
-
-    def __init__(self, type: Any, buffer: Any = None) -> None:
-        self.type = type
-        self.buffer = buffer
-
-    @property
-    def is_alive(self) -> bool:
-        """Return whether an array object refers to this value."""
-        handle = self.handle() if self.handle is not None else None
-        return handle is not None and handle._value is self
-
-    def __repr__(self) -> str:
-        state = "computed" if self.operation is None else f"pending {self.operation}"
-        return f"Value({self.type}, {state})"

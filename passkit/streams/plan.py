@@ -15,21 +15,18 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+from attrs import define
+
 from passkit.errors import PasskitError
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, var
 from passkit.program.executable import Executable
-from passkit.streams.operation import ArrayType, Operation, Value
+from passkit.streams.operation import Operation
+from passkit.streams.recorder import ArrayType, Value
 from passkit.values.dtype import dtype_of
 from passkit.values.size import Extent, Size
 
-SHORT_AXIS = 16
-"""Last axes of at most this extent stand for themselves in relative form."""
-
-
-def literal(extent: int) -> int:
-    """Return the dim of an extent that stands for itself."""
-    return -extent - 1
+MAX_FLUSHES = 64
 
 
 def extent_of(dim: int, dims: Sequence[int] | None) -> Extent:
@@ -37,6 +34,29 @@ def extent_of(dim: int, dims: Sequence[int] | None) -> Extent:
     if dim < 0:
         return -dim - 1
     return Size.symbol(f"d{dim}") if dims is None else dims[dim]
+
+
+@define
+class Flush:
+    """What one execution of a plan does, for certain values that are held and waited for.
+
+    All are positions of operations, sorted.
+
+    Attributes:
+        outputs: those whose results are written.
+        computed: those that run.
+        aged: those that run although an earlier execution could have written their results.
+        kept: those that stay pending.
+        unwritten: those of ``kept`` whose results array objects hold.
+        variant: the executable, if it serves all extents and was compiled; else None.
+    """
+
+    outputs: tuple[int, ...]
+    computed: tuple[int, ...]
+    aged: tuple[int, ...]
+    kept: tuple[int, ...]
+    unwritten: tuple[int, ...]
+    variant: Variant | None = None
 
 
 class Variant:
@@ -48,6 +68,7 @@ class Variant:
         inputs: positions of its arguments among the plan's inputs.
         donors: for each result, the position in ``inputs`` of the argument over which it may be
             stored, or -1.
+        has_donors: whether any result may be stored over an argument.
         launches: the number of kernels and library calls of one run.
         is_native: whether it is compiled; an executable interprets where there is no compiler.
     """
@@ -55,6 +76,7 @@ class Variant:
     __slots__ = (
         "donors",
         "executable",
+        "has_donors",
         "inputs",
         "is_native",
         "launches",
@@ -69,6 +91,7 @@ class Variant:
     ) -> None:
         self.executable, self.outputs, self.inputs = executable, outputs, inputs
         self.donors = executable.donors
+        self.has_donors = any(donor >= 0 for donor in self.donors)
         self.launches = executable.num_steps
         self.is_native = hasattr(executable, "run_positional")
 
@@ -84,12 +107,14 @@ class Plan:
         needs_extents: whether it can only be compiled for known extents.
         eager_writes: positions whose results are written although nobody waits for them, because
             such results were needed by later operations before.
+        flushes: what executions do, by the state of the queue.
         has_failed: whether compiling it failed; it is not tried again.
     """
 
     __slots__ = (
         "_slices",
         "eager_writes",
+        "flushes",
         "has_failed",
         "keys",
         "needs_extents",
@@ -103,8 +128,21 @@ class Plan:
         self.stored: set[Hashable] = set()
         self.needs_extents = False
         self.eager_writes: set[int] = set()
+        self.flushes: dict[Hashable, Flush] = {}
         self.has_failed = False
         self._slices: dict[tuple[int, ...], tuple[int, ...]] = {}
+
+    def add_flush(self, key: Hashable, flush: Flush) -> None:
+        """Remember what an execution does; after MAX_FLUSHES states, all are forgotten."""
+        if len(self.flushes) >= MAX_FLUSHES:
+            self.flushes.clear()
+        self.flushes[key] = flush
+
+    def write_eagerly(self, position: int) -> None:
+        """From now on, write the result of an operation although nobody waits for it."""
+        if position not in self.eager_writes:
+            self.eager_writes.add(position)
+            self.flushes.clear()
 
     def computed(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
         """Return the positions of the operations that results depend on, sorted."""

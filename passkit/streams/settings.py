@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from attrs import define
 
+from passkit.streams.recorder import set_limits
 
-@define
+if TYPE_CHECKING:
+    from attrs import Attribute
+
+MAX_PENDING_BYTES = 2 << 30
+"""A queue whose inputs have more bytes is executed although nobody waits for a result."""
+
+
+def _passed_on(settings: Any, attribute: Attribute[Any], value: Any) -> Any:
+    """Tell the recorder the limits that it needs, before a setting gets a value."""
+    limits = {"small": settings.small, "max_ops": settings.max_ops} | {attribute.name: value}
+    set_limits(limits["small"], limits["max_ops"], MAX_PENDING_BYTES)
+    return value
+
+
+@define(on_setattr=_passed_on)
 class StreamSettings:
     """How streams queue and run operations; `passkit.xp.config` changes them.
 
@@ -32,4 +49,5 @@ class StreamSettings:
 
 
 settings = StreamSettings()
-"""The settings in force, for all streams."""
+"""The settings in force, for all streams. There is no other object of this class."""
+set_limits(settings.small, settings.max_ops, MAX_PENDING_BYTES)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -13,17 +14,21 @@ from attrs import frozen
 
 from passkit.errors import PasskitError
 from passkit.program.executable import Executable
-from passkit.streams.operation import (
-    ArrayType,
-    Operation,
-    OperationTable,
-    Value,
-    owns_memory,
-)
-from passkit.streams.plan import SHORT_AXIS, Plan, Variant, interpret, literal
+from passkit.streams.operation import Operation, OperationTable, owns_memory
+from passkit.streams.plan import Flush, Plan, Variant, interpret
 from passkit.streams.plan_file import PlanFile, StoredVariant
+from passkit.streams.recorder import (
+    AGED,
+    ALIVE,
+    HAS_ORIGIN,
+    REQUIRED,
+    ArrayType,
+    Queue,
+    TrieNode,
+    Value,
+)
 from passkit.streams.settings import settings
-from passkit.streams.trie import Mode, Processor, TrieNode
+from passkit.streams.trie import Mode, Processor, walk
 from passkit.values.warning import warn_user
 
 if TYPE_CHECKING:
@@ -115,7 +120,7 @@ class PlanStore:
     def _read(self, file: PlanFile) -> None:
         """Add the plans of a file to the trie."""
         for stored in file.read():
-            node = self.trie.walk(stored.keys)
+            node = walk(self.trie, stored.keys)
             if node.plan is None:
                 node.plan = Plan(stored.keys)
             node.plan.needs_extents |= stored.dims is not None
@@ -126,16 +131,12 @@ class PlanStore:
         """Drop all plans of this process; those on disk are read again."""
         with self._lock:
             self.has_compiler = True
-            self.trie.children.clear()
+            self.trie.drop_children()
             self.sightings.clear()
             self._file = None
             self.load()
 
 
-_MAX_PENDING_BYTES = 2 << 30
-"""A queue whose inputs have more bytes is executed although nobody waits for a result."""
-
-_new_value = object.__new__
 _streams: WeakSet[Stream] = WeakSet()
 
 
@@ -149,7 +150,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew_locks)
 
 
-class Stream:
+class Stream(Queue):
     """A queue of operations on arrays, in program order.
 
     Args:
@@ -157,17 +158,11 @@ class Stream:
     """
 
     def __init__(self, store: PlanStore) -> None:
+        super().__init__()
         self.store, self.operations = store, store.operations
-        self.queue: list[Value] = []
         self.lock = RLock()
         store.load()
         self.processor = Processor(store.trie, self, self._execute)
-        self._inputs: list[Value] = []
-        self._numbers: dict[Value, int] = {}
-        self._count = 0
-        self._symbols: dict[int, int] = {}
-        self._pending_bytes = 0
-        self._is_full = False
         self._required: Sequence[Value] = ()
         self._is_demanded = False
         self._reason = ""
@@ -176,10 +171,23 @@ class Stream:
         self._watched: list[tuple[Value, Callable[[], None]]] = []
         _streams.add(self)
 
+    @contextmanager
+    def _exclusive(self) -> Iterator[None]:
+        """Keep other threads from recording in the block."""
+        with self.lock:
+            self.busy += 1
+            try:
+                yield
+            finally:
+                self.busy -= 1
+
     def record(
         self, operation: Operation, operands: tuple[Value, ...], result_type: ArrayType
     ) -> Value:
         """Queue an operation.
+
+        The recorder does the same by itself where the queue has room and no other thread executes
+        it, and where no operand is pending in another stream.
 
         Args:
             operation: the operation.
@@ -188,24 +196,24 @@ class Stream:
 
         Returns: The pending result. If the operation has several, `project` selects one.
         """
-        with self.lock:
-            if self._is_full or len(self.queue) >= settings.max_ops:
+        with self._exclusive():
+            if self.is_full:
                 self._run_full_queue(operands)
-            value = _new_value(Value)  # without the call of its constructor
-            value.type = result_type
-            value.operation = operation
-            value.operands = operands
-            value.stream = self
             for operand in operands:
                 if operand.stream is not self and operand.operation is not None:
                     self._execute_others(operands)
                     break
-            self._append(value)
+            value = Value(result_type)
+            value.operation = operation
+            value.operands = operands
+            value.stream = self
+            self.append(value)
         return value
 
     def _execute_others(self, operands: Sequence[Value]) -> None:
         """Execute the pending ones of ``operands`` that are in the queues of other streams."""
         # Without the lock: another thread may wait for a value of this stream meanwhile.
+        self.busy -= 1
         self.lock.release()
         try:
             for operand in operands:
@@ -213,6 +221,7 @@ class Stream:
                     operand.stream.sync((operand,), "another stream reads it")
         finally:
             self.lock.acquire()
+            self.busy += 1
 
     def _run_full_queue(self, operands: tuple[Value, ...]) -> None:
         """Execute the queue, which is full; ``operands`` are read by the next operation."""
@@ -238,20 +247,29 @@ class Stream:
 
         Raises: PasskitError if an operation cannot be executed.
         """
+        is_pending = False
         for value in values:
-            if value.operation is not None and value.stream is not self:
-                value.stream.sync((value,), reason)
-        with self.lock:
-            if any(v.operation is not None for v in values):
-                if self._watched:
-                    values = (*values, *[v for v, _ in self._watched])
-                self._required, self._reason, self._is_demanded = values, reason, True
-                if self._has_aged(self.queue):
-                    self._prune()
-                try:
-                    self.processor.run(Mode.SYNC)
-                finally:
-                    self._required, self._is_demanded = (), False
+            if value.operation is not None:
+                is_pending = True
+                if value.stream is not self:
+                    value.stream.sync((value,), reason)
+        if not is_pending:
+            return
+        self.lock.acquire()  # as in `_exclusive`, whose generator would cost a tenth of a flush
+        self.busy += 1
+        try:
+            if self._watched:
+                values = (*values, *[v for v, _ in self._watched])
+            self._required, self._reason, self._is_demanded = values, reason, True
+            if self._has_aged(self.queue):
+                self._prune()
+            # Another thread may have computed them meanwhile.
+            if any([v.operation is not None for v in values]):
+                self.processor.run(Mode.SYNC)
+        finally:
+            self._required, self._is_demanded = (), False
+            self.busy -= 1
+            self.lock.release()
         if self._watched:
             self._notify()
 
@@ -263,7 +281,7 @@ class Stream:
             notify: is called once, after the results that were needed are there. What it raises,
                 the caller gets that needed them.
         """
-        with self.lock:
+        with self._exclusive():
             self._watched.append((value, notify))
 
     def _notify(self) -> None:
@@ -279,57 +297,13 @@ class Stream:
 
     def flush(self, reason: str = "the stream is flushed") -> None:
         """Execute what all arrays that are still referred to need, and empty the queue."""
-        with self.lock:
+        with self._exclusive():
             alive = [v for v in self.queue if v.is_alive]
             if alive:
                 self.sync(alive, reason)
             else:
                 self.store.counts["recorded"] += len(self.queue)
-                self._clear()
-
-    # The relative form
-
-    def _append(self, value: Value) -> None:
-        """Put a value at the end of the queue, and tell the processor its relative form."""
-        operation, numbers = value.operation, self._numbers
-        assert operation is not None
-        key: list[Any] = [operation.generic, None]
-        for operand in value.operands:
-            number = numbers.get(operand)
-            key.append(self._input(operand) if number is None else number)
-        if operation.extents is not None:
-            symbols = self._symbols
-            key[1] = tuple([symbols.get(n, literal(n)) for n in operation.extents])
-        numbers[value] = self._count
-        self._count += 1
-        self.queue.append(value)
-        self.processor.add(tuple(key))
-
-    def _input(self, value: Value) -> tuple[Any, tuple[int, ...]]:
-        """Add a value to the inputs of the queue, and return its relative form: dtype and dims."""
-        if not value.is_scalar:
-            self._numbers[value] = self._count
-        self._count += 1
-        self._inputs.append(value)
-        if value.stream is None:
-            value.stream = self
-        elif value.stream is not self:
-            value.is_owned = False  # another stream may still read it after this one ran
-        shape = value.type.shape
-        if not shape:
-            return value.type.dtype, ()
-        self._pending_bytes += value.type.nbytes
-        self._is_full = self._pending_bytes > _MAX_PENDING_BYTES
-        symbols = self._symbols
-        dims = []
-        for n in shape:
-            if n <= 1:
-                dims.append(literal(n))
-            else:
-                dims.append(symbols.setdefault(n, len(symbols)))
-        if 1 < shape[-1] <= SHORT_AXIS:
-            dims[-1] = literal(shape[-1])
-        return value.type.dtype, tuple(dims)
+                self.clear()
 
     # Exploring and executing
 
@@ -346,24 +320,49 @@ class Stream:
         """Run the queue by a plan; return the relative form of the operations that stay pending."""
         queue = self.queue
         assert count == len(queue) == len(plan.keys)
-        alive = [k for k, v in enumerate(queue) if v.handle is not None and v.is_alive]
-        outputs = self._outputs(plan, alive)
         counts = self.store.counts
-        counts["recorded"] += sum(not v.age for v in queue)
+        counts["recorded"] += self.num_new
         inspected = self._snapshot() if self.store.inspectors else None
         self._path, self._executable = "nothing", None
-        kept = self._kept(alive, outputs)
-        if outputs:
-            self._run(plan, outputs, kept)
-        for position in alive:
-            queue[position].origin = plan, position
+        flush = self._flush_of(plan)
+        for position in flush.aged:
+            origin = queue[position].origin
+            if origin is not None:  # an earlier run would better have written it
+                origin[0].write_eagerly(origin[1])
+                queue[position].origin = None
+        if flush.outputs:
+            self._run(plan, flush)
         if inspected is not None:
-            self._report(inspected, plan, outputs, kept)
-        self._clear()
+            self._report(inspected, plan, flush)
+        kept = [queue[k] for k in flush.kept]
+        for position in flush.unwritten:
+            queue[position].origin = plan, position
+        self.clear()
         for value in kept:
             value.age += 1
-            self._append(value)
-        return self.processor.keys
+            self.append(value)
+        keys: list[Hashable] = self.processor.keys
+        return keys
+
+    def _flush_of(self, plan: Plan) -> Flush:
+        """Return what to do with the queue, which depends on who holds and waits for its values."""
+        state = self.state(self._required)
+        key = state, self._is_demanded, settings.materialize
+        flush = plan.flushes.get(key)
+        if flush is None:
+            alive = [k for k, flags in enumerate(state) if flags & ALIVE]
+            outputs = self._outputs(plan, state, alive)
+            computed = plan.computed(outputs) if outputs else ()
+            kept = self._kept(alive, outputs)
+            flush = Flush(
+                outputs=outputs,
+                computed=computed,
+                aged=tuple(k for k in computed if state[k] & HAS_ORIGIN),
+                kept=kept,
+                unwritten=tuple(k for k in kept if state[k] & ALIVE),
+            )
+            plan.add_flush(key, flush)
+        return flush
 
     def _prune(self) -> None:
         """Drop operations that an earlier run left pending and that nobody needs any more.
@@ -378,10 +377,10 @@ class Stream:
                 needed.update(map(id, value.operands))
         if all(id(v) in needed for v in queue):
             return
-        self._clear()
+        self.clear()
         for value in queue:
             if id(value) in needed:
-                self._append(value)
+                self.append(value)
 
     def _snapshot(self) -> tuple[tuple[str, ...], Counter[str]]:
         """Return the names of the queued operations, and the counters."""
@@ -392,19 +391,17 @@ class Stream:
         self,
         before: tuple[tuple[str, ...], Counter[str]],
         plan: Plan,
-        outputs: tuple[int, ...],
-        kept: list[Value],
+        flush: Flush,
     ) -> None:
         """Append an execution to the lists of those who inspect the stream."""
         names, counts = before
-        kept_ids = {id(v) for v in kept}
         now = self.store.counts
         run = StreamRun(
             reason=self._reason,
             operations=names,
-            computed=plan.computed(outputs) if outputs else (),
-            written=outputs,
-            pending=tuple(k for k, v in enumerate(self.queue) if id(v) in kept_ids),
+            computed=flush.computed,
+            written=flush.outputs,
+            pending=flush.kept,
             path=self._path,
             executable=self._executable,
             bytes_read=now["bytes_read"] - counts["bytes_read"],
@@ -414,22 +411,25 @@ class Stream:
         for runs in self.store.inspectors:
             runs.append(run)
 
-    def _outputs(self, plan: Plan, alive: list[int]) -> tuple[int, ...]:
+    def _outputs(self, plan: Plan, state: bytes, alive: list[int]) -> tuple[int, ...]:
         """Return the positions of the results to write, sorted.
 
         These are the results that are waited for; all that are alive, if nobody waits or the
         settings say so; those that an earlier run left pending and that are still needed; and those
         that earlier runs of the plan showed to be needed later.
+
+        Args:
+            plan: the plan of the queue.
+            state: the flags of each value.
+            alive: the positions of values that array objects hold.
         """
-        queue = self.queue
-        required = {id(v) for v in self._required}
-        positions = {k for k, v in enumerate(queue) if id(v) in required}
+        positions = {k for k, flags in enumerate(state) if flags & REQUIRED}
         if settings.materialize == "live" or not self._is_demanded:
             positions.update(alive)
             return tuple(sorted(positions))
         eager = plan.eager_writes
-        positions.update([k for k in alive if queue[k].age or k in eager])
-        if self._has_aged(queue):
+        positions.update([k for k in alive if state[k] & AGED or k in eager])
+        if self._has_aged(self.queue):
             positions |= self._aged_operands(plan, [k for k in alive if k not in positions])
         return tuple(sorted(positions))
 
@@ -457,34 +457,44 @@ class Stream:
         """Return whether the queue begins with values that an earlier run left pending."""
         return bool(queue) and queue[0].age > 0
 
-    def _run(self, plan: Plan, outputs: tuple[int, ...], kept: list[Value]) -> None:
-        """Compute results by a variant of the plan, or unfused; ``kept`` stay pending."""
-        queue = self.queue
-        computed = plan.computed(outputs)
-        for position in computed:
-            origin = queue[position].origin
-            if origin is not None:  # an earlier run would better have written it
-                origin[0].eager_writes.add(origin[1])
-                queue[position].origin = None
-        variant = self._variant(plan, outputs) if self._is_worth_a_plan(plan, outputs) else None
+    def _run(self, plan: Plan, flush: Flush) -> None:
+        """Compute results by a variant of the plan, or unfused."""
+        outputs, counts = flush.outputs, self.store.counts
+        variant = flush.variant
         if variant is None:
-            self._run_unfused(computed, outputs)
-            return
-        arguments = [self._inputs[k].buffer for k in variant.inputs]
-        out = self._donated(variant, kept) if settings.inplace else None
+            if self._is_worth_a_plan(plan, outputs):
+                variant = self._variant(plan, outputs)
+            if variant is None:
+                self._run_unfused(flush.computed, outputs)
+                return
+            if not plan.needs_extents:
+                flush.variant = variant
+        else:
+            self._path, self._executable = "cached", variant.executable
+            counts["cache_hits"] += 1
+        arguments, bytes_read = self.arguments(variant.inputs)
+        out = None
+        if variant.has_donors and settings.inplace:
+            out = self._donated(variant, flush.kept)
         if out is None:
             results = variant.executable.run_positional(*arguments)
         else:
             results = variant.executable.run_into(out, *arguments)
-        self._count_run(variant, arguments, results, out)
-        for position, array in zip(outputs, results, strict=True):
-            queue[position].buffer = array
-            self._settle(queue[position])
+        bytes_written = self.settle(outputs, results)
+        counts["executed_plans"] += 1
+        counts["launches"] += variant.launches
+        counts["bytes_read"] += bytes_read
+        counts["bytes_written"] += bytes_written
+        counts["bytes_allocated"] += bytes_written
+        if out is not None:
+            donated = [array.nbytes for array in out if array is not None]
+            counts["aliases"] += len(donated)
+            counts["bytes_allocated"] -= sum(donated)
 
     def _variant(self, plan: Plan, outputs: tuple[int, ...]) -> Variant | None:
         """Return the variant of a plan that writes these results; None if compiling it fails."""
         counts = self.store.counts
-        dims = list(self._symbols)
+        dims = self.dims
         try:
             variant, is_new = plan.variant(outputs, dims)
         except PasskitError as error:
@@ -530,55 +540,41 @@ class Stream:
             if position in written:
                 value = self.queue[position]
                 is_owned = owns_memory(value.buffer, value.operands)
-                self._settle(value)
+                self.settle((position,), (value.buffer,))
                 value.is_owned = is_owned
             else:
                 self.queue[position].buffer = None
 
-    def _donated(self, variant: Variant, kept: list[Value]) -> list[Any] | None:
+    def _donated(self, variant: Variant, kept: Sequence[int]) -> list[Any] | None:
         """Return the arrays over which results may be stored, None for those to allocate.
 
         An input gives its memory up if nothing refers to it, and no operation that stays pending
         reads it; that also goes for operations that run now and whose results are not written.
 
+        Args:
+            variant: what runs.
+            kept: the positions of the operations that stay pending.
+
         Returns: None if no input does.
         """
-        if not any(k >= 0 for k in variant.donors):
-            return None
         out: list[Any] = []
-        read_later = {id(operand) for value in kept for operand in value.operands}
+        queue = self.queue
+        read_later = {id(operand) for k in kept for operand in queue[k].operands}
         for position, donor in zip(variant.outputs, variant.donors, strict=True):
-            value = self._inputs[variant.inputs[donor]] if donor >= 0 else None
+            value = self.inputs[variant.inputs[donor]] if donor >= 0 else None
             if value is None or not value.is_owned or value.is_alive:
                 out.append(None)
                 continue
             is_free = id(value) not in read_later
-            fits = _holds(value.buffer, self.queue[position].type)
+            fits = _holds(value.buffer, queue[position].type)
             out.append(value.buffer if is_free and fits else None)
         return out if any(array is not None for array in out) else None
-
-    def _count_run(
-        self, variant: Variant, arguments: list[Any], results: list[Any], out: list[Any] | None
-    ) -> None:
-        """Add one run of a variant to the counters."""
-        counts = self.store.counts
-        counts["executed_plans"] += 1
-        counts["launches"] += variant.launches
-        for array in arguments:
-            if array.ndim:
-                counts["bytes_read"] += array.nbytes
-        for k, array in enumerate(results):
-            counts["bytes_written"] += array.nbytes
-            if out is not None and out[k] is not None:
-                counts["aliases"] += 1
-            else:
-                counts["bytes_allocated"] += array.nbytes
 
     def _is_worth_a_plan(self, plan: Plan, outputs: tuple[int, ...]) -> bool:
         """Return whether to compile a variant, if there is none yet."""
         if plan.has_failed or not self.store.has_compiler:
             return False
-        if plan.is_ready(outputs, list(self._symbols)):
+        if plan.is_ready(outputs, self.dims):
             return True
         store = self.store
         limit = settings.max_explorations
@@ -591,12 +587,8 @@ class Stream:
         store.sightings[key] += 1
         return store.sightings[key] > 1
 
-    def _settle(self, value: Value) -> None:
-        """Turn a pending value whose buffer is set into a computed one."""
-        value.operation, value.operands, value.stream, value.is_owned = None, (), None, True
-
-    def _kept(self, alive: list[int], outputs: tuple[int, ...]) -> list[Value]:
-        """Return the values that stay pending when ``outputs`` are written, in order.
+    def _kept(self, alive: list[int], outputs: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the positions of values that stay pending when ``outputs`` are written, in order.
 
         These are the values that are alive and not written, with the values that they are computed
         from, up to written ones.
@@ -610,18 +602,7 @@ class Stream:
             if value.operation is not None and id(value) not in needed | written:
                 needed.add(id(value))
                 pending += value.operands
-        return [v for v in queue if id(v) in needed]
-
-    def _clear(self) -> None:
-        """Empty the queue and its relative form."""
-        self.queue = []
-        self._inputs = []
-        self._numbers = {}
-        self._symbols = {}
-        self._count = 0
-        self._pending_bytes = 0
-        self._is_full = False
-        self.processor.reset(())
+        return tuple(k for k, v in enumerate(queue) if id(v) in needed)
 
 
 def _holds(array: Any, type: ArrayType) -> bool:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from enum import Enum
 from typing import Any, Protocol
 
+from passkit.streams.recorder import Cursor, TrieNode
+
 
 class Mode(Enum):
     """Why the processor runs.
@@ -25,31 +27,13 @@ class Mode(Enum):
     SYNC = "sync"
 
 
-class TrieNode:
-    """A position in the trie: the sequence of operations from the root to here.
-
-    Attributes:
-        children: the next positions by operation, in relative form.
-        plan: the plan for exactly this sequence, or None.
-        fire: the plan to execute in lazy mode as soon as this position is reached, or None. It is
-            for this sequence, or for the part of it that precedes the operations that closed it.
-    """
-
-    __slots__ = ("children", "fire", "plan")
-
-    def __init__(self) -> None:
-        self.children: dict[Hashable, TrieNode] = {}
-        self.plan: Any = None
-        self.fire: Any = None
-
-    def walk(self, keys: Iterable[Hashable]) -> TrieNode:
-        """Return the position after more operations; positions that lack are added."""
-        node = self
-        for key in keys:
-            child = node.children.get(key)
-            # setdefault: another thread may have added it in the meantime
-            node = node.children.setdefault(key, TrieNode()) if child is None else child
-        return node
+def walk(node: TrieNode, keys: Iterable[Hashable]) -> TrieNode:
+    """Return the position in a trie after more operations; positions that lack are added."""
+    for key in keys:
+        child = node.children.get(key)
+        # setdefault: another thread may have added it in the meantime
+        node = node.children.setdefault(key, TrieNode(key)) if child is None else child
+    return node
 
 
 class Explorer(Protocol):
@@ -63,7 +47,7 @@ class Explorer(Protocol):
         ...
 
 
-class Processor:
+class Processor(Cursor):
     """Runs the operations of one stream by plans of a trie, which several processors share.
 
     Args:
@@ -84,26 +68,9 @@ class Processor:
         explorer: Explorer,
         execute: Callable[[Any, int], list[Hashable]],
     ) -> None:
-        self.trie, self.explorer, self.execute = trie, explorer, execute
-        self.keys: list[Hashable] = []
+        super().__init__(trie)
+        self.explorer, self.execute = explorer, execute
         self.explorations = 0
-        self._position: TrieNode | None = trie
-        self._hit: tuple[Any, int] | None = None
-
-    def add(self, key: Hashable) -> None:
-        """Queue an operation, and move to its position in the trie."""
-        self.keys.append(key)
-        position = self._position
-        if position is not None:
-            position = self._position = position.children.get(key)
-            if position is not None and position.fire is not None and self._hit is None:
-                self._hit = position.fire
-
-    def reset(self, keys: Iterable[Hashable]) -> None:
-        """Replace the queue, and move to the position of its operations."""
-        self.keys, self._position, self._hit = [], self.trie, None
-        for key in keys:
-            self.add(key)
 
     def run(self, mode: Mode) -> None:
         """Execute plans until the queue is empty or, in mode LAZY, until it is to wait.
@@ -111,12 +78,12 @@ class Processor:
         Raises: What exploring and executing raise.
         """
         while self.keys:
-            if self._hit is not None:
-                plan, count = self._hit
-            elif mode is Mode.LAZY and self._position is not None:
+            if self.hit is not None:
+                plan, count = self.hit
+            elif mode is Mode.LAZY and self.position is not None:
                 return  # defer: a stored plan may still match
-            elif mode is Mode.SYNC and self._position is not None and self._position.plan:
-                plan, count = self._position.plan, len(self.keys)
+            elif mode is Mode.SYNC and self.position is not None and self.position.plan:
+                plan, count = self.position.plan, len(self.keys)
             else:
                 explored = self._explore(mode)
                 if explored is None:
@@ -134,11 +101,11 @@ class Processor:
             assert mode is Mode.LAZY, "a plan must cover the queue when a result is needed"
             return None
         make, count = result
-        node = self.trie.walk(self.keys[:count])
+        node = walk(self.trie, self.keys[:count])
         if node.plan is None:
             node.plan = make()
             self.explorations += 1
         if mode is Mode.LAZY:
-            end = node.walk(self.keys[count:])
+            end = walk(node, self.keys[count:])
             end.fire = end.fire or (node.plan, count)
         return node.plan, count

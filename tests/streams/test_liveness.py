@@ -192,7 +192,7 @@ def test_dropped_arrays_leave_nothing_behind() -> None:
         z = x * y + x
         t = z + 1
         np.asarray(t)
-        buffers += [weakref.ref(a._value) for a in (x, y, z, t)]
+        buffers += [weakref.ref(np.asarray(a).base) for a in (x, y, t)]
         del x, y, z, t
     xp.eval()
     gc.collect()

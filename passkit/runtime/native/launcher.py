@@ -3,28 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
-import sysconfig
-import threading
 from collections.abc import Mapping
-from contextlib import suppress
-from hashlib import sha256
-from importlib.machinery import ExtensionFileLoader, ModuleSpec
-from importlib.util import module_from_spec
 from types import ModuleType
-from typing import TYPE_CHECKING
 
-import numpy as np
-
-from passkit.errors import CompilerError, SettingError
-from passkit.runtime.native.cache import FORMAT, KernelCache, open_cache
-from passkit.runtime.native.compiler import INSTALL_HINT, Compiler, find_compiler
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from passkit.runtime.native.compilation import Compilation
-    from passkit.runtime.native.work_folders import WorkFolder
+from passkit.errors import SettingError
+from passkit.runtime.native.extension import Extension
 
 NAME = "_passkit_launcher"
 MAX_THREADS = 64
@@ -54,47 +37,19 @@ _SOURCES = (
 )
 
 
-_lock = threading.RLock()
-_module: ModuleType | None = None
-_pending: tuple[WorkFolder, Compilation] | None = None
+def _prepare(module: ModuleType) -> None:
+    """Set the numbers of threads and of pooled bytes.
 
-
-def launcher() -> ModuleType:
-    """Return the extension module, loaded at the first call, from the cache or by compiling it.
-
-    It then has `requested_threads` threads.
-
-    Raises:
-        CompilerError: It is not in the cache and cannot be compiled.
-        SettingError: PASSKIT_THREADS is not a number of threads.
-        CacheError: Others can write to the cache folder.
+    Raises: SettingError if PASSKIT_THREADS is not a number of threads.
     """
-    global _module
-    if _module is None:
-        with _lock:
-            if _module is None:
-                threads = requested_threads()
-                module = _load(open_cache())
-                module.set_num_threads(threads)
-                module.set_pool_limit(pool_limit())
-                _module = module
-    return _module
+    module.set_num_threads(requested_threads())
+    module.set_pool_limit(pool_limit())
 
 
-def prefetch(compiler: Compiler | None = None) -> None:
-    """Start to compile the launcher if it is not in the cache; do not wait for it.
-
-    The compiler is ``compiler``, or else the one that `find_compiler` finds; without one nothing
-    happens, and so if the launcher is loaded or being compiled already. Compiler errors are ignored
-    here; `launcher` raises them. Raises: CacheError where others can write to the cache folder.
-    """
-    global _pending
-    with _lock:
-        if _module is None and _pending is None:
-            compiler, cache = compiler or find_compiler(), open_cache()
-            if compiler and cache.find(cache_key(), None) is None:
-                with suppress(CompilerError):
-                    _pending = _start(compiler, cache)
+EXTENSION = Extension(NAME, _HERE, _SOURCES, FLAGS, "the launcher", _prepare)
+launcher = EXTENSION.module
+prefetch = EXTENSION.prefetch
+cache_key = EXTENSION.cache_key
 
 
 def requested_threads(environ: Mapping[str, str] = os.environ) -> int:
@@ -199,95 +154,3 @@ def pool_stats() -> dict[str, int]:
     """
     stats: dict[str, int] = launcher().pool_stats()
     return stats
-
-
-def cache_key() -> str:
-    """Return the launcher's key in the cache.
-
-    It depends on its sources, Python's ABI and NumPy's major version, not on the compiler.
-    """
-    abi = (str(FORMAT), sysconfig.get_config_var("SOABI"), np.__version__.split(".")[0], *FLAGS)
-    text = "\0".join([*abi, *(_text(name) for name in _SOURCES)])
-    return sha256(text.encode()).hexdigest()
-
-
-def _text(name: str) -> str:
-    """Return the text of a source file in this folder."""
-    with open(os.path.join(_HERE, name), encoding="utf-8") as file:
-        return file.read()
-
-
-def _load(cache: KernelCache) -> ModuleType:
-    """Import the extension from the cache, or compile it, keep it in the cache and import it.
-
-    A compilation that `prefetch` started is waited for. Raises: CompilerError where it cannot be
-    compiled; CacheError where others can write to the cache folder.
-    """
-    global _pending
-    key = cache_key()
-    entry = cache.find(key, None)
-    if entry is not None:
-        try:
-            return _import(entry.path)
-        except ImportError:
-            pass  # compiled for another system: it is compiled again
-    (folder, compilation), _pending = _pending or _start(find_compiler(), cache), None
-    with folder:
-        library = compilation.finish()
-        symbols = {key: f"PyInit_{NAME}"}
-        return _import(cache.keep(library, symbols, compilation.compiler.fingerprint))
-
-
-def _start(compiler: Compiler | None, cache: KernelCache) -> tuple[WorkFolder, Compilation]:
-    """Start to compile the launcher; return the folder of its files and the running compiler.
-
-    ``compiler`` is None where there is none; ``cache`` is the cache that lacks the launcher, in
-    whose folder the files go where TMPDIR has no space.
-
-    Raises:
-        CompilerError: There is no compiler, Python's headers are missing, or the folder cannot be
-            written.
-    """
-    if compiler is None:
-        raise CompilerError(
-            f"the launcher is not in the cache {cache.folder}, and there is no C++ compiler to "
-            f"compile it; {INSTALL_HINT}"
-        )
-    include = sysconfig.get_path("include")
-    if not os.path.exists(os.path.join(include, "Python.h")):
-        raise CompilerError(
-            f"the launcher needs Python's headers, and {include} has no Python.h; install them "
-            "(python3-dev or python3-devel), or use target='interpret'"
-        )
-    from pathlib import Path
-
-    # A warm start needs neither folders nor processes.
-    from passkit.runtime.native.compilation import start_compilation
-    from passkit.runtime.native.work_folders import work_folder
-
-    folder = work_folder(cache.name)
-    source = os.path.join(_HERE, "launcher.c")
-    arguments = [*FLAGS, f"-I{include}", f"-I{np.get_include()}", source]
-    if compiler.kind == "gcc":  # without the C++ library, which would slow the linker down
-        arguments += ["-nodefaultlibs", "-lc", "-lgcc"]
-    output = Path(folder.name, f"{NAME}.so")
-    try:
-        return folder, start_compilation(compiler, arguments, output, "the launcher")
-    except OSError as error:
-        raise CompilerError(
-            f"cannot write the launcher's files to {folder.name} ({error}); set TMPDIR to a folder "
-            "with free space, or raise the limit of file sizes (ulimit -f)"
-        ) from error
-
-
-def _import(library: str | Path) -> ModuleType:
-    """Import the compiled launcher from a path, and register it in ``sys.modules``.
-
-    Raises: ImportError where the file is not an extension for this Python.
-    """
-    loader = ExtensionFileLoader(NAME, str(library))
-    spec = ModuleSpec(NAME, loader, origin=str(library))
-    module = module_from_spec(spec)
-    loader.exec_module(module)
-    sys.modules[NAME] = module
-    return module

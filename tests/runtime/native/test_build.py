@@ -250,10 +250,10 @@ def test_a_missing_compiler_or_header_is_named(
     with pytest.raises(
         CompilerError, match=rf"launcher is not in the cache {fresh_cache}, and there is no"
     ):
-        launcher._start(None, cache)
+        launcher.EXTENSION._start(None, cache)
     monkeypatch.setattr(sysconfig, "get_path", lambda name: str(tmp_path))
     with pytest.raises(CompilerError, match=rf"{tmp_path} has no Python\.h; install them"):
-        launcher._start(find_compiler(), cache)
+        launcher.EXTENSION._start(find_compiler(), cache)
 
 
 def test_a_damaged_launcher_is_compiled_again(fresh_cache: Path) -> None:
@@ -263,7 +263,7 @@ def test_a_damaged_launcher_is_compiled_again(fresh_cache: Path) -> None:
     fake.write_bytes(b"not an extension")
     cache.store(fake, {launcher.cache_key(): "PyInit__passkit_launcher"}, "gcc")
 
-    assert launcher._load(cache).builtin("gemm_f32")
+    assert launcher.EXTENSION._load(cache).builtin("gemm_f32")
     entry = cache.find(launcher.cache_key(), None)
     assert entry is not None and entry.library.stat().st_size > 10_000
 
@@ -272,17 +272,17 @@ def test_the_launcher_compiles_in_the_background(
     fresh_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`prefetch` starts to compile the launcher, and `launcher` waits for it."""
-    monkeypatch.setattr(launcher, "_module", None)
+    monkeypatch.setattr(launcher.EXTENSION, "_module", None)
 
     launcher.prefetch()
-    pending = launcher._pending
+    pending = launcher.EXTENSION._pending
     launcher.prefetch()
 
-    assert pending is not None and launcher._pending is pending
-    assert launcher._load(open_cache()).num_threads() >= 1
+    assert pending is not None and launcher.EXTENSION._pending is pending
+    assert launcher.EXTENSION._load(open_cache()).num_threads() >= 1
     assert pending[1].process.returncode == 0
     launcher.prefetch()
-    assert vars(launcher)["_pending"] is None, "it is in the cache now"
+    assert vars(launcher.EXTENSION)["_pending"] is None, "it is in the cache now"
 
 
 def script(folder: Path, body: str) -> Compiler:

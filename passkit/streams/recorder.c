@@ -1,0 +1,1270 @@
+// The recorder: what runs for every operation on an array, in C.
+//
+// It holds the types of which streams consist, and three actions: an operation on small computed arrays is
+// computed at once in NumPy; any other operation is appended to the queue of the thread's stream; and the
+// position in the trie of plans advances with it. Whatever is rare (a first type, a full queue, another
+// stream's value, an operation without kernel) goes to the Python functions given to `connect`.
+//
+// recorder.py has the same in Python, for machines without a compiler, and documents the attributes.
+// The GIL protects all state: a record runs no Python code between its first and last change of a queue.
+#define PY_SSIZE_T_CLEAN
+#define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
+#include <Python.h>
+#include <numpy/arrayobject.h>
+#include <stdint.h>
+#include <structmember.h>
+
+#define MAX_OPERANDS 16
+#define MAX_SCALARS 1024
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *dtype, *shape, *band;
+    PyObject *scalars;  // values of Python numbers, by number; NULL for none
+    Py_ssize_t size, nbytes;
+} ArrayType;
+
+typedef struct Array Array;
+
+typedef struct Value {
+    PyObject_HEAD
+    PyObject *type;  // an ArrayType, or a tuple of them
+    PyObject *buffer, *operation, *operands, *origin, *stream;  // NULL for none
+    Array *array;  // borrowed: the array object that holds the value, which resets this when it dies
+    uint64_t segment;  // the queue contents in which `number` holds
+    int number, age;
+    char is_scalar, is_owned;
+} Value;
+
+struct Array {
+    PyObject_HEAD
+    Value *value;
+};
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *generic, *extents, *result_types, *on_arrays;
+    PyObject *last_types[2], *last_result;  // the entry of result_types that was read last
+    char is_direct;                         // on_arrays takes the arrays and nothing else
+} Operation;
+
+typedef struct TrieNode {
+    PyObject_HEAD
+    PyObject *key, *children, *plan, *fire;
+    struct TrieNode *recent;  // borrowed: the child that was entered last
+} TrieNode;
+
+typedef struct {
+    PyObject_HEAD
+    TrieNode *trie, *position;  // position: NULL when the queue is not in the trie
+    PyObject *keys, *hit;
+} Cursor;
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *queue, *inputs;
+    Cursor *processor;
+    int64_t *symbols;  // extents by symbol
+    Py_ssize_t num_symbols, symbol_capacity, pending_bytes;
+    uint64_t segment;
+    int count, num_new, busy;
+} Queue;
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *operation;
+    int swap;
+    vectorcallfunc vectorcall;
+} Method;
+
+static PyTypeObject *ArrayType_Type, *Value_Type, *Array_Type, *Operation_Type, *TrieNode_Type, *Cursor_Type, *Queue_Type,
+    *UnaryMethod_Type, *BinaryMethod_Type;
+static PyTypeObject *array_class;  // the subclass of Array_Type of which arrays are
+static PyObject *apply_function, *operand_function, *thread_function, *record_name, *empty_tuple;
+static Py_ssize_t max_small = 256, max_ops = 256, max_pending_bytes = (Py_ssize_t)2 << 30;
+static uint64_t last_segment;
+// Of this thread; both are owned by the object that `thread_function` keeps for the thread.
+static __thread Queue *current_queue;
+static __thread PyObject *quiet_context;
+
+static void replace(PyObject **field, PyObject *value) {
+    PyObject *old = *field;
+    *field = value;
+    Py_XDECREF(old);
+}
+
+static void free_instance(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+// Array types
+
+static int array_type_init(ArrayType *self, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"dtype", "shape", "band", NULL};
+    PyObject *dtype, *shape, *band = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!|O", names, &dtype, &PyTuple_Type, &shape, &band)) return -1;
+    if (!PyArray_DescrCheck(dtype)) {
+        PyErr_Format(PyExc_TypeError, "ArrayType needs a NumPy dtype, got %R", dtype);
+        return -1;
+    }
+    Py_ssize_t size = 1;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(shape); i++) {
+        Py_ssize_t extent = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i));
+        if (extent == -1 && PyErr_Occurred()) return -1;
+        size *= extent;
+    }
+    Py_INCREF(dtype), replace(&self->dtype, dtype);
+    Py_INCREF(shape), replace(&self->shape, shape);
+    Py_INCREF(band), replace(&self->band, band);
+    self->size = size;
+    self->nbytes = size * PyDataType_ELSIZE((PyArray_Descr *)dtype);
+    return 0;
+}
+
+static int array_type_traverse(ArrayType *self, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(self->dtype);
+    Py_VISIT(self->shape);
+    Py_VISIT(self->scalars);
+    Py_VISIT(self->band);
+    return 0;
+}
+
+static int array_type_clear(ArrayType *self) {
+    Py_CLEAR(self->scalars);
+    Py_CLEAR(self->band);
+    return 0;
+}
+
+static void array_type_dealloc(ArrayType *self) {
+    PyObject_GC_UnTrack(self);
+    array_type_clear(self);
+    Py_CLEAR(self->dtype);
+    Py_CLEAR(self->shape);
+    free_instance((PyObject *)self);
+}
+
+static PyObject *array_type_repr(ArrayType *self) {
+    PyObject *list = PySequence_List(self->shape), *text;
+    if (list == NULL) return NULL;
+    text = PyUnicode_FromFormat("%S%R", self->dtype, list);
+    Py_DECREF(list);
+    return text;
+}
+
+static PyMemberDef array_type_members[] = {
+    {"dtype", T_OBJECT, offsetof(ArrayType, dtype), READONLY},
+    {"shape", T_OBJECT, offsetof(ArrayType, shape), READONLY},
+    {"band", T_OBJECT, offsetof(ArrayType, band), READONLY},
+    {"size", T_PYSSIZET, offsetof(ArrayType, size), READONLY},
+    {"nbytes", T_PYSSIZET, offsetof(ArrayType, nbytes), READONLY},
+    {NULL},
+};
+
+static int is_array_type(PyObject *type) { return Py_TYPE(type) == ArrayType_Type; }
+
+// Values
+
+static int value_traverse(Value *self, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(self->type);
+    Py_VISIT(self->buffer);
+    Py_VISIT(self->operation);
+    Py_VISIT(self->operands);
+    Py_VISIT(self->origin);
+    Py_VISIT(self->stream);
+    return 0;
+}
+
+static int value_clear(Value *self) {
+    Py_CLEAR(self->operands);
+    Py_CLEAR(self->origin);
+    Py_CLEAR(self->stream);
+    return 0;
+}
+
+static void value_dealloc(Value *self) {
+    PyObject_GC_UnTrack(self);
+    Py_TRASHCAN_BEGIN(self, value_dealloc)
+    value_clear(self);
+    Py_CLEAR(self->type);
+    Py_CLEAR(self->buffer);
+    Py_CLEAR(self->operation);
+    free_instance((PyObject *)self);
+    Py_TRASHCAN_END
+}
+
+static Value *new_value(PyObject *type) {
+    Value *value = (Value *)Value_Type->tp_alloc(Value_Type, 0);
+    if (value != NULL) value->type = Py_NewRef(type);
+    return value;
+}
+
+static int value_init(Value *self, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"type", "buffer", NULL};
+    PyObject *type, *buffer = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O", names, &type, &buffer)) return -1;
+    if (buffer == Py_None) buffer = NULL;
+    Py_INCREF(type), replace(&self->type, type);
+    Py_XINCREF(buffer), replace(&self->buffer, buffer);
+    return 0;
+}
+
+static PyObject *value_repr(Value *self) {
+    if (self->operation == NULL) return PyUnicode_FromFormat("Value(%S, computed)", self->type);
+    return PyUnicode_FromFormat("Value(%S, pending %S)", self->type, self->operation);
+}
+
+static PyObject *value_operands(Value *self, void *closure) {
+    return Py_NewRef(self->operands ? self->operands : empty_tuple);
+}
+
+static int value_set_operands(Value *self, PyObject *operands, void *closure) {
+    Py_XINCREF(operands), replace(&self->operands, operands);
+    return 0;
+}
+
+// Attributes for which NULL stands for None.
+static PyObject *get_optional(PyObject *self, void *offset) {
+    PyObject *value = *(PyObject **)((char *)self + (intptr_t)offset);
+    return Py_NewRef(value ? value : Py_None);
+}
+
+static int set_optional(PyObject *self, PyObject *value, void *offset) {
+    if (value == Py_None) value = NULL;
+    Py_XINCREF(value), replace((PyObject **)((char *)self + (intptr_t)offset), value);
+    return 0;
+}
+
+static PyObject *value_array(Value *self, void *closure) {
+    return Py_NewRef(self->array ? (PyObject *)self->array : Py_None);
+}
+
+static PyObject *value_is_alive(Value *self, void *closure) { return PyBool_FromLong(self->array != NULL); }
+
+#define OPTIONAL(struct, name) {#name, get_optional, set_optional, NULL, (void *)offsetof(struct, name)}
+
+static PyGetSetDef value_getset[] = {
+    {"operands", (getter)value_operands, (setter)value_set_operands},
+    {"array", (getter)value_array},
+    {"is_alive", (getter)value_is_alive},
+    OPTIONAL(Value, buffer),
+    OPTIONAL(Value, operation),
+    OPTIONAL(Value, origin),
+    OPTIONAL(Value, stream),
+    {NULL},
+};
+
+static PyMemberDef value_members[] = {
+    {"type", T_OBJECT, offsetof(Value, type)},
+    {"age", T_INT, offsetof(Value, age)},
+    {"is_scalar", T_BOOL, offsetof(Value, is_scalar)},
+    {"is_owned", T_BOOL, offsetof(Value, is_owned)},
+    {NULL},
+};
+
+// Arrays
+
+static void array_bind(Array *self, Value *value) {  // steals the reference to value
+    Value *old = self->value;
+    self->value = value;
+    if (value != NULL) value->array = self;
+    if (old != NULL) {
+        if (old->array == self && old != value) old->array = NULL;
+        Py_DECREF(old);
+    }
+}
+
+static void array_dealloc(Array *self) {
+    array_bind(self, NULL);
+    free_instance((PyObject *)self);
+}
+
+static PyObject *array_value(Array *self, void *closure) {
+    if (self->value != NULL) return Py_NewRef((PyObject *)self->value);
+    PyErr_SetString(PyExc_AttributeError, "_value");
+    return NULL;
+}
+
+static int array_set_value(Array *self, PyObject *value, void *closure) {
+    if (value == NULL || Py_TYPE(value) != Value_Type) {
+        PyErr_SetString(PyExc_TypeError, "an array holds a Value");
+        return -1;
+    }
+    array_bind(self, (Value *)Py_NewRef(value));
+    return 0;
+}
+
+static PyGetSetDef array_getset[] = {
+    {"_value", (getter)array_value, (setter)array_set_value},
+    {NULL},
+};
+
+// Return a new array that holds a value, whose reference is stolen; NULL passes an error on.
+static PyObject *wrap_value(Value *value) {
+    if (value == NULL) return NULL;
+    Array *array = (Array *)array_class->tp_alloc(array_class, 0);
+    if (array == NULL) {
+        Py_DECREF(value);
+        return NULL;
+    }
+    array_bind(array, value);
+    return (PyObject *)array;
+}
+
+static PyObject *wrap(PyObject *module, PyObject *value) {
+    if (Py_TYPE(value) != Value_Type) {
+        PyErr_Format(PyExc_TypeError, "wrap needs a Value, got %R", value);
+        return NULL;
+    }
+    return wrap_value((Value *)Py_NewRef(value));
+}
+
+// Operations
+
+static int operation_traverse(Operation *self, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(self->generic);
+    Py_VISIT(self->extents);
+    Py_VISIT(self->result_types);
+    Py_VISIT(self->on_arrays);
+    Py_VISIT(self->last_types[0]);
+    Py_VISIT(self->last_types[1]);
+    Py_VISIT(self->last_result);
+    return 0;
+}
+
+static int operation_clear(Operation *self) {
+    Py_CLEAR(self->generic);
+    Py_CLEAR(self->extents);
+    Py_CLEAR(self->result_types);
+    Py_CLEAR(self->on_arrays);
+    Py_CLEAR(self->last_result);
+    Py_CLEAR(self->last_types[0]);
+    Py_CLEAR(self->last_types[1]);
+    return 0;
+}
+
+static void operation_dealloc(Operation *self) {
+    PyObject_GC_UnTrack(self);
+    operation_clear(self);
+    free_instance((PyObject *)self);
+}
+
+static PyGetSetDef operation_getset[] = {
+    OPTIONAL(Operation, generic),
+    OPTIONAL(Operation, extents),
+    OPTIONAL(Operation, result_types),
+    OPTIONAL(Operation, on_arrays),
+    {NULL},
+};
+
+static PyMemberDef operation_members[] = {
+    {"is_direct", T_BOOL, offsetof(Operation, is_direct)},
+    {NULL},
+};
+
+// The trie and the position in it
+
+static int node_traverse(TrieNode *self, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(self->key);
+    Py_VISIT(self->children);
+    Py_VISIT(self->plan);
+    Py_VISIT(self->fire);
+    return 0;
+}
+
+static int node_clear(TrieNode *self) {
+    self->recent = NULL;
+    Py_CLEAR(self->key);
+    Py_CLEAR(self->children);
+    Py_CLEAR(self->plan);
+    Py_CLEAR(self->fire);
+    return 0;
+}
+
+static void node_dealloc(TrieNode *self) {
+    PyObject_GC_UnTrack(self);
+    Py_TRASHCAN_BEGIN(self, node_dealloc)
+    node_clear(self);
+    free_instance((PyObject *)self);
+    Py_TRASHCAN_END
+}
+
+static int node_init(TrieNode *self, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"key", NULL};
+    PyObject *key = Py_None, *children;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O", names, &key)) return -1;
+    if ((children = PyDict_New()) == NULL) return -1;
+    Py_INCREF(key), replace(&self->key, key);
+    self->recent = NULL;
+    replace(&self->children, children);
+    return 0;
+}
+
+static PyObject *node_drop_children(TrieNode *self, PyObject *unused) {
+    self->recent = NULL;
+    PyDict_Clear(self->children);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef node_methods[] = {
+    {"drop_children", (PyCFunction)node_drop_children, METH_NOARGS, "drop_children(): Remove all next positions."},
+    {NULL},
+};
+
+static PyMemberDef node_members[] = {
+    {"key", T_OBJECT, offsetof(TrieNode, key), READONLY},
+    {"children", T_OBJECT, offsetof(TrieNode, children), READONLY},
+    {NULL},
+};
+
+static PyGetSetDef node_getset[] = {
+    OPTIONAL(TrieNode, plan),
+    OPTIONAL(TrieNode, fire),
+    {NULL},
+};
+
+static int cursor_traverse(Cursor *self, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(self->trie);
+    Py_VISIT(self->position);
+    Py_VISIT(self->keys);
+    Py_VISIT(self->hit);
+    return 0;
+}
+
+static int cursor_clear(Cursor *self) {
+    Py_CLEAR(self->trie);
+    Py_CLEAR(self->position);
+    Py_CLEAR(self->keys);
+    Py_CLEAR(self->hit);
+    return 0;
+}
+
+static void cursor_dealloc(Cursor *self) {
+    PyObject_GC_UnTrack(self);
+    cursor_clear(self);
+    free_instance((PyObject *)self);
+}
+
+// Move the position; a node whose plan fires is remembered, the first one only.
+static void cursor_enter(Cursor *self, TrieNode *child) {
+    TrieNode *old = self->position;
+    Py_XINCREF(child);
+    self->position = child;
+    if (child != NULL) {
+        old->recent = child;
+        if (child->fire != NULL && self->hit == NULL) self->hit = Py_NewRef(child->fire);
+    }
+    Py_XDECREF(old);
+}
+
+// Append an operation in relative form.
+static int cursor_append(Cursor *self, PyObject *key) {
+    if (PyList_Append(self->keys, key) < 0) return -1;
+    if (self->position == NULL) return 0;
+    PyObject *child = PyDict_GetItemWithError(self->position->children, key);
+    if (child == NULL && PyErr_Occurred()) return -1;
+    cursor_enter(self, (TrieNode *)child);
+    return 0;
+}
+
+static PyObject *cursor_add(Cursor *self, PyObject *key) {
+    if (cursor_append(self, key) < 0) return NULL;
+    Py_RETURN_NONE;
+}
+
+static int cursor_restart(Cursor *self) {
+    PyObject *keys = PyList_New(0);
+    if (keys == NULL) return -1;
+    replace(&self->keys, keys);
+    Py_XINCREF(self->trie), replace((PyObject **)&self->position, (PyObject *)self->trie);
+    Py_CLEAR(self->hit);
+    return 0;
+}
+
+static PyObject *cursor_reset(Cursor *self, PyObject *keys) {
+    PyObject *sequence = PySequence_Tuple(keys);
+    if (sequence == NULL || cursor_restart(self) < 0) {
+        Py_XDECREF(sequence);
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(sequence); i++)
+        if (cursor_append(self, PyTuple_GET_ITEM(sequence, i)) < 0) {
+            Py_DECREF(sequence);
+            return NULL;
+        }
+    Py_DECREF(sequence);
+    Py_RETURN_NONE;
+}
+
+static int cursor_init(Cursor *self, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"trie", NULL};
+    PyObject *trie;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!", names, TrieNode_Type, &trie)) return -1;
+    Py_INCREF(trie), replace((PyObject **)&self->trie, trie);
+    return cursor_restart(self);
+}
+
+static PyMethodDef cursor_methods[] = {
+    {"add", (PyCFunction)cursor_add, METH_O, "add(key): Queue an operation, and move to its position in the trie."},
+    {"reset", (PyCFunction)cursor_reset, METH_O,
+     "reset(keys): Replace the queue, and move to the position of its operations."},
+    {NULL},
+};
+
+static PyMemberDef cursor_members[] = {
+    {"keys", T_OBJECT, offsetof(Cursor, keys), READONLY},
+    {"trie", T_OBJECT, offsetof(Cursor, trie), READONLY},
+    {NULL},
+};
+
+static PyGetSetDef cursor_getset[] = {
+    OPTIONAL(Cursor, position),
+    OPTIONAL(Cursor, hit),
+    {NULL},
+};
+
+// Queues
+
+static int queue_traverse(Queue *self, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(self->queue);
+    Py_VISIT(self->inputs);
+    Py_VISIT(self->processor);
+    return 0;
+}
+
+static int queue_clear(Queue *self) {
+    Py_CLEAR(self->queue);
+    Py_CLEAR(self->inputs);
+    Py_CLEAR(self->processor);
+    return 0;
+}
+
+static void queue_dealloc(Queue *self) {
+    PyObject_GC_UnTrack(self);
+    if (current_queue == self) current_queue = NULL;
+    queue_clear(self);
+    PyMem_Free(self->symbols);
+    free_instance((PyObject *)self);
+}
+
+static int queue_restart(Queue *self) {
+    PyObject *queue = PyList_New(0), *inputs = PyList_New(0);
+    if (queue == NULL || inputs == NULL) {
+        Py_XDECREF(queue);
+        Py_XDECREF(inputs);
+        return -1;
+    }
+    self->segment = ++last_segment;
+    self->count = self->num_new = 0;
+    self->num_symbols = self->pending_bytes = 0;
+    replace(&self->inputs, inputs);
+    replace(&self->queue, queue);
+    return self->processor ? cursor_restart(self->processor) : 0;
+}
+
+static int queue_init(Queue *self, PyObject *args, PyObject *kwargs) {
+    if (!PyArg_ParseTuple(args, "")) return -1;
+    return queue_restart(self);
+}
+
+// Return the dim of an extent: its symbol, or its literal if it is short.
+static int queue_dim(Queue *self, int64_t extent, int64_t longest_literal, int64_t *dim) {
+    if (extent <= longest_literal) {
+        *dim = -extent - 1;
+        return 0;
+    }
+    for (Py_ssize_t k = 0; k < self->num_symbols; k++)
+        if (self->symbols[k] == extent) {
+            *dim = k;
+            return 0;
+        }
+    if (self->num_symbols == self->symbol_capacity) {
+        Py_ssize_t capacity = self->symbol_capacity ? 2 * self->symbol_capacity : 16;
+        int64_t *symbols = PyMem_Realloc(self->symbols, capacity * sizeof(int64_t));
+        if (symbols == NULL) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        self->symbols = symbols;
+        self->symbol_capacity = capacity;
+    }
+    self->symbols[self->num_symbols] = extent;
+    *dim = self->num_symbols++;
+    return 0;
+}
+
+#define SHORT_AXIS 16  // plan.py has the same
+
+// Compute the dims of a new input; its last axis is a literal if it is short.
+static int queue_dims(Queue *self, PyObject *shape, int64_t *dims) {
+    Py_ssize_t rank = PyTuple_GET_SIZE(shape);
+    for (Py_ssize_t i = 0; i < rank; i++) {
+        int64_t extent = PyLong_AsLongLong(PyTuple_GET_ITEM(shape, i));
+        if (queue_dim(self, extent, 1, dims + i) < 0) return -1;
+        if (i == rank - 1 && extent > 1 && extent <= SHORT_AXIS) dims[i] = -extent - 1;
+    }
+    return 0;
+}
+
+static PyObject *int_tuple(const int64_t *numbers, Py_ssize_t count) {
+    PyObject *tuple = PyTuple_New(count);
+    for (Py_ssize_t i = 0; tuple != NULL && i < count; i++) {
+        PyObject *number = PyLong_FromLongLong(numbers[i]);
+        if (number == NULL) Py_CLEAR(tuple);
+        else PyTuple_SET_ITEM(tuple, i, number);
+    }
+    return tuple;
+}
+
+static int equals_ints(PyObject *tuple, const int64_t *numbers, Py_ssize_t count) {
+    if (PyTuple_GET_SIZE(tuple) != count) return 0;
+    for (Py_ssize_t i = 0; i < count; i++)
+        if (PyLong_AsLongLong(PyTuple_GET_ITEM(tuple, i)) != numbers[i]) return 0;
+    return 1;
+}
+
+// The relative form of an operand: the number of an array that appeared before, or a new input.
+typedef struct {
+    int64_t number;  // -1 for a new input
+    ArrayType *type;
+    int64_t *dims;
+} Operand;
+
+#define MAX_RANK 64
+
+// Number an operand; a value that appears for the first time becomes an input of the queue.
+static int queue_operand(Queue *self, Value *value, Operand *operand, int64_t *dims) {
+    if (value->segment == self->segment && !value->is_scalar) {
+        operand->number = value->number;
+        return 0;
+    }
+    if (value->stream != NULL && value->stream != (PyObject *)self && !value->is_scalar) {
+        // Another stream may have numbered it since.
+        value->is_owned = 0;
+        for (Py_ssize_t i = 0; i < PyList_GET_SIZE(self->inputs); i++)
+            if (PyList_GET_ITEM(self->inputs, i) == (PyObject *)value) {
+                int64_t number = 0;  // inputs are numbered with the results, so it is looked up
+                PyObject *keys = self->processor->keys;
+                Py_ssize_t input = 0;
+                for (Py_ssize_t k = 0; k < PyList_GET_SIZE(keys); k++) {
+                    PyObject *key = PyList_GET_ITEM(keys, k);
+                    for (Py_ssize_t j = 2; j < PyTuple_GET_SIZE(key); j++)
+                        if (!PyLong_Check(PyTuple_GET_ITEM(key, j))) {
+                            if (input++ == i) {
+                                operand->number = number;
+                                return 0;
+                            }
+                            number++;
+                        }
+                    number++;
+                }
+                break;
+            }
+    }
+    if (!is_array_type(value->type)) {
+        PyErr_SetString(PyExc_TypeError, "an operand has several results");
+        return -1;
+    }
+    operand->number = -1;
+    operand->type = (ArrayType *)value->type;
+    operand->dims = dims;
+    if (PyTuple_GET_SIZE(operand->type->shape) > MAX_RANK) {
+        PyErr_Format(PyExc_ValueError, "arrays have at most %d axes", MAX_RANK);
+        return -1;
+    }
+    if (queue_dims(self, operand->type->shape, dims) < 0 || PyList_Append(self->inputs, (PyObject *)value) < 0) return -1;
+    int number = self->count++;
+    if (value->is_scalar) return 0;
+    value->segment = self->segment;
+    value->number = number;
+    self->pending_bytes += PyTuple_GET_SIZE(operand->type->shape) ? operand->type->nbytes : 0;
+    if (value->stream == NULL) value->stream = Py_NewRef((PyObject *)self);
+    return 0;
+}
+
+static PyObject *key_of(Operation *operation, const int64_t *extents, const Operand *operands, Py_ssize_t count) {
+    PyObject *key = PyTuple_New(2 + count);
+    if (key == NULL) return NULL;
+    PyTuple_SET_ITEM(key, 0, Py_NewRef(operation->generic ? operation->generic : (PyObject *)operation));
+    PyObject *item = operation->extents ? int_tuple(extents, PyTuple_GET_SIZE(operation->extents)) : Py_NewRef(Py_None);
+    for (Py_ssize_t i = 0; item != NULL; i++) {
+        PyTuple_SET_ITEM(key, 1 + i, item);
+        if (i == count) return key;
+        if (operands[i].number >= 0) item = PyLong_FromLongLong(operands[i].number);
+        else {
+            PyObject *dims = int_tuple(operands[i].dims, PyTuple_GET_SIZE(operands[i].type->shape));
+            item = dims ? PyTuple_Pack(2, operands[i].type->dtype, dims) : NULL;
+            Py_XDECREF(dims);
+        }
+    }
+    Py_DECREF(key);
+    return NULL;
+}
+
+// Return whether the relative form of an operation is a given one.
+static int equals_key(PyObject *key, Operation *operation, const int64_t *extents, const Operand *operands, Py_ssize_t count) {
+    if (!PyTuple_Check(key) || PyTuple_GET_SIZE(key) != 2 + count) return 0;
+    if (PyTuple_GET_ITEM(key, 0) != (operation->generic ? operation->generic : (PyObject *)operation)) return 0;
+    PyObject *key_extents = PyTuple_GET_ITEM(key, 1);
+    if (operation->extents == NULL ? key_extents != Py_None
+                                   : key_extents == Py_None ||
+                                         !equals_ints(key_extents, extents, PyTuple_GET_SIZE(operation->extents)))
+        return 0;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *item = PyTuple_GET_ITEM(key, 2 + i);
+        if (operands[i].number >= 0) {
+            if (!PyLong_CheckExact(item) || PyLong_AsLongLong(item) != operands[i].number) return 0;
+        } else if (PyLong_CheckExact(item) || PyTuple_GET_ITEM(item, 0) != operands[i].type->dtype ||
+                   !equals_ints(PyTuple_GET_ITEM(item, 1), operands[i].dims, PyTuple_GET_SIZE(operands[i].type->shape)))
+            return 0;
+    }
+    return 1;
+}
+
+// Append a value, whose operands are set, to the queue and its relative form to the processor's.
+static int queue_append_value(Queue *self, Value *value) {
+    Operation *operation = (Operation *)value->operation;
+    Py_ssize_t count = value->operands ? PyTuple_GET_SIZE(value->operands) : 0;
+    Py_ssize_t num_extents = operation->extents ? PyTuple_GET_SIZE(operation->extents) : 0;
+    Operand few[MAX_OPERANDS], *operands = few;
+    int64_t few_dims[4 * MAX_RANK], *dims = few_dims, few_extents[MAX_RANK], *extents = few_extents;
+    int status = -1;
+    if (count > 4 || num_extents > MAX_RANK) {  // rare: a concatenation of many arrays
+        operands = PyMem_Malloc(count * sizeof(Operand) + 1);
+        dims = PyMem_Malloc(count * MAX_RANK * sizeof(int64_t) + 1);
+        extents = PyMem_Malloc(num_extents * sizeof(int64_t) + 1);
+        if (operands == NULL || dims == NULL || extents == NULL) {
+            PyErr_NoMemory();
+            goto done;
+        }
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        Value *operand = (Value *)PyTuple_GET_ITEM(value->operands, i);
+        if (queue_operand(self, operand, operands + i, dims + i * MAX_RANK) < 0) goto done;
+    }
+    for (Py_ssize_t i = 0; i < num_extents; i++) {
+        int64_t extent = PyLong_AsLongLong(PyTuple_GET_ITEM(operation->extents, i));
+        extents[i] = -extent - 1;
+        for (Py_ssize_t k = 0; k < self->num_symbols; k++)
+            if (self->symbols[k] == extent) extents[i] = k;
+    }
+    if (PyList_Append(self->queue, (PyObject *)value) < 0) goto done;
+    value->segment = self->segment;
+    value->number = self->count++;
+    if (!value->age) self->num_new++;
+    Cursor *cursor = self->processor;
+    TrieNode *child = cursor->position ? cursor->position->recent : NULL;
+    if (child != NULL && equals_key(child->key, operation, extents, operands, count)) {
+        status = PyList_Append(cursor->keys, child->key);
+        cursor_enter(cursor, child);
+        goto done;
+    }
+    PyObject *key = key_of(operation, extents, operands, count);
+    if (key != NULL) {
+        status = cursor_append(cursor, key);
+        Py_DECREF(key);
+    }
+done:
+    if (operands != few) {
+        PyMem_Free(operands);
+        PyMem_Free(dims);
+        PyMem_Free(extents);
+    }
+    return status;
+}
+
+// Finalizers that the garbage collector calls must not record while a record changes the queue.
+static int queue_append_undisturbed(Queue *self, Value *value) {
+    int was_enabled = PyGC_Disable();
+    int status = queue_append_value(self, value);
+    if (was_enabled) PyGC_Enable();
+    return status;
+}
+
+static PyObject *queue_append(Queue *self, PyObject *value) {
+    if (Py_TYPE(value) != Value_Type || ((Value *)value)->operation == NULL) {
+        PyErr_Format(PyExc_TypeError, "append needs a pending Value, got %R", value);
+        return NULL;
+    }
+    if (queue_append_undisturbed(self, (Value *)value) < 0) return NULL;
+    Py_RETURN_NONE;
+}
+
+static int queue_is_full(Queue *self) {
+    return self->pending_bytes > max_pending_bytes || PyList_GET_SIZE(self->queue) >= max_ops;
+}
+
+// Queue an operation; return its value. The stream's Python method does it where another stream or a full
+// queue is involved, or another thread executes this one.
+static Value *queue_record(Queue *self, Operation *operation, PyObject *const *operands, Py_ssize_t count, PyObject *type) {
+    int is_simple = !self->busy && !queue_is_full(self);
+    for (Py_ssize_t i = 0; i < count; i++) {
+        Value *operand = (Value *)operands[i];
+        is_simple &= operand->operation == NULL || operand->stream == (PyObject *)self;
+    }
+    PyObject *tuple = PyTuple_New(count);
+    if (tuple == NULL) return NULL;
+    for (Py_ssize_t i = 0; i < count; i++) PyTuple_SET_ITEM(tuple, i, Py_NewRef(operands[i]));
+    if (!is_simple) {
+        PyObject *args[] = {(PyObject *)self, (PyObject *)operation, tuple, type};
+        PyObject *value = PyObject_VectorcallMethod(record_name, args, 4 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+        Py_DECREF(tuple);
+        return (Value *)value;
+    }
+    Value *value = new_value(type);
+    if (value == NULL) {
+        Py_DECREF(tuple);
+        return NULL;
+    }
+    value->operands = tuple;
+    value->operation = Py_NewRef((PyObject *)operation);
+    value->stream = Py_NewRef((PyObject *)self);
+    if (queue_append_undisturbed(self, value) < 0) Py_CLEAR(value);
+    return value;
+}
+
+enum { ALIVE = 1, REQUIRED = 2, AGED = 4, HAS_ORIGIN = 8 };
+
+static PyObject *queue_state(Queue *self, PyObject *required) {
+    PyObject *values = PySequence_Fast(required, "state needs a sequence of values");
+    if (values == NULL) return NULL;
+    Py_ssize_t count = PyList_GET_SIZE(self->queue);
+    PyObject *state = PyBytes_FromStringAndSize(NULL, count);
+    if (state != NULL) {
+        char *flags = PyBytes_AS_STRING(state);
+        for (Py_ssize_t i = 0; i < count; i++) {
+            Value *value = (Value *)PyList_GET_ITEM(self->queue, i);
+            flags[i] = (value->array ? ALIVE : 0) | (value->age ? AGED : 0) | (value->origin ? HAS_ORIGIN : 0);
+        }
+        for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(values); i++) {
+            PyObject *item = PySequence_Fast_GET_ITEM(values, i);
+            for (Py_ssize_t k = 0; Py_TYPE(item) == Value_Type && k < count; k++)
+                if (PyList_GET_ITEM(self->queue, k) == item) flags[k] |= REQUIRED;
+        }
+    }
+    Py_DECREF(values);
+    return state;
+}
+
+static PyObject *queue_arguments(Queue *self, PyObject *positions) {
+    if (!PyTuple_Check(positions)) {
+        PyErr_SetString(PyExc_TypeError, "arguments needs a tuple of positions");
+        return NULL;
+    }
+    Py_ssize_t count = PyTuple_GET_SIZE(positions), nbytes = 0;
+    PyObject *arrays = PyList_New(count);
+    for (Py_ssize_t i = 0; arrays != NULL && i < count; i++) {
+        Py_ssize_t position = PyLong_AsSsize_t(PyTuple_GET_ITEM(positions, i));
+        if (position < 0 || position >= PyList_GET_SIZE(self->inputs)) {
+            PyErr_Format(PyExc_IndexError, "the queue has no input %zd", position);
+            Py_CLEAR(arrays);
+            break;
+        }
+        Value *value = (Value *)PyList_GET_ITEM(self->inputs, position);
+        ArrayType *type = (ArrayType *)value->type;
+        if (PyTuple_GET_SIZE(type->shape)) nbytes += type->nbytes;
+        PyList_SET_ITEM(arrays, i, Py_NewRef(value->buffer ? value->buffer : Py_None));
+    }
+    return arrays ? Py_BuildValue("Nn", arrays, nbytes) : NULL;
+}
+
+static void settle_value(Value *value, PyObject *array) {
+    Py_INCREF(array), replace(&value->buffer, array);
+    replace(&value->operation, NULL);
+    replace(&value->operands, NULL);
+    replace(&value->stream, NULL);
+    replace(&value->origin, NULL);
+    value->is_owned = 1;
+}
+
+static PyObject *queue_settle(Queue *self, PyObject *args) {
+    PyObject *positions, *arrays;
+    if (!PyArg_ParseTuple(args, "O!O", &PyTuple_Type, &positions, &arrays)) return NULL;
+    PyObject *sequence = PySequence_Fast(arrays, "settle needs a sequence of arrays");
+    if (sequence == NULL) return NULL;
+    Py_ssize_t count = PyTuple_GET_SIZE(positions), nbytes = 0;
+    if (count != PySequence_Fast_GET_SIZE(sequence)) {
+        PyErr_SetString(PyExc_ValueError, "settle needs an array for each position");
+        Py_DECREF(sequence);
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        Py_ssize_t position = PyLong_AsSsize_t(PyTuple_GET_ITEM(positions, i));
+        if (position < 0 || position >= PyList_GET_SIZE(self->queue)) {
+            PyErr_Format(PyExc_IndexError, "the queue has no operation %zd", position);
+            Py_DECREF(sequence);
+            return NULL;
+        }
+        Value *value = (Value *)PyList_GET_ITEM(self->queue, position);
+        if (is_array_type(value->type)) nbytes += ((ArrayType *)value->type)->nbytes;
+        settle_value(value, PySequence_Fast_GET_ITEM(sequence, i));
+    }
+    Py_DECREF(sequence);
+    return PyLong_FromSsize_t(nbytes);
+}
+
+static PyObject *queue_empty(Queue *self, PyObject *unused) {
+    if (queue_restart(self) < 0) return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *queue_dims_list(Queue *self, void *closure) {
+    PyObject *list = PyList_New(self->num_symbols);
+    for (Py_ssize_t i = 0; list != NULL && i < self->num_symbols; i++) {
+        PyObject *extent = PyLong_FromLongLong(self->symbols[i]);
+        if (extent == NULL) Py_CLEAR(list);
+        else PyList_SET_ITEM(list, i, extent);
+    }
+    return list;
+}
+
+static PyObject *queue_get_full(Queue *self, void *closure) { return PyBool_FromLong(queue_is_full(self)); }
+
+static PyMethodDef queue_methods[] = {
+    {"append", (PyCFunction)queue_append, METH_O,
+     "append(value): Put a pending value at the end of the queue, and tell the processor its relative form."},
+    {"state", (PyCFunction)queue_state, METH_O,
+     "state(required): Return a byte of flags for each queued value: ALIVE, REQUIRED, AGED, HAS_ORIGIN."},
+    {"arguments", (PyCFunction)queue_arguments, METH_O,
+     "arguments(positions): Return a list of the buffers of inputs, and how many bytes those with axes have."},
+    {"settle", (PyCFunction)queue_settle, METH_VARARGS,
+     "settle(positions, arrays): Give queued values their buffers, which they own; return the bytes."},
+    {"clear", (PyCFunction)queue_empty, METH_NOARGS, "clear(): Empty the queue and its relative form."},
+    {NULL},
+};
+
+static PyMemberDef queue_members[] = {
+    {"queue", T_OBJECT, offsetof(Queue, queue), READONLY},
+    {"inputs", T_OBJECT, offsetof(Queue, inputs), READONLY},
+    {"processor", T_OBJECT, offsetof(Queue, processor)},
+    {"num_new", T_INT, offsetof(Queue, num_new), READONLY},
+    {"busy", T_INT, offsetof(Queue, busy)},
+    {NULL},
+};
+
+static PyGetSetDef queue_getset[] = {
+    {"dims", (getter)queue_dims_list, NULL, "The extents by symbol."},
+    {"is_full", (getter)queue_get_full, NULL, "Whether the queue has to be executed before an operation is recorded."},
+    {NULL},
+};
+
+// Applying operations
+
+// Make sure that this thread has a stream and a context in which NumPy does not warn.
+static int enter_thread(void) {
+    PyObject *pair = PyObject_CallNoArgs(thread_function), *queue, *context;
+    if (pair == NULL) return -1;
+    if (!PyArg_ParseTuple(pair, "O!O", Queue_Type, &queue, &context)) {
+        Py_DECREF(pair);
+        return -1;
+    }
+    current_queue = (Queue *)queue;
+    quiet_context = context;
+    Py_DECREF(pair);  // the thread's object keeps both
+    return 0;
+}
+
+// Compute an operation on small arrays. Return NULL without an error where Python has to do it.
+static Value *evaluate_small(Operation *operation, PyObject *const *operands, Py_ssize_t count, ArrayType *type) {
+    if (operation->on_arrays == NULL || !operation->is_direct || count > MAX_OPERANDS) return NULL;
+    PyObject *arrays[MAX_OPERANDS];
+    for (Py_ssize_t i = 0; i < count; i++) arrays[i] = ((Value *)operands[i])->buffer;
+    if (quiet_context == NULL && enter_thread() < 0) return NULL;
+    PyObject *context = Py_NewRef(quiet_context);
+    if (PyContext_Enter(context) < 0) {  // nested in itself
+        PyErr_Clear();
+        Py_DECREF(context);
+        return NULL;
+    }
+    PyObject *array = PyObject_Vectorcall(operation->on_arrays, arrays, count, NULL);
+    PyContext_Exit(context);
+    Py_DECREF(context);
+    if (array != NULL && PyArray_CheckScalar(array)) replace(&array, PyArray_FromScalar(array, NULL));
+    if (array == NULL) return NULL;
+    Value *value = NULL;
+    if (PyArray_CheckExact(array) && (PyObject *)PyArray_DESCR((PyArrayObject *)array) == type->dtype &&
+        (value = new_value((PyObject *)type)) != NULL) {
+        value->is_owned = PyArray_BASE((PyArrayObject *)array) == NULL;
+        for (Py_ssize_t i = 0; i < count; i++) value->is_owned &= arrays[i] != array;
+        value->buffer = Py_NewRef(array);
+    }
+    Py_DECREF(array);
+    return value;
+}
+
+static PyObject *result_type(Operation *operation, PyObject *const *operands, Py_ssize_t count) {
+    PyObject *first = ((Value *)operands[0])->type, *second = count > 1 ? ((Value *)operands[1])->type : NULL;
+    if (count <= 2 && first == operation->last_types[0] && second == operation->last_types[1]) return operation->last_result;
+    PyObject *types = PyTuple_New(count);
+    if (types == NULL) return NULL;
+    for (Py_ssize_t i = 0; i < count; i++) PyTuple_SET_ITEM(types, i, Py_NewRef(((Value *)operands[i])->type));
+    PyObject *type = PyDict_GetItemWithError(operation->result_types, types);
+    Py_DECREF(types);
+    if (type != NULL && count <= 2) {
+        Py_INCREF(first), replace(&operation->last_types[0], first);
+        Py_XINCREF(second), replace(&operation->last_types[1], second);
+        Py_INCREF(type), replace(&operation->last_result, type);
+    }
+    return type;
+}
+
+// Apply an operation with one result to values: compute it at once, queue it, or leave it to Python.
+static Value *apply_values(Operation *operation, PyObject *const *operands, Py_ssize_t count) {
+    PyObject *type = count ? result_type(operation, operands, count) : NULL;
+    if (type != NULL && is_array_type(type)) {
+        int is_small = ((ArrayType *)type)->size <= max_small;
+        for (Py_ssize_t i = 0; is_small && i < count; i++) {
+            Value *operand = (Value *)operands[i];
+            is_small = operand->operation == NULL && is_array_type(operand->type) && ((ArrayType *)operand->type)->size <= max_small;
+        }
+        Py_INCREF(type);
+        Value *value = NULL;
+        if (is_small) value = evaluate_small(operation, operands, count, (ArrayType *)type);
+        else if (current_queue != NULL || enter_thread() == 0)
+            value = queue_record(current_queue, operation, operands, count, type);
+        Py_DECREF(type);
+        if (value != NULL || PyErr_Occurred()) return value;
+    }
+    if (PyErr_Occurred()) return NULL;
+    PyObject *few[MAX_OPERANDS + 1], **args = few;
+    if (count > MAX_OPERANDS && (args = PyMem_Malloc((count + 1) * sizeof(PyObject *))) == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    args[0] = (PyObject *)operation;
+    for (Py_ssize_t i = 0; i < count; i++) args[1 + i] = operands[i];
+    PyObject *value = PyObject_Vectorcall(apply_function, args, count + 1, NULL);
+    if (args != few) PyMem_Free(args);
+    if (value != NULL && Py_TYPE(value) != Value_Type) {
+        PyErr_SetString(PyExc_TypeError, "applying an operation did not return a Value");
+        Py_CLEAR(value);
+    }
+    return (Value *)value;
+}
+
+static PyObject *apply(PyObject *module, PyObject *const *args, Py_ssize_t count) {
+    if (count == 0 || !PyObject_TypeCheck(args[0], Operation_Type)) {
+        PyErr_SetString(PyExc_TypeError, "apply needs an operation and values");
+        return NULL;
+    }
+    for (Py_ssize_t i = 1; i < count; i++)
+        if (Py_TYPE(args[i]) != Value_Type) {
+            PyErr_Format(PyExc_TypeError, "apply needs values, got %R", args[i]);
+            return NULL;
+        }
+    return (PyObject *)apply_values((Operation *)args[0], args + 1, count - 1);
+}
+
+// Return the value of an operand beside an array of a type: a new reference; NotImplemented for no operand.
+static PyObject *operand_value(PyObject *operand, Value *beside) {
+    if (Py_TYPE(operand) == array_class) return Py_NewRef((PyObject *)((Array *)operand)->value);
+    ArrayType *type = (ArrayType *)beside->type;
+    char kind = PyDataType_HASFIELDS((PyArray_Descr *)type->dtype) ? 'V' : ((PyArray_Descr *)type->dtype)->kind;
+    int is_cached = kind == 'f' ? PyFloat_CheckExact(operand) || PyLong_CheckExact(operand)
+                                : (kind == 'i' || kind == 'u') && PyLong_CheckExact(operand);
+    // 0.0 and -0.0 are equal keys of different values, and equal to the key 0.
+    is_cached = is_cached && !(PyFloat_CheckExact(operand) && PyFloat_AS_DOUBLE(operand) == 0.0);
+    if (is_cached && type->scalars != NULL) {
+        PyObject *value = PyDict_GetItemWithError(type->scalars, operand);
+        if (value != NULL || PyErr_Occurred()) return Py_XNewRef(value);
+    }
+    PyObject *value = PyObject_CallFunctionObjArgs(operand_function, operand, type->dtype, NULL);
+    if (value == NULL || value == Py_NotImplemented) return value;
+    if (Py_TYPE(value) != Value_Type) {
+        PyErr_Format(PyExc_TypeError, "an operand's value must be a Value, got %R", value);
+        Py_DECREF(value);
+        return NULL;
+    }
+    if (is_cached && ((Value *)value)->is_scalar && ((ArrayType *)((Value *)value)->type)->dtype == type->dtype) {
+        if (type->scalars == NULL) type->scalars = PyDict_New();
+        else if (PyDict_GET_SIZE(type->scalars) >= MAX_SCALARS) PyDict_Clear(type->scalars);
+        if (type->scalars == NULL || PyDict_SetItem(type->scalars, operand, value) < 0) Py_CLEAR(value);
+    }
+    return value;
+}
+
+// Methods of arrays
+
+static void method_dealloc(Method *self) {
+    PyObject_GC_UnTrack(self);
+    Py_CLEAR(self->operation);
+    free_instance((PyObject *)self);
+}
+
+static int method_traverse(Method *self, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(self->operation);
+    return 0;
+}
+
+static int method_clear(Method *self) {
+    Py_CLEAR(self->operation);
+    return 0;
+}
+
+static PyObject *method_get(PyObject *self, PyObject *instance, PyObject *owner) {
+    if (instance == NULL || instance == Py_None) return Py_NewRef(self);
+    return PyMethod_New(self, instance);
+}
+
+static int check_arguments(PyObject *const *args, Py_ssize_t count, size_t num_args, PyObject *names) {
+    if (PyVectorcall_NARGS(num_args) != count || (names != NULL && PyTuple_GET_SIZE(names))) {
+        PyErr_Format(PyExc_TypeError, "the operator takes %zd operands, got %zd", count, PyVectorcall_NARGS(num_args));
+        return -1;
+    }
+    if (!PyObject_TypeCheck(args[0], Array_Type) || ((Array *)args[0])->value == NULL) {
+        PyErr_Format(PyExc_TypeError, "the operator needs an Array, got %R", args[0]);
+        return -1;
+    }
+    return 0;
+}
+
+static PyObject *unary_call(PyObject *self, PyObject *const *args, size_t num_args, PyObject *names) {
+    if (check_arguments(args, 1, num_args, names) < 0) return NULL;
+    PyObject *operand = Py_NewRef((PyObject *)((Array *)args[0])->value);
+    Value *value = apply_values((Operation *)((Method *)self)->operation, &operand, 1);
+    Py_DECREF(operand);
+    return wrap_value(value);
+}
+
+static PyObject *binary_call(PyObject *self, PyObject *const *args, size_t num_args, PyObject *names) {
+    if (check_arguments(args, 2, num_args, names) < 0) return NULL;
+    Method *method = (Method *)self;
+    PyObject *left = Py_NewRef((PyObject *)((Array *)args[0])->value);
+    PyObject *right = operand_value(args[1], (Value *)left);
+    PyObject *result = right;
+    if (right != NULL && right != Py_NotImplemented) {
+        PyObject *operands[] = {method->swap ? right : left, method->swap ? left : right};
+        result = wrap_value(apply_values((Operation *)method->operation, operands, 2));
+        Py_DECREF(right);
+    }
+    Py_DECREF(left);
+    return result;
+}
+
+static PyObject *method_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"operation", "swap", NULL};
+    PyObject *operation;
+    int swap = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|p", names, Operation_Type, &operation, &swap)) return NULL;
+    Method *self = (Method *)type->tp_alloc(type, 0);
+    if (self == NULL) return NULL;
+    self->operation = Py_NewRef(operation);
+    self->swap = swap;
+    self->vectorcall = type == UnaryMethod_Type ? unary_call : binary_call;
+    return (PyObject *)self;
+}
+
+static PyMemberDef method_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Method, vectorcall), READONLY},
+    {"operation", T_OBJECT, offsetof(Method, operation), READONLY},
+    {NULL},
+};
+
+// The module
+
+static PyObject *connect(PyObject *module, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"array_class", "apply", "operand", "thread", NULL};
+    PyObject *class, *apply, *operand, *thread;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OOO", names, &PyType_Type, &class, &apply, &operand, &thread)) return NULL;
+    if (!PyType_IsSubtype((PyTypeObject *)class, Array_Type)) {
+        PyErr_Format(PyExc_TypeError, "connect needs a subclass of ArrayBase, got %R", class);
+        return NULL;
+    }
+    Py_INCREF(class), replace((PyObject **)&array_class, class);
+    Py_INCREF(apply), replace(&apply_function, apply);
+    Py_INCREF(operand), replace(&operand_function, operand);
+    Py_INCREF(thread), replace(&thread_function, thread);
+    Py_RETURN_NONE;
+}
+
+static PyObject *leave_thread(PyObject *module, PyObject *unused) {
+    current_queue = NULL;
+    quiet_context = NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *set_limits(PyObject *module, PyObject *args) {
+    if (!PyArg_ParseTuple(args, "nnn", &max_small, &max_ops, &max_pending_bytes)) return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef functions[] = {
+    {"apply", (PyCFunction)(void (*)(void))apply, METH_FASTCALL,
+     "apply(operation, *values): Apply an operation with one result to values; return the result."},
+    {"wrap", wrap, METH_O, "wrap(value): Return a new array that holds a value, which no other array holds."},
+    {"connect", (PyCFunction)(void (*)(void))connect, METH_VARARGS | METH_KEYWORDS,
+     "connect(array_class, apply, operand, thread): Set the class of arrays, and what is done in Python."},
+    {"leave_thread", leave_thread, METH_NOARGS,
+     "leave_thread(): Forget the stream of this thread; the next operation asks for it."},
+    {"set_limits", set_limits, METH_VARARGS,
+     "set_limits(small, max_ops, max_pending_bytes): Set when operations run at once, and when a queue is full."},
+    {NULL},
+};
+
+#define GC_SLOTS(prefix, ...)                                              \
+    static PyType_Slot prefix##_slots[] = {{Py_tp_traverse, prefix##_traverse}, \
+                                           {Py_tp_clear, prefix##_clear},       \
+                                           {Py_tp_dealloc, prefix##_dealloc},   \
+                                           __VA_ARGS__,                         \
+                                           {0, NULL}}
+
+
+GC_SLOTS(array_type, {Py_tp_new, PyType_GenericNew}, {Py_tp_init, array_type_init}, {Py_tp_repr, array_type_repr},
+        {Py_tp_members, array_type_members});
+GC_SLOTS(value, {Py_tp_new, PyType_GenericNew}, {Py_tp_init, value_init}, {Py_tp_repr, value_repr},
+        {Py_tp_members, value_members}, {Py_tp_getset, value_getset});
+GC_SLOTS(operation, {Py_tp_new, PyType_GenericNew}, {Py_tp_members, operation_members},
+        {Py_tp_getset, operation_getset});
+GC_SLOTS(node, {Py_tp_new, PyType_GenericNew}, {Py_tp_init, node_init}, {Py_tp_methods, node_methods},
+        {Py_tp_members, node_members}, {Py_tp_getset, node_getset});
+GC_SLOTS(cursor, {Py_tp_new, PyType_GenericNew}, {Py_tp_init, cursor_init}, {Py_tp_methods, cursor_methods},
+        {Py_tp_members, cursor_members}, {Py_tp_getset, cursor_getset});
+GC_SLOTS(queue, {Py_tp_new, PyType_GenericNew}, {Py_tp_init, queue_init}, {Py_tp_methods, queue_methods},
+        {Py_tp_members, queue_members}, {Py_tp_getset, queue_getset});
+GC_SLOTS(method, {Py_tp_new, method_new}, {Py_tp_call, PyVectorcall_Call}, {Py_tp_descr_get, method_get},
+        {Py_tp_members, method_members});
+static PyType_Slot array_slots[] = {{Py_tp_dealloc, array_dealloc}, {Py_tp_getset, array_getset}, {0, NULL}};
+
+static PyTypeObject *add_type(PyObject *module, const char *name, int size, unsigned long flags, PyType_Slot *slots) {
+    char qualified[64];
+    snprintf(qualified, sizeof qualified, "_passkit_recorder.%s", name);
+    char *kept = PyMem_Malloc(strlen(qualified) + 1);  // types keep a pointer to it
+    if (kept == NULL) return NULL;
+    strcpy(kept, qualified);
+    PyType_Spec spec = {kept, size, 0, Py_TPFLAGS_DEFAULT | flags, slots};
+    PyTypeObject *type = (PyTypeObject *)PyType_FromSpec(&spec);
+    if (type == NULL || PyModule_AddObjectRef(module, name, (PyObject *)type) < 0) return NULL;
+    return type;
+}
+
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_passkit_recorder", "Records operations on arrays.", -1, functions};
+
+#define GC Py_TPFLAGS_HAVE_GC
+#define BASE Py_TPFLAGS_BASETYPE
+#define CALLED (Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR)
+
+__attribute__((visibility("default"))) PyObject *PyInit__passkit_recorder(void) {
+    import_array();
+    PyObject *module = PyModule_Create(&definition);
+    if (module == NULL || (record_name = PyUnicode_InternFromString("record")) == NULL || (empty_tuple = PyTuple_New(0)) == NULL)
+        return NULL;
+    if (!(ArrayType_Type = add_type(module, "ArrayType", sizeof(ArrayType), GC, array_type_slots)) ||
+        !(Value_Type = add_type(module, "Value", sizeof(Value), GC, value_slots)) ||
+        !(Array_Type = add_type(module, "ArrayBase", sizeof(Array), BASE, array_slots)) ||
+        !(Operation_Type = add_type(module, "OperationBase", sizeof(Operation), GC | BASE, operation_slots)) ||
+        !(TrieNode_Type = add_type(module, "TrieNode", sizeof(TrieNode), GC, node_slots)) ||
+        !(Cursor_Type = add_type(module, "Cursor", sizeof(Cursor), GC | BASE, cursor_slots)) ||
+        !(Queue_Type = add_type(module, "Queue", sizeof(Queue), GC | BASE, queue_slots)) ||
+        !(UnaryMethod_Type = add_type(module, "unary_method", sizeof(Method), GC | CALLED, method_slots)) ||
+        !(BinaryMethod_Type = add_type(module, "binary_method", sizeof(Method), GC | CALLED, method_slots)))
+        return NULL;
+    return module;
+}

@@ -1,0 +1,103 @@
+"""The types and actions behind every operation on an array: those in C, or else those in Python.
+
+The extension is compiled when this is imported for the first time on a machine, and kept in the
+kernel cache. The environment variable PASSKIT_RECORDER=python chooses Python.
+"""
+
+from __future__ import annotations
+
+import os
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from passkit.errors import CompilerError, SettingError
+from passkit.runtime.native.extension import Extension
+from passkit.streams import recording
+
+EXTENSION = Extension(
+    "_passkit_recorder",
+    os.path.dirname(os.path.abspath(__file__)),
+    ("recorder.c",),
+    ("-x", "c", "-std=gnu11", "-shared", "-fPIC", "-fvisibility=hidden", "-O2"),
+    "the recorder",
+)
+
+
+def _implementation() -> ModuleType:
+    """Return the module in C, or the one in Python where that is chosen or C cannot be compiled.
+
+    Raises: SettingError if PASSKIT_RECORDER has another value than "c" and "python".
+    """
+    choice = os.environ.get("PASSKIT_RECORDER", "c")
+    if choice not in ("c", "python"):
+        raise SettingError(f"PASSKIT_RECORDER must be 'c' or 'python', got {choice!r}")
+    if choice == "c":
+        try:
+            return EXTENSION.module()
+        except CompilerError:
+            pass  # programs run unfused then, and say so
+    return recording
+
+
+if TYPE_CHECKING:
+    from passkit.streams.recording import (
+        AGED,
+        ALIVE,
+        HAS_ORIGIN,
+        REQUIRED,
+        ArrayBase,
+        ArrayType,
+        Cursor,
+        OperationBase,
+        Queue,
+        TrieNode,
+        Value,
+        apply,
+        binary_method,
+        connect,
+        leave_thread,
+        set_limits,
+        unary_method,
+        wrap,
+    )
+else:
+    _module = _implementation()
+    ArrayBase = _module.ArrayBase
+    ArrayType = _module.ArrayType
+    binary_method = _module.binary_method
+    Cursor = _module.Cursor
+    OperationBase = _module.OperationBase
+    Queue = _module.Queue
+    TrieNode = _module.TrieNode
+    unary_method = _module.unary_method
+    Value = _module.Value
+    apply = _module.apply
+    connect = _module.connect
+    leave_thread = _module.leave_thread
+    set_limits = _module.set_limits
+    wrap = _module.wrap
+    from passkit.streams.recording import AGED, ALIVE, HAS_ORIGIN, REQUIRED
+
+IS_NATIVE = not TYPE_CHECKING and _module is not recording
+"""Whether operations are recorded in C."""
+__all__ = [
+    "AGED",
+    "ALIVE",
+    "HAS_ORIGIN",
+    "IS_NATIVE",
+    "REQUIRED",
+    "ArrayBase",
+    "ArrayType",
+    "Cursor",
+    "OperationBase",
+    "Queue",
+    "TrieNode",
+    "Value",
+    "apply",
+    "binary_method",
+    "connect",
+    "leave_thread",
+    "set_limits",
+    "unary_method",
+    "wrap",
+]

@@ -1,0 +1,417 @@
+"""What runs for every operation on an array, in Python.
+
+`recorder.c` has the same in C, with the same names. This is what it must do, and what runs where
+there is no compiler; `recorder` chooses between the two.
+
+An operation on small computed arrays is computed at once in NumPy. Any other operation is appended
+to the queue of the thread's stream, and the position in the trie of plans advances with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any
+from weakref import ref
+
+import numpy as np
+
+SHORT_AXIS = 16  # recorder.c has the same
+"""Last axes of at most this extent stand for themselves in relative form."""
+ALIVE, REQUIRED, AGED, HAS_ORIGIN = 1, 2, 4, 8
+"""The flags of a queued value in `Queue.state`: an array object holds it; somebody waits for it; an
+earlier run left it pending; it knows the plan of that run."""
+
+
+class ArrayType:
+    """The dtype and shape of an array. `operation.array_type` returns one object for equal ones.
+
+    Args:
+        dtype: the NumPy dtype.
+        shape: the extents.
+        band: the diagonals of its matrices that may differ from 0, an object of the frontend; None
+            if nothing is known of them.
+
+    Attributes:
+        size: the number of elements.
+        nbytes: the size in bytes.
+    """
+
+    __slots__ = ("band", "dtype", "nbytes", "shape", "size")
+
+    def __init__(
+        self, dtype: np.dtype[Any], shape: tuple[int, ...], band: Hashable = None
+    ) -> None:
+        self.dtype, self.shape, self.band = dtype, shape, band
+        size = 1
+        for extent in shape:
+            size *= extent
+        self.size = size
+        self.nbytes = size * dtype.itemsize
+
+    def __repr__(self) -> str:
+        return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
+
+
+class Value:
+    """The value of an array: computed, or the result of a pending operation.
+
+    Args:
+        type: the `ArrayType`; of an operation with several results, the tuple of their types.
+        buffer: the array that holds it; None while it is pending.
+
+    Attributes:
+        operation: the pending operation, None if it is computed.
+        operands: the values that the operation reads.
+        array: the array object that holds it; None if there is none, or it died.
+        age: the number of flushes that left the value pending.
+        origin: the plan whose execution left the value pending, and the position in it.
+        is_scalar: whether this is a Python number: then equal ones are separate inputs of a plan.
+        is_owned: whether no user has the buffer, so that a result may be stored over it.
+        stream: the stream that the operation is queued in, or the last one that read the value.
+    """
+
+    # No slots: most values never leave the defaults, which then cost nothing to set.
+    type: ArrayType
+    buffer: Any = None
+    operation: Any = None
+    operands: tuple[Value, ...] = ()
+    handle: ref[Any] | None = None
+    age = 0
+    origin: tuple[Any, int] | None = None
+    is_scalar = False
+    is_owned = False
+    stream: Any = None
+
+    def __init__(self, type: Any, buffer: Any = None) -> None:
+        self.type = type
+        self.buffer = buffer
+
+    @property
+    def array(self) -> Any:
+        """The array object that holds this value, or None."""
+        array = self.handle() if self.handle is not None else None
+        return array if array is not None and array._value is self else None
+
+    @property
+    def is_alive(self) -> bool:
+        """Return whether an array object holds this value."""
+        return self.array is not None
+
+    def __repr__(self) -> str:
+        state = "computed" if self.operation is None else f"pending {self.operation}"
+        return f"Value({self.type}, {state})"
+
+
+class ArrayBase:
+    """The base class of arrays: holds a value, which no other array holds."""
+
+    __slots__ = ("_held",)  # subclasses add __weakref__
+
+    @property
+    def _value(self) -> Value:
+        """The value; setting it makes this its array."""
+        value: Value = self._held
+        return value
+
+    @_value.setter
+    def _value(self, value: Value) -> None:
+        self._held = value
+        value.handle = ref(self)
+
+
+class OperationBase:
+    """The base class of operations, with what is read when they are recorded.
+
+    Attributes:
+        generic: the operation without its parameter ``shape``, whose extents are relative in plans;
+            the operation itself if it has none.
+        extents: the parameter ``shape``; None if it has none.
+        result_types: result types by those of the operands, as far as they are known.
+        on_arrays: ``on_arrays(*arrays, **params)`` computes the same in NumPy; None interprets.
+        is_direct: whether ``on_arrays`` takes the arrays and nothing else.
+    """
+
+    __slots__ = ("extents", "generic", "is_direct", "on_arrays", "result_types")
+
+    generic: Any
+    extents: tuple[int, ...] | None
+    result_types: dict[Any, Any]
+    on_arrays: Callable[..., Any] | None
+    is_direct: bool
+
+
+class TrieNode:
+    """A position in the trie: the sequence of operations from the root to here.
+
+    Args:
+        key: the last operation of the sequence, in relative form.
+
+    Attributes:
+        children: the next positions by operation, in relative form.
+        plan: the plan for exactly this sequence, or None.
+        fire: the plan to execute in lazy mode as soon as this position is reached, and the number
+            of operations that it covers; or None. It is for this sequence, or for the part of it
+            that precedes the operations that closed it.
+    """
+
+    __slots__ = ("children", "fire", "key", "plan")
+
+    def __init__(self, key: Hashable = None) -> None:
+        self.key = key
+        self.children: dict[Hashable, TrieNode] = {}
+        self.plan: Any = None
+        self.fire: Any = None
+
+    def drop_children(self) -> None:
+        """Remove all next positions."""
+        self.children.clear()
+
+
+class Cursor:
+    """A sequence of operations in relative form, and its position in a trie.
+
+    Args:
+        trie: the root of the trie.
+
+    Attributes:
+        keys: the operations.
+        position: the position in the trie; None if the sequence is not in it.
+        hit: the first mark ``fire`` that was passed.
+    """
+
+    def __init__(self, trie: TrieNode) -> None:
+        self.trie = trie
+        self.keys: list[Any] = []
+        self.position: TrieNode | None = trie
+        self.hit: tuple[Any, int] | None = None
+
+    def add(self, key: Hashable) -> None:
+        """Append an operation, and move to its position in the trie."""
+        self.keys.append(key)
+        position = self.position
+        if position is not None:
+            position = self.position = position.children.get(key)
+            if position is not None and position.fire is not None and self.hit is None:
+                self.hit = position.fire
+
+    def reset(self, keys: Iterable[Hashable]) -> None:
+        """Replace the sequence, and move to its position."""
+        keys = tuple(keys)
+        self.keys, self.position, self.hit = [], self.trie, None
+        for key in keys:
+            self.add(key)
+
+
+def literal(extent: int) -> int:
+    """Return the dim of an extent that stands for itself."""
+    return -extent - 1
+
+
+class Queue:
+    """The pending operations of a stream, with their relative form; see `plan` for that.
+
+    Attributes:
+        queue: the pending values, in program order.
+        inputs: the computed values that they read, in the order of first use.
+        processor: the sequence of operations in relative form.
+        dims: the extents by symbol.
+        num_new: how many queued operations no earlier run left pending.
+        busy: whether the queue is executed; then recording waits.
+    """
+
+    processor: Any
+    busy = 0
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Empty the queue and its relative form."""
+        self.queue: list[Value] = []
+        self.inputs: list[Value] = []
+        self.num_new = 0
+        self._numbers: dict[Value, int] = {}
+        self._symbols: dict[int, int] = {}
+        self._count = 0
+        self._pending_bytes = 0
+        if hasattr(self, "processor"):
+            self.processor.reset(())
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the queue has to be executed before an operation is recorded."""
+        return self._pending_bytes > limits.max_pending_bytes or len(self.queue) >= limits.max_ops
+
+    @property
+    def dims(self) -> list[int]:
+        """The extents by symbol."""
+        return list(self._symbols)
+
+    def append(self, value: Value) -> None:
+        """Put a pending value at the end of the queue, and tell the processor its relative form."""
+        operation, numbers = value.operation, self._numbers
+        key: list[Any] = [operation.generic, None]
+        for operand in value.operands:
+            number = numbers.get(operand)
+            key.append(self._input(operand) if number is None else number)
+        if operation.extents is not None:
+            symbols = self._symbols
+            key[1] = tuple([symbols.get(n, literal(n)) for n in operation.extents])
+        numbers[value] = self._count
+        self._count += 1
+        self.num_new += not value.age
+        self.queue.append(value)
+        self.processor.add(tuple(key))
+
+    def _input(self, value: Value) -> tuple[Any, tuple[int, ...]]:
+        """Add a value to the inputs of the queue, and return its relative form: dtype and dims."""
+        if not value.is_scalar:
+            self._numbers[value] = self._count
+            if value.stream is None:
+                value.stream = self
+            elif value.stream is not self:
+                value.is_owned = False  # another stream may still read it after this one ran
+        self._count += 1
+        self.inputs.append(value)
+        shape = value.type.shape
+        if not shape:
+            return value.type.dtype, ()
+        self._pending_bytes += value.type.nbytes
+        symbols = self._symbols
+        dims = []
+        for n in shape:
+            if n <= 1:
+                dims.append(literal(n))
+            else:
+                dims.append(symbols.setdefault(n, len(symbols)))
+        if 1 < shape[-1] <= SHORT_AXIS:
+            dims[-1] = literal(shape[-1])
+        return value.type.dtype, tuple(dims)
+
+    def state(self, required: Sequence[Value]) -> bytes:
+        """Return a byte of flags for each queued value: ALIVE, REQUIRED, AGED, HAS_ORIGIN."""
+        ids = {id(v) for v in required}
+        return bytes(
+            [
+                ALIVE * v.is_alive
+                | REQUIRED * (id(v) in ids)
+                | AGED * (v.age > 0)
+                | HAS_ORIGIN * (v.origin is not None)
+                for v in self.queue
+            ]
+        )
+
+    def arguments(self, positions: tuple[int, ...]) -> tuple[list[Any], int]:
+        """Return the buffers of inputs, and how many bytes those with axes have."""
+        values = [self.inputs[k] for k in positions]
+        return [v.buffer for v in values], sum(v.type.nbytes for v in values if v.type.shape)
+
+    def settle(self, positions: tuple[int, ...], arrays: Sequence[Any]) -> int:
+        """Give queued values their buffers, which they own; return the bytes."""
+        nbytes = 0
+        for position, array in zip(positions, arrays, strict=True):
+            value = self.queue[position]
+            value.buffer = array
+            value.operation, value.operands, value.stream, value.origin = None, (), None, None
+            value.is_owned = True
+            nbytes += value.type.nbytes if type(value.type) is ArrayType else 0
+        return nbytes
+
+
+class _Limits:
+    """When operations run at once, and when a queue is full; see `StreamSettings`."""
+
+    small = 256
+    max_ops = 256
+    max_pending_bytes = 2 << 30
+
+
+class _Connection:
+    """What `connect` sets."""
+
+    array_class: Any
+    apply: Callable[..., Value]
+    operand: Callable[..., Any]
+    thread: Callable[[], tuple[Any, Any]]
+
+
+limits = _Limits()
+_connection = _Connection()
+
+
+def set_limits(small: int, max_ops: int, max_pending_bytes: int) -> None:
+    """Set when operations run at once, and when a queue is full.
+
+    Args:
+        small: the most elements of arrays that operations are computed on at once.
+        max_ops: the most operations of a queue.
+        max_pending_bytes: the most bytes of its inputs.
+    """
+    limits.small, limits.max_ops = small, max_ops
+    limits.max_pending_bytes = max_pending_bytes
+
+
+def connect(
+    array_class: Any,
+    apply: Callable[..., Value],
+    operand: Callable[..., Any],
+    thread: Callable[[], tuple[Any, Any]],
+) -> None:
+    """Set the class of arrays, and functions for what is not done here.
+
+    Args:
+        array_class: a subclass of `ArrayBase`.
+        apply: ``apply(operation, *values)`` applies an operation.
+        operand: ``operand(operand, dtype)`` returns the value of an operand beside an array of a
+            dtype, or NotImplemented.
+        thread: returns the stream of this thread, and the context in which it calls NumPy.
+    """
+    _connection.array_class, _connection.apply = array_class, apply
+    _connection.operand, _connection.thread = operand, thread
+
+
+def leave_thread() -> None:
+    """Forget the stream of this thread; the next operation asks for it."""
+
+
+def apply(operation: Any, *values: Value) -> Value:
+    """Apply an operation with one result to values; return the result, computed or pending."""
+    return _connection.apply(operation, *values)
+
+
+def wrap(value: Value) -> Any:
+    """Return a new array that holds a value, which no other array holds."""
+    array = object.__new__(_connection.array_class)
+    array._value = value
+    return array
+
+
+def unary_method(operation: Any) -> Callable[[Any], Any]:
+    """Return the method of arrays that applies a unary operation."""
+
+    def method(self: Any) -> Any:
+        return wrap(_connection.apply(operation, self._value))
+
+    return method
+
+
+def binary_method(operation: Any, swap: bool = False) -> Callable[[Any, Any], Any]:
+    """Return the method of arrays that applies a binary operation.
+
+    Args:
+        operation: the operation.
+        swap: whether the array is the right operand.
+    """
+
+    def method(self: Any, other: Any) -> Any:
+        value = self._value
+        if type(other) is _connection.array_class:
+            right = other._value
+        else:
+            right = _connection.operand(other, value.type.dtype)
+            if right is NotImplemented:
+                return NotImplemented
+        operands = (right, value) if swap else (value, right)
+        return wrap(_connection.apply(operation, *operands))
+
+    return method

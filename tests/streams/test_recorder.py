@@ -1,0 +1,162 @@
+"""The recorder in C and the one in Python do the same."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from passkit.streams import recorder, recording
+
+SHAPES = ((40, 40), (40, 3), (3,), (), (1, 40), (0, 7), (300, 40, 5), (17,), (40, 1))
+PROGRAM = """
+import numpy as np
+from passkit import xp
+from passkit.streams import recorder
+x = xp.asarray(np.arange(1000.0))
+y = xp.asarray(np.arange(4.0))
+z = 2 - (x * 0.5 + 1) / 3
+print(recorder.IS_NATIVE, float(xp.sum(z)), (1 + y * y).tolist(), repr(-z))
+"""
+
+
+def native() -> ModuleType:
+    """Return the recorder in C."""
+    return recorder.EXTENSION.module()
+
+
+class Recorded:
+    """A random program recorded by one implementation, with all that can be observed."""
+
+    def __init__(self, module: ModuleType, seed: int) -> None:
+        self.module, self.queue = module, module.Queue()
+        self.queue.processor = module.Cursor(module.TrieNode())
+        operations = [self._operation(None), self._operation(None), self._operation((40, 40))]
+        self.trail: list[Any] = []
+        self._record(random.Random(seed), operations)
+        assert self.queue.processor.position is None
+        node = self.queue.processor.trie
+        for key in self.queue.processor.keys:
+            node = node.children.setdefault(key, module.TrieNode(key))
+        # Three times: the trie guesses the next operation from the last time.
+        for _ in range(3):
+            self.queue.clear()
+            self._record(random.Random(seed), operations)
+            assert self.queue.processor.position is node
+
+    def _record(self, chance: random.Random, operations: list[Any]) -> None:
+        """Record a random program, and observe it."""
+        module = self.module
+        types = [module.ArrayType(np.dtype(d), s) for s in SHAPES for d in ("f4", "i8")]
+        values = [module.Value(t, np.zeros(t.shape, t.dtype)) for t in types]
+        scalar = module.Value(module.ArrayType(np.dtype("f4"), ()), np.zeros((), "f4"))
+        scalar.is_scalar = True
+        values.append(scalar)
+        for _ in range(chance.randrange(1, 30)):
+            operands = tuple(chance.choice(values) for _ in range(chance.randrange(0, 7)))
+            value = module.Value(types[0])
+            value.operation = operation = chance.choice(operations)
+            value.operands, value.stream = operands, self.queue
+            value.age = chance.randrange(2)
+            self.queue.append(value)
+            values.append(value)
+            number = operations.index(operation)
+            key = self.queue.processor.keys[-1]
+            self.trail.append((number, key[1:], self.queue.dims, self.queue.num_new))
+            self.trail.append(self.queue.processor.position is not None)
+        required = [v for v in values if chance.random() < 0.1]
+        self.trail.append(self.queue.state(required))
+        inputs = tuple(range(len(self.queue.inputs)))
+        arrays, nbytes = self.queue.arguments(inputs)
+        self.trail.append(([a.shape for a in arrays], nbytes))
+        last = len(self.queue.queue) - 1
+        self.trail.append(self.queue.settle((last,), [np.zeros(3)]))
+        settled = self.queue.queue[last]
+        self.trail.append((settled.operation, settled.operands, settled.stream, settled.is_owned))
+
+    def _operation(self, extents: Any) -> Any:
+        """Return an operation; ``extents`` are those of a parameter ``shape``."""
+        operation = self.module.OperationBase()
+        operation.generic, operation.extents, operation.result_types = operation, extents, {}
+        return operation
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_both_recorders_give_operations_the_same_relative_form(seed: int) -> None:
+    """Keys, extents, flags, arguments and bytes of a random program are equal."""
+    in_c = Recorded(native(), seed)
+    in_python = Recorded(recording, seed)
+
+    assert in_c.trail == in_python.trail
+
+
+@pytest.mark.parametrize("module", ["c", "python"])
+def test_a_sequence_is_found_again_in_the_trie(module: str) -> None:
+    """The cursor follows a stored sequence, leaves it at another operation, and returns."""
+    types = native() if module == "c" else recording
+    trie = types.TrieNode()
+    first, second, other = ("a", None), ("b", None, 0), ("c", None)
+    child = types.TrieNode(first)
+    trie.children[first] = child
+    child.children[second] = last = types.TrieNode(second)
+    child.fire = ("plan", 1)
+    cursor = types.Cursor(trie)
+
+    for _ in range(2):
+        cursor.reset([first, second])
+        assert cursor.position is last and cursor.hit == ("plan", 1)
+    cursor.add(other)
+    assert cursor.position is None and cursor.keys == [first, second, other]
+    trie.drop_children()
+    cursor.reset([first])
+    assert cursor.position is None and cursor.hit is None
+
+
+def test_an_array_that_gets_another_value_leaves_its_old_one() -> None:
+    """A value is alive while an array object holds it, in both implementations."""
+    for types in (native(), recording):
+
+        class Held(types.ArrayBase):  # type: ignore[misc, name-defined]
+            __slots__ = ("__weakref__",)
+
+        type = types.ArrayType(np.dtype("f4"), (2,))
+        first, second, array = types.Value(type), types.Value(type), Held()
+        array._value = first
+        assert first.is_alive and first.array is array and not second.is_alive
+        array._value = second
+        assert not first.is_alive and first.array is None and second.is_alive
+        del array
+        assert not second.is_alive
+
+
+@pytest.mark.parametrize("choice", ["c", "python"])
+def test_the_environment_chooses_the_recorder(choice: str) -> None:
+    """PASSKIT_RECORDER selects the implementation, and programs compute the same."""
+    process = run(choice)
+
+    assert process.stdout == (
+        f"{choice == 'c'} -81583.33333333333 [1.0, 2.0, 5.0, 10.0] "
+        "Array(pending: negative, subtract, divide, add, multiply; float64[1000])\n"
+    )
+
+
+def test_an_unknown_recorder_is_refused() -> None:
+    """The error says what the variable may be."""
+    process = run("rust")
+
+    assert "PASSKIT_RECORDER must be 'c' or 'python', got 'rust'" in process.stderr
+
+
+def run(choice: str) -> subprocess.CompletedProcess[str]:
+    """Run the program with a choice of the recorder."""
+    root = str(Path(__file__).resolve().parents[2])
+    environ = {**os.environ, "PASSKIT_RECORDER": choice, "PYTHONPATH": root}
+    command = [sys.executable, "-c", PROGRAM]
+    return subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
