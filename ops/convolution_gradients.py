@@ -218,8 +218,9 @@ def _expand_backprop_input(node: Node, filters: Entry, dy: Entry) -> Entry:
     spatial extents of the image, and those of a convolution.
 
     Raises:
-        ShapeError: If ``size`` does not have the rank of dy or its number of windows, the filter
-            has another rank or a symbolic extent, or a parameter of the windows is invalid.
+        ShapeError: If ``size`` does not have the rank of dy or its number of windows, or has a
+            negative extent, the filter has another rank or a symbolic extent, or a parameter of the
+            windows is invalid.
     """
     size = parse_extents(node, node.params["size"], "size")
     shape = known_shape(dy)
@@ -229,6 +230,8 @@ def _expand_backprop_input(node: Node, filters: Entry, dy: Entry) -> Entry:
             f"{node.where} needs {count} extents as size, for dy of {show_shape(shape)}, got "
             f"{show_shape(size)}"
         )
+    if any(isinstance(n, int) and n < 0 for n in size):
+        raise ShapeError(f"{node.where} needs extents >= 0 as size, got {show_shape(size)}")
     window = filter_window(node, known_shape(filters), count)
     geometry = window_geometry(node, size, window)
     check_window_count(node, geometry, shape[1:-1])

@@ -314,7 +314,8 @@ def _transposed_size(
         window: The extents of the filter's window.
 
     Raises:
-        ShapeError: If ``output_padding`` is not below the strides, or a parameter is invalid.
+        ShapeError: If ``output_padding`` is not below the strides, the padding cuts off more than
+            there is, or a parameter is invalid.
     """
     output_shape = node.params["output_shape"]
     count = len(size)
@@ -333,10 +334,16 @@ def _transposed_size(
         return tuple(n * s + e for n, s, e in zip(size, stride, extra, strict=True))
     pairs = padding_pairs(node, 0 if padding == "VALID" else padding, count)
     lengths = dilated_lengths(window, dilation)
-    return tuple(
+    sizes = tuple(
         (n - 1) * s + r - sum(pair) + e
         for n, s, r, pair, e in zip(size, stride, lengths, pairs, extra, strict=True)
     )
+    if any(isinstance(n, int) and n < 0 for n in sizes):
+        raise ShapeError(
+            f"{node.where} cuts the padding {padding!r} off a result that is smaller: its size "
+            f"would be {show_shape(sizes)}; pad less"
+        )
+    return sizes
 
 
 for _count in (1, 2, 3):

@@ -477,15 +477,26 @@ def _l2_normalize(node: Node, x: Entry) -> Entry:
     return x * make("rsqrt", make("maximum", total, epsilon))
 
 
+def _clip_norm_param(node: Node) -> float:
+    """Return the parameter ``clip_norm`` of ``node``.
+
+    Raises: GraphError if it is below 0 or NaN.
+    """
+    limit = float(node.params["clip_norm"])
+    if not limit >= 0:
+        raise GraphError(f"{node.where} needs clip_norm >= 0, got {limit}")
+    return limit
+
+
 def _clip_by_norm(node: Node, x: Entry) -> Entry:
     """Expand clip_by_norm: scale vectors along ``axis`` that are longer than ``clip_norm`` to it.
 
     Others keep their bits. ``node`` has the parameters ``axis`` and ``clip_norm``.
 
-    Raises: ShapeError if the axis is out of range.
+    Raises: ShapeError if the axis is out of range, GraphError if ``clip_norm`` is below 0.
     """
     axes = normalize_axes(node, len(known_shape(x)), node.params["axis"])
-    limit = float(node.params["clip_norm"])
+    limit = _clip_norm_param(node)
     total = make("reduce_sum", x * x, axis=axes, keepdims=True)
     too_long = total > limit * limit
     factor = make("rsqrt", make("where", too_long, total, 1.0)) * limit
@@ -520,8 +531,10 @@ def _scale_by_global_norm(node: Node, norm: Entry, x: Entry) -> Entry:
     ``node`` has the parameter ``clip_norm``.
 
     Source: Pascanu, Mikolov and Bengio, On the Difficulty of Training RNNs, algorithm 1.
+
+    Raises: GraphError if ``clip_norm`` is below 0.
     """
-    limit = float(node.params["clip_norm"])
+    limit = _clip_norm_param(node)
     return x * (limit / make("maximum", norm, limit))
 
 

@@ -7,7 +7,14 @@ from passkit.graph.call import convert
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED
 from passkit.ops.composites import composite
-from passkit.ops.helpers import check_kinds, count_param, make, normalize_axis, parse_extents
+from passkit.ops.helpers import (
+    check_broadcast,
+    check_kinds,
+    count_param,
+    make,
+    normalize_axis,
+    parse_extents,
+)
 from passkit.ops.random import check_key_type
 from passkit.values.dtype import DType, bool_, float32, int64
 from passkit.values.size import Shape
@@ -50,10 +57,11 @@ def _bernoulli(node: Node, p: Entry, key: Entry) -> Entry:
     The numbers have the parameter ``shape`` of ``node``, or for None the shape of p; they are drawn
     with the random ``key``.
 
-    Raises: ShapeError if it is no shape or does not broadcast with p.
+    Raises: ShapeError if it is no shape or p does not broadcast to it.
     """
-    u = make("random_uniform", key, shape=_draw_shape(node, p, "shape"))
-    return u < convert(p, float32)
+    shape = _draw_shape(node, p, "shape")
+    check_broadcast(node, known_shape(p), shape, "p")
+    return make("random_uniform", key, shape=shape) < convert(p, float32)
 
 
 def _infer_bernoulli_type(node: Node, p: DType, key: DType) -> DType:
@@ -74,14 +82,16 @@ def _dropout(node: Node, x: Entry, key: Entry) -> Entry:
 
     Raises:
         GraphError: If ``rate`` is not from 0 to below 1.
-        ShapeError: If ``noise_shape`` is no shape, or does not broadcast with that of x.
+        ShapeError: If ``noise_shape`` is no shape, or does not broadcast to that of x.
     """
     rate = float(node.params["rate"])
     if not 0 <= rate < 1:
         raise GraphError(f"{node.where} needs a rate from 0 to below 1, got {rate}")
     if rate == 0:
         return make("identity", x)
-    u = make("random_uniform", key, shape=_draw_shape(node, x, "noise_shape"))
+    noise_shape = _draw_shape(node, x, "noise_shape")
+    check_broadcast(node, noise_shape, known_shape(x), "noise_shape")
+    u = make("random_uniform", key, shape=noise_shape)
     return make("where", u >= rate, x * (1 / (1 - rate)), 0.0)
 
 

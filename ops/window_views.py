@@ -184,13 +184,15 @@ def _windows_back_shape(node: Node, shape: Shape) -> Shape:
     ``size`` is a parameter of ``node``.
 
     Raises:
-        ShapeError: If ``size`` is no tuple, the rank does not fit it, the window is symbolic, or
-            the number of windows is not the one of that size.
+        ShapeError: If ``size`` is no tuple or has a negative extent, the rank does not fit it, the
+            window is symbolic, or the number of windows is not the one of that size.
     """
     given_size = node.params["size"]
     if not isinstance(given_size, tuple):
         raise ShapeError(f"{node.where} needs a tuple as size, got {given_size!r}")
     size = parse_extents(node, given_size, "size")
+    if any(isinstance(n, int) and n < 0 for n in size):
+        raise ShapeError(f"{node.where} needs extents >= 0 as size, got {show_shape(size)}")
     count = len(size)
     if not count or len(shape) != 2 * count + 2:
         raise ShapeError(

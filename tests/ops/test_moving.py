@@ -277,6 +277,16 @@ OTHER_ERRORS: list[tuple[type, Function, str]] = [
     (pk.GraphError, lambda x: ops.l2_normalize(x, epsilon=-1), "needs epsilon >= 0, got -1.0"),
     (
         pk.GraphError,
+        lambda x: ops.clip_by_norm(x, clip_norm=-1),
+        r"clip_by_norm needs clip_norm >= 0, got -1\.0",
+    ),
+    (
+        pk.GraphError,
+        lambda x: ops.scale_by_global_norm(x[0, 0], x, clip_norm=-2.0),
+        r"scale_by_global_norm needs clip_norm >= 0, got -2\.0",
+    ),
+    (
+        pk.GraphError,
         lambda x: ops.fused_batch_norm(x, *[x[0]] * 4, data_format="NHCW"),
         "fused_batch_norm has no data_format 'NHCW'; did you mean 'NHWC'",
     ),

@@ -261,6 +261,16 @@ BAD: list[tuple[Callable[[], Any], type[Exception], str]] = [
     ),
     (lambda: ops.dropout(pk.var("x", (2,)), key(), rate=1.0), pk.GraphError, "below 1, got 1.0"),
     (
+        lambda: ops.dropout(pk.var("x", (2, 3)), key(), noise_shape=(4, 2, 3)),
+        pk.ShapeError,
+        r"cannot stretch noise_shape \(4, 2, 3\) to \(2, 3\)",
+    ),
+    (
+        lambda: ops.random_bernoulli(pk.var("p", (2, 3)), key(), shape=(3,)),
+        pk.ShapeError,
+        r"cannot stretch p \(2, 3\) to \(3,\)",
+    ),
+    (
         lambda: ops.gumbel_softmax(pk.var("x", (2,)), key(), temperature=0.0),
         pk.GraphError,
         "above 0, got 0.0",

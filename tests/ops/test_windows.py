@@ -82,6 +82,23 @@ OPEN = pk.var("o", (2, None, 9, 4))
             r"groups that divide 6 filters, got 0",
         ),
         (
+            lambda: ops.convolution_backprop_input(FILTER, IMAGE, size=(8, -1)),
+            ShapeError,
+            r"extents >= 0 as size, got \(8, -1\)",
+        ),
+        (
+            lambda: ops.windows_back(pk.var("w", (1, 2, 1, 3)), size=(-2,)),
+            ShapeError,
+            r"extents >= 0 as size, got \(-2,\)",
+        ),
+        (
+            lambda: ops.conv2d_transpose(
+                pk.var("c", (1, 2, 2, 3)), pk.var("g", (1, 1, 4, 3)), padding=5
+            ),
+            ShapeError,
+            r"conv2d_transpose cuts the padding 5 .* would be \(-8, -8\); pad less",
+        ),
+        (
             lambda: ops.convolution_backprop_input(FILTER, IMAGE, size=8),
             ShapeError,
             r"2 extents as size, for dy of \(2, 8, 9, 4\), got \(8\,\)",
