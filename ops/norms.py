@@ -331,9 +331,10 @@ def _batch_norm_training(node: Node, *inputs: Entry) -> tuple[Entry, ...]:
     """Expand batch_norm_training to the normalized data, running mean and running variance.
 
     ``inputs`` are data and the vectors scale, offset, running mean and running variance. Running
-    statistics become ``running * momentum + batch * (1 - momentum)``. The running variance is
-    updated with the unbiased variance of the batch. Source: Ioffe and Szegedy 2015, Batch
-    Normalization. ``node`` has the parameters ``axis``, ``epsilon`` and ``momentum``.
+    statistics become ``running * momentum + batch * (1 - momentum)``, and with a momentum of 0
+    those of the batch, even where the old ones are NaN. The running variance is updated with the
+    unbiased variance of the batch. Source: Ioffe and Szegedy 2015, Batch Normalization. ``node``
+    has the parameters ``axis``, ``epsilon`` and ``momentum``.
 
     Raises: ShapeError if a vector does not have one element for each channel along ``axis``.
     """

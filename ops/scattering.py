@@ -455,7 +455,7 @@ def _read(node: Node, addressing: Addressing, x: Entry) -> Entry:
 
 
 def _scatter_like(node: Node, addressing: Addressing, kind: str, x: Entry, updates: Entry) -> Entry:
-    """Return a scatter of ``updates`` into ``x`` at the indices of ``node``, of another kind.
+    """Return a scatter of ``updates`` into ``x`` at the indices of ``node``, of the kind ``kind``.
 
     ``addressing`` is that of the node.
     """
