@@ -107,7 +107,7 @@ from passkit.frontends.xp.namespace_info import (
 )
 
 __array_api_version__ = "2024.12"
-from passkit.frontends.xp import fft, linalg, special
+from passkit.frontends.xp import fft, linalg, random, special
 from passkit.frontends.xp.elementwise import (
     abs,
     acos,
@@ -353,6 +353,7 @@ __all__ = [
     "positive",
     "pow",
     "prod",
+    "random",
     "real",
     "reciprocal",
     "remainder",
