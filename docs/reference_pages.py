@@ -82,7 +82,7 @@ def array_api_page() -> str:
         for name in getattr(namespace, "__all__", sorted(vars(namespace))):
             value = getattr(namespace, name)
             module = getattr(value, "__module__", None) or ""
-            is_own = namespace is pk.xp or module == namespace.__name__
+            is_own = namespace is pk.xp or module.startswith(namespace.__name__)
             if is_own and module.startswith("passkit.") and not name.startswith("_"):
                 by_module.setdefault(module, []).append(name)
         for module in sorted(by_module):
@@ -100,7 +100,7 @@ def array_api_page() -> str:
 
 def _array_namespaces() -> dict[str, Any]:
     """Return the namespaces of `passkit.xp` by their names."""
-    extensions = ("fft", "linalg", "special")
+    extensions = ("fft", "linalg", "random", "special")
     names = {f"passkit.xp.{name}": getattr(pk.xp, name) for name in extensions}
     return {"passkit.xp": pk.xp, **names}
 
