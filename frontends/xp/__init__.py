@@ -71,6 +71,9 @@ from passkit.frontends.xp.creation import (
     zeros,
     zeros_like,
 )
+from passkit.frontends.xp.custom_kernels import (
+    kernel,
+)
 from passkit.frontends.xp.dtypes import (
     can_cast,
     finfo,
@@ -316,6 +319,7 @@ __all__ = [
     "isfinite",
     "isinf",
     "isnan",
+    "kernel",
     "less",
     "less_equal",
     "linalg",

@@ -77,8 +77,8 @@ def with_derivatives(density: Callable[..., Array], /, *arguments: Any) -> LogDe
     >>> from passkit import xp
     >>> y = xp.asarray([1.0, 2.0, 4.0])
     >>> value, by = xp.stats.with_derivatives(xp.stats.normal_lpdf, y, 2.0, 1.0)
-    >>> by["mu"]
-    Array(1., dtype=float64)
+    >>> float(by["mu"])
+    1.0
     """
     name = getattr(density, "__name__", "")
     if name not in DENSITIES:
@@ -225,8 +225,8 @@ def normal_lpdf(y: Any, mu: Any, sigma: Any, /) -> Array:
             not positive.
 
     >>> from passkit import xp
-    >>> xp.stats.normal_lpdf(xp.asarray([0.0, 1.0]), 0, 1)
-    Array(-2.33787707, dtype=float64)
+    >>> round(float(xp.stats.normal_lpdf(xp.asarray([0.0, 1.0]), 0, 1)), 6)
+    -2.337877
     """
     return _log_density("normal_lpdf", y, mu, sigma)
 

@@ -256,8 +256,12 @@ LIBRARY = "passkit.ops"
 
 
 def _is_library_helper(frame: FrameType) -> bool:
-    """Return whether a frame runs a function of the operator library, not a module's top level."""
-    in_library = frame.f_globals.get("__package__") == LIBRARY
+    """Return whether a frame runs a function of the operator library, not a module's top level.
+
+    Modules outside of `passkit.ops` that register operators for their callers say so by a variable.
+    """
+    names = frame.f_globals
+    in_library = names.get("__package__") == LIBRARY or "REGISTERS_FOR_CALLERS" in names
     return in_library and frame.f_code.co_name != "<module>"
 
 
