@@ -98,7 +98,12 @@ def nested_tensors(values: Any) -> Iterator[Tensor]:
 
 
 def _replace_tensors(values: Any, tensors: Iterator[Tensor]) -> Any:
-    """Replace the tensors in ``values``, in the order of `nested_tensors`, by ``tensors``."""
+    """Return nested ``values`` with their tensors replaced by ``tensors``.
+
+    Args:
+        values: Lists, tuples, named tuples and dicts, to any depth.
+        tensors: A tensor for each one in ``values``, in the order of `nested_tensors`.
+    """
     if isinstance(values, Tensor):
         return next(tensors)
     if isinstance(values, (list, tuple)):
@@ -193,7 +198,8 @@ def refine_shape(tensor: Tensor, shape: Sequence[Extent | None]) -> Entry:
     """Give a tensor of unknown rank the shape that `Tensor.set_shape` states.
 
     Args:
-        tensor: The tensor. A placeholder is replaced by an input of this shape.
+        tensor: The tensor. A placeholder is replaced by an input of this shape, which is recorded
+            in ``refined_placeholders`` of its graph.
         shape: Its extents; None where a run determines them.
 
     Returns:
@@ -214,6 +220,9 @@ def check_shape_at_run(tensor: Tensor, shape: Sequence[Extent | None], subject: 
         tensor: The tensor.
         shape: Its extents; None where a run determines them.
         subject: The beginning of the message of the ShapeError that a run raises.
+
+    Returns:
+        The output of a deferred node. A run replaces it by a reshape of the tensor.
     """
 
     def call(ranked: Sequence[Tensor]) -> Sequence[Tensor]:

@@ -66,6 +66,9 @@ class DeferredVariable(Variable):
             variable: The variable whose shape it gets.
             name: Its full name.
             first: Its initial value.
+
+        Returns:
+            The slot, which is not trainable. ``variable`` records it and tells it its shape.
         """
         slot = cls(name, variable, lambda shape: shape, trainable=False, first=first)
         variable._slots.append(slot)
@@ -119,6 +122,8 @@ class DeferredVariable(Variable):
     @property
     def initializer(self) -> Operation | None:  # type: ignore[override]
         """The operation that assigns the initial value; None if the program has to assign one.
+
+        It is created at the first use.
 
         Raises:
             ShapeError: While the shape is not known.

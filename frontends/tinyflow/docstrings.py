@@ -25,7 +25,8 @@ def describe_arguments(shared: Mapping[str, str]) -> Callable[[F], F]:
 
     Returns:
         A decorator, which changes the docstring of the function in place and returns the function.
-        It raises KeyError for a parameter that neither the docstring nor the table describes.
+        It raises KeyError for a parameter that neither the docstring nor the table describes, and
+        ValueError for a docstring without ``Args:``.
 
     >>> @describe_arguments({"name": "The name of the result."})
     ... def double(x, name=None):

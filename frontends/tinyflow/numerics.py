@@ -25,7 +25,7 @@ def check_outputs(messages: Sequence[str], outputs: Sequence[Any]) -> None:
     """Check that the last outputs of a run are finite (`tf.check_numerics`).
 
     Args:
-        messages: One message for each of the last outputs.
+        messages: One message for each of the last outputs; at least one.
         outputs: All outputs of the run.
 
     Raises:
@@ -56,8 +56,9 @@ def find_first_nonfinite(
         state: The variables after the run.
 
     Raises:
-        NumericsError: Naming the first operator that computed such numbers from finite ones, or a
-            feed that holds some.
+        NumericsError: If a result or an updated variable is not finite: names the first operator
+            that computed such numbers from finite ones, or a feed that holds some. Nothing is
+            raised if the repeated run is finite.
     """
     updated = [state.arrays[v.name] for v, _ in graph.updates]
     if all(_is_finite(a) for a in (*outputs, *updated)):

@@ -180,7 +180,10 @@ class variable_scope:  # noqa: N801 – TensorFlow's name
         self._inner: list[Any] = []
 
     def __enter__(self) -> VariableScope:
-        """Enter the scope, and return its settings, a new `VariableScope`."""
+        """Enter the scope, and return its settings, a new `VariableScope`.
+
+        The graph numbers default names of inner scopes anew, as at the first time.
+        """
         graph = self.graph or get_default_graph()
         outer = get_variable_scope()
         if isinstance(self.given, VariableScope):

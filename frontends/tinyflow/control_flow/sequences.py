@@ -135,6 +135,7 @@ def map_fn(
         ShapeError: If the first extent is unknown, differs, or is 0; or if results differ in shape.
         SettingError: If an unsupported argument is set.
         ArgumentError: For elements or results that are neither tensors nor numbers.
+        DTypeError: If ``dtype`` holds anything but element types.
     """
     with name_scope(name, "map"):
         function = share_variables(fn)

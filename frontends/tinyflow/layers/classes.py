@@ -148,7 +148,10 @@ def _class_docstring(function: Callable[..., Tensor], call_arguments: tuple[str,
     """
     summary, *sections = inspect.cleandoc(function.__doc__ or "").split("\n\n")
     names = " and ".join(f"``{name}``" for name in ("inputs", *call_arguments))
-    note = f"Arguments of a call of the layer: {names}. The constructor takes the others."
+    note = (
+        f"Arguments of a call of the layer: {names}. The constructor takes the others, and "
+        f"errors are raised by the call."
+    )
     return "\n\n".join([summary, note, *sections])
 
 

@@ -186,6 +186,7 @@ class BasicRNNCell(LayerCell):
 
     Raises:
         SettingError: If ``num_units`` is no int.
+        DTypeError: If ``dtype`` is no element type.
     """
 
     default = "basic_rnn_cell"
@@ -245,6 +246,7 @@ class BasicLSTMCell(LayerCell):
 
     Raises:
         SettingError: If a number is none.
+        DTypeError: If ``dtype`` is no element type.
     """
 
     default = "basic_lstm_cell"
@@ -324,6 +326,7 @@ class LSTMCell(LayerCell):
 
     Raises:
         SettingError: If a number is none, or an unsupported argument is set.
+        DTypeError: If ``dtype`` is no element type.
     """
 
     default = "lstm_cell"
@@ -426,6 +429,7 @@ class GRUCell(LayerCell):
 
     Raises:
         SettingError: If ``num_units`` is no int.
+        DTypeError: If ``dtype`` is no element type.
     """
 
     default = "gru_cell"

@@ -84,6 +84,7 @@ class FileWriter:
 
         Raises:
             FeedError: For anything but bytes, and after `close`.
+            google.protobuf.message.DecodeError: For bytes that are no summary.
         """
         if not isinstance(summary, bytes):
             raise FeedError(

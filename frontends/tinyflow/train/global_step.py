@@ -67,6 +67,7 @@ def exponential_decay(
     Raises:
         SettingError: If ``decay_steps`` or ``decay_rate`` is no number.
         ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: If a tensor holds complex numbers.
     """
     rate = convert_to_tensor(learning_rate)
     steps = elementwise.cast(convert_to_tensor(global_step), rate.dtype) / require_float(

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from passkit.errors import FeedError, GraphError, nearest
+from passkit.errors import FeedError, GraphError, PasskitError, nearest
 from passkit.frontends.tinyflow.argument_checks import reject_arguments
 from passkit.frontends.tinyflow.tensors import Tensor
 from passkit.frontends.tinyflow.variables import Variable, global_variables
@@ -169,8 +169,8 @@ class Saver:
             save_path: The path that `save` returned.
 
         Raises:
-            FeedError: If the file is missing, lacks a variable, or has it in another shape or
-                dtype.
+            FeedError: If the file is missing or damaged, lacks a variable, or has it in another
+                shape or dtype.
         """
         path = os.fspath(save_path)
         file = path if path.endswith(".npz") else f"{path}.npz"
@@ -179,13 +179,21 @@ class Saver:
                 f"there is no checkpoint {file!r}; Saver.save returns the path to restore"
             )
         values = {}
-        with np.load(file, allow_pickle=False) as archive:
-            for name, variable in self.variables.items():
-                if name not in archive.files:
-                    raise FeedError(
-                        f"{file} has no variable '{name}'; {nearest(name, archive.files)}"
-                    )
-                values[variable] = self._fitting(file, name, archive[name], variable)
+        try:
+            with open(file, "rb") as stream, np.load(stream, allow_pickle=False) as archive:
+                for name, variable in self.variables.items():
+                    if name not in archive.files:
+                        raise FeedError(
+                            f"{file} has no variable '{name}'; {nearest(name, archive.files)}"
+                        )
+                    values[variable] = self._fitting(file, name, archive[name], variable)
+        except PasskitError:
+            raise
+        except (OSError, EOFError, TypeError, ValueError, zipfile.BadZipFile) as error:
+            raise FeedError(
+                f"{file} is damaged or no checkpoint, {type(error).__name__}: {error}; Saver.save "
+                f"writes checkpoints"
+            ) from None
         for variable, value in values.items():
             sess.load(variable, value)
 
@@ -257,10 +265,10 @@ def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -
         latest_filename: The file in it that lists checkpoints; "checkpoint" by default.
 
     Returns:
-        The path for `Saver.restore`; None if the folder has no such file.
+        The path for `Saver.restore`; None if the folder has no such file, or an empty one.
     """
     file = Path(checkpoint_dir) / (latest_filename or "checkpoint")
     if not file.exists():
         return None
-    first = file.read_text().splitlines()[0]
-    return first.partition(": ")[2].strip('"')
+    first, *_ = file.read_text().splitlines() or [""]
+    return first.partition(": ")[2].strip('"') or None

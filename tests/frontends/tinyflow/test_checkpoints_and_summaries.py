@@ -59,6 +59,15 @@ def test_invalid_checkpoints_raise_and_change_no_variable(tmp_path):
         assert s.run([a, b])[1] == 3
         assert sorted(p.name for p in tmp_path.iterdir()) == ["checkpoint", "m.npz"]
 
+    half = (tmp_path / "m.npz").read_bytes()[:80]
+    for name, content in (("text", b"no archive"), ("half", half)):
+        (tmp_path / f"{name}.npz").write_bytes(content)
+        with session() as s, pytest.raises(FeedError, match=rf"{name}\.npz is damaged or no "):
+            tf.train.Saver([a]).restore(s, tmp_path / name)
+    (tmp_path / "checkpoint").write_text("")
+
+    assert tf.train.latest_checkpoint(str(tmp_path)) is None
+
 
 def test_event_files_hold_scalars_histograms_and_the_graph(tmp_path):
     """An event file has the version, the graph, and the summaries of a step."""
