@@ -49,7 +49,16 @@ class CheckpointBundle:
     """
 
     def __init__(self, prefix: Path, budget: Budget) -> None:
-        """Read and check the index; see the class."""
+        """Open the checkpoint with this path prefix: read and check its index.
+
+        Args:
+            prefix: Path without ``.index``.
+            budget: Memory that reading may take.
+
+        Raises:
+            ModelError: If the index is missing or damaged, has no header or an invalid number of
+                shards, or exceeds the budget.
+        """
         self.prefix, self.budget = prefix, budget
         self.where = short(f"{prefix}.index")
         data = _read_index(Path(f"{prefix}.index"), self.where, budget)
@@ -91,7 +100,8 @@ class CheckpointBundle:
         Bools and tensors of the other byte order are copied.
 
         Raises:
-            ModelError: If the tensor is missing, damaged, or stored in slices.
+            ModelError: If the tensor is missing, damaged, of a dtype that passkit does not have, or
+                stored in slices, its shard cannot be read, or the memory budget is exceeded.
         """
         entry, where = self._entry(key), f"{short(key)} in {self.where}"
         dtype = parse_dtype(entry.dtype, where)
@@ -122,7 +132,8 @@ class CheckpointBundle:
         """Return a tensor that is one string, such as the serialized object graph.
 
         Raises:
-            ModelError: If it is no single string, or damaged.
+            ModelError: If it is missing, no single string, or damaged, its shard cannot be read, or
+                the memory budget is exceeded.
         """
         entry, where = self._entry(key), f"{short(key)} in {self.where}"
         if entry.dtype != _STRING or len(entry.shape.dim):
@@ -151,7 +162,8 @@ class CheckpointBundle:
             where: Name of the tensor in errors.
 
         Raises:
-            ModelError: If the shard or the slice does not exist, or exceeds the memory budget.
+            ModelError: If the shard or the slice does not exist, the shard cannot be read, or the
+                slice exceeds the memory budget.
         """
         if not 0 <= entry.shard_id < self.num_shards:
             raise ModelError(
@@ -174,7 +186,7 @@ class CheckpointBundle:
         """Return the bytes of a data file, mapped into memory on first use.
 
         Raises:
-            ModelError: If the file cannot be read.
+            ModelError: If the file does not exist or cannot be read.
         """
         if number not in self._shards:
             path = Path(f"{self.prefix}.data-{number:05d}-of-{self.num_shards:05d}")
@@ -221,6 +233,8 @@ def _read_index(path: Path, where: str, budget: Budget) -> bytes:
 def _checksum_error(content: str, computed: int, expected: int) -> ModelError:
     """Return the error for a checksum mismatch.
 
+    The error is returned, not raised.
+
     Args:
         content: What was changed, as the subject of the message.
         computed: CRC-32C of the bytes, not masked.
@@ -241,7 +255,8 @@ def leveldb_pairs(data: bytes, where: str, budget: Budget) -> Iterator[tuple[byt
         budget: Memory budget, from which keys and values are taken.
 
     Raises:
-        ModelError: If the data is no LevelDB table or is damaged, or exceeds the budget.
+        ModelError: If the data is no LevelDB table or is damaged, compressed by an unsupported
+            method, or exceeds the budget.
     """
     magic = int.from_bytes(data[-8:], "little")
     if magic != _MAGIC:

@@ -85,6 +85,9 @@ def _evaluate(entries: Sequence[Entry]) -> list[NDArray[Any]]:
     """Return the arrays of entries that depend on constants only.
 
     A single node whose inputs are all constants is computed without building a Graph.
+
+    Args:
+        entries: Entries, at least one.
     """
     node = entries[0].node
     producers = [e.node for e in node.inputs]

@@ -103,10 +103,10 @@ def crc32c(data: Any, before: int = 0) -> int:
         before: Checksum of the bytes in front of it, to continue a checksum; 0 for none.
 
     Returns:
-        The checksum as an unsigned 32-bit integer.
+        The checksum as an unsigned 32-bit integer. >>> hex(crc32c(b"123456789")) '0xe3069283'
 
-    >>> hex(crc32c(b"123456789"))
-    '0xe3069283'
+    Raises:
+        ValueError: If the buffer is not contiguous.
     """
     data_bytes = np.frombuffer(data, np.uint8)
     extend = library_crc32c()
@@ -119,7 +119,10 @@ def crc32c(data: Any, before: int = 0) -> int:
 
 @cache
 def library_crc32c() -> Callable[[int, Any], int] | None:
-    """Return google_crc32c.extend; None if it is not installed, or only its Python fallback is."""
+    """Return google_crc32c.extend; None if it is not installed, or only its Python fallback is.
+
+    The function takes a checksum and bytes, and returns the checksum continued over these.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it warns of its fallback
@@ -153,5 +156,8 @@ def _append_zeros(register: int, count: int) -> int:
 
 
 def masked(checksum: int) -> int:
-    """Return a checksum rotated and offset, as LevelDB stores it beside its data."""
+    """Return a checksum rotated and offset, as LevelDB stores it beside its data.
+
+    It is a 32-bit number.
+    """
     return ((checksum >> 15 | checksum << 17) + 0xA282EAD8) & _MASK

@@ -69,6 +69,8 @@ class BodyEvaluation:
     def result(self, ref: ResultRef) -> AnyValue:
         """Return a node result that was computed, here or in an outer evaluation.
 
+        ``ref`` is the node's number and the index of the result.
+
         Raises:
             ModelError: If its node has no such result, or is inside a loop that has ended.
         """
@@ -94,6 +96,9 @@ class BodyEvaluation:
     ) -> list[AnyValue]:
         """Evaluate the nodes that ``heads`` need, and return their results.
 
+        Results of the nodes are stored in ``values``, and with a ``kind`` the order in the body's
+        ``cached_orders``. Nodes that have results are not evaluated again.
+
         Args:
             heads: Node results to compute.
             kind: Key to cache the order of nodes under. Evaluations of one kind must start with
@@ -104,7 +109,10 @@ class BodyEvaluation:
             The values of the heads in order, without the targets.
 
         Raises:
-            ModelError: If a node is malformed, a result is missing, or a limit is exceeded.
+            ModelError: If a node is malformed, nodes form a cycle, a result is missing, or a limit
+                is exceeded.
+            ShapeError: If shapes do not fit an operator.
+            DTypeError: If dtypes do not fit an operator.
         """
         ordered = self.body.cached_orders.get(kind)
         if ordered is None:
@@ -117,8 +125,14 @@ class BodyEvaluation:
     def _order(self, heads: Sequence[int]) -> list[int]:
         """Return the nodes to evaluate in topological order.
 
-        These are the nodes that ``heads`` need and those with side effects that heads or the
-        body's effects depend on, without nodes that have results.
+        These are the nodes that ``heads`` need and those with side effects that heads or the body's
+        effects depend on, without nodes that have results.
+
+        Args:
+            heads: Numbers of the nodes that are needed.
+
+        Raises:
+            ModelError: If nodes form a cycle.
         """
         library, body, done = self.shared.library, self.body, self._done()
         needed = reachable_nodes(body, heads, done)
@@ -137,15 +151,23 @@ class BodyEvaluation:
         return ChainMap(*chain)
 
     def compute(self, numbers: Sequence[int]) -> None:
-        """Evaluate nodes in the given order and store their results in ``values``."""
+        """Evaluate nodes in the given order and store their results in ``values``.
+
+        Raises:
+            ModelError: If a node is malformed, or a limit is exceeded.
+        """
         for number in numbers:
             self.values[number] = self.node(number)
 
     def node(self, number: int) -> Sequence[AnyValue]:
         """Evaluate one node, whose inputs have results, and return its results.
 
+        One node and its memory are taken from the budgets. The results are not stored.
+
         Raises:
             ModelError: If the node is malformed or a limit is exceeded; a note names the node.
+            ShapeError: If shapes do not fit the operator; likewise DTypeError for dtypes, and other
+                errors of operators.
         """
         node = self.body.nodes[number]
         shared = self.shared
@@ -196,6 +218,8 @@ class BodyEvaluation:
         A factory of model inputs, a context importer, an op importer, a function, a host op. An
         operator without any is recorded, and its results are unsupported, as are those of a node
         with an unsupported input. Results of a node with a dead input are dead.
+
+        An unsupported operator is recorded in the import state's ``unsupported``.
 
         Raises:
             ModelError: If the node reads strings that are fed, or its importer refuses it.
@@ -264,10 +288,11 @@ class NodeContext:
         return self.call.where
 
     def value(self, value: AnyValue) -> ImportedValue:
-        """Return an input as an array; a ref variable is read.
+        """Return an input as an array; a ref variable is read, an array is returned unchanged.
 
         Raises:
-            ModelError: If it is no array.
+            ModelError: If it is no array, such as a handle, a list or a dead value, or a ref
+                variable has no value.
         """
         if isinstance(value, VariableHandle) and value.by_reference:
             return current_value(self.shared, value.variable)
@@ -309,6 +334,8 @@ class NodeContext:
     ) -> list[AnyValue]:
         """Evaluate a function and return its results.
 
+        The attributes are those of the node that calls, for placeholders in the function.
+
         Args:
             name: Name of the function.
             attrs: Values of the function's attributes.
@@ -318,8 +345,8 @@ class NodeContext:
                 results.
 
         Raises:
-            ModelError: If the number of arguments is wrong, or the function is recursive or nested
-                too deeply.
+            ModelError: If there is no such function, the number of arguments is wrong, the function
+                is recursive or nested in 64 others, or a node in it is malformed.
         """
         evaluation = self.evaluation
         if name in evaluation.call_stack:

@@ -44,6 +44,8 @@ _LOOKED_AT = 4096
 def refuse_other_formats(data: bytes, where: str, needed: str = "a TensorFlow model") -> None:
     """Raise ModelError if data is in a known other format, such as HDF5 or a Git LFS pointer.
 
+    Data of no known other format is accepted without a result.
+
     Args:
         data: The file's contents, or its first 4096 bytes.
         where: Name of the file in errors.
@@ -107,7 +109,11 @@ def describe_other_format(data: bytes) -> tuple[str, str] | None:
 
 
 def _archive(data: bytes) -> tuple[str, str]:
-    """Return the format and advice for a zip file, by the names of its members."""
+    """Return the format and advice for a zip file, as a tuple, by the names of its members.
+
+    The format has an article, such as "a Keras model (.keras)". A damaged archive has a format,
+    too.
+    """
     try:
         with zipfile.ZipFile(BytesIO(data)) as archive:
             names = archive.namelist()
@@ -127,7 +133,10 @@ def _archive(data: bytes) -> tuple[str, str]:
 
 
 def _json(start: bytes) -> tuple[str, str]:
-    """Return the format and advice for JSON text, by the keys in its first 4096 bytes."""
+    """Return the format and advice for JSON text, as a tuple, by the keys in its first bytes.
+
+    ``start`` are its first 4096 bytes. Text without a known key is "a JSON text".
+    """
     if b'"modelTopology"' in start:
         return "a TensorFlow.js model", "give load the model that it was converted from"
     if b'"arg_nodes"' in start or b'"nodes"' in start:
@@ -142,6 +151,8 @@ def parse_file(
 
     Where a GraphDef is needed, a MetaGraphDef is accepted too, since TensorFlow 1 writes ``.meta``
     files.
+
+    A file of a MetaGraphDef gives its GraphDef.
 
     Args:
         data: Contents of the file.
@@ -196,7 +207,10 @@ def parse_file(
 
 
 def _is_graph(data: bytes, where: str, budget: Budget) -> bool:
-    """Return whether data parses as a binary GraphDef that has nodes."""
+    """Return whether ``data`` parses as a binary GraphDef that has nodes.
+
+    Data that is damaged, or exceeds the memory ``budget``, gives False. ``where`` names its source.
+    """
     try:
         return len(parse(data, where, budget).node) > 0
     except ModelError:

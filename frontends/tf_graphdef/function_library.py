@@ -86,7 +86,17 @@ class FunctionLibrary:
         budget: Budget,
         changing: frozenset[str] = ASSIGNS,
     ) -> None:
-        """Index the functions by name; see the class."""
+        """Index the functions by name, and find those that change variables.
+
+        Args:
+            functions: FunctionDefs.
+            where: Name of the model in errors.
+            budget: Memory that indexing may take.
+            changing: Operators that change variables.
+
+        Raises:
+            ModelError: If two functions have one name, or the budget is exceeded.
+        """
         self.where, self.budget, self.changing = where, budget, changing
         budget.take(_ENTRY_NBYTES * len(functions), f"the {len(functions):,} functions of {where}")
         self.functions: dict[str, Any] = {}
@@ -109,7 +119,8 @@ class FunctionLibrary:
         """Return the indexed nodes of a function, which is indexed on first use.
 
         Raises:
-            ModelError: If the model has no function of this name, or the function is malformed.
+            ModelError: If the model has no function of this name, or the function is malformed or
+                exceeds the memory budget.
         """
         if name not in self._bodies:
             if name not in self.functions:

@@ -68,6 +68,8 @@ class GraphBody:
 
         The NextIteration input of a Merge is left out, since it belongs to the previous iteration.
         An Exit needs all Enter nodes of its loop. A node may occur more than once.
+
+        Nodes are returned by number.
         """
         op = self.nodes[number].op
         if op in EXITS:
@@ -94,6 +96,8 @@ class GraphBody:
 def read_graph_body(graph: Any, where: str, budget: Budget) -> GraphBody:
     """Index the nodes of a GraphDef; ``where`` names it in errors.
 
+    The nodes are those of the message ``graph``; memory is taken from ``budget``.
+
     Raises:
         ModelError: If there are no nodes, if a name is invalid or used twice, if an edge refers to
             a missing node, or if the index exceeds the memory budget.
@@ -112,6 +116,8 @@ def read_graph_body(graph: Any, where: str, budget: Budget) -> GraphBody:
 
 def read_function_body(function: Any, budget: Budget) -> GraphBody:
     """Index the nodes of a FunctionDef; its arguments become nodes with the first numbers.
+
+    Control results that name no node are left out.
 
     Raises:
         ModelError: If a name is invalid or used twice, if an edge or a result of the function
@@ -227,7 +233,10 @@ def _resolve(
 
 
 def _reference(text: str) -> tuple[str, int]:
-    """Split ``name:index`` into name and index; the index is 0 if the text has none."""
+    """Split ``name:index`` into the name and the index, as a tuple.
+
+    The index is 0, and the text the name, if it does not end in a colon and less than 10 digits.
+    """
     name, colon, index = text.rpartition(":")
     if colon and index.isascii() and index.isdigit() and len(index) < _MOST_INDEX:
         return name, int(index)
@@ -253,7 +262,8 @@ def is_name(text: str) -> bool:
 def reference(text: str) -> tuple[str, int]:
     """Split the name of a requested output, such as ``"Identity:0"``, into node name and index.
 
-    The index is 0 if the text has none.
+    Returned as a tuple. The index is 0, and the text the name, if it does not end in a colon and
+    less than 10 digits.
     """
     return _reference(text)
 
@@ -263,7 +273,12 @@ def topological_order(
 ) -> list[int]:
     """Return the ``selected`` nodes that lead to ``heads``, each after its predecessors.
 
-    Nodes in ``done`` already have results; their predecessors are not visited.
+    Args:
+        body: The nodes and their edges; control dependencies are followed, too.
+        heads: Numbers of the nodes that are needed.
+        selected: Numbers of the nodes to return.
+        done: Nodes that already have results, by number; they are not returned, and their
+            predecessors not visited.
 
     Raises:
         ModelError: If the nodes form a cycle; two of its nodes are named.
@@ -301,9 +316,10 @@ def topological_order(
 def reachable_nodes(
     body: GraphBody, heads: Iterable[int], done: Container[int], control: bool = False
 ) -> set[int]:
-    """Return ``heads`` and the nodes they depend on, except those in ``done``.
+    """Return the numbers of ``heads`` and the nodes they depend on, except those in ``done``.
 
-    Control dependencies are followed only if ``control`` is set.
+    Nodes in ``done`` are not passed, either. Control dependencies of ``body`` are followed only if
+    ``control`` is set.
     """
     nodes: set[int] = set()
     pending = list(heads)

@@ -38,10 +38,13 @@ HOST.set_attr("TOpPattern", OpPattern.OPAQUE)
 
 
 def _call_function(node: Node, arrays: Sequence[Any]) -> tuple[Any, ...]:
-    """Call the function of a `host` node and return its results, cast to the declared dtypes.
+    """Call the function of a `host` node on ``arrays`` and return its results, as a tuple.
+
+    They are cast to the dtypes that the node declares.
 
     Raises:
         ValueError: If it returns another number of results than when it was probed.
+        Exception: Whatever the function raises.
     """
     results = _listed(node.params["function"](*arrays))
     dtypes = [dtype_of(d).numpy for d in node.params["dtypes"]]
@@ -73,7 +76,9 @@ class HostOp:
             inputs: Its inputs.
 
         Raises:
-            ModelError: If output shapes cannot be inferred.
+            ModelError: If an input has an unknown rank, the inputs have more than six unknown
+                sizes, output shapes cannot be inferred, or the arrays exceed the memory budget.
+            ValueError: If the function returns another number of results for other sizes.
             Exception: Whatever the function raises for arrays of ones; a note names the node.
         """
         bound = self._bound(call)
@@ -103,6 +108,8 @@ class HostOp:
         """Return the function with its keyword-only parameters bound to attributes of the node.
 
         A parameter without an attribute of its name keeps its default.
+
+        The name of the returned function, its ``__qualname__``, has the attributes' values.
         """
         attributes = {}
         for name, parameter in inspect.signature(self.function).parameters.items():

@@ -38,6 +38,8 @@ def context_importer(
 
     The importer takes a `NodeContext` and the node's inputs of any kind, and returns its results.
 
+    An importer that is registered under the same name is replaced.
+
     Args:
         names: TensorFlow operators.
         training: Whether the importer belongs to `TRAINING_IMPORTERS` instead of
@@ -83,6 +85,8 @@ class NodeBudget:
 
     def take(self, where: str) -> None:
         """Subtract one node from the budget; ``where`` names the node in the error.
+
+        ``left`` decreases in place, also below 0.
 
         Raises:
             ModelError: If no node is left.
@@ -143,12 +147,24 @@ class ImportState:
 
 
 def current_value(shared: ImportState, variable: ModelVariable) -> ImportedValue:
-    """Return the value last assigned to a variable during the evaluation, else its initial one."""
+    """Return the value last assigned to a variable during the evaluation, else its initial one.
+
+    ``shared`` is the import state, which reads initial values.
+
+    Raises:
+        ModelError: If it was not assigned and has no initial value.
+    """
     return initial_value(shared, variable) if variable.value is None else variable.value
 
 
 def initial_value(shared: ImportState, variable: ModelVariable) -> ImportedValue:
-    """Return the value of a variable before any assignment, computed once and stored in it."""
+    """Return the value of a variable before any assignment.
+
+    It is computed once, by the import state ``shared``, and stored in the variable as ``saved``.
+
+    Raises:
+        ModelError: If the variable has no value, or one of another shape or dtype.
+    """
     if variable.saved is None:
         variable.saved = shared.variable_value(variable)
     return variable.saved

@@ -51,6 +51,8 @@ class ImportedValue:
 
         A known array becomes a constant, and symbolic sizes are computed at run time.
 
+        It is stored in the value, so that later calls return the same entry.
+
         Raises:
             ModelError: If the array has too many symbolic sizes.
         """
@@ -112,6 +114,8 @@ def value_of(entry: Entry) -> ImportedValue:
 def known_value(name: str, dtype: DType, extents: Any) -> ImportedValue:
     """Return a value of known ints and Sizes.
 
+    The dtype of the array is object if it has symbolic sizes, else that of ``dtype``.
+
     Args:
         name: Name of the value.
         dtype: Its integer dtype; ints wrap to its range.
@@ -159,6 +163,9 @@ class ImportCall:
     def attr(self, key: str, kind: str, default: Any = None) -> Any:
         """Return an attribute.
 
+        A value in another field than the one requested counts as another kind. The default is not
+        checked.
+
         Args:
             key: Name of the attribute.
             kind: Field of AttrValue it must be in: ``b i f s type shape tensor list``.
@@ -185,7 +192,7 @@ class ImportCall:
         """Return an attribute that is an element type.
 
         Raises:
-            ModelError: If it is missing, or a type that passkit does not have.
+            ModelError: If it is missing or no type, or a type that passkit does not have.
         """
         return parse_dtype(self.attr(key, "type"), self.where)
 
@@ -215,12 +222,15 @@ class ImportCall:
     def extents(self, value: ImportedValue, role: str) -> list[Extent]:
         """Return an input that is known during import as a list of ints and Sizes.
 
+        A value that is computed from constants only is evaluated. A scalar gives a list of one.
+
         Args:
             value: The input; must be a scalar or vector of integers.
             role: Name of the input in errors.
 
         Raises:
-            ModelError: If it depends on data, is no list of integers, or has more than 64 elements.
+            ModelError: If it depends on data, is no integer or list of integers, or has more than
+                64 elements.
         """
         array = value.array if value.array is not None else constant_values.constant_array(value)
         if array is None:
@@ -261,6 +271,10 @@ class ImportCall:
     def positions(self, count: int, dtype: Any) -> NDArray[Any]:
         """Return the vector 0, 1, …, count - 1 in ``dtype``; its bytes are taken from the budget.
 
+        Args:
+            count: Number of elements.
+            dtype: NumPy dtype, or the name of one.
+
         Raises:
             ModelError: If it exceeds the budget.
         """
@@ -269,7 +283,11 @@ class ImportCall:
         return np.arange(count, dtype=dtype)
 
     def integer(self, value: ImportedValue, role: str) -> int:
-        """Return an input as one int; ``role`` names it in errors.
+        """Return an input as one int.
+
+        Args:
+            value: The input, a scalar or vector of one element.
+            role: Name of the input in errors.
 
         Raises:
             ModelError: As `ints`, and if it has other than one element.
@@ -294,7 +312,7 @@ class ImportCall:
         return shape
 
     def rank(self, value: ImportedValue, rank: int) -> Shape:
-        """Return the shape of an input that must have ``rank`` axes.
+        """Return the shape of the input ``value``, which must have ``rank`` axes.
 
         Raises:
             ModelError: If its rank differs or is unknown.
@@ -311,6 +329,10 @@ class ImportCall:
 
         Its memory is taken from the budget.
 
+        Args:
+            dtype: Integer dtype of the result; ints wrap to its range.
+            extents: An int or Size, or a nested sequence of them.
+
         Raises:
             ModelError: If it exceeds the memory budget, or a size has too many terms.
         """
@@ -323,7 +345,7 @@ class ImportCall:
         It is int32 if the attribute is missing.
 
         Raises:
-            ModelError: If it is another type.
+            ModelError: If it is another type, or no type.
         """
         dtype = self.dtype(key) if key in self.node.attr else dtype_of("int32")
         if dtype.name not in ("int32", "int64"):

@@ -88,6 +88,9 @@ def load(
     Raises:
         ModelError: If the model is damaged, exceeds ``max_nbytes``, uses unsupported operators, or
             lacks an output, target or input that was named.
+        ShapeError: If shapes do not fit an operator; a note names the node.
+        DTypeError: If dtypes do not.
+        ArgumentError: If an argument has a wrong type.
     """
     shapes = arguments.mapping("tf_graphdef.load: shapes", shapes, "a mapping of inputs to shapes")
     for name, names in (("outputs", outputs), ("targets", targets), ("tags", tags)):
@@ -125,8 +128,13 @@ def _entries(
 ) -> list[Entry]:
     """Return the results as entries that carry the output names.
 
+    Args:
+        model: The model, for errors.
+        requested: Name and node result of each output.
+        results: Their values, in the same order.
+
     Raises:
-        ModelError: If a result is not an array.
+        ModelError: If a result is not an array, or consists of too many symbolic sizes.
     """
     entries = []
     for (name, _), value in zip(requested, results, strict=True):
@@ -139,7 +147,8 @@ def require_array(model: Model, name: str, value: AnyValue) -> ImportedValue:
     """Return the value of output ``name`` unchanged if it is an array.
 
     Raises:
-        ModelError: If it is a handle, a list, a string or the like.
+        ModelError: If it is a handle, a list, a string or the like; ``model`` names itself in the
+            error.
     """
     if isinstance(value, NonArray):
         raise ModelError(
@@ -154,12 +163,16 @@ def _outputs(
 ) -> list[tuple[str, ResultRef]]:
     """Return the name and node result of each output.
 
-    ``outputs`` are names that the caller requests. None requests all outputs of the signature, or
-    without a signature all results that no node reads, except those of constants, placeholders,
-    NoOp and Assert.
+    None requests all outputs of the signature, or without a signature all results that no node
+    reads, except those of constants, placeholders, NoOp and Assert.
+
+    Args:
+        model: The model.
+        body: Its nodes.
+        outputs: Names of tensors or outputs that the caller requests; None for all.
 
     Raises:
-        ModelError: If a name is unknown, or there is no output.
+        ModelError: If a name is unknown, a sequence is empty, or no output can be found.
     """
     if outputs is None and model.outputs:
         return [_output(model, body, name, text) for name, text in model.outputs.items()]
@@ -211,7 +224,11 @@ def _output(
 def node_number(model: Model, body: GraphBody, name: str, text: str | None = None) -> int:
     """Return the number of the node called ``name``.
 
-    ``text`` is the requested output in errors, such as "logits:0"; None if the node is to be run.
+    Args:
+        model: The model, for errors.
+        body: Its nodes.
+        name: Name of the node.
+        text: The requested output in errors, such as "logits:0"; None if the node is to be run.
 
     Raises:
         ModelError: If there is no node of this name.

@@ -15,7 +15,9 @@ def input_gradient(y: Entry, x: Entry, dy: Entry) -> Entry:
     the other's.
 
     Raises:
-        ShapeError: If known dimensions of ``dy`` and ``y`` differ.
+        ShapeError: If known dimensions or the ranks of ``dy`` and ``y`` differ, or one rank is
+            unknown.
+        DTypeError: If their dtypes differ.
     """
     pairs = list(zip(dy.shape or (), y.shape or (), strict=False))
     needs_reshape = any(n != m and (isinstance(n, Size) or isinstance(m, Size)) for n, m in pairs)

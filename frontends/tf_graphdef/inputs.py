@@ -59,9 +59,18 @@ def find_inputs(model: Model, body: GraphBody, shapes: Mapping[str, InputDims]) 
 
     ``shapes`` are the caller's shapes of inputs by name.
 
+    Shapes of placeholders are compared only when the factory builds the input.
+
+    Args:
+        model: The model, whose signature may name inputs.
+        body: Its nodes.
+        shapes: The caller's shapes of inputs by name of an input or placeholder.
+
     Raises:
         ModelError: If ``shapes`` names something else than an input, if a shape contradicts the
-            model's, or if the signature names a missing node.
+            model's, if the signature names a missing node or a result beyond 10,000, or has a dtype
+            that passkit does not have.
+        ArgumentError: If a shape is not a sequence of numbers, names or None, or a name no text.
     """
     placeholder_names: dict[int, str] = {}
     fed_refs: dict[str, ResultRef] = {}
@@ -117,7 +126,10 @@ def find_inputs(model: Model, body: GraphBody, shapes: Mapping[str, InputDims]) 
 
 
 def _bound_factory(variable: ModelVariable) -> InputFactory:
-    """Return the factory of a placeholder bound to a variable: its handle, or a reference to it."""
+    """Return the factory of a placeholder bound to a variable: its handle, or a reference to it.
+
+    It is a handle if the placeholder's dtype is a resource, else a handle that is read on use.
+    """
 
     def make(call: ImportCall, inputs: Sequence[AnyValue]) -> AnyValue:
         is_handle = call.node.attr["dtype"].type == _RESOURCE
@@ -131,6 +143,8 @@ def _caller_shapes(
 ) -> dict[int, InputDims]:
     """Return the caller's shapes by node number.
 
+    A result index in a name, as in "x:0", is ignored.
+
     Args:
         model: The model, for errors.
         body: Its nodes.
@@ -138,8 +152,8 @@ def _caller_shapes(
         shapes: The caller's shapes by name of an input or placeholder.
 
     Raises:
-        ModelError: If a name is no input.
-        ArgumentError: If a shape is not a sequence of numbers, names or None.
+        ModelError: If a name is no input or placeholder.
+        ArgumentError: If a shape is not a sequence of numbers, names or None, or a name no text.
     """
     by_name = {name: number for number, name in names.items()}
     caller_shapes: dict[int, InputDims] = {}
@@ -164,6 +178,8 @@ def _placeholder_factory(
     producer: int, name: str | None, caller_shape: InputDims | None
 ) -> InputFactory:
     """Return the factory of an ordinary placeholder.
+
+    The factory raises ModelError as `_make_placeholder` does.
 
     Args:
         producer: GraphDef version of the model.
@@ -198,7 +214,9 @@ def _make_placeholder(
         array.
 
     Raises:
-        ModelError: If the two shapes contradict each other.
+        ModelError: If the two shapes contradict each other, or dtype or shape is missing without a
+            default, invalid, or not supported.
+        ShapeError: If the caller's shape has a negative number or an invalid name.
     """
     where = call.where
     default = inputs[0] if inputs else None
@@ -218,6 +236,9 @@ def _make_input(
 ) -> AnyValue:
     """Return a graph variable for an input; strings become a `StringInput`.
 
+    Dimensions that are None become symbolic sizes named after the input; names are sizes of that
+    name. Without any shape the rank is unknown.
+
     Args:
         where: The node, for errors.
         name: Name of the variable.
@@ -226,7 +247,9 @@ def _make_input(
         caller_shape: The caller's shape, which refines it; None if the caller has none.
 
     Raises:
-        ModelError: If ``shape`` and ``caller_shape`` contradict each other.
+        ModelError: If ``shape`` and ``caller_shape`` contradict each other, or the dtype is not
+            supported.
+        ShapeError: If the caller's shape has a negative number or an invalid name.
     """
     if type_number == _STRING:
         return StringInput(name)

@@ -24,6 +24,9 @@ def read_model(
 ) -> Model:
     """Read the model that ``source`` holds.
 
+    ``signature`` and ``tags`` are ignored for an object of TensorFlow, ``tags`` also for a
+    GraphDef.
+
     Args:
         source: A file name, a SavedModel folder, bytes, a GraphDef, or an object of TensorFlow.
         max_nbytes: Bound of the memory that reading takes, in bytes; None for the default.
@@ -31,8 +34,8 @@ def read_model(
         tags: Tags that select a graph of a SavedModel.
 
     Raises:
-        ModelError: If the source holds no model, the model is damaged or too large, or it has no
-            such signature.
+        ModelError: If the source holds no model or does not exist, the model is damaged or too
+            large, or it has no such signature.
     """
     if isinstance(source, bytes | bytearray | memoryview):
         data = bytes(source)
@@ -69,7 +72,8 @@ def _from_path(
         tags: Tags of a SavedModel's graph.
 
     Raises:
-        ModelError: If the file does not exist, cannot be read, or holds no model.
+        ModelError: If the file does not exist, cannot be read, or holds no model, or the model has
+            no such signature.
     """
     where = short(str(path))
     try:

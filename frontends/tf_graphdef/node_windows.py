@@ -55,7 +55,10 @@ class NodeWindows:
         return {"strides": self.strides, "dilations": self.dilations, "padding": padding}
 
     def padded(self, x: Entry, value: float = 0) -> Entry:
-        """Return channels-last ``x`` with the padding that ``params`` leaves out, of ``value``."""
+        """Return channels-last ``x`` with the padding that ``params`` leaves out, of ``value``.
+
+        ``x`` itself is returned if the padding is known.
+        """
         if self.is_known:
             return x
         pairs = tuple(pair if pair != (0, 0) else (0, 0) for pair in self.padding)
@@ -71,7 +74,7 @@ def channels_first(call: ImportCall, count: int) -> bool:
         count: Number of spatial axes.
 
     Raises:
-        ModelError: If the data format is another one.
+        ModelError: If the data format is another one, or no string.
     """
     formats = (LAST[count], FIRST[count])
     data_format = call.attr("data_format", "s", formats[0].encode())
@@ -86,8 +89,13 @@ def channels_first(call: ImportCall, count: int) -> bool:
 def inner_shape(call: ImportCall, x: ImportedValue, count: int) -> Shape:
     """Return the shape of input ``x`` with channels moved to the last axis.
 
+    Args:
+        call: The node, which has the data format.
+        x: The input.
+        count: Number of spatial axes, 1 to 3.
+
     Raises:
-        ModelError: If it does not have ``count`` spatial axes.
+        ModelError: If its rank is unknown or not ``count`` + 2, or the data format is unknown.
     """
     shape = call.shape(x)
     if len(shape) != count + 2:
@@ -107,7 +115,8 @@ def spatial(call: ImportCall, attribute: str, values: Sequence[int], count: int)
         count: Number of spatial axes.
 
     Raises:
-        ModelError: If the length differs, or batch or channels have another number than 1.
+        ModelError: If the length differs, a number is below 1, batch or channels have another
+            number than 1, or the data format is unknown.
     """
     if not values:
         return (1,) * count
@@ -129,6 +138,8 @@ def windows_of_node(
 ) -> NodeWindows:
     """Return the windows of a node over spatial axes of lengths ``size``.
 
+    Missing strides and dilations are 1.
+
     Args:
         call: The node.
         size: Lengths of the spatial axes.
@@ -137,7 +148,8 @@ def windows_of_node(
             ``strides``.
 
     Raises:
-        ModelError: If padding, strides or dilations are invalid or depend on unknown sizes.
+        ModelError: If ``padding`` is missing or unknown, strides, dilations or explicit paddings
+            are invalid, or SAME padding depends on unknown sizes in a way that is not supported.
     """
     count = len(size)
     step = spatial(call, "strides", strides or call.integers("strides"), count)
@@ -164,7 +176,8 @@ def _explicit(call: ImportCall, count: int) -> PaddingPairs:
         count: Number of spatial axes.
 
     Raises:
-        ModelError: If a pair is missing or negative, or batch or channels are padded.
+        ModelError: If the number of paddings is wrong, one is negative, or batch or channels are
+            padded.
     """
     paddings = call.integers("explicit_paddings")
     first = channels_first(call, count)
@@ -183,6 +196,8 @@ def _same(call: ImportCall, n: Extent, window_extent: int, stride: int) -> tuple
     """Return the SAME padding (before, after) of one axis, for ``ceil(n / stride)`` windows.
 
     If the total is odd, the further element is added behind.
+
+    Where windows leave gaps, the padding is never negative for known lengths.
 
     Args:
         call: The node, for errors.

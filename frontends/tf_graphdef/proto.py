@@ -27,7 +27,11 @@ for _file in _FILES.file:
 
 
 def message(name: str) -> Any:
-    """Return the class of a message by name, such as ``NodeDef``."""
+    """Return the class of a message by name, such as ``NodeDef``.
+
+    Raises:
+        KeyError: If there is no message of this name.
+    """
     return message_factory.GetMessageClass(_POOL.FindMessageTypeByName(f"{_PACKAGE}.{name}"))
 
 
@@ -50,7 +54,10 @@ def dtype_name(number: int) -> str:
 
 
 def short(name: str) -> str:
-    """Quote a name or path for an error message, shortened in the middle to 80 characters."""
+    """Quote a name or path for an error message, shortened in the middle to 80 characters.
+
+    The result has the quotes, and escapes, of Python's repr.
+    """
     return repr(name if len(name) <= 80 else f"{name[:37]}…{name[-42:]}")
 
 
@@ -86,7 +93,10 @@ class Budget:
 
 
 def budget_for(num_bytes: int, max_nbytes: int | None) -> Budget:
-    """Return a budget of ``max_nbytes``, by default 4 times ``num_bytes`` plus 64 MiB."""
+    """Return a budget of ``max_nbytes``, by default 4 times ``num_bytes`` plus 64 MiB.
+
+    The budget is in bytes, and nothing is taken from it yet.
+    """
     limit = 4 * num_bytes + (64 << 20) if max_nbytes is None else max_nbytes
     return Budget(limit, limit)
 
@@ -117,12 +127,16 @@ def parse(data: bytes, where: str, budget: Budget, kind: str = "GraphDef") -> An
 
 
 def parse_text(data: bytes, where: str, budget: Budget, kind: str = "GraphDef") -> Any:
-    """Parse a message in text format; the arguments are those of `parse`.
+    """Parse a message in text format; unknown fields are ignored.
 
-    Unknown fields are ignored.
+    Args:
+        data: Its bytes, UTF-8.
+        where: Name of the source in errors.
+        budget: Memory budget, from which the estimated size is taken.
+        kind: Name of the message type.
 
     Raises:
-        ModelError: If the text is damaged, nested too deeply, or exceeds the budget.
+        ModelError: If the text is damaged or no UTF-8, nested too deeply, or exceeds the budget.
     """
     budget.take(2 * len(data), where)
     messages = data.count(b"{") + data.count(b"<")
@@ -143,7 +157,10 @@ def parse_text(data: bytes, where: str, budget: Budget, kind: str = "GraphDef") 
 
 
 def _plain(error: Exception) -> str:
-    """Return the text of an exception on one line and shortened, since it may quote the file."""
+    """Return the text of an exception on one line and shortened, since it may quote the file.
+
+    A text that is long or not printable is quoted, too.
+    """
     text = " ".join(str(error).split())
     return text if len(text) <= 200 and text.isprintable() else short(text)
 
@@ -212,8 +229,7 @@ _LAYOUTS = _layouts()
 def parsed_nbytes(data: bytes, limit: int, kind: str = "GraphDef") -> int:
     """Return an estimate of the memory of a parsed message of type ``kind``, in bytes.
 
-    The estimate stops once it exceeds ``limit``.
-
+    ``data`` is the encoded message. The estimate stops once it exceeds ``limit``.
 
     Two bytes of a file can become a message of 140 bytes, so all fields are visited before protobuf
     parses any. A damaged file is visited as far as protobuf would read it.
@@ -265,7 +281,8 @@ def varint(data: bytes, at: int, end: int) -> tuple[int, int]:
         end: Position behind the last byte that it may use.
 
     Returns:
-        The number and the position behind it; a position past ``end`` if the varint is damaged.
+        The number and the position behind it; (0, ``end``) if the varint is cut off or has more
+        than ten bytes.
     """
     value = shift = 0
     while at < end:

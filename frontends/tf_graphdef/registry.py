@@ -56,6 +56,8 @@ def import_node(call: ImportCall, inputs: Sequence[ImportedValue]) -> tuple[Impo
     Raises:
         ModelError: If the number of inputs is wrong, or the importer rejects the node.
         KeyError: If the operator has no importer.
+        ShapeError: If shapes of the inputs do not fit the operator.
+        DTypeError: If their dtypes do not.
     """
     importer = OP_IMPORTERS[call.node.op]
     if len(inputs) < importer.min_inputs or (
@@ -88,6 +90,8 @@ def _build_rounded_once(
     An importer whose results are rounded at most once is called once; others are called again on
     inputs widened to float32, and their results are cast back.
 
+    Without 16-bit inputs, and for the operators of `NARROW`, the importer is called once.
+
     Args:
         call: The node.
         importer: Its importer.
@@ -95,6 +99,11 @@ def _build_rounded_once(
 
     Returns:
         The node's results, in the dtypes that the importer gives.
+
+    Raises:
+        ModelError: If the importer rejects the node.
+        ShapeError: If shapes of the inputs do not fit the operator.
+        DTypeError: If their dtypes do not.
     """
     results = _build(call, importer, inputs)
     input_rounding = {v.built_entry: Rounding.NEVER for v in inputs if v.built_entry is not None}
@@ -117,7 +126,12 @@ def _build_rounded_once(
 def _build(
     call: ImportCall, importer: OpImporter, inputs: Sequence[ImportedValue]
 ) -> tuple[ImportedValue, ...]:
-    """Call an importer with the node and its inputs; return its results as a tuple of values."""
+    """Call an importer with the node and its inputs; return its results as a tuple of values.
+
+    A single result becomes a tuple of one; entries are wrapped as values, which get the names of
+    their nodes. Overflow of constants warns of nothing. Errors of the importer are passed on:
+    ModelError, ShapeError and DTypeError.
+    """
     with np.errstate(over="ignore"):  # of constants that are too large for 16 bits
         result = importer.build(call, *inputs)
     results = result if isinstance(result, tuple) else (result,)
@@ -131,6 +145,8 @@ def op_importer(
 
     The importer takes the `ImportCall` and the node's inputs as positional parameters, whose number
     is checked for each node; ``*inputs`` accepts one or more.
+
+    The function itself is returned unchanged; one registered before under a name is replaced.
 
     Args:
         names: Operator names in TensorFlow.
@@ -153,6 +169,9 @@ def op_importer(
 
 def register_renamed(count: int, names: Mapping[str, str]) -> None:
     """Register operators of ``count`` inputs that passkit has under another name.
+
+    The importers raise ShapeError and DTypeError as passkit's operators do. They are stored in
+    `OP_IMPORTERS`, where they replace importers of the same name.
 
     Args:
         count: Number of inputs.

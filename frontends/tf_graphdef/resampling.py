@@ -10,7 +10,10 @@ from numpy.typing import NDArray
 
 
 def _lanczos(radius: float) -> Callable[[NDArray[Any]], NDArray[Any]]:
-    """Return the Lanczos kernel of a radius in pixels: weights as a function of distances >= 0."""
+    """Return the Lanczos kernel of a radius in pixels: weights as a function of distances >= 0.
+
+    The weight is 1 up to a distance of 0.001 and 0 beyond the radius.
+    """
 
     def kernel(x: NDArray[Any]) -> NDArray[Any]:
         angle = np.maximum(x, 1e-3) * np.pi
@@ -66,6 +69,8 @@ def resampling_weights(
 
     Source: TensorFlow's scale_and_translate_op.cc.
 
+    Sums of weights below 1e-35 are not divided by.
+
     Args:
         kernel: Key of `KERNELS`.
         old: Number of old pixels.
@@ -77,6 +82,9 @@ def resampling_weights(
     Returns:
         A float32 matrix (new, old). Rows add up to 1; a row is zero if its pixel lies outside the
         image.
+
+    Raises:
+        KeyError: If the kernel is unknown.
     """
     radius, function = KERNELS[kernel]
     inverse = np.float32(1.0) / np.float32(scale)

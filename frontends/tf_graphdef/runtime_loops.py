@@ -71,13 +71,16 @@ def build_runtime_loop(
 
     Without a value that changes, no node is built and the inputs are returned.
 
+    If an operator inside is unsupported, so are the results, for every index.
+
     Args:
         ctx: The node of the loop.
         loop: Its condition and body.
         inputs: Initial values.
 
     Raises:
-        ModelError: If a value changes its dtype or shape, the loop assigns to a variable, or the
+        ModelError: If the condition or a value is no array, the body returns another number of
+            values, a value changes its dtype or shape, the loop assigns to a variable, or the
             graphs read values from outside the loop.
     """
     assigned_before = assigned_values(ctx.shared)
@@ -143,6 +146,9 @@ def _make_loop_value(
         value: The initial value.
         is_invariant: Whether the body returns it unchanged.
         item_shape: Shape of the items of a list that declares none, a tuple; None if not known.
+
+    Raises:
+        ModelError: If the items of a list have different shapes, or the memory budget is exceeded.
     """
     if isinstance(value, TensorList) and value.dtype is not None:
         value = as_stacked_list(ctx, value)
@@ -183,11 +189,17 @@ def _run_trial_iteration(
 ) -> Sequence[AnyValue] | None:
     """Evaluate one trial iteration, in which lists record the shapes of their items.
 
+    Args:
+        ctx: The node of the loop.
+        loop: Its condition and body.
+        loop_values: Its values; their lists get item shapes in place.
+
     Returns:
         Unsupported results if an operator in the loop is unsupported, else None.
 
     Raises:
-        ModelError: If the body returns another number of values than it takes.
+        ModelError: If the body returns another number of values than it takes, or a node of the
+            loop is malformed.
     """
     body_inputs = [p.inner for p in loop_values]
     condition = loop.condition(body_inputs, 0)
@@ -199,7 +211,10 @@ def _run_trial_iteration(
 
 
 def _check_count(ctx: NodeContext, values: Sequence[object], results: Sequence[AnyValue]) -> None:
-    """Raise ModelError unless the body's ``results`` are as many as its ``values``."""
+    """Raise ModelError unless the body's ``results`` are as many as its ``values``.
+
+    ``ctx`` is the node of the loop, which the error names.
+    """
     if len(results) != len(values):
         raise ModelError(
             f"{ctx.where} needs {len(values)} results from its body, one for each loop variable, "
@@ -209,6 +224,8 @@ def _check_count(ctx: NodeContext, values: Sequence[object], results: Sequence[A
 
 def _array_entry(ctx: NodeContext, value: AnyValue, role: str) -> Entry:
     """Return the entry of a value that must be an array; ``role`` names it in errors.
+
+    ``ctx`` is the node of the loop.
 
     Raises:
         ModelError: If it is not an array.
@@ -228,7 +245,7 @@ def _next_entry(ctx: NodeContext, k: int, loop_value: _LoopValue, value: AnyValu
         value: Its next value, as the body returned it.
 
     Raises:
-        ModelError: If its dtype or shape differs from the initial value's.
+        ModelError: If it is no array, or its dtype or shape differs from the initial value's.
     """
     if isinstance(value, TensorList) and isinstance(loop_value.inner, StackedList):
         value = as_stacked_list(ctx, value)
@@ -278,7 +295,11 @@ def _check_unchanged(
 
 
 def _check_closed(ctx: NodeContext, graphs: Sequence[Graph]) -> None:
-    """Raise ModelError if the graph of the condition or the body reads a value from outside."""
+    """Raise ModelError if the graph of the condition or the body reads a value from outside.
+
+    ``graphs`` are both; their own inputs have names that begin with the runtime's prefix. ``ctx``
+    is the node of the loop, which the error names.
+    """
     for graph in graphs:
         for node in graph.inputs:
             if not node.name.startswith(runtime.INPUT_PREFIX):

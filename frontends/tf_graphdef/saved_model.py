@@ -35,7 +35,12 @@ class CheckpointWeights:
     """
 
     def __init__(self, prefix: Path, budget: Budget) -> None:
-        """Prepare to read the checkpoint of this path prefix; it is opened on first use."""
+        """Prepare to read a checkpoint, which is opened on first use.
+
+        Args:
+            prefix: Path of the checkpoint without ``.index``.
+            budget: Memory that reading may take.
+        """
         self.prefix, self.budget = prefix, budget
         self._bundle: CheckpointBundle | None = None
         self._objects: Any = None
@@ -64,6 +69,9 @@ class CheckpointWeights:
 
         It is looked up by the variable's name in the object graph, then by its own, as in
         TensorFlow 1.
+
+        Raises:
+            ModelError: If the checkpoint is missing or damaged.
         """
         keys = self.bundle.keys
         for key in (self._names.get(variable.name), variable.name):
@@ -72,14 +80,21 @@ class CheckpointWeights:
         return None
 
     def names(self) -> list[str]:
-        """Return at most 1000 names and keys, each cut to 200 characters, to suggest in errors."""
+        """Return at most 1000 names and keys, each cut to 200 characters, to suggest in errors.
+
+        Raises:
+            ModelError: If the checkpoint is missing or damaged.
+        """
         return [n[:200] for n in [*self._names, *self.bundle.keys][:1000]]
 
     def key_of(self, number: int) -> str | None:
         """Return the checkpoint key of the object with this number in the object graph.
 
         None if there is no object graph or no such object, or if it does not have exactly one
-        attribute.
+        attribute. The checkpoint is opened if it is not yet.
+
+        Raises:
+            ModelError: If the checkpoint is missing or damaged.
         """
         assert self.bundle is not None
         if self._objects is None or not 0 <= number < len(self._objects.nodes):
@@ -88,7 +103,11 @@ class CheckpointWeights:
         return attributes[0].checkpoint_key if len(attributes) == 1 else None
 
     def array(self, key: str) -> NDArray[Any]:
-        """Return the tensor of the checkpoint under ``key``; see `CheckpointBundle.array`."""
+        """Return the tensor of the checkpoint under ``key``; see `CheckpointBundle.array`.
+
+        Raises:
+            ModelError: If the checkpoint or the tensor is missing or damaged.
+        """
         return self.bundle.array(key)
 
 
@@ -96,6 +115,8 @@ def from_folder(
     folder: Path, max_nbytes: int | None, signature: str | None, tags: Sequence[str]
 ) -> Model:
     """Read the function of a SavedModel that a signature names.
+
+    saved_model.pb is preferred to saved_model.pbtxt.
 
     Args:
         folder: The folder, which has saved_model.pb or saved_model.pbtxt.
@@ -247,7 +268,8 @@ def _method(base: Model, objects: Any, weights: CheckpointWeights, function: Any
         function: FunctionDef whose last arguments are the captures.
 
     Raises:
-        ModelError: If it captured another object than a variable, or more than it has arguments.
+        ModelError: If it captured another object than a variable, or more than it has arguments, or
+            a variable's shape or dtype is not supported.
     """
     name = function.signature.name
     concrete_functions: Mapping[str, Any] = objects.concrete_functions

@@ -37,6 +37,9 @@ def fold_shapes(
 ) -> tuple[ImportedValue, ...] | None:
     """Compute the results of a node whose inputs are shapes.
 
+    None is returned, too, if the operator has no function in `SHAPE_FUNCTIONS`, an input is no
+    small known array of integers, or all have more than 256 elements together.
+
     Args:
         call: The node.
         inputs: Its inputs.
@@ -81,8 +84,12 @@ def _shown(value: ImportedValue) -> str:
 def squeeze_axes(call: ImportCall, x: ImportedValue) -> tuple[int, ...]:
     """Return the axes that Squeeze removes; without an attribute, those of length 1.
 
+    Negative axes count from the end; the attribute ``squeeze_dims`` precedes ``axis``. Listed axes
+    are not checked.
+
     Raises:
-        ModelError: If an unknown dimension could be 1.
+        ModelError: If no axes are listed, and the rank is unknown or an unknown dimension could be
+            1.
     """
     axes = call.integers("squeeze_dims") or call.integers("axis")
     if axes:
@@ -104,16 +111,17 @@ def numpy_index(
     """Return the inputs and mask attributes of a StridedSlice as a NumPy index.
 
     Args:
-        call: The node.
-        begin: First positions, known during import.
-        end: Positions behind the last, known during import.
-        strides: Steps, known during import.
+        call: The node; masks that are missing are 0.
+        begin: First positions, known during import; may be symbolic.
+        end: Positions behind the last, known during import; may be symbolic.
+        strides: Steps, known integers.
 
     Returns:
         A tuple of slices, indices, None for new axes, and Ellipsis.
 
     Raises:
-        ModelError: If the lists differ in length, or there are several ellipses.
+        ModelError: If the lists are not known integers or differ in length, or there are several
+            ellipses.
     """
     begins, ends = call.extents(begin, "begin"), call.extents(end, "end")
     steps = call.ints(strides, "strides")
@@ -148,7 +156,15 @@ def numpy_index(
 def _strided(
     call: ImportCall, values: Sequence[ImportedValue], x: NDArray[Any], *rest: NDArray[Any]
 ) -> Any:
-    """Fold StridedSlice: return the slice of the known array ``x``."""
+    """Fold StridedSlice: return the slice of the known array ``x``.
+
+    ``values`` are the node's inputs, of which the last three are begin, end and strides; ``rest``
+    are their arrays.
+
+    Raises:
+        ModelError: If the lists differ in length, or there are several ellipses.
+        IndexError: If an index is out of range; `fold_shapes` turns it into a ModelError.
+    """
     return x[numpy_index(call, *values[1:])]
 
 
@@ -161,8 +177,12 @@ def _sliced(
 ) -> Any:
     """Fold Slice: return ``size`` elements of the known array ``x`` from ``begin`` on.
 
+    A size of -1 takes the rest of the axis. ``values`` are the node's inputs: x, begin and size.
+
     Raises:
-        ModelError: If the slice is out of range.
+        ModelError: If the slice is out of range, or ``begin`` or ``size`` is symbolic.
+        ValueError: If they have not a number for each axis; `fold_shapes` turns it into a
+            ModelError.
     """
     begins, counts = call.ints(values[1], "begin"), call.ints(values[2], "size")
     pairs = list(zip(begins, counts, x.shape, strict=True))
@@ -183,7 +203,7 @@ def _gathered(
 ) -> Any:
     """Fold Gather: return the elements of the known vector ``x`` at indices ``at``.
 
-    Return NotImplemented for other ranks.
+    Return NotImplemented if ``x`` is no vector. ``values`` and the axis are not read.
 
     Raises:
         ModelError: If an index is out of range.
@@ -198,7 +218,14 @@ def _gathered(
 
 
 def _range(call: ImportCall, values: Sequence[ImportedValue], *bounds: NDArray[Any]) -> Any:
-    """Fold Range: return the list of integers; NotImplemented for symbolic or long ranges."""
+    """Fold Range: return the list of integers; NotImplemented for symbolic or long ranges.
+
+    ``values`` are start, limit and step, ``bounds`` their arrays. Over 256 numbers are long.
+
+    Raises:
+        ModelError: If one of them has other than one element.
+        ValueError: If the step is 0; `fold_shapes` turns it into a ModelError.
+    """
     if any(isinstance(extent, Size) for b in bounds for extent in b.ravel()):
         return NotImplemented
     numbers = range(*(call.integer(v, "bounds") for v in values))
@@ -210,7 +237,11 @@ def _extreme(
 ) -> Any:
     """Fold Maximum or Minimum: return the array of the larger or smaller elements.
 
-    Return NotImplemented if it is not known which element of a pair is larger.
+    ``x`` and ``y`` broadcast; ``values`` are not read. Return NotImplemented if it is not known
+    which element of a pair is larger.
+
+    Raises:
+        ValueError: If they do not broadcast; `fold_shapes` turns it into a ModelError.
     """
     larger = call.node.op == "Maximum"
     pairs = np.broadcast(x, y)
@@ -224,7 +255,10 @@ def _extreme(
 
 
 def _never_less(a: Extent, b: Extent) -> bool:
-    """Return whether a >= b for all values of the sizes, which are at least 0."""
+    """Return whether ``a >= b`` for all values of the sizes, which are at least 0.
+
+    False means that it is not known: differences with quotients are never decided.
+    """
     d = a - b
     if not isinstance(d, Size):
         return d >= 0
@@ -234,7 +268,13 @@ def _never_less(a: Extent, b: Extent) -> bool:
 def _parts(call: ImportCall, values: Sequence[ImportedValue], *x: NDArray[Any]) -> Any:
     """Fold Split, whose axis is the first input, and SplitV: return a tuple of arrays.
 
-    Return NotImplemented for sizes that do not fit.
+    ``values`` are the node's inputs, ``x`` their arrays. Return NotImplemented for sizes that do
+    not fit, or that are negative, and for a number of parts below 1 or above 256.
+
+    Raises:
+        ModelError: If axis or sizes are symbolic, or the attribute ``num_split`` is missing.
+        ValueError: If a Split is uneven; `fold_shapes` turns it into a ModelError.
+        IndexError: If the axis is out of range; likewise.
     """
     if call.node.op == "Split":
         axis, count = call.integer(values[0], "axis"), call.attr("num_split", "i")
@@ -246,7 +286,14 @@ def _parts(call: ImportCall, values: Sequence[ImportedValue], *x: NDArray[Any]) 
 
 
 def _unpacked(call: ImportCall, values: Sequence[ImportedValue], x: NDArray[Any]) -> Any:
-    """Fold Unpack: return a tuple of arrays; NotImplemented if the attribute ``num`` is wrong."""
+    """Fold Unpack: return the parts of ``x`` along the attribute ``axis`` (0), as a tuple.
+
+    Return NotImplemented if the attribute ``num`` is not their number. ``values`` are not read.
+
+    Raises:
+        ModelError: If ``num`` is missing.
+        IndexError: If the axis is out of range; `fold_shapes` turns it into a ModelError.
+    """
     rows = np.moveaxis(x, call.attr("axis", "i", 0), 0)
     return tuple(rows) if len(rows) == call.attr("num", "i") else NotImplemented
 
@@ -254,7 +301,14 @@ def _unpacked(call: ImportCall, values: Sequence[ImportedValue], x: NDArray[Any]
 def _repeated(
     call: ImportCall, values: Sequence[ImportedValue], x: NDArray[Any], multiples: NDArray[Any]
 ) -> Any:
-    """Fold Tile: return ``x`` repeated by known multiples; NotImplemented if that is large."""
+    """Fold Tile: return ``x`` repeated along each axis.
+
+    ``values`` are the node's inputs, the second of which has the numbers. Return NotImplemented if
+    one is negative, or the result has over 256 elements.
+
+    Raises:
+        ModelError: If a number is symbolic.
+    """
     repeats = call.ints(values[1], "multiples")
     total = x.size * prod(repeats)
     return (
@@ -265,9 +319,10 @@ def _repeated(
 def _filled(
     call: ImportCall, values: Sequence[ImportedValue], shape: NDArray[Any], x: NDArray[Any]
 ) -> Any:
-    """Fold Fill: return an array of the scalar ``x``.
+    """Fold Fill: return an array of the scalar ``x`` of a known ``shape``.
 
-    Return NotImplemented if the shape is symbolic or the result large.
+    ``values`` are the node's inputs. Return NotImplemented if the shape is symbolic or negative,
+    the result has over 256 elements, or ``x`` is no scalar.
     """
     if any(isinstance(n, Size) for n in shape.ravel()):
         return NotImplemented
@@ -279,7 +334,14 @@ def _filled(
 def _total(
     call: ImportCall, values: Sequence[ImportedValue], x: NDArray[Any], axes: NDArray[Any]
 ) -> Any:
-    """Fold Sum: return the sum of ``x`` over known axes."""
+    """Fold Sum: return the sum of ``x`` over known axes; ``values`` are the node's inputs.
+
+    With the attribute ``keep_dims``, the axes stay with length 1.
+
+    Raises:
+        ModelError: If an axis is symbolic.
+        IndexError: If an axis is out of range; `fold_shapes` turns it into a ModelError.
+    """
     keepdims = call.attr("keep_dims", "b", False)
     return np.sum(x, axis=call.ints(values[1], "axes"), keepdims=keepdims)
 
@@ -287,28 +349,50 @@ def _total(
 def _remainder(
     call: ImportCall, values: Sequence[ImportedValue], x: NDArray[Any], y: NDArray[Any]
 ) -> Any:
-    """Fold FloorMod: return the remainders; NotImplemented if a divisor is 0."""
+    """Fold FloorMod: return the remainders of ``x`` by ``y``, with the sign of ``y``.
+
+    Return NotImplemented if a divisor is 0. ``values`` are not read.
+
+    Raises:
+        ValueError: If they do not broadcast; `fold_shapes` turns it into a ModelError.
+    """
     return NotImplemented if any(n == 0 for n in y.ravel()) else x - (x // y) * y
 
 
 def _converted(call: ImportCall, values: Sequence[ImportedValue], x: NDArray[Any]) -> Any:
     """Fold Cast: return ``x``, whose integers wrap when the caller converts them.
 
-    Return NotImplemented if it has symbolic sizes and the dtype is neither int32 nor int64.
+    Return NotImplemented if it has symbolic sizes and the attribute ``DstT`` is neither int32 nor
+    int64. ``values`` are not read.
     """
     sizes = any(isinstance(n, Size) for n in x.ravel())
     return NotImplemented if sizes and call.dtype("DstT").name not in ("int32", "int64") else x
 
 
 def _concatenated(call: ImportCall, values: Sequence[ImportedValue], *x: NDArray[Any]) -> Any:
-    """Fold ConcatV2: return all inputs but the last, which is the axis, concatenated."""
+    """Fold ConcatV2: return all inputs but the last, which is the axis, concatenated.
+
+    ``values`` are the node's inputs, ``x`` their arrays.
+
+    Raises:
+        ModelError: If the axis is symbolic, or other than one integer.
+        ValueError: If the arrays do not fit, or there is none; `fold_shapes` turns it into a
+            ModelError, as it does an IndexError for an axis out of range.
+    """
     return np.concatenate(x[:-1], axis=call.integer(values[-1], "axis"))
 
 
 def _product(
     call: ImportCall, values: Sequence[ImportedValue], x: NDArray[Any], axes: NDArray[Any]
 ) -> Any:
-    """Fold Prod: return the product of ``x`` over known axes."""
+    """Fold Prod: return the product of ``x`` over known axes; ``values`` are the node's inputs.
+
+    With the attribute ``keep_dims``, the axes stay with length 1.
+
+    Raises:
+        ModelError: If an axis is symbolic.
+        IndexError: If an axis is out of range; `fold_shapes` turns it into a ModelError.
+    """
     keepdims = call.attr("keep_dims", "b", False)
     return np.prod(x, axis=call.ints(values[1], "axes"), keepdims=keepdims)
 

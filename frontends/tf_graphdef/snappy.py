@@ -73,6 +73,8 @@ def _damaged(
 ) -> ModelError:
     """Return the error for a damaged block.
 
+    The error is returned, not raised.
+
     Args:
         where: Name of the block.
         position: Offset of the damaged element.

@@ -40,18 +40,24 @@ def unfilled_stack(
 
 
 def _zeros(length: Extent, dtype: DType, shape: Shape) -> ImportedValue:
-    """Return an array of ``length`` rows of zeros."""
+    """Return an array of ``length`` rows of zeros, of ``dtype``; ``shape`` is that of one row."""
     return value_of(make("full", shape=(length, *shape), fill_value=0, dtype=dtype.name))
 
 
 def as_stacked_if_dynamic(ctx: NodeContext, value: AnyValue, index: AnyValue) -> StackedList | None:
     """Return a list as rows of an array if it is stored so, or if the index is not known.
 
+    Args:
+        ctx: The node, for errors.
+        value: The list, or another value.
+        index: An index into it.
+
     Returns:
-        The stacked list. None for an ordinary list with a known index, and for another value.
+        The stacked list. None for an ordinary list with a known index or an index that is no array,
+        and for another value.
 
     Raises:
-        ModelError: If the shapes of the items differ.
+        ModelError: If the shapes of the items differ, or the memory budget is exceeded.
     """
     if isinstance(value, StackedList):
         return value
@@ -66,8 +72,11 @@ def as_stacked_if_dynamic(ctx: NodeContext, value: AnyValue, index: AnyValue) ->
 def as_stacked_list(ctx: NodeContext, items: TensorList) -> StackedList:
     """Stack the items of a list as rows of an array; items not set yet are zeros.
 
+    Without an item that is set, the array has the item shape that the list declares, or is missing
+    if it declares none. The list must have a dtype. ``ctx`` is the node, for errors.
+
     Raises:
-        ModelError: If the shapes of the items differ.
+        ModelError: If the shapes of the items differ, or the memory budget is exceeded.
     """
     ctx.shared.budget.take(_ROW_NBYTES * len(items.items), ctx.where)
     item_shapes = {tuple(i.shape) for i in items.items if i is not None and i.shape is not None}
@@ -97,7 +106,7 @@ def stacked_array(
     A list without an array gets zeros, in place, if ``shape``, that of its items, is given.
 
     Raises:
-        ModelError: If the shape of its items is not known yet.
+        ModelError: If the shape of its items is not known yet; ``ctx`` names the node.
     """
     if stack.value is None and shape is not None and stack.dtype is not None:
         stack.value = _zeros(stack.length, stack.dtype, shape)
@@ -111,6 +120,8 @@ def stacked_array(
 
 def stacked_item(ctx: NodeContext, stack: StackedList, index: ImportedValue) -> ImportedValue:
     """Return the row of a stacked list at an index that is known only at run time.
+
+    ``ctx`` is the node, for errors.
 
     Raises:
         ModelError: If the shape of the items is not known yet.
@@ -126,6 +137,17 @@ def with_stacked_item(
 
     The shape of ``new`` is appended, in place, to ``item_shapes``, which both lists share. A list
     without an array stays so.
+
+    Args:
+        ctx: The node.
+        stack: The list.
+        index: Position of the row, known only at run time; out of range, no row is replaced.
+        new: The new row.
+
+    Raises:
+        ModelError: If the rank of ``new`` is unknown.
+        ShapeError: If it does not broadcast with the rows of the list.
+        DTypeError: If its dtype is not the list's.
     """
     shape = ctx.call.shape(new)
     stack.item_shapes.append(shape)

@@ -38,10 +38,10 @@ _MAX_RANK = 64  # NumPy's
 
 
 def parse_dtype(number: int, where: str) -> DType:
-    """Return the dtype with TensorFlow's DataType number.
+    """Return the dtype with TensorFlow's DataType number; ``where`` names its owner in errors.
 
     Raises:
-        ModelError: If passkit does not have it.
+        ModelError: If passkit does not have it, such as strings and resources.
     """
     if number not in _NAMES:
         raise ModelError(
@@ -54,8 +54,10 @@ def parse_dtype(number: int, where: str) -> DType:
 def parse_shape(shape: Any, where: str) -> tuple[int | None, ...] | None:
     """Return the dimensions of a TensorShapeProto, None where unknown; None for an unknown rank.
 
+    ``where`` names its owner in errors.
+
     Raises:
-        ModelError: If the rank or a dimension is out of range.
+        ModelError: If it has more than 64 dimensions, or one below -1 or of 2**48 or more.
     """
     if shape.unknown_rank:
         return None
@@ -72,8 +74,14 @@ def parse_tensor(tensor: Any, where: str, budget: Budget) -> np.ndarray[Any, Any
 
     As in TensorFlow, missing elements repeat the last one, and a tensor without any is zero.
 
+    Args:
+        tensor: TensorProto.
+        where: Name of the tensor in errors.
+        budget: Memory budget, from which the size of the array is taken.
+
     Raises:
-        ModelError: If the size does not fit the data, or values do not fit the dtype.
+        ModelError: If the dtype is not supported, the shape is unknown or out of range, the size
+            does not fit the data, values do not fit the dtype, or the budget is exceeded.
     """
     dtype = parse_dtype(tensor.dtype, where)
     sizes = parse_shape(tensor.tensor_shape, where)
@@ -146,7 +154,11 @@ def _from_values(tensor: Any, dtype: DType, count: int, where: str) -> np.ndarra
 
 
 def _raw_type(dtype: DType, name: str) -> np.dtype[Any]:
-    """Return the dtype in which the message's field ``name`` stores values of ``dtype``."""
+    """Return the dtype in which the message's field ``name`` stores values of ``dtype``.
+
+    Complex numbers are stored as pairs of the returned floats, 16-bit floats as int32 of their
+    bits.
+    """
     if name in ("int_val", "half_val"):
         return np.dtype(np.int32)
     if dtype.kind == "c":

@@ -25,7 +25,8 @@ def from_object(source: Any, max_nbytes: int | None) -> Model | None:
         max_nbytes: Bound of the memory that reading takes, in bytes; None for the default.
 
     Raises:
-        ModelError: If a Keras model or tf.function cannot be traced without further arguments.
+        ModelError: If a Keras model or tf.function cannot be traced without further arguments, or
+            the graph exceeds ``max_nbytes`` or 2 GiB.
     """
     if _is_keras(source):
         return _from_concrete(_keras_function(source), max_nbytes)
@@ -39,7 +40,11 @@ def from_object(source: Any, max_nbytes: int | None) -> Model | None:
 
 
 def _from_graph(graph: Any, max_nbytes: int | None) -> Model:
-    """Read a tf.Graph; ``max_nbytes`` limits the memory that reading may take."""
+    """Read a tf.Graph; ``max_nbytes`` limits the memory that reading may take.
+
+    Raises:
+        ModelError: If it exceeds ``max_nbytes`` or 2 GiB.
+    """
     data = graph.as_graph_def().SerializeToString()
     budget = budget_for(len(data), max_nbytes)
     return Model(parse(data, "the graph", budget), "the graph", budget)
@@ -87,6 +92,8 @@ def _identifier(name: str, k: int) -> str:
 def _concrete(function: Any) -> Any:
     """Return the only concrete function of a tf.function.
 
+    Tracing may call the user's Python function.
+
     Raises:
         ModelError: If it needs argument types to be traced.
     """
@@ -108,11 +115,15 @@ class _LiveVariables:
         self.tensors: dict[str, Any] = {}
 
     def find(self, variable: ModelVariable) -> str | None:
-        """Return None: every variable already has its key."""
+        """Return None for any ``variable``: every one already has its key."""
         return None
 
     def array(self, key: str) -> NDArray[Any]:
-        """Return the current value of the captured variable or constant with this key."""
+        """Return the current value of the captured variable or constant with this key.
+
+        Raises:
+            KeyError: If no variable or constant has the key.
+        """
         value: NDArray[Any] = self.tensors[key].numpy()
         return value
 
@@ -122,6 +133,9 @@ def _from_concrete(function: Any, max_nbytes: int | None) -> Model:
 
     Captured variables and constants become variables whose values are read from TensorFlow.
     ``max_nbytes`` limits the memory that reading takes; None for the default.
+
+    Raises:
+        ModelError: If the graph exceeds the memory limit, or 2 GiB.
     """
     data = function.graph.as_graph_def().SerializeToString()
     live_variables, bound = _LiveVariables(), {}

@@ -31,9 +31,12 @@ class VariableRestorer:
     """
 
     def __init__(self, model: Model, body: GraphBody, library: FunctionLibrary) -> None:
-        """Prepare to restore a model's variables; ``body`` are the nodes of its graph.
+        """Prepare to restore a model's variables; nothing is evaluated or read yet.
 
-        ``library`` has its functions. Nothing is evaluated or read before a variable is needed.
+        Args:
+            model: The model.
+            body: The nodes of its graph.
+            library: Its functions.
         """
         self.model, self.body, self.library = model, body, library
         self._keys: dict[str, str] | None = None
@@ -44,8 +47,12 @@ class VariableRestorer:
 
         None if the model has no checkpoint, or the checkpoint has no value for the variable.
 
+        The key stored in the variable precedes that of the restore node, and that its name has in
+        the checkpoint.
+
         Raises:
-            ModelError: If the nodes that restore variables are malformed.
+            ModelError: If the nodes that restore variables are malformed, or the checkpoint is
+                missing or damaged.
         """
         if self.model.checkpoint is None:
             return None
@@ -95,6 +102,11 @@ class VariableRestorer:
         """Return the checkpoint's keys by variable name, as the restore node assigns them.
 
         The node is evaluated once. Empty if the model has no such node.
+
+        The map is stored.
+
+        Raises:
+            ModelError: If the nodes that restore variables are malformed.
         """
         if self._keys is None:
             name = self.model.restore.rpartition(":")[0] or self.model.restore
@@ -104,7 +116,11 @@ class VariableRestorer:
         return self._keys
 
     def _run(self, number: int) -> dict[str, str]:
-        """Evaluate node ``number``, which restores, and map variable names to checkpoint keys."""
+        """Evaluate node ``number``, which restores, and map variable names to checkpoint keys.
+
+        Raises:
+            ModelError: If a node that restores is malformed, or a limit is exceeded.
+        """
         limit = MAX_BUILT_NODES + len(self.body.nodes)
         shared = ImportState(
             self.model.where,

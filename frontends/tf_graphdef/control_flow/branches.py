@@ -36,6 +36,14 @@ def _if(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     Args:
         ctx: The node.
         inputs: The condition, then the arguments of both branches.
+
+    Returns:
+        The results of the branch. They are unsupported or dead if the condition is.
+
+    Raises:
+        ModelError: If an attribute is missing, the condition is an array of bools or no array, a
+            branch takes another number of arguments, or, for an unknown condition, the branches'
+            results differ in number, dtype or shape.
     """
     ctx.check_count(inputs, 1, None)
     branches = [ctx.call.attr(f"{which}_branch", "func") for which in ("then", "else")]
@@ -54,11 +62,16 @@ def _case(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import a branch by index; an index out of range takes the last branch.
 
     Args:
-        ctx: The node.
-        inputs: The index, then the arguments of all branches.
+        ctx: The node; its attribute ``branches`` lists functions.
+        inputs: The index, an integer, then the arguments of all branches.
+
+    Returns:
+        The results of the branch. They are unsupported or dead if the index is.
 
     Raises:
-        ModelError: If there are no branches.
+        ModelError: If there are no branches, the index is not one integer or no array, a branch
+            takes another number of arguments, or, for an unknown index, the branches' results
+            differ in number, dtype or shape.
     """
     ctx.check_count(inputs, 1, None)
     branches = list(ctx.call.attr("branches", "list").func)
@@ -88,10 +101,11 @@ def _number_like(entry: Entry, number: int) -> Any:
 def known_condition(ctx: NodeContext, condition: ImportedValue) -> bool | None:
     """Return the truth of a condition, or None if it is known only at run time.
 
-    A known number is true unless zero, a known array of numbers is true unless empty.
+    A known number is true unless zero, a known array of numbers is true unless empty. ``ctx`` names
+    the node in errors.
 
     Raises:
-        ModelError: If it is an array of bools.
+        ModelError: If it is an array of bools, with at least one axis.
     """
     shape = condition.shape
     if shape is not None and shape != () and condition.dtype.kind == "b":
@@ -106,7 +120,11 @@ def known_condition(ctx: NodeContext, condition: ImportedValue) -> bool | None:
 
 
 def as_condition(condition: ImportedValue) -> Entry:
-    """Return a condition as a boolean entry; a number is true unless zero."""
+    """Return a condition as a boolean entry; a number is true unless zero.
+
+    Raises:
+        ModelError: If the condition has too many symbolic sizes to be computed at run time.
+    """
     entry = condition.entry
     if condition.dtype.kind == "b":
         return entry
@@ -115,7 +133,15 @@ def as_condition(condition: ImportedValue) -> Entry:
 
 
 def _run_branch(ctx: NodeContext, branch: Any, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Evaluate one branch, a NameAttrList of function and attributes, and return its results."""
+    """Evaluate one branch, a NameAttrList of function and attributes, and return its results.
+
+    ``inputs`` are the arguments of the function; its nodes get the name of the node ``ctx`` as
+    prefix.
+
+    Raises:
+        ModelError: If the function does not exist, takes another number of arguments, is recursive,
+            or contains a malformed node.
+    """
     return ctx.call_function(branch.name, branch.attr, inputs, ctx.call.name)
 
 
@@ -126,6 +152,12 @@ def _unavailable_condition(
 
     If the condition is unsupported, all branches are evaluated with ``inputs`` to find further
     unsupported operators.
+
+    Args:
+        ctx: The node.
+        condition: Its condition or index.
+        branches: Its functions, each a NameAttrList.
+        inputs: Their arguments.
 
     Raises:
         ModelError: If the condition is neither unsupported nor dead, such as a variable.
@@ -151,6 +183,8 @@ def _select_branches(
     """Evaluate all branches and select each result at run time; the last branch is the default.
 
     Variables that branches assign are selected likewise.
+
+    The variables' assigned values are changed in the import state.
 
     Args:
         ctx: The node.
@@ -209,6 +243,9 @@ def _join_variables(
 
     Returns:
         The value of each variable; None if no branch assigned it, or its selection is unsupported.
+
+    Raises:
+        ModelError: If the values of a variable differ in dtype or shape.
     """
     joined: dict[ModelVariable, ImportedValue | None] = {}
     for variable in {**a, **b}:
@@ -227,11 +264,13 @@ def _join_variables(
 def select(ctx: NodeContext, condition: Entry, a: AnyValue, b: AnyValue) -> AnyValue:
     """Return ``a`` where the condition is true at run time, else ``b``.
 
-    Tensor lists of equal length are selected element by element. The result is unsupported if
-    ``a`` or ``b`` is.
+    Tensor lists of equal length whose same items are set are selected item by item; two handles of
+    one variable are that handle. The result is unsupported if ``a`` or ``b`` is. Shapes are
+    compared only where both ranks are known. ``ctx`` is the node, for names and errors.
 
     Raises:
-        ModelError: If they are of different kinds, dtypes or shapes.
+        ModelError: If they are of different kinds, other non-arrays, or arrays of different dtypes
+            or shapes.
     """
     if isinstance(a, UnsupportedResult) or isinstance(b, UnsupportedResult):
         return UnsupportedResult(ctx.call.name)

@@ -55,7 +55,11 @@ def _switch(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
         inputs: The value and the condition.
 
     Returns:
-        The results for false and for true; both are the value if the condition is not known.
+        The results for false and for true; both are the value if the condition is not known. They
+        are unsupported or dead if an input is.
+
+    Raises:
+        ModelError: If there are not two inputs, or the condition is an array of bools or no array.
     """
     ctx.check_count(inputs, 2)
     if (unavailable := unavailable_results(ctx, inputs)) is not None:
@@ -76,7 +80,8 @@ def _merge(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     dead if all inputs are, and unsupported if a live one is.
 
     Raises:
-        ModelError: If more than two values are live, or no Switch decides between two.
+        ModelError: If there are no inputs, more than two values are live, no Switch decides between
+            two, they differ in kind, dtype or shape, or they depend on more than 64 conditions.
     """
     ctx.check_count(inputs, 1, None)
     live = [(k, x) for k, x in enumerate(inputs) if not isinstance(x, DeadValue)]
@@ -120,7 +125,8 @@ def _condition(ctx: NodeContext, a: ResultRef, b: ResultRef) -> tuple[ResultRef,
         The result that is the condition, and 1 if the first value is that for true, else 0.
 
     Raises:
-        ModelError: If no Switch leads to both.
+        ModelError: If no Switch leads to both, a node depends on more than 64 conditions, or the
+            budget of nodes, of which visits take a part, is exceeded.
     """
     body = ctx.evaluation.body
     heads = [a[0], b[0]]
@@ -140,7 +146,12 @@ def _condition(ctx: NodeContext, a: ResultRef, b: ResultRef) -> tuple[ResultRef,
 
 
 def _result_conditions(body: GraphBody, ref: ResultRef) -> Mapping[ResultRef, int]:
-    """Return the conditions under which a result is live, each with 1 for true or 0 for false."""
+    """Return the conditions under which a result is live, each with 1 for true or 0 for false.
+
+    ``body`` must have the conditions of the node of ``ref``, a pair of node number and result
+    index. A Switch adds its own condition, with the index as side. A condition is the result that
+    decides.
+    """
     number, index = ref
     conditions = body.conditions[number]
     if body.nodes[number].op in ("Switch", "RefSwitch") and len(body.inputs[number]) == 2:
@@ -149,9 +160,10 @@ def _result_conditions(body: GraphBody, ref: ResultRef) -> Mapping[ResultRef, in
 
 
 def _node_conditions(body: GraphBody, number: int) -> Mapping[ResultRef, int]:
-    """Return the conditions under which a node runs, each with 1 for true or 0 for false.
+    """Return the conditions under which node ``number`` runs, each with 1 for true or 0 for false.
 
-    These are the conditions of all its inputs; of a Merge, those that its inputs share.
+    These are the conditions of all its inputs that ``body`` has conditions for; of a Merge, those
+    that its inputs share. Empty if it always runs.
 
     Raises:
         ModelError: If a node depends on more than 64 conditions.
@@ -189,7 +201,11 @@ def _node_conditions(body: GraphBody, number: int) -> Mapping[ResultRef, int]:
 
 @context_importer("Enter", "RefEnter", "NextIteration", "RefNextIteration")
 def _passed(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Return the one input of Enter, NextIteration and their Ref variants unchanged."""
+    """Return the one input of Enter, NextIteration and their Ref variants unchanged.
+
+    Raises:
+        ModelError: If there is not exactly one input.
+    """
     ctx.check_count(inputs, 1)
     return tuple(inputs)
 
@@ -210,11 +226,14 @@ class _LoopFrame:
 def _exit(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import Exit: return the final value of its loop variable.
 
-    The first Exit of a loop runs the loop and stores all final values in the evaluation.
+    The first Exit of a loop runs the loop and stores all final values in the evaluation, as
+    ``loop_results``. The result is unsupported or dead if an initial value is. ``inputs`` is not
+    read.
 
     Raises:
-        ModelError: If the loop is malformed or nested too deeply, or the Exit reads no variable of
-            it.
+        ModelError: If the loop is malformed, part of itself or nested too deeply, its condition is
+            no array, its values change dtype or shape where it runs at run time, or the Exit reads
+            no variable of it.
     """
     evaluation, body = ctx.evaluation, ctx.evaluation.body
     name = body.loop_name(ctx.number)
@@ -259,7 +278,7 @@ def _check_depth(ctx: NodeContext, name: bytes) -> None:
 
 
 def _final_values(final_values: Sequence[AnyValue], frame: _LoopFrame) -> list[AnyValue]:
-    """Return the values of the loop variables, without those of the invariants behind them."""
+    """Return the values of the variables of loop ``frame``, without the invariants behind them."""
     return [final_values[k] for k in range(len(frame.merges))]
 
 
@@ -267,7 +286,8 @@ def _find_frame(ctx: NodeContext, name: bytes) -> _LoopFrame:
     """Find the nodes of a loop by its frame name.
 
     Raises:
-        ModelError: If it is no loop in the form that TensorFlow builds.
+        ModelError: If it is no loop in the form that TensorFlow builds, of Enter, Merge, LoopCond,
+            Switch and NextIteration nodes.
     """
     body = ctx.evaluation.body
     entrances = body.loop_enters.get(name, [])

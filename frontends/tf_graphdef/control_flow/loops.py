@@ -24,6 +24,11 @@ def _while(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import While and StatelessWhile: return the final values of the loop variables.
 
     The inputs are their initial values.
+
+    Raises:
+        ModelError: If an attribute or a function is missing, the condition has other than one
+            result or no array, or the body returns another number of values, or changes dtype or
+            shape where the loop runs at run time.
     """
     condition_function, body_function = ctx.call.attr("cond", "func"), ctx.call.attr("body", "func")
 
@@ -44,6 +49,9 @@ def _find_invariants(ctx: NodeContext, name: str) -> frozenset[int]:
     """Return the positions of arguments that function ``name`` returns unchanged at the same place.
 
     Identity nodes in between are ignored.
+
+    Raises:
+        ModelError: If there is no such function, or it is malformed.
     """
     body = ctx.shared.library.body(name)
     invariants = set()
@@ -60,7 +68,18 @@ def _find_invariants(ctx: NodeContext, name: str) -> frozenset[int]:
 def _call(
     ctx: NodeContext, function: Any, values: Sequence[AnyValue], prefix: str
 ) -> list[AnyValue]:
-    """Evaluate a function of the loop, a NameAttrList; its nodes get the name prefix ``prefix``."""
+    """Evaluate a function of the loop, a NameAttrList, and return its results.
+
+    Args:
+        ctx: The node of the loop.
+        function: The function.
+        values: Its arguments: the values of the loop.
+        prefix: Prefix of the names of its nodes.
+
+    Raises:
+        ModelError: If the function does not exist, takes another number of arguments, is recursive,
+            or contains a malformed node.
+    """
     return ctx.call_function(function.name, function.attr, values, prefix, keep_names=False)
 
 
@@ -69,8 +88,10 @@ def _call_for_one_result(
 ) -> AnyValue:
     """Evaluate a function of the loop that must have one result, and return that.
 
+    The arguments are those of `_call`.
+
     Raises:
-        ModelError: If it has another number of results.
+        ModelError: If it has another number of results, or cannot be evaluated.
     """
     results = _call(ctx, function, values, prefix)
     if len(results) != 1:
@@ -89,13 +110,18 @@ def run_loop(
     The loop is unrolled while its condition is known and neither the number of iterations nor that
     of nodes exceeds its limit; otherwise it iterates at run time.
 
+    If the condition or a value is unsupported, so are the results, for every index. A loop that
+    turns out to iterate at run time is evaluated again; variables assigned meanwhile are reset.
+
     Args:
         ctx: The node of the loop.
         loop: Its condition and body.
         inputs: Initial values of the loop variables.
 
     Raises:
-        ModelError: If the condition is no array, or the body returns another number of values.
+        ModelError: If the condition is no array or an array of bools, the body returns another
+            number of values, or a loop at run time changes dtypes or shapes or assigns to a
+            variable.
     """
     assigned_before, nodes_before = assigned_values(ctx.shared), ctx.shared.node_budget.left
     values: Sequence[AnyValue] = list(inputs)

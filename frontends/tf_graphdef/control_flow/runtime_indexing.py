@@ -16,7 +16,16 @@ from passkit.ops.helpers import make
 
 @context_importer("StridedSlice")
 def _strided_slice(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import a slice; known bounds use the op importer, others must be single indices."""
+    """Import a slice; known bounds use the op importer, others must be single indices.
+
+    The inputs are array, begin, end and strides. The result is unsupported or dead if one of them
+    is.
+
+    Raises:
+        ModelError: If there are not four inputs, one is no array, a slice has bounds known only at
+            run time, or the known bounds do not fit the array.
+        ShapeError: If a known index is out of range.
+    """
     ctx.check_count(inputs, 4)
     if (unavailable := unavailable_results(ctx, inputs)) is not None:
         return unavailable
@@ -38,12 +47,14 @@ def _take_elements(
     Args:
         ctx: The StridedSlice.
         x: The array.
-        begin: Indices known only at run time; negative ones count from the end.
+        begin: Vector of indices known only at run time; negative ones count from the end of an axis
+            of known length.
         end: Not read, since each index selects one element.
         strides: Not read either.
 
     Raises:
-        ModelError: If a slice has bounds that are known only at run time.
+        ModelError: If a slice has bounds that are known only at run time, ``begin`` is not a vector
+            of at most as many indices as ``x`` has axes, or a rank is unknown.
     """
     call = ctx.call
     masks = {

@@ -29,6 +29,11 @@ def export_by_element(call: ExportCall, inputs: Sequence[NodeOutput]) -> tuple[N
 
     Returns:
         The tensors of its results, in the shape of the first.
+
+    Raises:
+        ModelError: If an expression has no equivalent in TensorFlow, or a size has a symbol without
+            a source.
+        ShapeError: If a shape has an unknown rank.
     """
     shape = call.out
     axes = tuple(Var(f"i{k}", int64) for k in range(len(shape)))
@@ -72,6 +77,9 @@ def _reader(k: int, entry: Entry, extents: dict[str, Extent]) -> Reader:
         k: Number of the input, which names the buffer.
         entry: The input.
         extents: Extents of the index variables by name, to simplify offsets.
+
+    Raises:
+        ShapeError: If the rank of the input is unknown.
     """
     shape, dtype = known_shape(entry), entry.dtype
     assert dtype is not None
@@ -89,6 +97,8 @@ def _certain(x: Expr) -> Iterator[Load]:
     """Yield the loads of ``x`` that are executed for every element, at offsets in range.
 
     These are loads outside of select arms whose offsets do not depend on data.
+
+    The condition of a select is read for every element.
     """
     if isinstance(x, Load):
         if not any(isinstance(part, Load) for part in walk(x.index)):
@@ -121,6 +131,10 @@ class _Loads:
         """Write a load as GatherV2 from the flattened input; return it in its `work_type`.
 
         ``expressions`` writes the offset.
+
+        Raises:
+            ModelError: If the offset has no equivalent in TensorFlow, or a size has a symbol
+                without a source.
         """
         k = int(x.buffer[1:])
         scope = self.call.scope
@@ -148,6 +162,9 @@ class _Loads:
 
         If the input may be empty, a zero is appended, so that there is an element to read; the
         offset is that of the zero. Both tensors are written once for each input.
+
+        Raises:
+            ModelError: If a size has a symbol without a source.
         """
         if k not in self.flat:
             call, x = self.call, self.inputs[k]

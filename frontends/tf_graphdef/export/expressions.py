@@ -66,14 +66,24 @@ class ExpressionWriter:
     done: dict[Expr, NodeOutput] = field(factory=dict)
 
     def write(self, x: Expr, is_result: bool = False) -> NodeOutput:
-        """Return the tensor of an expression; with ``is_result`` it gets the name of the scope."""
+        """Return the tensor of an expression; with ``is_result`` it gets the name of the scope.
+
+        Written tensors are stored in ``done``; one that was written before keeps its name.
+
+        Raises:
+            ModelError: If TensorFlow has no equivalent of a function or kind of expression.
+        """
         written = self.inputs.get(x) or self.done.get(x)
         if written is None:
             written = self.done[x] = self._written(x, is_result)
         return written
 
     def result(self, x: Expr) -> NodeOutput:
-        """Write an expression as the operator's result, in the expression's dtype."""
+        """Write an expression as the operator's result, in the expression's dtype.
+
+        Raises:
+            ModelError: If TensorFlow has no equivalent of a function or kind of expression.
+        """
         value = self.write(x, is_result=work_type(x.dtype) is x.dtype)
         return self.scope.cast(value, x.dtype, is_result=value.dtype is not x.dtype)
 
@@ -122,7 +132,15 @@ class ExpressionWriter:
         raise ModelError(f"TensorFlow has no equivalent of {type(x).__name__} of {x.dtype}")
 
     def _negative(self, value: NodeOutput, is_result: bool) -> NodeOutput:
-        """Write ``-value``; for unsigned integers, which Neg does not take, as ``0 - value``."""
+        """Write ``-value``; for unsigned integers, which Neg does not take, as ``0 - value``.
+
+        Args:
+            value: The operand.
+            is_result: Whether the node gets the name of the scope.
+
+        Raises:
+            ModelError: If TensorFlow has no kernel for the dtype.
+        """
         if value.dtype.kind != "u":
             return self.scope.op("Neg", value, is_result=is_result)
         return self.scope.op("Sub", self.scope.const(0, value.dtype), value, is_result=is_result)
@@ -131,6 +149,10 @@ class ExpressionWriter:
         """Write ``a sign b``, such as ``a + b``, by TensorFlow's operator for the operands' dtype.
 
         Bools have logical operators. Integer division by 0 gives 0.
+
+        Raises:
+            ModelError: If TensorFlow has no kernel for the dtype.
+            KeyError: If it has no operator for ``sign``.
         """
         scope = self.scope
         if a.dtype is BOOL and sign in TRUTHS:
@@ -143,7 +165,11 @@ class ExpressionWriter:
         return scope.op(SIGNS[sign], a, b, out=out, is_result=is_result)
 
     def _cast(self, value: NodeOutput, dtype: DType, is_result: bool) -> NodeOutput:
-        """Write a cast that saturates; a cast to a 16-bit float rounds and returns float32."""
+        """Write a cast of ``value`` to ``dtype`` that saturates.
+
+        A cast to a 16-bit float rounds and returns float32. With ``is_result``, the last node gets
+        the name of the scope.
+        """
         if is_narrow(dtype):  # rounded to 16 bits, and computed on in 32
             return self.scope.cast(self.scope.cast(value, dtype), FLOAT32, is_result=is_result)
         return cast_saturating(self.scope, value, dtype, is_result)
@@ -164,6 +190,9 @@ def divide_integers(
     Returns:
         The quotient or remainder, in the operands' dtype. The most negative number divided by -1
         wraps.
+
+    Raises:
+        ModelError: If TensorFlow has no kernel for the dtype.
     """
     if op in ("TruncateMod", "FloorMod") and kernel_dtype(op, a.dtype) is None:
         quotient = divide_integers(scope, op.replace("Mod", "Div"), a, b, is_result=False)

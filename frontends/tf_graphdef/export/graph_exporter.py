@@ -47,6 +47,10 @@ def serialize(message: Any, path: str | PathLike[str] | None) -> bytes:
 
     A file named ``.pbtxt`` or ``.txt`` gets the text form instead.
 
+    Args:
+        message: The GraphDef.
+        path: File to write; None writes no file.
+
     Raises:
         ModelError: If it has 2 GiB or more, or the file cannot be written.
     """
@@ -112,7 +116,8 @@ class GraphExporter:
         """Write all nodes and return the GraphDef.
 
         Raises:
-            ModelError: If operators cannot be written; all are named.
+            ModelError: If operators cannot be written, or state has no initial value; all are
+                named.
         """
         names = self.graph.names
         for node in self.graph.inputs:
@@ -139,7 +144,10 @@ class GraphExporter:
         return f"{name}_{entry.index}" if entry.index else name
 
     def placeholder(self, node: Node, name: str) -> None:
-        """Write an input as a Placeholder called ``name``, which must be unique."""
+        """Write an input as a Placeholder called ``name``, which must be unique.
+
+        Its tensor is stored in ``values``.
+        """
         entry = node.entries[0]
         dtype = self.graph.dtype(entry)
         shape = entry.shape
@@ -150,6 +158,8 @@ class GraphExporter:
         """Write a state variable as a constant of its initial value, called ``name`` if unused.
 
         Without initial value, a failure is recorded.
+
+        Its tensor is stored in ``values``.
         """
         value = node.params["initial"]
         if value is None:
@@ -163,6 +173,9 @@ class GraphExporter:
 
     def operator(self, node: Node, name: str, size_sources: dict[str, SizeSource]) -> None:
         """Write one operator; a failure is recorded for the error.
+
+        The tensors of its results are stored in ``values``. If the name is taken, the operator's
+        name is appended.
 
         Args:
             node: The operator. It is skipped if an input could not be written.
@@ -187,7 +200,10 @@ class GraphExporter:
         self.values.update(zip(node.entries, results, strict=True))
 
     def message(self) -> str:
-        """Return the error message that names, by operator, the nodes that cannot be written."""
+        """Return the error message that names, by operator, the nodes that cannot be written.
+
+        At most 50 operators are named, each with three nodes and the first reason.
+        """
         entries = []
         for op, names in sorted(self.failed.items())[:_SHOWN]:
             shown = ", ".join(short(n) for n in names[:3]) + (", …" if len(names) > 3 else "")

@@ -82,6 +82,9 @@ class GraphDefWriter:
             inputs: Its inputs.
             attrs: Attributes: dtypes, `ShapeAttr`, arrays, bools, ints, floats, strings, or lists
                 of ints.
+
+        Raises:
+            AssertionError: If TensorFlow does not have a dtype among the attributes.
         """
         node_def = self.graph.node.add()
         node_def.op, node_def.name = op, name
@@ -134,6 +137,9 @@ def _set(attr: Any, value: Any) -> None:
     """Set a field of the AttrValue ``attr``, which depends on the type of ``value``.
 
     A value that is no dtype, shape, array or scalar must be a sequence of integers.
+
+    Raises:
+        AssertionError: If TensorFlow does not have a dtype.
     """
     if isinstance(value, DType):
         attr.type = number_of(value)
@@ -164,7 +170,11 @@ def _shape(message: Any, shape: Shape | None) -> None:
 
 
 def number_of(dtype: DType) -> int:
-    """Return TensorFlow's DataType number of a dtype, which TensorFlow must have."""
+    """Return TensorFlow's DataType number of a dtype.
+
+    Raises:
+        AssertionError: If TensorFlow does not have it.
+    """
     assert dtype.name in NUMBERS, dtype.name
     return NUMBERS[dtype.name]
 
@@ -178,7 +188,10 @@ class NameScope:
     """Name of the result node; auxiliary nodes get names below it."""
 
     def const(self, value: Any, dtype: DType = INT32) -> NodeOutput:
-        """Write a constant in this scope; see `GraphDefWriter.constant`."""
+        """Write a constant in this scope and return its tensor; ``dtype`` is int32 by default.
+
+        ``value`` is a number or an array. One of at most 8 elements is written once in the scope.
+        """
         return self.writer.constant(value, dtype, self.name)
 
     def nodes(
@@ -212,6 +225,9 @@ class NameScope:
         **attrs: Any,
     ) -> NodeOutput:
         """Write one node and return its first result.
+
+        For the operators of `UNTYPED` there is no such attribute, and the result is bool, as it is
+        for those of `TRUTHS`.
 
         Args:
             op: TensorFlow operator.

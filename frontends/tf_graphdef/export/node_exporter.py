@@ -55,7 +55,11 @@ def export_node(
 
 
 def _by_expansion(call: ExportCall, inputs: Sequence[NodeOutput]) -> tuple[NodeOutput, ...]:
-    """Write a composite by its expansion (FExpand) and return its results."""
+    """Write a composite by its expansion (FExpand) and return its results.
+
+    Raises:
+        ModelError: If an operator of the expansion has no equivalent in TensorFlow.
+    """
     assert call.node.op is not None
     shapes = [e.shape for e in call.node.inputs]
     return _parts(call, call.scope, lambda *x: expand_node(call.node, x), shapes, inputs)
@@ -78,6 +82,9 @@ def _parts(
         function: Takes an entry for each input and returns one or several entries.
         shapes: Shapes of the entries.
         inputs: Tensors that the entries stand for.
+
+    Raises:
+        ModelError: If an operator that the function builds has no equivalent in TensorFlow.
     """
     stand_ins = [
         Node(None, (), {"shape": s, "dtype": t.dtype}, f"input {k}").entries[0]
@@ -98,7 +105,13 @@ def _parts(
 
 
 def _by_code(call: ExportCall, inputs: Sequence[NodeOutput]) -> tuple[NodeOutput, ...]:
-    """Write an elementwise operator by its kernel expression (FCodeGen) and return its results."""
+    """Write an elementwise operator by its kernel expression (FCodeGen) and return its results.
+
+    An input that the expression does not use takes part in the broadcast of a single result.
+
+    Raises:
+        ModelError: If a function of the expression has no equivalent in TensorFlow.
+    """
     node, scope = call.node, call.scope
     variables = [Var(f"x{k}", t.dtype) for k, t in enumerate(inputs)]
     tensors: dict[Expr, NodeOutput] = {

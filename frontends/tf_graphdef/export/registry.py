@@ -59,27 +59,52 @@ class ExportCall:
         return known_shape(self.node.entries[0])
 
     def shape(self, k: int = 0) -> Shape:
-        """Return the shape of input k, by default the first."""
+        """Return the shape of input k, by default the first.
+
+        Raises:
+            ShapeError: If its rank is unknown.
+        """
         return known_shape(self.node.inputs[k])
 
     def const(self, value: Any, dtype: DType = INT32) -> NodeOutput:
-        """Write a constant, by default int32; see `NameScope.const`."""
+        """Write a constant, by default int32; see `NameScope.const`.
+
+        Args:
+            value: Number or array.
+            dtype: Its dtype.
+        """
         return self.scope.const(value, dtype)
 
     def size(self, n: Extent) -> NodeOutput:
-        """Write an extent as an int64 scalar."""
+        """Write an extent as an int64 scalar.
+
+        Raises:
+            ModelError: If a symbol has no source.
+        """
         return size_arithmetic.extent_tensor(self.scope, n, self.size_sources)
 
     def sizes(self, shape: Shape) -> NodeOutput:
-        """Write extents as an int64 vector."""
+        """Write extents as an int64 vector.
+
+        Raises:
+            ModelError: If an extent has a symbol without a source.
+        """
         return size_arithmetic.shape_tensor(self.scope, shape, self.size_sources)
 
     def op(self, op: str, *inputs: NodeOutput, **attrs: Any) -> NodeOutput:
-        """Write an auxiliary node; see `NameScope.op`."""
+        """Write an auxiliary node; see `NameScope.op`.
+
+        Raises:
+            ModelError: If TensorFlow has no kernel of the operator, also not for a wider type.
+        """
         return self.scope.op(op, *inputs, **attrs)
 
     def result(self, op: str, *inputs: NodeOutput, **attrs: Any) -> NodeOutput:
-        """Write the node of the result, under the operator's name; see `NameScope.op`."""
+        """Write the node of the result, under the operator's name; see `NameScope.op`.
+
+        Raises:
+            ModelError: If TensorFlow has no kernel of the operator, also not for a wider type.
+        """
         return self.scope.op(op, *inputs, is_result=True, **attrs)
 
     def expanded(
@@ -99,6 +124,9 @@ class ExportCall:
 
         Returns:
             The tensors of the function's results.
+
+        Raises:
+            ModelError: If an operator of the function has no equivalent in TensorFlow.
         """
         entry_shapes = [self.shape(k) for k in range(len(inputs))] if shapes is None else shapes
         scope = self.scope if is_result else self.scope.inner("part")
@@ -111,6 +139,9 @@ class ExportCall:
             x: Tensor to reshape.
             shape: The shape.
             is_result: Whether the node gets the operator's name.
+
+        Raises:
+            ModelError: If one of several symbolic extents has a symbol without a source.
         """
         shape_operand = size_arithmetic.reshape_operand(self.scope, shape, self.size_sources)
         return self.scope.op(
@@ -125,8 +156,10 @@ OP_EXPORTERS: dict[str, OpExporter] = {}
 def op_exporter(*names: str) -> Callable[[OpExporter], OpExporter]:
     """Return a decorator that registers an exporter of passkit operators.
 
-    The exporter takes the `ExportCall` and the tensors of the inputs. It returns the tensors of
-    the results, or None if TensorFlow's operator differs; the operator is expanded then.
+    The exporter takes the `ExportCall` and the tensors of the inputs. It returns the tensors of the
+    results, or None if TensorFlow's operator differs; the operator is expanded then.
+
+    The function is returned unchanged; an exporter registered before under a name is replaced.
     """
 
     def register(function: OpExporter) -> OpExporter:
@@ -139,6 +172,9 @@ def op_exporter(*names: str) -> Callable[[OpExporter], OpExporter]:
 
 def register_renamed(names: Mapping[str, str]) -> None:
     """Register operators that TensorFlow has under another name, with the same inputs.
+
+    The exporter returns None if TensorFlow has no kernel for the dtype of the first input.
+    Exporters registered before under a name are replaced.
 
     Args:
         names: TensorFlow's name of each passkit operator.

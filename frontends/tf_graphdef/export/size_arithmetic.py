@@ -25,6 +25,8 @@ def find_size_sources(inputs: Mapping[NodeOutput, Shape]) -> dict[str, SizeSourc
 
     A dimension determines a symbol if it is a linear function of that symbol alone. ``inputs`` maps
     the tensors of placeholders to their shapes.
+
+    Shorter functions are preferred, then the first dimension.
     """
     size_sources: dict[str, SizeSource] = {}
     dimensions = [
@@ -43,6 +45,11 @@ def extent_tensor(
 ) -> NodeOutput:
     """Write an extent as an int64 scalar; a symbolic one is written once for the graph.
 
+    Args:
+        scope: Name scope to write in.
+        size: The extent.
+        size_sources: The tensor dimension from which each symbol is read, by symbol.
+
     Raises:
         ModelError: If the extent has a symbol without a source.
     """
@@ -57,6 +64,9 @@ def extent_tensor(
 
 def _written(scope: NameScope, size: Size, size_sources: Mapping[str, SizeSource]) -> NodeOutput:
     """Write a symbolic size, a polynomial of symbols and quotients, as an int64 scalar.
+
+    ``size_sources`` has, by symbol, the tensor dimension from which it is read; ``scope`` is the
+    name scope to write in.
 
     Raises:
         ModelError: If it has a symbol without a source.
@@ -111,7 +121,10 @@ def _symbol(scope: NameScope, name: str, size_sources: Mapping[str, SizeSource])
 
 
 def dimension(scope: NameScope, x: NodeOutput, axis: int) -> NodeOutput:
-    """Write the extent of one axis of ``x`` as an int64 scalar; its Shape node is written once."""
+    """Write the extent of one axis of ``x`` as an int64 scalar, in the name scope ``scope``.
+
+    The Shape node of ``x`` is written once for the graph.
+    """
     key = (x.ref, "shape")
     if key not in scope.writer.sizes:
         shape = scope.op("Shape", x, out=INT64, out_type=INT64)
@@ -135,6 +148,11 @@ def shape_tensor(
 ) -> NodeOutput:
     """Write a shape as an int64 vector; a constant if it is known.
 
+    Args:
+        scope: Name scope to write in.
+        shape: The shape.
+        size_sources: The tensor dimension from which each symbol is read, by symbol.
+
     Raises:
         ModelError: If an extent has a symbol without a source.
     """
@@ -150,6 +168,13 @@ def reshape_operand(
     """Write the shape operand of Reshape, an int64 vector.
 
     A single symbolic extent becomes -1, which Reshape infers.
+
+    That is not done beside an extent of 0.
+
+    Args:
+        scope: Name scope to write in.
+        shape: The shape.
+        size_sources: The tensor dimension from which each symbol is read, by symbol.
 
     Raises:
         ModelError: If one of several symbolic extents has a symbol without a source.

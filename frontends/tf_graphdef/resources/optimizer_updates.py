@@ -80,7 +80,10 @@ def _optimizer_rule(
     ),
 )
 def _gradient_descent(ctx: NodeContext, w: Entry, rate: Entry, g: Entry) -> Sequence[Entry]:
-    """Return the new weights, ``w - rate * g`` for the gradient g, as a tuple of one."""
+    """Return the new weights, ``w - rate * g`` for the gradient g, as a tuple of one.
+
+    ``rate`` is the learning rate; the node ``ctx`` is not read.
+    """
     return (w - rate * g,)
 
 
@@ -96,7 +99,11 @@ def _gradient_descent(ctx: NodeContext, w: Entry, rate: Entry, g: Entry) -> Sequ
 def _momentum(
     ctx: NodeContext, w: Entry, a: Entry, rate: Entry, g: Entry, momentum: Entry
 ) -> Sequence[Entry]:
-    """Return the new weights w and velocity a of Momentum, with Nesterov momentum if requested."""
+    """Return the new weights w and velocity a of Momentum, for the gradient g.
+
+    a becomes ``a * momentum + g`` and w loses ``rate * a``, or ``g * rate + a * momentum * rate``
+    if the attribute ``use_nesterov`` of the node ``ctx`` is set.
+    """
     a = a * momentum + g
     return (w - (g * rate + a * momentum * rate) if _nesterov(ctx) else w - rate * a), a
 
@@ -113,7 +120,11 @@ def _momentum(
 def _keras_momentum(
     ctx: NodeContext, w: Entry, a: Entry, rate: Entry, g: Entry, momentum: Entry
 ) -> Sequence[Entry]:
-    """Return the new weights w and velocity a of Keras' momentum, which includes the rate."""
+    """Return the new weights w and velocity a of Keras' momentum, for the gradient g.
+
+    a, which includes the learning ``rate``, becomes ``a * momentum - g * rate``. w grows by a, or
+    by ``a * momentum - g * rate`` if the attribute ``use_nesterov`` of the node ``ctx`` is set.
+    """
     a = a * momentum - g * rate
     return (w + a * momentum - g * rate if _nesterov(ctx) else w + a), a
 
@@ -127,9 +138,10 @@ def _keras_momentum(
     ),
 )
 def _adagrad(ctx: NodeContext, w: Entry, a: Entry, rate: Entry, g: Entry) -> Sequence[Entry]:
-    """Return the new weights w and sum of squared gradients a of Adagrad.
+    """Return the new weights w and sum of squared gradients a of Adagrad, for the gradient g.
 
-    The sum is unchanged if the attribute ``update_slots`` is False.
+    w loses ``g * rate / sqrt(a)``. The sum is unchanged if the attribute ``update_slots`` of the
+    node ``ctx`` is False.
     """
     a = a + g * g if ctx.call.attr("update_slots", "b", True) else a
     return w - g * rate * ops.rsqrt(a), a
@@ -147,7 +159,11 @@ def _adagrad(ctx: NodeContext, w: Entry, a: Entry, rate: Entry, g: Entry) -> Seq
 def _adagrad2(
     ctx: NodeContext, w: Entry, a: Entry, rate: Entry, epsilon: Entry, g: Entry
 ) -> Sequence[Entry]:
-    """Return the new weights w and sum of squared gradients a, as Adagrad but with an epsilon."""
+    """Return the new weights w and sum of squared gradients a, as Adagrad but with an epsilon.
+
+    w loses ``g * rate / (sqrt(a) + epsilon)`` for the gradient g. The sum is unchanged if the
+    attribute ``update_slots`` of the node ``ctx`` is False.
+    """
     a = a + g * g if ctx.call.attr("update_slots", "b", True) else a
     return w - g * rate / (ops.sqrt(a) + epsilon), a
 
@@ -174,7 +190,11 @@ def _rms_prop(
     epsilon: Entry,
     g: Entry,
 ) -> Sequence[Entry]:
-    """Return the new weights w, mean square ms and velocity mom of RMSProp."""
+    """Return the new weights w, mean square ms and velocity mom of RMSProp, for the gradient g.
+
+    ``rho`` is the decay of the mean square, ``rate`` the learning rate; ``epsilon`` is added to the
+    mean square before its root. The node ``ctx`` is not read.
+    """
     ms = ms + (g * g - ms) * (1 - rho)
     mom = mom * momentum + g * rate * ops.rsqrt(ms + epsilon)
     return w - mom, ms, mom
@@ -203,7 +223,11 @@ def _centered_rms_prop(
     epsilon: Entry,
     g: Entry,
 ) -> Sequence[Entry]:
-    """Return the new weights w, mean mg, mean square ms and velocity mom of centered RMSProp."""
+    """Return the new weights w, mean mg, mean square ms and velocity mom of centered RMSProp.
+
+    ``rho`` is the decay of the means of the gradient g, ``rate`` the learning rate; ``epsilon`` is
+    added to the variance, ms - mg², before its root. The node ``ctx`` is not read.
+    """
     ms = ms + (g * g - ms) * (1 - rho)
     mg = mg + (g - mg) * (1 - rho)
     mom = mom * momentum + g * rate * ops.rsqrt(ms - mg * mg + epsilon)
@@ -236,9 +260,11 @@ def _adam(
     epsilon: Entry,
     g: Entry,
 ) -> Sequence[Entry]:
-    """Return the new weights w, first moment m and second moment v of Adam.
+    """Return the new weights w, first moment m and second moment v of Adam, for the gradient g.
 
-    ``power1`` and ``power2`` are beta1 and beta2 to the power of the step's number.
+    ``power1`` and ``power2`` are beta1 and beta2 to the power of the step's number, ``rate`` is the
+    learning rate; ``epsilon`` is added to the root of v. The attribute ``use_nesterov`` of the node
+    ``ctx`` selects Nesterov's momentum.
     """
     step = rate * ops.sqrt(1 - power2) / (1 - power1)
     m = m + (g - m) * (1 - beta1)
@@ -271,7 +297,11 @@ def _adamax(
     epsilon: Entry,
     g: Entry,
 ) -> Sequence[Entry]:
-    """Return the new weights w, first moment m and infinity norm v of AdaMax."""
+    """Return the new weights w, first moment m and infinity norm v of AdaMax, for the gradient g.
+
+    ``power1`` is beta1 to the power of the step's number, ``beta1`` and ``beta2`` are the decays of
+    m and v, ``rate`` is the learning rate; ``epsilon`` is added to v. ``ctx`` is not read.
+    """
     m = m + (g - m) * (1 - beta1)
     v = ops.maximum(beta2 * v, ops.abs(g))
     return w - rate / (1 - power1) * (m / (v + epsilon)), m, v
@@ -297,7 +327,11 @@ def _adadelta(
     epsilon: Entry,
     g: Entry,
 ) -> Sequence[Entry]:
-    """Return the new weights w, mean square a of gradients, and that of updates, of Adadelta."""
+    """Return the new weights w, mean square a of gradients, and that of updates, of Adadelta.
+
+    ``rho`` is the decay of both means, ``rate`` the learning rate, g the gradient; ``epsilon`` is
+    added to the means before their roots. The node ``ctx`` is not read.
+    """
     a = a * rho + g * g * (1 - rho)
     step = ops.sqrt(delta_average + epsilon) * ops.rsqrt(a + epsilon) * g
     return w - step * rate, a, delta_average * rho + step * step * (1 - rho)
@@ -325,7 +359,22 @@ def _ftrl(
     l2: Entry,
     power: Entry,
 ) -> Sequence[Entry]:
-    """Return the new weights w, accumulator a and linear terms of FTRL without shrinkage."""
+    """Return the new weights w, accumulator a and linear terms of FTRL without shrinkage.
+
+    Args:
+        ctx: The node.
+        w: Weights.
+        a: Sum of squared gradients.
+        linear: Linear terms.
+        g: Gradient.
+        rate: Learning rate.
+        l1: L1 regularization.
+        l2: L2 regularization.
+        power: Negative power of the accumulator in the rate, such as -0.5.
+
+    Raises:
+        ModelError: If the attribute ``multiply_linear_by_lr`` is set.
+    """
     return _ftrl_v2(ctx, w, a, linear, g, rate, l1, l2, None, power)
 
 
@@ -357,6 +406,18 @@ def _ftrl_v2(
 
     ``shrink`` is the coefficient of L2 shrinkage of the gradient; None for none.
 
+    Args:
+        ctx: The node.
+        w: Weights.
+        a: Sum of squared gradients.
+        linear: Linear terms.
+        g: Gradient.
+        rate: Learning rate.
+        l1: L1 regularization.
+        l2: L2 regularization.
+        shrink: Coefficient of L2 shrinkage of the gradient; None for none.
+        power: Negative power of the accumulator in the rate, such as -0.5.
+
     Raises:
         ModelError: If the attribute ``multiply_linear_by_lr`` is set.
     """
@@ -382,10 +443,13 @@ def _nesterov(ctx: NodeContext) -> bool:
 def _apply(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import an optimizer step: assign new values to the weights and slots by the rule.
 
-    Return the first input, the handle of the weights.
+    The inputs are handles of the weights and slots, then those of the rule in `OPTIMIZER_RULES`.
+    Return the first input, the handle of the weights. If an input is unsupported or dead, so is the
+    result, and nothing is assigned.
 
     Raises:
-        ModelError: If an input does not fit the variable.
+        ModelError: If the number of inputs is wrong, a variable is no handle or has no value,
+            variables differ in dtype or shape, or another input does not fit the variable.
     """
     name = ctx.call.node.op.removeprefix("Resource").removeprefix("Apply")
     rule = OPTIMIZER_RULES[name]
@@ -408,7 +472,7 @@ def matching_values(ctx: NodeContext, variables: Sequence[ModelVariable]) -> lis
     """Return the current values of variables, which must have one dtype and shape.
 
     Raises:
-        ModelError: If their dtypes or shapes differ.
+        ModelError: If their dtypes or shapes differ, or one has no value; ``ctx`` names the node.
     """
     values = [current_value(ctx.shared, v).entry for v in variables]
     for variable, entry in zip(variables, values, strict=True):
@@ -425,6 +489,8 @@ def rule_input(
     ctx: NodeContext, variable: ModelVariable, name: str, entry: Entry, like: Entry
 ) -> Entry:
     """Return an input of a rule, reshaped to the variable's shape, or to a scalar if no gradient.
+
+    An input of unknown rank is reshaped without a check.
 
     Args:
         ctx: The node.
@@ -453,10 +519,14 @@ def rule_input(
 def _scatter(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import ScatterAdd, ScatterSub and ScatterUpdate of rows of a variable.
 
-    Return the first input if it is the handle of the variable.
+    The inputs are the handle, the indices of rows, and the rows. The new value is assigned to the
+    variable. Return the first input, the handle. If an input is unsupported or dead, so is the
+    result, and nothing is assigned.
 
     Raises:
-        ModelError: If indices are not integers, or the dtype of the rows differs.
+        ModelError: If there are not three inputs, the first is no handle, the variable is a scalar
+            or has no value, indices are not integers, or the dtype of the rows differs.
+        ShapeError: If the shapes of indices and rows do not fit.
     """
     ctx.check_count(inputs, 3)
     if (unavailable := unavailable_results(ctx, inputs)) is not None:

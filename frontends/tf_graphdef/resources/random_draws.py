@@ -29,6 +29,8 @@ def _key(ctx: NodeContext) -> Entry:
     """Return the key of this node's draws: the run number plus a number derived from the node.
 
     The latter is 62 bits of a hash of the node's seeds and name; the entry is an int64 scalar.
+
+    The model must be imported for training, or draw by a state ``run_number``.
     """
     seeds = [ctx.call.attr(k, "i", 0) for k in ("seed", "seed2")]
     seed_text = repr((*seeds, ctx.call.name)).encode()
@@ -41,7 +43,14 @@ def _key(ctx: NodeContext) -> Entry:
 def _floats(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import RandomUniform, RandomStandardNormal and TruncatedNormal: floats of a known shape.
 
-    Each call of the program draws other numbers.
+    The input is the shape, which may be symbolic. Each call of the program draws other numbers. The
+    result is unsupported or dead if the input is.
+
+    Raises:
+        ModelError: If there is not one input, it is no array or depends on data, or the attribute
+            ``dtype`` is missing.
+        DTypeError: If ``dtype`` is not of floats.
+        ShapeError: If an extent is negative.
     """
     ctx.check_count(inputs, 1)
     if (unavailable := unavailable_results(ctx, inputs)) is not None:
@@ -53,7 +62,18 @@ def _floats(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 @context_importer("RandomUniformInt", training=True)
 def _integers(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import RandomUniformInt: integers from ``minval`` to below ``maxval``, both known."""
+    """Import RandomUniformInt: integers from ``minval`` to below ``maxval``, both known.
+
+    The inputs are the shape, which may be symbolic, and both limits. The result is unsupported or
+    dead if an input is.
+
+    Raises:
+        ModelError: If there are not three inputs, one is no array or depends on data, or the
+            attribute ``Tout`` is missing.
+        ShapeError: If an extent is negative.
+        GraphError: If ``minval`` is not less than ``maxval``, or out of the dtype's range.
+        DTypeError: If ``Tout`` is not of integers.
+    """
     ctx.check_count(inputs, 3)
     if (unavailable := unavailable_results(ctx, inputs)) is not None:
         return unavailable
@@ -70,7 +90,14 @@ def _integers(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue
 
 @context_importer("RandomShuffle", training=True)
 def _shuffled(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import RandomShuffle: the rows of an array in random order."""
+    """Import RandomShuffle: the rows of an array in random order.
+
+    The result is unsupported or dead if the input is.
+
+    Raises:
+        ModelError: If there is not one input, or it is no array.
+        ShapeError: If it is a scalar.
+    """
     ctx.check_count(inputs, 1)
     if (unavailable := unavailable_results(ctx, inputs)) is not None:
         return unavailable

@@ -34,10 +34,17 @@ from passkit.graph.infer import show_shape
 def _sparse_apply(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import an optimizer step for some rows: gather them, apply the rule, and scatter them back.
 
-    Assign the new values to the variables and return the first input, the handle of the weights.
+    Assign the new values to the variables and return the first input, the handle of the weights. If
+    an input is unsupported or dead, so is the result, and nothing is assigned.
+
+    Args:
+        ctx: The node.
+        inputs: Handles of the weights and the optimizer's slots, then the inputs of its rule, with
+            the indices of the rows behind the gradient.
 
     Raises:
-        ModelError: If an input does not fit the variable, or indices may repeat.
+        ModelError: If the number of inputs is wrong, one does not fit the variable, variables
+            differ in dtype or shape, or indices may repeat or are not a vector of integers.
     """
     rule_name = ctx.call.node.op.removeprefix("Resource").removeprefix("SparseApply")
     rule = OPTIMIZER_RULES[rule_name]
@@ -78,6 +85,9 @@ def _check_once(ctx: NodeContext, variable: ModelVariable, value: AnyValue) -> N
         ctx: The node, for errors.
         variable: The variable, for errors.
         value: The indices: distinct elements of Unique, or known integers.
+
+    Raises:
+        ModelError: If they are not a vector of integers, or not known to be distinct.
     """
     if isinstance(value, UniqueElements):
         return

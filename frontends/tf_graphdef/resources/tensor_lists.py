@@ -37,6 +37,8 @@ def list_importer(*names: str, num_inputs: int) -> Callable[[ContextImporter], C
     The importer is called only if no input is unsupported or dead; otherwise the results are so,
     too.
 
+    The number of inputs is checked first, and ModelError is raised if it differs.
+
     Args:
         names: TensorFlow operators.
         num_inputs: Number of inputs.
@@ -54,7 +56,7 @@ def list_importer(*names: str, num_inputs: int) -> Callable[[ContextImporter], C
 
 
 def as_list(ctx: NodeContext, value: AnyValue) -> TensorList:
-    """Return an input that must be a tensor list.
+    """Return an input that must be a tensor list; ``ctx`` names the node in errors.
 
     Raises:
         ModelError: If it is another value, such as an array or a list stored as one array.
@@ -68,7 +70,11 @@ def as_list(ctx: NodeContext, value: AnyValue) -> TensorList:
 def _shape_of(ctx: NodeContext, value: AnyValue) -> Shape | None:
     """Return the item shape that an input declares.
 
-    None if it is not known during import, or -1, or has an unknown dimension -1.
+    None if it is not known during import, or -1, or has an unknown dimension -1. ``ctx`` names the
+    node in errors.
+
+    Raises:
+        ModelError: If the input is no array, or a known one that is no list of integers.
     """
     value = ctx.value(value)
     if value.array is None or (value.array.ndim == 0 and int(value.array) == -1):
@@ -82,8 +88,14 @@ def _shape_of(ctx: NodeContext, value: AnyValue) -> Shape | None:
 def empty_list(ctx: NodeContext, length: int, dtype: DType, shape: Shape | None) -> TensorList:
     """Return a list of ``length`` items that are not set yet.
 
+    Args:
+        ctx: The node, whose name the list gets.
+        length: Number of items.
+        dtype: Dtype of the items.
+        shape: Declared shape of the items; None if there is none.
+
     Raises:
-        ModelError: If the length is negative.
+        ModelError: If the length is negative, or exceeds the memory budget.
     """
     if length < 0:
         raise ModelError(f"{ctx.where} needs a length of at least 0, got {length}")
@@ -97,7 +109,7 @@ def with_items(
     """Return a list of ``new_items`` (None where not set) of the dtype and item shape of ``items``.
 
     Raises:
-        ModelError: If the memory budget is exceeded.
+        ModelError: If the memory budget is exceeded; ``ctx`` is the node, whose name the list gets.
     """
     ctx.shared.budget.take(16 * len(new_items), ctx.where)
     return TensorList(ctx.call.name, tuple(new_items), items.dtype, items.shape)
@@ -107,9 +119,16 @@ def with_items(
 def _reserve(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import TensorListReserve: a list of items that are not set.
 
+    A list of a symbolic number of items is stored as one array. Of a vector of numbers, only one
+    element is accepted; an empty one counts as 0.
+
     Args:
         ctx: The node.
         inputs: Shape of the items, and their number, which may be symbolic.
+
+    Raises:
+        ModelError: If there are not two inputs, the number is not known or negative, or
+            ``element_dtype`` is missing.
     """
     (count,) = ctx.call.extents(ctx.value(inputs[1]), "number of elements") or (0,)
     shape, dtype = _shape_of(ctx, inputs[0]), ctx.call.dtype("element_dtype")
@@ -120,7 +139,15 @@ def _reserve(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]
 
 @list_importer("EmptyTensorList", num_inputs=2)
 def _empty_list(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import EmptyTensorList: a list without items, of the declared item shape."""
+    """Import EmptyTensorList: a list without items, of the declared item shape.
+
+    The inputs are the shape of the items and their largest number, which is ignored. The result is
+    unsupported or dead if an input is.
+
+    Raises:
+        ModelError: If there are not two inputs, the shape is no array, or ``element_dtype`` is
+            missing.
+    """
     return (empty_list(ctx, 0, ctx.call.dtype("element_dtype"), _shape_of(ctx, inputs[0])),)
 
 
@@ -128,7 +155,8 @@ def unstack(ctx: NodeContext, value: ImportedValue) -> list[ImportedValue]:
     """Return the rows of an array as a list of values.
 
     Raises:
-        ModelError: If the length of the first axis is unknown.
+        ModelError: If the rank or the length of the first axis is unknown, the array is a scalar,
+            or the memory budget is exceeded; ``ctx`` names the node.
     """
     shape = ctx.call.shape(value)
     if not shape or not isinstance(shape[0], int):
@@ -149,7 +177,12 @@ def unstack(ctx: NodeContext, value: ImportedValue) -> list[ImportedValue]:
 def _from_tensor(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import TensorListFromTensor: a list of the rows of an array.
 
-    An array with a symbolic number of rows stays an array.
+    An array with a symbolic number of rows stays an array. The second input, the declared shape of
+    the items, is ignored. The result is unsupported or dead if an input is.
+
+    Raises:
+        ModelError: If there are not two inputs, the first is no array, is a scalar, or has an
+            unknown rank.
     """
     value = ctx.value(inputs[0])
     shape = ctx.call.shape(value)
@@ -169,7 +202,7 @@ def item_index(ctx: NodeContext, items: TensorList, index: AnyValue, resize: boo
         resize: Whether indices behind the end are allowed.
 
     Raises:
-        ModelError: If it is out of range or not known.
+        ModelError: If it is no array, not one known integer, negative, or out of range.
     """
     position = ctx.call.integer(ctx.value(index), "index")
     if position < 0 or (position >= len(items.items) and not resize):
@@ -184,8 +217,10 @@ def with_item(
 ) -> TensorList:
     """Return a copy of a list with the item at ``position`` set, lengthened if necessary.
 
+    ``ctx`` is the node, whose name the new list gets; ``position`` must not be negative.
+
     Raises:
-        ModelError: If the item has another dtype.
+        ModelError: If the item has another dtype, or the memory budget is exceeded.
     """
     if items.dtype is not None and item.dtype != items.dtype:
         raise ModelError(f"{ctx.where} needs an item of {items.dtype}, got {item.dtype}")
@@ -198,7 +233,14 @@ def with_item(
 def _set_item(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import TensorListSetItem: return the list with an item set.
 
-    If the index is known only at run time, the list becomes the rows of an array.
+    The inputs are list, index and item. If the index is known only at run time, the list becomes
+    the rows of an array. With the attribute ``resize_if_index_out_of_bounds``, an index behind the
+    end lengthens the list. The result is unsupported or dead if an input is.
+
+    Raises:
+        ModelError: If there are not three inputs, the first is no list, the index is out of range,
+            or the item is no array or of another dtype.
+        ShapeError: If an item does not fit the rows of the array.
     """
     if stacked := stacked_lists.as_stacked_if_dynamic(ctx, inputs[0], inputs[1]):
         return (
@@ -218,6 +260,9 @@ def get_item(
 ) -> ImportedValue:
     """Return an item of a list; one that is not set is zero.
 
+    The shape of an item that is not set is that which the list declares, else ``shape``, else that
+    of the first item that is set. ``position`` must be in range.
+
     Args:
         ctx: The node.
         items: The list.
@@ -225,7 +270,7 @@ def get_item(
         shape: Shape of items that are not set, if the list does not declare one.
 
     Raises:
-        ModelError: If the shape of an item that is not set is unknown.
+        ModelError: If the shape of an item that is not set is unknown, or the list has no dtype.
     """
     item = items.items[position]
     if item is not None:
@@ -246,7 +291,12 @@ def get_item(
 def _get_item(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import TensorListGetItem: return an item; zeros if it is not set.
 
-    If the index is known only at run time, the list is read as the rows of an array.
+    The inputs are list, index, and shape of the items. If the index is known only at run time, the
+    list is read as the rows of an array. The result is unsupported or dead if an input is.
+
+    Raises:
+        ModelError: If there are not three inputs, the first is no list, the index is out of range,
+            or the shape of an item that is not set is unknown.
     """
     if stacked := stacked_lists.as_stacked_if_dynamic(ctx, inputs[0], inputs[1]):
         return (stacked_lists.stacked_item(ctx, stacked, ctx.value(inputs[1])),)
@@ -258,13 +308,18 @@ def _get_item(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue
 def stack_items(ctx: NodeContext, items: TensorList, shape: Shape | None = None) -> ImportedValue:
     """Return all items as rows of one array; items that are not set are zeros.
 
+    Of an empty list with a known item shape, the array has no rows. Small known items give a known
+    array.
+
     Args:
         ctx: The node.
         items: The list.
         shape: Shape of the items, read if the list does not declare one.
 
     Raises:
-        ModelError: If the list is empty, or has items that are not set, of unknown shape.
+        ModelError: If the list is empty or has items that are not set, of unknown shape, or the
+            memory budget is exceeded.
+        ShapeError: If the items differ in shape.
     """
     ctx.shared.budget.take(_ROW_NBYTES * len(items.items), ctx.where)
     if not items.items:
@@ -287,7 +342,14 @@ def stack_items(ctx: NodeContext, items: TensorList, shape: Shape | None = None)
 
 
 def _concatenated(ctx: NodeContext, entries: Sequence[Entry]) -> Entry:
-    """Return arrays concatenated along their first axis; a single one is returned itself."""
+    """Return arrays concatenated along their first axis; a single one is returned itself.
+
+    ``entries`` must not be empty; ``ctx`` is the node, whose name the result gets.
+
+    Raises:
+        ShapeError: If the shapes do not fit together.
+        DTypeError: If the dtypes differ.
+    """
     if len(entries) == 1:
         return entries[0]
     joined: Entry = ops.concat(*entries, axis=0, name=ctx.call.name)
@@ -296,7 +358,15 @@ def _concatenated(ctx: NodeContext, entries: Sequence[Entry]) -> Entry:
 
 @list_importer("TensorListStack", num_inputs=2)
 def _stack(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import TensorListStack: the items as rows of one array."""
+    """Import TensorListStack: the items as rows of one array.
+
+    The inputs are list, and shape of the items. The result is unsupported or dead if an input is.
+
+    Raises:
+        ModelError: If there are not two inputs, the first is no list, or the shape of items that
+            are not set, or of an empty list, is unknown.
+        ShapeError: If the items differ in shape.
+    """
     if isinstance(inputs[0], StackedList):
         return (stacked_lists.stacked_array(ctx, inputs[0], _shape_of(ctx, inputs[1])),)
     return (stack_items(ctx, as_list(ctx, inputs[0]), _shape_of(ctx, inputs[1])),)
@@ -304,7 +374,13 @@ def _stack(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 @list_importer("TensorListLength", num_inputs=1)
 def _length(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import TensorListLength: the number of items, which may be symbolic, as a known int32."""
+    """Import TensorListLength: the number of items, which may be symbolic, as a known int32.
+
+    The input is the list; if it is unsupported or dead, so is the result.
+
+    Raises:
+        ModelError: If there is not one input, or it is no list.
+    """
     if isinstance(inputs[0], StackedList):
         return (ctx.call.known_value(dtype_of("int32"), inputs[0].length),)
     return (ctx.call.known_value(dtype_of("int32"), len(as_list(ctx, inputs[0]).items)),)
@@ -314,7 +390,11 @@ def _length(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 def _element_shape(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import TensorListElementShape: the declared shape of the items as a vector.
 
-    It is the scalar -1 if the rank or one of the extents is unknown.
+    It is the scalar -1 if the rank or one of the extents is unknown. Its dtype is the attribute
+    ``shape_type``, by default int32. If the input is unsupported or dead, so is the result.
+
+    Raises:
+        ModelError: If there is not one input, it is no list, or is stored as one array.
     """
     items = as_list(ctx, inputs[0])
     dtype = ctx.call.index_type("shape_type")
@@ -323,7 +403,14 @@ def _element_shape(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[Any
 
 @list_importer("TensorListPushBack", num_inputs=2)
 def _push(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import TensorListPushBack: the list with an item appended."""
+    """Import TensorListPushBack: the list with an item appended.
+
+    The inputs are list and item. The result is unsupported or dead if an input is.
+
+    Raises:
+        ModelError: If there are not two inputs, the first is no list or stored as one array, or the
+            item is no array or of another dtype.
+    """
     items = as_list(ctx, inputs[0])
     return (with_item(ctx, items, len(items.items), ctx.value(inputs[1])),)
 
@@ -332,8 +419,11 @@ def _push(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 def _pop(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import TensorListPopBack: the list without its last item, and that item.
 
+    The inputs are list and shape of the items. The results are unsupported or dead if an input is.
+
     Raises:
-        ModelError: If the list has no items.
+        ModelError: If there are not two inputs, the first is no list or stored as one array, has no
+            items, or the shape of an item that is not set is unknown.
     """
     items = as_list(ctx, inputs[0])
     if not items.items:
@@ -346,7 +436,15 @@ def _pop(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 @list_importer("TensorListResize", num_inputs=2)
 def _resize(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import TensorListResize: the list shortened, or lengthened by items that are not set."""
+    """Import TensorListResize: the list shortened, or lengthened by items that are not set.
+
+    The inputs are list and number of items, known during import. The result is unsupported or dead
+    if an input is.
+
+    Raises:
+        ModelError: If there are not two inputs, the first is no list or stored as one array, or the
+            number is not known or negative.
+    """
     items = as_list(ctx, inputs[0])
     count = ctx.call.integer(ctx.value(inputs[1]), "size")
     longer = empty_list(ctx, count, dtype_of("int32"), None).items
@@ -355,7 +453,13 @@ def _resize(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 @list_importer("TensorListConcatLists", num_inputs=2)
 def _concat_lists(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import TensorListConcatLists: the items of two lists in one."""
+    """Import TensorListConcatLists: the items of two lists in one, of the first one's item shape.
+
+    The result is unsupported or dead if an input is.
+
+    Raises:
+        ModelError: If there are not two inputs, or one is no list or stored as one array.
+    """
     a, b = (as_list(ctx, x) for x in inputs)
     return (with_items(ctx, a, [*a.items, *b.items]),)
 
@@ -364,17 +468,20 @@ def gather_items(ctx: NodeContext, items: TensorList, indices: AnyValue) -> Impo
     """Return the items at ``indices``, known during import, as rows of one array.
 
     Raises:
-        ModelError: If an index is not known, or out of range.
+        ModelError: If an index is not known, or out of range, no index is given and the item shape
+            is unknown, or the shape of an item that is not set is unknown; ``ctx`` names the node.
+        ShapeError: If the items differ in shape.
     """
     selected = [get_item(ctx, items, _checked(ctx, items, k)) for k in _indices(ctx, indices)]
     return stack_items(ctx, TensorList(ctx.call.name, tuple(selected), items.dtype, items.shape))
 
 
 def _indices(ctx: NodeContext, value: AnyValue) -> list[int]:
-    """Return an input as a list of known indices.
+    """Return an input, a vector or scalar, as a list of known indices; ``ctx`` is the node.
 
     Raises:
-        ModelError: If it is known only at run time, not of integers, or of rank above 1.
+        ModelError: If ``value`` is no array, known only at run time, not of integers, of rank above
+            1, or exceeds the memory budget.
     """
     value = ctx.value(value)
     array = value.array
@@ -390,8 +497,10 @@ def _indices(ctx: NodeContext, value: AnyValue) -> list[int]:
 def _checked(ctx: NodeContext, items: TensorList, position: int) -> int:
     """Return ``position`` unchanged if it is the index of an item of the list.
 
+    ``ctx`` names the node in errors.
+
     Raises:
-        ModelError: If it is out of range.
+        ModelError: If it is negative, or behind the end.
     """
     if not 0 <= position < len(items.items):
         raise ModelError(
@@ -402,7 +511,16 @@ def _checked(ctx: NodeContext, items: TensorList, position: int) -> int:
 
 @list_importer("TensorListGather", num_inputs=3)
 def _gather(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import TensorListGather: the items at indices known during import as rows of one array."""
+    """Import TensorListGather: the items at indices known during import as rows of one array.
+
+    The inputs are list, indices, and shape of the items, which is ignored. The result is
+    unsupported or dead if an input is.
+
+    Raises:
+        ModelError: If there are not three inputs, the first is no list, indices are not known or
+            out of range, or the shape of an item that is not set is unknown.
+        ShapeError: If the items differ in shape.
+    """
     return (gather_items(ctx, as_list(ctx, inputs[0]), inputs[1]),)
 
 
@@ -414,7 +532,8 @@ def scatter_items(
     The list is lengthened to as many items as there are rows, if an index requires it.
 
     Raises:
-        ModelError: If the indices are not known, out of range, or of another number than the rows.
+        ModelError: If the array has an unknown number of rows, or the indices are not known, out of
+            range, or of another number than the rows; ``ctx`` names the node.
     """
     rows = unstack(ctx, value)
     positions = _indices(ctx, indices)
@@ -437,8 +556,13 @@ def scatter_items(
 def _scatter(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import TensorListScatter and its V2: a new list with the rows of an array at indices.
 
-    The list has the number of elements that is V2's fourth input; without it, it ends at the
-    largest index.
+    The inputs are array, indices known during import, shape of the items, and in V2 the number of
+    items. Without that number, or if it is negative, the list ends at the largest index. The result
+    is unsupported or dead if an input is.
+
+    Raises:
+        ModelError: If there are fewer than three inputs, the array has an unknown number of rows,
+            or the indices are not known, out of range, or of another number than the rows.
     """
     ctx.check_count(inputs, 3, None)
     if (unavailable := unavailable_results(ctx, inputs)) is not None:
@@ -454,8 +578,11 @@ def _scatter(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]
 def concat_items(ctx: NodeContext, items: TensorList) -> tuple[ImportedValue, ImportedValue]:
     """Return the items concatenated along their first axis, and their lengths as a known vector.
 
+    The lengths are int64, and may be symbolic.
+
     Raises:
-        ModelError: If the list has no items.
+        ModelError: If the list has no items, or one of unknown shape; ``ctx`` names the node.
+        ShapeError: If the items do not fit together, or are scalars.
     """
     values = [get_item(ctx, items, k) for k in range(len(items.items))]
     if not values:
@@ -469,16 +596,28 @@ def concat_items(ctx: NodeContext, items: TensorList) -> tuple[ImportedValue, Im
 
 @context_importer("TensorListConcat", "TensorListConcatV2")
 def _concat(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import TensorListConcat and its V2: the items joined along their first axis, and lengths."""
+    """Import TensorListConcat and its V2: the items joined along their first axis, and lengths.
+
+    The first input is the list, others are ignored. The results are unsupported or dead if an input
+    is.
+
+    Raises:
+        ModelError: If there is no input, it is no list or stored as one array, is empty, or has an
+            item of unknown shape.
+        ShapeError: If the items do not fit together, or are scalars.
+    """
     ctx.check_count(inputs, 1, None)
     return unavailable_results(ctx, inputs) or concat_items(ctx, as_list(ctx, inputs[0]))
 
 
 def split_rows(ctx: NodeContext, value: ImportedValue, lengths: AnyValue) -> list[ImportedValue]:
-    """Return consecutive parts of an array along its first axis, of known lengths.
+    """Return consecutive parts of an array along its first axis, of known ``lengths``.
+
+    ``ctx`` names the node in errors.
 
     Raises:
-        ModelError: If a length is negative, or they do not add up to the length of the axis.
+        ModelError: If the array is a scalar or of unknown rank, lengths are not known integers or
+            negative, or they do not add up to the length of the axis.
     """
     begin, parts, shape = 0, [], ctx.call.shape(value)
     part_lengths = ctx.call.ints(ctx.value(lengths), "lengths")
@@ -496,6 +635,14 @@ def split_rows(ctx: NodeContext, value: ImportedValue, lengths: AnyValue) -> lis
 
 @list_importer("TensorListSplit", num_inputs=3)
 def _split(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import TensorListSplit: a list of consecutive rows of an array, of given lengths."""
+    """Import TensorListSplit: a list of consecutive rows of an array, of given lengths.
+
+    The inputs are array, shape of the items, which is ignored, and lengths known during import. The
+    result is unsupported or dead if an input is.
+
+    Raises:
+        ModelError: If there are not three inputs, the array is a scalar or of unknown rank, or the
+            lengths are not known, negative, or do not add up to the first axis.
+    """
     value = ctx.value(inputs[0])
     return (TensorList(ctx.call.name, tuple(split_rows(ctx, value, inputs[2])), value.dtype, None),)

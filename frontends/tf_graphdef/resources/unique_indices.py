@@ -71,10 +71,11 @@ def _unique(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import Unique: the distinct elements, and the position of each element among them.
 
     They are a `UniqueElements` and a `UniquePositions`, unless the user supplies a host function
-    for Unique, whose results are arrays.
+    for Unique, whose results are arrays. Distinct elements are returned as they are. The results
+    are unsupported or dead if the input is.
 
     Raises:
-        ModelError: If the input is not a vector of integers.
+        ModelError: If there is not one input, or it is not a vector of integers.
     """
     if "Unique" in ctx.shared.host_ops:
         return ctx.shared.host_ops["Unique"].results(ctx.call, [ctx.value(x) for x in inputs])
@@ -98,8 +99,10 @@ def _unique(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 def _shape(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import Shape of the distinct elements of Unique: their number, as a shape of one dimension.
 
+    The result is a `UniqueCount` for which ``is_shape`` is set.
+
     Raises:
-        ModelError: If the input is another result of Unique.
+        ModelError: If there is not one input, or it is another result of Unique.
     """
     ctx.check_count(inputs, 1)
     if isinstance(inputs[0], UniqueElements):
@@ -109,10 +112,10 @@ def _shape(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 @unique_importer("Size")
 def _size(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import Size of the distinct elements of Unique: their number, as a scalar.
+    """Import Size of the distinct elements of Unique: their number, as a scalar `UniqueCount`.
 
     Raises:
-        ModelError: If the input is another result of Unique.
+        ModelError: If there is not one input, or it is another result of Unique.
     """
     ctx.check_count(inputs, 1)
     if isinstance(inputs[0], UniqueElements):
@@ -124,10 +127,12 @@ def _size(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 def _first_of_shape(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import the StridedSlice ``shape[0]``, where ``shape`` is that of distinct elements.
 
-    The result is their number, as a scalar.
+    The inputs are shape, begin, end and strides. The result is their number, as a scalar
+    `UniqueCount`. It is unsupported or dead if an input is.
 
     Raises:
-        ModelError: If it is another slice, or of another result of Unique.
+        ModelError: If there are not four inputs, or it is another slice, or of another result of
+            Unique.
     """
     ctx.check_count(inputs, 4)
     if (unavailable := unavailable_results(ctx, inputs)) is not None:
@@ -164,10 +169,14 @@ def _refuse_unique(ctx: NodeContext, *inputs: AnyValue) -> ImportedValue:
 def _segment_sum(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import UnsortedSegmentSum of rows by the positions that Unique returned, as `UniqueRows`.
 
-    The sum of the rows of an index is stored at the first occurrence of the index.
+    The inputs are rows, ids and number of segments. The sum of the rows of an index is stored at
+    the first occurrence of the index. The result is unsupported or dead if an input is.
 
     Raises:
-        ModelError: If ids and number of segments are not results of the same Unique.
+        ModelError: If there are not three inputs, the first is no array, or ids and number of
+            segments are not results of the same Unique.
+        ShapeError: If the rows are not as many as the ids.
+        DTypeError: If the rows are not of numbers.
     """
     ctx.check_count(inputs, 3)
     if (unavailable := unavailable_results(ctx, inputs)) is not None:
@@ -195,7 +204,13 @@ def _shown(value: AnyValue) -> str:
 
 
 def _length(ctx: NodeContext, source: UniqueElements) -> Extent:
-    """Return the number of indices that Unique read, equal ones included."""
+    """Return the number of indices that Unique read, equal ones included; it may be symbolic.
+
+    ``source`` are the distinct elements that Unique returned; ``ctx`` names the node in errors.
+
+    Raises:
+        ModelError: If the rank of the indices is unknown.
+    """
     return ctx.call.shape(source.indices)[0]
 
 
@@ -203,12 +218,15 @@ def _length(ctx: NodeContext, source: UniqueElements) -> Extent:
 def _gather(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import Gather at results of Unique, along the first axis.
 
-    At the distinct elements, the result is a row for each (`UniqueRows`). At the positions that
-    Unique returned, gathered from such rows or from the elements, it is an array with a row for
-    each original index.
+    The inputs are the array, a variable's handle or rows of Unique; the indices; and in GatherV2
+    the axis. At the distinct elements, the result is a row for each (`UniqueRows`). At the
+    positions that Unique returned, gathered from such rows or from the elements, it is an array
+    with a row for each original index. The result is unsupported or dead if an input is.
 
     Raises:
-        ModelError: If the axis is not the first, or the inputs are results of different Uniques.
+        ModelError: If there are not two or three inputs, the axis is not the first, ``batch_dims``
+            is set, or the inputs are results of different Uniques or other ones.
+        ShapeError: If the array is a scalar.
     """
     ctx.check_count(inputs, 2, 3)
     if (unavailable := unavailable_results(ctx, inputs)) is not None:
@@ -245,10 +263,14 @@ def _gather(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 def _by_elements(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import an elementwise operator on `UniqueRows` of one Unique, whose result is such rows.
 
-    Other operands must be equal for all rows, such as scalars.
+    Other operands must be equal for all rows, such as scalars. The result is unsupported or dead if
+    an input is.
 
     Raises:
-        ModelError: If another operand has rows of its own, or rows of another Unique.
+        ModelError: If another operand has rows of its own, rows of another Unique or an unknown
+            rank, or no input is `UniqueRows`.
+        ShapeError: If the shapes do not broadcast.
+        DTypeError: If the dtypes differ.
     """
     if (unavailable := unavailable_results(ctx, inputs)) is not None:
         return unavailable
@@ -284,9 +306,15 @@ def scatter_operands(
     Among equal indices of Unique, all but the first become ``size``, the number of rows, where
     writes are dropped.
 
+    Args:
+        ctx: The node, for errors.
+        indices: Distinct elements of Unique, or an array.
+        rows: Updates: rows of the same Unique, or an array.
+        size: Number of rows of the variable.
+
     Raises:
         ModelError: If the indices are distinct elements of Unique and the updates are not rows for
-            these.
+            these, or an input is no array otherwise.
     """
     if isinstance(indices, UniqueElements):
         if not isinstance(rows, UniqueRows) or rows.source is not indices:
@@ -300,7 +328,10 @@ def scatter_operands(
 
 
 def scatter_targets(ctx: NodeContext, unique: UniqueElements, size: Extent) -> Entry:
-    """Return the indices as int64, with ``size`` in place of those that equal an earlier one."""
+    """Return the indices as int64, with ``size`` in place of those that equal an earlier one.
+
+    ``unique`` are the distinct elements with their indices; ``ctx`` names the node in errors.
+    """
     positions = ops.arange(0, _length(ctx, unique), dtype="int64")
     indices = ops.cast(unique.indices.entry, dtype="int64")
     dropped = ops.full_like(indices, fill_value=size)

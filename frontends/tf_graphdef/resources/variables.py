@@ -35,7 +35,12 @@ VARIABLE_OPS = ("VarHandleOp", "VariableV2", "Variable")
 def _variable(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import a variable as a handle; nodes with the same shared name refer to the same variable.
 
-    The variable is added to the import state when it is first met.
+    The variable is added to the import state, ``ctx.shared.variables``, when it is first met. The
+    handle of VariableV2 and Variable is a reference, which other nodes read as an array. ``inputs``
+    is not read.
+
+    Raises:
+        ModelError: If dtype or shape is missing or invalid.
     """
     declared = declared_variable(ctx.call)
     variable = ctx.shared.variables.setdefault(declared.name, declared)
@@ -45,6 +50,8 @@ def _variable(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue
 
 def declared_variable(call: ImportCall) -> ModelVariable:
     """Return a new description of the variable that a node declares.
+
+    The variable has no shape if a dimension or the rank is unknown.
 
     Args:
         call: Node with the attributes ``shape``, ``dtype`` and, optionally, ``shared_name``.
@@ -68,10 +75,10 @@ def _known(shape: tuple[int | None, ...] | None) -> tuple[int, ...] | None:
 
 
 def variable_of(ctx: NodeContext, value: AnyValue) -> ModelVariable:
-    """Return the variable that a handle refers to.
+    """Return the variable that a handle refers to; ``ctx`` names the node in errors.
 
     Raises:
-        ModelError: If the input is not a handle.
+        ModelError: If ``value`` is not a handle.
     """
     if not isinstance(value, VariableHandle):
         kind = value.description if isinstance(value, NonArray) else "an array"
@@ -85,8 +92,10 @@ def variable_of(ctx: NodeContext, value: AnyValue) -> ModelVariable:
 def _read(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import ReadVariableOp: the value that the variable has at this point of the program.
 
+    The input is the handle; if it is unsupported or dead, so is the result.
+
     Raises:
-        ModelError: If the input is no handle.
+        ModelError: If there is not one input, it is no handle, or the variable has no value.
     """
     ctx.check_count(inputs, 1)
     return unavailable_results(ctx, inputs) or (
@@ -98,7 +107,14 @@ def _read(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 def _gather(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import ResourceGather and ResourceGatherNd as a gather from the variable's current value.
 
-    The inputs are the handle and the indices.
+    The inputs are the handle and the indices; if one is unsupported or dead, so is the result.
+    ResourceGather gathers rows, after as many leading axes as the attribute ``batch_dims``.
+
+    Raises:
+        ModelError: If there are not two inputs, the first is no handle or the second no array, or
+            the variable has no value.
+        ShapeError: If the shapes do not fit.
+        DTypeError: If the indices are not integers.
     """
     ctx.check_count(inputs, 2)
     if (unavailable := unavailable_results(ctx, inputs)) is not None:
@@ -119,7 +135,12 @@ def _gather(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 def _shape(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import VariableShape: the shape of a variable's current value, as a known vector.
 
-    Its dtype is the attribute ``out_type``, by default int32.
+    Its dtype is the attribute ``out_type``, by default int32. The input is the handle; if it is
+    unsupported or dead, so is the result.
+
+    Raises:
+        ModelError: If there is not one input, it is no handle, the variable has no value or an
+            unknown rank, or ``out_type`` is neither int32 nor int64.
     """
     ctx.check_count(inputs, 1)
     if (unavailable := unavailable_results(ctx, inputs)) is not None:
@@ -132,7 +153,8 @@ def _shape(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 def _is_initialized(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import VarIsInitializedOp and IsVariableInitialized, a bool scalar.
 
-    In a session it is an input of the run while the variable was not assigned; else it is True.
+    In a session it is an input of the run while the variable was not assigned; else, also if the
+    input is no handle, it is the constant True.
     """
     if ctx.shared.is_set is not None and inputs and isinstance(inputs[0], VariableHandle):
         variable = inputs[0].variable
@@ -147,8 +169,11 @@ def _assign(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
     A tensor of a checkpoint becomes the variable's key instead. Return the first input.
 
+    If an input is unsupported or dead, so is the result, and nothing is assigned.
+
     Raises:
-        ModelError: If the value does not fit the variable, or a model that is trained assigns a
+        ModelError: If there are not two inputs, the first is no handle or the second no array, the
+            value has another dtype or shape than the variable, or a model that is trained assigns a
             tensor of a checkpoint.
     """
     ctx.check_count(inputs, 2)
@@ -173,8 +198,13 @@ def _assign_by(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValu
 
     Return the first input, the handle.
 
+    If an input is unsupported or dead, so is the result, and nothing is assigned.
+
     Raises:
-        ModelError: If the first input is not a handle, or the new value does not fit.
+        ModelError: If there are not two inputs, the first is not a handle or the second no array,
+            the variable has no value, or the new value has another shape.
+        ShapeError: If the shapes do not broadcast.
+        DTypeError: If the dtypes differ.
     """
     ctx.check_count(inputs, 2)
     if (unavailable := unavailable_results(ctx, inputs)) is not None:
@@ -191,6 +221,8 @@ def check_assignable(
     ctx: NodeContext, variable: ModelVariable, value: ImportedValue
 ) -> ImportedValue:
     """Return ``value`` unchanged if it can be assigned to the variable.
+
+    An unknown rank or symbolic dimension fits any. ``ctx`` names the node in errors.
 
     Raises:
         ModelError: If its dtype or shape differs from the variable's.
@@ -211,8 +243,11 @@ def check_assignable(
 def _restore(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import RestoreV2: a `CheckpointTensor` for each name in the second input.
 
-    Their values are read when a variable to which they are assigned is read. If the names are not
-    a constant, the results are unsupported.
+    Their values are read when a variable to which they are assigned is read. If the names are not a
+    constant, the results are unsupported.
+
+    Raises:
+        ModelError: If there are not three inputs.
     """
     ctx.check_count(inputs, 3)
     names = inputs[1]

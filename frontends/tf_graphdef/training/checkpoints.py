@@ -90,8 +90,10 @@ def _open_checkpoint(path: Path, max_nbytes: int | None) -> CheckpointWeights:
 
     Its memory budget is ``max_nbytes``, by default derived from the size of its files.
 
+    The index is read on first use.
+
     Raises:
-        ModelError: If its folder or index cannot be read, or the index is damaged.
+        ModelError: If its folder cannot be read.
     """
     try:
         size = sum(
@@ -112,6 +114,8 @@ def _belongs_to(name: str, prefix: str) -> bool:
 
 def _declared_variables(model: Model, body: GraphBody) -> dict[str, ModelVariable]:
     """Return the variables that nodes of the model's graph declare, by name, without functions'.
+
+    ``body`` has the nodes; of several with one name, the first counts.
 
     Raises:
         ModelError: If a declaration is malformed.

@@ -31,6 +31,8 @@ _MOST_DRAWN = (1 << 31) - 1
 def save_program(fetches: Any, path: str | PathLike[str] | None = None) -> bytes:
     """Write tinyflow tensors and operations, and all that they depend on, as a GraphDef.
 
+    A result index is appended to the name of a fetch that has one: ``a_1`` for ``a:1``.
+
     Args:
         fetches: Tensors and operations of one tinyflow graph, in any structure; a flat dict gives
             the names to write.
@@ -40,8 +42,8 @@ def save_program(fetches: Any, path: str | PathLike[str] | None = None) -> bytes
         The serialized GraphDef.
 
     Raises:
-        ModelError: If ``fetches`` are of other types or of two graphs, or operators have no
-            equivalent in TensorFlow.
+        ModelError: If ``fetches`` are none, of other types or of two graphs, operators have no
+            equivalent in TensorFlow, the GraphDef has 2 GiB or more, or the file cannot be written.
     """
     try:
         leaves = flatten_fetches(fetches, _element).leaves
@@ -89,6 +91,8 @@ class _ProgramExporter(GraphExporter):
     def program_def(self) -> Any:
         """Write all nodes and return the GraphDef.
 
+        It is written once; a second call would repeat the nodes.
+
         Raises:
             ModelError: If operators cannot be written; all are named.
         """
@@ -129,7 +133,10 @@ class _ProgramExporter(GraphExporter):
         }
 
     def result(self, leaf: Any, name: str) -> None:
-        """Write a node called ``name`` for a fetch: Identity of a tensor, NoOp for an operation."""
+        """Write a node called ``name`` for a fetch: Identity of a tensor, NoOp for an operation.
+
+        The NoOp has control edges from the written nodes of the operation.
+        """
         if isinstance(leaf, Operation):
             after = dict.fromkeys(d for n in leaf.nodes for d in self.done[n])
             self.writer.node("NoOp", name, [_control(d) for d in after], {})
@@ -141,6 +148,8 @@ class _ProgramExporter(GraphExporter):
         """Write the run number ``node``, the seed of random draws, as PlaceholderWithDefault.
 
         By default TensorFlow draws it anew in each run.
+
+        The tensor is stored in ``values``.
         """
         writer = self.writer
         scope = node.name
@@ -157,6 +166,9 @@ class _ProgramExporter(GraphExporter):
 
     def take(self, node: Node, name: str, size_sources: dict[str, SizeSource]) -> None:
         """Write the next node in program order, unless it is an input that was written before.
+
+        The tensors are stored in ``values``, and the node is marked in ``done``. A failure is
+        recorded in ``failed``.
 
         Args:
             node: The node; it may be a write, a variable, a read or an operator.
@@ -194,7 +206,10 @@ class _ProgramExporter(GraphExporter):
             self.done[node] = tuple(dict.fromkeys(value_nodes))
 
     def variable(self, node: Node, name: str) -> None:
-        """Write a variable called ``name``, and its read at the start of a run."""
+        """Write a variable called ``name``, and its read at the start of a run.
+
+        Handle, read and value are stored in ``handles``, ``first``, ``values`` and ``done``.
+        """
         entry, writer = node.entries[0], self.writer
         dtype = self.graph.dtype(entry)
         attrs = {"dtype": dtype, "shape": ShapeAttr(entry.shape), "shared_name": node.name}
@@ -211,6 +226,9 @@ class _ProgramExporter(GraphExporter):
         """Return the tensor of an entry as read after ``prior_writes``.
 
         For a variable this is the value of its last prior write, else its value at the start.
+
+        Raises:
+            KeyError: If the entry was not written.
         """
         if not is_state(entry):
             return self.values[entry]

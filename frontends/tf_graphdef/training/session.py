@@ -75,7 +75,15 @@ class ModelSession(tinyflow.Session):
         passes: Passes | None = None,
         check_numerics: bool = False,
     ) -> None:
-        """Read the model; see the class for the arguments."""
+        """Read the model.
+
+        The arguments are those of the class: ``source``, ``shapes`` of placeholders, the bound
+        ``max_nbytes``, ``tags``, ``max_rounds`` of unrolling, and ``target``, ``fusion``,
+        ``numerics``, ``passes`` and ``check_numerics`` of compilation.
+
+        Raises:
+            ModelError: If the model cannot be read.
+        """
         super().__init__(
             target,
             TinyflowGraph(),
@@ -127,8 +135,15 @@ class ModelSession(tinyflow.Session):
     def _find_run(self, fetches: Any, feeds: Mapping[Any, Any]) -> Any:
         """Return the run compiled for these fetches and shapes of feeds; compile it if missing.
 
-        At most `MAX_COMPILED_RUNS` are cached. For placeholders with symbolic shapes, only the
-        rank of the feed matters.
+        At most `MAX_COMPILED_RUNS` are cached. For placeholders with symbolic shapes, only the rank
+        of the feed matters.
+
+        The new run is added to the cache, and the one that was used longest ago is removed, in
+        place.
+
+        Raises:
+            ModelError: If the model has no such node, or cannot be imported.
+            FeedError: If a feed's key or shape does not fit, or a placeholder is not fed.
         """
         shapes = tuple(
             np.ndim(v) if isinstance(k, str) and reference(k)[0] in self._shapes else np.shape(v)
@@ -160,8 +175,10 @@ class ModelSession(tinyflow.Session):
             The graph, its feeds, and how to get each fetch from its outputs.
 
         Raises:
-            ModelError: If the model has no such node, or cannot be imported.
-            FeedError: If a feed's key or shape does not fit, or a placeholder is not fed.
+            ModelError: If the model has no such node, a fetch is no array, or the model cannot be
+                imported.
+            FeedError: If a fetch is no name, a feed's key or shape does not fit, or a placeholder
+                is not fed.
         """
         structure = flatten_fetches(fetches, self._element)
         feed_list, nodes = self._fed(feeds)
@@ -224,6 +241,7 @@ class ModelSession(tinyflow.Session):
         Raises:
             FeedError: If a key is no node or a result other than its first, or a shape does not
                 fit.
+            ModelError: If the dtype of a placeholder is not supported.
         """
         body = self._trainer.body
         feed_list: list[Feed] = []
@@ -250,6 +268,7 @@ class ModelSession(tinyflow.Session):
 
         Raises:
             FeedError: If the array's shape contradicts the placeholder's.
+            ModelError: If the placeholder's dtype is not supported.
         """
         sizes: InputDims = np.shape(value)
         if node.op not in _PLACEHOLDERS:

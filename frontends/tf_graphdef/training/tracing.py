@@ -68,14 +68,22 @@ class Trainer:
 
     @library.default
     def _changing(self) -> FunctionLibrary:
-        """Return the model's functions, with the operators that change variables marked as such."""
+        """Return the model's functions, with the operators that change variables marked as such.
+
+        Raises:
+            ModelError: If two functions have one name, or the memory budget is exceeded.
+        """
         functions = self.model.graph.library.function
         changing = ASSIGNS | APPLIES | SPARSE_APPLIES | SCATTERS
         return FunctionLibrary(functions, self.model.where, self.model.budget, changing)
 
     @restorer.default
     def _reading_the_checkpoint(self) -> VariableRestorer:
-        """Return the reader of the checkpoint, for which no operator has side effects."""
+        """Return the reader of the checkpoint, for which no operator has side effects.
+
+        Raises:
+            ModelError: If two functions have one name, or the memory budget is exceeded.
+        """
         model = self.model
         plain = FunctionLibrary(model.graph.library.function, model.where, model.budget)
         return VariableRestorer(model, self.body, plain)
@@ -98,7 +106,8 @@ class Trainer:
 
         Raises:
             ModelError: If nodes are malformed or not supported, or a limit is exceeded.
-            FeedError: If a placeholder that the run needs is not fed.
+            ShapeError: If shapes do not fit an operator; likewise DTypeError for dtypes.
+            FeedError: If a placeholder that the run needs is not fed, for a session's factories.
         """
         written: set[str] | None = None if self.all_state else set()
         while True:
@@ -116,7 +125,22 @@ class Trainer:
         targets: Sequence[int],
         fed: Mapping[int, Sequence[AnyValue]],
     ) -> TrainingTrace:
-        """Trace a run once, with the variables represented as ``states`` decides; see `trace`."""
+        """Trace a run once, with the variables represented as ``states`` decides; see `trace`.
+
+        The values assigned to and saved in the model's bound variables are reset, in place.
+
+        Args:
+            states: Decides which variables are state, and gives their values.
+            outputs: Name and node result of each output.
+            targets: Numbers of the nodes to run.
+            fed: Results of nodes that are fed instead of computed, by node number.
+
+        Raises:
+            ModelError: If operators are unsupported, which precedes other errors, nodes are
+                malformed, or a limit is exceeded.
+            ShapeError: If shapes do not fit an operator; likewise DTypeError for dtypes.
+            FeedError: If a placeholder that the run needs is not fed, for a session's factories.
+        """
         model, body = self.model, self.body
         limit = MAX_BUILT_NODES + len(body.nodes)
         shared = ImportState(

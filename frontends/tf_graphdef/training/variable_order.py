@@ -47,6 +47,9 @@ class OrderedEvaluation(BodyEvaluation):
 
         The variables' values at the end of the evaluation so far are unchanged unless the node
         writes.
+
+        Raises:
+            ModelError: If the node is malformed or a limit is exceeded.
         """
         if not self._writes:
             return super().node(number)
@@ -63,9 +66,12 @@ class OrderedEvaluation(BodyEvaluation):
         return results
 
     def _writing(self, number: int, prior_writes: PriorWrites) -> Sequence[AnyValue]:
-        """Return the results of a node that writes, evaluated from the variables' current values.
+        """Return the results of node ``number``, which writes, from the variables' current values.
 
-        Its writes are recorded after ``prior_writes``.
+        Its writes are recorded after ``prior_writes``, in ``_after``.
+
+        Raises:
+            ModelError: If the node is malformed or a limit is exceeded.
         """
         assigned_before = assigned_values(self.shared)
         results = super().node(number)
@@ -110,6 +116,9 @@ class OrderedEvaluation(BodyEvaluation):
 
         Fetching a variable gives its value at the end of the run, fetching an assignment the value
         assigned. Another ``value`` is returned unchanged.
+
+        Raises:
+            ModelError: If a variable that was not assigned has no initial value.
         """
         if not isinstance(value, VariableHandle) or not value.by_reference:
             return value

@@ -29,6 +29,10 @@ class VariableStates:
 
         If only written variables are state, one that the checkpoint lacks has none: a run writes it
         before it is read.
+
+        Raises:
+            ModelError: If the checkpoint is missing or damaged, or the nodes that restore it are
+                malformed.
         """
         return self.written is None or self.restorer.key(variable) is not None
 
@@ -38,8 +42,8 @@ class VariableStates:
         State starts with the checkpoint's value if there is one, else it is unset.
 
         Raises:
-            ModelError: If its shape or name is unusable, it is too large, or it is a constant
-                without a value.
+            ModelError: If its shape or name is unusable, it is too large, it is a constant without
+                a value, or the checkpoint lacks it or has it in another shape or dtype.
         """
         if self.written is not None and variable.name not in self.written:
             return self.restorer.value(variable)
