@@ -306,10 +306,10 @@ def require_known_extents(shape: Any) -> list[int]:
         shape: A list of ints, or one int.
 
     Raises:
-        ShapeError: If an extent is unknown or a tensor.
+        ShapeError: If an extent is negative, unknown or a tensor.
     """
     extents = parse_shape(shape, "an initializer")
-    if not all(isinstance(n, int) for n in extents):
+    if not all(isinstance(n, int) and n >= 0 for n in extents):
         raise ShapeError(f"an initializer needs a known shape, got {format_shape(extents)}")
     return [int(n) for n in extents if n is not None]
 

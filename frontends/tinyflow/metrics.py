@@ -262,6 +262,11 @@ def _true_positive_ratio(
 
     Returns:
         The value and the update; see `Metric`.
+
+    Raises:
+        ShapeError: If the shapes of the arguments do not broadcast.
+        DTypeError: If a tensor holds complex numbers.
+        ArgumentError: For a value that is neither a tensor nor numbers.
     """
     y, x = (elementwise.cast(convert_to_tensor(t), "bool") for t in (labels, predictions))
     both = elementwise.to_float(MATH["logical_and"](y, x))

@@ -38,7 +38,9 @@ def pack_like(nest: Any, leaves: Iterator[Any]) -> Any:
 
 
 def map_tuples(function: Callable[[Any], Any], nest: Any) -> Any:
-    """Apply ``function`` to the leaves of nested tuples and named tuples.
+    """Apply ``function`` to the leaves of nested tuples; return the results in their structure.
+
+    Named tuples stay such; anything but a tuple is a leaf.
 
     >>> map_tuples(str, (1, (2, 3)))
     ('1', ('2', '3'))

@@ -498,5 +498,9 @@ tuple_.__name__ = tuple_.__qualname__ = "tuple"  # the definition does not hide 
 
 
 def _identity(value: Any) -> Tensor:
-    """Return a copy of a tensor, which waits for the current control dependencies."""
+    """Return a copy of a tensor or numbers, which waits for the current control dependencies.
+
+    Raises:
+        ArgumentError: For a value that is neither a tensor nor numbers.
+    """
     return call_operator("identity", "Identity", None, convert_to_tensor(value).entry)

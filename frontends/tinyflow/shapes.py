@@ -188,7 +188,7 @@ def parse_extent(value: Any, function: str) -> Extent | None:
     """Convert one dimension of a shape argument to an extent.
 
     Args:
-        value: An int, a `Dimension`, a `Size`, None, or a scalar tensor of static value.
+        value: An int, a `Dimension`, a `Size`, None, or a tensor of one element of static value.
         function: The function's name, for the message.
 
     Returns:
@@ -202,8 +202,8 @@ def parse_extent(value: Any, function: str) -> Extent | None:
     if isinstance(value, Dimension):
         return value.extent
     numbers = getattr(value, "static_value", None)
-    if numbers is not None:
-        return numbers[()] if numbers.shape == () else numbers.item()  # type: ignore[no-any-return]
+    if numbers is not None and numbers.size == 1:
+        return numbers.item()  # type: ignore[no-any-return]
     try:
         return operator.index(value)
     except TypeError:

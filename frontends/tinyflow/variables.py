@@ -185,7 +185,8 @@ class Variable(Tensor):
 
         Raises:
             ShapeError: If the value has another shape.
-            DTypeError: If a tensor has another dtype.
+            DTypeError: If a tensor has another dtype, or an array one that the variable's does not
+                hold.
             SettingError: If an unsupported argument is set.
             ArgumentError: For a value that is neither a tensor nor numbers.
         """
@@ -213,7 +214,8 @@ class Variable(Tensor):
 
         Raises:
             ShapeError: If the value has another shape.
-            DTypeError: If a tensor has another dtype.
+            DTypeError: If a tensor has another dtype, or an array one that the variable's does not
+                hold.
             SettingError: If an unsupported argument is set.
             ArgumentError: For a value that is neither a tensor nor numbers.
         """
@@ -241,7 +243,8 @@ class Variable(Tensor):
 
         Raises:
             ShapeError: If the value has another shape.
-            DTypeError: If a tensor has another dtype.
+            DTypeError: If a tensor has another dtype, or an array one that the variable's does not
+                hold.
             SettingError: If an unsupported argument is set.
             ArgumentError: For a value that is neither a tensor nor numbers.
         """
@@ -344,7 +347,7 @@ def write_variable(variable: Variable, value: Entry, name: str, adds: int = 0) -
 
 
 def _register_write(variable: Variable, value: Entry, name: str, adds: int) -> Tensor:
-    """Create a node for a write of a value that fits the variable.
+    """Create a node for a write of a value that fits the variable, and record it in the graph.
 
     Args:
         variable: The variable.
@@ -394,7 +397,8 @@ def assign(
     Raises:
         GraphError: If ``ref`` is no variable.
         ShapeError: If the value has another shape.
-        DTypeError: If a tensor or an array has a dtype that the variable's does not hold.
+        DTypeError: If a tensor has another dtype, or an array one that the variable's does not
+            hold.
         SettingError: If an unsupported argument is set.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
@@ -420,7 +424,8 @@ def assign_add(
     Raises:
         GraphError: If ``ref`` is no variable.
         ShapeError: If the value has another shape.
-        DTypeError: If a tensor or an array has a dtype that the variable's does not hold.
+        DTypeError: If a tensor has another dtype, or an array one that the variable's does not
+            hold.
         SettingError: If an unsupported argument is set.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
@@ -446,7 +451,8 @@ def assign_sub(
     Raises:
         GraphError: If ``ref`` is no variable.
         ShapeError: If the value has another shape.
-        DTypeError: If a tensor or an array has a dtype that the variable's does not hold.
+        DTypeError: If a tensor has another dtype, or an array one that the variable's does not
+            hold.
         SettingError: If an unsupported argument is set.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """

@@ -139,7 +139,7 @@ def agree(node: NodeLike, a: Extent, b: Extent, what: str) -> Extent:
 
 
 def demand(node: NodeLike, a: Extent, b: Extent, what: str) -> None:
-    """Require ``a >= b``, for extents that are not negative.
+    """Require ``a >= b``, for extents that are not negative, while shapes of ``node`` are inferred.
 
     Where it depends on symbolic sizes the equivalent guard ``b // (a + 1) == 0`` is recorded.
 

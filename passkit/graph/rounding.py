@@ -52,6 +52,8 @@ def worst_rounding(heads: Iterable[Entry | None], given: Mapping[Entry, Rounding
         given: its inputs, and how each of them was rounded.
 
     Returns: NEVER for no results.
+
+    Raises: RuleError where an attribute function returns something else than it must.
     """
     roundings = dict(given)
     results = [e for e in heads if e is not None]

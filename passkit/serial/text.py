@@ -288,7 +288,10 @@ class _Writer:
 
 
 def _array_type(array: Any) -> str:
-    """Return the dtype and shape of an array as text."""
+    """Return the dtype and shape of an array as text, such as ``f32[2, 3]``.
+
+    Raises: DTypeError for a dtype that passkit does not have.
+    """
     return type_text(dtype_of(array.dtype), array.shape)
 
 

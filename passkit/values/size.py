@@ -302,6 +302,8 @@ def solve(size: Size, number: int, values: Mapping[str, int]) -> tuple[str, int]
     Returns:
         The symbol and its value, rounded down and at least 0; None where several symbols have no
         value, or the size does not depend on the one linearly.
+
+    Raises: ShapeError where the size divides by zero; ValueError where all symbols have values.
     """
     symbol, *others = size.symbols - values.keys()
     if others or any(symbol in _inside(a) for m, _ in size.terms for a in m):

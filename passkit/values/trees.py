@@ -66,7 +66,9 @@ def _names_and_parts(value: Any) -> tuple[tuple[Any, ...] | None, Sequence[Any]]
 
 
 def flatten(value: Any) -> tuple[list[Any], Structure]:
-    """Return the leaves of a value, depth first, and its structure.
+    """Return a list of the leaves of a value, depth first, and its structure.
+
+    A value that is no container is the only leaf; None has none.
 
     >>> flatten({"a": [1, 2], "b": None})[0]
     [1, 2]
@@ -93,7 +95,9 @@ def _flatten_into(value: Any, leaves: list[Any]) -> Structure:
 
 
 def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
-    """Return the value that has a structure and these leaves.
+    """Return the value that has a structure, as of `flatten`, and these leaves in its order.
+
+    Raises: StopIteration for too few leaves; more than needed are ignored.
 
     >>> unflatten(flatten([1, (2, None)])[1], [3, 4])
     [3, (4, None)]
@@ -124,7 +128,7 @@ def _built(structure: Any, leaves: Iterator[Any]) -> Any:
 
 
 def paths(structure: Any, prefix: str = "") -> list[str]:
-    """Return for each leaf where it is, as a Python subscript after ``prefix``.
+    """Return for each leaf of ``structure`` where it is, as a Python subscript after ``prefix``.
 
     >>> paths(flatten({"w": [1, 2]})[1], "params")
     ["params['w'][0]", "params['w'][1]"]

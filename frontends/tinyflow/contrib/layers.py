@@ -71,7 +71,7 @@ def variance_scaling_initializer(
 
     Returns:
         A function of a shape and a dtype, which returns a tensor. It raises ShapeError for a shape
-        that is not made of ints, and DTypeError for a dtype that is no float.
+        that is not made of ints from 0 on, and DTypeError for a dtype that is no float.
 
     Raises:
         SettingError: For another mode.
@@ -446,7 +446,7 @@ def dropout(
             by default.
 
     Returns:
-        A tensor of the shape and dtype of ``inputs``.
+        A tensor of the shape and dtype of ``inputs``; float64 for integers while ``is_training``.
 
     Raises:
         SettingError: If ``keep_prob`` is neither a number nor a tensor; while ``is_training``, if

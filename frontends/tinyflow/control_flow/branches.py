@@ -174,7 +174,11 @@ def select(condition: Entry, if_true: Any, if_false: Any) -> Any:
 
 
 def _effect_nodes(value: Any) -> Sequence[Node]:
-    """Return the nodes to run for the effects of ``value``: an operation, a tensor, or numbers."""
+    """Return the nodes to run for the effects of ``value``: an operation, a tensor, or numbers.
+
+    Raises:
+        ArgumentError: For any other value.
+    """
     return value.nodes if isinstance(value, Operation) else [convert_to_tensor(value).entry.node]
 
 
@@ -203,7 +207,8 @@ def case(
 
     Raises:
         SettingError: If there are no pairs, or an unsupported argument is set.
-        GraphError: If the functions return different numbers of tensors, dtypes or ranks.
+        GraphError: If the functions return different numbers of tensors, dtypes or ranks, or a
+            condition is a tensor of another dtype than bool.
         ShapeError: If the shapes of two results of one rank do not broadcast.
         ArgumentError: If a function returns something else than tensors, numbers, operations and
             None.

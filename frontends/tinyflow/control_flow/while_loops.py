@@ -310,6 +310,9 @@ def _lift_invariants(
     Returns:
         The graphs, as functions of the loop variables and the invariant values; and the entries
         outside of the loop that compute these.
+
+    Raises:
+        ShapeError: If the rank of an invariant value is unknown.
     """
     order = post_order([h.node for part in heads for h in part])
     varying = {s.node for s in states}

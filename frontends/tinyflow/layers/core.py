@@ -139,7 +139,7 @@ def dropout(
         name: The name of the result; "dropout" by default.
 
     Returns:
-        A tensor of the shape and dtype of ``inputs``.
+        A tensor of the shape and dtype of ``inputs``; float64 for integers while ``training``.
 
     Raises:
         SettingError: While ``training``, for a rate that is neither a tensor nor a number from 0 to

@@ -133,7 +133,7 @@ def conv1d(
             dilation of several numbers, if both ``value`` and ``input`` are passed, or an
             unsupported argument is set.
         ShapeError: If a tensor has another rank, the channels of images and filter differ, the
-            window does not fit, or a stride, dilation or padding is below its least, 1, 1 and 0.
+            window does not fit, a stride or dilation is below 1, or a padding below 0.
         DTypeError: If the tensors hold no floats, or their dtypes differ.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
@@ -205,7 +205,7 @@ def conv2d(
             of ints, if both names of an argument are passed, or an unsupported argument is set.
         GraphError: For another data_format.
         ShapeError: If a tensor has another rank, the channels of images and filter differ, the
-            window does not fit, or a stride, dilation or padding is below its least, 1, 1 and 0.
+            window does not fit, a stride or dilation is below 1, or a padding below 0.
         DTypeError: If the tensors hold no floats, or their dtypes differ.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
@@ -288,8 +288,7 @@ def conv2d_transpose(
             both names of an argument are passed.
         GraphError: For another data_format.
         ShapeError: If a tensor has another rank, the channels of images and filter differ,
-            ``output_shape`` does not fit, or a stride, dilation or padding is below its least, 1, 1
-            and 0.
+            ``output_shape`` does not fit, a stride or dilation is below 1, or a padding below 0.
         DTypeError: If the tensors hold no floats, or their dtypes differ.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
@@ -353,7 +352,7 @@ def depthwise_conv2d(
             both names of an argument are passed.
         GraphError: For another data_format.
         ShapeError: If a tensor has another rank, the channels of images and filter differ, the
-            window does not fit, or a stride, dilation or padding is below its least, 1, 1 and 0.
+            window does not fit, a stride or dilation is below 1, or a padding below 0.
         DTypeError: If the tensors hold no floats, or their dtypes differ.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """

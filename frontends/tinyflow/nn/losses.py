@@ -344,7 +344,8 @@ def batch_normalization(
         SettingError: If ``variance_epsilon`` is no number, unless the call is TinyFlow's.
         ShapeError: If the shapes do not broadcast; in TinyFlow's call, if ``x`` is a vector or
             scalar or its number of channels is known only in a run.
-        DTypeError: If ``variance`` holds complex numbers.
+        DTypeError: If ``variance`` holds complex numbers; in TinyFlow's call, if ``x`` holds no
+            floats.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     if mean is None and variance is None:

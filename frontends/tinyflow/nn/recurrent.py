@@ -109,6 +109,9 @@ def _select_active(is_past_end: Entry, new_value: Tensor, old_value: Tensor | No
 
     Returns:
         A tensor of the shape of ``new_value``.
+
+    Raises:
+        ShapeError: If there is another number of examples in ``is_past_end``.
     """
     inactive: Any = 0.0 if old_value is None else old_value.entry
     return as_tensor(make("where", is_past_end, inactive, new_value.entry), new_value._name)
@@ -124,6 +127,9 @@ def _select_active_states(is_past_end: Entry, new_state: Any, old_state: Any) ->
 
     Returns:
         The selected state, in the structure of ``new_state``.
+
+    Raises:
+        ShapeError: If there is another number of examples in ``is_past_end``.
     """
     if isinstance(new_state, tuple):
         parts = [

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from passkit.errors import ShapeError
+from passkit.errors import DTypeError, ShapeError
 from passkit.frontends.tinyflow import arrays, random_ops
 from passkit.frontends.tinyflow.argument_checks import axis_length, require_int
 from passkit.frontends.tinyflow.deferred_calls import defer_call, defer_if_unranked, is_unranked
@@ -81,7 +81,10 @@ def _create_weight(
 
     Raises:
         ShapeError: If the shape has a size that only a run determines.
+        DTypeError: If the input holds no floats.
     """
+    if not x.dtype.is_float:
+        raise DTypeError(f"'{name}' needs inputs of floats, got {x!r}; tf.cast converts them")
     if is_unranked(x):
         return DeferredVariable(name, x, shape_of)
     shape = list(shape_of(require_shape(x.entry)))
@@ -109,7 +112,8 @@ def linear(
         ShapeError: If ``data`` is no matrix, its number of inputs is known only in a run, or
             ``weight`` does not fit.
         SettingError: If ``num_hidden`` is no int.
-        DTypeError: If ``data`` holds no floats.
+        DTypeError: If ``data`` holds no floats and a variable is created, or ``weight`` has another
+            dtype.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     x, full_name = convert_to_tensor(data), unique_name(name, "linear")
@@ -237,6 +241,9 @@ def _normalize_batch(x: Tensor, gamma: Tensor, beta: Tensor, data_format: str, n
 
     Returns:
         A tensor of the shape of ``x``.
+
+    Raises:
+        DTypeError: If ``x`` holds no floats.
     """
     rank = len(require_shape(x.entry))
     channel_axis = 1 if data_format == "NCHW" else rank - 1

@@ -62,7 +62,7 @@ def exponential_decay(
         name: The name of the result; "ExponentialDecay" by default.
 
     Returns:
-        A tensor of the dtype of ``learning_rate``.
+        A tensor of the dtype of ``learning_rate``; float64 if that is an integer.
 
     Raises:
         SettingError: If ``decay_steps`` or ``decay_rate`` is no number.

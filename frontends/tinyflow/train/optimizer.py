@@ -298,6 +298,9 @@ def one_minus(value: Any, like: Tensor) -> Any:
 
     Returns:
         A Python float for a number, else a tensor.
+
+    Raises:
+        ValueError: For text and other values that are no number.
     """
     number = hyperparameter(value, like)
     return 1 - number if isinstance(number, Tensor) else float(1 - like.dtype.numpy.type(number))

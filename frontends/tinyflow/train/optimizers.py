@@ -492,6 +492,10 @@ class AdamOptimizer(Optimizer):
 
         The first call also creates the variables of the betas' powers, of the dtype of
         ``variable``.
+
+        Raises:
+            GraphError: If a beta is a tensor: only numbers are accepted.
+            ArgumentError: If a beta is no number.
         """
         if self.powers is None:
             with get_default_graph().with_name_prefix(""):

@@ -76,6 +76,7 @@ ARRAYS = [
         "tensors as stop_gradients, got 7",
     ),
     (lambda: tf.name_scope(5).__enter__(), "name_scope: name must be a string, got 5"),
+    (lambda: tf.zeros([tf.shape(X), 3]), "zeros needs ints, .* got <tf.Tensor 'Shape"),
     (lambda: tf.shape(X)[7], "index 7 is out of range for axis 0 of Shape, length 2"),
     (lambda: tf.constant([], shape=[3]), r"at most 3 numbers for shape \(3,\), got 0"),
 ]
@@ -140,6 +141,7 @@ NETWORKS = [
         r"padding of batch and channels, got \[\[3, 0\]",
     ),
     (lambda: tf.nn.batch_normalization(X[0]), r"batch_normalization needs .* got \(3,\)"),
+    (lambda: tf.nn.linear([[1, 2]], 3), "'linear_weight' needs inputs of floats, got <tf.*int32"),
     (lambda: tf.nn.linear(1.0, 3), r"linear needs a shape with an axis -1, got \(\)"),
     (lambda: tf.layers.max_pooling2d(IMAGE, 2, 2, padding=None), "as padding, got None"),
     (lambda: tf.layers.max_pooling1d(IMAGE[0], 2, 2, padding=None), "as padding, got None"),
@@ -150,8 +152,8 @@ NETWORKS = [
         r"an initializer needs a known shape, got \(\?, 3\)",
     ),
     (
-        lambda: tf.contrib.layers.variance_scaling_initializer()([3, None]),
-        r"an initializer needs a known shape, got \(3, \?\)",
+        lambda: tf.contrib.layers.variance_scaling_initializer()([3, -1]),
+        r"an initializer needs a known shape, got \(3, -1\)",
     ),
     (
         lambda: tf.image.convert_image_dtype(X > 0, "float32"),
