@@ -6,6 +6,7 @@ It is loaded by ``-p suite_plugin``; `scipy_suite.py` and `sklearn_suite.py` set
 - ``SUITE_BACKEND``: the id of the array library, such as ``passkit.xp``
 - ``SUITE_REPORT``: the JSON file that gets the outcomes by test, with the message of a failure
 - ``SUITE_SECONDS``: a test that takes longer fails
+- ``SUITE_EXPLORATIONS``: the most plans that passkit.xp makes; empty for no limit
 """
 
 from __future__ import annotations
@@ -30,12 +31,13 @@ _outcomes: dict[str, dict[str, str]] = {}
 def _add_to_scipy() -> None:
     """Make SciPy's fixture ``xp`` yield the selected backend only; SciPy's conftest is imported."""
     conftest: Any = importlib.import_module("scipy.conftest")
-    conftest.xp_known_backends.add(OURS)
+    ours = importlib.import_module(OURS)
+    conftest.xp_known_backends |= {OURS, ours.__name__}  # marks are compared with the latter
     backend = os.environ["SUITE_BACKEND"]
     parameters = [
         *conftest.xp_available_backends,
         pytest.param(
-            importlib.import_module(OURS),
+            ours,
             id=OURS,
             marks=pytest.mark.array_api_backends,
         ),
@@ -70,11 +72,23 @@ def pytest_configure(config: pytest.Config) -> None:
     del config
     select = {"scipy": _add_to_scipy, "sklearn": _select_for_sklearn}
     select[os.environ["SUITE_NAME"]]()
+    if limit := os.environ.get("SUITE_EXPLORATIONS"):
+        importlib.import_module(OURS).config(max_explorations=int(limit))
 
 
 def _too_late(number: int, frame: Any) -> None:
     """Fail the running test."""
     raise TimeoutError(f"the test takes longer than {os.environ['SUITE_SECONDS']} seconds")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip tests for lazy libraries, whose arrays have no values; they skip others by name."""
+    if os.environ["SUITE_BACKEND"] != OURS:
+        return
+    for item in items:
+        for mark in item.iter_markers("skip_xp_backends"):
+            if "torch" in mark.args and mark.kwargs.get("reason") == "lazy backends only":
+                item.add_marker(pytest.mark.skip(reason="lazy backends only"))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -102,6 +116,12 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
         is_expected_failure = hasattr(report, "wasxfail")
         entry["outcome"] = "xfailed" if is_expected_failure else "skipped"
         entry["message"] = str(report.longrepr)[-200:]
+
+
+def pytest_runtest_logfinish(nodeid: str) -> None:
+    """Append the outcome of a test to a file beside the report, for those who wait."""
+    with Path(os.environ["SUITE_REPORT"]).with_suffix(".jsonl").open("a") as file:
+        file.write(json.dumps({"test": nodeid, **_outcomes.get(nodeid, {})}) + "\n")
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -51,6 +51,9 @@ def parser(documentation: str | None, backends: Sequence[str]) -> ArgumentParser
     result.add_argument("--only", nargs="*", default=[], help="subpackages, or parts of paths")
     result.add_argument("--backends", nargs="*", default=list(backends), choices=backends)
     result.add_argument("--seconds", type=int, default=300, help="the limit of one test")
+    result.add_argument(
+        "--explorations", default="", help="the most plans that passkit.xp makes, 0 to be quick"
+    )
     result.add_argument("--json", type=Path, help="write the table, with the failures, to a file")
     result.add_argument("--keep", type=Path, help="a folder for the outcomes of each library")
     return result
@@ -79,6 +82,7 @@ def outcomes(suite: Suite, backend: str, options: Namespace) -> dict[str, Any]:
             "SUITE_BACKEND": backend,
             "SUITE_REPORT": str(report),
             "SUITE_SECONDS": str(options.seconds),
+            "SUITE_EXPLORATIONS": options.explorations,
             "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parent), *filter(None, sys.path)]),
             "PYTHONWARNINGS": "ignore",
         }
@@ -93,7 +97,7 @@ def outcomes(suite: Suite, backend: str, options: Namespace) -> dict[str, Any]:
             "--quiet",
             "--no-header",
             "--no-summary",
-            "--tb=short",
+            "--tb=line",
             "-W",
             "ignore",
             "-o",

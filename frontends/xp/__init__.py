@@ -63,6 +63,7 @@ from passkit.frontends.xp.creation import (
     full,
     full_like,
     linspace,
+    logspace,
     meshgrid,
     ones,
     ones_like,
@@ -229,6 +230,9 @@ from passkit.frontends.xp.views import (
 
 assert compilation.MAX_TRACES  # `passkit.jit` finds it registered
 
+ndarray = Array
+"""Another name of `Array`, for programs that ask whether something is an ``np.ndarray``."""
+
 __all__ = [
     "Array",
     "View",
@@ -333,6 +337,7 @@ __all__ = [
     "logical_not",
     "logical_or",
     "logical_xor",
+    "logspace",
     "matmul",
     "matrix_transpose",
     "max",
@@ -344,6 +349,7 @@ __all__ = [
     "moveaxis",
     "multiply",
     "nan",
+    "ndarray",
     "negative",
     "newaxis",
     "nextafter",

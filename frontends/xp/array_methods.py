@@ -129,6 +129,18 @@ class ArrayMethods:
         order = _extents(axes)
         return manipulation.permute_dims(self, order or tuple(reversed(range(self.ndim))))
 
+    def view(self: Any, dtype: Any = None) -> Array:
+        """Return the elements' bytes as elements of another dtype, None for the same one.
+
+        The last axis becomes longer or shorter where elements have another size. Unlike NumPy's,
+        the result shares no memory: assignments to it do not change this array.
+
+        Raises:
+            DTypeError: There is no such dtype.
+            ShapeError: The bytes of the last axis are no entire number of elements.
+        """
+        return conversion.reinterpreted(self, dtype)
+
     # Interchange
 
     def tolist(self: Any) -> Any:

@@ -5,7 +5,6 @@ A value that nothing else refers to is written in place where few elements chang
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from passkit.frontends.xp.indexing import (
 )
 from passkit.frontends.xp.manipulation import broadcast_to, moveaxis, reshape
 from passkit.frontends.xp.runtime import apply, from_numpy, operation
+from passkit.frontends.xp.sharing import UNSHARED, references
 from passkit.frontends.xp.subscripts import BasicIndex, basic_index, plain_index, subscript_parts
 from passkit.streams.settings import settings
 from passkit.values.dtype import dtype_of
@@ -99,18 +99,6 @@ def _fitted(value: Array, shape: tuple[int, ...]) -> Array:
     return reshape(value, rest) if excess else value
 
 
-def _references(x: Array) -> tuple[int, int]:
-    """Return the numbers of references to the value of an array and to its buffer.
-
-    References of this function and its caller count.
-    """
-    return sys.getrefcount(x._value), sys.getrefcount(x._value.buffer)
-
-
-UNSHARED = _references(wrap(from_numpy(np.zeros(1))))
-"""The numbers that `_references` returns for a value of one array alone."""
-
-
 def _write_in_place(x: Array, key: Any, value: Array, index: BasicIndex) -> bool:
     """Write few computed elements into a computed array, and return whether that was possible.
 
@@ -142,7 +130,7 @@ def _write_in_place(x: Array, key: Any, value: Array, index: BasicIndex) -> bool
 
 def _separate(x: Array) -> None:
     """Give a computed array a buffer that nothing else refers to, a copy if it is shared."""
-    is_shared = not x._value.is_owned or _references(x) != UNSHARED
+    is_shared = not x._value.is_owned or references(x) != UNSHARED
     if is_shared or x._value.buffer.base is not None:
         _rebind(x, wrap(from_numpy(np.array(x._value.buffer, order="C"), is_owned=True)))
 

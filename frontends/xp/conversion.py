@@ -11,7 +11,8 @@ from passkit.errors import ArgumentError, DTypeError, FeedError, ShapeError
 from passkit.frontends.xp.array import Array, wrap
 from passkit.frontends.xp.devices import check_device
 from passkit.frontends.xp.dtypes import checked_dtype
-from passkit.frontends.xp.runtime import apply, from_numpy, on_host, operation
+from passkit.frontends.xp.runtime import OPERATIONS, apply, from_numpy, on_host, operation
+from passkit.frontends.xp.sharing import is_exposed
 from passkit.streams.recorder import Value
 from passkit.values.arguments import shown
 from passkit.values.dtype import DType
@@ -52,11 +53,35 @@ def _converted(value: Value, dtype: DType) -> Value:
     return on_host(op, (value,))[0] if dtype.kind == "c" else apply(op, value)
 
 
+OPERATIONS.define("view", None, lambda x, dtype: np.array(np.asarray(x, order="C").view(dtype)))
+
+
+def reinterpreted(x: Array, dtype: Any) -> Array:
+    """Return the bytes of ``x`` as elements of another dtype, see `Array.view`.
+
+    Raises:
+        DTypeError: There is no such dtype.
+        ShapeError: The bytes of the last axis are no entire number of elements.
+    """
+    target = x.dtype if dtype is None else checked_dtype("view: dtype", dtype).numpy
+    if target == x.dtype:
+        return duplicate(x)
+    extents = x.shape[-1:] if x.shape else (1,)
+    is_same_size = target.itemsize == x.itemsize
+    if not is_same_size and (not x.shape or extents[0] * x.itemsize % target.itemsize):
+        raise ShapeError(
+            f"view: {extents[0]} elements of {x.dtype} are no entire number of {target} elements"
+        )
+    return wrap(apply(operation("view", dtype=target.name), x._value))
+
+
 def duplicate(x: Array) -> Array:
-    """Return a new array of the same value. A computed value is shared, as nothing writes to it."""
+    """Return a new array of the same value. A computed value is shared unless NumPy may write."""
     value = x._value
     if value.operation is not None:
         return wrap(apply(operation("copy"), value))
+    if is_exposed(value.buffer):
+        return wrap(from_numpy(value.buffer.copy(), is_owned=True))
     value.is_owned = False
     return wrap(Value(value.type, value.buffer))
 

@@ -354,6 +354,38 @@ def linspace(
     return _created("linspace", shape, element_type, *numbers)
 
 
+def logspace(
+    start: Any,
+    stop: Any,
+    /,
+    num: int = 50,
+    *,
+    base: Any = 10.0,
+    dtype: Any = None,
+    device: Any = None,
+    endpoint: bool = True,
+) -> Array:
+    """Return powers of a base, with exponents at equal distances.
+
+    Args:
+        start: the first exponent.
+        stop: the last exponent.
+        num: how many numbers.
+        base: the base, a number or an array that broadcasts with them.
+        dtype: its dtype; None: float64.
+        device: its device; None: the default one.
+        endpoint: whether ``stop`` is the exponent of the last number.
+
+    Raises: as `linspace`.
+
+    >>> from passkit import xp
+    >>> xp.logspace(0, 2, 3)
+    Array([  1.,  10., 100.], dtype=float64)
+    """
+    powers: Array = base ** linspace(start, stop, num, device=device, endpoint=endpoint)
+    return powers if dtype is None else astype(powers, dtype, copy=False)
+
+
 def meshgrid(*arrays: Array, indexing: str = "xy") -> list[Array]:
     """Return the coordinates of a grid from the coordinates along its axes.
 

@@ -128,17 +128,21 @@ def _default_points(name: str, extent: int) -> int:
 
 
 def _check(name: str, norm: str, sizes: Sequence[Any]) -> None:
-    """Raise an ArgumentError if a norm, or one of the numbers of points ``sizes``, is invalid.
+    """Check a norm and numbers of points.
 
-    ``name`` is the function, for messages.
+    Raises:
+        ArgumentError: the norm is unknown, or a number of points is no int.
+        ShapeError: a number of points is less than 1.
     """
     if norm not in ("backward", "ortho", "forward"):
         raise ArgumentError(
             f"fft.{name}: norm must be 'backward', 'ortho' or 'forward', got {shown(norm)}"
         )
     for size in sizes:
-        if not isinstance(size, int) or size < 1:
-            raise ArgumentError(f"fft.{name}: a transform needs 1 point or more, got {shown(size)}")
+        if not isinstance(size, int):
+            raise ArgumentError(f"fft.{name}: a number of points is an int, got {shown(size)}")
+        if size < 1:
+            raise ShapeError(f"fft.{name}: a transform needs 1 point or more, got {shown(size)}")
 
 
 def _check_is_real(name: str, x: Array) -> None:

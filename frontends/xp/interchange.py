@@ -10,6 +10,7 @@ from passkit.errors import FeedError, SettingError
 from passkit.frontends.xp.array import Array, wrap
 from passkit.frontends.xp.devices import check_device
 from passkit.frontends.xp.runtime import from_numpy
+from passkit.frontends.xp.sharing import expose
 from passkit.values.arguments import shown
 
 CPU = (1, 0)
@@ -88,9 +89,13 @@ def reduced(x: Array) -> tuple[Any, ...]:
 
 
 def numpy_array(x: Array, dtype: Any, copy: bool | None) -> Any:
-    """Return a NumPy array of the value of ``x``; it must not be written, unless it is a copy.
+    """Return a NumPy array of the value of ``x``.
 
-    It is a copy if ``copy`` is true or ``dtype`` (None for its own) is another one.
+    It has the memory of ``x``. If nothing else refers to this, NumPy may write to it, and so change
+    ``x``, until ``x`` is assigned to; else it is read-only.
+
+    It is a copy if ``copy`` is true or ``dtype`` (None for its own) is another one. That of a
+    0-dimensional array is a copy unless ``copy`` is False, as NumPy's scalars are.
 
     Raises: FeedError if a copy is needed to convert the dtype, and ``copy`` is False.
     """
@@ -101,7 +106,13 @@ def numpy_array(x: Array, dtype: Any, copy: bool | None) -> Any:
                 f"{array.dtype} becomes {np.dtype(dtype)} by a copy only, got copy=False"
             )
         return array.astype(dtype)
-    return array.copy() if copy else shared_view(x)
+    if copy or (copy is None and not x.ndim):
+        return array.copy()
+    del array  # a reference
+    if not expose(x):
+        return shared_view(x)
+    x._value.is_owned = False
+    return x._value.buffer.view()
 
 
 def to_device(x: Array, device: Any, stream: Any) -> Array:

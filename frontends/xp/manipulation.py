@@ -18,6 +18,7 @@ from passkit.frontends.xp.extents import (
 )
 from passkit.frontends.xp.movement_operations import AxisGroup
 from passkit.frontends.xp.runtime import from_numpy, operation
+from passkit.frontends.xp.sharing import is_exposed
 from passkit.streams.operation import array_type
 from passkit.values.arguments import refuse
 
@@ -130,6 +131,8 @@ def reshape(x: Array, /, shape: tuple[int, ...], *, copy: bool | None = None) ->
     if target == x.shape:
         return duplicate(x)
     value = x._value
+    if value.operation is None and is_exposed(value.buffer):
+        value = duplicate(x)._value
     if value.operation is None and value.buffer.flags.c_contiguous and not value.is_scalar:
         value.is_owned = False
         return wrap(from_numpy(value.buffer.reshape(target)))

@@ -10,6 +10,7 @@ import passkit.ops as ops
 from passkit.errors import ArgumentError, ShapeError
 from passkit.frontends.xp import reductions
 from passkit.frontends.xp.array import Array, array_of, operand_value, wrap
+from passkit.frontends.xp.conversion import asarray
 from passkit.frontends.xp.elementwise import operand_values
 from passkit.frontends.xp.elementwise_operations import cast, common_dtype, converted
 from passkit.frontends.xp.reductions import Axes, one_axis
@@ -153,7 +154,7 @@ def searchsorted(
 
     Args:
         x1: a vector of rising numbers.
-        x2: an array of numbers to find a place for, or a Python number.
+        x2: an array of numbers to find a place for, a list of them, or a Python number.
         side: before equal numbers, "left", or behind them, "right".
         sorter: integers that put x1 in order, as `argsort` returns; None if it is.
 
@@ -170,6 +171,7 @@ def searchsorted(
     numbers = array_of(x1)
     if numbers.ndim != 1:
         raise ShapeError(f"searchsorted: x1 must have one axis, got shape {numbers.shape}")
+    x2 = asarray(x2) if isinstance(x2, (list, tuple)) else x2
     operands = [numbers._value, operand_value(x2, numbers.dtype)]
     if sorter is not None:
         operands.append(array_of(sorter)._value)

@@ -10,10 +10,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
 from attrs import frozen
 
 import passkit.ops as ops
 from passkit.errors import ArgumentError
+from passkit.frontends.xp import special_limits
 from passkit.frontends.xp.array import Array, array_of, operand_value, wrap
 from passkit.frontends.xp.elementwise import operand_values
 from passkit.frontends.xp.elementwise_operations import converted
@@ -73,10 +75,30 @@ def _rel_entr(x: Entry, y: Entry) -> Entry:
 FUNCTIONS = (
     SpecialFunction("beta", ops.beta, ("a", "b"), "the beta function"),
     SpecialFunction(
-        "betainc", ops.betainc, ("a", "b", "x"), "the regularized incomplete beta function"
+        "betainc",
+        special_limits.betainc,
+        ("a", "b", "x"),
+        "the regularized incomplete beta function",
     ),
-    SpecialFunction("betaln", ops.betaln, ("a", "b"), "the logarithm of the beta function"),
+    SpecialFunction(
+        "betaln",
+        special_limits.betaln,
+        ("a", "b"),
+        "the logarithm of the beta function",
+    ),
     SpecialFunction("cbrt", ops.cbrt, ("x",), "the cube root"),
+    SpecialFunction(
+        "chdtr",
+        special_limits.chdtr,
+        ("v", "x"),
+        "the distribution function of the chi-square distribution",
+    ),
+    SpecialFunction(
+        "chdtrc",
+        special_limits.chdtrc,
+        ("v", "x"),
+        "1 - chdtr(v, x), accurate in the upper tail",
+    ),
     SpecialFunction("digamma", ops.digamma, ("x",), "the derivative of gammaln"),
     SpecialFunction("entr", _entr, ("x",), "the entropy -x log(x)"),
     SpecialFunction("erf", ops.erf, ("x",), "the error function"),
@@ -89,10 +111,16 @@ FUNCTIONS = (
     SpecialFunction("expm1", ops.expm1, ("x",), "exp(x) - 1, accurate near 0"),
     SpecialFunction("gamma", ops.gamma, ("x",), "the gamma function"),
     SpecialFunction(
-        "gammainc", ops.gammainc, ("a", "x"), "the regularized lower incomplete gamma function"
+        "gammainc",
+        special_limits.gammainc,
+        ("a", "x"),
+        "the regularized lower incomplete gamma function",
     ),
     SpecialFunction(
-        "gammaincc", ops.gammaincc, ("a", "x"), "the regularized upper incomplete gamma function"
+        "gammaincc",
+        special_limits.gammaincc,
+        ("a", "x"),
+        "the regularized upper incomplete gamma function",
     ),
     SpecialFunction(
         "gammaln", ops.gammaln, ("x",), "the logarithm of the magnitude of the gamma function"
@@ -110,9 +138,15 @@ FUNCTIONS = (
     SpecialFunction("psi", ops.psi, ("x",), "the derivative of gammaln"),
     SpecialFunction("rel_entr", _rel_entr, ("x", "y"), "the relative entropy x log(x / y)"),
     SpecialFunction("sinc", ops.sinc, ("x",), "sin(pi x) / (pi x), and 1 at 0"),
+    SpecialFunction(
+        "stdtr",
+        special_limits.stdtr,
+        ("df", "t"),
+        "the distribution function of Student's t distribution",
+    ),
     SpecialFunction("xlog1py", ops.xlog1py, ("x", "y"), "x log(1 + y), and 0 where x is 0"),
     SpecialFunction("xlogy", ops.xlogy, ("x", "y"), "x log(y), and 0 where x is 0"),
-    SpecialFunction("zeta", ops.zeta, ("x", "q"), "Hurwitz' zeta function"),
+    SpecialFunction("zeta", special_limits.zeta, ("x", "q"), "Hurwitz' zeta function"),
 )
 
 
@@ -160,6 +194,8 @@ beta: Callable[[Any, Any], Array] = _BY_NAME["beta"]
 betainc: Callable[[Any, Any, Any], Array] = _BY_NAME["betainc"]
 betaln: Callable[[Any, Any], Array] = _BY_NAME["betaln"]
 cbrt: Callable[[Any], Array] = _BY_NAME["cbrt"]
+chdtr: Callable[[Any, Any], Array] = _BY_NAME["chdtr"]
+chdtrc: Callable[[Any, Any], Array] = _BY_NAME["chdtrc"]
 digamma: Callable[[Any], Array] = _BY_NAME["digamma"]
 entr: Callable[[Any], Array] = _BY_NAME["entr"]
 erf: Callable[[Any], Array] = _BY_NAME["erf"]
@@ -187,6 +223,7 @@ ndtri: Callable[[Any], Array] = _BY_NAME["ndtri"]
 psi: Callable[[Any], Array] = _BY_NAME["psi"]
 rel_entr: Callable[[Any, Any], Array] = _BY_NAME["rel_entr"]
 sinc: Callable[[Any], Array] = _BY_NAME["sinc"]
+stdtr: Callable[[Any, Any], Array] = _BY_NAME["stdtr"]
 xlog1py: Callable[[Any, Any], Array] = _BY_NAME["xlog1py"]
 xlogy: Callable[[Any, Any], Array] = _BY_NAME["xlogy"]
 zeta: Callable[[Any, Any], Array] = _BY_NAME["zeta"]
@@ -211,6 +248,7 @@ OPERATIONS.define("special.logsumexp", partial(_build, ops.logsumexp))
 OPERATIONS.define("special.softmax", partial(_build, _softmax))
 OPERATIONS.define("special.log_softmax", partial(_build, _log_softmax))
 OPERATIONS.define("special.polygamma", partial(_build, ops.polygamma))
+OPERATIONS.define("special.polygamma_of_orders", partial(_build, special_limits.polygamma))
 
 
 def logsumexp(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Array:
@@ -261,15 +299,22 @@ def log_softmax(x: Any, axis: int | None = None) -> Array:
     return _along_axis("special.log_softmax", x, axis)
 
 
-def polygamma(n: int, x: Any) -> Array:
+def polygamma(n: Any, x: Any) -> Array:
     """Return the n-th derivative of `digamma`.
 
     Args:
-        n: a natural number.
+        n: a natural number, or an array of integers, which is broadcast with ``x``. Derivatives of
+            negative orders are infinite or NaN, as in `scipy.special`.
         x: an array of real numbers.
 
-    Raises: ArgumentError if n is no natural number. DTypeError for complex numbers.
+    Raises:
+        ArgumentError: n is a number and not natural.
+        ShapeError: The shapes do not broadcast.
+        DTypeError: An operand is complex.
     """
+    if isinstance(n, (Array, np.ndarray)):
+        orders = array_of(n)._value
+        return wrap(apply(operation("special.polygamma_of_orders"), orders, array_of(x)._value))
     if not isinstance(n, int) or n < 0:
         raise ArgumentError(f"polygamma: n must be a natural number, got {shown(n)}")
     return wrap(apply(operation("special.polygamma", n=n), array_of(x)._value))

@@ -47,6 +47,8 @@ def created() -> list[tuple[Any, Any]]:
         (xp.linspace(2, 3, 1), np.linspace(2, 3, 1)),
         (xp.linspace(2, 3, 0), np.linspace(2, 3, 0)),
         (xp.linspace(0, 1j, 3), np.linspace(0, 1j, 3)),
+        (xp.logspace(0, 3, 4), np.logspace(0, 3, 4)),
+        (xp.logspace(-1, 1, 5, base=2, dtype="float32"), np.logspace(-1, 1, 5, True, 2, "f4")),
         (xp.linspace(0, 1, 4, dtype=xp.float32), np.linspace(0, 1, 4, dtype=np.float32)),
         (xp.tril(xp.ones((2, 4, 3)), k=1), np.tril(np.ones((2, 4, 3)), 1)),
         (xp.triu(xp.ones((4, 5)), k=-1), np.triu(np.ones((4, 5)), -1)),

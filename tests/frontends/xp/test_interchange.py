@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from passkit import xp
-from passkit.errors import FeedError, SettingError
+from passkit.errors import FeedError, SettingError, ShapeError
 
 
 def pending(n: int = 1000) -> Any:
@@ -53,10 +53,9 @@ def test_capsules_of_dlpack() -> None:
 
 
 def test_numpy_arrays_of_arrays() -> None:
-    """`np.asarray` gives a read-only view, `numpy` a copy; dtypes are converted."""
+    """`np.asarray` shares memory, `numpy` is a copy; dtypes are converted."""
     x = pending()
 
-    assert not np.asarray(x).flags.writeable
     assert np.shares_memory(np.asarray(x), np.asarray(x))
     assert np.array(x).flags.writeable
     assert x.numpy().flags.writeable
@@ -186,3 +185,54 @@ def test_functions_of_numpy_stay_lazy() -> None:
         np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-14)
     assert np.shape(x) == (1000,)
     assert np.allclose(x, data) is True
+
+
+def test_views_reinterpret_bytes() -> None:
+    """`Array.view` gives the bytes as another dtype, without sharing memory."""
+    x = np.array([[1.0 + 2.0j, 3.0 - 4.0j]])
+    a = xp.asarray(x)
+    b = a.view("float64")
+    assert np.array_equal(np.asarray(b), x.view("float64"))
+    assert np.array_equal(np.asarray(b.view("complex128")), x)
+    assert np.array_equal(np.asarray(b.view("int64")), x.view("int64"))
+    c = b.view()
+    c[0, 0] = 9.0
+    assert np.array_equal(np.asarray(a), x)
+    with pytest.raises(ShapeError, match="view: 3 elements of float32 are no entire number of flo"):
+        xp.ones(3, "float32").view("float64")
+
+
+def test_numpy_arrays_without_axes_are_copies() -> None:
+    """As NumPy's scalars, a 0-dimensional result may be changed in place and leaves x as it is."""
+    x = xp.asarray(2.0)
+    y = np.asarray(x)
+    y *= 3
+    assert (float(y), float(x)) == (6.0, 2.0)
+
+
+def test_numpy_writes_to_the_memory_of_one_array_alone() -> None:
+    """An array that is an output of NumPy's changes; others are read-only, or have copies."""
+    x = pending()
+    np.add(np.asarray(x), 1.0, out=np.asarray(x))
+    copies = [x.copy(), xp.reshape(x, (10, 100)), xp.asarray(x, copy=True)]
+    np.asarray(x)[:2] = 7.0
+
+    assert x[:3].tolist() == [7.0, 7.0, 5.0]
+    assert all(np.asarray(c).ravel()[:2].tolist() == [1.0, 3.0] for c in copies)
+    x[0] = -1.0
+    assert x[:3].tolist() == [-1.0, 7.0, 5.0]
+
+
+def test_memory_that_others_refer_to_is_read_only() -> None:
+    """NumPy must not write to what pending operations read, or what two arrays share."""
+    x = pending()
+    xp.eval(x)
+    later = x * 3
+    shared = pending()
+    xp.eval(shared)
+    other = shared.copy()
+
+    assert not np.asarray(x).flags.writeable
+    assert not np.asarray(shared).flags.writeable
+    assert (later[1].tolist(), other[1].tolist()) == (6.0, 2.0)
+    assert isinstance(x, xp.ndarray)

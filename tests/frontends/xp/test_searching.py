@@ -75,6 +75,7 @@ def test_searchsorted_equals_numpy(small: int) -> None:
                     np.searchsorted(x, y, "right", order),
                 ),
                 ("number", xp.searchsorted(ordered, 2), np.searchsorted(np.sort(x), 2)),
+                ("list", np.searchsorted(ordered, [1, 3]), np.searchsorted(np.sort(x), [1, 3])),
             ]
         )
 

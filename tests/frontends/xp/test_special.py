@@ -71,6 +71,39 @@ def test_softmax_and_its_relatives(small: int) -> None:
             np.testing.assert_allclose(np.asarray(result), reference, 1e-9)
 
 
+@pytest.mark.parametrize("small", [0, 256])
+def test_poles_and_limits(small: int) -> None:
+    """At poles and at the ends of domains, functions have the values of SciPy's."""
+    nan, inf = np.nan, np.inf
+    with xp.config(small=small):
+        a, b = (
+            xp.asarray([-3.0, -3.0, 1.0, 0.0, nan, 2.0]),
+            xp.asarray([1.0, 5.0, -3.0, 2.0, 1.0, 3.0]),
+        )
+        zero = xp.asarray([0.0, 0.0, -1.0, 2.0])
+        x = xp.asarray([1.0, -1.0, 1.0, 0.0])
+        orders = xp.asarray([0, 1, 2, -3])
+        pairs = [
+            (xp.special.betaln(a, b), [-log(3), inf, -log(3), inf, nan, -log(12)]),
+            (xp.special.betainc(zero, 1.0, x), [1.0, nan, nan, 0.0]),
+            (xp.special.betainc(1.0, zero, x), [1.0, nan, nan, 0.0]),
+            (xp.special.gammainc(zero, x), [1.0, nan, nan, 0.0]),
+            (xp.special.gammaincc(zero, x), [0.0, nan, nan, 1.0]),
+            (xp.special.zeta(2.0, xp.asarray([-2.0, 0.0, 1.0])), [inf, inf, np.pi**2 / 6]),
+            (xp.special.chdtr(2.0, xp.asarray([2.0, 0.0])), [1 - np.exp(-1), 0.0]),
+            (xp.special.chdtrc(2.0, xp.asarray([2.0, 0.0])), [np.exp(-1), 1.0]),
+            (xp.special.stdtr(1.0, xp.asarray([1.0, 0.0, -1.0, nan])), [0.75, 0.5, 0.25, nan]),
+            (xp.special.stdtr(xp.asarray([inf, -1.0]), 0.0), [0.5, nan]),
+            (
+                xp.special.polygamma(orders, xp.asarray(1.0)),
+                [-0.5772156649015329, np.pi**2 / 6, -2.4041138063191886, nan],
+            ),
+        ]
+        xp.eval([result for result, _ in pairs])
+        for result, reference in pairs:
+            np.testing.assert_allclose(np.asarray(result), reference, 1e-9)
+
+
 def test_integers_are_computed_in_float64() -> None:
     """Integers give float64, float32 stays, and NaN of a zero weight does not count."""
     assert xp.special.gammaln(xp.asarray([1, 2])).dtype == xp.float64

@@ -1,0 +1,101 @@
+"""Special functions with the values of `scipy.special` at poles and limits of their domains.
+
+The operators of `passkit.ops` compute the inside of a domain, and NaN where a formula has the form
+infinity minus infinity. These functions build them with the limits that SciPy returns.
+"""
+
+from __future__ import annotations
+
+import passkit.ops as ops
+from passkit.graph.node import Entry
+
+NAN, INF = float("nan"), float("inf")
+
+
+def _is_pole(x: Entry) -> Entry:
+    """Build whether x is 0 or a negative integer, where the gamma function has poles."""
+    return ops.logical_and(ops.less_equal(x, 0.0), ops.equal(ops.floor(x), x))
+
+
+def betaln(a: Entry, b: Entry) -> Entry:
+    """Build the logarithm of the beta function; at poles of both operands it may be finite."""
+    is_pole_a, is_pole_b = _is_pole(a), _is_pole(b)
+    # At a pole p, with a natural number n: B(p, n) = (-1)**n B(1 - p - n, n) if 1 - p - n > 0.
+    pole = ops.where(is_pole_a, a, b)
+    other = ops.where(is_pole_a, b, a)
+    reflected = 1.0 - pole - other
+    is_natural = ops.logical_and(ops.greater(other, 0.0), ops.equal(ops.floor(other), other))
+    is_finite = ops.logical_and(is_natural, ops.greater(reflected, 0.0))
+    at_pole = ops.logical_or(is_pole_a, is_pole_b)
+    is_reflected = ops.logical_and(at_pole, is_finite)
+    first = ops.where(is_reflected, reflected, ops.where(at_pole, 1.0, a))
+    second = ops.where(is_reflected, other, ops.where(at_pole, 1.0, b))
+    regular = ops.betaln(first, second)
+    is_infinite = ops.logical_and(at_pole, ops.logical_not(is_finite))
+    value = ops.where(is_infinite, INF, regular)
+    return ops.where(ops.logical_or(ops.isnan(a), ops.isnan(b)), NAN, value)
+
+
+def betainc(a: Entry, b: Entry, x: Entry) -> Entry:
+    """Build the regularized incomplete beta function; 0 for a or b means all weight at one end."""
+    is_inside = ops.logical_and(ops.greater_equal(x, 0.0), ops.less_equal(x, 1.0))
+    at_0 = ops.where(ops.greater(x, 0.0), 1.0, 0.0)
+    at_1 = ops.where(ops.less(x, 1.0), 0.0, 1.0)
+    is_a_0 = ops.logical_and(ops.equal(a, 0.0), ops.greater(b, 0.0))
+    is_b_0 = ops.logical_and(ops.equal(b, 0.0), ops.greater(a, 0.0))
+    value = ops.where(is_a_0, at_0, ops.where(is_b_0, at_1, ops.betainc(a, b, x)))
+    return ops.where(is_inside, value, NAN)
+
+
+def gammainc(a: Entry, x: Entry) -> Entry:
+    """Build the regularized lower incomplete gamma function: 1 for a of 0, NaN for a below."""
+    return _with_limits(a, x, 1.0, ops.gammainc(a, x))
+
+
+def gammaincc(a: Entry, x: Entry) -> Entry:
+    """Build the regularized upper incomplete gamma function: 0 for a of 0, NaN for a below."""
+    return _with_limits(a, x, 0.0, ops.gammaincc(a, x))
+
+
+def _with_limits(a: Entry, x: Entry, at_zero: float, value: Entry) -> Entry:
+    """Build an incomplete gamma function with ``at_zero`` where a is 0 and x is positive."""
+    is_limit = ops.logical_and(ops.equal(a, 0.0), ops.greater(x, 0.0))
+    is_outside = ops.logical_or(ops.less(a, 0.0), ops.less(x, 0.0))
+    return ops.where(is_limit, at_zero, ops.where(is_outside, NAN, value))
+
+
+def zeta(x: Entry, q: Entry) -> Entry:
+    """Build Hurwitz' zeta function; infinite at poles, where q is 0 or a negative integer."""
+    is_pole = ops.logical_and(ops.greater(x, 1.0), _is_pole(q))
+    return ops.where(is_pole, INF, ops.zeta(x, q))
+
+
+def chdtr(v: Entry, x: Entry) -> Entry:
+    """Build the distribution function of the chi-square distribution with v degrees of freedom."""
+    return gammainc(v * 0.5, x * 0.5)
+
+
+def chdtrc(v: Entry, x: Entry) -> Entry:
+    """Build 1 less `chdtr`, accurate in the upper tail."""
+    return gammaincc(v * 0.5, x * 0.5)
+
+
+def stdtr(df: Entry, t: Entry) -> Entry:
+    """Build the distribution function of Student's t with df degrees of freedom."""
+    squared = ops.square(t)
+    ratio = ops.where(ops.isinf(squared), 0.0, df / (squared + df))
+    tail = 0.5 * betainc(df * 0.5, ops.ones_like(df) * 0.5, ratio)
+    value = ops.where(ops.less(t, 0.0), tail, 1.0 - tail)
+    normal = 0.5 * ops.erfc(-(0.5**0.5) * t)
+    value = ops.where(ops.isinf(df), normal, value)
+    is_outside = ops.logical_or(ops.less_equal(df, 0.0), ops.isnan(t))
+    return ops.where(is_outside, NAN, value)
+
+
+def polygamma(n: Entry, x: Entry) -> Entry:
+    """Build the n-th derivative of `digamma`, for n that are integers in a float type."""
+    order = n + 1.0
+    is_even = ops.equal(ops.floor(order * 0.5) * 2.0, order)
+    value = ops.gamma(order) * zeta(order, x)
+    value = ops.where(is_even, value, -value)
+    return ops.where(ops.equal(n, 0.0), ops.digamma(x), value)
