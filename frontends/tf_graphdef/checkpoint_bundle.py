@@ -84,10 +84,11 @@ class CheckpointBundle:
         return self._entries
 
     def _entry(self, key: str) -> Any:
-        """Parse the index entry (BundleEntryProto) of a tensor.
+        """Parse the index entry (BundleEntryProto) of the tensor called ``key``.
 
         Raises:
-            ModelError: If the checkpoint has no tensor of this name, or its entry is damaged.
+            ModelError: If the checkpoint has no tensor of this name, or its entry is damaged or
+                exceeds the memory budget.
         """
         encoded = self._entries.get(key)
         if encoded is None:
@@ -95,9 +96,11 @@ class CheckpointBundle:
         return parse(encoded, f"{short(key)} in {self.where}", self.budget, "BundleEntryProto")
 
     def array(self, key: str) -> NDArray[Any]:
-        """Return a tensor as a read-only array in native byte order, mapped from its file.
+        """Return the tensor called ``key`` as a read-only array, mapped from its file.
 
         Bools and tensors of the other byte order are copied.
+
+        The array has the machine's byte order.
 
         Raises:
             ModelError: If the tensor is missing, damaged, of a dtype that passkit does not have, or
@@ -129,7 +132,7 @@ class CheckpointBundle:
         return array
 
     def string(self, key: str) -> bytes:
-        """Return a tensor that is one string, such as the serialized object graph.
+        """Return the tensor called ``key``, which is one string, such as the object graph.
 
         Raises:
             ModelError: If it is missing, no single string, or damaged, its shard cannot be read, or
@@ -183,7 +186,7 @@ class CheckpointBundle:
         return content
 
     def _shard(self, number: int) -> Any:
-        """Return the bytes of a data file, mapped into memory on first use.
+        """Return the bytes of the data file with this ``number``, mapped into memory on first use.
 
         Raises:
             ModelError: If the file does not exist or cannot be read.

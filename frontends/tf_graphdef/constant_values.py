@@ -104,7 +104,11 @@ def _is_known(value: ImportedValue) -> bool:
 
 
 def _may_decide(value: ImportedValue) -> bool:
-    """Return whether a result may decide a branch: it is small, and an integer, bool or scalar."""
+    """Return whether the result ``value`` may decide a branch.
+
+    It may if it is a known array, or has a known size of at most `LIMIT` elements and is a scalar,
+    or of integers or bools.
+    """
     if value.built_entry is None:
         return True
     return _is_small(value.built_entry) and (

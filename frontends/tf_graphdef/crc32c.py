@@ -136,7 +136,7 @@ def library_crc32c() -> Callable[[int, Any], int] | None:
 def numpy_crc32c(data_bytes: NDArray[Any], before: int) -> int:
     """Return the CRC-32C of a uint8 vector, computed with NumPy in chunks of equal length.
 
-    ``before`` is the checksum of the bytes in front of it, 0 for none.
+    ``data_bytes`` is the vector, ``before`` the checksum of the bytes in front of it, 0 for none.
     """
     num_chunks = 1 << min(max(len(data_bytes) // 64, 1).bit_length() - 1, _LANES.bit_length() - 1)
     stride = 8 * num_chunks

@@ -153,14 +153,18 @@ class BodyEvaluation:
     def compute(self, numbers: Sequence[int]) -> None:
         """Evaluate nodes in the given order and store their results in ``values``.
 
+        ``numbers`` are the numbers of the nodes, each after those that it reads.
+
         Raises:
             ModelError: If a node is malformed, or a limit is exceeded.
+            ShapeError: If shapes do not fit the operator; likewise DTypeError for dtypes, and other
+                errors of operators.
         """
         for number in numbers:
             self.values[number] = self.node(number)
 
     def node(self, number: int) -> Sequence[AnyValue]:
-        """Evaluate one node, whose inputs have results, and return its results.
+        """Evaluate node ``number``, whose inputs have results, and return its results.
 
         One node and its memory are taken from the budgets. The results are not stored.
 
@@ -219,7 +223,8 @@ class BodyEvaluation:
         operator without any is recorded, and its results are unsupported, as are those of a node
         with an unsupported input. Results of a node with a dead input are dead.
 
-        An unsupported operator is recorded in the import state's ``unsupported``.
+        An unsupported operator is recorded in the import state's ``unsupported``. ``ctx`` is the
+        node.
 
         Raises:
             ModelError: If the node reads strings that are fed, or its importer refuses it.

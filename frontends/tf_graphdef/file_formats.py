@@ -113,6 +113,8 @@ def _archive(data: bytes) -> tuple[str, str]:
 
     The format has an article, such as "a Keras model (.keras)". A damaged archive has a format,
     too.
+
+    ``data`` is the entire file.
     """
     try:
         with zipfile.ZipFile(BytesIO(data)) as archive:
@@ -226,6 +228,8 @@ def _top_fields(data: bytes) -> set[tuple[int, int]]:
     """Return the field number and wire type of each top-level field of an encoded message.
 
     Reading stops at the first malformed field, and after 10,000 fields.
+
+    ``data`` are the bytes of the message.
     """
     fields: set[tuple[int, int]] = set()
     at, end = 0, len(data)

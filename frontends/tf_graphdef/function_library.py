@@ -138,7 +138,7 @@ class FunctionLibrary:
         return bool(self._effects) and self._calls(node, self._effects)
 
     def _calls(self, node: Any, names: set[str]) -> bool:
-        """Return whether a node calls one of the named functions."""
+        """Return whether ``node`` calls a function of ``names``, as operator or in an attribute."""
         if node.op in names:
             return True
         for value in node.attr.values():

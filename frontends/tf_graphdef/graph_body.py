@@ -81,11 +81,17 @@ class GraphBody:
         return reads
 
     def predecessors(self, number: int) -> Iterable[int]:
-        """Return the nodes that run before a node: its data inputs and its control dependencies."""
+        """Return the nodes, by number, that run before node ``number``.
+
+        These are its data inputs and its control dependencies.
+        """
         return [*self.data_inputs(number), *self.control_inputs[number]]
 
     def loop_name(self, number: int) -> bytes:
-        """Return the frame name of the loop of an Exit, Switch or Merge; empty if there is none."""
+        """Return the frame name of the loop of node ``number``, an Exit, Switch or Merge.
+
+        It is empty if no Enter is behind the node's first inputs.
+        """
         for _ in ("Exit", "Switch", "Merge"):
             if not self.inputs[number]:
                 return b""
@@ -244,7 +250,7 @@ def _reference(text: str) -> tuple[str, int]:
 
 
 def _inner_reference(text: str) -> tuple[str, int, str]:
-    """Split an edge in a function: ``argument`` or ``node:result:index``.
+    """Split ``text``, an edge in a function: ``argument`` or ``node:result:index``.
 
     Return the name of the argument or node, the index (0 if there is none), and the name of the
     result (empty if there is none).

@@ -110,6 +110,7 @@ class HostOp:
         A parameter without an attribute of its name keeps its default.
 
         The name of the returned function, its ``__qualname__``, has the attributes' values.
+        ``call`` is the node.
         """
         attributes = {}
         for name, parameter in inspect.signature(self.function).parameters.items():

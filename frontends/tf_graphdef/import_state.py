@@ -56,7 +56,10 @@ def context_importer(
 
 
 def unique_importer(*names: str) -> Callable[[ContextImporter], ContextImporter]:
-    """Return a decorator that registers an importer in `UNIQUE_IMPORTERS` for these operators."""
+    """Return a decorator that registers an importer in `UNIQUE_IMPORTERS`.
+
+    ``names`` are TensorFlow operators. The importer is returned unchanged.
+    """
 
     def register(function: ContextImporter) -> ContextImporter:
         UNIQUE_IMPORTERS.update(dict.fromkeys(names, function))
@@ -171,11 +174,17 @@ def initial_value(shared: ImportState, variable: ModelVariable) -> ImportedValue
 
 
 def assigned_values(shared: ImportState) -> dict[ModelVariable, ImportedValue | None]:
-    """Map each variable to the value assigned to it so far, None where nothing was assigned."""
+    """Map each variable of the import state ``shared`` to the value assigned to it so far.
+
+    None stands for a variable to which nothing was assigned.
+    """
     return {v: v.value for v in shared.variables.values()}
 
 
 def reset_variables(values: Mapping[ModelVariable, ImportedValue | None]) -> None:
-    """Set the assigned value of each variable in place; None makes it unassigned."""
+    """Set the assigned value of each variable, in place, to that of ``values``.
+
+    None makes it unassigned.
+    """
     for variable, value in values.items():
         variable.value = value

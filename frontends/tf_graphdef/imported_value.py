@@ -189,7 +189,7 @@ class ImportCall:
         return getattr(value, kind)
 
     def dtype(self, key: str) -> DType:
-        """Return an attribute that is an element type.
+        """Return the attribute ``key``, which is an element type.
 
         Raises:
             ModelError: If it is missing or no type, or a type that passkit does not have.
@@ -197,7 +197,7 @@ class ImportCall:
         return parse_dtype(self.attr(key, "type"), self.where)
 
     def integers(self, key: str) -> tuple[int, ...]:
-        """Return an attribute that is a list of ints; empty if missing.
+        """Return the attribute ``key``, a list of ints, as a tuple; empty if missing.
 
         Raises:
             ModelError: If the attribute is not a list.
@@ -205,7 +205,7 @@ class ImportCall:
         return tuple(self.attr(key, "list").i) if key in self.node.attr else ()
 
     def floats(self, key: str) -> tuple[float, ...]:
-        """Return an attribute that is a list of floats; empty if missing.
+        """Return the attribute ``key``, a list of floats, as a tuple; empty if missing.
 
         Raises:
             ModelError: If the attribute is not a list.
@@ -298,7 +298,7 @@ class ImportCall:
         return numbers[0]
 
     def shape(self, value: ImportedValue) -> Shape:
-        """Return the shape of an input.
+        """Return the shape of the input ``value``.
 
         Raises:
             ModelError: If its rank is unknown.

@@ -104,7 +104,7 @@ def model_calling(
 
 
 def uniquify_names(bound_variables: Mapping[str, ModelVariable]) -> dict[str, ModelVariable]:
-    """Rename variables that share a name, in place, by appending ``_1``, ``_2`` and so on.
+    """Rename ``bound_variables`` that share a name, in place, by appending ``_1``, ``_2``, ….
 
     State is identified by its variable's name. Return the variables under the same keys.
     """
@@ -119,7 +119,7 @@ def uniquify_names(bound_variables: Mapping[str, ModelVariable]) -> dict[str, Mo
 
 
 def _argument_names(function: Any) -> list[str]:
-    """Return a name for each argument of a FunctionDef.
+    """Return a name for each argument of the FunctionDef ``function``.
 
     These are the names in the user's program if all are distinct ASCII identifiers, else those of
     the FunctionDef.
@@ -136,7 +136,7 @@ def _argument_names(function: Any) -> list[str]:
 
 
 def _free(name: str, used_names: list[str]) -> str:
-    """Return ``name``, with underscores appended until it is unused."""
+    """Return ``name``, with underscores appended until it is none of ``used_names``."""
     while name in used_names:
         name += "_"
     return name

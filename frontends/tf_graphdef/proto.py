@@ -157,7 +157,7 @@ def parse_text(data: bytes, where: str, budget: Budget, kind: str = "GraphDef") 
 
 
 def _plain(error: Exception) -> str:
-    """Return the text of an exception on one line and shortened, since it may quote the file.
+    """Return the text of ``error`` on one line and shortened, since it may quote the file.
 
     A text that is long or not printable is quoted, too.
     """

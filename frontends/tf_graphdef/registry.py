@@ -130,7 +130,7 @@ def _build(
 
     A single result becomes a tuple of one; entries are wrapped as values, which get the names of
     their nodes. Overflow of constants warns of nothing. Errors of the importer are passed on:
-    ModelError, ShapeError and DTypeError.
+    ModelError, ShapeError and DTypeError. ``call`` is the node.
     """
     with np.errstate(over="ignore"):  # of constants that are too large for 16 bits
         result = importer.build(call, *inputs)

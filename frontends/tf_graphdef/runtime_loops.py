@@ -175,7 +175,11 @@ def _variable(entry: Entry, name: str) -> ImportedValue:
 
 
 def _bind_state(loop_value: _LoopValue, position: int) -> None:
-    """Replace the inner value, in place, by the loop's input variable of this position."""
+    """Replace the inner value of ``loop_value``, in place, by an input of the loop's graphs.
+
+    ``position`` is the number of that input, which its name has. A list keeps its kind and gets the
+    variable as its array.
+    """
     assert loop_value.entry is not None
     variable = _variable(loop_value.entry, f"{runtime.INPUT_PREFIX}{position}")
     if isinstance(loop_value.inner, StackedList):
@@ -264,7 +268,10 @@ def _next_entry(ctx: NodeContext, k: int, loop_value: _LoopValue, value: AnyValu
 
 
 def _wrap_result(loop_value: _LoopValue, entry: Entry) -> AnyValue:
-    """Return the final entry of a loop variable as a value: a list if it began so, or an array."""
+    """Return the final ``entry`` of a loop variable as a value: a list if it began so, or an array.
+
+    ``loop_value`` has the initial value.
+    """
     value, outside = value_of(entry), loop_value.outside
     if isinstance(outside, StackedList):
         return StackedList(outside.name, value, outside.length, outside.dtype, outside.shape)

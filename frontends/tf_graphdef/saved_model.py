@@ -154,7 +154,7 @@ def from_folder(
 
 
 def _meta_graph(saved: Any, tags: Sequence[str], where: str) -> Any:
-    """Return the MetaGraphDef of a SavedModel message that has all ``tags``.
+    """Return the MetaGraphDef of the SavedModel ``saved`` that has all ``tags``.
 
     Of several, the one that has no further tags is chosen. ``where`` names the model in errors.
 
@@ -221,7 +221,9 @@ def _model(
 
 
 def _signed(base: Model, signature: Any) -> Model:
-    """Set inputs and outputs of ``base`` to those of a SignatureDef, in place, and return it.
+    """Set inputs and outputs of ``base`` to those of ``signature``, in place, and return it.
+
+    ``signature`` is a SignatureDef.
 
     Raises:
         ModelError: If an input or output is sparse or composite.

@@ -75,7 +75,7 @@ def fold_shapes(
 
 
 def _shown(value: ImportedValue) -> str:
-    """Format a known array for a message, with at most 8 elements."""
+    """Format the known array of ``value`` for a message, with at most 8 elements."""
     assert value.array is not None
     flat = ", ".join(map(str, value.array.ravel()[:8]))
     return f"[{flat}{', …' if value.array.size > 8 else ''}]"
@@ -85,7 +85,7 @@ def squeeze_axes(call: ImportCall, x: ImportedValue) -> tuple[int, ...]:
     """Return the axes that Squeeze removes; without an attribute, those of length 1.
 
     Negative axes count from the end; the attribute ``squeeze_dims`` precedes ``axis``. Listed axes
-    are not checked.
+    are not checked. ``call`` is the node.
 
     Raises:
         ModelError: If no axes are listed, and the rank is unknown or an unknown dimension could be
@@ -159,7 +159,7 @@ def _strided(
     """Fold StridedSlice: return the slice of the known array ``x``.
 
     ``values`` are the node's inputs, of which the last three are begin, end and strides; ``rest``
-    are their arrays.
+    are their arrays. ``call`` is the node.
 
     Raises:
         ModelError: If the lists differ in length, or there are several ellipses.
@@ -178,6 +178,7 @@ def _sliced(
     """Fold Slice: return ``size`` elements of the known array ``x`` from ``begin`` on.
 
     A size of -1 takes the rest of the axis. ``values`` are the node's inputs: x, begin and size.
+    ``call`` is the node.
 
     Raises:
         ModelError: If the slice is out of range, or ``begin`` or ``size`` is symbolic.
@@ -203,7 +204,8 @@ def _gathered(
 ) -> Any:
     """Fold Gather: return the elements of the known vector ``x`` at indices ``at``.
 
-    Return NotImplemented if ``x`` is no vector. ``values`` and the axis are not read.
+    Return NotImplemented if ``x`` is no vector. ``values`` and the axis are not read. ``call`` is
+    the node.
 
     Raises:
         ModelError: If an index is out of range.
@@ -221,6 +223,7 @@ def _range(call: ImportCall, values: Sequence[ImportedValue], *bounds: NDArray[A
     """Fold Range: return the list of integers; NotImplemented for symbolic or long ranges.
 
     ``values`` are start, limit and step, ``bounds`` their arrays. Over 256 numbers are long.
+    ``call`` is the node.
 
     Raises:
         ModelError: If one of them has other than one element.
@@ -238,7 +241,7 @@ def _extreme(
     """Fold Maximum or Minimum: return the array of the larger or smaller elements.
 
     ``x`` and ``y`` broadcast; ``values`` are not read. Return NotImplemented if it is not known
-    which element of a pair is larger.
+    which element of a pair is larger. ``call`` is the node.
 
     Raises:
         ValueError: If they do not broadcast; `fold_shapes` turns it into a ModelError.
@@ -269,7 +272,8 @@ def _parts(call: ImportCall, values: Sequence[ImportedValue], *x: NDArray[Any]) 
     """Fold Split, whose axis is the first input, and SplitV: return a tuple of arrays.
 
     ``values`` are the node's inputs, ``x`` their arrays. Return NotImplemented for sizes that do
-    not fit, or that are negative, and for a number of parts below 1 or above 256.
+    not fit, or that are negative, and for a number of parts below 1 or above 256. ``call`` is the
+    node.
 
     Raises:
         ModelError: If axis or sizes are symbolic, or the attribute ``num_split`` is missing.
@@ -289,6 +293,7 @@ def _unpacked(call: ImportCall, values: Sequence[ImportedValue], x: NDArray[Any]
     """Fold Unpack: return the parts of ``x`` along the attribute ``axis`` (0), as a tuple.
 
     Return NotImplemented if the attribute ``num`` is not their number. ``values`` are not read.
+    ``call`` is the node.
 
     Raises:
         ModelError: If ``num`` is missing.
@@ -301,13 +306,13 @@ def _unpacked(call: ImportCall, values: Sequence[ImportedValue], x: NDArray[Any]
 def _repeated(
     call: ImportCall, values: Sequence[ImportedValue], x: NDArray[Any], multiples: NDArray[Any]
 ) -> Any:
-    """Fold Tile: return ``x`` repeated along each axis.
+    """Fold Tile: return ``x`` repeated along each axis, as often as ``multiples`` say.
 
-    ``values`` are the node's inputs, the second of which has the numbers. Return NotImplemented if
-    one is negative, or the result has over 256 elements.
+    ``values`` are the node's inputs. Return NotImplemented if a multiple is negative, or the result
+    has over 256 elements. ``call`` is the node.
 
     Raises:
-        ModelError: If a number is symbolic.
+        ModelError: If a multiple is symbolic.
     """
     repeats = call.ints(values[1], "multiples")
     total = x.size * prod(repeats)
@@ -322,7 +327,7 @@ def _filled(
     """Fold Fill: return an array of the scalar ``x`` of a known ``shape``.
 
     ``values`` are the node's inputs. Return NotImplemented if the shape is symbolic or negative,
-    the result has over 256 elements, or ``x`` is no scalar.
+    the result has over 256 elements, or ``x`` is no scalar. ``call`` is the node.
     """
     if any(isinstance(n, Size) for n in shape.ravel()):
         return NotImplemented
@@ -336,7 +341,7 @@ def _total(
 ) -> Any:
     """Fold Sum: return the sum of ``x`` over known axes; ``values`` are the node's inputs.
 
-    With the attribute ``keep_dims``, the axes stay with length 1.
+    With the attribute ``keep_dims``, the axes stay with length 1. ``call`` is the node.
 
     Raises:
         ModelError: If an axis is symbolic.
@@ -351,7 +356,7 @@ def _remainder(
 ) -> Any:
     """Fold FloorMod: return the remainders of ``x`` by ``y``, with the sign of ``y``.
 
-    Return NotImplemented if a divisor is 0. ``values`` are not read.
+    Return NotImplemented if a divisor is 0. ``values`` are not read. ``call`` is the node.
 
     Raises:
         ValueError: If they do not broadcast; `fold_shapes` turns it into a ModelError.
@@ -363,7 +368,7 @@ def _converted(call: ImportCall, values: Sequence[ImportedValue], x: NDArray[Any
     """Fold Cast: return ``x``, whose integers wrap when the caller converts them.
 
     Return NotImplemented if it has symbolic sizes and the attribute ``DstT`` is neither int32 nor
-    int64. ``values`` are not read.
+    int64. ``values`` are not read. ``call`` is the node.
     """
     sizes = any(isinstance(n, Size) for n in x.ravel())
     return NotImplemented if sizes and call.dtype("DstT").name not in ("int32", "int64") else x
@@ -372,7 +377,7 @@ def _converted(call: ImportCall, values: Sequence[ImportedValue], x: NDArray[Any
 def _concatenated(call: ImportCall, values: Sequence[ImportedValue], *x: NDArray[Any]) -> Any:
     """Fold ConcatV2: return all inputs but the last, which is the axis, concatenated.
 
-    ``values`` are the node's inputs, ``x`` their arrays.
+    ``values`` are the node's inputs, ``x`` their arrays. ``call`` is the node.
 
     Raises:
         ModelError: If the axis is symbolic, or other than one integer.
@@ -387,7 +392,7 @@ def _product(
 ) -> Any:
     """Fold Prod: return the product of ``x`` over known axes; ``values`` are the node's inputs.
 
-    With the attribute ``keep_dims``, the axes stay with length 1.
+    With the attribute ``keep_dims``, the axes stay with length 1. ``call`` is the node.
 
     Raises:
         ModelError: If an axis is symbolic.

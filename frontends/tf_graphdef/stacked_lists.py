@@ -101,7 +101,7 @@ def as_stacked_list(ctx: NodeContext, items: TensorList) -> StackedList:
 def stacked_array(
     ctx: NodeContext, stack: StackedList, shape: Shape | None = None
 ) -> ImportedValue:
-    """Return the array of a stacked list.
+    """Return the array of the stacked list ``stack``.
 
     A list without an array gets zeros, in place, if ``shape``, that of its items, is given.
 
@@ -119,7 +119,7 @@ def stacked_array(
 
 
 def stacked_item(ctx: NodeContext, stack: StackedList, index: ImportedValue) -> ImportedValue:
-    """Return the row of a stacked list at an index that is known only at run time.
+    """Return the row of ``stack`` at an index that is known only at run time.
 
     ``ctx`` is the node, for errors.
 

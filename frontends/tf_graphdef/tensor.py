@@ -52,9 +52,11 @@ def parse_dtype(number: int, where: str) -> DType:
 
 
 def parse_shape(shape: Any, where: str) -> tuple[int | None, ...] | None:
-    """Return the dimensions of a TensorShapeProto, None where unknown; None for an unknown rank.
+    """Return the dimensions of the TensorShapeProto ``shape``, None where unknown.
 
     ``where`` names its owner in errors.
+
+    The result is None for an unknown rank.
 
     Raises:
         ModelError: If it has more than 64 dimensions, or one below -1 or of 2**48 or more.
@@ -103,7 +105,10 @@ def parse_tensor(tensor: Any, where: str, budget: Budget) -> np.ndarray[Any, Any
 
 
 def _shown(sizes: tuple[int | None, ...] | None) -> str:
-    """Format a shape for a message, with ``?`` for unknown dimensions."""
+    """Format the dimensions ``sizes`` for a message, with ``?`` for unknown ones.
+
+    None, an unknown rank, gives a text.
+    """
     return "an unknown rank" if sizes is None else str(sizes).replace("None", "?")
 
 

@@ -40,7 +40,7 @@ def from_object(source: Any, max_nbytes: int | None) -> Model | None:
 
 
 def _from_graph(graph: Any, max_nbytes: int | None) -> Model:
-    """Read a tf.Graph; ``max_nbytes`` limits the memory that reading may take.
+    """Read the tf.Graph ``graph``; ``max_nbytes`` limits the memory that reading may take.
 
     Raises:
         ModelError: If it exceeds ``max_nbytes`` or 2 GiB.
@@ -51,7 +51,7 @@ def _from_graph(graph: Any, max_nbytes: int | None) -> Model:
 
 
 def _is_keras(source: Any) -> bool:
-    """Return whether an object is a Keras model of any Keras version."""
+    """Return whether ``source`` is a Keras model of any Keras version, by its classes' names."""
     return any(
         c.__name__ == "Model" and c.__module__.startswith(("keras.", "tf_keras.", "tensorflow."))
         for c in type(source).__mro__
@@ -84,7 +84,7 @@ def _keras_function(model: Any) -> Any:
 
 
 def _identifier(name: str, k: int) -> str:
-    """Return the name of an input if it is an identifier, else ``input_k``."""
+    """Return the name of an input, without index, if it is an identifier, else "input_" and k."""
     base_name = name.split(":")[0]
     return base_name if base_name.isidentifier() else f"input_{k}"
 

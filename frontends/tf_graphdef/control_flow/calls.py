@@ -24,7 +24,7 @@ _STRING = 7  # DT_STRING
 def _call(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import PartitionedCall and its stateful variant: evaluate the function of attribute ``f``.
 
-    ``inputs`` are its arguments, of any kind; return its results.
+    ``inputs`` are its arguments, of any kind; return its results. ``ctx`` is the node.
 
     Raises:
         ModelError: If the attribute is missing, there is no such function, the number of arguments
@@ -40,7 +40,8 @@ def _call(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 def _identity(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Return the input unchanged, of any kind; a reference to a variable is read.
 
-    This imports Identity and its relatives, also PlaceholderWithDefault that is not fed.
+    This imports Identity and its relatives, also PlaceholderWithDefault that is not fed. ``ctx`` is
+    the node, and ``inputs`` are its inputs.
 
     Raises:
         ModelError: If there is not exactly one input.
@@ -52,13 +53,19 @@ def _identity(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue
 
 @context_importer("IdentityN")
 def _identity_n(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import IdentityN: return all inputs unchanged, as a list; ref variables are read."""
+    """Import IdentityN: return all inputs unchanged, as a list; ref variables are read.
+
+    ``ctx`` is the node.
+    """
     return [_identity(ctx, [x])[0] for x in inputs]
 
 
 @context_importer("NoOp")
 def _nothing(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-    """Import NoOp: return no results, whatever the inputs are."""
+    """Import NoOp: return no results, whatever the inputs are.
+
+    ``ctx`` is the node.
+    """
     return ()
 
 
@@ -66,7 +73,7 @@ def _nothing(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]
 def _const(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import a constant. Those of strings become a `StringConstant`, which only checkpoints use.
 
-    ``inputs``, control dependencies apart, are not read.
+    ``inputs``, control dependencies apart, are not read. ``ctx`` is the node.
 
     Raises:
         ModelError: If the attribute ``value`` is missing, the tensor is invalid, or it exceeds the
@@ -103,6 +110,8 @@ def unavailable_results(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequenc
 def _passed(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import LoopCond: return its one input unchanged.
 
+    ``ctx`` is the node, and ``inputs`` are its inputs.
+
     Raises:
         ModelError: If there is not exactly one input.
     """
@@ -114,7 +123,8 @@ def _passed(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 def _placeholder(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Raise ModelError: a Placeholder inside a function has no input.
 
-    Placeholders of the model's own graph do not get here. ``inputs`` is not read.
+    Placeholders of the model's own graph do not get here. ``inputs`` is not read. ``ctx`` is the
+    node.
     """
     raise ModelError(
         f"{ctx.where} is in {ctx.evaluation.body.where}, and only the model's own graph can have "

@@ -77,7 +77,7 @@ def _merge(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import Merge: return the live input and its int32 position among the inputs.
 
     Of two live inputs, one is selected at run time by the condition of a Switch. The results are
-    dead if all inputs are, and unsupported if a live one is.
+    dead if all inputs are, and unsupported if a live one is. ``ctx`` is the node.
 
     Raises:
         ModelError: If there are no inputs, more than two values are live, no Switch decides between
@@ -203,6 +203,8 @@ def _node_conditions(body: GraphBody, number: int) -> Mapping[ResultRef, int]:
 def _passed(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Return the one input of Enter, NextIteration and their Ref variants unchanged.
 
+    ``ctx`` is the node, and ``inputs`` are its inputs.
+
     Raises:
         ModelError: If there is not exactly one input.
     """
@@ -228,7 +230,7 @@ def _exit(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
     The first Exit of a loop runs the loop and stores all final values in the evaluation, as
     ``loop_results``. The result is unsupported or dead if an initial value is. ``inputs`` is not
-    read.
+    read. ``ctx`` is the node.
 
     Raises:
         ModelError: If the loop is malformed, part of itself or nested too deeply, its condition is
@@ -259,6 +261,8 @@ def _exit(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 def _check_depth(ctx: NodeContext, name: bytes) -> None:
     """Raise ModelError if the loop ``name`` is part of itself or nested too deeply.
 
+    ``ctx`` is the node.
+
     Raises:
         ModelError: If so; the limit is `MAX_CALL_DEPTH` loops and calls.
     """
@@ -284,6 +288,8 @@ def _final_values(final_values: Sequence[AnyValue], frame: _LoopFrame) -> list[A
 
 def _find_frame(ctx: NodeContext, name: bytes) -> _LoopFrame:
     """Find the nodes of a loop by its frame name.
+
+    ``ctx`` is the node.
 
     Raises:
         ModelError: If it is no loop in the form that TensorFlow builds, of Enter, Merge, LoopCond,

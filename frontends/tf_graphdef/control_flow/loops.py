@@ -23,7 +23,7 @@ from passkit.frontends.tf_graphdef.runtime_loops import LoopFunctions, build_run
 def _while(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import While and StatelessWhile: return the final values of the loop variables.
 
-    The inputs are their initial values.
+    The inputs are their initial values. ``ctx`` is the node.
 
     Raises:
         ModelError: If an attribute or a function is missing, the condition has other than one
@@ -48,7 +48,7 @@ def _while(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 def _find_invariants(ctx: NodeContext, name: str) -> frozenset[int]:
     """Return the positions of arguments that function ``name`` returns unchanged at the same place.
 
-    Identity nodes in between are ignored.
+    Identity nodes in between are ignored. ``ctx`` is the node.
 
     Raises:
         ModelError: If there is no such function, or it is malformed.
@@ -88,7 +88,11 @@ def _call_for_one_result(
 ) -> AnyValue:
     """Evaluate a function of the loop that must have one result, and return that.
 
-    The arguments are those of `_call`.
+    Args:
+        ctx: The node of the loop.
+        function: The function, a NameAttrList.
+        values: Its arguments: the values of the loop.
+        prefix: Prefix of the names of its nodes.
 
     Raises:
         ModelError: If it has another number of results, or cannot be evaluated.

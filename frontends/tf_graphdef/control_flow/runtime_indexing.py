@@ -19,7 +19,7 @@ def _strided_slice(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[Any
     """Import a slice; known bounds use the op importer, others must be single indices.
 
     The inputs are array, begin, end and strides. The result is unsupported or dead if one of them
-    is.
+    is. ``ctx`` is the node.
 
     Raises:
         ModelError: If there are not four inputs, one is no array, a slice has bounds known only at

@@ -52,7 +52,10 @@ FUNCTIONS: dict[str, FunctionWriter] = {}
 
 
 def _same(op: str) -> FunctionWriter:
-    """Return a writer of one node of the TensorFlow operator ``op`` with the same operands."""
+    """Return a writer of one node of the TensorFlow operator ``op`` with the same operands.
+
+    The writer raises ModelError if TensorFlow has no kernel for the dtype.
+    """
     return lambda scope, *x, is_result: scope.op(op, *x, is_result=is_result)
 
 
@@ -64,6 +67,8 @@ def function(name: str) -> Callable[[FunctionWriter], FunctionWriter]:
 
     A writer takes the name scope, the operands, and ``is_result``: whether its last node gets the
     scope's name.
+
+    It is stored in `FUNCTIONS`, and returned unchanged.
     """
 
     def register(write: FunctionWriter) -> FunctionWriter:
@@ -76,23 +81,33 @@ def function(name: str) -> Callable[[FunctionWriter], FunctionWriter]:
 def select(
     scope: NameScope, condition: NodeOutput, a: NodeOutput, b: NodeOutput, is_result: bool = False
 ) -> NodeOutput:
-    """Write ``a`` where ``condition`` is true, else ``b``; ``is_result`` gives the scope's name."""
+    """Write ``a`` where ``condition`` is true, else ``b``; ``is_result`` gives the scope's name.
+
+    Return the tensor; both arms have one dtype.
+    """
     return scope.op("SelectV2", condition, a, b, T=a.dtype, out=a.dtype, is_result=is_result)
 
 
 def compare(scope: NameScope, op: str, a: NodeOutput, y: Any) -> NodeOutput:
-    """Write the comparison ``op``, such as "Less", of ``a`` with ``y``, a tensor or a number."""
+    """Write the comparison ``op``, such as "Less", of ``a`` with ``y``; return the bool tensor.
+
+    ``y`` is a tensor or a number, which is written in the dtype of ``a``. The node is in ``scope``,
+    without its name.
+
+    Raises:
+        ModelError: If TensorFlow has no kernel of the comparison for the dtype.
+    """
     other = y if isinstance(y, NodeOutput) else scope.const(y, a.dtype)
     return scope.op(op, a, other, out=BOOL)
 
 
 def logical_and(scope: NameScope, a: NodeOutput, b: NodeOutput) -> NodeOutput:
-    """Write the conjunction of two conditions."""
+    """Write the conjunction of the bool tensors ``a`` and ``b`` in ``scope``; return it."""
     return scope.op("LogicalAnd", a, b)
 
 
 def logical_or(scope: NameScope, a: NodeOutput, b: NodeOutput) -> NodeOutput:
-    """Write the disjunction of two conditions."""
+    """Write the disjunction of the bool tensors ``a`` and ``b`` in ``scope``; return it."""
     return scope.op("LogicalOr", a, b)
 
 
@@ -112,20 +127,30 @@ FUNCTIONS |= {"log2": _scaled(1 / math.log(2)), "log10": _scaled(1 / math.log(10
 
 @function("exp2")
 def _exp2(scope: NameScope, x: NodeOutput, is_result: bool) -> NodeOutput:
-    """Write 2 to the power of x."""
+    """Write 2 to the power of x, a float tensor.
+
+    With ``is_result``, the node gets the name of ``scope``.
+    """
     return scope.op("Pow", scope.const(2, x.dtype), x, is_result=is_result)
 
 
 @function("abs")
 def absolute(scope: NameScope, x: NodeOutput, is_result: bool = False) -> NodeOutput:
-    """Write the absolute value; unsigned integers are passed on."""
+    """Write the absolute value of ``x`` in ``scope``; unsigned integers are passed on by Identity.
+
+    With ``is_result``, the node gets the name of ``scope``.
+
+    Raises:
+        ModelError: If TensorFlow has no kernel for the dtype, such as complex numbers.
+    """
     return scope.op("Identity" if x.dtype.kind == "u" else "Abs", x, is_result=is_result)
 
 
 def _extreme(op: str) -> FunctionWriter:
-    """Return a writer of "Maximum" or "Minimum" that gives NaN if either operand is NaN.
+    """Return a writer of ``op``, "Maximum" or "Minimum", that gives NaN if either operand is NaN.
 
-    TensorFlow's result for NaN depends on the order of the operands.
+    TensorFlow's result for NaN depends on the order of the operands. The writer raises ModelError
+    if TensorFlow has no kernel for the dtype.
     """
 
     def write(scope: NameScope, a: NodeOutput, b: NodeOutput, is_result: bool) -> NodeOutput:
@@ -145,7 +170,10 @@ FUNCTIONS |= {"maximum": _extreme("Maximum"), "minimum": _extreme("Minimum")}
 
 @function("trunc")
 def truncate(scope: NameScope, x: NodeOutput, is_result: bool = False) -> NodeOutput:
-    """Write ``x`` rounded toward zero, as Ceil or Floor, since TensorFlow has no such operator."""
+    """Write ``x`` rounded toward zero, as Ceil or Floor, since TensorFlow has no such operator.
+
+    With ``is_result``, the last node gets the name of ``scope``.
+    """
     up, down = scope.op("Ceil", x), scope.op("Floor", x)
     return select(scope, compare(scope, "Less", x, 0), up, down, is_result)
 
@@ -154,7 +182,10 @@ def truncate(scope: NameScope, x: NodeOutput, is_result: bool = False) -> NodeOu
 def _fma(
     scope: NameScope, x: NodeOutput, y: NodeOutput, z: NodeOutput, is_result: bool
 ) -> NodeOutput:
-    """Write x * y + z in float64, which is exact before the final rounding of float32."""
+    """Write x * y + z in float64, which is exact before the final rounding of float32.
+
+    With ``is_result``, the last node gets the name of ``scope``.
+    """
     wide = dtype_of("float64")
     a, b, c = (scope.cast(t, wide) for t in (x, y, z))
     total = scope.op("AddV2", scope.op("Mul", a, b), c, is_result=is_result and x.dtype is wide)
@@ -162,7 +193,10 @@ def _fma(
 
 
 def is_negative(scope: NameScope, x: NodeOutput) -> NodeOutput:
-    """Write whether the sign bit of a float is set, also for -0; return the bool tensor."""
+    """Write in ``scope`` whether the sign bit of a float ``x`` is set, also for -0.
+
+    Return the bool tensor; NaN gives False.
+    """
     inverse = scope.op("Reciprocal", x)
     zero = compare(scope, "Equal", x, 0)
     return logical_or(
@@ -174,21 +208,31 @@ def is_negative(scope: NameScope, x: NodeOutput) -> NodeOutput:
 
 @function("copysign")
 def _copysign(scope: NameScope, x: NodeOutput, y: NodeOutput, is_result: bool) -> NodeOutput:
-    """Write the magnitude of x with the sign of y; that of -0.0 counts, that of NaN is positive."""
+    """Write the magnitude of x with the sign of y; that of -0.0 counts, that of NaN is positive.
+
+    With ``is_result``, the last node gets the name of ``scope``.
+    """
     size = scope.op("Abs", x)
     return select(scope, is_negative(scope, y), scope.op("Neg", size), size, is_result)
 
 
 @function("cbrt")
 def _cbrt(scope: NameScope, x: NodeOutput, is_result: bool) -> NodeOutput:
-    """Write the cube root, with the sign of x."""
+    """Write the cube root, with the sign of x.
+
+    With ``is_result``, the last node gets the name of ``scope``.
+    """
     root = scope.op("Pow", scope.op("Abs", x), scope.const(1 / 3, x.dtype))
     return scope.op("Mul", scope.op("Sign", x), root, is_result=is_result)
 
 
 @function("hypot")
 def _hypot(scope: NameScope, x: NodeOutput, y: NodeOutput, is_result: bool) -> NodeOutput:
-    """Write hypot, scaled by the larger operand so that squares neither overflow nor underflow."""
+    """Write the root of x² + y², scaled by the larger operand so that squares do not overflow.
+
+    An infinite operand gives infinity, else a NaN gives NaN. With ``is_result``, the last node gets
+    the name of ``scope``.
+    """
     a, b = scope.op("Abs", x), scope.op("Abs", y)
     large, small = scope.op("Maximum", a, b), scope.op("Minimum", a, b)
     ratio = scope.op("DivNoNan", small, large)
@@ -204,7 +248,11 @@ def _hypot(scope: NameScope, x: NodeOutput, y: NodeOutput, is_result: bool) -> N
 
 @function("ldexp")
 def _ldexp(scope: NameScope, x: NodeOutput, n: NodeOutput, is_result: bool) -> NodeOutput:
-    """Write x * 2**n by three factors, none of which overflows unless the result does."""
+    """Write x * 2**n by three factors, none of which overflows unless the result does.
+
+    n is a float tensor of whole numbers. With ``is_result``, the last node gets the name of
+    ``scope``.
+    """
     limit = scope.const(2100 if x.dtype.nbytes == 8 else 300, n.dtype)
     exponent = truncate(
         scope, scope.op("Maximum", scope.op("Minimum", n, limit), scope.op("Neg", limit))
@@ -219,7 +267,10 @@ def _ldexp(scope: NameScope, x: NodeOutput, n: NodeOutput, is_result: bool) -> N
 
 @function("erf")
 def _erf(scope: NameScope, x: NodeOutput, is_result: bool) -> NodeOutput:
-    """Write erf(x): Erf, and the sign for infinite float64, for which TensorFlow's gives NaN."""
+    """Write erf(x): Erf, and the sign for infinite float64, for which TensorFlow's gives NaN.
+
+    With ``is_result``, the last node gets the name of ``scope``.
+    """
     if x.dtype.nbytes < 8:
         return scope.op("Erf", x, is_result=is_result)
     is_inf = compare(scope, "Equal", scope.op("Abs", x), np.inf)
@@ -228,14 +279,20 @@ def _erf(scope: NameScope, x: NodeOutput, is_result: bool) -> NodeOutput:
 
 @function("digamma")
 def _digamma(scope: NameScope, x: NodeOutput, is_result: bool) -> NodeOutput:
-    """Write digamma(x): Digamma, and -1 / x at the pole 0, where TensorFlow's gives NaN."""
+    """Write digamma(x): Digamma, and -1 / x at the pole 0, where TensorFlow's gives NaN.
+
+    With ``is_result``, the last node gets the name of ``scope``.
+    """
     pole = scope.op("RealDiv", scope.const(-1, x.dtype), x)
     return select(scope, compare(scope, "Equal", x, 0), pole, scope.op("Digamma", x), is_result)
 
 
 @function("erfcinv")
 def _erfcinv(scope: NameScope, x: NodeOutput, is_result: bool) -> NodeOutput:
-    """Write the inverse of erfc by Ndtri, the inverse of the normal distribution."""
+    """Write the inverse of erfc at ``x`` by Ndtri, the inverse of the normal distribution.
+
+    With ``is_result``, the last node gets the name of ``scope``.
+    """
     half = scope.op("Mul", x, scope.const(0.5, x.dtype))
     return scope.op(
         "Mul", scope.op("Ndtri", half), scope.const(-math.sqrt(0.5), x.dtype), is_result=is_result
@@ -244,7 +301,10 @@ def _erfcinv(scope: NameScope, x: NodeOutput, is_result: bool) -> NodeOutput:
 
 @function("tgamma")
 def _tgamma(scope: NameScope, x: NodeOutput, is_result: bool) -> NodeOutput:
-    """Write gamma as exp(lgamma(x)) with its sign; NaN at negative integers."""
+    """Write gamma as exp(lgamma(x)) with its sign; NaN at negative integers.
+
+    With ``is_result``, the last node gets the name of ``scope``.
+    """
     size = scope.op("Exp", scope.op("Lgamma", x))
     odd = compare(
         scope, "Equal", scope.op("FloorMod", scope.op("Floor", x), scope.const(2, x.dtype)), 1
@@ -266,6 +326,8 @@ def _trigamma(scope: NameScope, x: NodeOutput, is_result: bool) -> NodeOutput:
     """Write trigamma by Polygamma for x >= 0, else by reflection.
 
     The reflection formula is trigamma(x) = pi² / sin²(pi x) - trigamma(1 - x).
+
+    With ``is_result``, the last node gets the name of ``scope``.
     """
     one = scope.const(1, x.dtype)
     is_negative_x = compare(scope, "Less", x, 0)
@@ -284,7 +346,10 @@ def _trigamma(scope: NameScope, x: NodeOutput, is_result: bool) -> NodeOutput:
 def _betainc(
     scope: NameScope, a: NodeOutput, b: NodeOutput, x: NodeOutput, is_result: bool
 ) -> NodeOutput:
-    """Write betainc; TensorFlow's does not broadcast, so the operands are broadcast first."""
+    """Write betainc of a and b at ``x``, whose operands are broadcast first, unlike in TensorFlow.
+
+    With ``is_result``, the last node gets the name of ``scope``.
+    """
     true = scope.const(True, BOOL)
     broadcast = select(scope, true, a, select(scope, true, b, x))
     operands = [broadcast, select(scope, true, b, broadcast), select(scope, true, x, broadcast)]
@@ -293,6 +358,8 @@ def _betainc(
 
 def _shift(op: str, fills: bool) -> FunctionWriter:
     """Return a writer of shifts in which a negative or too large count shifts all bits out.
+
+    Counts that are negative or at least the number of bits are too large.
 
     Args:
         op: LeftShift or RightShift.
@@ -321,6 +388,9 @@ def _whole_power(scope: NameScope, x: NodeOutput, n: NodeOutput, is_result: bool
     """Write the power ``x**n`` of integers.
 
     For a negative exponent, 1 / x**-n is truncated to 0, 1 or -1; TensorFlow's Pow fails there.
+
+    For unsigned integers the power is computed in int64. With ``is_result``, the last node gets the
+    name of ``scope``.
     """
     work_dtype = _signed(x.dtype)
     x_, n_ = scope.cast(x, work_dtype), scope.cast(n, work_dtype)
@@ -343,6 +413,8 @@ def philox(scope: NameScope, *words: NodeOutput) -> tuple[NodeOutput, NodeOutput
     """Write a block of Philox4x32-10 in uint64 arithmetic, once for each tuple of ``words``.
 
     Source: Salmon, Moraes, Dror and Shaw, Parallel Random Numbers: As Easy as 1, 2, 3.
+
+    Both are stored in the writer's ``sizes``.
 
     Args:
         scope: Name scope to write in.

@@ -139,12 +139,12 @@ class GraphExporter:
         return self.writer.graph
 
     def output_name(self, entry: Entry) -> str:
-        """Return the name of an output: its node's, with ``_index`` appended unless that is 0."""
+        """Return the name of output ``entry``: its node's name, and ``_index`` if that is not 0."""
         name = self.graph.names[entry.node]
         return f"{name}_{entry.index}" if entry.index else name
 
     def placeholder(self, node: Node, name: str) -> None:
-        """Write an input as a Placeholder called ``name``, which must be unique.
+        """Write the input ``node`` as a Placeholder called ``name``, which must be unique.
 
         Its tensor is stored in ``values``.
         """
@@ -155,11 +155,10 @@ class GraphExporter:
         self.values[entry] = NodeOutput(name, dtype)
 
     def variable(self, node: Node, name: str) -> None:
-        """Write a state variable as a constant of its initial value, called ``name`` if unused.
+        """Write the state variable ``node`` as a constant of its initial value.
 
-        Without initial value, a failure is recorded.
-
-        Its tensor is stored in ``values``.
+        It is called ``name``, with a suffix if that is used. Its tensor is stored in ``values``.
+        Without initial value, a failure is recorded in ``failed`` instead.
         """
         value = node.params["initial"]
         if value is None:

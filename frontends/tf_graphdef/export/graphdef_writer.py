@@ -163,7 +163,10 @@ def _set(attr: Any, value: Any) -> None:
 
 
 def _shape(message: Any, shape: Shape | None) -> None:
-    """Set the TensorShapeProto ``message``; None is an unknown rank, symbolic extents become -1."""
+    """Set the TensorShapeProto ``message`` to ``shape``, in place.
+
+    None is an unknown rank; symbolic extents become -1, unknown.
+    """
     message.unknown_rank = shape is None
     for n in shape or ():
         message.dim.add().size = n if isinstance(n, int) else -1

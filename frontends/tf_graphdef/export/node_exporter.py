@@ -57,6 +57,8 @@ def export_node(
 def _by_expansion(call: ExportCall, inputs: Sequence[NodeOutput]) -> tuple[NodeOutput, ...]:
     """Write a composite by its expansion (FExpand) and return its results.
 
+    ``call`` is the node to write.
+
     Raises:
         ModelError: If an operator of the expansion has no equivalent in TensorFlow.
     """
@@ -108,6 +110,7 @@ def _by_code(call: ExportCall, inputs: Sequence[NodeOutput]) -> tuple[NodeOutput
     """Write an elementwise operator by its kernel expression (FCodeGen) and return its results.
 
     An input that the expression does not use takes part in the broadcast of a single result.
+    ``call`` is the node to write.
 
     Raises:
         ModelError: If a function of the expression has no equivalent in TensorFlow.

@@ -76,7 +76,7 @@ class ExportCall:
         return self.scope.const(value, dtype)
 
     def size(self, n: Extent) -> NodeOutput:
-        """Write an extent as an int64 scalar.
+        """Write the extent ``n`` as an int64 scalar.
 
         Raises:
             ModelError: If a symbol has no source.
@@ -84,7 +84,7 @@ class ExportCall:
         return size_arithmetic.extent_tensor(self.scope, n, self.size_sources)
 
     def sizes(self, shape: Shape) -> NodeOutput:
-        """Write extents as an int64 vector.
+        """Write the extents of ``shape`` as an int64 vector.
 
         Raises:
             ModelError: If an extent has a symbol without a source.
@@ -160,6 +160,8 @@ def op_exporter(*names: str) -> Callable[[OpExporter], OpExporter]:
     results, or None if TensorFlow's operator differs; the operator is expanded then.
 
     The function is returned unchanged; an exporter registered before under a name is replaced.
+
+    ``names`` are names of passkit's operators.
     """
 
     def register(function: OpExporter) -> OpExporter:

@@ -30,7 +30,9 @@ def _known_number(value: ImportedValue) -> Any:
 
 
 def _one_extent(call: ImportCall, value: ImportedValue, role: str) -> Extent:
-    """Return an input as one int or symbolic size; ``role`` names it in errors.
+    """Return the input ``value`` as one int or symbolic size; ``role`` names it in errors.
+
+    ``call`` is the node.
 
     Raises:
         ModelError: If it depends on data, is not of integers, or has other than one element.
@@ -45,7 +47,7 @@ def _one_extent(call: ImportCall, value: ImportedValue, role: str) -> Extent:
 def _fill(call: ImportCall, shape: ImportedValue, x: ImportedValue) -> ImportResult:
     """Import Fill: an array of ``shape`` whose elements are all the scalar ``x``.
 
-    The shape is known during import, and may have symbolic extents.
+    The shape is known during import, and may have symbolic extents. ``call`` is the node.
 
     Raises:
         ModelError: If the shape depends on data or is no list of integers.
@@ -59,7 +61,7 @@ def _fill(call: ImportCall, shape: ImportedValue, x: ImportedValue) -> ImportRes
 def _empty(call: ImportCall, shape: ImportedValue) -> ImportResult:
     """Import Empty: zeros of ``shape`` in the attribute ``dtype``, even if ``init`` is unset.
 
-    The shape is known during import, and may have symbolic extents.
+    The shape is known during import, and may have symbolic extents. ``call`` is the node.
 
     Raises:
         ModelError: If the shape depends on data or is no list of integers, or ``dtype`` is missing
@@ -78,7 +80,8 @@ def _range(
 
     All three must be known; of integers with delta 1, the limit may be symbolic.
 
-    The result has the dtype of ``start``; it is empty if the limit is not ahead.
+    The result has the dtype of ``start``; it is empty if the limit is not ahead. ``call`` is the
+    node.
 
     Raises:
         ModelError: If the numbers are not known, not scalars or not finite, the step is 0, or an
@@ -116,7 +119,7 @@ def _lin_space(
 
     Limits that are known only at run time are interpolated; the last number is exactly ``stop``.
 
-    ``num`` may be symbolic.
+    ``num`` may be symbolic. ``call`` is the node.
 
     Raises:
         ModelError: If ``num`` is not known during import, or less than 1.

@@ -12,7 +12,10 @@ from passkit.values.size import Extent, numel
 
 @op_importer("Identity", "StopGradient", "PreventGradient", "Snapshot")
 def _identity(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import Identity, StopGradient, PreventGradient and Snapshot: return the input unchanged."""
+    """Import Identity, StopGradient, PreventGradient and Snapshot: return the input unchanged.
+
+    ``call`` is the node, ``x`` its input.
+    """
     return x
 
 
@@ -20,26 +23,35 @@ def _identity(call: ImportCall, x: ImportedValue) -> ImportResult:
 def _check_numerics(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import CheckNumerics: return the input unchanged, without a check.
 
-    Programs continue with NaN and infinities, as they do past Assert.
+    Programs continue with NaN and infinities, as they do past Assert. ``call`` is the node, ``x``
+    its input.
     """
     return x
 
 
 @op_importer("IdentityN")
 def _identity_n(call: ImportCall, *values: ImportedValue) -> ImportResult:
-    """Import IdentityN: return all inputs unchanged, as a tuple."""
+    """Import IdentityN: return all inputs unchanged, as a tuple.
+
+    ``call`` is the node, and ``values`` are its inputs.
+    """
     return values
 
 
 @op_importer("PlaceholderWithDefault")
 def _default(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import PlaceholderWithDefault that is not fed: return its default."""
+    """Import PlaceholderWithDefault that is not fed: return its default.
+
+    ``call`` is the node, ``x`` its input.
+    """
     return x
 
 
 @op_importer("Const")
 def _const(call: ImportCall) -> ImportResult:
     """Import Const: return the array of the attribute ``value`` as a known value.
+
+    ``call`` is the node.
 
     Raises:
         ModelError: If the attribute is missing or of another kind, the tensor is invalid, or it
@@ -53,7 +65,7 @@ def _const(call: ImportCall) -> ImportResult:
 def _shape(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import Shape: return the shape of ``x`` as a known vector, whose extents may be symbolic.
 
-    Its dtype is the attribute ``out_type``, by default int32.
+    Its dtype is the attribute ``out_type``, by default int32. ``call`` is the node.
 
     Raises:
         ModelError: If the rank of ``x`` is unknown, ``out_type`` is neither int32 nor int64, or the
@@ -66,7 +78,7 @@ def _shape(call: ImportCall, x: ImportedValue) -> ImportResult:
 def _size(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import Size: return the number of elements of ``x`` as a known scalar, which may be symbolic.
 
-    Its dtype is the attribute ``out_type``, by default int32.
+    Its dtype is the attribute ``out_type``, by default int32. ``call`` is the node.
 
     Raises:
         ModelError: If the rank of ``x`` is unknown, ``out_type`` is neither int32 nor int64, or the
@@ -79,6 +91,8 @@ def _size(call: ImportCall, x: ImportedValue) -> ImportResult:
 def _rank(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import Rank: return the number of axes of ``x`` as a known int32 scalar.
 
+    ``call`` is the node.
+
     Raises:
         ModelError: If the rank is unknown.
     """
@@ -89,7 +103,8 @@ def _rank(call: ImportCall, x: ImportedValue) -> ImportResult:
 def _shape_n(call: ImportCall, *values: ImportedValue) -> ImportResult:
     """Import ShapeN: return the shape of each input as a known vector, in a tuple.
 
-    Their dtype is the attribute ``out_type``, by default int32; extents may be symbolic.
+    Their dtype is the attribute ``out_type``, by default int32; extents may be symbolic. ``call``
+    is the node, and ``values`` are its inputs.
 
     Raises:
         ModelError: If the rank of an input is unknown, or ``out_type`` is neither int32 nor int64.
@@ -133,7 +148,7 @@ def _two_shapes(
 ) -> list[tuple[Extent, Extent]]:
     """Return the shapes ``a`` and ``b`` as pairs of extents, from the first axis to the last.
 
-    The shorter shape is preceded by ones.
+    The shorter shape is preceded by ones. ``call`` is the node.
 
     Raises:
         ModelError: If a pair has different extents and neither is 1, also if one is symbolic; or if
@@ -157,7 +172,7 @@ def _two_shapes(
 def _broadcast_args(call: ImportCall, a: ImportedValue, b: ImportedValue) -> ImportResult:
     """Import BroadcastArgs: the shape to which shapes ``a`` and ``b`` broadcast, as a known vector.
 
-    It has the dtype of ``a``. An extent of 1 takes that of the other shape.
+    It has the dtype of ``a``. An extent of 1 takes that of the other shape. ``call`` is the node.
 
     Raises:
         ModelError: If the shapes do not broadcast, sizes are not known to be equal, or a shape is
@@ -174,6 +189,7 @@ def _broadcast_gradient_args(call: ImportCall, a: ImportedValue, b: ImportedValu
     Return two known vectors of axes, for the shapes ``a`` and ``b``, in the dtype of ``a``. A
     gradient is summed over these axes. Axes are counted in the common shape; extents of 1 are
     listed, also where both shapes have 1, except that two equal shapes of ones have no axes.
+    ``call`` is the node.
 
     Raises:
         ModelError: If the shapes do not broadcast, sizes are not known to be equal, or a shape is

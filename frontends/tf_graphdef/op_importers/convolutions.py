@@ -33,7 +33,10 @@ AXES = {
 
 
 def _check_floats(call: ImportCall, *values: ImportedValue) -> None:
-    """Raise ModelError if an input is not of floats, such as integers or complex numbers."""
+    """Raise ModelError if one of ``values``, inputs of the node ``call``, is not of floats.
+
+    Integers, bools and complex numbers are refused.
+    """
     for v in values:
         if not v.dtype.is_float:
             raise ModelError(

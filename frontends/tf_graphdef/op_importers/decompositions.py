@@ -26,6 +26,8 @@ def _symmetric(x: Entry) -> Entry:
 def _cholesky(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import Cholesky: the lower triangular factor of matrices whose lower triangle is read.
 
+    ``call`` is the node.
+
     Raises:
         ShapeError: If ``x`` has fewer than two axes, or the matrices are not square.
         DTypeError: If it is not of floats.
@@ -37,7 +39,8 @@ def _cholesky(call: ImportCall, x: ImportedValue) -> ImportResult:
 def _eigh(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import SelfAdjointEigV2: eigenvalues and eigenvectors of symmetric matrices.
 
-    With the attribute ``compute_v`` False, the second result is empty, of shape (0,).
+    With the attribute ``compute_v`` False, the second result is empty, of shape (0,). ``call`` is
+    the node.
 
     Raises:
         ShapeError: If ``x`` has fewer than two axes, or the matrices are not square.
@@ -52,6 +55,8 @@ def _eigh(call: ImportCall, x: ImportedValue) -> ImportResult:
 def _inverse(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import MatrixInverse; with the attribute ``adjoint``, the inverse is transposed.
 
+    ``call`` is the node.
+
     Raises:
         ShapeError: If ``x`` has fewer than two axes, or the matrices are not square.
         DTypeError: If it is not of floats.
@@ -63,6 +68,8 @@ def _inverse(call: ImportCall, x: ImportedValue) -> ImportResult:
 @op_importer("MatrixSolve")
 def _solve(call: ImportCall, a: ImportedValue, b: ImportedValue) -> ImportResult:
     """Import MatrixSolve: solve ``a @ y = b``; the attribute ``adjoint`` transposes ``a``.
+
+    ``call`` is the node.
 
     Raises:
         ShapeError: If an input has fewer than two axes, ``a`` is not square, or ``b`` has other
@@ -78,6 +85,7 @@ def _triangular_solve(call: ImportCall, a: ImportedValue, b: ImportedValue) -> I
     """Import MatrixTriangularSolve: solve ``a @ y = b``, where one triangle of ``a`` is read.
 
     The attribute ``lower`` (default True) selects the triangle; ``adjoint`` transposes ``a``.
+    ``call`` is the node.
 
     Raises:
         ShapeError: If an input has fewer than two axes, ``a`` is not square, or ``b`` has other
@@ -97,6 +105,8 @@ def _triangular_solve(call: ImportCall, a: ImportedValue, b: ImportedValue) -> I
 def _qr(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import Qr: return Q and R, complete if the attribute ``full_matrices`` is set, or reduced.
 
+    ``call`` is the node.
+
     Raises:
         ShapeError: If ``x`` has fewer than two axes, or it is unknown which of rows and columns are
             fewer.
@@ -111,6 +121,7 @@ def _svd(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import Svd: singular values, left vectors, and right vectors as columns, in this order.
 
     With the attribute ``compute_uv`` False, both arrays of vectors are empty, of shape (0,).
+    ``call`` is the node.
 
     Raises:
         ShapeError: If ``x`` has fewer than two axes, or it is unknown which of rows and columns are

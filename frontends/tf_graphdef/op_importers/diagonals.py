@@ -43,7 +43,10 @@ class Band:
         return self.high - self.low + 1
 
     def longest(self, rows: int, columns: int) -> int:
-        """Return the number of elements of the band's longest diagonal in a matrix of that size."""
+        """Return the number of elements of the band's longest diagonal.
+
+        ``rows`` and ``columns`` are the size of the matrix.
+        """
         return min(rows + min(self.high, 0), columns - max(self.low, 0))
 
     def positions(self, rows: int, columns: int) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -100,7 +103,7 @@ _ALIGNS = ", ".join(a.decode() for a in ALIGNS)
 def _matrix_size(call: ImportCall, shape: Shape, band: Band) -> tuple[int, int]:
     """Return the number of rows and columns: the last two extents of ``shape``.
 
-    The memory of index arrays of that size is taken from the budget.
+    The memory of index arrays of that size is taken from the budget. ``call`` is the node.
 
     Raises:
         ModelError: If ``shape`` has fewer than two axes or the extents are unknown, a diagonal of
@@ -126,6 +129,8 @@ def _matrix_size(call: ImportCall, shape: Shape, band: Band) -> tuple[int, int]:
 def _diag(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import Diag: element (i, j) moves to (i, j, i, j).
 
+    ``call`` is the node, ``x`` its input.
+
     Raises:
         ModelError: If the rank is unknown.
     """
@@ -137,6 +142,8 @@ def _diag(call: ImportCall, x: ImportedValue) -> ImportResult:
 @op_importer("DiagPart")
 def _diag_part(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import DiagPart: the elements (i, i) of an array of shape (*half, *half), in shape ``half``.
+
+    ``call`` is the node, ``x`` its input.
 
     Raises:
         ModelError: If the rank is unknown, or the shape does not consist of two equal halves.
@@ -153,6 +160,8 @@ def _diag_part(call: ImportCall, x: ImportedValue) -> ImportResult:
 def _matrix_diag(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import MatrixDiag: matrices with the last axis of ``x`` as main diagonal, 0 elsewhere.
 
+    ``call`` is the node.
+
     Raises:
         ShapeError: If ``x`` is a scalar.
     """
@@ -163,6 +172,8 @@ def _matrix_diag(call: ImportCall, x: ImportedValue) -> ImportResult:
 def _matrix_diag_part(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import MatrixDiagPart: the main diagonals of the matrices in the last two axes of ``x``.
 
+    ``call`` is the node.
+
     Raises:
         ShapeError: If ``x`` has fewer than two axes, or it is unknown which of the two is shorter.
     """
@@ -172,6 +183,8 @@ def _matrix_diag_part(call: ImportCall, x: ImportedValue) -> ImportResult:
 @op_importer("MatrixSetDiag")
 def _matrix_set_diag(call: ImportCall, x: ImportedValue, diagonal: ImportedValue) -> ImportResult:
     """Import MatrixSetDiag: ``x`` with the main diagonals of its matrices replaced.
+
+    ``call`` is the node.
 
     Raises:
         ModelError: If the rank or the size of the matrices is unknown, or ``diagonal`` has another
@@ -244,6 +257,8 @@ def _matrix_band(
     call: ImportCall, x: ImportedValue, k: ImportedValue, padding: ImportedValue
 ) -> ImportResult:
     """Import MatrixDiagPartV2 and MatrixDiagPartV3: a band of each matrix.
+
+    ``call`` is the node.
 
     Returns:
         An array of shape (…, longest) for one diagonal, else (…, diagonals, longest), with the
@@ -327,6 +342,8 @@ def _replace_band(call: ImportCall, x: ImportedValue, diagonal: ImportedValue, b
 def _flatten_band(call: ImportCall, x: ImportedValue, band: Band) -> Entry:
     """Return the diagonals ``x`` with their last two axes merged; a single one is unchanged.
 
+    ``call`` is the node.
+
     Raises:
         ModelError: If the rank is unknown, or the number of diagonals, in axis -2, differs from the
             band's.
@@ -352,7 +369,8 @@ def _band_part(
 ) -> ImportResult:
     """Import MatrixBandPart: keep ``low`` diagonals below and ``high`` above the main one, else 0.
 
-    A negative number keeps all diagonals on that side. Both are known during import.
+    A negative number keeps all diagonals on that side. Both are known during import. ``call`` is
+    the node.
 
     Raises:
         ModelError: If a number is not one integer known during import.

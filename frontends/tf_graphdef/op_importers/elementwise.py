@@ -117,6 +117,8 @@ register_renamed(3, {"Betainc": "betainc", "SelectV2": "where"})
 def _div(call: ImportCall, x: ImportedValue, y: ImportedValue) -> ImportResult:
     """Import Div: ``x / y``, which truncates toward zero for integers.
 
+    ``call`` is the node.
+
     Raises:
         ShapeError: If the shapes do not broadcast.
         DTypeError: If the dtypes differ, or are bool.
@@ -129,7 +131,8 @@ def _div(call: ImportCall, x: ImportedValue, y: ImportedValue) -> ImportResult:
 def _shift(call: ImportCall, x: ImportedValue, n: ImportedValue) -> ImportResult:
     """Import LeftShift and RightShift of ``x`` by ``n`` bits.
 
-    Counts are clamped to the width - 1 as in TensorFlow; passkit shifts all bits out.
+    Counts are clamped to the width - 1 as in TensorFlow; passkit shifts all bits out. ``call`` is
+    the node.
 
     Raises:
         ShapeError: If the shapes do not broadcast.
@@ -143,7 +146,7 @@ def _shift(call: ImportCall, x: ImportedValue, n: ImportedValue) -> ImportResult
 def _floor_div(call: ImportCall, x: ImportedValue, y: ImportedValue) -> ImportResult:
     """Import FloorDiv: the quotient of ``x`` and ``y`` rounded down.
 
-    Floats are divided, with rounding, before they are rounded down.
+    Floats are divided, with rounding, before they are rounded down. ``call`` is the node.
 
     Raises:
         ShapeError: If the shapes do not broadcast.
@@ -158,6 +161,8 @@ def _floor_div(call: ImportCall, x: ImportedValue, y: ImportedValue) -> ImportRe
 def _digamma(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import Digamma, with NaN at 0 as in TensorFlow.
 
+    ``call`` is the node.
+
     Raises:
         DTypeError: If ``x`` is not of floats.
     """
@@ -167,6 +172,8 @@ def _digamma(call: ImportCall, x: ImportedValue) -> ImportResult:
 @op_importer("Relu6")
 def _relu6(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import Relu6: ``min(max(x, 0), 6)``.
+
+    ``call`` is the node.
 
     Raises:
         DTypeError: If ``x`` is of bools or complex.
@@ -178,6 +185,8 @@ def _relu6(call: ImportCall, x: ImportedValue) -> ImportResult:
 def _leaky_relu(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import LeakyRelu: negative elements are multiplied by the attribute ``alpha`` (0.2).
 
+    ``call`` is the node.
+
     Raises:
         DTypeError: If ``x`` is not of floats.
     """
@@ -187,6 +196,8 @@ def _leaky_relu(call: ImportCall, x: ImportedValue) -> ImportResult:
 @op_importer("ApproximateEqual")
 def _approximate_equal(call: ImportCall, x: ImportedValue, y: ImportedValue) -> ImportResult:
     """Import ApproximateEqual: whether ``|x - y|`` is below the attribute ``tolerance`` (1e-5).
+
+    ``call`` is the node.
 
     Raises:
         ShapeError: If the shapes do not broadcast.
@@ -201,7 +212,7 @@ def _polygamma(call: ImportCall, a: ImportedValue, x: ImportedValue) -> ImportRe
     """Import Polygamma of order ``a`` at ``x``.
 
     A scalar order that is known and at most 20 uses passkit's operator. Other orders use Hurwitz'
-    zeta function; negative and fractional ones give NaN.
+    zeta function; negative and fractional ones give NaN. ``call`` is the node.
 
     Raises:
         ShapeError: If the shapes do not broadcast.
@@ -228,6 +239,8 @@ def _clip(
 ) -> ImportResult:
     """Import ClipByValue: ``max(min(x, high), low)``; limits may be arrays that broadcast.
 
+    ``call`` is the node.
+
     Raises:
         ShapeError: If the shapes do not broadcast.
         DTypeError: If the dtypes differ, or are bool or complex.
@@ -238,6 +251,8 @@ def _clip(
 @op_importer("AddN", "AccumulateNV2")
 def _add_n(call: ImportCall, *values: ImportedValue) -> ImportResult:
     """Import AddN and AccumulateNV2: the sum of all inputs, from left to right.
+
+    ``call`` is the node, and ``values`` are its inputs.
 
     Raises:
         ModelError: If the nodes of the sum exceed the memory budget of the import.
@@ -258,6 +273,7 @@ def _select(
     """Import Select: ``x`` where the condition is true, else ``y``.
 
     A condition of rank 1 selects along the first axis of ``x``, not the last as in broadcasting.
+    ``call`` is the node.
 
     Raises:
         ModelError: If the rank of the condition or of ``x`` is unknown.
@@ -275,7 +291,7 @@ def _bucketize(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import Bucketize: the number of boundaries that are at most x, as int32.
 
     The boundaries are float32 attributes; x is compared in float32, or float64 if it has that
-    dtype.
+    dtype. ``call`` is the node.
 
     Raises:
         ModelError: If the attribute ``boundaries`` is no list; a missing one is empty.

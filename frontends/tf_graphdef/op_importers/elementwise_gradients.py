@@ -73,6 +73,8 @@ for _name, _slope in (OF_DY_FIRST | OF_DY_LAST).items():
 def _leaky_relu(call: ImportCall, dy: ImportedValue, x: ImportedValue) -> ImportResult:
     """Import LeakyReluGrad: ``dy`` where ``x > 0``, else ``dy * alpha``, an attribute (0.2).
 
+    ``call`` is the node.
+
     Raises:
         ShapeError: If the shapes do not broadcast.
         DTypeError: If ``x`` is complex, or ``dy`` of integers or bools.

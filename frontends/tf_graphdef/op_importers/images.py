@@ -34,7 +34,7 @@ RESIZED = {
 def check_images(call: ImportCall, x: ImportedValue) -> None:
     """Raise ModelError unless input ``x`` has rank 4 and a known height and width (axes 1, 2).
 
-    An unknown rank is refused, too.
+    An unknown rank is refused, too. ``call`` is the node.
     """
     shape = call.shape(x)
     if len(shape) != 4 or any(isinstance(n, Size) for n in shape[1:3]):
@@ -46,7 +46,9 @@ def check_images(call: ImportCall, x: ImportedValue) -> None:
 
 
 def image_size(call: ImportCall, value: ImportedValue, role: str) -> tuple[int, int]:
-    """Return an input as a known, positive height and width; ``role`` names it in errors.
+    """Return the input ``value`` as a known, positive height and width, in a tuple.
+
+    ``role`` names it in errors. ``call`` is the node.
 
     Raises:
         ModelError: If it is not two integers of at least 1 that are known during import.
@@ -61,7 +63,7 @@ def _alignment_flags(call: ImportCall) -> dict[str, bool]:
     """Return the bool attributes of a resize that say how pixels are aligned, by name.
 
     They are ``align_corners`` and, for all but ResizeArea, ``half_pixel_centers``; False by
-    default.
+    default. ``call`` is the node.
 
     Raises:
         ModelError: If one of them is no bool.
@@ -75,7 +77,7 @@ def _resize(call: ImportCall, x: ImportedValue, size: ImportedValue) -> ImportRe
     """Import a resize of images (batch, height, width, channels) to ``size``, (height, width).
 
     All methods but the nearest pixel return float32. Unknown heights and widths are supported where
-    they grow by integer factors.
+    they grow by integer factors. ``call`` is the node, ``x`` one of its inputs.
 
     Raises:
         ModelError: If the images have another rank than 4, a height or width that is unknown in
@@ -383,6 +385,8 @@ def _known_pair(call: ImportCall, value: ImportedValue, role: str) -> list[float
 def _channels(call: ImportCall, x: ImportedValue) -> list[Entry]:
     """Return the three color channels, each with a last axis of 1, in float32 at least.
 
+    ``call`` is the node.
+
     Raises:
         ModelError: If the rank is unknown, or the last axis does not have three channels.
     """
@@ -445,6 +449,8 @@ def _saturation(maximum: Entry, chroma: Entry) -> Entry:
 def _rgb_to_hsv(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import RGBToHSV: hue from 0 to 1, saturation, and value, in the last axis.
 
+    ``call`` is the node, ``x`` its input.
+
     Raises:
         ModelError: If the rank is unknown, or the last axis does not have three channels.
         DTypeError: If the colors are not floats.
@@ -456,6 +462,8 @@ def _rgb_to_hsv(call: ImportCall, x: ImportedValue) -> ImportResult:
 @op_importer("HSVToRGB")
 def _hsv_to_rgb(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import HSVToRGB: red, green and blue from hue from 0 to 1, saturation, and value.
+
+    ``call`` is the node, ``x`` its input.
 
     Raises:
         ModelError: If the rank is unknown, or the last axis does not have three channels.
@@ -469,7 +477,7 @@ def _hsv_to_rgb(call: ImportCall, x: ImportedValue) -> ImportResult:
 def _adjust_hue(call: ImportCall, x: ImportedValue, delta: ImportedValue) -> ImportResult:
     """Import AdjustHue: add ``delta``, a scalar, to the hue of RGB images ``x``, modulo 1.
 
-    The channels are in the last axis; the result has the dtype of ``x``.
+    The channels are in the last axis; the result has the dtype of ``x``. ``call`` is the node.
 
     Raises:
         ModelError: If the rank is unknown, or the last axis does not have three channels.
@@ -485,7 +493,7 @@ def _adjust_saturation(call: ImportCall, x: ImportedValue, scale: ImportedValue)
     """Import AdjustSaturation: multiply the saturation of RGB images by ``scale``.
 
     The product is clipped to 0 and 1. The channels are in the last axis of ``x``; the result has
-    its dtype.
+    its dtype. ``call`` is the node.
 
     Raises:
         ModelError: If the rank is unknown, or the last axis does not have three channels.
@@ -501,7 +509,7 @@ def _adjust_contrast(call: ImportCall, x: ImportedValue, factor: ImportedValue) 
     """Import AdjustContrastv2: scale the distance to the mean of each channel by ``factor``.
 
     The mean is taken over height and width of each image of ``x``, (…, height, width, channels);
-    ``factor`` is a scalar.
+    ``factor`` is a scalar. ``call`` is the node.
 
     Raises:
         ModelError: If the rank is unknown or less than 3.

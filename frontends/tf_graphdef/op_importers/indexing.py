@@ -21,6 +21,8 @@ SCATTERS = {
 def _gather(call: ImportCall, x: ImportedValue, indices: ImportedValue) -> ImportResult:
     """Import Gather: the rows of ``x`` at ``indices``, along the first axis.
 
+    ``call`` is the node.
+
     Raises:
         ShapeError: If ``x`` is a scalar, or has no rows.
         DTypeError: If ``indices`` are not integers.
@@ -35,7 +37,7 @@ def _gather_v2(
     """Import GatherV2: the elements of ``x`` at ``indices`` along ``axis``, known during import.
 
     The attribute ``batch_dims`` is the number of leading axes that both inputs share; to a negative
-    one, the rank of ``indices`` is added.
+    one, the rank of ``indices`` is added. ``call`` is the node.
 
     Raises:
         ModelError: If ``axis`` is not one integer known during import, or ``batch_dims`` is
@@ -55,6 +57,8 @@ def _gather_v2(
 def _gather_nd(call: ImportCall, x: ImportedValue, indices: ImportedValue) -> ImportResult:
     """Import GatherNd: the last axis of ``indices`` is coordinates in the first axes of ``x``.
 
+    ``call`` is the node.
+
     Raises:
         ShapeError: If ``indices`` is a scalar, or its last axis has an unknown length or more
             coordinates than ``x`` has axes.
@@ -68,6 +72,8 @@ def _scatter_nd(
     call: ImportCall, indices: ImportedValue, updates: ImportedValue, shape: ImportedValue
 ) -> ImportResult:
     """Import ScatterNd: zeros of ``shape`` to which ``updates`` are added at ``indices``.
+
+    ``call`` is the node.
 
     Raises:
         ModelError: If updates are bools, or ``shape`` is not known during import up to symbolic
@@ -88,7 +94,7 @@ def _tensor_scatter(
     """Import the scatters of `SCATTERS`: ``x`` with ``updates`` combined into it at ``indices``.
 
     The operator's name says how: add, subtract, maximum, minimum, or replace. The last axis of
-    ``indices`` holds coordinates in the first axes of ``x``.
+    ``indices`` holds coordinates in the first axes of ``x``. ``call`` is the node.
 
     Raises:
         ShapeError: If the shapes of ``indices``, ``updates`` and ``x`` do not fit.
@@ -101,6 +107,8 @@ def _tensor_scatter(
 @op_importer("InvertPermutation")
 def _invert_permutation(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import InvertPermutation: return the inverse of the permutation ``x``, in its dtype.
+
+    ``call`` is the node.
 
     Raises:
         ShapeError: If ``x`` is not a vector.

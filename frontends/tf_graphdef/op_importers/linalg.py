@@ -12,6 +12,8 @@ from passkit.frontends.tf_graphdef.registry import ImportResult, op_importer
 def _matmul(call: ImportCall, a: ImportedValue, b: ImportedValue) -> ImportResult:
     """Import MatMul; the attributes ``transpose_a`` and ``transpose_b`` transpose the matrices.
 
+    ``call`` is the node, and ``a`` and ``b`` are its inputs.
+
     Raises:
         ShapeError: If the shapes do not fit, or an input has fewer than two axes.
         DTypeError: If the dtypes differ, or are bool or complex.
@@ -31,7 +33,7 @@ def _batch_matmul(call: ImportCall, a: ImportedValue, b: ImportedValue) -> Impor
 
     V3 has an attribute ``Tout`` for the dtype of the result and of the sums.
 
-    Else the dtype is that of ``a``, to which ``b`` is cast.
+    Else the dtype is that of ``a``, to which ``b`` is cast. ``call`` is the node.
 
     Raises:
         ModelError: If ``Tout`` is missing in V3, or a type that passkit does not have.
@@ -56,6 +58,8 @@ def _batch_matmul(call: ImportCall, a: ImportedValue, b: ImportedValue) -> Impor
 def _einsum(call: ImportCall, *values: ImportedValue) -> ImportResult:
     """Import Einsum of any number of inputs, by the attribute ``equation``.
 
+    ``call`` is the node, and ``values`` are its inputs.
+
     Raises:
         ModelError: If the attribute is missing.
         GraphError: If the equation cannot be read, or does not fit the number or ranks of the
@@ -71,6 +75,8 @@ def _einsum(call: ImportCall, *values: ImportedValue) -> ImportResult:
 def _cross(call: ImportCall, a: ImportedValue, b: ImportedValue) -> ImportResult:
     """Import Cross: the vector product of ``a`` and ``b`` along the last axis, of length 3.
 
+    ``call`` is the node.
+
     Raises:
         ShapeError: If the last axis has another length, an input is a scalar, or shapes do not
             broadcast.
@@ -82,6 +88,8 @@ def _cross(call: ImportCall, a: ImportedValue, b: ImportedValue) -> ImportResult
 @op_importer("BiasAdd")
 def _bias_add(call: ImportCall, x: ImportedValue, bias: ImportedValue) -> ImportResult:
     """Import BiasAdd: add a vector to the channels of ``x``, the last axis or, in NCHW, axis 1.
+
+    ``call`` is the node.
 
     Raises:
         ModelError: If the attribute ``data_format`` is neither NHWC nor NCHW, or the rank of ``x``

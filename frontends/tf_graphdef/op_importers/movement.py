@@ -18,6 +18,8 @@ from passkit.graph.node import Entry
 def _reshape(call: ImportCall, x: ImportedValue, shape: ImportedValue) -> ImportResult:
     """Import Reshape to a shape known during import, whose extents may be symbolic or one -1.
 
+    ``call`` is the node, ``x`` one of its inputs.
+
     Raises:
         ModelError: If the shape depends on data or is no list of integers.
         ShapeError: If it has another number of elements, or an extent below -1.
@@ -30,7 +32,7 @@ def _reshape(call: ImportCall, x: ImportedValue, shape: ImportedValue) -> Import
 def _transpose(call: ImportCall, x: ImportedValue, axes: ImportedValue) -> ImportResult:
     """Import Transpose and ConjugateTranspose: permute the axes, known during import.
 
-    ``axes`` lists for each axis of the result that of ``x``.
+    ``axes`` lists for each axis of the result that of ``x``. ``call`` is the node.
 
     Raises:
         ModelError: If the axes are not known integers.
@@ -46,6 +48,8 @@ def _transpose(call: ImportCall, x: ImportedValue, axes: ImportedValue) -> Impor
 def _broadcast_to(call: ImportCall, x: ImportedValue, shape: ImportedValue) -> ImportResult:
     """Import BroadcastTo a shape known during import, whose extents may be symbolic.
 
+    ``call`` is the node.
+
     Raises:
         ModelError: If the shape depends on data or is no list of integers.
         ShapeError: If ``x`` does not broadcast to it.
@@ -57,6 +61,8 @@ def _broadcast_to(call: ImportCall, x: ImportedValue, shape: ImportedValue) -> I
 @op_importer("ExpandDims")
 def _expand_dims(call: ImportCall, x: ImportedValue, axis: ImportedValue) -> ImportResult:
     """Import ExpandDims: insert an axis of length 1 at ``axis``, known during import.
+
+    ``call`` is the node, ``x`` one of its inputs.
 
     Raises:
         ModelError: If ``axis`` is not one integer known during import.
@@ -70,6 +76,8 @@ def _expand_dims(call: ImportCall, x: ImportedValue, axis: ImportedValue) -> Imp
 def _squeeze(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import Squeeze: remove the axes of the attribute ``squeeze_dims``, or all of length 1.
 
+    ``call`` is the node, ``x`` its input.
+
     Raises:
         ModelError: If no axes are listed and the rank or a dimension is unknown.
         ShapeError: If a listed axis is out of range or has another length than 1.
@@ -80,6 +88,8 @@ def _squeeze(call: ImportCall, x: ImportedValue) -> ImportResult:
 @op_importer("ConcatV2")
 def _concat_v2(call: ImportCall, *values: ImportedValue) -> ImportResult:
     """Import ConcatV2: concatenate all inputs but the last, which is the axis.
+
+    ``call`` is the node, and ``values`` are its inputs.
 
     Raises:
         ModelError: If the axis is not one integer known during import.
@@ -93,6 +103,8 @@ def _concat_v2(call: ImportCall, *values: ImportedValue) -> ImportResult:
 def _parallel_concat(call: ImportCall, *values: ImportedValue) -> ImportResult:
     """Import ParallelConcat: concatenate the inputs along the first axis.
 
+    ``call`` is the node, and ``values`` are its inputs.
+
     Raises:
         ShapeError: If an input is a scalar, or the other extents differ.
         DTypeError: If the dtypes differ.
@@ -104,6 +116,8 @@ def _parallel_concat(call: ImportCall, *values: ImportedValue) -> ImportResult:
 def _concat_v1(call: ImportCall, *values: ImportedValue) -> ImportResult:
     """Import Concat: concatenate all inputs but the first, which is the axis.
 
+    ``call`` is the node, and ``values`` are its inputs.
+
     Raises:
         ModelError: If the axis is not one integer known during import.
         ShapeError: If it is out of range, or the other extents differ.
@@ -114,6 +128,8 @@ def _concat_v1(call: ImportCall, *values: ImportedValue) -> ImportResult:
 
 def _concat(call: ImportCall, values: Sequence[ImportedValue], axis: ImportedValue) -> ImportResult:
     """Return ``values`` concatenated along ``axis``, which must be known during import.
+
+    ``call`` is the node.
 
     Raises:
         ModelError: If the axis is not one integer known during import.
@@ -127,6 +143,8 @@ def _concat(call: ImportCall, values: Sequence[ImportedValue], axis: ImportedVal
 @op_importer("Pack")
 def _pack(call: ImportCall, *values: ImportedValue) -> ImportResult:
     """Import Pack: stack the inputs along a new axis, at the attribute ``axis``.
+
+    ``call`` is the node, and ``values`` are its inputs.
 
     Raises:
         ModelError: If the nodes exceed the memory budget of the import.
@@ -143,7 +161,7 @@ def _pack(call: ImportCall, *values: ImportedValue) -> ImportResult:
 def _split(call: ImportCall, axis: ImportedValue, x: ImportedValue) -> ImportResult:
     """Import Split: return ``num_split`` equal parts of ``x`` along ``axis``, as a tuple.
 
-    ``num_split`` is an attribute; ``axis`` is known during import.
+    ``num_split`` is an attribute; ``axis`` is known during import. ``call`` is the node.
 
     Raises:
         ModelError: If the axis is not known or out of range, or has an unknown length or fewer
@@ -160,7 +178,7 @@ def _split_v(
 ) -> ImportResult:
     """Import SplitV: parts of ``x`` of the ``sizes`` along ``axis``; one may be -1 for the rest.
 
-    The parts are returned as a tuple. Sizes may be symbolic.
+    The parts are returned as a tuple. Sizes may be symbolic. ``call`` is the node.
 
     Raises:
         ModelError: If ``sizes`` or ``axis`` is not known during import, sizes are negative, several
@@ -186,6 +204,8 @@ def _split_v(
 def _unpack(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import Unpack: the ``num`` elements of ``x`` along the attribute ``axis``, as a tuple.
 
+    ``call`` is the node.
+
     Raises:
         ModelError: If the axis is out of range, has an unknown length or fewer than ``num``
             elements, or ``num`` is missing or below 1.
@@ -198,6 +218,8 @@ def _unpack(call: ImportCall, x: ImportedValue) -> ImportResult:
 
 def _parts(call: ImportCall, x: ImportedValue, axis: int, count: int) -> tuple[Entry, ...]:
     """Split ``x`` into ``count`` equal parts along ``axis``.
+
+    ``call`` is the node.
 
     Raises:
         ModelError: If the rank is unknown, the axis is out of range, has an unknown length or fewer
@@ -245,6 +267,8 @@ def _reverse_marked(call: ImportCall, x: ImportedValue, marks: ImportedValue) ->
 def _reverse(call: ImportCall, x: ImportedValue, axes: ImportedValue) -> ImportResult:
     """Import ReverseV2: flip ``axes``, known during import; negative ones count from the end.
 
+    ``call`` is the node, ``x`` one of its inputs.
+
     Raises:
         ModelError: If the axes are not known integers.
         ShapeError: If one is out of range or listed twice.
@@ -258,7 +282,7 @@ def _reverse_sequence(call: ImportCall, x: ImportedValue, lengths: ImportedValue
 
     The attributes ``seq_dim`` and ``batch_dim`` are the axes of elements and of sequences.
 
-    ``batch_dim`` is 0 by default.
+    ``batch_dim`` is 0 by default. ``call`` is the node, ``x`` one of its inputs.
 
     Raises:
         ModelError: If ``seq_dim`` is missing.
@@ -276,7 +300,8 @@ def _roll(
 ) -> ImportResult:
     """Import Roll: shift elements cyclically along axes; both are known during import.
 
-    ``shift`` is the number of positions toward larger indices for each axis of ``axis``.
+    ``shift`` is the number of positions toward larger indices for each axis of ``axis``. ``call``
+    is the node, ``x`` one of its inputs.
 
     Raises:
         ModelError: If a shift or an axis is not a known integer.
@@ -290,7 +315,7 @@ def _roll(
 def _tile(call: ImportCall, x: ImportedValue, repetitions: ImportedValue) -> ImportResult:
     """Import Tile: repeat ``x`` along each axis, ``repetitions`` times.
 
-    The repetitions are known during import, and may be symbolic.
+    The repetitions are known during import, and may be symbolic. ``call`` is the node.
 
     Raises:
         ModelError: If they depend on data or are no integers.

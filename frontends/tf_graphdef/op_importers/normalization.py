@@ -21,7 +21,9 @@ NORMS = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
 def _channel_axis(call: ImportCall, shape: Shape) -> int:
     """Return the axis of the channels, by the attribute ``data_format``.
 
-    The default is NHWC, which for rank 5 means channels last, too.
+    The default is NHWC, which for rank 5 means channels last, too. ``call`` is the node.
+
+    ``shape`` is that of the data.
 
     Raises:
         ModelError: If the rank is not 4 or 5, or the data format is unknown.
@@ -268,6 +270,8 @@ def _batch_norm_grad_v3(
 def _bias_add(call: ImportCall, x: ImportedValue, bias: ImportedValue) -> ImportResult:
     """Import BiasAddV1: add a vector to the last axis.
 
+    ``call`` is the node, and ``x`` and ``bias`` are its inputs.
+
     Raises:
         ShapeError: If the shapes do not broadcast.
         DTypeError: If the dtypes differ.
@@ -279,7 +283,8 @@ def _bias_add(call: ImportCall, x: ImportedValue, bias: ImportedValue) -> Import
 def _bias_add_grad(call: ImportCall, dy: ImportedValue) -> ImportResult:
     """Import BiasAddGrad: the sum of ``dy`` over all axes but the channels.
 
-    Channels are the last axis, or axis 1 for the data format NCHW and more than two axes.
+    Channels are the last axis, or axis 1 for the data format NCHW and more than two axes. ``call``
+    is the node.
 
     Raises:
         ModelError: If the data format is unknown, or the rank unknown or less than 2.

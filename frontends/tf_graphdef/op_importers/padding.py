@@ -64,7 +64,7 @@ def _pad(call: ImportCall, x: ImportedValue, paddings: ImportedValue) -> ImportR
     """Import Pad: surround ``x`` with zeros.
 
     ``paddings`` are the numbers of zeros before and after, of shape (axes, 2), known during import
-    up to symbolic sizes.
+    up to symbolic sizes. ``call`` is the node.
 
     Raises:
         ModelError: If the rank of ``x`` is unknown, or ``paddings`` depend on data, are negative or
@@ -80,7 +80,7 @@ def _pad_v2(
     """Import PadV2: surround ``x`` with the scalar ``value``, which may depend on data.
 
     ``paddings`` are the numbers of elements before and after, of shape (axes, 2), known during
-    import up to symbolic sizes.
+    import up to symbolic sizes. ``call`` is the node.
 
     Raises:
         ModelError: If the rank of ``x`` is unknown, or ``paddings`` depend on data, are negative or
@@ -100,12 +100,14 @@ def _pad_v2(
 
 
 def _quoted(value: bytes) -> str:
-    """Format a bytes attribute for a message, shortened."""
+    """Format ``value``, an attribute of bytes, for a message, shortened."""
     return short(value.decode(errors="replace"))
 
 
 def _mode(call: ImportCall) -> str:
     """Return passkit's name, "reflect" or "symmetric", of the attribute ``mode``.
+
+    ``call`` is the node.
 
     Raises:
         ModelError: If the attribute is missing, or neither REFLECT nor SYMMETRIC.
@@ -121,7 +123,7 @@ def _mirror_pad(call: ImportCall, x: ImportedValue, paddings: ImportedValue) -> 
     """Import MirrorPad: surround ``x`` with its mirror; REFLECT does not repeat the border.
 
     ``paddings`` are the numbers of elements before and after, of shape (axes, 2), known during
-    import up to symbolic sizes.
+    import up to symbolic sizes. ``call`` is the node.
 
     Raises:
         ModelError: If the rank of ``x`` is unknown, ``paddings`` depend on data, are negative or of
@@ -194,6 +196,8 @@ def _add_mirrored(dy: Entry, axis: int, a: Extent, b: Extent, skip: int) -> Entr
 def _depth(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import SpaceToDepth and DepthToSpace: move blocks of pixels to channels, or back.
 
+    ``call`` is the node.
+
     Raises:
         ModelError: If the attribute ``data_format`` is neither NHWC nor NCHW, or ``block_size`` is
             missing.
@@ -260,7 +264,7 @@ def _space_to_batch_images(
     """Import SpaceToBatch: pad images ``x`` with zeros, then move square blocks to the batch.
 
     The attribute ``block_size`` is the extent of a block, ``paddings`` the numbers of zeros
-    (before, after) of height and width, known during import.
+    (before, after) of height and width, known during import. ``call`` is the node.
 
     Raises:
         ModelError: If ``paddings`` are not known or of another shape, or ``block_size`` is missing.
@@ -278,7 +282,7 @@ def _batch_to_space_images(
     """Import BatchToSpace: move square blocks from the batch of ``x`` back to space, then crop.
 
     The attribute ``block_size`` is the extent of a block, ``crops`` the numbers of elements to
-    remove (before, after) of height and width, known during import.
+    remove (before, after) of height and width, known during import. ``call`` is the node.
 
     Raises:
         ModelError: If ``crops`` are not known or of another shape, or ``block_size`` is missing.

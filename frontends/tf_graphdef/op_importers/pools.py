@@ -33,7 +33,10 @@ from passkit.values.size import Shape, Size
 
 
 def _num_spatial_axes(call: ImportCall) -> int:
-    """Return the number of spatial axes: 3 for operators with 3D in their name, else 2."""
+    """Return the number of spatial axes: 3 for operators with 3D in their name, else 2.
+
+    ``call`` is the node.
+    """
     return 3 if "3D" in call.node.op else 2
 
 
@@ -147,7 +150,7 @@ def _max_pool(
 def _avg_pool(call: ImportCall, x: ImportedValue) -> Entry:
     """Return the average pool that a node describes, in its data format and the dtype of ``x``.
 
-    Elements of the padding do not count in the averages.
+    Elements of the padding do not count in the averages. ``call`` is the node.
 
     Raises:
         ModelError: If the rank is unknown or not the operator's, or an attribute is missing or
@@ -170,7 +173,8 @@ def _avg_pool(call: ImportCall, x: ImportedValue) -> Entry:
 def _max(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import MaxPool and MaxPool3D, whose window and strides are attributes.
 
-    The maximum is taken of each channel, or over channels if ``ksize`` says so.
+    The maximum is taken of each channel, or over channels if ``ksize`` says so. ``call`` is the
+    node.
 
     Raises:
         ModelError: If ``x`` has another or unknown rank or is not of real numbers, or an attribute
@@ -186,7 +190,7 @@ def _max_v2(
 ) -> ImportResult:
     """Import MaxPoolV2, whose window and strides are inputs known during import.
 
-    ``ksize`` and ``strides`` have a number for each axis.
+    ``ksize`` and ``strides`` have a number for each axis. ``call`` is the node.
 
     Raises:
         ModelError: If they are not known or invalid, ``x`` has another or unknown rank or is not of
@@ -199,6 +203,8 @@ def _max_v2(
 @op_importer("AvgPool", "AvgPool3D")
 def _avg(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import AvgPool and AvgPool3D; padding does not count in the averages.
+
+    ``call`` is the node.
 
     Raises:
         ModelError: If ``x`` has another or unknown rank, or an attribute is missing or invalid.
@@ -288,7 +294,8 @@ def _max_with_argmax(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import MaxPoolWithArgmax: a maximum pool, and the position of each first maximum.
 
     Positions are flat and counted within an image, or with the attribute ``include_batch_in_index``
-    within the batch. They have the attribute ``Targmax`` as dtype, by default int64.
+    within the batch. They have the attribute ``Targmax`` as dtype, by default int64. ``call`` is
+    the node.
 
     Returns:
         The maxima and the positions, both (batch, height, width, channels) of the windows.
@@ -380,7 +387,7 @@ def _windows_at_rates(call: ImportCall, size: Shape, window: tuple[int, ...]) ->
 def _patches(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import ExtractImagePatches: the pixels of each window as channels; ``rates`` dilate it.
 
-    The result is (batch, *windows, elements of a window * channels).
+    The result is (batch, *windows, elements of a window * channels). ``call`` is the node.
 
     Raises:
         ModelError: If ``x`` is not of rank 4, or an attribute is missing or invalid.
@@ -394,7 +401,7 @@ def _patches(call: ImportCall, x: ImportedValue) -> ImportResult:
 def _volume_patches(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import ExtractVolumePatches: the elements of each window of volumes, as channels.
 
-    The result is (batch, *windows, elements of a window * channels).
+    The result is (batch, *windows, elements of a window * channels). ``call`` is the node.
 
     Raises:
         ModelError: If ``x`` is not of rank 5, or an attribute is missing or invalid.
@@ -433,6 +440,8 @@ def _extract_patches(
 def _lrn(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import LRN: local response normalization across channels, the last axis of ``x``.
 
+    ``call`` is the node.
+
     Raises:
         ModelError: If the rank is not 4.
         ShapeError: If ``x`` has no channels.
@@ -447,7 +456,7 @@ def _lrn_grad(
 ) -> ImportResult:
     """Import LRNGrad: the gradient of ``x``; the result ``y`` is computed again instead of read.
 
-    ``dy`` is the gradient of the result.
+    ``dy`` is the gradient of the result. ``call`` is the node.
 
     Raises:
         ModelError: If the rank of ``x`` is not 4.
@@ -462,6 +471,7 @@ def _local_response_norm(call: ImportCall, x: ImportedValue) -> Entry:
 
     The sum is that of the squares in the nearest 2 * depth_radius + 1 channels. All four numbers
     are attributes of the node, by default a depth_radius of 5, bias 1, alpha 1 and beta 0.5.
+    ``call`` is the node.
 
     Raises:
         ModelError: If the rank is unknown or not 4.

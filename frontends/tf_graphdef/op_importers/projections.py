@@ -121,7 +121,7 @@ def _transform(call: ImportCall, *inputs: ImportedValue) -> ImportResult:
 def _choose(call: ImportCall, key: str, names: tuple[str, ...]) -> str:
     """Return the string attribute ``key``, upper case, which must be one of ``names``.
 
-    The first of the names is its default.
+    The first of the names is its default. ``call`` is the node.
 
     Raises:
         ModelError: If it is none of them, or not a string.

@@ -15,7 +15,7 @@ from passkit.ops.layouts import as_dtype, widened
 def _levels(call: ImportCall) -> tuple[float, float]:
     """Return the lowest and highest quantization step: (0 or 1, 2**num_bits - 1).
 
-    The lowest is 1 if the attribute ``narrow_range`` is set.
+    The lowest is 1 if the attribute ``narrow_range`` is set. ``call`` is the node.
 
     Raises:
         ModelError: If the attribute ``num_bits`` is not from 2 to 16.
@@ -56,7 +56,7 @@ def _fake_quantize(call: ImportCall, x: ImportedValue, low: Entry, high: Entry) 
     The range is moved so that 0 is a step; an empty range gives zeros. Source:
     fake_quant_ops_functor.h.
 
-    An empty range is one whose limits are both 0.
+    An empty range is one whose limits are both 0. ``call`` is the node.
 
     Raises:
         ModelError: If the attribute ``num_bits`` is not from 2 to 16.
@@ -81,7 +81,7 @@ def _is_empty_range(low: Entry, high: Entry) -> Entry:
 def _limits(call: ImportCall) -> tuple[Entry, Entry]:
     """Return the attributes ``min`` and ``max`` as two float32 constants: lower and upper limit.
 
-    Their defaults are -6 and 6.
+    Their defaults are -6 and 6. ``call`` is the node.
     """
     low, high = (call.attr(k, "f", d) for k, d in (("min", -6.0), ("max", 6.0)))
     return constant(np.float32(low)), constant(np.float32(high))
@@ -90,6 +90,8 @@ def _limits(call: ImportCall) -> tuple[Entry, Entry]:
 @op_importer("FakeQuantWithMinMaxArgs")
 def _fake_args(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import FakeQuantWithMinMaxArgs: round to steps of a range given by attributes.
+
+    ``call`` is the node.
 
     Raises:
         ModelError: If the attribute ``num_bits`` is not from 2 to 16.
@@ -122,6 +124,7 @@ def _is_inside_range(call: ImportCall, x: ImportedValue, low: Entry, high: Entry
     """Return for each element of ``x`` whether it is inside the range, as a bool array.
 
     The range from ``low`` to ``high`` is moved by `_nudge_range` first; its limits are inside.
+    ``call`` is the node.
 
     Raises:
         ModelError: If the attribute ``num_bits`` is not from 2 to 16.
@@ -135,6 +138,8 @@ def _is_inside_range(call: ImportCall, x: ImportedValue, low: Entry, high: Entry
 @op_importer("FakeQuantWithMinMaxArgsGradient")
 def _fake_args_gradient(call: ImportCall, dy: ImportedValue, x: ImportedValue) -> ImportResult:
     """Import FakeQuantWithMinMaxArgsGradient: ``dy`` where ``x`` is inside the range, else 0.
+
+    ``call`` is the node.
 
     Raises:
         ModelError: If the attribute ``num_bits`` is not from 2 to 16.
@@ -187,7 +192,7 @@ def _quantize_dequantize_v2(
     """Import QuantizeAndDequantizeV2, whose number of bits is the attribute ``num_bits`` (8).
 
     The inputs are floats ``x``, and the limits ``low`` and ``high`` of their range; see
-    `_quantize_dequantize`.
+    `_quantize_dequantize`. ``call`` is the node.
 
     Raises:
         ModelError: If the bits are not from 1 to 62, ``x`` is not of floats or of unknown rank,
@@ -204,7 +209,7 @@ def _quantize_dequantize_v3(
     """Import QuantizeAndDequantizeV3, whose number of bits is an input known during import.
 
     The other inputs are floats ``x``, and the limits ``low`` and ``high`` of their range; see
-    `_quantize_dequantize`.
+    `_quantize_dequantize`. ``call`` is the node.
 
     Raises:
         ModelError: If the bits are not one known integer from 1 to 62, ``x`` is not of floats or of
@@ -221,7 +226,7 @@ def _quantize_dequantize_v4(
     """Import QuantizeAndDequantizeV4, whose number of bits is the attribute ``num_bits`` (8).
 
     The inputs are floats ``x``, and the limits ``low`` and ``high`` of their range; see
-    `_quantize_dequantize`.
+    `_quantize_dequantize`. ``call`` is the node.
 
     Raises:
         ModelError: If the bits are not from 1 to 62, ``x`` is not of floats or of unknown rank,

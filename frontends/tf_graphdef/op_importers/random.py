@@ -71,6 +71,8 @@ def _unsigned(x: Entry) -> Entry:
 def _key_counter(call: ImportCall, seed: ImportedValue) -> ImportResult:
     """Import StatelessRandomGetKeyCounter: key and counter of a seed, as uint64 vectors.
 
+    ``call`` is the node.
+
     Returns:
         The key, of shape (1,), and the counter, of shape (2,) with the lower half first.
 
@@ -87,6 +89,7 @@ def _key_counter_alg(call: ImportCall, seed: ImportedValue) -> ImportResult:
     """Import StatelessRandomGetKeyCounterAlg: key and counter of a seed, and 1 for Philox.
 
     Key and counter are uint64 vectors of 1 and 2 elements, the third result is a known int32.
+    ``call`` is the node.
 
     Raises:
         ModelError: If ``seed`` has another rank than 1, or an unknown one.
@@ -99,7 +102,10 @@ def _key_counter_alg(call: ImportCall, seed: ImportedValue) -> ImportResult:
 
 @op_importer("StatelessRandomGetAlg")
 def _algorithm(call: ImportCall) -> ImportResult:
-    """Import StatelessRandomGetAlg: 1, the number of Philox, as a known int32."""
+    """Import StatelessRandomGetAlg: 1, the number of Philox, as a known int32.
+
+    ``call`` is the node.
+    """
     return call.known_value(dtype_of("int32"), PHILOX)
 
 
@@ -281,7 +287,7 @@ def _from_key(
 def _check_algorithm(call: ImportCall, alg: ImportedValue) -> None:
     """Raise ModelError unless the input ``alg`` is 1, for Philox, or 3, for automatic choice.
 
-    It must be one integer known during import.
+    It must be one integer known during import. ``call`` is the node.
     """
     if call.integer(alg, "algorithm") not in (PHILOX, AUTOMATIC):
         raise ModelError(
@@ -432,7 +438,8 @@ def _range_from_key(
 def _to_range(call: ImportCall, words: Entry, low: ImportedValue, high: ImportedValue) -> Entry:
     """Return integers from ``low`` to below ``high``, in the dtype of ``low``.
 
-    They are ``low`` plus the remainders of ``words``, int64, by the length of the range.
+    They are ``low`` plus the remainders of ``words``, int64, by the length of the range. ``call``
+    is the node.
 
     Raises:
         ShapeError: If the limits do not broadcast with the words.

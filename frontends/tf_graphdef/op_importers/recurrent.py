@@ -97,7 +97,10 @@ class _LstmCell:
 
 
 def _check_matrices(call: ImportCall, *values: ImportedValue) -> None:
-    """Raise ModelError if an input has another rank than 2, or an unknown one."""
+    """Raise ModelError if one of ``values``, inputs of the node ``call``, has another rank than 2.
+
+    An unknown rank is refused, too.
+    """
     for v in values:
         if len(call.shape(v)) != 2:
             shape = show_shape(call.shape(v))

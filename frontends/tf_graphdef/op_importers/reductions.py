@@ -80,6 +80,8 @@ def _integer_mean(call: ImportCall, x: ImportedValue, axes: tuple[int, ...], kee
 def _l2_loss(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import L2Loss: half the sum of all squares, a scalar.
 
+    ``call`` is the node, ``x`` its input.
+
     Raises:
         DTypeError: If the input is of bools or complex.
     """
@@ -89,6 +91,8 @@ def _l2_loss(call: ImportCall, x: ImportedValue) -> ImportResult:
 @op_importer("Softmax", "LogSoftmax")
 def _softmax(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import Softmax and LogSoftmax, over the last axis.
+
+    ``call`` is the node.
 
     Raises:
         ShapeError: If ``x`` is a scalar.

@@ -14,7 +14,7 @@ def _scan(call: ImportCall, x: ImportedValue, axis: ImportedValue) -> ImportResu
     """Import Cumsum, Cumprod and CumulativeLogsumexp along ``axis``, known during import.
 
     The attribute ``exclusive`` leaves out each element itself, ``reverse`` accumulates from the
-    end.
+    end. ``call`` is the node.
 
     Raises:
         ModelError: If ``axis`` is not one integer known during import.

@@ -20,6 +20,7 @@ def _arg_extreme(call: ImportCall, x: ImportedValue, axis: ImportedValue) -> Imp
     to whatever is greater (less). So NaN and -inf (inf) count as that number.
 
     The dtype is int64 without the attribute ``output_type``. ``axis`` is known during import.
+    ``call`` is the node.
 
     Raises:
         ModelError: If ``axis`` is not one integer known during import.
@@ -44,7 +45,7 @@ def _arg_extreme(call: ImportCall, x: ImportedValue, axis: ImportedValue) -> Imp
 def _top_k_attribute(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import TopK: the ``k`` largest elements of the last axis and their positions.
 
-    ``k`` is an attribute. See `_top_elements` for the results.
+    ``k`` is an attribute. See `_top_elements` for the results. ``call`` is the node.
 
     Raises:
         ModelError: If the attribute is missing.
@@ -58,7 +59,7 @@ def _top_k(call: ImportCall, x: ImportedValue, k: ImportedValue) -> ImportResult
     """Import TopKV2: the ``k`` largest elements of the last axis and their positions.
 
     ``k`` is an input known during import, which may be symbolic; of a vector its first element is
-    taken, and an empty one counts as 0.
+    taken, and an empty one counts as 0. ``call`` is the node.
 
     Raises:
         ModelError: If ``k`` is not known during import.
@@ -72,7 +73,7 @@ def _top_elements(call: ImportCall, x: ImportedValue, k: Extent) -> ImportResult
     """Return the k largest elements in descending order, and their positions in the last axis.
 
     Also ``sorted=False`` gives this order. Positions have the attribute ``index_type`` as dtype, by
-    default int32.
+    default int32. ``call`` is the node.
 
     Raises:
         ShapeError: If ``x`` is a scalar, ``k`` negative, or larger than the last axis.
@@ -112,6 +113,8 @@ def _bound(call: ImportCall, rows: ImportedValue, values: ImportedValue) -> Impo
 @op_importer("Where")
 def _where(call: ImportCall, condition: ImportedValue) -> ImportResult:
     """Import Where: the coordinates of nonzero elements, known int64 of shape (count, rank).
+
+    ``call`` is the node, ``condition`` its input.
 
     Raises:
         ModelError: If the input is not known during import, or the result exceeds the memory

@@ -26,9 +26,9 @@ UNSORTED = {
 
 
 def _num_segments(call: ImportCall, value: ImportedValue) -> Extent:
-    """Return the number of segments, which may be a symbolic size.
+    """Return the number of segments that the input ``value`` holds; it may be a symbolic size.
 
-    Of a vector, the first element is taken.
+    Of a vector, the first element is taken. ``call`` is the node.
 
     Raises:
         ModelError: If it is not from 0 to 2**31 - 1, is an empty vector, or depends on data.
@@ -92,7 +92,7 @@ def _reduce_to_finite(op: object, x: ImportedValue, ids: ImportedValue, count: E
 def _count_known_segments(call: ImportCall, ids: ImportedValue) -> int:
     """Return the number of segments, the last of the known, sorted ids plus 1.
 
-    It is 0 without ids.
+    It is 0 without ids. ``call`` is the node.
 
     Raises:
         ModelError: If ids are not a vector of known integers, not sorted, negative, or 2**31 or
@@ -149,7 +149,7 @@ def _reduce_segments(call: ImportCall, kind: str, x: Entry, ids: Entry, count: E
 def _segment(call: ImportCall, x: ImportedValue, ids: ImportedValue) -> ImportResult:
     """Import SegmentMax, Mean, Min, Prod and Sum over sorted ids that are known during import.
 
-    Segments without a row are 0, or 1 for products.
+    Segments without a row are 0, or 1 for products. ``call`` is the node.
 
     Raises:
         ModelError: If ids are not a vector of known integers, not sorted or negative, or a mean is
@@ -347,7 +347,7 @@ def _is_in_top_k(
 
 
 def _extent_entry(n: Extent) -> Entry:
-    """Return an extent, an int or a symbolic size, as an int64 scalar that kernels can read."""
+    """Return the extent ``n``, an int or a symbolic size, as an int64 scalar for kernels."""
     if isinstance(n, int):
         return ops.full((), n, dtype="int64")  # type: ignore[no-any-return]
     return ops.reduce_max(ops.arange(0, n + 1, dtype="int64"))  # type: ignore[no-any-return]

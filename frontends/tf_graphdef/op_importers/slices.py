@@ -17,7 +17,7 @@ def _slice(
 ) -> ImportResult:
     """Import Slice: ``size`` elements from ``begin`` on along each axis; -1 takes the rest.
 
-    Both are known during import, and may be symbolic.
+    Both are known during import, and may be symbolic. ``call`` is the node.
 
     Raises:
         ModelError: If ``begin`` or ``size`` depends on data or is no list of integers.
@@ -42,7 +42,7 @@ def _strided_slice(
     """Import StridedSlice, with the masks in its attributes, as basic indexing of ``x``.
 
     ``begin`` and ``end`` are positions for each axis, known during import, and may be symbolic;
-    ``strides`` are known integers.
+    ``strides`` are known integers. ``call`` is the node.
 
     Raises:
         ModelError: If the rank of ``x`` is unknown, the lists are not known or differ in length, or
@@ -122,7 +122,7 @@ def _shown(shape: tuple[int | None, ...]) -> str:
 def _ensure_shape(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import EnsureShape: return the input with unknown extents replaced by the attribute's.
 
-    An attribute of unknown rank returns the input itself.
+    An attribute of unknown rank returns the input itself. ``call`` is the node.
 
     Raises:
         ModelError: If the rank of ``x`` is unknown, the shapes contradict each other, or the

@@ -19,7 +19,8 @@ register_renamed(2, {"Complex": "complex"})
 def _cast(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import Cast to the attribute ``DstT``; the imaginary part of complex numbers is dropped.
 
-    A cast of complex numbers to bool says which of them are not 0.
+    A cast of complex numbers to bool says which of them are not 0. ``call`` is the node, ``x`` its
+    input.
 
     Raises:
         ModelError: If the attribute ``DstT`` is missing or a type that passkit does not have, or
@@ -59,6 +60,8 @@ def _as_complex(x: ImportedValue, target: DType, name: str) -> Entry:
 @op_importer("Bitcast")
 def _bitcast(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import Bitcast: the bits of ``x`` as elements of the attribute ``type``, of the same width.
+
+    ``call`` is the node.
 
     Raises:
         ModelError: If the attribute ``type`` is missing or a type that passkit does not have, the

@@ -192,8 +192,8 @@ def _rms_prop(
 ) -> Sequence[Entry]:
     """Return the new weights w, mean square ms and velocity mom of RMSProp, for the gradient g.
 
-    ``rho`` is the decay of the mean square, ``rate`` the learning rate; ``epsilon`` is added to the
-    mean square before its root. The node ``ctx`` is not read.
+    ``rho`` is the decay of the mean square, ``momentum`` that of the velocity, ``rate`` the
+    learning rate; ``epsilon`` is added to the mean square before its root. ``ctx`` is not read.
     """
     ms = ms + (g * g - ms) * (1 - rho)
     mom = mom * momentum + g * rate * ops.rsqrt(ms + epsilon)
@@ -225,8 +225,9 @@ def _centered_rms_prop(
 ) -> Sequence[Entry]:
     """Return the new weights w, mean mg, mean square ms and velocity mom of centered RMSProp.
 
-    ``rho`` is the decay of the means of the gradient g, ``rate`` the learning rate; ``epsilon`` is
-    added to the variance, ms - mg², before its root. The node ``ctx`` is not read.
+    ``rho`` is the decay of the means of the gradient g, ``momentum`` that of the velocity, ``rate``
+    the learning rate; ``epsilon`` is added to the variance, ms - mg², before its root. ``ctx`` is
+    not read.
     """
     ms = ms + (g * g - ms) * (1 - rho)
     mg = mg + (g - mg) * (1 - rho)
@@ -329,8 +330,9 @@ def _adadelta(
 ) -> Sequence[Entry]:
     """Return the new weights w, mean square a of gradients, and that of updates, of Adadelta.
 
-    ``rho`` is the decay of both means, ``rate`` the learning rate, g the gradient; ``epsilon`` is
-    added to the means before their roots. The node ``ctx`` is not read.
+    ``delta_average`` is the mean square of updates, ``rho`` the decay of both means, ``rate`` the
+    learning rate, g the gradient; ``epsilon`` is added to the means before their roots. ``ctx`` is
+    not read.
     """
     a = a * rho + g * g * (1 - rho)
     step = ops.sqrt(delta_average + epsilon) * ops.rsqrt(a + epsilon) * g
@@ -435,7 +437,10 @@ def _ftrl_v2(
 
 
 def _nesterov(ctx: NodeContext) -> bool:
-    """Return the attribute ``use_nesterov``, by default False."""
+    """Return the attribute ``use_nesterov``, by default False.
+
+    ``ctx`` is the node.
+    """
     return bool(ctx.call.attr("use_nesterov", "b", False))
 
 
@@ -445,7 +450,7 @@ def _apply(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
     The inputs are handles of the weights and slots, then those of the rule in `OPTIMIZER_RULES`.
     Return the first input, the handle of the weights. If an input is unsupported or dead, so is the
-    result, and nothing is assigned.
+    result, and nothing is assigned. ``ctx`` is the node.
 
     Raises:
         ModelError: If the number of inputs is wrong, a variable is no handle or has no value,
@@ -521,7 +526,7 @@ def _scatter(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]
 
     The inputs are the handle, the indices of rows, and the rows. The new value is assigned to the
     variable. Return the first input, the handle. If an input is unsupported or dead, so is the
-    result, and nothing is assigned.
+    result, and nothing is assigned. ``ctx`` is the node.
 
     Raises:
         ModelError: If there are not three inputs, the first is no handle, the variable is a scalar

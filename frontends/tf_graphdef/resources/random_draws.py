@@ -30,7 +30,7 @@ def _key(ctx: NodeContext) -> Entry:
 
     The latter is 62 bits of a hash of the node's seeds and name; the entry is an int64 scalar.
 
-    The model must be imported for training, or draw by a state ``run_number``.
+    The model must be imported for training, or draw by a state ``run_number``. ``ctx`` is the node.
     """
     seeds = [ctx.call.attr(k, "i", 0) for k in ("seed", "seed2")]
     seed_text = repr((*seeds, ctx.call.name)).encode()
@@ -44,7 +44,8 @@ def _floats(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import RandomUniform, RandomStandardNormal and TruncatedNormal: floats of a known shape.
 
     The input is the shape, which may be symbolic. Each call of the program draws other numbers. The
-    result is unsupported or dead if the input is.
+    result is unsupported or dead if the input is. ``ctx`` is the node, and ``inputs`` are its
+    inputs.
 
     Raises:
         ModelError: If there is not one input, it is no array or depends on data, or the attribute
@@ -65,7 +66,7 @@ def _integers(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue
     """Import RandomUniformInt: integers from ``minval`` to below ``maxval``, both known.
 
     The inputs are the shape, which may be symbolic, and both limits. The result is unsupported or
-    dead if an input is.
+    dead if an input is. ``ctx`` is the node.
 
     Raises:
         ModelError: If there are not three inputs, one is no array or depends on data, or the
@@ -92,7 +93,8 @@ def _integers(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue
 def _shuffled(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import RandomShuffle: the rows of an array in random order.
 
-    The result is unsupported or dead if the input is.
+    The result is unsupported or dead if the input is. ``ctx`` is the node, and ``inputs`` are its
+    inputs.
 
     Raises:
         ModelError: If there is not one input, or it is no array.

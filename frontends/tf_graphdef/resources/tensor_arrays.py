@@ -15,7 +15,7 @@ def _array(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import TensorArrayV3: return a list of items that are not set, as handle and as flow.
 
     The input is the number of items, known during import; the attribute ``dtype`` is that of the
-    items.
+    items. ``ctx`` is the node, and ``inputs`` are its inputs.
 
     Raises:
         ModelError: If there is not one input, the number is not known or negative, or ``dtype`` is
@@ -49,7 +49,8 @@ def _write(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 def _read(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import TensorArrayReadV3: the item at an index known during import; zeros if not set.
 
-    The inputs are handle, index and flow. The result is unsupported or dead if an input is.
+    The inputs are handle, index and flow. The result is unsupported or dead if an input is. ``ctx``
+    is the node.
 
     Raises:
         ModelError: If there are not three inputs, the flow is no list, the index is not known or
@@ -64,7 +65,7 @@ def _scatter(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]
     """Import TensorArrayScatterV3: the list with the items at indices set to rows of an array.
 
     The inputs are handle, indices known during import, array, and flow. The result is unsupported
-    or dead if an input is.
+    or dead if an input is. ``ctx`` is the node.
 
     Raises:
         ModelError: If there are not four inputs, the flow is no list, the array has an unknown
@@ -79,7 +80,7 @@ def _gather(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import TensorArrayGatherV3: the items at indices as rows of one array.
 
     The inputs are handle, indices known during import, and flow. The result is unsupported or dead
-    if an input is.
+    if an input is. ``ctx`` is the node.
 
     Raises:
         ModelError: If there are not three inputs, the flow is no list, indices are not known or out
@@ -93,7 +94,8 @@ def _gather(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 def _size(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import TensorArraySizeV3: the number of items, as a known int32 scalar.
 
-    The inputs are handle and flow. The result is unsupported or dead if an input is.
+    The inputs are handle and flow. The result is unsupported or dead if an input is. ``ctx`` is the
+    node.
 
     Raises:
         ModelError: If there are not two inputs, or the flow is no list.
@@ -108,7 +110,7 @@ def _concat(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import TensorArrayConcatV3: the items joined along their first axis, and their lengths.
 
     The inputs are handle and flow; the lengths are a known int64 vector. The results are
-    unsupported or dead if an input is.
+    unsupported or dead if an input is. ``ctx`` is the node.
 
     Raises:
         ModelError: If there are not two inputs, or the flow is no list, empty, or has an item of
@@ -123,7 +125,7 @@ def _split(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import TensorArraySplitV3: a list of consecutive parts of an array, by known lengths.
 
     The inputs are handle, array, lengths, and flow. The result is unsupported or dead if an input
-    is.
+    is. ``ctx`` is the node.
 
     Raises:
         ModelError: If there are not four inputs, the flow is no list, or the lengths are not known,
@@ -140,6 +142,8 @@ def _split(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 @tensor_lists.list_importer("TensorArrayCloseV3", num_inputs=1)
 def _close(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import TensorArrayCloseV3, which has no effect: return no results.
+
+    ``ctx`` is the node, and ``inputs`` are its inputs.
 
     Raises:
         ModelError: If there is not one input.

@@ -68,7 +68,7 @@ def as_list(ctx: NodeContext, value: AnyValue) -> TensorList:
 
 
 def _shape_of(ctx: NodeContext, value: AnyValue) -> Shape | None:
-    """Return the item shape that an input declares.
+    """Return the item shape that the input ``value`` declares.
 
     None if it is not known during import, or -1, or has an unknown dimension -1. ``ctx`` names the
     node in errors.
@@ -142,7 +142,7 @@ def _empty_list(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyVal
     """Import EmptyTensorList: a list without items, of the declared item shape.
 
     The inputs are the shape of the items and their largest number, which is ignored. The result is
-    unsupported or dead if an input is.
+    unsupported or dead if an input is. ``ctx`` is the node.
 
     Raises:
         ModelError: If there are not two inputs, the shape is no array, or ``element_dtype`` is
@@ -152,7 +152,7 @@ def _empty_list(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyVal
 
 
 def unstack(ctx: NodeContext, value: ImportedValue) -> list[ImportedValue]:
-    """Return the rows of an array as a list of values.
+    """Return the rows of the array ``value`` as a list of values.
 
     Raises:
         ModelError: If the rank or the length of the first axis is unknown, the array is a scalar,
@@ -178,7 +178,7 @@ def _from_tensor(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyVa
     """Import TensorListFromTensor: a list of the rows of an array.
 
     An array with a symbolic number of rows stays an array. The second input, the declared shape of
-    the items, is ignored. The result is unsupported or dead if an input is.
+    the items, is ignored. The result is unsupported or dead if an input is. ``ctx`` is the node.
 
     Raises:
         ModelError: If there are not two inputs, the first is no array, is a scalar, or has an
@@ -215,7 +215,7 @@ def item_index(ctx: NodeContext, items: TensorList, index: AnyValue, resize: boo
 def with_item(
     ctx: NodeContext, items: TensorList, position: int, item: ImportedValue
 ) -> TensorList:
-    """Return a copy of a list with the item at ``position`` set, lengthened if necessary.
+    """Return a copy of list ``items`` with the item at ``position`` set, lengthened if necessary.
 
     ``ctx`` is the node, whose name the new list gets; ``position`` must not be negative.
 
@@ -235,7 +235,7 @@ def _set_item(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue
 
     The inputs are list, index and item. If the index is known only at run time, the list becomes
     the rows of an array. With the attribute ``resize_if_index_out_of_bounds``, an index behind the
-    end lengthens the list. The result is unsupported or dead if an input is.
+    end lengthens the list. The result is unsupported or dead if an input is. ``ctx`` is the node.
 
     Raises:
         ModelError: If there are not three inputs, the first is no list, the index is out of range,
@@ -292,7 +292,8 @@ def _get_item(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue
     """Import TensorListGetItem: return an item; zeros if it is not set.
 
     The inputs are list, index, and shape of the items. If the index is known only at run time, the
-    list is read as the rows of an array. The result is unsupported or dead if an input is.
+    list is read as the rows of an array. The result is unsupported or dead if an input is. ``ctx``
+    is the node.
 
     Raises:
         ModelError: If there are not three inputs, the first is no list, the index is out of range,
@@ -361,6 +362,7 @@ def _stack(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import TensorListStack: the items as rows of one array.
 
     The inputs are list, and shape of the items. The result is unsupported or dead if an input is.
+    ``ctx`` is the node.
 
     Raises:
         ModelError: If there are not two inputs, the first is no list, or the shape of items that
@@ -376,7 +378,8 @@ def _stack(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 def _length(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import TensorListLength: the number of items, which may be symbolic, as a known int32.
 
-    The input is the list; if it is unsupported or dead, so is the result.
+    The input is the list; if it is unsupported or dead, so is the result. ``ctx`` is the node, and
+    ``inputs`` are its inputs.
 
     Raises:
         ModelError: If there is not one input, or it is no list.
@@ -391,7 +394,8 @@ def _element_shape(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[Any
     """Import TensorListElementShape: the declared shape of the items as a vector.
 
     It is the scalar -1 if the rank or one of the extents is unknown. Its dtype is the attribute
-    ``shape_type``, by default int32. If the input is unsupported or dead, so is the result.
+    ``shape_type``, by default int32. If the input is unsupported or dead, so is the result. ``ctx``
+    is the node, and ``inputs`` are its inputs.
 
     Raises:
         ModelError: If there is not one input, it is no list, or is stored as one array.
@@ -405,7 +409,8 @@ def _element_shape(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[Any
 def _push(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import TensorListPushBack: the list with an item appended.
 
-    The inputs are list and item. The result is unsupported or dead if an input is.
+    The inputs are list and item. The result is unsupported or dead if an input is. ``ctx`` is the
+    node.
 
     Raises:
         ModelError: If there are not two inputs, the first is no list or stored as one array, or the
@@ -420,6 +425,7 @@ def _pop(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import TensorListPopBack: the list without its last item, and that item.
 
     The inputs are list and shape of the items. The results are unsupported or dead if an input is.
+    ``ctx`` is the node.
 
     Raises:
         ModelError: If there are not two inputs, the first is no list or stored as one array, has no
@@ -439,7 +445,7 @@ def _resize(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import TensorListResize: the list shortened, or lengthened by items that are not set.
 
     The inputs are list and number of items, known during import. The result is unsupported or dead
-    if an input is.
+    if an input is. ``ctx`` is the node.
 
     Raises:
         ModelError: If there are not two inputs, the first is no list or stored as one array, or the
@@ -455,7 +461,7 @@ def _resize(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 def _concat_lists(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import TensorListConcatLists: the items of two lists in one, of the first one's item shape.
 
-    The result is unsupported or dead if an input is.
+    The result is unsupported or dead if an input is. ``ctx`` is the node.
 
     Raises:
         ModelError: If there are not two inputs, or one is no list or stored as one array.
@@ -495,7 +501,7 @@ def _indices(ctx: NodeContext, value: AnyValue) -> list[int]:
 
 
 def _checked(ctx: NodeContext, items: TensorList, position: int) -> int:
-    """Return ``position`` unchanged if it is the index of an item of the list.
+    """Return ``position`` unchanged if it is the index of one of ``items``, a list.
 
     ``ctx`` names the node in errors.
 
@@ -514,7 +520,7 @@ def _gather(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import TensorListGather: the items at indices known during import as rows of one array.
 
     The inputs are list, indices, and shape of the items, which is ignored. The result is
-    unsupported or dead if an input is.
+    unsupported or dead if an input is. ``ctx`` is the node.
 
     Raises:
         ModelError: If there are not three inputs, the first is no list, indices are not known or
@@ -558,7 +564,7 @@ def _scatter(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]
 
     The inputs are array, indices known during import, shape of the items, and in V2 the number of
     items. Without that number, or if it is negative, the list ends at the largest index. The result
-    is unsupported or dead if an input is.
+    is unsupported or dead if an input is. ``ctx`` is the node.
 
     Raises:
         ModelError: If there are fewer than three inputs, the array has an unknown number of rows,
@@ -599,7 +605,7 @@ def _concat(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import TensorListConcat and its V2: the items joined along their first axis, and lengths.
 
     The first input is the list, others are ignored. The results are unsupported or dead if an input
-    is.
+    is. ``ctx`` is the node, and ``inputs`` are its inputs.
 
     Raises:
         ModelError: If there is no input, it is no list or stored as one array, is empty, or has an
@@ -611,7 +617,7 @@ def _concat(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 
 def split_rows(ctx: NodeContext, value: ImportedValue, lengths: AnyValue) -> list[ImportedValue]:
-    """Return consecutive parts of an array along its first axis, of known ``lengths``.
+    """Return consecutive parts of the array ``value`` along its first axis, of known ``lengths``.
 
     ``ctx`` names the node in errors.
 
@@ -638,7 +644,7 @@ def _split(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import TensorListSplit: a list of consecutive rows of an array, of given lengths.
 
     The inputs are array, shape of the items, which is ignored, and lengths known during import. The
-    result is unsupported or dead if an input is.
+    result is unsupported or dead if an input is. ``ctx`` is the node.
 
     Raises:
         ModelError: If there are not three inputs, the array is a scalar or of unknown rank, or the

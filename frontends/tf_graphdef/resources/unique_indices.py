@@ -72,7 +72,7 @@ def _unique(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
     They are a `UniqueElements` and a `UniquePositions`, unless the user supplies a host function
     for Unique, whose results are arrays. Distinct elements are returned as they are. The results
-    are unsupported or dead if the input is.
+    are unsupported or dead if the input is. ``ctx`` is the node, and ``inputs`` are its inputs.
 
     Raises:
         ModelError: If there is not one input, or it is not a vector of integers.
@@ -99,7 +99,8 @@ def _unique(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 def _shape(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import Shape of the distinct elements of Unique: their number, as a shape of one dimension.
 
-    The result is a `UniqueCount` for which ``is_shape`` is set.
+    The result is a `UniqueCount` for which ``is_shape`` is set. ``ctx`` is the node, and ``inputs``
+    are its inputs.
 
     Raises:
         ModelError: If there is not one input, or it is another result of Unique.
@@ -113,6 +114,8 @@ def _shape(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 @unique_importer("Size")
 def _size(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import Size of the distinct elements of Unique: their number, as a scalar `UniqueCount`.
+
+    ``ctx`` is the node, and ``inputs`` are its inputs.
 
     Raises:
         ModelError: If there is not one input, or it is another result of Unique.
@@ -128,7 +131,7 @@ def _first_of_shape(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[An
     """Import the StridedSlice ``shape[0]``, where ``shape`` is that of distinct elements.
 
     The inputs are shape, begin, end and strides. The result is their number, as a scalar
-    `UniqueCount`. It is unsupported or dead if an input is.
+    `UniqueCount`. It is unsupported or dead if an input is. ``ctx`` is the node.
 
     Raises:
         ModelError: If there are not four inputs, or it is another slice, or of another result of
@@ -161,6 +164,7 @@ def _refuse_unique(ctx: NodeContext, *inputs: AnyValue) -> ImportedValue:
     """Raise the ModelError of an operator that cannot use results of Unique.
 
     At least one of the inputs must be such a result; the first one is named. Nothing is returned.
+    ``ctx`` is the node.
     """
     return ctx.value(next(x for x in inputs if isinstance(x, UNIQUE_VALUES)))
 
@@ -170,7 +174,8 @@ def _segment_sum(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyVa
     """Import UnsortedSegmentSum of rows by the positions that Unique returned, as `UniqueRows`.
 
     The inputs are rows, ids and number of segments. The sum of the rows of an index is stored at
-    the first occurrence of the index. The result is unsupported or dead if an input is.
+    the first occurrence of the index. The result is unsupported or dead if an input is. ``ctx`` is
+    the node.
 
     Raises:
         ModelError: If there are not three inputs, the first is no array, or ids and number of
@@ -221,7 +226,8 @@ def _gather(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     The inputs are the array, a variable's handle or rows of Unique; the indices; and in GatherV2
     the axis. At the distinct elements, the result is a row for each (`UniqueRows`). At the
     positions that Unique returned, gathered from such rows or from the elements, it is an array
-    with a row for each original index. The result is unsupported or dead if an input is.
+    with a row for each original index. The result is unsupported or dead if an input is. ``ctx`` is
+    the node.
 
     Raises:
         ModelError: If there are not two or three inputs, the axis is not the first, ``batch_dims``
@@ -264,7 +270,7 @@ def _by_elements(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyVa
     """Import an elementwise operator on `UniqueRows` of one Unique, whose result is such rows.
 
     Other operands must be equal for all rows, such as scalars. The result is unsupported or dead if
-    an input is.
+    an input is. ``ctx`` is the node, and ``inputs`` are its inputs.
 
     Raises:
         ModelError: If another operand has rows of its own, rows of another Unique or an unknown

@@ -92,7 +92,8 @@ def variable_of(ctx: NodeContext, value: AnyValue) -> ModelVariable:
 def _read(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import ReadVariableOp: the value that the variable has at this point of the program.
 
-    The input is the handle; if it is unsupported or dead, so is the result.
+    The input is the handle; if it is unsupported or dead, so is the result. ``ctx`` is the node,
+    and ``inputs`` are its inputs.
 
     Raises:
         ModelError: If there is not one input, it is no handle, or the variable has no value.
@@ -108,7 +109,8 @@ def _gather(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import ResourceGather and ResourceGatherNd as a gather from the variable's current value.
 
     The inputs are the handle and the indices; if one is unsupported or dead, so is the result.
-    ResourceGather gathers rows, after as many leading axes as the attribute ``batch_dims``.
+    ResourceGather gathers rows, after as many leading axes as the attribute ``batch_dims``. ``ctx``
+    is the node.
 
     Raises:
         ModelError: If there are not two inputs, the first is no handle or the second no array, or
@@ -136,7 +138,7 @@ def _shape(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import VariableShape: the shape of a variable's current value, as a known vector.
 
     Its dtype is the attribute ``out_type``, by default int32. The input is the handle; if it is
-    unsupported or dead, so is the result.
+    unsupported or dead, so is the result. ``ctx`` is the node, and ``inputs`` are its inputs.
 
     Raises:
         ModelError: If there is not one input, it is no handle, the variable has no value or an
@@ -154,7 +156,7 @@ def _is_initialized(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[An
     """Import VarIsInitializedOp and IsVariableInitialized, a bool scalar.
 
     In a session it is an input of the run while the variable was not assigned; else, also if the
-    input is no handle, it is the constant True.
+    input is no handle, it is the constant True. ``ctx`` is the node, and ``inputs`` are its inputs.
     """
     if ctx.shared.is_set is not None and inputs and isinstance(inputs[0], VariableHandle):
         variable = inputs[0].variable
@@ -169,7 +171,8 @@ def _assign(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
     A tensor of a checkpoint becomes the variable's key instead. Return the first input.
 
-    If an input is unsupported or dead, so is the result, and nothing is assigned.
+    If an input is unsupported or dead, so is the result, and nothing is assigned. ``ctx`` is the
+    node.
 
     Raises:
         ModelError: If there are not two inputs, the first is no handle or the second no array, the
@@ -198,7 +201,8 @@ def _assign_by(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValu
 
     Return the first input, the handle.
 
-    If an input is unsupported or dead, so is the result, and nothing is assigned.
+    If an input is unsupported or dead, so is the result, and nothing is assigned. ``ctx`` is the
+    node.
 
     Raises:
         ModelError: If there are not two inputs, the first is not a handle or the second no array,
@@ -244,7 +248,7 @@ def _restore(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]
     """Import RestoreV2: a `CheckpointTensor` for each name in the second input.
 
     Their values are read when a variable to which they are assigned is read. If the names are not a
-    constant, the results are unsupported.
+    constant, the results are unsupported. ``ctx`` is the node.
 
     Raises:
         ModelError: If there are not three inputs.

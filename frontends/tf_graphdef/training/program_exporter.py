@@ -136,6 +136,8 @@ class _ProgramExporter(GraphExporter):
         """Write a node called ``name`` for a fetch: Identity of a tensor, NoOp for an operation.
 
         The NoOp has control edges from the written nodes of the operation.
+
+        ``leaf`` is the fetch.
         """
         if isinstance(leaf, Operation):
             after = dict.fromkeys(d for n in leaf.nodes for d in self.done[n])
@@ -206,7 +208,7 @@ class _ProgramExporter(GraphExporter):
             self.done[node] = tuple(dict.fromkeys(value_nodes))
 
     def variable(self, node: Node, name: str) -> None:
-        """Write a variable called ``name``, and its read at the start of a run.
+        """Write the variable ``node`` called ``name``, and its read at the start of a run.
 
         Handle, read and value are stored in ``handles``, ``first``, ``values`` and ``done``.
         """
@@ -278,14 +280,17 @@ class _ProgramExporter(GraphExporter):
 
 
 def nodes_behind(leaf: Any) -> Sequence[Node]:
-    """Return the nodes that a fetch runs: those of an operation, else the node of its tensor."""
+    """Return the nodes that the fetch ``leaf`` runs.
+
+    Those of an operation, the state of a variable, or the node of another tensor.
+    """
     if isinstance(leaf, Operation):
         return leaf.nodes
     return [leaf.state.node if isinstance(leaf, Variable) else leaf.entry.node]
 
 
 def _plain(leaf: Any) -> str:
-    """Return the name of a fetch: ``a`` for ``a:0``, ``a_1`` for ``a:1``."""
+    """Return the name of the fetch ``leaf``: ``a`` for ``a:0``, ``a_1`` for ``a:1``."""
     return str(leaf.name.removesuffix(":0").replace(":", "_"))
 
 

@@ -207,7 +207,10 @@ class ModelSession(tinyflow.Session):
         return tinyflow.TracedRun(pure, feed_list, tuple(result_getters), structure)
 
     def _name(self, ref: ResultRef) -> str:
-        """Return the name of a result: its node's, with ``_index`` appended unless that is 0."""
+        """Return the name of result ``ref``: its node's, with ``_index`` appended unless that is 0.
+
+        ``ref`` is the node's number and the result's index.
+        """
         name = self._trainer.body.nodes[ref[0]].name
         return f"{name}_{ref[1]}" if ref[1] else str(name)
 
@@ -313,7 +316,10 @@ class _IsSet(Feed):
 
 
 def _unfed(call: ImportCall, inputs: Sequence[Any]) -> ImportedValue:
-    """Raise FeedError: the input factory of a placeholder that is not fed."""
+    """Raise FeedError: the input factory of a placeholder that is not fed.
+
+    ``call`` is the node.
+    """
     raise FeedError(
         f"placeholder '{call.node.name}' needs a value in feed_dict, got none; "
         f"session.run(fetches, {{'{call.node.name}:0': array}})"
@@ -327,5 +333,5 @@ def _dtype(entry: Entry) -> Any:
 
 
 def _nothing(outs: Any) -> None:
-    """Return None, the result of fetching an operation, whatever the run's outputs are."""
+    """Return None, the result of fetching an operation; the outputs ``outs`` are not read."""
     return None

@@ -84,7 +84,7 @@ class OrderedEvaluation(BodyEvaluation):
         return results
 
     def _merged(self, number: int) -> PriorWrites:
-        """Return the writes that precede a node, those of all its predecessors.
+        """Return the writes that precede node ``number``, those of all its predecessors.
 
         Predecessors that were not evaluated get an entry in `_after`: the writes before them.
         """
@@ -108,7 +108,10 @@ class OrderedEvaluation(BodyEvaluation):
         return self._joined(number)
 
     def _joined(self, number: int) -> PriorWrites:
-        """Return the last write of each variable among those recorded for direct predecessors."""
+        """Return the last write of each variable that precedes node ``number`` directly.
+
+        These are the writes that `_after` has for its predecessors.
+        """
         return latest_writes(self._after.get(k, _NOTHING) for k in self.body.predecessors(number))
 
     def fetched(self, number: int, value: AnyValue) -> AnyValue:

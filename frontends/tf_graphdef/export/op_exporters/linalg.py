@@ -16,7 +16,10 @@ from passkit.ops.linalg import sum_of_matmuls
 
 @op_exporter("matmul")
 def _matmul(call: ExportCall, a: NodeOutput, b: NodeOutput) -> ExportResult:
-    """Write `matmul` as MatMul, or as BatchMatMulV2 for stacks of matrices; see `_with_vectors`."""
+    """Write `matmul` as MatMul, or as BatchMatMulV2 for stacks of matrices; see `_with_vectors`.
+
+    ``call`` is the node to write, and ``a`` and ``b`` are the tensors of its inputs.
+    """
     left, right = call.shape(0), call.shape(1)
     if len(left) < 2 or len(right) < 2:
         return _with_vectors(call, a, b)
@@ -28,12 +31,18 @@ def _matmul(call: ExportCall, a: NodeOutput, b: NodeOutput) -> ExportResult:
 
 @op_exporter("matmul_sum")
 def _matmul_sum(call: ExportCall, *operands: NodeOutput) -> ExportResult:
-    """Write `matmul_sum` as the sum of its matrix products."""
+    """Write `matmul_sum` as the sum of its matrix products.
+
+    ``call`` is the node to write, and ``operands`` are the tensors of its inputs.
+    """
     return call.expanded(lambda *x: sum_of_matmuls(call.node, *x), *operands)
 
 
 def _with_vectors(call: ExportCall, a: NodeOutput, b: NodeOutput) -> ExportResult:
-    """Write a product with one or two vectors, which become matrices of one row or column."""
+    """Write a product with one or two vectors, which become matrices of one row or column.
+
+    Flags that transpose are ignored for vectors. ``call`` is the node to write.
+    """
     left, right = call.shape(0), call.shape(1)
     if len(left) < 2:
         left, a = (1, *left), call.op("ExpandDims", a, call.const(0), Tdim=INT32)
@@ -49,7 +58,10 @@ def _with_vectors(call: ExportCall, a: NodeOutput, b: NodeOutput) -> ExportResul
 
 @op_exporter("cholesky")
 def _cholesky(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `cholesky` as Cholesky, transposed for ``upper=True``."""
+    """Write `cholesky` as Cholesky, transposed for ``upper=True``.
+
+    ``call`` is the node to write, ``x`` the tensor of its input.
+    """
     if call.params["upper"]:
         return call.expanded(lambda x: make("matrix_transpose", make("cholesky", x)), x)
     return call.result("Cholesky", x)
@@ -57,19 +69,28 @@ def _cholesky(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 @op_exporter("inv")
 def _inverse(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `inv` as MatrixInverse."""
+    """Write `inv` as MatrixInverse.
+
+    ``call`` is the node to write, ``x`` the tensor of its input.
+    """
     return call.result("MatrixInverse", x, adjoint=False)
 
 
 @op_exporter("det")
 def _determinant(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `det` as MatrixDeterminant."""
+    """Write `det` as MatrixDeterminant.
+
+    ``call`` is the node to write, ``x`` the tensor of its input.
+    """
     return call.result("MatrixDeterminant", x)
 
 
 @op_exporter("matrix_solve")
 def _solve(call: ExportCall, a: NodeOutput, b: NodeOutput) -> ExportResult:
-    """Write `matrix_solve` as MatrixSolve; None if the batch axes differ."""
+    """Write `matrix_solve` as MatrixSolve; None if the batch axes differ.
+
+    ``call`` is the node to write, and ``a`` and ``b`` are the tensors of its inputs.
+    """
     if call.shape(0)[:-2] != call.shape(1)[:-2]:
         return None
     return call.result("MatrixSolve", a, b, adjoint=bool(call.params["adjoint"]))
@@ -77,7 +98,11 @@ def _solve(call: ExportCall, a: NodeOutput, b: NodeOutput) -> ExportResult:
 
 @op_exporter("matrix_triangular_solve")
 def _triangular_solve(call: ExportCall, a: NodeOutput, b: NodeOutput) -> ExportResult:
-    """Write `matrix_triangular_solve` as MatrixTriangularSolve."""
+    """Write `matrix_triangular_solve` as MatrixTriangularSolve.
+
+    ``a`` has the triangle that the parameter ``lower`` selects, ``b`` the right-hand sides;
+    ``adjoint`` transposes ``a``. ``call`` is the node to write.
+    """
     flags = {k: bool(call.params[k]) for k in ("lower", "adjoint")}
     return call.result("MatrixTriangularSolve", a, b, **flags)
 
@@ -86,6 +111,8 @@ def _decompose(
     call: ExportCall, op: str, x: NodeOutput, count: int, **flags: bool
 ) -> tuple[NodeOutput, ...]:
     """Write a decomposition of several results, and return these in the dtype of ``x``.
+
+    The first result has the operator's name if the dtype has a kernel.
 
     Args:
         call: The node.
@@ -104,13 +131,19 @@ def _decompose(
 
 @op_exporter("slogdet")
 def _log_determinant(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `slogdet` as LogMatrixDeterminant: sign and logarithm."""
+    """Write `slogdet` as LogMatrixDeterminant: sign and logarithm.
+
+    ``call`` is the node to write, ``x`` the tensor of its input.
+    """
     return _decompose(call, "LogMatrixDeterminant", x, 2)
 
 
 @op_exporter("svdvals")
 def _singular_values(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `svdvals` as Svd without vectors."""
+    """Write `svdvals` as Svd without vectors.
+
+    ``call`` is the node to write, ``x`` the tensor of its input.
+    """
     return _decompose(call, "Svd", x, 3, compute_uv=False, full_matrices=False)[0]
 
 
@@ -118,7 +151,8 @@ def _singular_values(call: ExportCall, x: NodeOutput) -> ExportResult:
 def _svd(call: ExportCall, x: NodeOutput) -> ExportResult:
     """Write `svd` as Svd; return U, s and the transpose of TensorFlow's V.
 
-    Vectors are unique up to their sign.
+    Vectors are unique up to their sign. ``call`` is the node to write, ``x`` the tensor of its
+    input.
     """
     full_matrices = bool(call.params["full_matrices"])
     s, u, v = _decompose(call, "Svd", x, 3, compute_uv=True, full_matrices=full_matrices)
@@ -129,7 +163,10 @@ def _svd(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 @op_exporter("eigh")
 def _eigh(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `eigh` as SelfAdjointEigV2; return eigenvalues and vectors, unique up to their sign."""
+    """Write `eigh` as SelfAdjointEigV2; return eigenvalues and vectors, unique up to their sign.
+
+    ``call`` is the node to write, ``x`` the tensor of its input.
+    """
     return _decompose(call, "SelfAdjointEigV2", x, 2, compute_v=True)
 
 
@@ -137,7 +174,8 @@ def _eigh(call: ExportCall, x: NodeOutput) -> ExportResult:
 def _qr(call: ExportCall, x: NodeOutput) -> ExportResult:
     """Write `qr` as Qr; return Q and R. None for modes other than reduced and complete.
 
-    Columns of Q and rows of R are unique up to their sign.
+    Columns of Q and rows of R are unique up to their sign. ``call`` is the node to write, ``x`` the
+    tensor of its input.
     """
     if call.params["mode"] not in ("reduced", "complete"):
         return None
@@ -148,7 +186,10 @@ def _relative_tolerance(call: ExportCall, x: Any) -> float:
     """Return the factor of the largest singular value below which others count as zero.
 
     It is the parameter ``rtol``, by default the longer side of the matrix times the dtype's
-    epsilon.
+    epsilon. ``call`` is the node to write.
+
+    Raises:
+        ValueError: If both sides of the matrix are symbolic.
     """
     # Sides are integers, since decompositions need them.
     longest = max(n for n in call.shape()[-2:] if isinstance(n, int))
@@ -160,7 +201,8 @@ def _relative_tolerance(call: ExportCall, x: Any) -> float:
 def _pseudo_inverse(call: ExportCall, x: NodeOutput) -> ExportResult:
     """Write `pinv` from the SVD: V / s @ U.T without the singular values that count as zero.
 
-    None for 16-bit floats and empty matrices.
+    None for 16-bit floats and empty matrices. ``call`` is the node to write, ``x`` the tensor of
+    its input.
     """
     if x.dtype.nbytes == 2 or 0 in call.shape()[-2:]:
         return None
@@ -182,7 +224,8 @@ def _pseudo_inverse(call: ExportCall, x: NodeOutput) -> ExportResult:
 def _matrix_rank(call: ExportCall, x: NodeOutput) -> ExportResult:
     """Write `matrix_rank`: the number of singular values that do not count as zero.
 
-    None for 16-bit floats and empty matrices.
+    None for 16-bit floats and empty matrices. ``call`` is the node to write, ``x`` the tensor of
+    its input.
     """
     if x.dtype.nbytes == 2 or 0 in call.shape()[-2:]:
         return None

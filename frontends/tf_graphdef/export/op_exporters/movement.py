@@ -15,7 +15,13 @@ from passkit.values.size import Extent, Shape, Size
     "reshape", "squeeze", "expand_dims", "flatten", "atleast_1d", "atleast_2d", "atleast_3d"
 )
 def _reshape(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write operators that only change the shape, as Reshape or ExpandDims."""
+    """Write operators that only change the shape, as Reshape or ExpandDims.
+
+    ``call`` is the node to write, ``x`` the tensor of its input.
+
+    Raises:
+        ModelError: If one of several symbolic extents has a symbol without a source.
+    """
     shape, out = call.shape(), call.out
     if call.name == "expand_dims" and len(out) == len(shape) + 1:
         axis = normalize_axes(call.node, len(out), call.params["axis"])[0]
@@ -25,7 +31,10 @@ def _reshape(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 @op_exporter("transpose")
 def _transpose(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `transpose` as Transpose; ``axes=None`` reverses the axes."""
+    """Write `transpose` as Transpose; ``axes=None`` reverses the axes.
+
+    ``call`` is the node to write, ``x`` the tensor of its input.
+    """
     rank, axes = len(call.out), call.params["axes"]
     order_or_none = tuple(reversed(range(rank))) if axes is None else axes
     listed = order_or_none if isinstance(order_or_none, tuple) else (order_or_none,)
@@ -35,7 +44,13 @@ def _transpose(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 @op_exporter("broadcast_to", "full", "zeros", "ones")
 def _broadcast_to(call: ExportCall, *x: NodeOutput) -> ExportResult:
-    """Write `broadcast_to` as BroadcastTo, and a scalar, `full`, `zeros` and `ones` as Fill."""
+    """Write `broadcast_to` as BroadcastTo, and a scalar, `full`, `zeros` and `ones` as Fill.
+
+    ``call`` is the node to write, and ``x`` are the tensors of its inputs.
+
+    Raises:
+        ModelError: If an extent has a symbol without a source.
+    """
     fill = {"zeros": 0, "ones": 1}.get(call.name, call.params.get("fill_value"))
     value = x[0] if x else call.const(fill, call.dtype)
     if x and call.shape() != ():
@@ -47,7 +62,10 @@ def _broadcast_to(call: ExportCall, *x: NodeOutput) -> ExportResult:
 
 @op_exporter("concat")
 def _concat(call: ExportCall, *x: NodeOutput) -> ExportResult:
-    """Write `concat` as ConcatV2, or Identity for one input."""
+    """Write `concat` as ConcatV2, or Identity for one input.
+
+    ``call`` is the node to write, and ``x`` are the tensors of its inputs.
+    """
     axis = normalize_axis(call.node, len(call.out), call.params["axis"])
     if len(x) == 1:
         return call.result("Identity", x[0])
@@ -56,14 +74,23 @@ def _concat(call: ExportCall, *x: NodeOutput) -> ExportResult:
 
 @op_exporter("stack")
 def _stack(call: ExportCall, *x: NodeOutput) -> ExportResult:
-    """Write `stack` as Pack."""
+    """Write `stack` as Pack.
+
+    ``call`` is the node to write, and ``x`` are the tensors of its inputs.
+    """
     axis = normalize_axis(call.node, len(call.out), call.params["axis"])
     return call.result("Pack", *x, N=len(x), axis=axis)
 
 
 @op_exporter("slice")
 def _slice(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `slice` as Slice, or with steps as StridedSlice; None for empty strided slices."""
+    """Write `slice` as Slice, or with steps as StridedSlice; None for empty strided slices.
+
+    ``call`` is the node to write, ``x`` the tensor of its input.
+
+    Raises:
+        ModelError: If an extent has a symbol without a source.
+    """
     begin, size, step = slice_params(call.node, call.shape())
     if all(s == 1 for s in step):
         return call.result("Slice", x, call.sizes(begin), call.sizes(size), Index=INT64)
@@ -85,6 +112,9 @@ def _strided(
         begin: First position along each axis.
         size: Number of elements along each axis.
         step: Distance of elements along each axis, which may be negative, but not 0.
+
+    Raises:
+        ModelError: If an extent has a symbol without a source.
     """
     end: list[Extent] = []
     mask = 0
@@ -112,7 +142,13 @@ def _strided(
 
 @op_exporter("tile")
 def _tile(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `tile` as Tile; missing leading axes are added to the input."""
+    """Write `tile` as Tile; missing leading axes are added to the input.
+
+    ``call`` is the node to write, ``x`` the tensor of its input.
+
+    Raises:
+        ModelError: If an extent has a symbol without a source.
+    """
     repetitions = call.params["repetitions"]
     counts = repetitions if isinstance(repetitions, tuple) else (repetitions,)
     rank = len(call.out)
@@ -124,7 +160,10 @@ def _tile(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 @op_exporter("flip")
 def _flip(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `flip` as ReverseV2."""
+    """Write `flip` as ReverseV2.
+
+    ``call`` is the node to write, ``x`` the tensor of its input.
+    """
     axes = normalize_axes(call.node, len(call.out), call.params["axis"])
     return call.result("ReverseV2", x, call.const(list(axes)), Tidx=INT32)
 
@@ -147,7 +186,10 @@ def _pads(widths: Any, rank: int) -> tuple[tuple[int, int], ...] | None:
 
 @op_exporter("pad_with")
 def _pad_with(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `pad_with` as PadV2; None for negative or symbolic padding, and for scalars."""
+    """Write `pad_with` as PadV2; None for negative or symbolic padding, and for scalars.
+
+    ``call`` is the node to write, ``x`` the tensor of its input.
+    """
     pads = _pads(call.params["pad_width"], len(call.out))
     if pads is None or not pads:
         return None
@@ -157,7 +199,10 @@ def _pad_with(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 @op_exporter("pad")
 def _pad(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `pad` as MirrorPad; None for other modes, or for more than one mirror image."""
+    """Write `pad` as MirrorPad; None for other modes, or for more than one mirror image.
+
+    ``call`` is the node to write, ``x`` the tensor of its input.
+    """
     pads, mode = _pads(call.params["pad_width"], len(call.out)), call.params["mode"]
     shape = call.shape()
     if mode not in ("reflect", "symmetric") or not pads:
@@ -170,7 +215,12 @@ def _pad(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 @op_exporter("one_hot")
 def _one_hot(call: ExportCall, indices: NodeOutput) -> ExportResult:
-    """Write `one_hot` as OneHot; None for a symbolic depth, and index dtypes without a kernel."""
+    """Write `one_hot` as OneHot; None for a symbolic depth, and index dtypes without a kernel.
+
+    ``call`` is the node to write, ``indices`` the tensor of its input.
+
+    ``indices`` is the tensor of its input.
+    """
     axis, depth = call.params["axis"], call.params["depth"]
     if not isinstance(depth, int) or indices.dtype.name not in ("int32", "int64", "uint8", "int8"):
         return None
@@ -195,6 +245,9 @@ def _gather(call: ExportCall, x: NodeOutput, indices: NodeOutput) -> ExportResul
     """Write `gather` as GatherV2 of clamped indices, since TensorFlow fails outside of the array.
 
     None for modes other than clip, unsigned indices, and axes of unknown or zero length.
+
+    Negative indices count from the end. The parameters are ``axis``, ``mode`` and ``batch_dims``.
+    ``call`` is the node to write, ``x`` the tensor of an input.
     """
     axis = normalize_axis(call.node, len(call.shape()), call.params["axis"])
     extent = call.shape()[axis]
@@ -222,7 +275,10 @@ def _gather(call: ExportCall, x: NodeOutput, indices: NodeOutput) -> ExportResul
 
 
 def _counted(call: ExportCall, indices: NodeOutput, extent: int) -> NodeOutput:
-    """Write int64 indices of an axis with ``extent`` added to negative ones."""
+    """Write int64 indices of an axis with ``extent`` added to negative ones.
+
+    ``call`` is the node to write.
+    """
     from_end = call.op("AddV2", indices, call.const(extent, INT64))
     negative = call.op("Less", indices, call.const(0, INT64))
     return call.op("SelectV2", negative, from_end, indices, T=INT64, out=INT64)

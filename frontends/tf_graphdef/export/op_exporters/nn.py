@@ -17,12 +17,19 @@ _LAYOUT = {2: "NHWC", 3: "NDHWC"}
 
 
 def _for_all_axes(ones: tuple[int, ...]) -> list[int]:
-    """Return ``ones``, numbers for the spatial axes, with 1 for batch and channels around them."""
+    """Return ``ones``, numbers for the spatial axes, with a 1 before them and behind them.
+
+    These are the numbers for batch and channels.
+    """
     return [1, *ones, 1]
 
 
 def _padded(call: ExportCall, x: NodeOutput) -> NodeOutput:
-    """Write ``x`` with the node's explicit zero padding; unchanged if that is 0."""
+    """Write ``x`` with the node's explicit zero padding; unchanged if that is 0.
+
+    The parameter ``padding`` must be a number or a tuple of numbers or pairs, not a text. ``call``
+    is the node to write.
+    """
     padding, count = call.params["padding"], len(call.shape()) - 2
     paddings = padding if isinstance(padding, tuple) else (padding,) * count
     pads = [(0, 0), *(p if isinstance(p, tuple) else (p, p) for p in paddings), (0, 0)]
@@ -33,9 +40,14 @@ def _padded(call: ExportCall, x: NodeOutput) -> NodeOutput:
 
 @op_exporter("convolution")
 def _convolution(call: ExportCall, x: NodeOutput, filters: NodeOutput) -> ExportResult:
-    """Write `convolution` as Conv2D or Conv3D; one spatial axis becomes two.
+    """Write `convolution` of ``x`` with ``filters`` as Conv2D or Conv3D.
 
-    Explicit padding is written as PadV2 before it. None for Conv3D with groups or dilations.
+    One spatial axis becomes two. Explicit padding is written as PadV2 before it. A filter for each
+    channel becomes DepthwiseConv2dNative. None for Conv3D with groups or dilations. ``call`` is the
+    node to write.
+
+    Raises:
+        ModelError: If TensorFlow has no kernel for the dtype, such as integers.
     """
     size = call.shape()[1:-1]
     window = filter_window(call.node, call.shape(1), len(size))
@@ -56,7 +68,13 @@ def _convolution(call: ExportCall, x: NodeOutput, filters: NodeOutput) -> Export
 
 @op_exporter("window_products")
 def _window_products(call: ExportCall, x: NodeOutput, y: NodeOutput) -> ExportResult:
-    """Write `window_products` as a matrix product of windows."""
+    """Write `window_products` of ``x`` and ``y`` as a matrix product of windows.
+
+    ``call`` is the node to write.
+
+    Raises:
+        ModelError: If an operator of the product has no equivalent in TensorFlow.
+    """
     return call.expanded(lambda *operands: window_products_as_matmul(call.node, *operands), x, y)
 
 
@@ -80,6 +98,9 @@ def _convolve_2d(
 
     Returns:
         The images (batch, height, width, filters).
+
+    Raises:
+        ModelError: If TensorFlow has no kernel for the dtype, such as integers.
     """
     strides = (1,) * (2 - len(windows.stride)) + windows.stride
     dilations = (1,) * (2 - len(windows.dilation)) + windows.dilation
@@ -102,7 +123,18 @@ def _convolve_2d(
 def _convolve_3d(
     call: ExportCall, x: NodeOutput, filters: NodeOutput, windows: WindowGeometry, padding: str
 ) -> ExportResult:
-    """Write a convolution over three axes as Conv3D; None for groups or dilations."""
+    """Write a convolution over three axes as Conv3D; None for groups or dilations.
+
+    Args:
+        call: The node.
+        x: Volumes (batch, depth, height, width, channels), padded unless ``padding`` is SAME.
+        filters: Filter (depth, height, width, channels, filters).
+        windows: Strides and dilations.
+        padding: SAME or VALID.
+
+    Raises:
+        ModelError: If TensorFlow has no kernel for the dtype, such as integers.
+    """
     if call.params["groups"] != 1 or windows.dilation != (1, 1, 1):
         return None
     return call.result(
@@ -160,18 +192,34 @@ def _pool(call: ExportCall, x: NodeOutput, op: str) -> ExportResult:
 
 @op_exporter("max_pool2d")
 def _max_pool(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `max_pool2d` as MaxPool; see `_pool`."""
+    """Write `max_pool2d` as MaxPool; see `_pool`.
+
+    ``call`` is the node to write, ``x`` the tensor of its input.
+
+    Returns:
+        The result; None for dilations, explicit padding, and dtypes without a kernel.
+    """
     return _pool(call, x, "MaxPool")
 
 
 @op_exporter("avg_pool2d")
 def _avg_pool(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `avg_pool2d` as AvgPool; see `_pool`."""
+    """Write `avg_pool2d` as AvgPool; see `_pool`.
+
+    ``call`` is the node to write, ``x`` the tensor of its input.
+
+    Returns:
+        The result; None for dilations, padding that counts or is explicit, and dtypes without a
+        kernel.
+    """
     return _pool(call, x, "AvgPool")
 
 
 def _is_plain(node: Node) -> bool:
-    """Return whether the inputs are float32 NHWC images, followed by vectors of their channels."""
+    """Return whether the inputs of ``node`` are float32 NHWC images, and vectors.
+
+    The vectors, all inputs but the first, must have an element for each channel.
+    """
     shapes = [e.shape for e in node.inputs]
     first = shapes[0]
     if first is None or len(first) != 4 or node.inputs[0].dtype is not FLOAT32:
@@ -181,7 +229,12 @@ def _is_plain(node: Node) -> bool:
 
 @op_exporter("batch_norm")
 def _batch_norm(call: ExportCall, x: NodeOutput, *rest: NodeOutput) -> ExportResult:
-    """Write `batch_norm` of float32 NHWC images as FusedBatchNormV3; None for others."""
+    """Write `batch_norm` of float32 NHWC images as FusedBatchNormV3; None for others.
+
+    ``call`` is the node to write, and ``rest`` are the tensors of its inputs.
+
+    ``rest`` are the tensors of scale, offset, mean and variance.
+    """
     if not _is_plain(call.node) or call.params["axis"] not in (-1, 3):
         return None
     return _fused(call, x, *rest)[0]
@@ -190,7 +243,7 @@ def _batch_norm(call: ExportCall, x: NodeOutput, *rest: NodeOutput) -> ExportRes
 def _fused(call: ExportCall, *inputs: NodeOutput) -> tuple[NodeOutput, ...]:
     """Write FusedBatchNormV3 for inference and return its first three results.
 
-    These are the normalized images, the mean and the variance.
+    These are the normalized images, the mean and the variance. ``call`` is the node to write.
     """
     attrs = {"T": FLOAT32, "U": FLOAT32, "epsilon": float(call.params["epsilon"])}
     return call.scope.nodes(
@@ -209,7 +262,10 @@ def _fused(call: ExportCall, *inputs: NodeOutput) -> tuple[NodeOutput, ...]:
 def _fused_batch_norm(call: ExportCall, x: NodeOutput, *rest: NodeOutput) -> ExportResult:
     """Write `fused_batch_norm` as FusedBatchNormV3.
 
-    None in training, and for other than float32 NHWC images.
+    None in training, and for other than float32 NHWC images. ``call`` is the node to write, and
+    ``rest`` are the tensors of its inputs.
+
+    ``rest`` are the tensors of scale, offset, mean and variance.
     """
     if not _is_plain(call.node) or call.params["is_training"]:
         return None
@@ -224,6 +280,8 @@ def _resize(call: ExportCall, x: NodeOutput) -> ExportResult:
 
     None for other axes, and for dtypes other than float32 if bilinear, since TensorFlow
     interpolates in float32.
+
+    The size is a constant. ``call`` is the node to write, ``x`` the tensor of its input.
     """
     axes = tuple(a % len(call.out) for a in call.params["axes"])
     bilinear = call.name == "resize_bilinear"

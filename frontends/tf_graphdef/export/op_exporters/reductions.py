@@ -13,7 +13,11 @@ _OURS = {ours: theirs for theirs, ours in REDUCTIONS.items()}
 
 @op_exporter(*_OURS)
 def _reduction(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write a reduction; 16-bit floats are reduced in float32, unlike in TensorFlow."""
+    """Write a reduction; 16-bit floats are reduced in float32, unlike in TensorFlow.
+
+    The axes are the parameter ``axis``, None for all. ``call`` is the node to write, ``x`` the
+    tensor of its input.
+    """
     op = _OURS[call.name]
     axes = call.const(list(normalize_axes(call.node, len(call.shape()), call.params["axis"])))
     attrs = {"keep_dims": bool(call.params["keepdims"]), "Tidx": INT32}
@@ -29,7 +33,8 @@ def _reduction(call: ExportCall, x: NodeOutput) -> ExportResult:
 def _position(call: ExportCall, x: NodeOutput) -> ExportResult:
     """Write `argmax` or `argmin` of integers along one axis; None for ``keepdims`` and other cases.
 
-    Also None for floats, of which TensorFlow ignores NaN.
+    Also None for floats, of which TensorFlow ignores NaN. ``call`` is the node to write, ``x`` the
+    tensor of its input.
     """
     axis = call.params["axis"]
     if not isinstance(axis, int) or call.params["keepdims"] or x.dtype.is_float:
@@ -43,7 +48,8 @@ def _position(call: ExportCall, x: NodeOutput) -> ExportResult:
 def _scan(call: ExportCall, x: NodeOutput) -> ExportResult:
     """Write a scan along one axis, or for ``axis=None`` over all elements in row-major order.
 
-    16-bit floats are scanned in float32.
+    16-bit floats are scanned in float32. ``call`` is the node to write, ``x`` the tensor of its
+    input.
     """
     op = {ours: theirs for theirs, ours in SCANS.items()}[call.name]
     axis = call.params["axis"]
@@ -58,7 +64,10 @@ def _scan(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 @op_exporter("softmax", "log_softmax")
 def _softmax(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `softmax` or `log_softmax` along the last axis; None for scalars and other axes."""
+    """Write `softmax` or `log_softmax` along the last axis; None for scalars and other axes.
+
+    ``call`` is the node to write, ``x`` the tensor of its input.
+    """
     rank = len(call.out)
     if not rank or call.params["axis"] not in (-1, rank - 1):
         return None

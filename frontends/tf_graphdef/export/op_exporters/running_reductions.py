@@ -17,7 +17,7 @@ def _bitwise(call: ExportCall, x: NodeOutput) -> ExportResult:
     """Write a bitwise reduction of integers by a new axis of bits.
 
     A result bit is 1 if all, any, or an odd number of the bits at its position are 1. Bools are
-    reduced directly.
+    reduced directly. ``call`` is the node to write, ``x`` the tensor of its input.
     """
     shape = call.shape()
     axes = call.const(list(normalize_axes(call.node, len(shape), call.params["axis"])))
@@ -44,7 +44,12 @@ def _bitwise(call: ExportCall, x: NodeOutput) -> ExportResult:
 def _of_truths(
     call: ExportCall, x: NodeOutput, axes: NodeOutput, attrs: dict[str, Any]
 ) -> NodeOutput:
-    """Write a bitwise reduction of booleans over ``axes``, with the attributes of the reduction."""
+    """Write a bitwise reduction of booleans over ``axes``, with the attributes of the reduction.
+
+    ``call`` is the node to write.
+
+    ``attrs`` are those of TensorFlow's reductions: ``keep_dims`` and ``Tidx``.
+    """
     if call.name != "reduce_bitwise_xor":
         op = "All" if call.name == "reduce_bitwise_and" else "Any"
         return call.result(op, x, axes, **attrs)
@@ -56,7 +61,8 @@ def _of_truths(
 def _running(call: ExportCall, x: NodeOutput) -> ExportResult:
     """Write a cumulative maximum or minimum by a Hillis-Steele scan.
 
-    None for axes of symbolic length, and for other than real numbers.
+    None for axes of symbolic length, and for other than real numbers. ``call`` is the node to
+    write, ``x`` the tensor of its input.
     """
     axis, shape = call.params["axis"], call.out
     position = normalize_axis(call.node, len(shape), 0 if axis is None else axis)

@@ -29,6 +29,10 @@ def _scatter_rows(
         x: Shape (outer, middle, count, length).
         rows: int64 row numbers (outer, many); those out of range are dropped.
         updates: Shape (outer, middle, many, length).
+
+    Raises:
+        ModelError: If TensorFlow has no kernel for the dtype, or a size has a symbol without a
+            source.
     """
     kind = call.params["kind"]
     if kind not in _KINDS:
@@ -69,7 +73,13 @@ def _scatter_rows(
 
 
 def _as_matrix(call: ExportCall, x: NodeOutput, shape: Shape) -> NodeOutput:
-    """Write ``x`` of shape (a, b, n, c) as a matrix of the given ``shape``, (a * n, b * c)."""
+    """Write ``x`` of shape (a, b, n, c) as a matrix of the given ``shape``, (a * n, b * c).
+
+    ``call`` is the node to write.
+
+    Raises:
+        ModelError: If one of two symbolic extents has a symbol without a source.
+    """
     if call.shape()[1] != 1:
         x = call.op("Transpose", x, call.const([0, 2, 1, 3]), Tperm=INT32)
     return call.reshaped(x, shape)

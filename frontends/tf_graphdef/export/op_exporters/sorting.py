@@ -21,9 +21,10 @@ from passkit.values.size import Extent, Shape, numel
 
 
 def _key(scope: NameScope, x: NodeOutput) -> NodeOutput:
-    """Write integers that are ordered as the elements of ``x``.
+    """Write integers in ``scope`` that are ordered as the elements of ``x``; return the tensor.
 
-    For floats these are their bits, flipped where negative; NaN becomes the largest integer.
+    For floats these are their bits, flipped where negative, in int64 for float64 and else int32;
+    NaN becomes the largest integer. Bools become uint8, other numbers are returned themselves.
     """
     if not x.dtype.is_float:
         return scope.cast(x, dtype_of("uint8")) if x.dtype.kind == "b" else x
@@ -41,6 +42,12 @@ def _swap(call: ExportCall, x: NodeOutput, axis: int, is_result: bool = False) -
     """Write ``x`` with ``axis`` and the last axis exchanged; ``x`` itself if they are the same.
 
     With ``is_result``, the node gets the operator's name.
+
+    Args:
+        call: The node.
+        x: An array of the rank of its first input.
+        axis: The axis, from 0 on.
+        is_result: Whether the node gets the operator's name.
     """
     rank = len(call.shape())
     order = list(range(rank))
@@ -63,6 +70,10 @@ def _sorted(
 
     Returns:
         Values and int32 positions, with the sorted axis exchanged with the last, and that axis.
+
+    Raises:
+        ModelError: If TensorFlow has no kernel for the dtype, or a symbol of the count has no
+            source.
     """
     shape = call.shape()
     axis = normalize_axis(call.node, len(shape), call.params["axis"])
@@ -87,38 +98,66 @@ def _sorted(
 
 
 def _length(call: ExportCall) -> Extent:
-    """Return the length of the axis that the node sorts."""
+    """Return the length of the axis that the node sorts.
+
+    ``call`` is the node to write.
+    """
     shape: Shape = call.shape()
     return shape[normalize_axis(call.node, len(shape), call.params["axis"])]
 
 
 @op_exporter("sort")
 def _sort(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `sort` as TopKV2 of sort keys, and a gather."""
+    """Write `sort` as TopKV2 of sort keys, and a gather.
+
+    The parameters are ``axis`` and ``descending``. ``call`` is the node to write, ``x`` the tensor
+    of its input.
+
+    Raises:
+        ModelError: If TensorFlow has no kernel for the dtype, or the length has a symbol without a
+            source.
+    """
     best, _, axis = _sorted(call, x, _length(call), bool(call.params["descending"]))
     return _swap(call, best, axis, is_result=True)
 
 
 @op_exporter("argsort")
 def _argsort(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `argsort`, int64 positions, as TopKV2 of sort keys."""
+    """Write `argsort`, int64 positions, as TopKV2 of sort keys.
+
+    ``call`` is the node to write, ``x`` the tensor of its input.
+
+    Raises:
+        ModelError: If TensorFlow has no kernel for the dtype, or the length has a symbol without a
+            source.
+    """
     _, positions, axis = _sorted(call, x, _length(call), bool(call.params["descending"]))
     return _swap(call, call.scope.cast(positions, INT64), axis, is_result=True)
 
 
 @op_exporter("top_k")
 def _top_k(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `top_k`: the k largest values along an axis, and their int32 positions."""
+    """Write `top_k`: the k largest values along an axis, and their int32 positions.
+
+    ``call`` is the node to write, ``x`` the tensor of its input.
+
+    Raises:
+        ModelError: If TensorFlow has no kernel for the dtype, or a symbol of k has no source.
+    """
     best, positions, axis = _sorted(call, x, call.params["k"], True)
     return _swap(call, best, axis, is_result=True), _swap(call, positions, axis)
 
 
 @op_exporter("searchsorted")
 def _search(call: ExportCall, sequence: NodeOutput, values: NodeOutput) -> ExportResult:
-    """Write `searchsorted` as LowerBound or UpperBound of int64 positions.
+    """Write `searchsorted` as LowerBound or UpperBound, by its ``side``; return int64 positions.
 
-    ``sequence`` is sorted, or each of its rows is. NaN counts as largest. None for a symbolic
-    number of rows, and for empty arrays.
+    ``sequence`` is sorted, or each of its rows is; ``values`` are the numbers to look up. NaN
+    counts as largest. None for a symbolic number of rows, and for empty arrays. ``call`` is the
+    node to write.
+
+    Raises:
+        ModelError: If TensorFlow has no kernel for the dtype, or a symbol has no source.
     """
     op = "LowerBound" if call.params["side"] == "left" else "UpperBound"
     shape, values_shape = call.shape(0), call.shape(1)
@@ -136,7 +175,10 @@ def _search(call: ExportCall, sequence: NodeOutput, values: NodeOutput) -> Expor
 
 @op_exporter("isin")
 def _isin(call: ExportCall, x: NodeOutput, among: NodeOutput) -> ExportResult:
-    """Write `isin` by comparing each element of x with each of ``among``; ``invert`` negates it."""
+    """Write `isin` by comparing each element of x with each of ``among``; ``invert`` negates it.
+
+    ``call`` is the node to write.
+    """
     invert, total = call.params["invert"], call.shape(1)
 
     def each(x: Any, among: Any) -> Any:
@@ -154,6 +196,12 @@ def _bincount(call: ExportCall, x: NodeOutput) -> ExportResult:
     """Write `bincount` of a vector as segment sums of ones; None for other ranks.
 
     Negative numbers and those of at least ``length`` are dropped.
+
+    ``length`` is a parameter, which may be symbolic. ``call`` is the node to write, ``x`` the
+    tensor of its input.
+
+    Raises:
+        ModelError: If its symbol has no source.
     """
     length = call.params["length"]
     if len(call.shape()) != 1:
