@@ -73,6 +73,7 @@ from passkit.frontends.xp.creation import (
     zeros_like,
 )
 from passkit.frontends.xp.custom_kernels import (
+    CustomKernel,
     kernel,
 )
 from passkit.frontends.xp.dtypes import (
@@ -235,6 +236,7 @@ ndarray = Array
 
 __all__ = [
     "Array",
+    "CustomKernel",
     "View",
     "__array_api_version__",
     "__array_namespace_info__",

@@ -18,7 +18,7 @@ from passkit.values.dtype import int64
 from passkit.values.size import Shape, numel
 
 PASSED = (1 << 62) - 1
-"""What `first_failure` returns if all conditions hold."""
+"""The result of `first_failure` if all conditions hold."""
 STRIDE = 1 << 48
 """The position p of an element that fails condition k is ``k * STRIDE + p``."""
 
@@ -83,7 +83,7 @@ OPERATIONS.define("failing_element", _build_element, _element)
 
 @frozen
 class Subject:
-    """What a check is about, for its message.
+    """The subject of a check, for its message.
 
     Attributes:
         function: the name of the function that checks.

@@ -12,7 +12,7 @@ from passkit import ast
 from passkit.errors import ArgumentError, RegistryError, RuleError, nearest
 from passkit.frontends.xp.array import Array, operand_value, wrap
 from passkit.frontends.xp.elementwise_operations import cast, common_dtype
-from passkit.frontends.xp.formulas import Formula
+from passkit.frontends.xp.formulas import TextFormula
 from passkit.frontends.xp.runtime import OPERATIONS, apply, apply_several, operation
 from passkit.frontends.xp.view_rules import MASKED, RULES, Rule, intersection, union
 from passkit.graph.graph import Graph
@@ -33,7 +33,7 @@ VIEW_RULES: dict[str, Rule | None] = {
 }
 """The rules of views by name."""
 
-View = Literal["entire", "union", "intersection"]
+ViewRuleName = Literal["entire", "union", "intersection"]
 _kernels: dict[str, CustomKernel] = {}
 
 
@@ -50,7 +50,7 @@ class CustomKernel:
 
     def __init__(
         self,
-        definition: tuple[Any, str, View, Callable[..., Any] | None],
+        definition: tuple[Any, str, ViewRuleName, Callable[..., Any] | None],
         name: str,
         formula: Callable[..., Any],
         operands: tuple[str, ...],
@@ -194,7 +194,7 @@ def kernel(
     /,
     *,
     dtype: str = "float",
-    view: View = "entire",
+    view: ViewRuleName = "entire",
     numpy: Callable[..., Any] | None = None,
 ) -> CustomKernel:
     """Define an elementwise operation, which is compiled into the kernels of its neighbours.
@@ -236,7 +236,7 @@ def kernel(
         )
     probe = float64 if dtype in ("float", "common") else dtype_of(dtype)
     if isinstance(formula, str):
-        parsed = Formula(f"kernel {name}", formula)
+        parsed = TextFormula(f"kernel {name}", formula)
         function: Callable[..., Any] = parsed
         operands = parsed.operands
     else:

@@ -40,7 +40,7 @@ FUNCTIONS = {name: getattr(ast, name) for name in (*ast.FUNCTIONS, "where")}
 """The functions that formulas may call."""
 
 
-class Formula:
+class TextFormula:
     """A formula: assignments to names, then the result, or several results with commas.
 
     Args:

@@ -8,6 +8,9 @@ from passkit.frontends.xp import control, densities
 class StatsNamespace:
     """`passkit.xp.stats`: ``stats()`` returns counters, and ``stats.normal_lpdf`` is a density."""
 
+    __all__ = densities.__all__
+    __name__ = densities.__name__
+
     LogDensity = densities.LogDensity
     bernoulli_logit_glm_lpmf = staticmethod(densities.bernoulli_logit_glm_lpmf)
     bernoulli_logit_lpmf = staticmethod(densities.bernoulli_logit_lpmf)

@@ -25,7 +25,7 @@ INFINITY = math.inf
 
 
 @frozen
-class Band:
+class DiagonalBand:
     """The diagonals of matrices that may differ from 0.
 
     Attributes:
@@ -122,14 +122,14 @@ def diagonals_of(type: ArrayType) -> Diagonals:
     )
 
 
-def band_of(diagonals: Diagonals, shape: Sequence[int]) -> Band | None:
+def band_of(diagonals: Diagonals, shape: Sequence[int]) -> DiagonalBand | None:
     """Return diagonals as the band of an array of this shape; None if it limits nothing."""
     if len(shape) < 2:
         return None
     rows, columns = matrix_extents(shape)
     bottom = None if diagonals.bottom <= 1 - rows else int(min(diagonals.bottom, columns))
     top = None if diagonals.top >= columns - 1 else int(max(diagonals.top, -rows))
-    return None if bottom is None and top is None else Band(bottom, top)
+    return None if bottom is None and top is None else DiagonalBand(bottom, top)
 
 
 # Elementwise operations.
@@ -238,7 +238,7 @@ def _joined(applied: AppliedOperation) -> Diagonals:
 
 
 @frozen
-class Block:
+class MatrixBlock:
     """A block of matrices: rows from ``row`` and columns from ``column``, one after the other.
 
     ``of_all`` says whether it is a block of all matrices of the array.
@@ -262,7 +262,7 @@ class Block:
         )
 
 
-def _block(applied: AppliedOperation, inputs: Sequence[Value]) -> Block | None:
+def _block(applied: AppliedOperation, inputs: Sequence[Value]) -> MatrixBlock | None:
     """Return the block that a slice or an assignment selects; None if it is something else.
 
     ``inputs`` give extents and positions, see `indexing_operations`.
@@ -291,7 +291,7 @@ def _block(applied: AppliedOperation, inputs: Sequence[Value]) -> Block | None:
     (row, rows, row_step), (column, columns, column_step) = ranges[-2:]
     if (row_step, column_step) != (1, 1):
         return None
-    return Block(row, column, rows, columns, all(kind == "all" for kind, _ in axes[:-2]))
+    return MatrixBlock(row, column, rows, columns, all(kind == "all" for kind, _ in axes[:-2]))
 
 
 def _sliced(applied: AppliedOperation) -> Diagonals:
@@ -392,7 +392,7 @@ MASKED = {"matmul", "multiply"}
 
 def result_band(
     operation: Operation, operands: tuple[Value, ...], shape: tuple[int, ...]
-) -> Band | None:
+) -> DiagonalBand | None:
     """Return the band of the result of an operation, None if nothing is known of it."""
     rule = RULES.get(operation.name)
     if rule is None:
@@ -401,7 +401,7 @@ def result_band(
 
 
 def needs_mask(
-    operation: Operation, operands: tuple[Value, ...], band: Band, type: ArrayType
+    operation: Operation, operands: tuple[Value, ...], band: DiagonalBand, type: ArrayType
 ) -> bool:
     """Return whether a result has to be set to 0 outside of its band.
 

@@ -21,7 +21,7 @@ from passkit.frontends.xp.runtime import (
     operation,
 )
 from passkit.frontends.xp.view_rules import (
-    Band,
+    DiagonalBand,
     band_of,
     diagonals_of,
     needs_mask,
@@ -208,7 +208,7 @@ def apply_viewed(operation: Operation, operands: tuple[Value, ...]) -> tuple[Val
     return (result,)
 
 
-def _masked(value: Value, band: Band) -> Value:
+def _masked(value: Value, band: DiagonalBand) -> Value:
     """Return a value with zeros outside of a band; limits of None cut nothing off."""
     if band.top is not None:
         value = apply(operation("tril", k=band.top), value)

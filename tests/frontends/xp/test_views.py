@@ -215,7 +215,7 @@ def test_views_need_matrices() -> None:
 
 @pytest.mark.usefixtures("xp_queue")
 def test_masked_elements_never_leak() -> None:
-    """What is outside of a declared triangle, or infinite beside it, reaches no result."""
+    """Elements outside of a declared triangle, or infinite ones beside it, reach no result."""
     n = 33
     poisoned = RNG.standard_normal((n, n))
     lower = np.tril(poisoned)
