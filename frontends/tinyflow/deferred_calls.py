@@ -58,7 +58,7 @@ def deferred_entries(
     Args:
         call: Receives the inputs as tensors of known rank, and returns one tensor per output.
         inputs: The entries whose shapes the call waits for.
-        outputs: For each output its shape and dtype.
+        outputs: For each output its shape, None for an unknown rank, and its dtype.
         name: The name of the node.
 
     Returns:
@@ -127,7 +127,7 @@ def defer_call(
     Args:
         function: Returns one tensor, or a list with one tensor per output.
         arguments: Its arguments, which may hold tensors in nested structures.
-        outputs: For each output its shape and dtype.
+        outputs: For each output its shape, None for an unknown rank, and its dtype.
         name: The full name of the outputs.
 
     Returns:

@@ -496,8 +496,7 @@ def batch_norm(  # noqa: D417 – describe_arguments adds the others
         is_training: Whether to use and record the statistics of the batch, a bool or a scalar
             tensor of bools; True by default.
         scope: The variable scope; "BatchNorm" by default.
-        others: Activation, normalizer and its arguments by name, settings of the variables,
-            ``reuse`` of variables, names of the collections that the result is added to,
+        others: ``reuse`` of variables, names of the collections that the result is added to,
             ``trainable`` for optimizers; see `LAYER_ARGUMENTS`.
 
     Returns:

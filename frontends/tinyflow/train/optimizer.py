@@ -12,7 +12,7 @@ from typing import Any
 
 from passkit.errors import GraphError
 from passkit.frontends.tinyflow import creation, elementwise
-from passkit.frontends.tinyflow.argument_checks import reject_arguments
+from passkit.frontends.tinyflow.argument_checks import reject_arguments, require_float
 from passkit.frontends.tinyflow.deferred_variables import DeferredVariable
 from passkit.frontends.tinyflow.differentiation import ALL_AT_ONCE, gradients
 from passkit.frontends.tinyflow.graphs import get_default_graph
@@ -75,7 +75,8 @@ class Optimizer(ABC):
 
         Raises:
             GraphError: If there are no variables, or no variable has a gradient.
-            SettingError: If an unsupported argument is set.
+            SettingError: If an unsupported argument is set, or a hyperparameter of the optimizer is
+                neither a number, a tensor nor a function.
             DTypeError: If the loss or a variable does not hold floats.
             ShapeError: If ``grad_loss`` has another shape than the loss.
         """
@@ -143,7 +144,8 @@ class Optimizer(ABC):
 
         Raises:
             GraphError: If no variable has a gradient, or ``global_step`` is no variable.
-            SettingError: If an unsupported argument is set.
+            SettingError: If an unsupported argument is set, or a hyperparameter of the optimizer is
+                neither a number, a tensor nor a function.
             ShapeError: If a gradient does not have its variable's shape.
         """
         pairs = [(g, v) for g, v in grads_and_vars if g is not None]
@@ -279,14 +281,14 @@ def hyperparameter(value: Any, like: Tensor) -> Any:
         unknown.
 
     Raises:
-        ValueError: For text and other values that are no number.
+        SettingError: For text and other values that are no number.
     """
     if isinstance(value, Tensor) or callable(value):
         tensor = convert_to_tensor(value() if callable(value) else value)
         if scalar_entry(tensor) is not tensor.entry:
             tensor = as_tensor(scalar_entry(tensor), tensor._name)
         return tensor if tensor.dtype is like.dtype else elementwise.cast(tensor, like.dtype)
-    return float(value)
+    return require_float("an optimizer", "a hyperparameter", value)
 
 
 def one_minus(value: Any, like: Tensor) -> Any:
@@ -300,7 +302,7 @@ def one_minus(value: Any, like: Tensor) -> Any:
         A Python float for a number, else a tensor.
 
     Raises:
-        ValueError: For text and other values that are no number.
+        SettingError: For text and other values that are no number.
     """
     number = hyperparameter(value, like)
     return 1 - number if isinstance(number, Tensor) else float(1 - like.dtype.numpy.type(number))

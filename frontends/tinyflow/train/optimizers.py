@@ -95,7 +95,7 @@ class GradientDescentOptimizer(Optimizer):
     def update(
         self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
     ) -> tuple[Tensor, list[Tensor]]:
-        """Step against the gradient; of an embedding table, change only the rows that were read.
+        """Compute w - rate * g; of an embedding table, change only the rows that were read.
 
         Args:
             gradient: The gradient, of the variable's shape and dtype.
@@ -105,6 +105,9 @@ class GradientDescentOptimizer(Optimizer):
 
         Returns:
             The new value of the variable; and the list of writes to the slots, which is empty.
+
+        Raises:
+            SettingError: If a hyperparameter is neither a number, a tensor nor a function.
         """
         rate = hyperparameter(self.rate, variable)
         rows = row_additions(gradient.entry)
@@ -150,7 +153,7 @@ class MomentumOptimizer(Optimizer):
     def update(
         self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
     ) -> tuple[Tensor, list[Tensor]]:
-        """Step along the accumulated gradient.
+        """Compute a = momentum * a + g, and w - rate * a, or the variant of Nesterov.
 
         Args:
             gradient: The gradient, of the variable's shape and dtype.
@@ -160,6 +163,9 @@ class MomentumOptimizer(Optimizer):
 
         Returns:
             The new value of the variable; and the list of writes to the slots.
+
+        Raises:
+            SettingError: If a hyperparameter is neither a number, a tensor nor a function.
         """
         rate, momentum = (
             hyperparameter(self.rate, variable),
@@ -210,7 +216,7 @@ class AdagradOptimizer(Optimizer):
     def update(
         self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
     ) -> tuple[Tensor, list[Tensor]]:
-        """Divide the step by the root of the sum of squared gradients.
+        """Compute a = a + g * g, and w - rate * g / sqrt(a).
 
         Args:
             gradient: The gradient, of the variable's shape and dtype.
@@ -220,6 +226,9 @@ class AdagradOptimizer(Optimizer):
 
         Returns:
             The new value of the variable; and the list of writes to the slots.
+
+        Raises:
+            SettingError: If a hyperparameter is neither a number, a tensor nor a function.
         """
         total = assign(slots[0], slots[0] + square(gradient))
         return variable - gradient * hyperparameter(self.rate, variable) * rsqrt(total), [total]
@@ -262,7 +271,7 @@ class AdadeltaOptimizer(Optimizer):
     def update(
         self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
     ) -> tuple[Tensor, list[Tensor]]:
-        """Step by the ratio of the running means.
+        """Move both running means, and step by g * sqrt(mean step^2 / mean g^2) * rate.
 
         Args:
             gradient: The gradient, of the variable's shape and dtype.
@@ -272,6 +281,9 @@ class AdadeltaOptimizer(Optimizer):
 
         Returns:
             The new value of the variable; and the list of writes to the slots.
+
+        Raises:
+            SettingError: If a hyperparameter is neither a number, a tensor nor a function.
         """
         numbers = (self.rate, self.rho, self.epsilon)
         rate, rho, epsilon = (hyperparameter(v, variable) for v in numbers)
@@ -361,7 +373,7 @@ class FtrlOptimizer(Optimizer):
     def update(
         self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
     ) -> tuple[Tensor, list[Tensor]]:
-        """Minimize the linear part of the objective plus the regularization.
+        """Compute the w that minimizes the linear part of the objective plus the regularization.
 
         Args:
             gradient: The gradient, of the variable's shape and dtype.
@@ -371,6 +383,9 @@ class FtrlOptimizer(Optimizer):
 
         Returns:
             The new value of the variable; and the list of writes to the slots.
+
+        Raises:
+            SettingError: If a hyperparameter is neither a number, a tensor nor a function.
         """
         rate = hyperparameter(self.rate, variable)
         squares = slots[0] + square(gradient)
@@ -425,7 +440,7 @@ class RMSPropOptimizer(Optimizer):
     def update(
         self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
     ) -> tuple[Tensor, list[Tensor]]:
-        """Divide the step by the root of the running mean of squares.
+        """Move the running means, and step by the gradient over the root of the mean square.
 
         Args:
             gradient: The gradient, of the variable's shape and dtype.
@@ -435,6 +450,9 @@ class RMSPropOptimizer(Optimizer):
 
         Returns:
             The new value of the variable; and the list of writes to the slots.
+
+        Raises:
+            SettingError: If a hyperparameter is neither a number, a tensor nor a function.
         """
         numbers = (self.rate, self.momentum, self.epsilon)
         rate, momentum, epsilon = (hyperparameter(v, variable) for v in numbers)
@@ -521,7 +539,7 @@ class AdamOptimizer(Optimizer):
     def update(
         self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
     ) -> tuple[Tensor, list[Tensor]]:
-        """Step by the ratio of the running means.
+        """Move the running means m and v, and compute w - lr_t * m / (sqrt(v) + epsilon).
 
         Args:
             gradient: The gradient, of the variable's shape and dtype.
@@ -531,6 +549,9 @@ class AdamOptimizer(Optimizer):
 
         Returns:
             The new value of the variable; and the list of writes to the slots.
+
+        Raises:
+            SettingError: If a hyperparameter is neither a number, a tensor nor a function.
         """
         numbers = (self.beta1, self.beta2, self.epsilon)
         beta1, beta2, epsilon = (hyperparameter(v, variable) for v in numbers)

@@ -103,6 +103,10 @@ VARIABLES = [
         lambda: tf.train.AdamOptimizer().minimize(tf.constant(1.0), var_list=[create_variable()]),
         "depends on none of them: w:0",
     ),
+    (
+        lambda: tf.train.GradientDescentOptimizer("fast").minimize(create_variable() * 2.0),
+        "an optimizer needs a number as a hyperparameter, got 'fast'",
+    ),
     (lambda: tf.train.AdagradOptimizer(0.1, -1.0), "accumulator_value above 0, got -1.0"),
     (lambda: tf.summary.scalar("s", X), "summary.scalar 's' needs a scalar, got <tf.Tensor"),
 ]
