@@ -57,7 +57,11 @@ def fold_constants(
 
 
 def constant_array(value: ImportedValue) -> NDArray[Any] | None:
-    """Return the array that a value always has; None if it depends on an input, or is large."""
+    """Return the array that a value always has; None if it depends on an input, or is large.
+
+    It is large if it, or a result behind it, has over 256 elements, or if it has over 200 nodes.
+    Symbolic sizes give None, too.
+    """
     if value.array is not None:
         return None if value.array.dtype == object else value.array
     assert value.built_entry is not None
@@ -67,7 +71,10 @@ def constant_array(value: ImportedValue) -> NDArray[Any] | None:
 
 
 def _is_constant(node: Node) -> bool:
-    """Return whether a node depends on constants only, by at most `MOST_NODES` small results."""
+    """Return whether a node depends on constants only, by at most 200 results.
+
+    Each of these has at most 256 elements.
+    """
     pending, visited = [node], {node}
     while pending:
         current = pending.pop()
@@ -98,7 +105,7 @@ def _evaluate(entries: Sequence[Entry]) -> list[NDArray[Any]]:
 
 
 def _is_known(value: ImportedValue) -> bool:
-    """Return whether a value is a known array of few elements, without symbolic sizes."""
+    """Return whether a value is a known array of at most 256 elements, without symbolic sizes."""
     array = value.array
     return array is not None and array.dtype != object and array.size <= LIMIT
 
@@ -106,8 +113,8 @@ def _is_known(value: ImportedValue) -> bool:
 def _may_decide(value: ImportedValue) -> bool:
     """Return whether the result ``value`` may decide a branch.
 
-    It may if it is a known array, or has a known size of at most `LIMIT` elements and is a scalar,
-    or of integers or bools.
+    It may if it is a known array, or has a known size of at most 256 elements and is a scalar, or
+    of integers or bools.
     """
     if value.built_entry is None:
         return True
@@ -117,7 +124,7 @@ def _may_decide(value: ImportedValue) -> bool:
 
 
 def _is_small(entry: Entry) -> bool:
-    """Return whether an entry has a known size of at most `LIMIT` elements."""
+    """Return whether an entry has a known size of at most 256 elements."""
     if entry.shape is None:
         return False
     count = numel(entry.shape)

@@ -177,7 +177,7 @@ def _explicit(call: ImportCall, count: int) -> PaddingPairs:
 
     Raises:
         ModelError: If the number of paddings is wrong, one is negative, or batch or channels are
-            padded.
+            padded, or an attribute is of another kind.
     """
     paddings = call.integers("explicit_paddings")
     first = channels_first(call, count)

@@ -87,10 +87,9 @@ def _build_rounded_once(
 ) -> tuple[ImportedValue, ...]:
     """Call an importer so that 16-bit floats are computed in float32 and rounded once.
 
-    An importer whose results are rounded at most once is called once; others are called again on
-    inputs widened to float32, and their results are cast back.
-
-    Without 16-bit inputs, and for the operators of `NARROW`, the importer is called once.
+    An importer whose results are rounded at most once is called once, as are ArgMax, ArgMin and
+    FloorDiv, and all importers without 16-bit inputs. Others are called again on inputs widened to
+    float32, and their results are cast back.
 
     Args:
         call: The node.

@@ -72,10 +72,10 @@ def resampling_weights(
     Sums of weights below 1e-35 are not divided by.
 
     Args:
-        kernel: Key of `KERNELS`.
+        kernel: lanczos1, lanczos3, lanczos5, gaussian, box, triangle, keyscubic or mitchellcubic.
         old: Number of old pixels.
         new: Number of new pixels.
-        scale: New size of one old pixel, in new pixels.
+        scale: New size of one old pixel, in new pixels; not 0.
         translation: Shift of the image, in new pixels.
         antialias: Whether the kernel widens when the image shrinks.
 

@@ -48,7 +48,7 @@ def fold_shapes(
         Its results as known values; None if the node works on data, or cannot be folded.
 
     Raises:
-        ModelError: If the shapes do not fit the operator.
+        ModelError: If the shapes do not fit the operator, or an attribute is of another kind.
     """
     function = SHAPE_FUNCTIONS.get(call.node.op)
     if function is None or not inputs or not all(map(is_shape, inputs)):
@@ -89,7 +89,7 @@ def squeeze_axes(call: ImportCall, x: ImportedValue) -> tuple[int, ...]:
 
     Raises:
         ModelError: If no axes are listed, and the rank is unknown or an unknown dimension could be
-            1.
+            1, or an attribute is of another kind.
     """
     axes = call.integers("squeeze_dims") or call.integers("axis")
     if axes:
@@ -121,7 +121,7 @@ def numpy_index(
 
     Raises:
         ModelError: If the lists are not known integers or differ in length, or there are several
-            ellipses.
+            ellipses, or an attribute is of another kind.
     """
     begins, ends = call.extents(begin, "begin"), call.extents(end, "end")
     steps = call.ints(strides, "strides")
@@ -344,7 +344,7 @@ def _total(
     With the attribute ``keep_dims``, the axes stay with length 1. ``call`` is the node.
 
     Raises:
-        ModelError: If an axis is symbolic.
+        ModelError: If an axis is symbolic, or an attribute is of another kind.
         IndexError: If an axis is out of range; `fold_shapes` turns it into a ModelError.
     """
     keepdims = call.attr("keep_dims", "b", False)
@@ -369,6 +369,9 @@ def _converted(call: ImportCall, values: Sequence[ImportedValue], x: NDArray[Any
 
     Return NotImplemented if it has symbolic sizes and the attribute ``DstT`` is neither int32 nor
     int64. ``values`` are not read. ``call`` is the node.
+
+    Raises:
+        ModelError: If an attribute is of another kind.
     """
     sizes = any(isinstance(n, Size) for n in x.ravel())
     return NotImplemented if sizes and call.dtype("DstT").name not in ("int32", "int64") else x
@@ -395,7 +398,7 @@ def _product(
     With the attribute ``keep_dims``, the axes stay with length 1. ``call`` is the node.
 
     Raises:
-        ModelError: If an axis is symbolic.
+        ModelError: If an axis is symbolic, or an attribute is of another kind.
         IndexError: If an axis is out of range; `fold_shapes` turns it into a ModelError.
     """
     keepdims = call.attr("keep_dims", "b", False)

@@ -136,6 +136,7 @@ def _from_concrete(function: Any, max_nbytes: int | None) -> Model:
 
     Raises:
         ModelError: If the graph exceeds the memory limit, or 2 GiB.
+        DTypeError: If a captured value has a dtype that passkit does not have.
     """
     data = function.graph.as_graph_def().SerializeToString()
     live_variables, bound = _LiveVariables(), {}
@@ -177,6 +178,8 @@ def _output_names(function: Any) -> dict[str, str]:
     """Map names of a concrete function's outputs to names of its tensors.
 
     The names are the keys of its result dict, else ``output`` for one or ``output_k`` for several.
+
+    Keys of the dict are sorted.
     """
     structure = function.structured_outputs
     if isinstance(structure, dict) and len(structure) == len(function.outputs):

@@ -245,7 +245,8 @@ def _join_variables(
         The value of each variable; None if no branch assigned it, or its selection is unsupported.
 
     Raises:
-        ModelError: If the values of a variable differ in dtype or shape.
+        ModelError: If the values of a variable differ in dtype or shape, or one that was not
+            assigned has no initial value.
     """
     joined: dict[ModelVariable, ImportedValue | None] = {}
     for variable in {**a, **b}:

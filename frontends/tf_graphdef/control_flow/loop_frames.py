@@ -261,10 +261,10 @@ def _exit(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 def _check_depth(ctx: NodeContext, name: bytes) -> None:
     """Raise ModelError if the loop ``name`` is part of itself or nested too deeply.
 
-    ``ctx`` is the node.
+    ``ctx`` is the Exit that runs it.
 
     Raises:
-        ModelError: If so; the limit is `MAX_CALL_DEPTH` loops and calls.
+        ModelError: If so; the limit is 64 loops and calls.
     """
     enclosing: BodyEvaluation | None = ctx.evaluation
     depth = len(ctx.evaluation.call_stack)

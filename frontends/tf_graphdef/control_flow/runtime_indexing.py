@@ -54,7 +54,8 @@ def _take_elements(
 
     Raises:
         ModelError: If a slice has bounds that are known only at run time, ``begin`` is not a vector
-            of at most as many indices as ``x`` has axes, or a rank is unknown.
+            of at most as many indices as ``x`` has axes, or a rank is unknown, or an attribute is
+            of another kind.
     """
     call = ctx.call
     masks = {

@@ -138,12 +138,10 @@ class _Loads:
         """
         k = int(x.buffer[1:])
         scope = self.call.scope
-        values, is_result = self.laid_flat(k)
+        values, last = self.laid_flat(k)
         offset = expressions.write(x.index)
         if x not in self.certain:
-            offset = scope.op(
-                "Minimum", scope.op("Maximum", offset, scope.const(0, INT64)), is_result
-            )
+            offset = scope.op("Minimum", scope.op("Maximum", offset, scope.const(0, INT64)), last)
         axis = scope.const(0, INT32)
         gathered = scope.op(
             "GatherV2",

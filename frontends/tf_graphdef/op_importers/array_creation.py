@@ -158,7 +158,7 @@ def _one_hot(
         off: Scalar elsewhere.
 
     Raises:
-        ModelError: If ``depth`` is not known during import.
+        ModelError: If ``depth`` is not known during import, or an attribute is of another kind.
         ShapeError: If it is negative, the axis is out of range, or ``on`` or ``off`` is no scalar.
         DTypeError: If indices are not integers, or ``on`` and ``off`` differ in dtype.
     """

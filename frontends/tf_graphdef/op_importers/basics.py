@@ -69,7 +69,7 @@ def _shape(call: ImportCall, x: ImportedValue) -> ImportResult:
 
     Raises:
         ModelError: If the rank of ``x`` is unknown, ``out_type`` is neither int32 nor int64, or the
-            memory budget of the import is exceeded.
+            memory budget of the import is exceeded, or an attribute is of another kind.
     """
     return call.known_value(call.index_type("out_type"), list(call.shape(x)))
 
@@ -82,7 +82,7 @@ def _size(call: ImportCall, x: ImportedValue) -> ImportResult:
 
     Raises:
         ModelError: If the rank of ``x`` is unknown, ``out_type`` is neither int32 nor int64, or the
-            number has too many symbolic terms (over 64).
+            number has too many symbolic terms (over 64), or an attribute is of another kind.
     """
     return call.known_value(call.index_type("out_type"), numel(call.shape(x)))
 
@@ -107,7 +107,8 @@ def _shape_n(call: ImportCall, *values: ImportedValue) -> ImportResult:
     is the node, and ``values`` are its inputs.
 
     Raises:
-        ModelError: If the rank of an input is unknown, or ``out_type`` is neither int32 nor int64.
+        ModelError: If the rank of an input is unknown, or ``out_type`` is neither int32 nor int64,
+            or an attribute is of another kind.
     """
     dtype = call.index_type("out_type")
     return tuple(call.known_value(dtype, list(call.shape(v))) for v in values)

@@ -43,6 +43,7 @@ def _eigh(call: ImportCall, x: ImportedValue) -> ImportResult:
     the node.
 
     Raises:
+        ModelError: If an attribute is of another kind.
         ShapeError: If ``x`` has fewer than two axes, or the matrices are not square.
         DTypeError: If it is not of floats.
     """
@@ -57,7 +58,10 @@ def _inverse(call: ImportCall, x: ImportedValue) -> ImportResult:
 
     ``call`` is the node.
 
+    ``adjoint`` is False by default.
+
     Raises:
+        ModelError: If an attribute is of another kind.
         ShapeError: If ``x`` has fewer than two axes, or the matrices are not square.
         DTypeError: If it is not of floats.
     """
@@ -71,7 +75,10 @@ def _solve(call: ImportCall, a: ImportedValue, b: ImportedValue) -> ImportResult
 
     ``call`` is the node.
 
+    It is False by default.
+
     Raises:
+        ModelError: If an attribute is of another kind.
         ShapeError: If an input has fewer than two axes, ``a`` is not square, or ``b`` has other
             rows or batch axes.
         DTypeError: If the dtypes differ or are not floats.
@@ -88,6 +95,7 @@ def _triangular_solve(call: ImportCall, a: ImportedValue, b: ImportedValue) -> I
     ``call`` is the node.
 
     Raises:
+        ModelError: If an attribute is of another kind.
         ShapeError: If an input has fewer than two axes, ``a`` is not square, or ``b`` has other
             rows or batch axes.
         DTypeError: If the dtypes differ or are not floats.
@@ -103,11 +111,12 @@ def _triangular_solve(call: ImportCall, a: ImportedValue, b: ImportedValue) -> I
 
 @op_importer("Qr")
 def _qr(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import Qr: return Q and R, complete if the attribute ``full_matrices`` is set, or reduced.
+    """Import Qr: return Q and R, complete if the attribute ``full_matrices`` is set, else reduced.
 
     ``call`` is the node.
 
     Raises:
+        ModelError: If an attribute is of another kind.
         ShapeError: If ``x`` has fewer than two axes, or it is unknown which of rows and columns are
             fewer.
         DTypeError: If it is not of floats.
@@ -123,7 +132,10 @@ def _svd(call: ImportCall, x: ImportedValue) -> ImportResult:
     With the attribute ``compute_uv`` False, both arrays of vectors are empty, of shape (0,).
     ``call`` is the node.
 
+    The attribute ``full_matrices`` is False by default.
+
     Raises:
+        ModelError: If an attribute is of another kind.
         ShapeError: If ``x`` has fewer than two axes, or it is unknown which of rows and columns are
             fewer.
         DTypeError: If it is not of floats.

@@ -188,6 +188,7 @@ def _leaky_relu(call: ImportCall, x: ImportedValue) -> ImportResult:
     ``call`` is the node.
 
     Raises:
+        ModelError: If an attribute is of another kind.
         DTypeError: If ``x`` is not of floats.
     """
     return ops.leaky_relu(x.entry, alpha=call.attr("alpha", "f", 0.2), name=call.name)
@@ -200,6 +201,7 @@ def _approximate_equal(call: ImportCall, x: ImportedValue, y: ImportedValue) -> 
     ``call`` is the node.
 
     Raises:
+        ModelError: If an attribute is of another kind.
         ShapeError: If the shapes do not broadcast.
         DTypeError: If an input is complex.
     """

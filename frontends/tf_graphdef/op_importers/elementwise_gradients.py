@@ -76,6 +76,7 @@ def _leaky_relu(call: ImportCall, dy: ImportedValue, x: ImportedValue) -> Import
     ``call`` is the node.
 
     Raises:
+        ModelError: If an attribute is of another kind.
         ShapeError: If the shapes do not broadcast.
         DTypeError: If ``x`` is complex, or ``dy`` of integers or bools.
     """

@@ -237,7 +237,7 @@ def _crop_and_resize(
     Raises:
         ModelError: If images or boxes have another rank, the height or width of the images is
             unknown, the method or the size is invalid, or the size exceeds the memory budget of the
-            import.
+            import, or an attribute is of another kind.
         ShapeError: If boxes have fewer than 4 columns, ``images`` is not one number for each box,
             or the images have no pixels.
         DTypeError: If the images are complex, or the boxes bools or complex.
@@ -321,8 +321,9 @@ def _scale_and_translate(
     """Import ScaleAndTranslate as products with weight matrices, in float32.
 
     Args:
-        call: The node; its attributes are ``kernel_type`` (lanczos3 by default; a key of `KERNELS`)
-            and ``antialias`` (True by default).
+        call: The node; its attributes are ``kernel_type`` (lanczos1, 3 or 5, gaussian, box,
+            triangle, keyscubic or mitchellcubic; lanczos3 by default) and ``antialias`` (True by
+            default).
         x: Images (batch, height, width, channels), of known height and width.
         size: New height and width, known during import.
         scale: Factors of height and width, positive and known during import.
@@ -331,7 +332,8 @@ def _scale_and_translate(
     Raises:
         ModelError: If the images have another rank or an unknown size, the kernel is unknown,
             ``size`` is not two known, positive integers, ``scale`` or ``translation`` is not two
-            known numbers, or the matrices exceed the memory budget of the import.
+            known numbers, or the matrices exceed the memory budget of the import, or an attribute
+            is of another kind.
         DTypeError: If the images are complex.
     """
     check_images(call, x)

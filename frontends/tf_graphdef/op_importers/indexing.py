@@ -41,7 +41,7 @@ def _gather_v2(
 
     Raises:
         ModelError: If ``axis`` is not one integer known during import, or ``batch_dims`` is
-            negative and the rank of ``indices`` unknown.
+            negative and the rank of ``indices`` unknown, or an attribute is of another kind.
         ShapeError: If the axis is out of range or has no elements, or the leading axes differ.
         DTypeError: If ``indices`` are not integers.
     """
@@ -91,7 +91,7 @@ def _scatter_nd(
 def _tensor_scatter(
     call: ImportCall, x: ImportedValue, indices: ImportedValue, updates: ImportedValue
 ) -> ImportResult:
-    """Import the scatters of `SCATTERS`: ``x`` with ``updates`` combined into it at ``indices``.
+    """Import TensorScatterAdd, Sub, Max, Min and Update: ``x`` with ``updates`` combined into it.
 
     The operator's name says how: add, subtract, maximum, minimum, or replace. The last axis of
     ``indices`` holds coordinates in the first axes of ``x``. ``call`` is the node.

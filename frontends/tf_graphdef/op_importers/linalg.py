@@ -15,6 +15,7 @@ def _matmul(call: ImportCall, a: ImportedValue, b: ImportedValue) -> ImportResul
     ``call`` is the node, and ``a`` and ``b`` are its inputs.
 
     Raises:
+        ModelError: If an attribute is of another kind.
         ShapeError: If the shapes do not fit, or an input has fewer than two axes.
         DTypeError: If the dtypes differ, or are bool or complex.
     """

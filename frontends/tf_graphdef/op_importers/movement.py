@@ -146,8 +146,11 @@ def _pack(call: ImportCall, *values: ImportedValue) -> ImportResult:
 
     ``call`` is the node, and ``values`` are its inputs.
 
+    ``axis`` is 0 by default.
+
     Raises:
-        ModelError: If the nodes exceed the memory budget of the import.
+        ModelError: If the nodes exceed the memory budget of the import, or an attribute is of
+            another kind.
         ShapeError: If the axis is out of range, or the shapes differ.
         DTypeError: If the dtypes differ.
     """
@@ -205,6 +208,8 @@ def _unpack(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import Unpack: the ``num`` elements of ``x`` along the attribute ``axis``, as a tuple.
 
     ``call`` is the node.
+
+    ``axis`` is 0 by default.
 
     Raises:
         ModelError: If the axis is out of range, has an unknown length or fewer than ``num``

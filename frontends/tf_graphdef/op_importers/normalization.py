@@ -26,7 +26,8 @@ def _channel_axis(call: ImportCall, shape: Shape) -> int:
     ``shape`` is that of the data.
 
     Raises:
-        ModelError: If the rank is not 4 or 5, or the data format is unknown.
+        ModelError: If the rank is not 4 or 5, or the data format is unknown, or an attribute is of
+            another kind.
     """
     if len(shape) not in (4, 5):
         raise ModelError(f"{call.where} needs data of rank 4 or 5, got {show_shape(shape)}")
@@ -66,7 +67,8 @@ def _batch_norm(
         needs; for V3 also an empty array. Not in training, both pairs are the inputs.
 
     Raises:
-        ModelError: If the rank of ``x`` is unknown or not 4 or 5, or the data format is unknown.
+        ModelError: If the rank of ``x`` is unknown or not 4 or 5, or the data format is unknown, or
+            an attribute is of another kind.
         ShapeError: If the other inputs are not vectors of one element for each channel, or ``x``
             has no elements in training.
         DTypeError: If they differ in dtype, or are not floats.
@@ -107,7 +109,7 @@ def _train_batch_norm(
         Y, new running mean and variance, and mean and variance of this batch.
 
     Raises:
-        ModelError: If the rank of ``x`` is unknown.
+        ModelError: If the rank of ``x`` is unknown, or an attribute is of another kind.
         ShapeError: If the other inputs are not vectors of one element for each channel.
         DTypeError: If they differ in dtype, or are not floats.
     """
@@ -205,7 +207,8 @@ def _batch_norm_grad(
         Gradients of x, in its dtype, of scale and of offset, and two empty arrays.
 
     Raises:
-        ModelError: If the rank of ``x`` is unknown or not 4 or 5, or the data format is unknown.
+        ModelError: If the rank of ``x`` is unknown or not 4 or 5, or the data format is unknown, or
+            an attribute is of another kind.
         ShapeError: If the shapes do not fit.
         DTypeError: If the dtypes differ.
     """
@@ -287,7 +290,8 @@ def _bias_add_grad(call: ImportCall, dy: ImportedValue) -> ImportResult:
     is the node.
 
     Raises:
-        ModelError: If the data format is unknown, or the rank unknown or less than 2.
+        ModelError: If the data format is unknown, or the rank unknown or less than 2, or an
+            attribute is of another kind.
         DTypeError: If ``dy`` is of bools or complex.
     """
     shape = call.shape(dy)

@@ -474,7 +474,7 @@ def _local_response_norm(call: ImportCall, x: ImportedValue) -> Entry:
     ``call`` is the node.
 
     Raises:
-        ModelError: If the rank is unknown or not 4.
+        ModelError: If the rank is unknown or not 4, or an attribute is of another kind.
         ShapeError: If ``x`` has no channels.
         DTypeError: If it is not of floats.
     """

@@ -124,7 +124,7 @@ def _choose(call: ImportCall, key: str, names: tuple[str, ...]) -> str:
     The first of the names is its default. ``call`` is the node.
 
     Raises:
-        ModelError: If it is none of them, or not a string.
+        ModelError: If it is none of them, or not a string, or an attribute is of another kind.
     """
     choice: str = call.attr(key, "s", names[0].encode()).decode(errors="replace").upper()
     if choice not in names:

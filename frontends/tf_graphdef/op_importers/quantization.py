@@ -82,6 +82,9 @@ def _limits(call: ImportCall) -> tuple[Entry, Entry]:
     """Return the attributes ``min`` and ``max`` as two float32 constants: lower and upper limit.
 
     Their defaults are -6 and 6. ``call`` is the node.
+
+    Raises:
+        ModelError: If an attribute is of another kind.
     """
     low, high = (call.attr(k, "f", d) for k, d in (("min", -6.0), ("max", 6.0)))
     return constant(np.float32(low)), constant(np.float32(high))
@@ -89,12 +92,13 @@ def _limits(call: ImportCall) -> tuple[Entry, Entry]:
 
 @op_importer("FakeQuantWithMinMaxArgs")
 def _fake_args(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import FakeQuantWithMinMaxArgs: round to steps of a range given by attributes.
+    """Import FakeQuantWithMinMaxArgs: round ``x`` to steps of a range given by attributes.
 
-    ``call`` is the node.
+    They are ``min`` (-6), ``max`` (6), ``num_bits`` (8) and ``narrow_range`` (False). Elements
+    outside the range are clipped. ``call`` is the node.
 
     Raises:
-        ModelError: If the attribute ``num_bits`` is not from 2 to 16.
+        ModelError: If ``num_bits`` is not from 2 to 16, or an attribute is of another kind.
         DTypeError: If ``x`` is not of float32.
     """
     return _fake_quantize(call, x, *_limits(call))
@@ -129,6 +133,7 @@ def _is_inside_range(call: ImportCall, x: ImportedValue, low: Entry, high: Entry
     Raises:
         ModelError: If the attribute ``num_bits`` is not from 2 to 16.
         ShapeError: If the limits do not broadcast with ``x``.
+        DTypeError: If ``x`` is complex.
     """
     bottom, top, _ = _nudge_range(call, low, high)
     result: Entry = ops.logical_and(x.entry >= bottom, x.entry <= top)
@@ -189,15 +194,17 @@ def _fake_vars_gradient(
 def _quantize_dequantize_v2(
     call: ImportCall, x: ImportedValue, low: ImportedValue, high: ImportedValue
 ) -> ImportResult:
-    """Import QuantizeAndDequantizeV2, whose number of bits is the attribute ``num_bits`` (8).
+    """Import QuantizeAndDequantizeV2: round floats to the steps of a range, in which 0 is a step.
 
-    The inputs are floats ``x``, and the limits ``low`` and ``high`` of their range; see
-    `_quantize_dequantize`. ``call`` is the node.
+    The number of bits of a step is the attribute ``num_bits`` (8). The inputs are floats ``x``, and
+    the limits ``low`` and ``high``, read if the attribute ``range_given`` is set; else the limits
+    are those of ``x``. ``call`` is the node.
 
     Raises:
         ModelError: If the bits are not from 1 to 62, ``x`` is not of floats or of unknown rank,
-            limits that are read have another dtype, or ``round_mode`` is unknown.
-        ShapeError: If the limits do not broadcast with ``x``.
+            limits that are read have another dtype, or ``round_mode`` is unknown, or an attribute
+            is of another kind.
+        ShapeError: If the limits do not broadcast with ``x``, or are taken of no elements.
     """
     return _quantize_dequantize(call, x, low, high, call.attr("num_bits", "i", 8))
 
@@ -206,15 +213,16 @@ def _quantize_dequantize_v2(
 def _quantize_dequantize_v3(
     call: ImportCall, x: ImportedValue, low: ImportedValue, high: ImportedValue, bits: ImportedValue
 ) -> ImportResult:
-    """Import QuantizeAndDequantizeV3, whose number of bits is an input known during import.
+    """Import QuantizeAndDequantizeV3: round floats to the steps of a range, in which 0 is a step.
 
-    The other inputs are floats ``x``, and the limits ``low`` and ``high`` of their range; see
-    `_quantize_dequantize`. ``call`` is the node.
+    The number of ``bits`` of a step is known during import. The other inputs are floats ``x``, and
+    the limits ``low`` and ``high``, read if the attribute ``range_given`` is set; else the limits
+    are those of ``x``. ``call`` is the node.
 
     Raises:
         ModelError: If the bits are not one known integer from 1 to 62, ``x`` is not of floats or of
             unknown rank, limits that are read have another dtype, or ``round_mode`` is unknown.
-        ShapeError: If the limits do not broadcast with ``x``.
+        ShapeError: If the limits do not broadcast with ``x``, or are taken of no elements.
     """
     return _quantize_dequantize(call, x, low, high, call.integer(bits, "num_bits"))
 
@@ -223,15 +231,17 @@ def _quantize_dequantize_v3(
 def _quantize_dequantize_v4(
     call: ImportCall, x: ImportedValue, low: ImportedValue, high: ImportedValue
 ) -> ImportResult:
-    """Import QuantizeAndDequantizeV4, whose number of bits is the attribute ``num_bits`` (8).
+    """Import QuantizeAndDequantizeV4: round floats to the steps of a range, in which 0 is a step.
 
-    The inputs are floats ``x``, and the limits ``low`` and ``high`` of their range; see
-    `_quantize_dequantize`. ``call`` is the node.
+    The number of bits of a step is the attribute ``num_bits`` (8). The inputs are floats ``x``, and
+    the limits ``low`` and ``high``, read if the attribute ``range_given`` is set; else the limits
+    are those of ``x``. ``call`` is the node.
 
     Raises:
         ModelError: If the bits are not from 1 to 62, ``x`` is not of floats or of unknown rank,
-            limits that are read have another dtype, or ``round_mode`` is unknown.
-        ShapeError: If the limits do not broadcast with ``x``.
+            limits that are read have another dtype, or ``round_mode`` is unknown, or an attribute
+            is of another kind.
+        ShapeError: If the limits do not broadcast with ``x``, or are taken of no elements.
     """
     return _quantize_dequantize(call, x, low, high, call.attr("num_bits", "i", 8))
 
@@ -254,7 +264,8 @@ def _quantize_dequantize(
 
     Raises:
         ModelError: If ``bits`` are not from 1 to 62, ``x`` is not of floats or of unknown rank,
-            limits that are read have another dtype, or ``round_mode`` is unknown.
+            limits that are read have another dtype, or ``round_mode`` is unknown, or an attribute
+            is of another kind.
         ShapeError: If the limits do not broadcast with ``x``, or a range is taken of no elements.
     """
     if not 1 <= bits <= 62:

@@ -105,6 +105,8 @@ def _algorithm(call: ImportCall) -> ImportResult:
     """Import StatelessRandomGetAlg: 1, the number of Philox, as a known int32.
 
     ``call`` is the node.
+
+    Its result is a scalar.
     """
     return call.known_value(dtype_of("int32"), PHILOX)
 
@@ -241,7 +243,7 @@ def _from_seed(call: ImportCall, shape: ImportedValue, seed: ImportedValue) -> I
 
     Raises:
         ModelError: If ``seed`` is not a vector or of unknown rank, the shape is not known, or
-            ``dtype`` is not of floats.
+            ``dtype`` is not of floats, or an attribute is of another kind.
         ShapeError: If the seed has fewer than two elements, or an extent is negative.
         DTypeError: If the seed is complex.
     """
@@ -273,7 +275,7 @@ def _from_key(
 
     Raises:
         ModelError: If the algorithm ``alg`` is neither Philox nor automatic, the shape is not
-            known, or ``dtype`` is not of floats.
+            known, or ``dtype`` is not of floats, or an attribute is of another kind.
         ShapeError: If ``key`` or ``counter`` is not a vector or too short, or an extent is
             negative.
         DTypeError: If one of them is complex.

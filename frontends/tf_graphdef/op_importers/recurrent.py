@@ -54,7 +54,8 @@ class _LstmCell:
             b: Bias (4 units,).
 
         Raises:
-            ModelError: If the bias, or a peephole that is used, is not a vector or of unknown rank.
+            ModelError: If the bias, or a peephole that is used, is not a vector or of unknown rank,
+                or an attribute is of another kind.
         """
         has_peepholes = call.attr("use_peephole", "b", False)
         for vector in (b, *peep) if has_peepholes else (b,):
@@ -162,7 +163,7 @@ def _lstm_cell_grad(call: ImportCall, *inputs: ImportedValue) -> ImportResult:
         and of the three peephole weights, each (units,).
 
     Raises:
-        ModelError: If there are not 16 inputs.
+        ModelError: If there are not 16 inputs, or an attribute is of another kind.
         ShapeError: If their shapes do not broadcast.
         DTypeError: If their dtypes differ.
     """

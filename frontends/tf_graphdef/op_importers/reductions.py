@@ -32,6 +32,9 @@ def _register_reduction(theirs: str, ours: str) -> None:
     Args:
         theirs: Operator name in TensorFlow.
         ours: Name in ``passkit.ops``.
+
+    Raises:
+        ModelError: If an attribute is of another kind.
     """
 
     def reduction(call: ImportCall, x: ImportedValue, axes: ImportedValue) -> Entry:

@@ -14,10 +14,11 @@ def _scan(call: ImportCall, x: ImportedValue, axis: ImportedValue) -> ImportResu
     """Import Cumsum, Cumprod and CumulativeLogsumexp along ``axis``, known during import.
 
     The attribute ``exclusive`` leaves out each element itself, ``reverse`` accumulates from the
-    end. ``call`` is the node.
+    end; both are False by default. ``call`` is the node.
 
     Raises:
-        ModelError: If ``axis`` is not one integer known during import.
+        ModelError: If ``axis`` is not one integer known during import, or an attribute is of
+            another kind.
         ShapeError: If it is out of range.
         DTypeError: If ``x`` is of bools or complex, or for CumulativeLogsumexp not of floats.
     """

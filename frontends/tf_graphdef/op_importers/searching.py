@@ -23,7 +23,8 @@ def _arg_extreme(call: ImportCall, x: ImportedValue, axis: ImportedValue) -> Imp
     ``call`` is the node.
 
     Raises:
-        ModelError: If ``axis`` is not one integer known during import.
+        ModelError: If ``axis`` is not one integer known during import, or an attribute is of
+            another kind.
         ShapeError: If it is out of range, or has no elements.
         DTypeError: If ``x`` is complex.
     """
@@ -45,11 +46,12 @@ def _arg_extreme(call: ImportCall, x: ImportedValue, axis: ImportedValue) -> Imp
 def _top_k_attribute(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import TopK: the ``k`` largest elements of the last axis and their positions.
 
-    ``k`` is an attribute. See `_top_elements` for the results. ``call`` is the node.
+    ``k`` is an attribute. The results are the elements in descending order, and positions in the
+    last axis, int32. ``call`` is the node.
 
     Raises:
         ModelError: If the attribute is missing.
-        ShapeError: If ``x`` is a scalar, or has fewer than ``k`` elements along the last axis.
+        ShapeError: If ``x`` is a scalar, ``k`` negative, or larger than the last axis.
     """
     return _top_elements(call, x, call.attr("k", "i"))
 
@@ -59,11 +61,12 @@ def _top_k(call: ImportCall, x: ImportedValue, k: ImportedValue) -> ImportResult
     """Import TopKV2: the ``k`` largest elements of the last axis and their positions.
 
     ``k`` is an input known during import, which may be symbolic; of a vector its first element is
-    taken, and an empty one counts as 0. ``call`` is the node.
+    taken, and an empty one counts as 0. The results are the elements in descending order, and
+    positions in the last axis, in the attribute ``index_type`` (int32). ``call`` is the node.
 
     Raises:
-        ModelError: If ``k`` is not known during import.
-        ShapeError: If ``x`` is a scalar, or has fewer than ``k`` elements along the last axis.
+        ModelError: If ``k`` is not known during import, or ``index_type`` is no type.
+        ShapeError: If ``x`` is a scalar, ``k`` negative, or larger than the last axis.
     """
     (count,) = call.extents(k, "k")[:1] or (0,)
     return _top_elements(call, x, count)
@@ -76,6 +79,7 @@ def _top_elements(call: ImportCall, x: ImportedValue, k: Extent) -> ImportResult
     default int32. ``call`` is the node.
 
     Raises:
+        ModelError: If an attribute is of another kind.
         ShapeError: If ``x`` is a scalar, ``k`` negative, or larger than the last axis.
     """
     values, positions = ops.top_k(x.entry, k=k)
@@ -99,7 +103,7 @@ def _bound(call: ImportCall, rows: ImportedValue, values: ImportedValue) -> Impo
 
     Raises:
         ModelError: If an input has another rank than 2, or an unknown one, or ``out_type`` is
-            neither int32 nor int64.
+            neither int32 nor int64, or an attribute is of another kind.
         ShapeError: If the numbers of rows differ.
         DTypeError: If the dtypes differ.
     """

@@ -45,7 +45,7 @@ def _num_segments(call: ImportCall, value: ImportedValue) -> Extent:
 def _unsorted(
     call: ImportCall, x: ImportedValue, ids: ImportedValue, num_segments: ImportedValue
 ) -> ImportResult:
-    """Import the segment reductions of `UNSORTED`, whose ids need not be sorted.
+    """Import UnsortedSegmentMax, Min, Prod and Sum, whose ids need not be sorted.
 
     Rows with an id out of range are dropped. Empty segments are 0, 1 for products, and the least or
     largest finite number for a maximum or minimum.
@@ -230,6 +230,8 @@ def _bincount(
 ) -> ImportResult:
     """Import Bincount and DenseBincount: count or sum weights of each number below ``size``.
 
+    Numbers below 0 or of at least ``size`` are not counted.
+
     Args:
         call: The node; the attribute ``binary_output`` marks presence, 1 or 0, instead of counting.
         x: Integers, in a vector or, for DenseBincount, rows that are counted separately.
@@ -241,7 +243,7 @@ def _bincount(
 
     Raises:
         ModelError: If the rank of ``x`` is unknown or too large, ``size`` depends on data or is out
-            of range, or the rank of ``weights`` is unknown.
+            of range, or the rank of ``weights`` is unknown, or an attribute is of another kind.
         ShapeError: If ``weights`` have neither the shape of ``x`` nor no elements.
         DTypeError: If ``x`` is not of integers, or ``weights`` are of bools or complex.
     """

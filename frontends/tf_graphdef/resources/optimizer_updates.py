@@ -142,6 +142,9 @@ def _adagrad(ctx: NodeContext, w: Entry, a: Entry, rate: Entry, g: Entry) -> Seq
 
     w loses ``g * rate / sqrt(a)``. The sum is unchanged if the attribute ``update_slots`` of the
     node ``ctx`` is False.
+
+    Raises:
+        ModelError: If an attribute is of another kind.
     """
     a = a + g * g if ctx.call.attr("update_slots", "b", True) else a
     return w - g * rate * ops.rsqrt(a), a
@@ -163,6 +166,9 @@ def _adagrad2(
 
     w loses ``g * rate / (sqrt(a) + epsilon)`` for the gradient g. The sum is unchanged if the
     attribute ``update_slots`` of the node ``ctx`` is False.
+
+    Raises:
+        ModelError: If an attribute is of another kind.
     """
     a = a + g * g if ctx.call.attr("update_slots", "b", True) else a
     return w - g * rate / (ops.sqrt(a) + epsilon), a
@@ -406,8 +412,6 @@ def _ftrl_v2(
 ) -> Sequence[Entry]:
     """Return the new weights w, accumulator a and linear terms of FTRL.
 
-    ``shrink`` is the coefficient of L2 shrinkage of the gradient; None for none.
-
     Args:
         ctx: The node.
         w: Weights.
@@ -421,7 +425,7 @@ def _ftrl_v2(
         power: Negative power of the accumulator in the rate, such as -0.5.
 
     Raises:
-        ModelError: If the attribute ``multiply_linear_by_lr`` is set.
+        ModelError: If the attribute ``multiply_linear_by_lr`` is set, or of another kind.
     """
     if ctx.call.attr("multiply_linear_by_lr", "b", False):
         raise ModelError(
@@ -440,6 +444,9 @@ def _nesterov(ctx: NodeContext) -> bool:
     """Return the attribute ``use_nesterov``, by default False.
 
     ``ctx`` is the node.
+
+    Raises:
+        ModelError: If an attribute is of another kind.
     """
     return bool(ctx.call.attr("use_nesterov", "b", False))
 

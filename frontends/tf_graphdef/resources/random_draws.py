@@ -29,8 +29,10 @@ def _key(ctx: NodeContext) -> Entry:
     """Return the key of this node's draws: the run number plus a number derived from the node.
 
     The latter is 62 bits of a hash of the node's seeds and name; the entry is an int64 scalar.
+    ``ctx`` is the node; the import state must have a run number.
 
-    The model must be imported for training, or draw by a state ``run_number``. ``ctx`` is the node.
+    Raises:
+        ModelError: If an attribute is of another kind.
     """
     seeds = [ctx.call.attr(k, "i", 0) for k in ("seed", "seed2")]
     seed_text = repr((*seeds, ctx.call.name)).encode()

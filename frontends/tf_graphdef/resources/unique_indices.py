@@ -135,7 +135,7 @@ def _first_of_shape(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[An
 
     Raises:
         ModelError: If there are not four inputs, or it is another slice, or of another result of
-            Unique.
+            Unique, or an attribute is of another kind.
     """
     ctx.check_count(inputs, 4)
     if (unavailable := unavailable_results(ctx, inputs)) is not None:
@@ -231,7 +231,8 @@ def _gather(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
     Raises:
         ModelError: If there are not two or three inputs, the axis is not the first, ``batch_dims``
-            is set, or the inputs are results of different Uniques or other ones.
+            is set, or the inputs are results of different Uniques or other ones, or an attribute is
+            of another kind.
         ShapeError: If the array is a scalar.
     """
     ctx.check_count(inputs, 2, 3)

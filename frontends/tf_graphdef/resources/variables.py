@@ -114,7 +114,7 @@ def _gather(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
     Raises:
         ModelError: If there are not two inputs, the first is no handle or the second no array, or
-            the variable has no value.
+            the variable has no value, or an attribute is of another kind.
         ShapeError: If the shapes do not fit.
         DTypeError: If the indices are not integers.
     """
@@ -142,7 +142,8 @@ def _shape(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
     Raises:
         ModelError: If there is not one input, it is no handle, the variable has no value or an
-            unknown rank, or ``out_type`` is neither int32 nor int64.
+            unknown rank, or ``out_type`` is neither int32 nor int64, or an attribute is of another
+            kind.
     """
     ctx.check_count(inputs, 1)
     if (unavailable := unavailable_results(ctx, inputs)) is not None:
