@@ -20,6 +20,7 @@ from attrs import define
 from passkit.errors import PasskitError
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, var
+from passkit.passes.apply import ApplyPasses
 from passkit.program.executable import Executable
 from passkit.streams.operation import Operation
 from passkit.streams.recorder import ArrayType, Value
@@ -210,6 +211,8 @@ class Plan:
             by_number.append(result)
             results[position] = result
         graph = Graph([results[p] for p in outputs])
+        if any(n.op is not None and n.op.name == "slice" for n in graph.nodes):
+            graph = ApplyPasses(graph, "PushSlices")
         position_of = {name: k for k, name in enumerate(input_names)}
         return graph, tuple(position_of[n.name] for n in graph.inputs)
 

@@ -123,3 +123,35 @@ def test_float16_sums_accumulate_in_float32() -> None:
     """A sum of 70,000 ones in float16 is the nearest float16, not where additions stick."""
     x = xp.ones((4, 8192), dtype=xp.float16)
     np.testing.assert_array_equal(np.asarray(xp.sum(x * 1, axis=1)), np.float16(8192))
+
+
+WITHOUT_ARITHMETIC = {
+    "slice",
+    "constant",
+    "transpose",
+    "squeeze",
+    "sized_by",
+    "identity",
+    "reshape",
+}
+
+
+def test_reading_an_element_computes_that_element_only() -> None:
+    """Slices move before pending operations: one kernel, and no array of all results."""
+    a = np.random.default_rng(0).random((300, 400))
+    x = xp.asarray(a)
+    with xp.inspect() as runs:
+        element = float((xp.exp(x) * 2 + x)[3, -4])
+        row = np.asarray(xp.sum(xp.exp(x), axis=1)[7:9])
+        product = float((x @ x.T)[5, 6])
+
+    np.testing.assert_allclose(element, np.exp(a[3, -4]) * 2 + a[3, -4], rtol=1e-12)
+    np.testing.assert_allclose(row, np.exp(a).sum(1)[7:9], rtol=1e-12)
+    np.testing.assert_allclose(product, a[5] @ a[6], rtol=1e-12)
+    assert len(runs[0].kernels) == 1
+    for run in runs:
+        assert run.executable is not None
+        names = [n.op.name for n in run.executable.graph.nodes if n.op is not None]
+        assert names.index("slice") < min(
+            names.index(n) for n in names if n not in WITHOUT_ARITHMETIC
+        )
