@@ -66,8 +66,8 @@ def current_stream() -> Stream:
     return _state.stream
 
 
-def set_current_stream(stream: Stream) -> None:
-    """Queue the operations of this thread in a stream from now on."""
+def set_current_stream(stream: Any) -> None:
+    """Queue the operations of this thread in a stream, or an object like one, from now on."""
     _state.stream = stream
     leave_thread()
 

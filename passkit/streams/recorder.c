@@ -957,15 +957,16 @@ static PyGetSetDef queue_getset[] = {
 
 // Applying operations
 
-// Make sure that this thread has a stream and a context in which NumPy does not warn.
+// Make sure that this thread has a context in which NumPy does not warn, and a stream. A stream that is no
+// queue, as those that trace functions, is left to Python.
 static int enter_thread(void) {
-    PyObject *pair = PyObject_CallNoArgs(thread_function), *queue, *context;
+    PyObject *pair = PyObject_CallNoArgs(thread_function), *stream, *context;
     if (pair == NULL) return -1;
-    if (!PyArg_ParseTuple(pair, "O!O", Queue_Type, &queue, &context)) {
+    if (!PyArg_ParseTuple(pair, "OO", &stream, &context)) {
         Py_DECREF(pair);
         return -1;
     }
-    current_queue = (Queue *)queue;
+    current_queue = PyObject_TypeCheck(stream, Queue_Type) ? (Queue *)stream : NULL;
     quiet_context = context;
     Py_DECREF(pair);  // the thread's object keeps both
     return 0;
@@ -1027,7 +1028,7 @@ static Value *apply_values(Operation *operation, PyObject *const *operands, Py_s
         Py_INCREF(type);
         Value *value = NULL;
         if (is_small) value = evaluate_small(operation, operands, count, (ArrayType *)type);
-        else if (current_queue != NULL || enter_thread() == 0)
+        else if (current_queue != NULL || (enter_thread() == 0 && current_queue != NULL))
             value = queue_record(current_queue, operation, operands, count, type);
         Py_DECREF(type);
         if (value != NULL || PyErr_Occurred()) return value;

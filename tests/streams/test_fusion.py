@@ -125,17 +125,6 @@ def test_float16_sums_accumulate_in_float32() -> None:
     np.testing.assert_array_equal(np.asarray(xp.sum(x * 1, axis=1)), np.float16(8192))
 
 
-WITHOUT_ARITHMETIC = {
-    "slice",
-    "constant",
-    "transpose",
-    "squeeze",
-    "sized_by",
-    "identity",
-    "reshape",
-}
-
-
 def test_reading_an_element_computes_that_element_only() -> None:
     """Slices move before pending operations: one kernel, and no array of all results."""
     a = np.random.default_rng(0).random((300, 400))
@@ -148,10 +137,6 @@ def test_reading_an_element_computes_that_element_only() -> None:
     np.testing.assert_allclose(element, np.exp(a[3, -4]) * 2 + a[3, -4], rtol=1e-12)
     np.testing.assert_allclose(row, np.exp(a).sum(1)[7:9], rtol=1e-12)
     np.testing.assert_allclose(product, a[5] @ a[6], rtol=1e-12)
-    assert len(runs[0].kernels) == 1
-    for run in runs:
-        assert run.executable is not None
-        names = [n.op.name for n in run.executable.graph.nodes if n.op is not None]
-        assert names.index("slice") < min(
-            names.index(n) for n in names if n not in WITHOUT_ARITHMETIC
-        )
+    (kernel,) = runs[0].kernels
+    assert kernel.source.count("exp(x0_0)") == 1, "no loop over the array"
+    assert runs[1].bytes_written == 16 and runs[2].bytes_written == 8

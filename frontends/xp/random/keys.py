@@ -18,7 +18,8 @@ from passkit.frontends.xp.creation import checked_shape
 from passkit.frontends.xp.extents import apply_typed, extents_input
 from passkit.frontends.xp.random.operations import INT64
 from passkit.frontends.xp.runtime import from_numpy, operation
-from passkit.streams.operation import Value, array_type
+from passkit.streams.operation import array_type
+from passkit.streams.recorder import Value
 from passkit.values.arguments import refuse, shown
 
 

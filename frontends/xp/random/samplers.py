@@ -37,7 +37,8 @@ from passkit.frontends.xp.searching import argmax, argsort, searchsorted, where
 from passkit.frontends.xp.special import expit, ndtr
 from passkit.frontends.xp.special import softmax as softmax_of
 from passkit.frontends.xp.statistical import cumulative_sum
-from passkit.streams.operation import Value, array_type
+from passkit.streams.operation import array_type
+from passkit.streams.recorder import Value
 from passkit.values.arguments import refuse
 from passkit.values.dtype import DType, dtype_of, float64, promote
 

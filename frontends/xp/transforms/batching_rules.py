@@ -34,7 +34,8 @@ from passkit.frontends.xp.transforms.tracing_stream import array_with
 from passkit.graph.graph import post_order
 from passkit.graph.node import CONSTANT, var
 from passkit.graph.op import OpPattern
-from passkit.streams.operation import ArrayType, Operation, Value, array_type, banded_type
+from passkit.streams.operation import Operation, array_type, banded_type
+from passkit.streams.recorder import ArrayType, Value
 from passkit.values.dtype import dtype_of
 
 

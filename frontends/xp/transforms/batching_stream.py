@@ -8,7 +8,8 @@ from typing import Any
 from passkit.frontends.xp.array import Array
 from passkit.frontends.xp.runtime import apply, apply_several
 from passkit.frontends.xp.transforms.tracing_stream import TracingStream, active, array_with
-from passkit.streams.operation import Operation, Projection, Value, array_type, banded_type
+from passkit.streams.operation import Operation, Projection, array_type, banded_type
+from passkit.streams.recorder import Value
 
 
 class BatchingStream(TracingStream):

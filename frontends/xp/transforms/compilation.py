@@ -25,7 +25,7 @@ from passkit.frontends.xp.transforms.programs import (
 )
 from passkit.frontends.xp.transforms.tracing_stream import TracingStream, describe
 from passkit.program.tracing import register_arrays
-from passkit.streams.operation import ArrayType
+from passkit.streams.recorder import ArrayType
 from passkit.values.arguments import shown
 from passkit.values.trees import Structure, flatten, paths, unflatten
 

@@ -25,7 +25,8 @@ from passkit.frontends.xp.transforms.tracing_stream import describe
 from passkit.graph.adjoint import gradients
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, as_entry
-from passkit.streams.operation import ArrayType, Value, banded_type
+from passkit.streams.operation import banded_type
+from passkit.streams.recorder import ArrayType, Value
 from passkit.values import arguments
 from passkit.values.arguments import shown
 from passkit.values.dtype import dtype_of

@@ -26,7 +26,8 @@ from passkit.frontends.xp.runtime import OPERATIONS
 from passkit.frontends.xp.transforms.tracing_stream import TracingStream, array_with
 from passkit.graph.adjoint import gradients
 from passkit.graph.node import Entry
-from passkit.streams.operation import MAX_MEMO, ArrayType, Operation, Value
+from passkit.streams.operation import MAX_MEMO, Operation
+from passkit.streams.recorder import ArrayType, Value
 from passkit.streams.settings import settings
 
 
@@ -283,13 +284,17 @@ class ProgramStream(TracingStream):
     def number(self, value: Value) -> int:
         """Return the number of a value of this stream, or of any other: then it is an input.
 
+        Python numbers are a new input each time: programs do not depend on which are equal.
+
         Raises: ConcretizationError if its stream has ended.
         """
         number = self._numbers.get(value)
         if number is not None:
             return number
-        self._hold(value)
-        self._numbers[value] = number = self._count
+        number = self._count
+        if not value.is_scalar:
+            self._hold(value)
+            self._numbers[value] = number
         self._count += 1
         self.inputs.append(value)
         return number

@@ -15,7 +15,8 @@ from typing import Any
 from passkit.errors import ConcretizationError
 from passkit.frontends.xp import runtime
 from passkit.frontends.xp.array import Array, wrap
-from passkit.streams.operation import Operation, Value
+from passkit.streams.operation import Operation
+from passkit.streams.recorder import Value
 from passkit.streams.stream import Stream
 
 ARGUMENT = Operation("argument", {}, None, None)
@@ -121,13 +122,12 @@ class TracingStream:
 @contextmanager
 def active(stream: Any) -> Iterator[None]:
     """Record the operations of this thread in a stream inside the block."""
-    streams: Any = runtime._streams
-    previous = streams.stream
-    streams.stream = stream
+    previous = runtime.current_stream()
+    runtime.set_current_stream(stream)
     try:
         yield
     finally:
-        streams.stream = previous
+        runtime.set_current_stream(previous)
 
 
 def user_line() -> str:
@@ -140,8 +140,7 @@ def user_line() -> str:
 
 def array_with(value: Value) -> Array:
     """Return the array that holds a value: the one that there is, or a new one."""
-    array = value.handle() if value.handle is not None else None
-    return array if array is not None and array._value is value else wrap(value)
+    return wrap(value) if value.array is None else value.array
 
 
 def describe(name: str, function: Any) -> str:
