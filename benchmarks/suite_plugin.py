@@ -72,6 +72,8 @@ def pytest_configure(config: pytest.Config) -> None:
     del config
     select = {"scipy": _add_to_scipy, "sklearn": _select_for_sklearn}
     select[os.environ["SUITE_NAME"]]()
+    # SciPy and scikit-learn write to views in places.
+    importlib.import_module(OURS).config(aliasing=True)
     if limit := os.environ.get("SUITE_EXPLORATIONS"):
         importlib.import_module(OURS).config(max_explorations=int(limit))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from passkit.errors import ArgumentError, DTypeError
+from passkit.frontends.xp.aliases import written
 from passkit.frontends.xp.array_methods import ArrayMethods
 from passkit.frontends.xp.computing_methods import ComputingMethods
 from passkit.frontends.xp.elementwise_operations import constant_power
@@ -23,6 +24,7 @@ from passkit.frontends.xp.runtime import (
 )
 from passkit.streams import recorder
 from passkit.streams.recorder import ArrayBase, Value, binary_method, connect, unary_method
+from passkit.streams.settings import settings
 from passkit.values.arguments import shown
 from passkit.values.dtype import dtype_of, weak_scalar
 
@@ -249,6 +251,8 @@ class Array(ArrayBase, ArrayMethods, ComputingMethods):
                 )
             value = apply(operation("astype", dtype=type.dtype.name), value)
         self._value = value
+        if settings.aliasing:
+            written(self)
 
     # Conversions: these execute what the array needs
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from passkit.frontends.xp.aliases import written
+from passkit.streams.settings import settings
 from passkit.values.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -49,10 +51,13 @@ class ArrayMethods:
     # Indexing
 
     def __getitem__(self: Any, key: Any) -> Array:
-        return indexing.read(self, key)
+        part = indexing.read(self, key)
+        return assignment.view_of(self, key, part) if settings.aliasing else part
 
     def __setitem__(self: Any, key: Any, value: Any) -> None:
         assignment.write(self, key, value)
+        if settings.aliasing:
+            written(self)
 
     def __iter__(self: Any) -> Iterator[Array]:
         if not self.ndim:
@@ -93,8 +98,9 @@ class ArrayMethods:
         return conversion.duplicate(self)
 
     def flatten(self: Any) -> Array:
-        """Return the elements in row-major order, as an array of one axis."""
-        return manipulation.reshape(self, (-1,) if self.size else (0,))
+        """Return the elements in row-major order, as a new array of one axis."""
+        source = conversion.duplicate(self) if settings.aliasing else self
+        return manipulation.reshape(source, (-1,) if self.size else (0,))
 
     def ravel(self: Any) -> Array:
         """Return the elements in row-major order, as an array of one axis."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from passkit.errors import DTypeError, ShapeError
+from passkit.frontends.xp.aliases import aliased
 from passkit.frontends.xp.array import Array, operand_value, wrap
 from passkit.frontends.xp.conversion import asarray
 from passkit.frontends.xp.indexing import (
@@ -55,6 +56,21 @@ def write(x: Array, key: Any, operand: Any) -> None:
         return
     result = _masked(x, parts, value)
     _rebind(x, _assigned(x, parts, value) if result is None else result)
+
+
+def view_of(x: Array, key: Any, part: Array) -> Array:
+    """Return ``part``, which is ``x[key]``, noted as a view of ``x`` if the key has no arrays."""
+    if not part.ndim:
+        return part  # NumPy has a scalar, which is no view
+    index = plain_index(key, x.shape)
+    if index is None:
+        return part
+    plain: BasicIndex = index
+
+    def assigned(base: Array, view: Array) -> Array:
+        return _slice_assigned(base, plain, view)
+
+    return aliased(part, x, lambda base: slice_of(base, plain), assigned)
 
 
 def _rebind(x: Array, result: Array) -> None:

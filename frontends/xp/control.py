@@ -114,9 +114,9 @@ def _check(name: str, value: Any) -> None:
         if value not in _CHOICES[name]:
             valid = ", ".join(map(repr, _CHOICES[name]))
             raise SettingError(f"config: {name} must be one of {valid}, got {value!r}")
-    elif name == "inplace":
+    elif name in ("aliasing", "inplace"):
         if not isinstance(value, bool):
-            raise SettingError(f"config: inplace must be True or False, got {value!r}")
+            raise SettingError(f"config: {name} must be True or False, got {value!r}")
     elif not (value is None and name == "max_explorations"):
         least = 1 if name == "max_ops" else 0
         if type(value) is not int or value < least:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from passkit.errors import AxisError, ShapeError
+from passkit.frontends.xp.aliases import aliased
 from passkit.frontends.xp.array import Array, call, wrap
 from passkit.frontends.xp.conversion import duplicate
 from passkit.frontends.xp.extents import (
@@ -20,6 +21,7 @@ from passkit.frontends.xp.movement_operations import AxisGroup
 from passkit.frontends.xp.runtime import from_numpy, operation
 from passkit.frontends.xp.sharing import is_exposed
 from passkit.streams.operation import array_type
+from passkit.streams.settings import settings
 from passkit.values.arguments import refuse
 
 
@@ -110,6 +112,16 @@ def broadcast_to(x: Array, /, shape: tuple[int, ...]) -> Array:
     return wrap(apply_typed(op, array_type(x.dtype, target), x._value, extents_input(target)))
 
 
+def _same_order(view: Array, x: Array) -> Array:
+    """Return ``view``, which has the elements of ``x`` in another shape, noted as a view of it."""
+    if not settings.aliasing:
+        return view
+    shape = view.shape
+    return aliased(  # type: ignore[no-any-return]
+        view, x, lambda base: _reshaped(base, shape), lambda base, v: _reshaped(v, base.shape)
+    )
+
+
 def reshape(x: Array, /, shape: tuple[int, ...], *, copy: bool | None = None) -> Array:
     """Return an array of the same elements in row-major order with another shape.
 
@@ -126,6 +138,11 @@ def reshape(x: Array, /, shape: tuple[int, ...], *, copy: bool | None = None) ->
     Array([[0, 1, 2],
            [3, 4, 5]], dtype=int64)
     """
+    return _same_order(_reshaped(x, shape), x)
+
+
+def _reshaped(x: Array, shape: Any) -> Array:
+    """Return `reshape` of an array, without noting it as a view."""
     listed = shape if isinstance(shape, (tuple, list)) else (shape,)
     target = _filled_shape(x, tuple([operator.index(n) for n in listed]))
     if target == x.shape:
@@ -199,7 +216,7 @@ def expand_dims(x: Array, /, axis: int | tuple[int, ...] = 0) -> Array:
     """
     count = len(axis) if isinstance(axis, (tuple, list)) else 1
     axes = normalized_axes("expand_dims", axis, x.ndim + count)
-    return call("expand_dims", x, axis=axes)
+    return _same_order(call("expand_dims", x, axis=axes), x)
 
 
 def squeeze(x: Array, /, axis: int | tuple[int, ...]) -> Array:
@@ -216,7 +233,7 @@ def squeeze(x: Array, /, axis: int | tuple[int, ...]) -> Array:
     for k in axes:
         if x.shape[k] != 1:
             raise ShapeError(f"squeeze: axis {k} of shape {x.shape} has length {x.shape[k]}, not 1")
-    return call("squeeze", x, axis=axes) if axes else duplicate(x)
+    return _same_order(call("squeeze", x, axis=axes) if axes else duplicate(x), x)
 
 
 # The order of axes and elements
@@ -238,7 +255,18 @@ def permute_dims(x: Array, /, axes: tuple[int, ...]) -> Array:
     order = normalized_axes("permute_dims", axes, x.ndim)
     if len(order) != x.ndim:
         raise ShapeError(f"permute_dims needs {x.ndim} axes, got {tuple(axes)}")
-    return duplicate(x) if order == tuple(range(x.ndim)) else call("permute_dims", x, axes=order)
+    if order == tuple(range(x.ndim)):
+        return _same_order(duplicate(x), x)
+    result = call("permute_dims", x, axes=order)
+    if not settings.aliasing:
+        return result
+    inverse = tuple(order.index(k) for k in range(x.ndim))
+    return aliased(  # type: ignore[no-any-return]
+        result,
+        x,
+        lambda base: permute_dims(base, order),
+        lambda base, view: permute_dims(view, inverse),
+    )
 
 
 def matrix_transpose(x: Array, /) -> Array:
@@ -286,7 +314,12 @@ def flip(x: Array, /, axis: int | tuple[int, ...] | None = None) -> Array:
     Raises: ShapeError if an axis is out of range or named twice. ArgumentError if one is no int.
     """
     axes = tuple(range(x.ndim)) if axis is None else normalized_axes("flip", axis, x.ndim)
-    return call("flip", x, axis=axes) if axes else duplicate(x)
+    if not axes:
+        return _same_order(duplicate(x), x)
+    result = call("flip", x, axis=axes)
+    return aliased(  # type: ignore[no-any-return]
+        result, x, lambda base: flip(base, axes), lambda base, view: flip(view, axes)
+    )
 
 
 def roll(

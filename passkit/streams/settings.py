@@ -38,6 +38,8 @@ class StreamSettings:
         materialize: "demand" writes only results that are waited for, and those that were needed
             in earlier runs of the same sequence; "live" writes all that are still referred to.
         inplace: whether results may be stored over arrays that nothing refers to any more.
+        aliasing: whether slices and reshaped arrays are views, to which an assignment also changes
+            the array that they are made of, as in NumPy.
     """
 
     max_ops: int = 768
@@ -46,6 +48,7 @@ class StreamSettings:
     compile_at: int = 1 << 18
     materialize: str = "demand"
     inplace: bool = True
+    aliasing: bool = False
 
 
 settings = StreamSettings()

@@ -1,0 +1,104 @@
+"""Arrays that stay parts of other arrays, as NumPy's views do: an option for programs that need it.
+
+With ``xp.config(aliasing=True)``, slices and reshaped or transposed arrays are noted as views of
+the array that they are made of. A new value of one, by ``x[...] = y`` or an in-place operator, then
+gives its base and the other views of that new values, too. These are operations like others: they
+are queued, and what nobody reads is never computed.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+from weakref import ref
+
+from attrs import frozen
+
+from passkit.streams.settings import settings
+
+if TYPE_CHECKING:
+    from passkit.frontends.xp.array import Array
+
+Conversion = Callable[..., Any]
+
+
+@frozen(eq=False)
+class Alias:
+    """A view of an array.
+
+    Attributes:
+        view: a weak reference to the view.
+        base: the array that it is a part of.
+        read: the function of the base that returns the view.
+        write: the function of base and view that returns the base with the elements of the view.
+    """
+
+    view: Callable[[], Array | None]
+    base: Array
+    read: Conversion
+    write: Conversion
+
+
+class _Registry(threading.local):
+    """The views that a thread made: those of each base, and the base of each, by identity."""
+
+    def __init__(self) -> None:
+        self.aliases: dict[int, Alias] = {}
+        self.views: dict[int, list[Alias]] = {}
+        self.is_busy = False
+
+
+_registry = _Registry()
+
+
+def aliased(view: Any, base: Any, read: Conversion, write: Conversion) -> Any:
+    """Return a new array, noted as a view of another one if `aliasing` is on.
+
+    Args:
+        view: the array, to which nothing else refers yet.
+        base: the array that it is made of.
+        read: the function of the base that returns the view.
+        write: the function of base and view that returns the base with the view's elements.
+    """
+    registry = _registry
+    if settings.aliasing and not registry.is_busy and view is not base:
+        key, base_key = id(view), id(base)
+
+        def forget(_: Any) -> None:
+            alias = registry.aliases.pop(key, None)
+            siblings = registry.views.get(base_key, [])
+            if alias in siblings:
+                siblings.remove(alias)
+            if not siblings:
+                registry.views.pop(base_key, None)
+
+        alias = Alias(ref(view, forget), base, read, write)
+        registry.aliases[key] = alias
+        registry.views.setdefault(base_key, []).append(alias)
+    return view
+
+
+def written(x: Array) -> None:
+    """Pass the new value of an array on to its views, its base, and the other views of that."""
+    registry = _registry
+    if not settings.aliasing or registry.is_busy or not registry.aliases:
+        return
+    registry.is_busy = True
+    try:
+        _refresh(registry, x, None)
+        while (alias := registry.aliases.get(id(x))) is not None:
+            alias.base._value = alias.write(alias.base, x)._value
+            _refresh(registry, alias.base, x)
+            x = alias.base
+    finally:
+        registry.is_busy = False
+
+
+def _refresh(registry: _Registry, base: Array, source: Array | None) -> None:
+    """Give the views of a base new values, but not ``source``, and the views of these."""
+    for alias in registry.views.get(id(base), ()):
+        view = alias.view()
+        if view is not None and view is not source:
+            view._value = alias.read(base)._value
+            _refresh(registry, view, None)
