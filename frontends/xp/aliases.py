@@ -52,7 +52,7 @@ class _Registry(threading.local):
 _registry = _Registry()
 
 
-def aliased(view: Any, base: Any, read: Conversion, write: Conversion) -> Any:
+def aliased(view: Array, base: Array, read: Conversion, write: Conversion) -> Array:
     """Return a new array, noted as a view of another one if `aliasing` is on.
 
     Args:

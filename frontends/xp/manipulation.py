@@ -117,7 +117,7 @@ def _same_order(view: Array, x: Array) -> Array:
     if not settings.aliasing:
         return view
     shape = view.shape
-    return aliased(  # type: ignore[no-any-return]
+    return aliased(
         view, x, lambda base: _reshaped(base, shape), lambda base, v: _reshaped(v, base.shape)
     )
 
@@ -261,7 +261,7 @@ def permute_dims(x: Array, /, axes: tuple[int, ...]) -> Array:
     if not settings.aliasing:
         return result
     inverse = tuple(order.index(k) for k in range(x.ndim))
-    return aliased(  # type: ignore[no-any-return]
+    return aliased(
         result,
         x,
         lambda base: permute_dims(base, order),
@@ -317,9 +317,7 @@ def flip(x: Array, /, axis: int | tuple[int, ...] | None = None) -> Array:
     if not axes:
         return _same_order(duplicate(x), x)
     result = call("flip", x, axis=axes)
-    return aliased(  # type: ignore[no-any-return]
-        result, x, lambda base: flip(base, axes), lambda base, view: flip(view, axes)
-    )
+    return aliased(result, x, lambda base: flip(base, axes), lambda base, view: flip(view, axes))
 
 
 def roll(
