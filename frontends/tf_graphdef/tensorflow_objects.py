@@ -177,9 +177,8 @@ def _from_concrete(function: Any, max_nbytes: int | None) -> Model:
 def _output_names(function: Any) -> dict[str, str]:
     """Map names of a concrete function's outputs to names of its tensors.
 
-    The names are the keys of its result dict, else ``output`` for one or ``output_k`` for several.
-
-    Keys of the dict are sorted.
+    The names are the sorted keys of its result dict, else ``output`` for one or ``output_k`` for
+    several.
     """
     structure = function.structured_outputs
     if isinstance(structure, dict) and len(structure) == len(function.outputs):

@@ -55,7 +55,11 @@ class ExportCall:
 
     @property
     def out(self) -> Shape:
-        """The shape of the first result."""
+        """The shape of the first result.
+
+        Raises:
+            ShapeError: If its rank is unknown.
+        """
         return known_shape(self.node.entries[0])
 
     def shape(self, k: int = 0) -> Shape:

@@ -48,6 +48,7 @@ def _state(seed: Entry) -> tuple[Entry, Entry]:
 
     Raises:
         ShapeError: If ``seed`` is not a vector of at least two elements.
+        DTypeError: If it is complex.
     """
     seeds = ops.cast(seed, dtype="int64")
     words = [
@@ -79,6 +80,7 @@ def _key_counter(call: ImportCall, seed: ImportedValue) -> ImportResult:
     Raises:
         ModelError: If ``seed`` has another rank than 1, or an unknown one.
         ShapeError: If it has fewer than two elements.
+        DTypeError: If it is complex.
     """
     call.rank(seed, 1)
     return tuple(_unsigned(e) for e in _state(seed.entry))
@@ -94,6 +96,7 @@ def _key_counter_alg(call: ImportCall, seed: ImportedValue) -> ImportResult:
     Raises:
         ModelError: If ``seed`` has another rank than 1, or an unknown one.
         ShapeError: If it has fewer than two elements.
+        DTypeError: If it is complex.
     """
     call.rank(seed, 1)
     key, counter = (_unsigned(e) for e in _state(seed.entry))

@@ -103,6 +103,9 @@ def _momentum(
 
     a becomes ``a * momentum + g`` and w loses ``rate * a``, or ``g * rate + a * momentum * rate``
     if the attribute ``use_nesterov`` of the node ``ctx`` is set.
+
+    Raises:
+        ModelError: If the attribute is of another kind.
     """
     a = a * momentum + g
     return (w - (g * rate + a * momentum * rate) if _nesterov(ctx) else w - rate * a), a
@@ -124,6 +127,9 @@ def _keras_momentum(
 
     a, which includes the learning ``rate``, becomes ``a * momentum - g * rate``. w grows by a, or
     by ``a * momentum - g * rate`` if the attribute ``use_nesterov`` of the node ``ctx`` is set.
+
+    Raises:
+        ModelError: If the attribute is of another kind.
     """
     a = a * momentum - g * rate
     return (w + a * momentum - g * rate if _nesterov(ctx) else w + a), a
@@ -272,6 +278,9 @@ def _adam(
     ``power1`` and ``power2`` are beta1 and beta2 to the power of the step's number, ``rate`` is the
     learning rate; ``epsilon`` is added to the root of v. The attribute ``use_nesterov`` of the node
     ``ctx`` selects Nesterov's momentum.
+
+    Raises:
+        ModelError: If the attribute is of another kind.
     """
     step = rate * ops.sqrt(1 - power2) / (1 - power1)
     m = m + (g - m) * (1 - beta1)

@@ -231,9 +231,8 @@ def _is_plain(node: Node) -> bool:
 def _batch_norm(call: ExportCall, x: NodeOutput, *rest: NodeOutput) -> ExportResult:
     """Write `batch_norm` of float32 NHWC images as FusedBatchNormV3; None for others.
 
-    ``call`` is the node to write, and ``rest`` are the tensors of its inputs.
-
-    ``rest`` are the tensors of scale, offset, mean and variance.
+    ``call`` is the node to write, ``x`` the tensor of the images, and ``rest`` are those of scale,
+    offset, mean and variance.
     """
     if not _is_plain(call.node) or call.params["axis"] not in (-1, 3):
         return None
@@ -260,12 +259,10 @@ def _fused(call: ExportCall, *inputs: NodeOutput) -> tuple[NodeOutput, ...]:
 
 @op_exporter("fused_batch_norm")
 def _fused_batch_norm(call: ExportCall, x: NodeOutput, *rest: NodeOutput) -> ExportResult:
-    """Write `fused_batch_norm` as FusedBatchNormV3.
+    """Write `fused_batch_norm` as FusedBatchNormV3; return images, mean and variance.
 
-    None in training, and for other than float32 NHWC images. ``call`` is the node to write, and
-    ``rest`` are the tensors of its inputs.
-
-    ``rest`` are the tensors of scale, offset, mean and variance.
+    None in training, and for other than float32 NHWC images. ``call`` is the node to write, ``x``
+    the tensor of the images, and ``rest`` are those of scale, offset, mean and variance.
     """
     if not _is_plain(call.node) or call.params["is_training"]:
         return None

@@ -44,11 +44,10 @@ def _bitwise(call: ExportCall, x: NodeOutput) -> ExportResult:
 def _of_truths(
     call: ExportCall, x: NodeOutput, axes: NodeOutput, attrs: dict[str, Any]
 ) -> NodeOutput:
-    """Write a bitwise reduction of booleans over ``axes``, with the attributes of the reduction.
+    """Write a bitwise reduction of the bools ``x`` over ``axes``, a tensor.
 
-    ``call`` is the node to write.
-
-    ``attrs`` are those of TensorFlow's reductions: ``keep_dims`` and ``Tidx``.
+    ``call`` is the node to write; ``attrs`` are those of TensorFlow's reductions, ``keep_dims`` and
+    ``Tidx``.
     """
     if call.name != "reduce_bitwise_xor":
         op = "All" if call.name == "reduce_bitwise_and" else "Any"
