@@ -40,7 +40,7 @@ from passkit import xp  # noqa: E402
 
 STEPS = 20
 Parameters = dict[str, Any]
-Loop = Callable[[], float]
+TrainingLoop = Callable[[], float]
 """Performs a number of steps from the start, and returns the last loss."""
 
 
@@ -117,7 +117,7 @@ class EntryFunctions:
     mean, sum, max = pk.ops.reduce_mean, pk.ops.reduce_sum, pk.ops.reduce_max
 
 
-def graph_loop(model: Any) -> Loop:
+def graph_loop(model: Any) -> TrainingLoop:
     """Return the loop with one compiled graph."""
     p = {k: pk.var(k, a.shape) for k, a in model.start.items()}
     x, y, rate = pk.var("x", model.x.shape), pk.var("y", model.y.shape), pk.var("rate", ())
@@ -139,7 +139,7 @@ def graph_loop(model: Any) -> Loop:
     return loop
 
 
-def xp_loop(model: Any, is_compiled: bool) -> Loop:
+def xp_loop(model: Any, is_compiled: bool) -> TrainingLoop:
     """Return the loop in `passkit.xp`, with the step under `passkit.jit` or without."""
 
     def log1p_exp(z: Any) -> Any:
@@ -169,7 +169,7 @@ def xp_loop(model: Any, is_compiled: bool) -> Loop:
     return loop
 
 
-def numpy_loop(model: Any) -> Loop:
+def numpy_loop(model: Any) -> TrainingLoop:
     """Return the loop by hand in NumPy."""
 
     def loop() -> float:
@@ -182,7 +182,7 @@ def numpy_loop(model: Any) -> Loop:
     return loop
 
 
-def jax_loop(model: Any) -> Loop | None:
+def jax_loop(model: Any) -> TrainingLoop | None:
     """Return the loop in JAX, or None if it is not installed."""
     try:
         jax, jnp = import_module("jax"), import_module("jax.numpy")
@@ -211,7 +211,7 @@ def jax_loop(model: Any) -> Loop | None:
     return loop
 
 
-def loops_of(model: Any) -> dict[str, Loop]:
+def loops_of(model: Any) -> dict[str, TrainingLoop]:
     """Return the loops by competitor, those that are installed."""
     loops = {
         "graph": graph_loop(model),
@@ -226,7 +226,7 @@ def loops_of(model: Any) -> dict[str, Loop]:
 MODELS = {"logistic": LogisticRegression, "mlp": Network}
 
 
-def measure(loops: Mapping[str, Loop], rounds: int) -> dict[str, float]:
+def measure(loops: Mapping[str, TrainingLoop], rounds: int) -> dict[str, float]:
     """Return the median seconds of a step of each competitor.
 
     Raises: AssertionError if their losses differ.

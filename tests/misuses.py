@@ -268,6 +268,41 @@ def pk_dialect() -> pk.Dialect:
     return dialect_of("cxx")
 
 
+def differentiating() -> list[Call]:
+    """Gradients and vectorized functions."""
+    x = pk.xp.ones((2, 3))
+    options = {
+        "function": arg(O.exp, "none function type"),
+        "argnums": arg(0, "int negative huge"),
+        "has_aux": arg(False, "true"),
+    }
+    return [
+        call("grad", pk.grad, **options),
+        call("value_and_grad", pk.value_and_grad, **options),
+        call(
+            "vjp",
+            lambda function, primal: pk.vjp(function, primal),
+            function=arg(lambda *x: 0.0, "function type"),
+            primal=arg(x, "none float nan empty nones dict -masked", "argument|asarray"),
+        ),
+        call(
+            "jvp",
+            pk.jvp,
+            function=arg(lambda *x: 0.0, "function type"),
+            primals=arg([x], "-empty -nones -masked", "argument|leaves|asarray"),
+            tangents=arg([x], "-masked", "leaves|shape|asarray"),
+        ),
+        call(
+            "vmap",
+            lambda function, in_axes, out_axes: pk.vmap(function, in_axes, out_axes)(x),
+            function=arg(lambda x: x, "-none function type"),
+            in_axes=arg(0, "negative", "axis"),
+            out_axes=arg(0, "negative", "axis"),
+        ),
+        call("tree_map", lambda function, value: pk.tree_map(function, value), function=arg(str, "function type"), value=arg((), " ".join(VALUES))),
+    ]
+
+
 def running(folder: Path) -> list[Call]:
     """Passes, compiling and executables; ``folder`` takes what they write."""
     stateful = pk.Graph([O.assign(pk.state("w", ARRAY), X)])
@@ -299,6 +334,7 @@ def running(folder: Path) -> list[Call]:
         ),
         call("load", pk.load, folder=arg(saved, "", "holds no saved executable")),
         call("jit", pk.jit, function=arg(O.exp, "none function type")),
+        *differentiating(),
         call(
             "jit(f)(x)",
             pk.jit(lambda x: O.tanh(x), target="interpret"),

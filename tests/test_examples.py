@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -74,6 +75,15 @@ def test_arrays_that_fuse(tmp_path: Path) -> None:
 
     assert "), read 32,000,000 and wrote 4 bytes" in out
     assert "times as fast" in out
+
+
+def test_train_in_xp(tmp_path: Path) -> None:
+    """A network in NumPy-like code learns the digits; nothing is compiled again in the loop."""
+    out = run_example(ROOT / "examples/07_train_in_xp.py", tmp_path)
+
+    assert "step 300: loss" in out
+    assert float(re.findall(r"([\d.]+)% of the digits", out)[-1]) > 97
+    assert int(re.findall(r"(\d+) plans after step 10", out)[0]) <= 2
 
 
 def test_your_own_pass(tmp_path: Path) -> None:

@@ -46,6 +46,19 @@ def flushing() -> Figure:
     return Figure(f"{seconds * 1e6:.1f} us", seconds <= 60e-6, seconds)
 
 
+def training_loops() -> Figure:
+    """Compare training loops with gradients in `passkit.xp` with the same as compiled graphs."""
+    command = [shows.peers_python, str(ROOT / "benchmarks" / "xp_training.py")]
+    process = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    if process.returncode:
+        raise RuntimeError((process.stderr.strip().splitlines() or ["it failed"])[-1])
+    path = ROOT / "benchmarks" / "results" / "xp_training.json"
+    rows = json.loads(path.read_text())["rows"]
+    ratios = {name: row["value_and_grad"] / row["graph"] for name, row in rows.items()}
+    text = ", ".join(f"{name} {ratio:.2f}" for name, ratio in ratios.items())
+    return Figure(text, max(ratios.values()) <= 1.2, max(ratios.values()))
+
+
 def small_arrays() -> Figure:
     """Return the cost of one operation on small arrays, over NumPy's."""
     row = report()["small"]
@@ -104,6 +117,8 @@ DEMANDS = [
     Demand("25. recording <= 1.5 us an operation", recording, slow=True),
     Demand("25. a warm flush of 46 operations <= 60 us", flushing, slow=True),
     Demand("25. small arrays <= 5 times NumPy", small_arrays, slow=True),
+    Demand("a gradient-descent loop within 1.2 times a compiled graph", training_loops, slow=True),
+    Demand("gradients: one plan for each iteration", passing(f"{XP}/test_gradients.py")),
     Demand("a chain of 20 operations on 1,000 elements: fastest of all", chain, slow=True),
     Demand(
         "3. custom erf >= 10 times NumPy and <= 1.3 of the reference form", custom_gelu, slow=True

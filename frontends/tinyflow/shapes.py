@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from passkit.errors import ShapeError
 from passkit.graph.graph import post_order
 from passkit.graph.node import Entry
@@ -248,7 +250,7 @@ def parse_shape(value: Any, function: str) -> tuple[Extent | None, ...]:
     numbers = getattr(value, "static_value", None)
     if numbers is not None:
         return tuple(numbers.ravel().tolist())
-    if hasattr(value, "ravel"):
+    if isinstance(value, (np.ndarray, np.generic)):
         value = value.ravel().tolist()
     if isinstance(value, (list, tuple)):
         return tuple(parse_extent(n, function) for n in value)

@@ -16,6 +16,7 @@ import numpy as np
 
 from passkit import ast
 from passkit.errors import ArgumentError, DTypeError, GraphError, ShapeError
+from passkit.graph.entry_methods import EntryMethods
 from passkit.graph.infer import infer_dtypes, infer_shapes, show_shape
 from passkit.graph.node_view import NodeLike
 from passkit.graph.op import REQUIRED, Op, register_op
@@ -47,7 +48,7 @@ def _operator(symbol: str, swap: bool = False) -> Callable[..., Entry]:
     return method
 
 
-class Entry:
+class Entry(EntryMethods):
     """One result of a node.
 
     Python's operators on entries call the operators of `passkit.ops`. ``==`` is identity, so that
@@ -147,8 +148,6 @@ class Entry:
             f"{self.name} has no value before the graph runs, so NumPy cannot make an array of it; "
             f"use operators of pk.ops, or compile a graph of it and call that"
         )
-
-    __array_ufunc__ = None  # np.float32(2) * entry must come here, not become an object array
 
 
 class Node(NodeLike):

@@ -107,7 +107,7 @@ class JitFunction:
         self._pack: Pack = list
         self._is_single = False
         self._of_arrays: Callable[..., Any] | None = None
-        update_wrapper(self, function)
+        update_wrapper(self, function, updated=())  # its fields are not those of this object
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Return the function's value for these arrays.

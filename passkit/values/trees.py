@@ -13,6 +13,7 @@ from typing import Any
 import attrs
 
 from passkit.errors import ArgumentError
+from passkit.values import arguments
 
 LEAF = "leaf"
 """The structure of a value that is a leaf."""
@@ -157,12 +158,13 @@ def tree_map(function: Callable[..., Any], value: Any, *others: Any) -> Any:
             no leaves; everything else is a leaf.
         *others: values of the same structure.
 
-    Raises: ArgumentError if one of the others has another structure.
+    Raises: ArgumentError if one of the others has another structure, or ``function`` is none.
 
     >>> import passkit as pk
     >>> pk.tree_map(lambda w, g: w - 0.5 * g, {"a": [1.0, 2.0]}, {"a": [2.0, 2.0]})
     {'a': [0.0, 1.0]}
     """
+    arguments.function("tree_map: function", function)
     leaves, structure = flatten(value)
     columns = [leaves]
     for k, other in enumerate(others):

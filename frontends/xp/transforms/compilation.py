@@ -17,7 +17,7 @@ from attrs import frozen
 
 from passkit.errors import GraphError, SettingError
 from passkit.frontends.xp.array import Array, wrap
-from passkit.frontends.xp.runtime import from_numpy
+from passkit.frontends.xp.conversion import asarray
 from passkit.frontends.xp.transforms.programs import (
     ProgramResults,
     ProgramStream,
@@ -104,7 +104,7 @@ class CompiledArrayFunction:
                 values.append(leaf._value)
                 forms.append(leaf._value.type)
             elif isinstance(leaf, np.ndarray):
-                values.append(from_numpy(np.array(leaf)))
+                values.append(asarray(leaf)._value)
                 forms.append(values[-1].type)
             else:
                 forms.append((type(leaf), leaf))
@@ -121,9 +121,11 @@ class CompiledArrayFunction:
                 self.traces[key] = trace
         return trace.call(values)
 
-    def _unhashable(self, leaves: list[Any], structure: Structure) -> GraphError:
+    def _unhashable(self, leaves: list[Any], structure: Any) -> GraphError:
         """Return the error for an argument that is neither an array nor hashable."""
-        for name, leaf in zip(paths(structure), leaves, strict=True):
+        _, _, (args, kwargs) = structure
+        names = paths(args, "args") + paths(kwargs, "kwargs")
+        for name, leaf in zip(names, leaves, strict=True):
             try:
                 hash((type(leaf), leaf) if type(leaf) is not Array else None)
             except TypeError:
@@ -140,7 +142,7 @@ class CompiledArrayFunction:
             stand_ins = []
             for leaf in leaves:
                 if isinstance(leaf, np.ndarray):
-                    leaf = wrap(from_numpy(np.array(leaf)))
+                    leaf = asarray(leaf)
                 is_array = isinstance(leaf, Array)
                 stand_ins.append(wrap(stream.argument(leaf._value)) if is_array else leaf)
             args, kwargs = unflatten(structure, stand_ins)

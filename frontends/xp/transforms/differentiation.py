@@ -18,8 +18,7 @@ from attrs import frozen
 import passkit.ops as ops
 from passkit.errors import ArgumentError, DTypeError, ShapeError
 from passkit.frontends.xp.array import Array, wrap
-from passkit.frontends.xp.conversion import duplicate
-from passkit.frontends.xp.runtime import from_numpy
+from passkit.frontends.xp.conversion import asarray, duplicate
 from passkit.frontends.xp.transforms.programs import ProgramResults, ProgramStream
 from passkit.frontends.xp.transforms.tracing_stream import describe
 from passkit.graph.adjoint import gradients
@@ -72,7 +71,7 @@ def grad(
         value, gradient = both(*args, **kwargs)
         return (gradient, value[1]) if has_aux else gradient
 
-    update_wrapper(gradient_function, function)
+    update_wrapper(gradient_function, function, updated=())
     return gradient_function
 
 
@@ -102,6 +101,7 @@ def value_and_grad(
     if function is None:
         return lambda f: value_and_grad(f, argnums, has_aux)
     arguments.function("value_and_grad: function", function)
+    arguments.instance("grad: has_aux", has_aux, bool, "True or False")
     positions, is_single = _positions(argnums), isinstance(argnums, int)
     purpose = describe("grad", function)
 
@@ -128,7 +128,7 @@ def value_and_grad(
             return (arrays[0], pack(arrays[1 : 1 + len(outputs)])), gradient
         return arrays[0], gradient
 
-    update_wrapper(value_and_gradient, function)
+    update_wrapper(value_and_gradient, function, updated=())
     return value_and_gradient
 
 
@@ -156,6 +156,7 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
     arguments.function("vjp: function", function)
     purpose = describe("vjp", function)
     call = _differentiated_call(purpose, primals, {}, tuple(range(len(primals))))
+    _refuse_entries(purpose, call)
     # Nothing may be stored over them as long as the returned function exists.
     call.differentiated[:] = map(duplicate, call.differentiated)
     stream, heads, aux, structure = _traced_results(function, call, purpose, has_aux)
@@ -200,6 +201,7 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
     args = tuple(arguments.sequence("jvp: primals", primals, object))
     directions = tuple(arguments.sequence("jvp: tangents", tangents, object))
     call = _differentiated_call(purpose, args, {}, tuple(range(len(args))))
+    _refuse_entries(purpose, call)
     stream, heads, _, structure = _traced_results(function, call, purpose, False)
     types = [v.type for v in heads]
     weights = _like_results("jvp", directions, flatten(args)[1], call.types)
@@ -271,6 +273,16 @@ class DifferentiatedCall:
         ]
 
 
+def _refuse_entries(purpose: str, call: DifferentiatedCall) -> None:
+    """Raise an ArgumentError if there are entries among the leaves to differentiate by."""
+    for leaf in call.differentiated:
+        if isinstance(leaf, Entry):
+            raise ArgumentError(
+                f"{purpose}: an argument must be an array of passkit.xp, got {leaf}; for entries "
+                f"use pk.gradients, whose grad_ys are the weights"
+            )
+
+
 def _copied(argument: Any) -> Any:
     """Return an argument with copies of its arrays, which share the memory."""
     if type(argument) is Array:
@@ -286,9 +298,14 @@ def _positions(argnums: Any) -> tuple[int, ...]:
     listed = (argnums,) if isinstance(argnums, int) else argnums
     need = "a position of an argument, or a sequence of different ones"
     positions = tuple(arguments.sequence("grad: argnums", listed, int, need))
-    if not positions or len(set(positions)) != len(positions):
+    if not positions or True in map(_is_bool, positions) or len(set(positions)) != len(positions):
         arguments.refuse("grad: argnums", argnums, need)
     return positions
+
+
+def _is_bool(value: Any) -> bool:
+    """Return whether a value is True or False, which Python also takes for integers."""
+    return isinstance(value, bool)
 
 
 def _differentiated_call(
@@ -333,11 +350,9 @@ def _leaf(where: str, leaf: Any, dtype: Any) -> Any:
     if isinstance(leaf, Entry):
         return leaf
     if type(leaf) is float:
-        return wrap(from_numpy(np.asarray(leaf, dtype)))
-    if isinstance(leaf, (np.ndarray, np.generic)):
-        leaf = wrap(from_numpy(np.array(leaf)))
-    if isinstance(leaf, (bool, int, complex)):
-        leaf = wrap(from_numpy(np.asarray(leaf)))
+        return asarray(leaf, dtype=dtype)
+    if isinstance(leaf, (np.ndarray, np.generic, bool, int, complex)):
+        leaf = asarray(leaf)
     if not isinstance(leaf, Array):
         raise ArgumentError(
             f"{where} must be an array to differentiate by it, got {shown(leaf)}; pass it in an "
@@ -376,7 +391,7 @@ def _result_value(purpose: str, result: Any) -> Value:
         DTypeError: It has no float dtype.
     """
     if isinstance(result, (int, float, complex, np.ndarray, np.generic)):
-        result = wrap(from_numpy(np.array(result)))
+        result = asarray(result)
     if not isinstance(result, Array):
         raise ArgumentError(
             f"{purpose}: the function must return an array of passkit.xp, got {shown(result)}"
@@ -463,9 +478,9 @@ def _like_results(
     values: list[Value] = []
     for name, leaf, type in zip(paths(structure, "x"), leaves, types, strict=True):
         if isinstance(leaf, (float, int)) and not isinstance(leaf, np.generic):
-            leaf = wrap(from_numpy(np.asarray(leaf, type.dtype)))
+            leaf = asarray(leaf, dtype=type.dtype)
         if isinstance(leaf, (np.ndarray, np.generic)):
-            leaf = wrap(from_numpy(np.array(leaf)))
+            leaf = asarray(leaf)
         if not isinstance(leaf, Array):
             raise ArgumentError(f"{where}: {name} must be an array, got {shown(leaf)}")
         if leaf.shape != type.shape:

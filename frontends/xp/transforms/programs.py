@@ -333,7 +333,7 @@ class ProgramStream(TracingStream):
         return RecordedProgram(
             OPERATIONS.get("program", code=code, shape=tuple(self.extents)),
             tuple(self.inputs),
-            self._size * (3 if results.leaves else 1),
+            max(3 * self._size, LARGE) if results.leaves else self._size,
         )
 
     def release(self) -> None:
@@ -395,7 +395,8 @@ class RecordedProgram:
 _sizes: dict[Operation, int] = {}
 """The sizes of programs by their operations without extents."""
 LARGE = 24
-"""A program of at least this size begins a new plan if the queue has the same one already."""
+"""A program of at least this size begins a new plan if the queue has the same one already.
+All with gradients do."""
 
 
 def size_of(operation: Operation) -> int:

@@ -14,9 +14,8 @@ import numpy as np
 
 from passkit.errors import ArgumentError, ShapeError
 from passkit.frontends.xp.array import Array, array_of, wrap
-from passkit.frontends.xp.conversion import duplicate
+from passkit.frontends.xp.conversion import asarray, duplicate
 from passkit.frontends.xp.manipulation import broadcast_to, moveaxis, normalized_axis
-from passkit.frontends.xp.runtime import from_numpy
 from passkit.frontends.xp.transforms.batching_rules import perform
 from passkit.frontends.xp.transforms.batching_stream import BatchingStream
 from passkit.frontends.xp.transforms.tracing_stream import describe
@@ -109,7 +108,7 @@ def vmap(
             stream.release()
         return unflatten(result_structure, stacked)
 
-    update_wrapper(vectorized, function)
+    update_wrapper(vectorized, function, updated=())
     return vectorized
 
 
@@ -125,7 +124,7 @@ def _divided(where: str, leaf: Any, axis: Any) -> tuple[Any, bool]:
             f"{where}: an axis of in_axes must be an int or None, got {shown(axis)}"
         )
     if isinstance(leaf, np.ndarray):
-        leaf = wrap(from_numpy(np.array(leaf)))
+        leaf = asarray(leaf)
     if axis is None or not isinstance(leaf, Array):
         return leaf, False
     if not leaf.ndim:
