@@ -299,7 +299,12 @@ def differentiating() -> list[Call]:
             in_axes=arg(0, "negative", "axis"),
             out_axes=arg(0, "negative", "axis"),
         ),
-        call("tree_map", lambda function, value: pk.tree_map(function, value), function=arg(str, "function type"), value=arg((), " ".join(VALUES))),
+        call(
+            "tree_map",
+            lambda function, value: pk.tree_map(function, value),
+            function=arg(str, "function type"),
+            value=arg((), " ".join(VALUES)),
+        ),
     ]
 
 
