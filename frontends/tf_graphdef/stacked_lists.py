@@ -125,6 +125,7 @@ def stacked_item(ctx: NodeContext, stack: StackedList, index: ImportedValue) -> 
 
     Raises:
         ModelError: If the shape of the items is not known yet.
+        DTypeError: If the index is not an integer.
     """
     rows = stacked_array(ctx, stack)
     return value_of(make("take", rows.entry, index.entry, axis=0))

@@ -25,6 +25,7 @@ def _strided_slice(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[Any
         ModelError: If there are not four inputs, one is no array, a slice has bounds known only at
             run time, or the known bounds do not fit the array.
         ShapeError: If a known index is out of range.
+        DTypeError: If indices known only at run time are not integers.
     """
     ctx.check_count(inputs, 4)
     if (unavailable := unavailable_results(ctx, inputs)) is not None:
@@ -54,8 +55,8 @@ def _take_elements(
 
     Raises:
         ModelError: If a slice has bounds that are known only at run time, ``begin`` is not a vector
-            of at most as many indices as ``x`` has axes, or a rank is unknown, or an attribute is
-            of another kind.
+            of at most as many indices as ``x`` has axes, or a rank is unknown.
+        DTypeError: If ``begin`` is not of integers.
     """
     call = ctx.call
     masks = {

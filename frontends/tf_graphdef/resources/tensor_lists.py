@@ -241,6 +241,8 @@ def _set_item(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue
         ModelError: If there are not three inputs, the first is no list, the index is out of range,
             or the item is no array or of another dtype.
         ShapeError: If an item does not fit the rows of the array.
+        DTypeError: If an index known only at run time is not an integer, or the item's dtype is not
+            that of the array.
     """
     if stacked := stacked_lists.as_stacked_if_dynamic(ctx, inputs[0], inputs[1]):
         return (
@@ -298,6 +300,7 @@ def _get_item(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue
     Raises:
         ModelError: If there are not three inputs, the first is no list, the index is out of range,
             or the shape of an item that is not set is unknown.
+        DTypeError: If an index known only at run time is not an integer.
     """
     if stacked := stacked_lists.as_stacked_if_dynamic(ctx, inputs[0], inputs[1]):
         return (stacked_lists.stacked_item(ctx, stacked, ctx.value(inputs[1])),)
