@@ -293,7 +293,7 @@ class NodeContext:
         return self.call.where
 
     def value(self, value: AnyValue) -> ImportedValue:
-        """Return an input as an array; a ref variable is read, an array is returned unchanged.
+        """Return the input ``value`` as an array; a ref variable is read, an array is unchanged.
 
         Raises:
             ModelError: If it is no array, such as a handle, a list or a dead value, or a ref

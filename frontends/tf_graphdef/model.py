@@ -70,6 +70,8 @@ def model_calling(
 ) -> Model:
     """Return a model whose graph is a single call of a function.
 
+    Inputs get dtype and shape that the function declares for its arguments.
+
     Args:
         model: The model that has the function.
         function: FunctionDef to call.
@@ -77,8 +79,8 @@ def model_calling(
             inputs. Those that share a name are renamed in place.
 
     Returns:
-        A copy of ``model`` whose inputs are named as the function's arguments and whose outputs
-        are named as its results.
+        A copy of ``model`` whose inputs are named as the function's arguments and whose outputs are
+        named as its results.
     """
     graph = type(model.graph)()
     graph.library.CopyFrom(model.graph.library)

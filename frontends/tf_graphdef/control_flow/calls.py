@@ -123,8 +123,11 @@ def _passed(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 def _placeholder(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Raise ModelError: a Placeholder inside a function has no input.
 
-    Placeholders of the model's own graph do not get here. ``inputs`` is not read. ``ctx`` is the
-    node.
+    Placeholders of the model's own graph do not get here. ``ctx`` is the node; ``inputs`` are not
+    read.
+
+    Raises:
+        ModelError: Always.
     """
     raise ModelError(
         f"{ctx.where} is in {ctx.evaluation.body.where}, and only the model's own graph can have "

@@ -318,7 +318,10 @@ class _IsSet(Feed):
 def _unfed(call: ImportCall, inputs: Sequence[Any]) -> ImportedValue:
     """Raise FeedError: the input factory of a placeholder that is not fed.
 
-    ``call`` is the node.
+    ``call`` is the node; ``inputs`` are not read.
+
+    Raises:
+        FeedError: Always.
     """
     raise FeedError(
         f"placeholder '{call.node.name}' needs a value in feed_dict, got none; "
