@@ -183,6 +183,7 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Array:
         upper: return the conjugate transpose of L.
 
     Raises:
+        ArgumentError: x is neither an array nor a number.
         ShapeError: the matrices are not square.
         FeedError: when the result is computed, a matrix is not positive definite.
     """
@@ -198,7 +199,9 @@ def eigh(x: Any, /) -> EighResult:
 
     Returns: The arrays ``eigenvalues`` (…, n), rising, and ``eigenvectors`` (…, n, n), as columns.
 
-    Raises: ShapeError if the matrices are not square.
+    Raises:
+        ArgumentError: x is neither an array nor a number.
+        ShapeError: the matrices are not square.
     """
     return EighResult(*_several("eigh", _squares("eigh", x)))
 
@@ -209,7 +212,9 @@ def eigvalsh(x: Any, /) -> Array:
     Args:
         x: an array (…, n, n).
 
-    Raises: ShapeError if the matrices are not square.
+    Raises:
+        ArgumentError: x is neither an array nor a number.
+        ShapeError: the matrices are not square.
     """
     return call("eigvalsh", _squares("eigvalsh", x))
 
@@ -269,7 +274,9 @@ def det(x: Any, /) -> Array:
     Args:
         x: an array (…, n, n).
 
-    Raises: ShapeError if the matrices are not square.
+    Raises:
+        ArgumentError: x is neither an array nor a number.
+        ShapeError: the matrices are not square.
     """
     array = _squares("det", x)
     if is_triangular(array):
@@ -285,7 +292,9 @@ def slogdet(x: Any, /) -> SlogdetResult:
 
     Returns: The arrays ``sign`` and ``logabsdet``.
 
-    Raises: ShapeError if the matrices are not square.
+    Raises:
+        ArgumentError: x is neither an array nor a number.
+        ShapeError: the matrices are not square.
     """
     array = _squares("slogdet", x)
     if is_triangular(array) and array.dtype.kind != "c":
@@ -307,6 +316,7 @@ def inv(x: Any, /) -> Array:
         x: an array (…, n, n).
 
     Raises:
+        ArgumentError: x is neither an array nor a number.
         ShapeError: the matrices are not square.
         FeedError: when the result is computed, a matrix is singular.
     """
@@ -321,7 +331,9 @@ def pinv(x: Any, /, *, rtol: Any = None) -> Array:
         rtol: singular values below rtol times the largest count as 0: a number, or an array that
             broadcasts with the batch; None for max(m, n) times the precision of the dtype.
 
-    Raises: ShapeError if the array has fewer than two axes.
+    Raises:
+        ArgumentError: x or rtol is neither an array nor a number.
+        ShapeError: the array has fewer than two axes.
     """
     return _above("pinv", matrices("pinv", x), rtol)
 
@@ -334,7 +346,9 @@ def matrix_rank(x: Any, /, *, rtol: Any = None) -> Array:
         rtol: singular values below rtol times the largest count as 0: a number, or an array that
             broadcasts with the batch; None for max(m, n) times the precision of the dtype.
 
-    Raises: ShapeError if the array has fewer than two axes.
+    Raises:
+        ArgumentError: x or rtol is neither an array nor a number.
+        ShapeError: the array has fewer than two axes.
     """
     return _above("matrix_rank", matrices("matrix_rank", x), rtol)
 
@@ -364,6 +378,7 @@ def solve(x1: Any, x2: Any, /) -> Array:
         x2: a vector (n,), or an array (…, n, k) of matrices; batches broadcast.
 
     Raises:
+        ArgumentError: an operand is neither an array nor a number.
         ShapeError: the matrices are not square, or x2 does not fit.
         FeedError: when the result is computed, a matrix is singular.
     """

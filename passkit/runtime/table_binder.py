@@ -175,6 +175,8 @@ class TableBinder:
             sizes: its size arguments.
 
         Returns: The launcher's steps, an empty list if there is no tile.
+
+        Raises: ShapeError if a size has no value.
         """
         if not isinstance(grid, (int, Size)):
             default_seconds = max(map(self._number, points)) * weight
@@ -203,6 +205,8 @@ class TableBinder:
         The phase's number is appended to the size arguments; one that divides by zero is 0.
         ``grid`` has (tiles, seconds) for each phase; ``default_seconds`` replace seconds that are
         0. The other arguments are those of `_launch`.
+
+        Raises: ShapeError if a size has no value.
         """
         counts = [self._number(tiles) for tiles, _ in grid]
         if not any(counts):
@@ -251,6 +255,8 @@ class TableBinder:
             flags: whether the left and the right operand are stored transposed, 1 or 0 each.
 
         Returns: The launcher's steps, an empty list if the product has no elements.
+
+        Raises: ShapeError if a size has no value.
         """
         # Importing this module finds libraries.
         from passkit.runtime.native.matrix_products import gemm_function, gemm_tiles
@@ -304,6 +310,8 @@ class TableBinder:
             flags: whether the left and the right operands are stored transposed, 1 or 0 each.
 
         Returns: The launcher's step in a list, which is empty if the result has no elements.
+
+        Raises: ShapeError if a size has no value.
         """
         from passkit.runtime.native.matrix_products import gemm_function  # finds libraries
 
@@ -360,6 +368,8 @@ class TableBinder:
                 just stored; None where it cannot.
 
         Returns: The launcher's steps, an empty list if the result has no elements.
+
+        Raises: ShapeError if a size has no value.
         """
         # Only programs with a convolution need these modules.
         from passkit.runtime.native.convolution import convolution_launches, packed_filter
@@ -444,6 +454,8 @@ class TableBinder:
             fields: the fields of the geometry.
 
         Returns: The launcher's steps.
+
+        Raises: ShapeError if a size has no value.
         """
         # Only programs with such a gradient need this module.
         from passkit.runtime.native.filter_gradients import filter_gradient_launches
