@@ -100,7 +100,7 @@ def array_api_page() -> str:
 
 def _array_namespaces() -> dict[str, Any]:
     """Return the namespaces of `passkit.xp` by their names."""
-    extensions = ("fft", "linalg", "random", "special", "stats")
+    extensions = ("fft", "linalg", "nn", "random", "special", "stats")
     names = {f"passkit.xp.{name}": getattr(pk.xp, name) for name in extensions}
     return {"passkit.xp": pk.xp, **names}
 

@@ -112,7 +112,7 @@ from passkit.frontends.xp.namespace_info import (
 )
 
 __array_api_version__ = "2024.12"
-from passkit.frontends.xp import fft, linalg, random, special
+from passkit.frontends.xp import fft, linalg, nn, random, special
 from passkit.frontends.xp.elementwise import (
     abs,
     acos,
@@ -355,6 +355,7 @@ __all__ = [
     "negative",
     "newaxis",
     "nextafter",
+    "nn",
     "nonzero",
     "not_equal",
     "ones",

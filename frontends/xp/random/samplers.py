@@ -318,7 +318,8 @@ def truncated_normal(
         if isinstance(x, (int, float)):
             p: Any = 0.5 * erfc(-x / 2**0.5)
         else:
-            p = ndtr(wrap(_parameter("truncated_normal", name, x, target)))
+            _parameter("truncated_normal", name, x, target)
+            p = ndtr(x)
         params.append(_parameter("truncated_normal", name, p, target))
     shape = _shape("truncated_normal", shape, params)
     result = _drawn("truncated_normal", value, shape, target, params)

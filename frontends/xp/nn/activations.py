@@ -1,0 +1,329 @@
+"""Activation functions, softmax and its relatives.
+
+They compute in the dtype of the array; integers are computed in float64. Each fuses with what
+produces its operand and what reads its result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from attrs import frozen
+
+import passkit.ops as ops
+from passkit.errors import ArgumentError
+from passkit.frontends.xp import special
+from passkit.frontends.xp.array import Array, array_of
+from passkit.frontends.xp.elementwise import add
+from passkit.frontends.xp.nn.operands import applied, define, real_value, real_values
+from passkit.frontends.xp.random.samplers import gumbel
+from passkit.frontends.xp.reductions import Axes, one_axis, several_axes
+from passkit.frontends.xp.runtime import OPERATIONS
+from passkit.graph.node import Entry
+from passkit.values.arguments import shown
+
+
+@frozen
+class Activation:
+    """An activation function without parameters.
+
+    Attributes:
+        name: its name.
+        build: the operator, a function of an entry of floats.
+        summary: the first line of its documentation, as a phrase.
+    """
+
+    name: str
+    build: Callable[[Entry], Entry]
+    summary: str
+
+
+ACTIVATIONS = (
+    Activation("hard_sigmoid", ops.hard_sigmoid, "relu6(x + 3) / 6"),
+    Activation("hard_silu", ops.hard_swish, "x * relu6(x + 3) / 6"),
+    Activation("log_sigmoid", ops.log_sigmoid, "log(sigmoid(x)), accurate for negative x"),
+    Activation("mish", ops.mish, "x * tanh(softplus(x))"),
+    Activation("quick_gelu", ops.quick_gelu, "x * sigmoid(1.702 * x), an approximation of gelu"),
+    Activation("relu6", ops.relu6, "x limited to the range from 0 to 6"),
+    Activation("selu", ops.selu, "elu with a scale and an alpha that keep mean 0 and variance 1"),
+    Activation("sigmoid", ops.sigmoid, "1 / (1 + exp(-x))"),
+    Activation("silu", ops.silu, "x * sigmoid(x)"),
+    Activation("softsign", ops.softsign, "x / (1 + abs(x))"),
+    Activation("tanh", ops.tanh, "the hyperbolic tangent"),
+    Activation("tanh_shrink", ops.tanh_shrink, "x - tanh(x), accurate near 0"),
+)
+"""The activation functions of one array without parameters. relu is separate: it keeps integers."""
+
+
+def _activation(activation: Activation) -> Any:
+    """Return the public function of an activation, with its documentation."""
+    define(activation.name, activation.build)
+
+    def function(x: Any, /) -> Array:
+        return applied(activation.name, real_value(activation.name, "x", x))
+
+    function.__name__ = function.__qualname__ = activation.name
+    function.__doc__ = (
+        f"Return {activation.summary}, for each element.\n\n"
+        "Args:\n    x: an array of real numbers; integers are computed in float64.\n\n"
+        "Raises:\n    ArgumentError: it is no array.\n    DTypeError: it is complex.\n"
+    )
+    return function
+
+
+_BY_NAME = {activation.name: _activation(activation) for activation in ACTIVATIONS}
+
+hard_sigmoid: Callable[[Any], Array] = _BY_NAME["hard_sigmoid"]
+hard_silu: Callable[[Any], Array] = _BY_NAME["hard_silu"]
+log_sigmoid: Callable[[Any], Array] = _BY_NAME["log_sigmoid"]
+mish: Callable[[Any], Array] = _BY_NAME["mish"]
+quick_gelu: Callable[[Any], Array] = _BY_NAME["quick_gelu"]
+relu6: Callable[[Any], Array] = _BY_NAME["relu6"]
+selu: Callable[[Any], Array] = _BY_NAME["selu"]
+sigmoid: Callable[[Any], Array] = _BY_NAME["sigmoid"]
+silu: Callable[[Any], Array] = _BY_NAME["silu"]
+softsign: Callable[[Any], Array] = _BY_NAME["softsign"]
+tanh: Callable[[Any], Array] = _BY_NAME["tanh"]
+tanh_shrink: Callable[[Any], Array] = _BY_NAME["tanh_shrink"]
+hard_swish = hard_silu
+swish = silu
+
+
+# Activations with parameters.
+
+
+def _relu(x: Entry) -> Entry:
+    """Build relu; integers stay integers."""
+    assert x.dtype is not None
+    return ops.relu(x) if x.dtype.is_float else ops.maximum(x, 0)
+
+
+def _softplus(x: Entry, beta: float) -> Entry:
+    """Build log(1 + exp(beta x)) / beta."""
+    return ops.softplus(x) if beta == 1 else ops.softplus(x * beta) * (1 / beta)
+
+
+def _squareplus(x: Entry, b: float) -> Entry:
+    """Build (x + sqrt(x² + b)) / 2."""
+    return (x + ops.sqrt(ops.square(x) + b)) * 0.5
+
+
+OPERATIONS.define("nn.relu", _relu)
+define("celu", ops.celu)
+define("elu", ops.elu)
+define("gelu", ops.gelu)
+define("glu", ops.glu)
+define("hard_shrink", ops.hard_shrink)
+define("hard_tanh", ops.hard_tanh)
+define("leaky_relu", ops.leaky_relu)
+define("prelu", ops.prelu)
+define("soft_shrink", ops.soft_shrink)
+define("softplus", _softplus)
+define("squareplus", _squareplus)
+define("threshold", ops.threshold)
+
+
+def _number(where: str, name: str, x: Any) -> float:
+    """Return a parameter as a float. Raises: ArgumentError if it is no Python number."""
+    if not isinstance(x, (int, float)):
+        raise ArgumentError(f"{where}: {name} must be a number, got {shown(x)}")
+    return float(x)
+
+
+def relu(x: Any, /) -> Array:
+    """Return x where it is positive, else 0, for each element; integers stay integers.
+
+    Args:
+        x: an array of real numbers.
+
+    Raises: ArgumentError, DTypeError: it is none.
+    """
+    return applied("relu", real_value("relu", "x", x))
+
+
+def celu(x: Any, /, alpha: float = 1.0) -> Array:
+    """Return x where it is positive, else alpha * (exp(x / alpha) - 1).
+
+    Raises: ArgumentError, DTypeError: ``x`` is no array of real numbers, or alpha no number.
+    """
+    return applied("celu", real_value("celu", "x", x), alpha=_number("celu", "alpha", alpha))
+
+
+def elu(x: Any, /, alpha: float = 1.0) -> Array:
+    """Return x where it is positive, else alpha * (exp(x) - 1).
+
+    Raises: ArgumentError, DTypeError: ``x`` is no array of real numbers, or alpha no number.
+    """
+    return applied("elu", real_value("elu", "x", x), alpha=_number("elu", "alpha", alpha))
+
+
+def gelu(x: Any, /, approximate: str | bool = "none") -> Array:
+    """Return x times the normal distribution function of x.
+
+    Args:
+        x: an array of real numbers.
+        approximate: "none" or False: exact; "tanh" or True: a formula with tanh.
+
+    Raises:
+        ArgumentError: ``approximate`` is something else, or ``x`` no array.
+        DTypeError: it is complex.
+    """
+    method = approximate
+    if isinstance(approximate, bool):
+        method = "tanh" if approximate else "none"
+    if method not in ("none", "tanh"):
+        raise ArgumentError(f"gelu: approximate must be 'none' or 'tanh', got {shown(approximate)}")
+    return applied("gelu", real_value("gelu", "x", x), approximate=method)
+
+
+def glu(x: Any, /, axis: int = -1) -> Array:
+    """Return a * sigmoid(b) for the halves a and b of x along an axis.
+
+    Raises:
+        ArgumentError, DTypeError: ``x`` is no array of real numbers.
+        ShapeError: there is no such axis, or its extent is odd.
+    """
+    value = real_value("glu", "x", x)
+    return applied("glu", value, axis=one_axis("glu", axis, len(value.type.shape)))
+
+
+def hard_shrink(x: Any, /, threshold: float = 0.5) -> Array:
+    """Return x where its magnitude exceeds a threshold, else 0.
+
+    Raises: ArgumentError, DTypeError: ``x`` is no array of real numbers, or no number is given.
+    """
+    value = real_value("hard_shrink", "x", x)
+    return applied("hard_shrink", value, threshold=_number("hard_shrink", "threshold", threshold))
+
+
+def hard_tanh(x: Any, /, min_value: float = -1.0, max_value: float = 1.0) -> Array:
+    """Return x limited to a range.
+
+    Raises: ArgumentError, DTypeError: ``x`` is no array of real numbers, or no number is given.
+    """
+    low = _number("hard_tanh", "min_value", min_value)
+    high = _number("hard_tanh", "max_value", max_value)
+    return applied("hard_tanh", real_value("hard_tanh", "x", x), low=low, high=high)
+
+
+def leaky_relu(x: Any, /, negative_slope: float = 0.01) -> Array:
+    """Return x where it is positive, else negative_slope * x.
+
+    Raises: ArgumentError, DTypeError: ``x`` is no array of real numbers, or no number is given.
+    """
+    slope = _number("leaky_relu", "negative_slope", negative_slope)
+    return applied("leaky_relu", real_value("leaky_relu", "x", x), alpha=slope)
+
+
+def prelu(x: Any, weight: Any, /) -> Array:
+    """Return x where it is positive, else weight * x, for a weight that broadcasts with x.
+
+    Raises:
+        ArgumentError, DTypeError: one is no array of real numbers.
+        ShapeError: they do not broadcast.
+    """
+    return applied("prelu", *real_values("prelu", x=x, weight=weight))
+
+
+def soft_shrink(x: Any, /, threshold: float = 0.5) -> Array:
+    """Return x moved towards 0 by a threshold; 0 where its magnitude is smaller.
+
+    Raises: ArgumentError, DTypeError: ``x`` is no array of real numbers, or no number is given.
+    """
+    value = real_value("soft_shrink", "x", x)
+    return applied("soft_shrink", value, threshold=_number("soft_shrink", "threshold", threshold))
+
+
+def softplus(x: Any, /, beta: float = 1.0) -> Array:
+    """Return log(1 + exp(beta * x)) / beta, without overflow.
+
+    Raises: ArgumentError, DTypeError: ``x`` is no array of real numbers, or beta no number.
+    """
+    value = real_value("softplus", "x", x)
+    return applied("softplus", value, beta=_number("softplus", "beta", beta))
+
+
+def squareplus(x: Any, /, b: float = 4.0) -> Array:
+    """Return (x + sqrt(x**2 + b)) / 2.
+
+    Raises: ArgumentError, DTypeError: ``x`` is no array of real numbers, or b no number.
+    """
+    value = real_value("squareplus", "x", x)
+    return applied("squareplus", value, b=_number("squareplus", "b", b))
+
+
+def threshold(x: Any, /, threshold: float, value: float) -> Array:
+    """Return x where it exceeds a threshold, else ``value``.
+
+    Raises: ArgumentError, DTypeError: ``x`` is no array of real numbers, or no number is given.
+    """
+    limit = _number("threshold", "threshold", threshold)
+    other = _number("threshold", "value", value)
+    return applied("threshold", real_value("threshold", "x", x), threshold=limit, value=other)
+
+
+# Softmax and its relatives.
+
+define("log_softmax", ops.log_softmax)
+define("masked_softmax", ops.masked_softmax, floats=1)
+define("softmax", ops.softmax)
+define("softmin", ops.softmin)
+
+
+def _along(where: str, x: Any, axis: Axes, *masks: Any) -> Array:
+    """Apply an operation along axes, of an array and masks. Raises as `several_axes`."""
+    value = real_value(where, "x", x)
+    axes = several_axes(where, axis, len(value.type.shape))
+    name = "masked_softmax" if masks else where
+    return applied(name, value, *[array_of(m)._value for m in masks], axis=axes)
+
+
+def softmax(x: Any, /, axis: Axes = -1, *, where: Any = None) -> Array:
+    """Return exp(x) divided by its sum along axes.
+
+    Args:
+        x: an array of real numbers.
+        axis: the axis or axes; None for all.
+        where: booleans that broadcast with ``x``: elements where they are False count as -inf.
+            Where all are, the result is 0.
+
+    Raises:
+        ArgumentError, DTypeError: an operand is nothing of these.
+        ShapeError: there is no such axis, or the mask does not broadcast.
+
+    >>> from passkit import xp
+    >>> xp.nn.softmax(xp.zeros(4))
+    Array([0.25, 0.25, 0.25, 0.25], dtype=float64)
+    """
+    return _along("softmax", x, axis) if where is None else _along("softmax", x, axis, where)
+
+
+def log_softmax(x: Any, /, axis: Axes = -1) -> Array:
+    """Return the logarithm of `softmax` along axes; None for all. Raises as `softmax`."""
+    return _along("log_softmax", x, axis)
+
+
+def softmin(x: Any, /, axis: Axes = -1) -> Array:
+    """Return softmax(-x) along axes; None for all. Raises as `softmax`."""
+    return _along("softmin", x, axis)
+
+
+def gumbel_softmax(logits: Any, key: Array, temperature: float = 1.0, *, axis: int = -1) -> Array:
+    """Return softmax((logits + Gumbel noise) / temperature): nearly one-hot draws of classes.
+
+    Args:
+        logits: an array of floats.
+        key: a key of `passkit.xp.random`.
+        temperature: how near: 0 would be one-hot.
+        axis: the axis of the classes.
+
+    Raises:
+        ArgumentError, DTypeError, ShapeError: an argument is nothing of these.
+    """
+    array = array_of(logits)
+    noise = gumbel(key, array.shape, array.dtype)
+    return softmax(add(array, noise) / _number("gumbel_softmax", "temperature", temperature), axis)
+
+
+logsumexp = special.logsumexp

@@ -1,0 +1,225 @@
+"""Attention: scaled dot products with masks and grouped heads, and layers of several heads."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+import passkit.ops as ops
+from passkit.errors import ArgumentError, DTypeError, ShapeError
+from passkit.frontends.xp.array import Array, array_of
+from passkit.frontends.xp.elementwise_operations import cast, converted
+from passkit.frontends.xp.manipulation import broadcast_shapes, moveaxis, reshape
+from passkit.frontends.xp.nn.layers import linear
+from passkit.frontends.xp.nn.operands import applied, real_value
+from passkit.frontends.xp.runtime import OPERATIONS, scalar
+from passkit.graph.node import Entry, known_shape
+from passkit.streams.operation import Value
+from passkit.values.arguments import shown
+from passkit.values.dtype import bool_
+from passkit.values.size import Extent
+
+
+def _attention(
+    query: Entry, key: Entry, value: Entry, scale: Entry, *mask: Entry, is_causal: bool, heads: int
+) -> Entry:
+    """Build attention; ``heads`` is the number of query heads for each head of keys, 0 for one.
+
+    Grouped heads get an axis of their own, along which keys and values broadcast: they are not
+    copied.
+    """
+    query, key, value = converted([query, key, value], "special")
+    assert query.dtype is not None
+    shape = known_shape(query)
+    groups = known_shape(key)[-3] if heads else 0
+    if heads:
+        query = ops.reshape(query, shape=(*shape[:-3], groups, heads, *shape[-2:]))
+        key, value = ops.expand_dims(key, axis=-3), ops.expand_dims(value, axis=-3)
+    rows, columns = known_shape(query)[-2], known_shape(key)[-2]
+    masks = [_mask(m, query, heads, groups) for m in mask]
+    if is_causal and rows != columns:
+        masks = _with_causal(masks, rows, columns)
+        is_causal = False
+    out = ops.scaled_dot_product_attention(
+        query * cast(scale, query.dtype),
+        key,
+        value,
+        *masks,
+        masked=bool(masks),
+        causal=is_causal,
+        scale=1.0,
+    )
+    if not heads:
+        return out
+    return ops.reshape(out, shape=(*shape[:-1], known_shape(value)[-1]))
+
+
+def _mask(mask: Entry, query: Entry, heads: int, groups: Extent) -> Entry:
+    """Return a mask of bools or of the dtype of scores, with an axis for the groups of heads."""
+    if mask.dtype is not bool_:
+        assert query.dtype is not None
+        mask = cast(mask, query.dtype)
+    shape = known_shape(mask)
+    if not heads or len(shape) < 3:
+        return mask
+    if shape[-3] == 1:
+        return ops.expand_dims(mask, axis=-3)
+    return ops.reshape(mask, shape=(*shape[:-3], groups, heads, *shape[-2:]))
+
+
+def _with_causal(masks: list[Entry], rows: Extent, columns: Extent) -> list[Entry]:
+    """Return the mask under which query k attends to the first k + 1 keys, joined with another."""
+    row, column = (ops.arange(0, n, 1, dtype="int64") for n in (rows, columns))
+    allowed = ops.less_equal(ops.expand_dims(column, axis=0), ops.expand_dims(row, axis=1))
+    if not masks:
+        return [allowed]
+    (mask,) = masks
+    if mask.dtype is bool_:
+        return [ops.logical_and(mask, allowed)]
+    return [ops.where(allowed, mask, -inf)]
+
+
+OPERATIONS.define("nn.attention", _attention)
+
+
+def _check_shapes(q: tuple[int, ...], k: tuple[int, ...], v: tuple[int, ...], grouped: bool) -> int:
+    """Return the number of query heads for each head of keys, 0 where they are as many.
+
+    Raises: ShapeError if the shapes of query, key and value do not fit.
+    """
+    least = 3 if grouped else 2
+    if min(len(q), len(k), len(v)) < least or q[-1] != k[-1] or k[:-1] != v[:-1]:
+        raise ShapeError(
+            f"scaled_dot_product_attention needs query (…, l, d), key (…, s, d) and value "
+            f"(…, s, e), got shapes {q}, {k} and {v}"
+        )
+    if not grouped:
+        broadcast_shapes(q[:-2], k[:-2])
+        return 0
+    heads, groups = q[-3], k[-3]
+    if not groups or heads % groups:
+        raise ShapeError(
+            f"scaled_dot_product_attention needs a multiple of {groups} heads of queries, got "
+            f"{heads}"
+        )
+    broadcast_shapes(q[:-3], k[:-3])
+    return 0 if heads == groups else heads // groups
+
+
+def scaled_dot_product_attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_mask: Any = None,
+    *,
+    is_causal: bool = False,
+    scale: Any = None,
+    enable_gqa: bool = False,
+) -> Array:
+    """Return softmax(scale * query @ transpose(key) + mask) @ value.
+
+    Args:
+        query: an array of shape (…, heads, l, d).
+        key: an array of shape (…, heads, s, d).
+        value: an array of shape (…, heads, s, e).
+        attn_mask: booleans, which are True where a key is attended to; or numbers that are added to
+            the scores; of a shape that broadcasts with (…, heads, l, s). Queries without a key give
+            0.
+        is_causal: whether query k attends to the first k + 1 keys only.
+        scale: a number; None: 1 / sqrt(d).
+        enable_gqa: whether there may be fewer heads of keys and values than of queries, each of
+            which then serves several neighbouring heads of queries.
+
+    Returns: An array of shape (…, heads, l, e).
+
+    Raises:
+        ArgumentError: an operand is no array, or the scale no number.
+        DTypeError: an operand is complex.
+        ShapeError: the shapes do not fit.
+    """
+    where = "scaled_dot_product_attention"
+    names = ("query", query), ("key", key), ("value", value)
+    values: list[Value] = [real_value(where, name, x) for name, x in names]
+    q, k, v = (x.type.shape for x in values)
+    heads = _check_shapes(q, k, v, enable_gqa)
+    if scale is None:
+        scale = max(q[-1], 1) ** -0.5
+    elif not isinstance(scale, (int, float)):
+        raise ArgumentError(f"{where}: scale must be a number, got {shown(scale)}")
+    values.append(scalar(float(scale), values[0].type.dtype))
+    if attn_mask is not None:
+        mask = array_of(attn_mask)
+        if mask.dtype.kind == "c":
+            raise DTypeError(f"{where}: attn_mask must be real or bool, got {mask.dtype}")
+        scores = (*q[:-1], k[-2])
+        if broadcast_shapes(mask.shape, scores) != scores:
+            raise ShapeError(f"{where} needs a mask for scores {scores}, got shape {mask.shape}")
+        values.append(mask._value)
+    return applied("attention", *values, is_causal=bool(is_causal), heads=heads)
+
+
+def multi_head_attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    query_weight: Any,
+    key_weight: Any,
+    value_weight: Any,
+    out_weight: Any,
+    num_heads: int,
+    *,
+    num_key_heads: int | None = None,
+    query_bias: Any = None,
+    key_bias: Any = None,
+    value_bias: Any = None,
+    out_bias: Any = None,
+    attn_mask: Any = None,
+    is_causal: bool = False,
+) -> Array:
+    """Return attention of several heads: linear maps of operands, attention, a map of the result.
+
+    Args:
+        query: an array of shape (…, l, n).
+        key: an array of shape (…, s, n).
+        value: an array of shape (…, s, n).
+        query_weight: a matrix (heads * d, n), as of `linear`; so are the others.
+        key_weight: a matrix (key heads * d, n).
+        value_weight: a matrix (key heads * e, n).
+        out_weight: a matrix (m, heads * e).
+        num_heads: the number of heads of queries.
+        num_key_heads: that of keys and values, a divisor; None: as many.
+        query_bias: a vector of summands of the query's map, or None; so are the others.
+        key_bias: the same of the key's map.
+        value_bias: the same of the value's map.
+        out_bias: the same of the result's map.
+        attn_mask: as of `scaled_dot_product_attention`.
+        is_causal: as of `scaled_dot_product_attention`.
+
+    Returns: An array of shape (…, l, m).
+
+    Raises:
+        ArgumentError, DTypeError: an operand is no array of real numbers.
+        ShapeError: the shapes, or the numbers of heads, do not fit.
+    """
+    key_heads = num_heads if num_key_heads is None else num_key_heads
+    heads = (
+        _heads(linear(query, query_weight, query_bias), num_heads),
+        _heads(linear(key, key_weight, key_bias), key_heads),
+        _heads(linear(value, value_weight, value_bias), key_heads),
+    )
+    attended = scaled_dot_product_attention(
+        *heads, attn_mask, is_causal=is_causal, enable_gqa=key_heads != num_heads
+    )
+    rows = moveaxis(attended, -3, -2)
+    joined = reshape(rows, (*rows.shape[:-2], rows.shape[-2] * rows.shape[-1]))
+    return linear(joined, out_weight, out_bias)
+
+
+def _heads(x: Array, count: int) -> Array:
+    """Return (…, l, heads * d) as (…, heads, l, d). Raises: ShapeError if it cannot be divided."""
+    if not isinstance(count, int) or count < 1 or x.ndim < 2 or x.shape[-1] % count:
+        raise ShapeError(
+            f"multi_head_attention needs features that {shown(count)} heads divide, got shape "
+            f"{x.shape}"
+        )
+    return moveaxis(reshape(x, (*x.shape[:-1], count, x.shape[-1] // count)), -2, -3)

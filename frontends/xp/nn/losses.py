@@ -1,0 +1,363 @@
+"""Losses between predictions and labels, and the similarity of vectors.
+
+Losses of elements, or of examples for cross entropies, are reduced by "mean" or "sum", or returned
+with "none". Their forms neither overflow nor cancel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from functools import partial
+from typing import Any
+
+import passkit.ops as ops
+from passkit.errors import ArgumentError, DTypeError, FeedError, ShapeError
+from passkit.frontends.xp.array import Array, array_of
+from passkit.frontends.xp.conversion import astype
+from passkit.frontends.xp.elementwise import divide, multiply, not_equal
+from passkit.frontends.xp.manipulation import broadcast_shapes
+from passkit.frontends.xp.nn.operands import applied, define, real_array, real_values
+from passkit.frontends.xp.reductions import one_axis
+from passkit.frontends.xp.statistical import mean
+from passkit.frontends.xp.statistical import sum as sum_of
+from passkit.graph.node import Entry
+from passkit.values.arguments import shown
+
+REDUCTIONS = ("mean", "sum", "none")
+
+
+def _reduced(where: str, loss: Array, reduction: Any) -> Array:
+    """Return losses reduced. Raises: ArgumentError if there is no such reduction."""
+    if reduction not in REDUCTIONS:
+        raise ArgumentError(
+            f"{where}: reduction must be 'mean', 'sum' or 'none', got {shown(reduction)}"
+        )
+    if reduction == "mean":
+        return mean(loss)
+    return sum_of(loss) if reduction == "sum" else loss
+
+
+def _elementwise_loss(
+    where: str, predictions: Any, labels: Any, reduction: Any, **params: Hashable
+) -> Array:
+    """Return the reduced losses of elements.
+
+    Raises: ArgumentError, DTypeError, ShapeError: an argument is not valid.
+    """
+    values = real_values(where, predictions=predictions, labels=labels)
+    return _reduced(where, applied(where, *values, **params), reduction)
+
+
+# Losses of numbers.
+
+
+def _loss(call: Any, predictions: Entry, labels: Entry, **params: Any) -> Entry:
+    """Build the losses of elements by an operator of labels and predictions, which broadcast."""
+    if predictions.shape != labels.shape:
+        zero = ops.zeros_like(predictions) * ops.zeros_like(labels)
+        predictions, labels = predictions + zero, labels + zero
+    return call(labels, predictions, reduction="none", **params)  # type: ignore[no-any-return]
+
+
+def _kl_div(predictions: Entry, labels: Entry, log_target: bool) -> Entry:
+    """Build labels * (log(labels) - predictions), for logarithms of probabilities."""
+    if log_target:
+        return ops.exp(labels) * (labels - predictions)
+    return ops.xlogy(labels, labels) - labels * predictions
+
+
+def _binary_cross_entropy_with_logits(logits: Entry, labels: Entry, *weight: Entry) -> Entry:
+    """Build cross entropies of labels and sigmoid(logits); positive labels may have a weight."""
+    softplus = ops.log1p(ops.exp(-ops.abs(logits))) + ops.relu(-logits)
+    if weight:
+        return (1.0 - labels) * logits + (1.0 + (weight[0] - 1.0) * labels) * softplus
+    return (1.0 - labels) * logits + softplus
+
+
+for _name, _call in (
+    ("mse_loss", ops.mean_squared_error),
+    ("mae_loss", ops.mean_absolute_error),
+    ("huber_loss", ops.huber_loss),
+    ("smooth_l1_loss", ops.smooth_l1_loss),
+    ("log_cosh_loss", ops.log_cosh_loss),
+    ("hinge_loss", ops.hinge_loss),
+    ("squared_hinge_loss", ops.squared_hinge_loss),
+    ("poisson_nll_loss", ops.poisson_loss),
+    ("binary_cross_entropy", ops.binary_cross_entropy),
+):
+    define(_name, partial(_loss, _call))
+define("kl_div", _kl_div)
+define("binary_cross_entropy_with_logits", _binary_cross_entropy_with_logits)
+
+
+def mse_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> Array:
+    """Return the squared errors (predictions - labels)**2.
+
+    Args:
+        predictions: an array of real numbers.
+        labels: an array of real numbers, which broadcasts with it.
+        reduction: "mean", "sum", or "none" for the loss of each element.
+
+    Raises:
+        ArgumentError: an operand is no array, or there is no such reduction.
+        DTypeError: an operand is complex.
+        ShapeError: the shapes do not broadcast.
+
+    >>> from passkit import xp
+    >>> float(xp.nn.mse_loss(xp.asarray([1.0, 2.0]), xp.asarray([1.0, 4.0])))
+    2.0
+    """
+    return _elementwise_loss("mse_loss", predictions, labels, reduction)
+
+
+def mae_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> Array:
+    """Return the absolute errors abs(predictions - labels); arguments as of `mse_loss`."""
+    return _elementwise_loss("mae_loss", predictions, labels, reduction)
+
+
+def _positive(where: str, name: str, x: Any) -> float:
+    """Return a number above 0. Raises: ArgumentError for no number, FeedError for another one."""
+    if not isinstance(x, (int, float)):
+        raise ArgumentError(f"{where}: {name} must be a number, got {shown(x)}")
+    if not x > 0:
+        raise FeedError(f"{where} needs {name} above 0, got {x}")
+    return float(x)
+
+
+def huber_loss(
+    predictions: Any, labels: Any, *, delta: float = 1.0, reduction: str = "mean"
+) -> Array:
+    """Return d**2 / 2 for errors d up to ``delta``, and a straight line beyond.
+
+    Further arguments as of `mse_loss`. Raises: FeedError also, if ``delta`` is not above 0.
+    """
+    number = _positive("huber_loss", "delta", delta)
+    return _elementwise_loss("huber_loss", predictions, labels, reduction, delta=number)
+
+
+def smooth_l1_loss(
+    predictions: Any, labels: Any, *, beta: float = 1.0, reduction: str = "mean"
+) -> Array:
+    """Return `huber_loss` with ``delta`` = ``beta``, divided by that."""
+    number = _positive("smooth_l1_loss", "beta", beta)
+    return _elementwise_loss("smooth_l1_loss", predictions, labels, reduction, beta=number)
+
+
+def log_cosh_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> Array:
+    """Return log(cosh(predictions - labels)); arguments as of `mse_loss`."""
+    return _elementwise_loss("log_cosh_loss", predictions, labels, reduction)
+
+
+def hinge_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> Array:
+    """Return max(0, 1 - labels * predictions) for labels -1 and 1; arguments as of `mse_loss`."""
+    return _elementwise_loss("hinge_loss", predictions, labels, reduction)
+
+
+def squared_hinge_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> Array:
+    """Return the squares of `hinge_loss`."""
+    return _elementwise_loss("squared_hinge_loss", predictions, labels, reduction)
+
+
+def poisson_nll_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> Array:
+    """Return exp(predictions) - labels * predictions, for counts and logarithms of their rates.
+
+    Arguments as of `mse_loss`.
+    """
+    return _elementwise_loss("poisson_nll_loss", predictions, labels, reduction)
+
+
+def kl_div(
+    predictions: Any, labels: Any, *, log_target: bool = False, reduction: str = "mean"
+) -> Array:
+    """Return labels * (log(labels) - predictions): the Kullback-Leibler divergence by element.
+
+    Args:
+        predictions: logarithms of probabilities.
+        labels: probabilities, or their logarithms with ``log_target``.
+        log_target: whether labels are logarithms.
+        reduction: "mean", "sum", or "none" for each element.
+
+    Raises: ArgumentError, DTypeError, ShapeError as `mse_loss`.
+    """
+    return _elementwise_loss("kl_div", predictions, labels, reduction, log_target=bool(log_target))
+
+
+# Cross entropies.
+
+
+def binary_cross_entropy(
+    predictions: Any, labels: Any, *, eps: float = 1e-7, reduction: str = "mean"
+) -> Array:
+    """Return -labels * log(p) - (1 - labels) * log(1 - p) for probabilities p.
+
+    They are limited to ``eps`` from 0 and 1. Further arguments as of `mse_loss`.
+    """
+    number = _positive("binary_cross_entropy", "eps", eps)
+    return _elementwise_loss("binary_cross_entropy", predictions, labels, reduction, epsilon=number)
+
+
+def binary_cross_entropy_with_logits(
+    logits: Any, labels: Any, *, pos_weight: Any = None, reduction: str = "mean"
+) -> Array:
+    """Return the cross entropies of labels and sigmoid(logits).
+
+    Args:
+        logits: an array of real numbers.
+        labels: an array of numbers from 0 to 1, which broadcasts with it.
+        pos_weight: the weight of positive labels, a number or an array that broadcasts; None: 1.
+        reduction: "mean", "sum", or "none" for each element.
+
+    Raises: ArgumentError, DTypeError, ShapeError as `mse_loss`.
+    """
+    where = "binary_cross_entropy_with_logits"
+    values = real_values(where, logits=logits, labels=labels, pos_weight=pos_weight)
+    return _reduced(where, applied(where, *values), reduction)
+
+
+def _cross_entropy(logits: Entry, labels: Entry, axis: int, smoothing: float) -> Entry:
+    """Build the cross entropies of label distributions."""
+    if smoothing:
+        labels = ops.label_smoothing(labels, smoothing=smoothing, axis=axis)
+    return ops.softmax_cross_entropy_with_logits(labels, logits, axis=axis)
+
+
+def _sparse_cross_entropy(logits: Entry, labels: Entry, axis: int, smoothing: float) -> Entry:
+    """Build the cross entropies of integer labels, 0 where a label is no class."""
+    loss = ops.sparse_softmax_cross_entropy_with_logits(labels, logits, axis=axis)
+    if not smoothing:
+        return loss
+    uniform = -ops.reduce_mean(ops.log_softmax(logits, axis=axis), axis=axis)
+    return loss * (1.0 - smoothing) + uniform * smoothing
+
+
+def _nll(log_probabilities: Entry, labels: Entry, axis: int) -> Entry:
+    """Build minus the logarithm of the probability of each label, 0 where it is no class."""
+    return -ops.reduce_sum(ops.pick_label(log_probabilities, labels, axis=axis), axis=axis)
+
+
+define("cross_entropy", _cross_entropy)
+define("sparse_cross_entropy", _sparse_cross_entropy, floats=1)
+define("nll_loss", _nll, floats=1)
+
+
+def _checked_labels(where: str, x: Array, labels: Array, axis: int) -> None:
+    """Raise a ShapeError unless integer labels have the shape of x without an axis."""
+    examples = x.shape[:axis] + x.shape[axis + 1 :]
+    if labels.dtype.kind not in "iu":
+        raise DTypeError(f"{where} needs integer labels, got {labels.dtype}")
+    if labels.shape != examples:
+        raise ShapeError(f"{where} needs labels of shape {examples}, got {labels.shape}")
+
+
+def _reduced_examples(
+    where: str, loss: Array, labels: Array, ignore_index: int | None, reduction: Any
+) -> Array:
+    """Return losses of examples reduced; those with an ignored label count as none."""
+    if ignore_index is None:
+        return _reduced(where, loss, reduction)
+    counts = not_equal(labels, ignore_index)
+    weights = astype(counts, loss.dtype)
+    total = _reduced(where, multiply(loss, weights), "sum" if reduction == "mean" else reduction)
+    return divide(total, sum_of(weights)) if reduction == "mean" else total
+
+
+def cross_entropy(
+    logits: Any,
+    labels: Any,
+    *,
+    axis: int = -1,
+    label_smoothing: float = 0.0,
+    ignore_index: int | None = None,
+    reduction: str = "mean",
+) -> Array:
+    """Return the cross entropies of labels and softmax(logits).
+
+    Args:
+        logits: an array of real numbers.
+        labels: integers, the classes, in the shape of the logits without ``axis``; or floats, the
+            probabilities of classes, in the shape of the logits.
+        axis: the axis of the classes.
+        label_smoothing: the part of each label that is spread over all classes, from 0 to 1.
+        ignore_index: an integer label whose examples do not count; None: there is none.
+        reduction: "mean", "sum", or "none" for the loss of each example.
+
+    Raises:
+        ArgumentError: an operand is no array, or there is no such reduction.
+        DTypeError: an operand is complex.
+        ShapeError: the shapes do not fit, or there is no such axis.
+        FeedError: ``label_smoothing`` is out of range.
+    """
+    where = "cross_entropy"
+    x = real_array(where, "logits", logits)
+    targets = real_array(where, "labels", labels)
+    k = one_axis(where, axis, x.ndim)
+    if not isinstance(label_smoothing, (int, float)) or not 0 <= label_smoothing <= 1:
+        raise FeedError(
+            f"cross_entropy needs label_smoothing from 0 to 1, got {shown(label_smoothing)}"
+        )
+    params = {"axis": k, "smoothing": float(label_smoothing)}
+    if targets.dtype.kind not in "iu":
+        if targets.shape != x.shape:
+            raise ShapeError(
+                f"cross_entropy needs probabilities in the shape of the logits {x.shape}, got "
+                f"{targets.shape}"
+            )
+        return _reduced(where, applied(where, x._value, targets._value, **params), reduction)
+    _checked_labels(where, x, targets, k)
+    loss = applied("sparse_cross_entropy", x._value, targets._value, **params)
+    return _reduced_examples(where, loss, targets, ignore_index, reduction)
+
+
+def nll_loss(
+    log_probabilities: Any,
+    labels: Any,
+    *,
+    axis: int = -1,
+    ignore_index: int | None = None,
+    reduction: str = "mean",
+) -> Array:
+    """Return minus the logarithm of the probability of each integer label.
+
+    Args:
+        log_probabilities: logarithms of probabilities, such as those of `log_softmax`.
+        labels: integers in their shape without ``axis``.
+        axis: the axis of the classes.
+        ignore_index: a label whose examples do not count; None: there is none.
+        reduction: "mean", "sum", or "none" for the loss of each example.
+
+    Raises: ArgumentError, DTypeError, ShapeError as `cross_entropy`; DTypeError also if the labels
+        are no integers.
+    """
+    x = real_array("nll_loss", "log_probabilities", log_probabilities)
+    targets = array_of(labels)
+    k = one_axis("nll_loss", axis, x.ndim)
+    _checked_labels("nll_loss", x, targets, k)
+    loss = applied("nll_loss", x._value, targets._value, axis=k)
+    return _reduced_examples("nll_loss", loss, targets, ignore_index, reduction)
+
+
+# Similarity of vectors.
+
+define("cosine_similarity", ops.cosine_similarity)
+
+
+def cosine_similarity(x1: Any, x2: Any, *, axis: int = -1, eps: float = 1e-8) -> Array:
+    """Return the cosines of the angles between vectors.
+
+    Args:
+        x1: an array of real numbers.
+        x2: an array of real numbers, which broadcasts with it.
+        axis: the axis of the vectors, counted from the front or the end of the broadcast shape.
+        eps: the smallest length; shorter vectors count as if they had it.
+
+    Raises:
+        ArgumentError, DTypeError: an operand is no array of real numbers.
+        ShapeError: the shapes do not broadcast, or there is no such axis.
+        FeedError: ``eps`` is not above 0.
+    """
+    values = real_values("cosine_similarity", x1=x1, x2=x2)
+    shapes = [v.type.shape for v in values]
+    rank = len(broadcast_shapes(*shapes))
+    from_end = one_axis("cosine_similarity", axis, rank) - rank
+    number = _positive("cosine_similarity", "eps", eps)
+    return applied("cosine_similarity", *values, axis=from_end, epsilon=number)

@@ -1,0 +1,214 @@
+"""Normalization: layer, RMS, batch, group and instance norms.
+
+Weights and biases are optional vectors along the normalized axes or channels. In layers with
+channels, these are axis 1, as in PyTorch, unless ``axis`` says otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import passkit.ops as ops
+from passkit.errors import ArgumentError
+from passkit.frontends.xp.array import Array, array_of, wrap
+from passkit.frontends.xp.creation import ones, zeros
+from passkit.frontends.xp.elementwise import clip, divide
+from passkit.frontends.xp.linalg import vector_norm
+from passkit.frontends.xp.nn.operands import applied, define, real_array, real_values
+from passkit.frontends.xp.reductions import Axes, one_axis, several_axes
+from passkit.frontends.xp.runtime import apply_several, operation
+from passkit.values.arguments import shown
+
+define("batch_norm", ops.batch_norm)
+define("batch_norm_training", ops.batch_norm_training)
+define("group_norm", ops.group_norm)
+define("instance_norm", ops.instance_norm)
+define("layer_norm", ops.layer_norm)
+define("rms_norm", ops.rms_norm)
+
+
+def _normalized_axes(where: str, axis: Axes, rank: int) -> tuple[int, ...]:
+    """Return axes as a sorted tuple. Raises as `several_axes`."""
+    axes = several_axes(where, axis, rank)
+    return tuple(range(rank)) if axes is None else axes
+
+
+def layer_norm(
+    x: Any,
+    weight: Any = None,
+    bias: Any = None,
+    *,
+    axis: int | tuple[int, ...] = -1,
+    eps: float = 1e-5,
+) -> Array:
+    """Return x with mean 0 and variance 1 along axes, times a weight, plus a bias.
+
+    Args:
+        x: an array of real numbers.
+        weight: an array of the extents of these axes, or None.
+        bias: the same.
+        axis: the axis or axes.
+        eps: a number that is added to the variance.
+
+    Raises:
+        ArgumentError, DTypeError: an operand is no array of real numbers.
+        ShapeError: an axis, or the shape of weight or bias, is wrong.
+    """
+    values = real_values("layer_norm", x=x, weight=weight, bias=bias)
+    axes = _normalized_axes("layer_norm", axis, len(values[0].type.shape))
+    flags = {"scale": weight is not None, "center": bias is not None}
+    return applied("layer_norm", *values, axis=axes, epsilon=float(eps), **flags)
+
+
+def rms_norm(
+    x: Any, weight: Any = None, *, axis: int | tuple[int, ...] = -1, eps: float = 1e-6
+) -> Array:
+    """Return x divided by the root of its mean square along axes, times a weight.
+
+    Arguments and errors as of `layer_norm`; ``eps`` is added to the mean square.
+    """
+    values = real_values("rms_norm", x=x, weight=weight)
+    axes = _normalized_axes("rms_norm", axis, len(values[0].type.shape))
+    return applied("rms_norm", *values, axis=axes, epsilon=float(eps), scale=weight is not None)
+
+
+def group_norm(
+    x: Any,
+    num_groups: int,
+    weight: Any = None,
+    bias: Any = None,
+    *,
+    axis: int = 1,
+    eps: float = 1e-5,
+) -> Array:
+    """Return x with mean 0 and variance 1 in each group of channels of each example.
+
+    Args:
+        x: an array of real numbers, (batch, channels, …).
+        num_groups: the number of groups, which divides the channels.
+        weight: a vector with a factor for each channel, or None.
+        bias: a vector with a summand for each channel, or None.
+        axis: the axis of the channels.
+        eps: a number that is added to the variance.
+
+    Raises:
+        ArgumentError, DTypeError: an operand is no array of real numbers.
+        ShapeError: the groups do not divide the channels; or the axis, or the shape of weight or
+            bias, is wrong.
+    """
+    values = real_values("group_norm", x=x, weight=weight, bias=bias)
+    channel = one_axis("group_norm", axis, len(values[0].type.shape))
+    if not isinstance(num_groups, int):
+        raise ArgumentError(f"group_norm: num_groups must be an int, got {shown(num_groups)}")
+    params = {"groups": num_groups, "channel_axis": channel, "epsilon": float(eps)}
+    flags = {"scale": weight is not None, "center": bias is not None}
+    return applied("group_norm", *values, **params, **flags)
+
+
+def instance_norm(
+    x: Any, weight: Any = None, bias: Any = None, *, axis: int = 1, eps: float = 1e-5
+) -> Array:
+    """Return x with mean 0 and variance 1 in each channel of each example.
+
+    Arguments and errors as of `group_norm`.
+    """
+    values = real_values("instance_norm", x=x, weight=weight, bias=bias)
+    channel = one_axis("instance_norm", axis, len(values[0].type.shape))
+    params = {"channel_axis": channel, "epsilon": float(eps)}
+    flags = {"scale": weight is not None, "center": bias is not None}
+    return applied("instance_norm", *values, **params, **flags)
+
+
+def _batch_norm_values(where: str, x: Any, mean: Any, var: Any, weight: Any, bias: Any) -> Any:
+    """Return the values of x, weight, bias, mean and variance. Raises as `real_value`."""
+    array = array_of(x)
+    center = array_of(mean)
+    weight = ones(center.shape, dtype=center.dtype) if weight is None else weight
+    bias = zeros(center.shape, dtype=center.dtype) if bias is None else bias
+    return real_values(where, x=array, weight=weight, bias=bias, running_mean=mean, running_var=var)
+
+
+def batch_norm(
+    x: Any,
+    running_mean: Any,
+    running_var: Any,
+    weight: Any = None,
+    bias: Any = None,
+    *,
+    axis: int = 1,
+    eps: float = 1e-5,
+) -> Array:
+    """Return (x - mean) / sqrt(variance + eps) * weight + bias, with a number for each channel.
+
+    Args:
+        x: an array of real numbers, (batch, channels, …).
+        running_mean: a vector with the mean of each channel.
+        running_var: a vector with the variance of each channel.
+        weight: a vector of factors, or None.
+        bias: a vector of summands, or None.
+        axis: the axis of the channels.
+        eps: a number that is added to the variance.
+
+    Raises:
+        ArgumentError, DTypeError: an operand is no array of real numbers.
+        ShapeError: the axis, or the shape of a vector, is wrong.
+    """
+    values = _batch_norm_values("batch_norm", x, running_mean, running_var, weight, bias)
+    channel = one_axis("batch_norm", axis, len(values[0].type.shape))
+    return applied("batch_norm", *values, axis=channel, epsilon=float(eps))
+
+
+def batch_norm_training(
+    x: Any,
+    running_mean: Any,
+    running_var: Any,
+    weight: Any = None,
+    bias: Any = None,
+    *,
+    momentum: float = 0.1,
+    axis: int = 1,
+    eps: float = 1e-5,
+) -> tuple[Array, Array, Array]:
+    """Return `batch_norm` by the statistics of the batch, and the new running ones.
+
+    Args:
+        x: an array of real numbers, (batch, channels, …).
+        running_mean: a vector with the mean of each channel so far.
+        running_var: a vector with the variance of each channel so far.
+        weight: a vector of factors, or None.
+        bias: a vector of summands, or None.
+        momentum: the part of the new statistics that is of this batch; their variance is the
+            unbiased one.
+        axis: the axis of the channels.
+        eps: a number that is added to the variance.
+
+    Returns: The result; the new running means; the new running variances.
+
+    Raises:
+        ArgumentError, DTypeError: an operand is no array of real numbers.
+        ShapeError: the axis, or the shape of a vector, is wrong.
+    """
+    where = "batch_norm_training"
+    values = _batch_norm_values(where, x, running_mean, running_var, weight, bias)
+    channel = one_axis(where, axis, len(values[0].type.shape))
+    params = {"axis": channel, "epsilon": float(eps), "momentum": 1.0 - float(momentum)}
+    y, mean, var = apply_several(operation(f"nn.{where}", **params), *values)
+    return wrap(y), wrap(mean), wrap(var)
+
+
+def normalize(x: Any, *, ord: float = 2, axis: int = -1, eps: float = 1e-12) -> Array:
+    """Return vectors divided by their norm along an axis, by ``eps`` at least.
+
+    Args:
+        x: an array of real numbers.
+        ord: the order of the norm.
+        axis: the axis.
+        eps: the smallest divisor.
+
+    Raises:
+        ArgumentError, DTypeError: it is no array of real numbers.
+        ShapeError: there is no such axis.
+    """
+    array = real_array("normalize", "x", x)
+    norm = vector_norm(array, axis=axis, keepdims=True, ord=ord)
+    return divide(array, clip(norm, float(eps)))
