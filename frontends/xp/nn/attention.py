@@ -14,7 +14,7 @@ from passkit.frontends.xp.nn.layers import linear
 from passkit.frontends.xp.nn.operands import applied, real_value
 from passkit.frontends.xp.runtime import OPERATIONS, scalar
 from passkit.graph.node import Entry, known_shape
-from passkit.streams.operation import Value
+from passkit.streams.recorder import Value
 from passkit.values.arguments import shown
 from passkit.values.dtype import bool_
 from passkit.values.size import Extent
@@ -29,12 +29,12 @@ def _attention(
     copied.
     """
     query, key, value = converted([query, key, value], "special")
-    assert query.dtype is not None
     shape = known_shape(query)
     groups = known_shape(key)[-3] if heads else 0
     if heads:
         query = ops.reshape(query, shape=(*shape[:-3], groups, heads, *shape[-2:]))
         key, value = ops.expand_dims(key, axis=-3), ops.expand_dims(value, axis=-3)
+    assert query.dtype is not None
     rows, columns = known_shape(query)[-2], known_shape(key)[-2]
     masks = [_mask(m, query, heads, groups) for m in mask]
     if is_causal and rows != columns:

@@ -31,7 +31,6 @@ from passkit.frontends.xp.searching import where
 from passkit.frontends.xp.statistical import max as largest
 from passkit.frontends.xp.statistical import mean
 from passkit.graph.node import Entry, known_shape
-from passkit.ops.helpers import size_as_entry
 from passkit.values.arguments import refuse, shown
 
 Numbers = int | tuple[int, ...]
@@ -53,7 +52,9 @@ def _linear(x: Entry, weight: Entry, *bias: Entry) -> Entry:
 def _embedding(indices: Entry, weight: Entry) -> Entry:
     """Build the rows of a table at indices, of which negative ones count from the end."""
     positions = ops.cast(indices, dtype="int64")
-    shifted = positions + size_as_entry(known_shape(weight)[0])
+    count: Any = known_shape(weight)[0]  # an int or a Size
+    last = ops.arange(count, count + 1, 1, dtype="int64")
+    shifted = positions + ops.reshape(last, shape=())
     return ops.gather(weight, ops.where(ops.less(positions, 0), shifted, positions), axis=0)
 
 

@@ -12,7 +12,7 @@ from passkit.frontends.xp.array import Array, array_of, operand_value, wrap
 from passkit.frontends.xp.elementwise_operations import converted
 from passkit.frontends.xp.runtime import OPERATIONS, apply, operation
 from passkit.graph.node import Entry
-from passkit.streams.operation import Value
+from passkit.streams.recorder import Value
 from passkit.values.arguments import shown
 
 FLOAT64 = np.dtype(np.float64)
