@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import passkit.ops as ops
-from passkit.frontends.xp.runtime import current_stream, from_numpy, on_host
+from passkit.frontends.xp.runtime import apply, from_numpy, on_host
 from passkit.graph.node import Entry
 from passkit.streams.operation import MAX_MEMO, Operation, banded_type
 from passkit.streams.recorder import ArrayType, Value
@@ -96,4 +96,10 @@ def apply_typed(operation: Operation, type: ArrayType, *operands: Value) -> Valu
         value = from_numpy(array, is_owned=True)
         value.type = banded_type(value.type, type.band)
         return value
-    return current_stream().record(operation, operands, type)
+    # With a known type, the recorder does the rest.
+    types = tuple([v.type for v in operands])
+    if types not in operation.result_types:
+        if len(operation.result_types) >= MAX_MEMO:
+            operation.result_types.clear()
+        operation.result_types[types] = type
+    return apply(operation, *operands)
