@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from typing import Any
 
@@ -13,7 +13,7 @@ import passkit.ops as ops
 from passkit.errors import CheckError, DTypeError, ShapeError
 from passkit.frontends.xp.array import Array, array_of, call
 from passkit.frontends.xp.runtime import OPERATIONS
-from passkit.graph.node import Entry, known_shape
+from passkit.graph.node import Entry
 from passkit.values.dtype import int64
 from passkit.values.size import Shape, numel
 
@@ -66,19 +66,37 @@ def _first_failure(*conditions: Any) -> Any:
     return np.asarray(PASSED, np.int64)
 
 
-def _build_element(x: Entry, code: Entry) -> Entry:
-    """Build the element of an array at the position of a code; any one if it is out of range."""
-    flat = ops.reshape(x, shape=(-1,)) if len(known_shape(x)) != 1 else x
-    return ops.gather(flat, ops.mod(code, STRIDE), axis=0)
-
-
-def _element(x: Any, code: Any) -> Any:
-    """Return the element of an array at the position of a code."""
-    return np.array(x.reshape(-1)[int(code) % STRIDE % x.size])
-
-
 OPERATIONS.define("first_failure", build_first_failure, _first_failure)
-OPERATIONS.define("failing_element", _build_element, _element)
+
+
+class Snapshot:
+    """The value of an array at this moment, for a message that is rarely needed.
+
+    A computed value is kept from being overwritten until `release`; of a pending one, a copy stays
+    pending, which is computed only if it is read.
+
+    Args:
+        x: the array.
+    """
+
+    def __init__(self, x: Array) -> None:
+        self.shape = x.shape
+        self._value = x._value
+        self._was_owned = x._value.is_owned
+        self._copy: Array | None = None
+        if x._value.operation is None:
+            x._value.is_owned = False
+        else:
+            self._copy = call("copy", x)
+
+    def numpy(self) -> Any:
+        """Return the NumPy array of the value."""
+        return self._value.buffer if self._copy is None else self._copy._numpy("check")
+
+    def release(self) -> None:
+        """Allow results to be stored over the value again."""
+        if self._copy is None and self._was_owned:
+            self._value.is_owned = True
 
 
 @frozen
@@ -162,25 +180,46 @@ def check_all(requirements: Sequence[Requirement]) -> None:
     listed = [each for each in requirements if each.x.size]
     if not listed:
         return
-    subjects = [each.subject for each in listed]
     code = call("first_failure", *[each.condition for each in listed])
-    # Those of a pending code stay pending, and are dropped unless the message needs one of them.
-    elements = [call("failing_element", each.x, code) for each in listed]
+    snapshots = [Snapshot(each.x) for each in listed]
+    subjects = [each.subject for each in listed]
+    when_computed(code, snapshots, partial(raise_failure, code, subjects, snapshots))
+
+
+def when_computed(
+    code: Array, snapshots: Sequence[Snapshot], raise_error: Callable[[], None]
+) -> None:
+    """Call a function when the code of `first_failure` is computed, now or by the next execution.
+
+    Args:
+        code: the code.
+        snapshots: what the function reads; they are released afterwards.
+        raise_error: the function, which raises an error if the code says so.
+    """
+
+    def notify() -> None:
+        try:
+            raise_error()
+        finally:
+            for snapshot in snapshots:
+                snapshot.release()
+
     if code._value.operation is None:
-        raise_failure(code, subjects, elements)
+        notify()
     else:
-        code._value.stream.watch(code._value, partial(raise_failure, code, subjects, elements))
+        code._value.stream.watch(code._value, notify)
 
 
-def raise_failure(code: Array, subjects: Sequence[Subject], elements: Sequence[Array]) -> None:
+def raise_failure(code: Array, subjects: Sequence[Subject], snapshots: Sequence[Snapshot]) -> None:
     """Raise a CheckError if the code of `first_failure` says that a condition fails.
 
     Args:
         code: the code, computed.
         subjects: what each condition is about.
-        elements: the element at the position of the code, of each array.
+        snapshots: the array that each condition is about.
     """
     number = int(code)
     if number != PASSED:
         position, k = number % STRIDE, number // STRIDE
-        raise CheckError(subjects[k].message(position, elements[k].item()))
+        element = snapshots[k].numpy().reshape(-1)[position]
+        raise CheckError(subjects[k].message(position, element))

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from passkit.errors import ArgumentError, DTypeError, ShapeError, nearest
-from passkit.frontends.xp.array import Array, array_of, call, wrap
-from passkit.frontends.xp.checks import STRIDE, Subject, raise_failure
+from passkit.errors import ArgumentError, CheckError, DTypeError, ShapeError, nearest
+from passkit.frontends.xp.array import Array, array_of, wrap
+from passkit.frontends.xp.checks import STRIDE, Snapshot, Subject, raise_failure, when_computed
 from passkit.frontends.xp.density_operations import (
     DENSITIES,
     LINEAR,
@@ -27,7 +27,6 @@ from passkit.frontends.xp.density_operations import (
     Density,
     float_dtype,
 )
-from passkit.frontends.xp.elementwise import isfinite
 from passkit.frontends.xp.manipulation import broadcast_shapes
 from passkit.frontends.xp.runtime import apply_several, from_numpy, operation
 from passkit.values.arguments import shown
@@ -164,26 +163,11 @@ def _check(density: Density, by_name: dict[str, Array], code: Array) -> None:
     """
     direct = [a for a in density.arguments if not (density.location and a.name in LINEAR)]
     subjects = [_subject(density, a, by_name[a.name]) for a in direct]
-    elements = [call("failing_element", by_name[a.name], code) for a in direct]
-    notify: Callable[[], None] = partial(raise_failure, code, subjects, elements)
+    snapshots = {name: Snapshot(x) for name, x in by_name.items()}
+    raise_error = partial(raise_failure, code, subjects, [snapshots[a.name] for a in direct])
     if density.location:
-        # Only the location is checked each time. If it is not finite, an argument is the cause.
-        location = by_name["x"] @ by_name["beta"] + by_name["alpha"]
-        subjects.append(Subject(density.name, "Linear predictor", "finite", location.shape))
-        elements.append(call("failing_element", location, code))
-        linear = [a for a in density.arguments if a.name in LINEAR]
-        cause = call("first_failure", *[isfinite(by_name[a.name]) for a in linear])
-        find_cause = partial(
-            raise_failure,
-            cause,
-            [_subject(density, a, by_name[a.name]) for a in linear],
-            [call("failing_element", by_name[a.name], cause) for a in linear],
-        )
-        notify = partial(_raise_linear, code, len(direct), find_cause, notify)
-    if code._value.operation is None:
-        notify()
-    else:
-        code._value.stream.watch(code._value, notify)
+        raise_error = partial(_raise_linear, density, code, len(direct), snapshots, raise_error)
+    when_computed(code, list(snapshots.values()), raise_error)
 
 
 def _subject(density: Density, argument: Argument, x: Array) -> Subject:
@@ -192,19 +176,38 @@ def _subject(density: Density, argument: Argument, x: Array) -> Subject:
 
 
 def _raise_linear(
-    code: Array, location: int, find_cause: Callable[[], None], notify: Callable[[], None]
+    density: Density,
+    code: Array,
+    location: int,
+    snapshots: dict[str, Snapshot],
+    raise_error: Callable[[], None],
 ) -> None:
     """Raise a CheckError if the code of a linear model says so.
 
+    Only x @ beta + alpha is checked each time. If it is not finite, an argument is the cause.
+
     Args:
+        density: the linear model.
         code: the code, computed.
-        location: the number of the condition on ``x @ beta + alpha``.
-        find_cause: raises an error for an argument that is not finite.
-        notify: raises an error for the array that the code is about.
+        location: the number of the condition on x @ beta + alpha.
+        snapshots: the arguments.
+        raise_error: raises an error for the array that another condition is about.
     """
-    if int(code) // STRIDE == location:
-        find_cause()
-    notify()
+    if int(code) // STRIDE != location:
+        raise_error()
+        return
+    arrays = {name: snapshots[name].numpy() for name in LINEAR}
+    for argument in density.arguments:
+        array = arrays.get(argument.name)
+        if array is not None and not np.isfinite(array).all():
+            position = int(np.argmin(np.isfinite(array)))
+            subject = Subject(density.name, argument.description, argument.must_be, array.shape)
+            raise CheckError(subject.message(position, array.reshape(-1)[position]))
+    position = int(code) % STRIDE
+    with np.errstate(all="ignore"):
+        predictor = arrays["x"] @ arrays["beta"] + arrays["alpha"]
+    subject = Subject(density.name, "Linear predictor", "finite", predictor.shape)
+    raise CheckError(subject.message(position, predictor[position]))
 
 
 # Distributions.

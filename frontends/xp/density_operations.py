@@ -285,7 +285,7 @@ def _linear_derivative(name: str, values: Mapping[str, Entry], by_location: Entr
     if name == "alpha":
         return _summed_to(by_location, known_shape(values["alpha"]))
     if name == "beta":
-        return ops.matvec(ops.transpose(values["x"], axes=(1, 0)), by_location)
+        return ops.vecmat(by_location, values["x"])
     return ops.expand_dims(by_location, axis=1) * ops.expand_dims(values["beta"], axis=0)
 
 
