@@ -143,6 +143,8 @@ def check(condition: Any, function: str, name: str, x: Any, must_be: str) -> Non
     The next execution of the stream also finds the first element that fails, in the kernel that
     computes the array, and raises the error. Results that were computed beside it
     stay valid, and the error is raised once. Small arrays that are computed are checked at once.
+    In functions that `pk.jit`, `pk.grad` or `pk.vmap` transform, values that depend on the
+    arguments are not checked.
 
     Args:
         condition: where the elements are as they must be: booleans in the shape of ``x``.

@@ -228,9 +228,16 @@ def owns_memory(array: Any, operands: Sequence[Value]) -> bool:
 
 
 class OperationTable:
-    """The operations that a frontend records, by name. Plans on disk refer to these names."""
+    """The operations that a frontend records, by name. Plans on disk refer to these names.
+
+    Attributes:
+        recomputed: the names of operations that cost no more than reading their result, such as the
+            triangle of a matrix. Of computed operands, their results are written only if they are
+            waited for; each run that reads one computes it again.
+    """
 
     def __init__(self) -> None:
+        self.recomputed: set[str] = set()
         self._builders: dict[str, tuple[Any, Any]] = {}
         self._operations: dict[Any, Operation] = {}
         self._projections: list[Projection] = []

@@ -428,10 +428,20 @@ class Stream(Queue):
             positions.update(alive)
             return tuple(sorted(positions))
         eager = plan.eager_writes
-        positions.update([k for k in alive if state[k] & AGED or k in eager])
+        needed = {k for k in alive if state[k] & AGED or k in eager}
         if self._has_aged(self.queue):
-            positions |= self._aged_operands(plan, [k for k in alive if k not in positions])
+            unwritten = [k for k in alive if k not in positions | needed]
+            needed |= self._aged_operands(plan, unwritten)
+        positions.update([k for k in needed if not self._is_recomputed(self.queue[k])])
         return tuple(sorted(positions))
+
+    def _is_recomputed(self, value: Value) -> bool:
+        """Return whether a value is rather computed again than written, whoever needs it."""
+        return (
+            value.operation is not None
+            and value.operation.name in self.operations.recomputed
+            and all([v.operation is None for v in value.operands])
+        )
 
     def _aged_operands(self, plan: Plan, unwritten: list[int]) -> set[int]:
         """Return positions of values pending since an earlier run that new pending ones read.

@@ -8,7 +8,7 @@ does not depend on them goes to the stream around it, as if there were no transf
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -102,6 +102,9 @@ class TracingStream:
 
     def flush(self, reason: str = "the stream is flushed") -> None:
         """Do nothing: no operation can run before the function ends."""
+
+    def watch(self, value: Value, notify: Callable[[], None]) -> None:
+        """Do nothing: checks of values that have no elements are not part of the function."""
 
     def _message(self, value: Value, reason: str) -> str:
         """Return why a value is not available."""

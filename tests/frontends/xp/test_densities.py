@@ -175,9 +175,7 @@ def test_a_linear_model_is_one_kernel_beside_its_products() -> None:
     fused = [k for k in runs[0].kernels if "log" in k.ops]
     others = [k.ops for k in runs[0].kernels if k not in fused]
     assert len(fused) == 1
-    assert all(
-        set(ops) <= {"join", "matvec", "vecmat"} for ops in others
-    )
+    assert all(set(ops) <= {"join", "matvec", "vecmat"} for ops in others)
 
 
 MISTAKES: list[tuple[str, dict[str, Any], str]] = [
@@ -275,3 +273,16 @@ def test_counters_and_densities_share_a_name() -> None:
     """``xp.stats()`` returns counters."""
     assert xp.stats()["recorded"] >= 0
     assert "explorations" in str(xp.stats.__doc__)
+
+
+def test_densities_are_differentiated_as_parts_of_functions() -> None:
+    """`pk.grad` goes through a density, whose derivatives equal its own; nothing is checked."""
+    y, mu = xp.asarray(vector()), xp.asarray(vector())
+
+    def loss(mu: xp.Array, sigma: xp.Array) -> xp.Array:
+        return -xp.stats.normal_lpdf(y, mu * 2, sigma)
+
+    gradient = pk.grad(loss)(mu, xp.asarray(1.5))
+    _, by = xp.stats.with_derivatives(xp.stats.normal_lpdf, y, mu * 2, 1.5)
+    np.testing.assert_allclose(np.asarray(gradient), -2 * np.asarray(by["mu"]), rtol=1e-12)
+    assert np.isnan(float(pk.jit(loss)(mu, xp.asarray(-1.5))))

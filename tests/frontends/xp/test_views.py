@@ -248,6 +248,24 @@ def test_triangles_are_masked_inside_the_kernel_that_reads_them() -> None:
     assert "load(x0 + i1 + i0 * n0, m & (i1 + lane_index(m)) - i0 <= 0)" in str(run.kernels[0])
 
 
+@pytest.mark.usefixtures("xp_queue")
+def test_declared_triangles_are_never_copied() -> None:
+    """Each run that reads a triangle masks it again; nothing is written for it but results."""
+    n = 64
+    numbers = RNG.standard_normal((n, n))
+    x = xp.as_lower(xp.asarray(numbers))
+    y = xp.asarray(numbers)
+    with xp.inspect() as runs:
+        for _ in range(7):
+            y = x * 0.5 + y
+            total = float(xp.sum(x * y))
+    assert [run.bytes_written for run in runs[1:]] == [n * n * 8 + 8] * 6
+    assert [run.path for run in runs[5:]] == ["cached"] * 2
+    expected = numbers + 3.5 * np.tril(numbers)
+    np.testing.assert_allclose(total, np.sum(np.tril(numbers) * expected))
+    np.testing.assert_allclose(np.asarray(x + 1), np.tril(numbers) + 1)
+
+
 def assigned(target: xp.Array, key: Any, value: Any) -> Pair:
     """Assign to a part of an array, check the result with NumPy, and return its diagonals."""
     expected = np.array(np.asarray(target))
