@@ -34,8 +34,11 @@ def is_exposed(buffer: Any) -> bool:
 def expose(x: Array) -> bool:
     """Let NumPy write to the memory of a computed array, if nothing else refers to it.
 
-    Returns: Whether it may. Else it is the memory of several arrays, or pending operations read it.
+    Returns: Whether it may. Else it is the memory of several arrays, or pending operations read it,
+    or the array promises to be 0 outside of some diagonals.
     """
+    if x._value.type.band is not None:
+        return False
     if is_exposed(x._value.buffer):
         return True
     is_unshared = x._value.is_owned and references(x) == UNSHARED

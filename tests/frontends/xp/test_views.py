@@ -310,6 +310,16 @@ def test_writing_an_element_outside_of_a_view_widens_it() -> None:
     assert diagonals(y) == LOWER
 
 
+def test_numpy_cannot_write_outside_of_a_view() -> None:
+    """Arrays with a view share read-only memory; a copy may be written."""
+    x = xp.tril(xp.asarray(A))
+    with pytest.raises(ValueError, match="read-only"):
+        np.asarray(x)[0, 3] = 5.0
+    copy = x.numpy()
+    copy[0, 3] = 5.0
+    assert (float(x[0, 3]), diagonals(x)) == (0.0, LOWER)
+
+
 def test_programs_of_views_equal_numpy() -> None:
     """Random programs on triangles equal NumPy, and are 0 outside of the views they report."""
     unary = [
