@@ -27,6 +27,10 @@ def quiet_context() -> Context:
     return context
 
 
+MAX_OPERATIONS = 1 << 16
+"""With more operations in a table, those with a parameter ``shape`` are dropped."""
+
+
 class _Quiet(threading.local):
     """The context of each thread in which NumPy does not warn of floating-point errors."""
 
@@ -287,5 +291,11 @@ class OperationTable:
                 rest = {k: v for k, v in params.items() if k != "shape"}
                 operation.generic = self.get(name, **rest)
                 operation.extents = tuple(params["shape"])  # type: ignore[arg-type]
+                if len(self._operations) >= MAX_OPERATIONS:
+                    self._forget_extents()
             self._operations[key] = operation
         return operation
+
+    def _forget_extents(self) -> None:
+        """Drop the operations with a parameter ``shape``, of which plans know the generic ones."""
+        self._operations = {k: o for k, o in self._operations.items() if o.extents is None}

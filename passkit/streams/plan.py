@@ -145,6 +145,13 @@ class Plan:
             self.eager_writes.add(position)
             self.flushes.clear()
 
+    def release(self) -> bool:
+        """Drop the executables, which are in the cache; return whether there are any there."""
+        self.stored.update(self.variants)
+        self.variants.clear()
+        self.flushes.clear()
+        return bool(self.stored)
+
     def computed(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
         """Return the positions of the operations that results depend on, sorted."""
         positions = self._slices.get(outputs)

@@ -103,6 +103,7 @@ class PlanStore:
         self.counts: Counter[str] = Counter()
         self.inspectors: list[list[StreamRun]] = []
         self.has_compiler = True
+        self._num_plans = 0
         self._device = device
         self._file: PlanFile | None = None
         self._lock = RLock()
@@ -127,16 +128,46 @@ class PlanStore:
             key = stored.outputs if stored.dims is None else (stored.outputs, stored.dims)
             node.plan.stored.add(key)
 
+    def explore(self) -> None:
+        """Count a plan that is about to be made, and make room for it.
+
+        After `MAX_PLANS` of them, sequences that were never compiled are forgotten, and the
+        executables of the others: those are loaded again from the cache when they are needed. So
+        programs that never repeat themselves, or that have very many forms, take bounded memory.
+        """
+        self._num_plans += 1
+        if self._num_plans < MAX_PLANS:
+            return
+        with self._lock:
+            compiled = [plan for plan in self._plans() if plan.release()]
+            self.trie.drop_children()
+            self.sightings.clear()
+            for plan in compiled[-MAX_PLANS // 2 :]:
+                walk(self.trie, plan.keys).plan = plan
+            self._num_plans = 0
+
+    def _plans(self) -> Iterator[Plan]:
+        """Yield all plans in the trie."""
+        pending = [self.trie]
+        while pending:
+            node = pending.pop()
+            pending += node.children.values()
+            if node.plan is not None:
+                yield node.plan
+
     def forget(self) -> None:
         """Drop all plans of this process; those on disk are read again."""
         with self._lock:
             self.has_compiler = True
             self.trie.drop_children()
             self.sightings.clear()
+            self._num_plans = 0
             self._file = None
             self.load()
 
 
+MAX_PLANS = 2048
+"""How many plans are made before those without an executable are forgotten."""
 _streams: WeakSet[Stream] = WeakSet()
 
 
@@ -314,6 +345,7 @@ class Stream(Queue):
         """
         if mode is Mode.LAZY:
             return None
+        self.store.explore()
         return lambda: Plan(keys), len(keys)
 
     def _execute(self, plan: Plan, count: int) -> list[Hashable]:
