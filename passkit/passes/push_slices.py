@@ -142,7 +142,7 @@ def _with_inputs(node: Node, inputs: Sequence[Entry], ranges: Ranges) -> Node:
 
 
 OperandRanges = Sequence[Ranges | None]
-"""What is read of each operand; None for operands that are read whole."""
+"""The ranges that are read of each operand; None for operands that are read whole."""
 Rule = Callable[[Node, Graph, Ranges], OperandRanges | None]
 """``rule(node, graph, ranges)`` returns what a node reads to compute the elements in ``ranges`` of
 its result; None if that cannot be told."""

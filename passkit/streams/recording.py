@@ -38,9 +38,7 @@ class ArrayType:
 
     __slots__ = ("band", "dtype", "nbytes", "shape", "size")
 
-    def __init__(
-        self, dtype: np.dtype[Any], shape: tuple[int, ...], band: Hashable = None
-    ) -> None:
+    def __init__(self, dtype: np.dtype[Any], shape: tuple[int, ...], band: Hashable = None) -> None:
         self.dtype, self.shape, self.band = dtype, shape, band
         size = 1
         for extent in shape:
