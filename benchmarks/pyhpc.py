@@ -9,7 +9,7 @@ model. `passkit.xp` runs the text of the NumPy version, in which only the import
 competitor runs its version of the suite. As in the suite, all use one thread unless ``--threads``
 says otherwise, inputs are prepared anew for every call, since programs write to them, and neither
 this nor compiling is timed. All competitors run once in each round; a figure is the median of the
-rounds. Results must equal those of NumPy. The report ends with the geometric means of the ratios to
+rounds. Results of passkit must equal those of NumPy. The report ends with the geometric means of the ratios to
 NumPy over all programs and the sizes of at least 2^16.
 """
 
@@ -149,7 +149,7 @@ def measure(
         competitors: names of `COMPETITORS`.
         options: with ``rounds``, the least number of rounds, and ``seconds``, how long to measure.
 
-    Raises: RuntimeError if results differ from NumPy's.
+    Raises: RuntimeError if results of passkit differ from NumPy's; those of others are reported.
     """
     generate = importlib.import_module(f"benchmarks.{program}").generate_inputs
     arrays = generate(size)
@@ -159,8 +159,11 @@ def measure(
     for competitor, (run, prepare) in runs.items():
         for _ in range(3):  # compile; explore
             results = run(*prepare(*arrays))
-        if message := differs(results, reference):
-            raise RuntimeError(f"{competitor} on {program}, {size:,} elements: {message}")
+        message = differs(results, reference)
+        if message and competitor == "passkit":
+            raise RuntimeError(f"passkit on {program}, {size:,} elements: {message}")
+        if message:
+            print(f"{competitor} differs from NumPy on {program}, {size:,} elements: {message}")
     times: dict[str, list[float]] = {c: [] for c in competitors}
     begin, rounds = time.perf_counter(), 0
     order = list(runs)

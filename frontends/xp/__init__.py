@@ -76,6 +76,7 @@ from passkit.frontends.xp.custom_kernels import (
     CustomKernel,
     kernel,
 )
+from passkit.frontends.xp.diagonals import diag
 from passkit.frontends.xp.dtypes import (
     can_cast,
     finfo,
@@ -286,6 +287,7 @@ __all__ = [
     "count_nonzero",
     "cumulative_prod",
     "cumulative_sum",
+    "diag",
     "diff",
     "divide",
     "e",

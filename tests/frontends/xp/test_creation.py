@@ -50,6 +50,10 @@ def created() -> list[tuple[Any, Any]]:
         (xp.logspace(0, 3, 4), np.logspace(0, 3, 4)),
         (xp.logspace(-1, 1, 5, base=2, dtype="float32"), np.logspace(-1, 1, 5, True, 2, "f4")),
         (xp.linspace(0, 1, 4, dtype=xp.float32), np.linspace(0, 1, 4, dtype=np.float32)),
+        (xp.diag(xp.arange(3)), np.diag(np.arange(3))),
+        (xp.diag(xp.asarray([1.0, np.nan]), 2), np.diag([1.0, np.nan], 2)),
+        (xp.diag(xp.arange(3), k=-1), np.diag(np.arange(3), -1)),
+        (xp.diag(xp.reshape(xp.arange(6), (2, 3)), k=1), np.diag(np.arange(6).reshape(2, 3), 1)),
         (xp.tril(xp.ones((2, 4, 3)), k=1), np.tril(np.ones((2, 4, 3)), 1)),
         (xp.triu(xp.ones((4, 5)), k=-1), np.triu(np.ones((4, 5)), -1)),
         *zip(
@@ -188,6 +192,12 @@ def test_wrong_arguments_of_creations_are_refused() -> None:
         xp.meshgrid(xp.ones((2, 2)))
     with pytest.raises(ShapeError, match=r"tril needs matrices .*, got shape \(3,\)"):
         xp.tril(xp.ones(3))
+
+
+def test_diagonals_need_vectors_or_matrices() -> None:
+    """The message has the shape."""
+    with pytest.raises(ShapeError, match=r"diag needs a vector or a matrix, got shape \(1, 2, 3\)"):
+        xp.diag(xp.ones((1, 2, 3)))
 
 
 def test_wrong_arguments_of_asarray_are_refused() -> None:
