@@ -143,12 +143,12 @@ def _with_inputs(node: Node, inputs: Sequence[Entry], ranges: Ranges) -> Node:
 
 OperandRanges = Sequence[Ranges | None]
 """The ranges that are read of each operand; None for operands that are read whole."""
-Rule = Callable[[Node, Graph, Ranges], OperandRanges | None]
+RangeRule = Callable[[Node, Graph, Ranges], OperandRanges | None]
 """``rule(node, graph, ranges)`` returns what a node reads to compute the elements in ``ranges`` of
 its result; None if that cannot be told."""
 
 
-def _rule(node: Node) -> Rule | None:
+def _rule(node: Node) -> RangeRule | None:
     """Return the rule of an operator; None if slices stay behind it."""
     assert node.op is not None
     name = node.op.name
@@ -243,7 +243,7 @@ def _product_ranges(node: Node, graph: Graph, ranges: Ranges) -> OperandRanges |
     return [(*batch, *first), (*batch, *second)]
 
 
-_RULES: dict[str, Rule] = {
+_RULES: dict[str, RangeRule] = {
     "broadcast_to": _broadcast_ranges,
     "transpose": _transposed_ranges,
     "expand_dims": _inserted_axis_ranges,

@@ -58,12 +58,12 @@ typedef struct {
     PyObject_HEAD
     TrieNode *trie, *position;  // position: NULL when the queue is not in the trie
     PyObject *keys, *hit;
-} Cursor;
+} TrieCursor;
 
 typedef struct {
     PyObject_HEAD
     PyObject *queue, *inputs;
-    Cursor *processor;
+    TrieCursor *processor;
     int64_t *symbols;  // extents by symbol
     Py_ssize_t num_symbols, symbol_capacity, pending_bytes;
     uint64_t segment;
@@ -428,7 +428,7 @@ static PyGetSetDef node_getset[] = {
     {NULL},
 };
 
-static int cursor_traverse(Cursor *self, visitproc visit, void *arg) {
+static int cursor_traverse(TrieCursor *self, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(self->trie);
     Py_VISIT(self->position);
@@ -437,7 +437,7 @@ static int cursor_traverse(Cursor *self, visitproc visit, void *arg) {
     return 0;
 }
 
-static int cursor_clear(Cursor *self) {
+static int cursor_clear(TrieCursor *self) {
     Py_CLEAR(self->trie);
     Py_CLEAR(self->position);
     Py_CLEAR(self->keys);
@@ -445,14 +445,14 @@ static int cursor_clear(Cursor *self) {
     return 0;
 }
 
-static void cursor_dealloc(Cursor *self) {
+static void cursor_dealloc(TrieCursor *self) {
     PyObject_GC_UnTrack(self);
     cursor_clear(self);
     free_instance((PyObject *)self);
 }
 
 // Move the position; a node whose plan fires is remembered, the first one only.
-static void cursor_enter(Cursor *self, TrieNode *child) {
+static void cursor_enter(TrieCursor *self, TrieNode *child) {
     TrieNode *old = self->position;
     Py_XINCREF(child);
     self->position = child;
@@ -464,7 +464,7 @@ static void cursor_enter(Cursor *self, TrieNode *child) {
 }
 
 // Append an operation in relative form.
-static int cursor_append(Cursor *self, PyObject *key) {
+static int cursor_append(TrieCursor *self, PyObject *key) {
     if (PyList_Append(self->keys, key) < 0) return -1;
     if (self->position == NULL) return 0;
     PyObject *child = PyDict_GetItemWithError(self->position->children, key);
@@ -473,12 +473,12 @@ static int cursor_append(Cursor *self, PyObject *key) {
     return 0;
 }
 
-static PyObject *cursor_add(Cursor *self, PyObject *key) {
+static PyObject *cursor_add(TrieCursor *self, PyObject *key) {
     if (cursor_append(self, key) < 0) return NULL;
     Py_RETURN_NONE;
 }
 
-static int cursor_restart(Cursor *self) {
+static int cursor_restart(TrieCursor *self) {
     PyObject *keys = PyList_New(0);
     if (keys == NULL) return -1;
     replace(&self->keys, keys);
@@ -487,7 +487,7 @@ static int cursor_restart(Cursor *self) {
     return 0;
 }
 
-static PyObject *cursor_reset(Cursor *self, PyObject *keys) {
+static PyObject *cursor_reset(TrieCursor *self, PyObject *keys) {
     PyObject *sequence = PySequence_Tuple(keys);
     if (sequence == NULL || cursor_restart(self) < 0) {
         Py_XDECREF(sequence);
@@ -502,7 +502,7 @@ static PyObject *cursor_reset(Cursor *self, PyObject *keys) {
     Py_RETURN_NONE;
 }
 
-static int cursor_init(Cursor *self, PyObject *args, PyObject *kwargs) {
+static int cursor_init(TrieCursor *self, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"trie", NULL};
     PyObject *trie;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!", names, TrieNode_Type, &trie)) return -1;
@@ -518,14 +518,14 @@ static PyMethodDef cursor_methods[] = {
 };
 
 static PyMemberDef cursor_members[] = {
-    {"keys", T_OBJECT, offsetof(Cursor, keys), READONLY},
-    {"trie", T_OBJECT, offsetof(Cursor, trie), READONLY},
+    {"keys", T_OBJECT, offsetof(TrieCursor, keys), READONLY},
+    {"trie", T_OBJECT, offsetof(TrieCursor, trie), READONLY},
     {NULL},
 };
 
 static PyGetSetDef cursor_getset[] = {
-    OPTIONAL(Cursor, position),
-    OPTIONAL(Cursor, hit),
+    OPTIONAL(TrieCursor, position),
+    OPTIONAL(TrieCursor, hit),
     {NULL},
 };
 
@@ -759,7 +759,7 @@ static int queue_append_value(Queue *self, Value *value) {
     value->segment = self->segment;
     value->number = self->count++;
     if (!value->age) self->num_new++;
-    Cursor *cursor = self->processor;
+    TrieCursor *cursor = self->processor;
     TrieNode *child = cursor->position ? cursor->position->recent : NULL;
     if (child != NULL && equals_key(child->key, operation, extents, operands, count)) {
         status = PyList_Append(cursor->keys, child->key);
@@ -1262,7 +1262,7 @@ __attribute__((visibility("default"))) PyObject *PyInit__passkit_recorder(void) 
         !(Array_Type = add_type(module, "ArrayBase", sizeof(Array), BASE, array_slots)) ||
         !(Operation_Type = add_type(module, "OperationBase", sizeof(Operation), GC | BASE, operation_slots)) ||
         !(TrieNode_Type = add_type(module, "TrieNode", sizeof(TrieNode), GC, node_slots)) ||
-        !(Cursor_Type = add_type(module, "Cursor", sizeof(Cursor), GC | BASE, cursor_slots)) ||
+        !(Cursor_Type = add_type(module, "TrieCursor", sizeof(TrieCursor), GC | BASE, cursor_slots)) ||
         !(Queue_Type = add_type(module, "Queue", sizeof(Queue), GC | BASE, queue_slots)) ||
         !(UnaryMethod_Type = add_type(module, "unary_method", sizeof(Method), GC | CALLED, method_slots)) ||
         !(BinaryMethod_Type = add_type(module, "binary_method", sizeof(Method), GC | CALLED, method_slots)))

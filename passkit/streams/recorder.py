@@ -47,7 +47,7 @@ if TYPE_CHECKING:
         REQUIRED,
         ArrayBase,
         ArrayType,
-        Cursor,
+        TrieCursor,
         OperationBase,
         Queue,
         TrieNode,
@@ -65,7 +65,7 @@ else:
     ArrayBase = _module.ArrayBase
     ArrayType = _module.ArrayType
     binary_method = _module.binary_method
-    Cursor = _module.Cursor
+    TrieCursor = _module.TrieCursor
     OperationBase = _module.OperationBase
     Queue = _module.Queue
     TrieNode = _module.TrieNode
@@ -88,7 +88,7 @@ __all__ = [
     "REQUIRED",
     "ArrayBase",
     "ArrayType",
-    "Cursor",
+    "TrieCursor",
     "OperationBase",
     "Queue",
     "TrieNode",

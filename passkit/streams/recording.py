@@ -165,7 +165,7 @@ class TrieNode:
         self.children.clear()
 
 
-class Cursor:
+class TrieCursor:
     """A sequence of operations in relative form, and its position in a trie.
 
     Args:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from enum import Enum
 from typing import Any, Protocol
 
-from passkit.streams.recorder import Cursor, TrieNode
+from passkit.streams.recorder import TrieCursor, TrieNode
 
 
 class Mode(Enum):
@@ -47,7 +47,7 @@ class Explorer(Protocol):
         ...
 
 
-class Processor(Cursor):
+class Processor(TrieCursor):
     """Runs the operations of one stream by plans of a trie, which several processors share.
 
     Args:

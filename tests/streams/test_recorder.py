@@ -37,7 +37,7 @@ class Recorded:
 
     def __init__(self, module: ModuleType, seed: int) -> None:
         self.module, self.queue = module, module.Queue()
-        self.queue.processor = module.Cursor(module.TrieNode())
+        self.queue.processor = module.TrieCursor(module.TrieNode())
         operations = [self._operation(None), self._operation(None), self._operation((40, 40))]
         self.trail: list[Any] = []
         self._record(random.Random(seed), operations)
@@ -107,7 +107,7 @@ def test_a_sequence_is_found_again_in_the_trie(module: str) -> None:
     trie.children[first] = child
     child.children[second] = last = types.TrieNode(second)
     child.fire = ("plan", 1)
-    cursor = types.Cursor(trie)
+    cursor = types.TrieCursor(trie)
 
     for _ in range(2):
         cursor.reset([first, second])
