@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
 from collections.abc import Callable
 from functools import cache
 
@@ -74,6 +76,17 @@ def chain() -> Figure:
     return Figure(f"competitor / passkit: {text}", min(ratios.values()) >= 1, row)
 
 
+def long_loop() -> Figure:
+    """Run a loop of a million operations, which must not take more memory, plans or files."""
+    environ = {**os.environ, "PASSKIT_LONG_LOOP": "1000000"}
+    command = [sys.executable, "-m", "pytest", "-q", f"{STREAMS}/test_memory.py", "-k", "long_loop"]
+    process = subprocess.run(
+        command, capture_output=True, text=True, cwd=ROOT, env=environ, check=False
+    )
+    lines = process.stdout.strip().splitlines() or ["no output"]
+    return Figure(lines[-1], process.returncode == 0)
+
+
 def custom_gelu() -> Figure:
     """Compare GELU with an erf of the user's own with NumPy, and with the reference form."""
     row = report()["gelu_custom"]
@@ -113,6 +126,22 @@ DEMANDS = [
         "16, 17. threads, forks, interruptions, failures", passing(f"{STREAMS}/test_threads.py")
     ),
     Demand("18. plans on disk", passing(f"{STREAMS}/test_plan_file.py")),
+    Demand(
+        "reading x[i, j] or a slice computes that slice only",
+        passing(f"{STREAMS}/test_fusion.py", "tests/passes/test_push_slices.py", only="slices or element"),
+    ),
+    Demand(
+        "21, 22. triangular views, densities and checks in one kernel, statements share results",
+        passing(
+            f"{XP}/test_views.py",
+            f"{XP}/test_checks.py",
+            f"{XP}/test_densities.py",
+            f"{XP}/test_custom_kernels.py",
+            f"{XP}/test_statements.py",
+        ),
+    ),
+    Demand("the recorders in C and Python agree", passing(f"{STREAMS}/test_recorder.py")),
+    Demand("memory of programs that never repeat", passing(f"{STREAMS}/test_memory.py")),
     Demand("23, 24. the array API: tests of every family", passing(XP)),
     Demand("25. recording <= 1.5 us an operation", recording, slow=True),
     Demand("25. a warm flush of 46 operations <= 60 us", flushing, slow=True),
@@ -120,6 +149,7 @@ DEMANDS = [
     Demand("a gradient-descent loop within 1.2 times a compiled graph", training_loops, slow=True),
     Demand("gradients: one plan for each iteration", passing(f"{XP}/test_gradients.py")),
     Demand("a chain of 20 operations on 1,000 elements: fastest of all", chain, slow=True),
+    Demand("a million operations: memory, plans and files stay flat", long_loop, slow=True),
     Demand(
         "3. custom erf >= 10 times NumPy and <= 1.3 of the reference form", custom_gelu, slow=True
     ),
