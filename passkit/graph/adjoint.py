@@ -215,6 +215,7 @@ def with_known_sizes(results: Sequence[Adjoint], order: Iterable[Node]) -> Seque
                 sources.setdefault(symbol, (1 << len(sources), node.entries[0]))
     if not sources:
         return results
+    sum_like = find_operator("sum_like")
     symbols: dict[Node, tuple[int, int]] = {}  # bits of the sizes needed, of those determined
     for node in post_order(e.node for e in results if e is not None):
         used = determined = 0
@@ -223,9 +224,11 @@ def with_known_sizes(results: Sequence[Adjoint], order: Iterable[Node]) -> Seque
                 used |= sources[symbol][0] if symbol in sources else 0
         if node.op is None:
             determined, used = used, 0
-        for entry in node.inputs:
+        for k, entry in enumerate(node.inputs):
             bits = symbols[entry.node]
-            used, determined = used | bits[0], determined | bits[1]
+            used |= bits[0]
+            if k == 0 or node.op is not sum_like:  # which is simplified to what reads one input
+                determined |= bits[1]
         symbols[node] = used, determined
 
     def with_sources(result: Adjoint) -> Adjoint:

@@ -491,3 +491,42 @@ def test_arguments_are_freed_without_garbage_collection() -> None:
         assert arrays[0]() is None
     finally:
         gc.enable()
+
+
+@pytest.mark.usefixtures("xp_queue", "quick_kernels")
+def test_plans_of_gradients_are_found_on_disk() -> None:
+    """A process that reads the stored plans compiles none for a gradient that it meets again."""
+
+    def run() -> dict[str, int]:
+        """Compute second derivatives with an assignment, and return the counters."""
+
+        def f(x: Any) -> Any:
+            x[1:3] = x[0] * 0.5
+            return xp.sum(xp.tanh(x) ** 2 + x.reshape(2, -1)[0, 1])
+
+        x = xp.asarray(np.arange(40.0))
+        second = pk.grad(lambda x: xp.sum(pk.grad(f)(x) * x))(x)
+        assert np.isfinite(second.numpy()).all()
+        return dict(xp.stats())
+
+    run()
+    xp.forget_plans()
+    before, after = dict(xp.stats()), run()
+
+    assert after["explorations"] == before["explorations"]
+    assert after["disk_hits"] == before["disk_hits"] + 1
+
+
+@pytest.mark.usefixtures("quick_kernels")
+def test_compiled_second_derivatives_of_moved_elements() -> None:
+    """Plans for all sizes know the positions of slices that only the backward pass refers to."""
+
+    def second(x: Any) -> Any:
+        names = ("tiles", "movement", "gathers")
+        gradients = [pk.grad(FUNCTIONS[name]) for name in names]
+        return pk.grad(lambda x: xp.sum(sum(g(x) for g in gradients) * xp.arange(5.0)))(x)
+
+    x = xp.asarray(rng.uniform(-0.9, 0.9, 5))
+    expected = second(x).numpy()
+    with xp.config(small=0, compile_at=0):
+        np.testing.assert_allclose(second(x).numpy(), expected)
