@@ -228,6 +228,7 @@ class DifferentiatedCall:
         kwargs: the arguments by name.
         positions: the positions of those to differentiate by.
         structures: their structures.
+        counts: the numbers of their leaves.
         differentiated: their leaves, arrays or entries, one after the other.
     """
 
@@ -235,6 +236,7 @@ class DifferentiatedCall:
     kwargs: dict[str, Any]
     positions: tuple[int, ...]
     structures: tuple[Structure, ...]
+    counts: tuple[int, ...]
     differentiated: list[Any]
 
     @property
@@ -266,10 +268,9 @@ class DifferentiatedCall:
     def packed(self, leaves: Sequence[Any]) -> list[Any]:
         """Return leaves in the form of the arguments to differentiate by."""
         rest = iter(leaves)
-        counts = [len(paths(structure)) for structure in self.structures]
         return [
             unflatten(structure, [next(rest) for _ in range(count)])
-            for structure, count in zip(self.structures, counts, strict=True)
+            for structure, count in zip(self.structures, self.counts, strict=True)
         ]
 
 
@@ -325,19 +326,29 @@ def _differentiated_call(
                 f"{len(args)} by position"
             )
     leaves: list[Any] = []
-    names: list[str] = []
+    counts: list[int] = []
     structures: list[Structure] = []
     for k in listed:
         part, structure = flatten(args[k])
         leaves += part
-        names += paths(structure, f"argument {k}")
+        counts.append(len(part))
         structures.append(structure)
+    if not all([type(leaf) is Array and leaf._value.type.dtype.kind == "f" for leaf in leaves]):
+        names = [
+            name
+            for k, structure in zip(listed, structures, strict=True)
+            for name in paths(structure, f"argument {k}")
+        ]
+        leaves = _converted_leaves(purpose, leaves, names)
+    return DifferentiatedCall(args, kwargs, listed, tuple(structures), tuple(counts), leaves)
+
+
+def _converted_leaves(purpose: str, leaves: list[Any], names: list[str]) -> list[Any]:
+    """Return leaves to differentiate by as arrays, and entries as they are. Raises as `_leaf`."""
     floats = {x.dtype for x in leaves if isinstance(x, Array) and dtype_of(x.dtype).is_float}
     dtype = floats.pop() if len(floats) == 1 else np.dtype(np.float64)
-    converted = [
-        _leaf(f"{purpose}: {name}", leaf, dtype) for name, leaf in zip(names, leaves, strict=True)
-    ]
-    return DifferentiatedCall(args, kwargs, listed, tuple(structures), converted)
+    pairs = zip(names, leaves, strict=True)
+    return [_leaf(f"{purpose}: {name}", leaf, dtype) for name, leaf in pairs]
 
 
 def _leaf(where: str, leaf: Any, dtype: Any) -> Any:
