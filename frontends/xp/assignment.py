@@ -19,6 +19,7 @@ from passkit.frontends.xp.indexing import (
     is_plain,
     moved,
     slice_of,
+    small_key,
     split_parts,
     with_integers,
 )
@@ -48,6 +49,8 @@ def write(x: Array, key: Any, operand: Any) -> None:
         return
     value = _converted(x, operand)
     index = plain_index(key, x.shape)
+    if index is None and _write_small(x, key, value):
+        return
     parts = [] if index is not None else subscript_parts(key, x.shape)
     if not any(isinstance(p, Array) for p in parts):
         index = index or basic_index(parts, x.shape)
@@ -141,6 +144,26 @@ def _write_in_place(x: Array, key: Any, value: Array, index: BasicIndex) -> bool
     del target
     _separate(x)
     x._value.buffer[key] = value._value.buffer
+    return True
+
+
+def _write_small(x: Array, key: Any, value: Array) -> bool:
+    """Write a computed value into small computed arrays by NumPy, and return whether it could.
+
+    The key may have arrays. The general way has the better messages.
+    """
+    if value._value.operation is not None or value._value.type.band is not None:
+        return False
+    numpy_key = small_key(x, key)
+    if numpy_key is None:
+        return False
+    source = value._value.buffer
+    del value
+    _separate(x)
+    try:
+        x._value.buffer[numpy_key] = source
+    except (IndexError, TypeError, ValueError):
+        return False
     return True
 
 

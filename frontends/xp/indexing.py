@@ -63,11 +63,48 @@ def read(x: Array, key: Any) -> Array:
             return wrap(from_numpy(np.array(part, order="C"), is_owned=True))
     index = plain_index(key, value.type.shape)
     if index is None:
+        if (small := _read_small(x, key)) is not None:
+            return small
         parts = subscript_parts(key, x.shape)
         if any(isinstance(p, Array) for p in parts):
             return _read_advanced(x, parts)
         index = basic_index(parts, x.shape)
     return slice_of(x, index)
+
+
+def small_key(x: Array, key: Any) -> Any:
+    """Return a key with arrays as NumPy's, if `x` is small and all of it is computed, else None."""
+    value = x._value
+    if value.operation is not None or value.type.size > settings.small or value.type.band:
+        return None
+    items: list[Any] = []
+    for part in key if type(key) is tuple else (key,):
+        if isinstance(part, Array):
+            if part._value.operation is not None or part.dtype.kind not in "iub":
+                return None
+            items.append(part._value.buffer)
+        elif part is None or part is Ellipsis or type(part) in (int, slice, np.ndarray):
+            items.append(part)
+        else:
+            return None
+    return tuple(items)
+
+
+def _read_small(x: Array, key: Any) -> Array | None:
+    """Return ``x[key]`` for small computed arrays by NumPy; None where the general way is needed.
+
+    That has the better messages, too.
+    """
+    numpy_key = small_key(x, key)
+    if numpy_key is None:
+        return None
+    try:
+        part = x._value.buffer[numpy_key]
+    except (IndexError, TypeError, ValueError):
+        return None
+    if part.size > settings.small:
+        return None
+    return wrap(from_numpy(np.array(part, order="C"), is_owned=True))
 
 
 def slice_of(x: Array, index: BasicIndex) -> Array:
