@@ -120,8 +120,9 @@ class TextFormula:
             return ast.where(*self._values([node.test, node.body, node.orelse], values))
         if isinstance(node, syntax.Compare) and all(type(o) in COMPARISONS for o in node.ops):
             return self._comparison(node, values)
-        if isinstance(node, syntax.Call) and isinstance(node.func, syntax.Name):
-            if node.func.id in FUNCTIONS and not node.keywords:
+        is_call = isinstance(node, syntax.Call) and isinstance(node.func, syntax.Name)
+        if is_call and not node.keywords:
+            if node.func.id in FUNCTIONS:
                 return FUNCTIONS[node.func.id](*self._values(node.args, values))
             raise ParseError(
                 f"{self._where}: a formula has no function {node.func.id}; "

@@ -135,6 +135,7 @@ def test_kernels_refuse_what_they_do_not_understand() -> None:
         ("y = x", {}, pk.ParseError, "a formula ends with its result, got 'y = x'"),
         ("import x\nx", {}, pk.ParseError, "has the form 'name = expression', got 'import x'"),
         ("x[0]", {}, pk.ParseError, r"a formula cannot contain 'x\[0\]'"),
+        ("pow(x, y=2)", {}, pk.ParseError, r"a formula cannot contain 'pow\(x, y=2\)'"),
         ("1 + 1", {}, pk.ArgumentError, "xp_bad: the formula reads no operand"),
         ("x", {"view": "lower"}, pk.ArgumentError, "no view rule 'lower'; known: entire"),
         ("x", {"dtype": "float33"}, pk.DTypeError, "float33"),
