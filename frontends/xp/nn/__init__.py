@@ -43,7 +43,7 @@ from passkit.frontends.xp.nn.attention import (
     multi_head_attention,
     scaled_dot_product_attention,
 )
-from passkit.frontends.xp.nn.layers import (
+from passkit.frontends.xp.nn.convolutions import (
     avg_pool1d,
     avg_pool2d,
     avg_pool3d,
@@ -53,14 +53,16 @@ from passkit.frontends.xp.nn.layers import (
     conv2d_transpose,
     conv3d,
     conv3d_transpose,
-    dropout,
-    embedding,
     global_avg_pool,
     global_max_pool,
-    linear,
     max_pool1d,
     max_pool2d,
     max_pool3d,
+)
+from passkit.frontends.xp.nn.layers import (
+    dropout,
+    embedding,
+    linear,
     one_hot,
 )
 from passkit.frontends.xp.nn.losses import (

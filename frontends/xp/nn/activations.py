@@ -17,7 +17,7 @@ from passkit.frontends.xp import special
 from passkit.frontends.xp.array import Array, array_of
 from passkit.frontends.xp.elementwise import add
 from passkit.frontends.xp.nn.operands import applied, define, real_value, real_values
-from passkit.frontends.xp.random.samplers import gumbel
+from passkit.frontends.xp.random.distributions import gumbel
 from passkit.frontends.xp.reductions import Axes, one_axis, several_axes
 from passkit.frontends.xp.runtime import OPERATIONS
 from passkit.graph.node import Entry

@@ -8,6 +8,29 @@
 
 from __future__ import annotations
 
+from passkit.frontends.xp.random.choices import (
+    categorical,
+    choice,
+    permutation,
+)
+from passkit.frontends.xp.random.distributions import (
+    beta,
+    cauchy,
+    chisquare,
+    dirichlet,
+    exponential,
+    gamma,
+    geometric,
+    gumbel,
+    laplace,
+    loggamma,
+    logistic,
+    pareto,
+    poisson,
+    rayleigh,
+    t,
+    weibull_min,
+)
 from passkit.frontends.xp.random.generator import (
     Generator,
     default_rng,
@@ -19,33 +42,14 @@ from passkit.frontends.xp.random.keys import (
 )
 from passkit.frontends.xp.random.samplers import (
     bernoulli,
-    beta,
     bits,
-    categorical,
-    cauchy,
-    chisquare,
-    choice,
-    dirichlet,
-    exponential,
-    gamma,
-    geometric,
-    gumbel,
-    laplace,
-    loggamma,
-    logistic,
     lognormal,
     multivariate_normal,
     normal,
-    pareto,
-    permutation,
-    poisson,
     rademacher,
     randint,
-    rayleigh,
-    t,
     truncated_normal,
     uniform,
-    weibull_min,
 )
 
 __all__ = [

@@ -12,7 +12,7 @@ from passkit.errors import ArgumentError
 from passkit.frontends.xp.array import Array, array_of
 from passkit.frontends.xp.elementwise import exp, multiply, subtract
 from passkit.frontends.xp.manipulation import broadcast_shapes
-from passkit.frontends.xp.random import samplers
+from passkit.frontends.xp.random import choices, distributions, samplers
 from passkit.frontends.xp.random.keys import checked_key, fold_in, key, split
 from passkit.values.arguments import shown
 
@@ -100,83 +100,83 @@ class Generator:
 
     def standard_exponential(self, size: Size = None, dtype: Any = np.float64) -> Array:
         """Return exponentially distributed numbers of mean 1."""
-        return samplers.exponential(self.key(), _shape(size), dtype)
+        return distributions.exponential(self.key(), _shape(size), dtype)
 
     def exponential(self, scale: Any = 1.0, size: Size = None) -> Array:
         """Return exponentially distributed numbers of mean ``scale``, as float64."""
-        return samplers.exponential(self.key(), _shape(size, scale), None, scale)
+        return distributions.exponential(self.key(), _shape(size, scale), None, scale)
 
     def standard_cauchy(self, size: Size = None) -> Array:
         """Return Cauchy-distributed numbers, as float64."""
-        return samplers.cauchy(self.key(), _shape(size))
+        return distributions.cauchy(self.key(), _shape(size))
 
     def gumbel(self, loc: Any = 0.0, scale: Any = 1.0, size: Size = None) -> Array:
         """Return Gumbel-distributed numbers, as float64."""
-        return samplers.gumbel(self.key(), _shape(size, loc, scale), None, loc, scale)
+        return distributions.gumbel(self.key(), _shape(size, loc, scale), None, loc, scale)
 
     def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Size = None) -> Array:
         """Return Laplace-distributed numbers, as float64."""
-        return samplers.laplace(self.key(), _shape(size, loc, scale), None, loc, scale)
+        return distributions.laplace(self.key(), _shape(size, loc, scale), None, loc, scale)
 
     def logistic(self, loc: Any = 0.0, scale: Any = 1.0, size: Size = None) -> Array:
         """Return logistically distributed numbers, as float64."""
-        return samplers.logistic(self.key(), _shape(size, loc, scale), None, loc, scale)
+        return distributions.logistic(self.key(), _shape(size, loc, scale), None, loc, scale)
 
     def rayleigh(self, scale: Any = 1.0, size: Size = None) -> Array:
         """Return Rayleigh-distributed numbers, as float64."""
-        return samplers.rayleigh(self.key(), scale, _shape(size, scale))
+        return distributions.rayleigh(self.key(), scale, _shape(size, scale))
 
     def weibull(self, a: Any, size: Size = None) -> Array:
         """Return Weibull-distributed numbers of scale 1 and concentration ``a``, as float64."""
-        return samplers.weibull_min(self.key(), 1, a, _shape(size, a))
+        return distributions.weibull_min(self.key(), 1, a, _shape(size, a))
 
     def pareto(self, a: Any, size: Size = None) -> Array:
-        """Return numbers of Lomax's distribution, those of `samplers.pareto` minus 1."""
-        return subtract(samplers.pareto(self.key(), a, _shape(size, a)), 1)
+        """Return numbers of Lomax's distribution, those of `distributions.pareto` minus 1."""
+        return subtract(distributions.pareto(self.key(), a, _shape(size, a)), 1)
 
     def geometric(self, p: Any, size: Size = None) -> Array:
         """Return the numbers of tries until the first success, as int64."""
-        return samplers.geometric(self.key(), p, _shape(size, p))
+        return distributions.geometric(self.key(), p, _shape(size, p))
 
     def standard_gamma(self, shape: Any, size: Size = None, dtype: Any = np.float64) -> Array:
         """Return gamma-distributed numbers of scale 1; ``shape`` is that of the distribution."""
-        return samplers.gamma(self.key(), shape, size, dtype)
+        return distributions.gamma(self.key(), shape, size, dtype)
 
     def gamma(self, shape: Any, scale: Any = 1.0, size: Size = None) -> Array:
         """Return gamma-distributed numbers; ``shape`` is that of the distribution."""
-        return multiply(samplers.gamma(self.key(), shape, _shape(size, shape, scale)), scale)
+        return multiply(distributions.gamma(self.key(), shape, _shape(size, shape, scale)), scale)
 
     def chisquare(self, df: Any, size: Size = None) -> Array:
         """Return sums of squares of ``df`` normal numbers."""
-        return samplers.chisquare(self.key(), df, size)
+        return distributions.chisquare(self.key(), df, size)
 
     def standard_t(self, df: Any, size: Size = None) -> Array:
         """Return numbers of Student's distribution."""
-        return samplers.t(self.key(), df, size)
+        return distributions.t(self.key(), df, size)
 
     def beta(self, a: Any, b: Any, size: Size = None) -> Array:
         """Return beta-distributed numbers."""
-        return samplers.beta(self.key(), a, b, size)
+        return distributions.beta(self.key(), a, b, size)
 
     def dirichlet(self, alpha: Any, size: Size = None) -> Array:
         """Return vectors of positive numbers whose sum is 1."""
-        return samplers.dirichlet(self.key(), array_of(np.asarray(alpha)), size)
+        return distributions.dirichlet(self.key(), array_of(np.asarray(alpha)), size)
 
     def poisson(self, lam: Any = 1.0, size: Size = None) -> Array:
         """Return Poisson-distributed numbers, as int64."""
-        return samplers.poisson(self.key(), lam, size)
+        return distributions.poisson(self.key(), lam, size)
 
     # Choices and permutations
 
     def choice(
         self, a: Any, size: Size = None, replace: bool = True, p: Any = None, axis: int = 0
     ) -> Array:
-        """Return elements drawn at random; see `samplers.choice`."""
-        return samplers.choice(self.key(), a, _shape(size), replace, p, axis)
+        """Return elements drawn at random; see `choices.choice`."""
+        return choices.choice(self.key(), a, _shape(size), replace, p, axis)
 
     def permutation(self, x: Any, axis: int = 0) -> Array:
         """Return slices, or the integers below a number, in random order."""
-        return samplers.permutation(self.key(), x, axis)
+        return choices.permutation(self.key(), x, axis)
 
     def shuffle(self, x: Array, axis: int = 0) -> None:
         """Give an array its slices in random order, as an in-place operator does.

@@ -1,0 +1,410 @@
+"""Convolutions, their transposes, and pools.
+
+Images have channels in axis 1 and weights the layout of PyTorch, unless ``data_format`` puts the
+channels last. passkit's kernels read channels last: transposes fuse, but cost time where nothing
+does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import passkit.ops as ops
+from passkit.errors import ArgumentError, ShapeError
+from passkit.frontends.xp.array import Array
+from passkit.frontends.xp.nn.operands import (
+    applied,
+    checked_rank,
+    define,
+    real_array,
+    real_value,
+    real_values,
+)
+from passkit.frontends.xp.statistical import max as largest
+from passkit.frontends.xp.statistical import mean
+from passkit.graph.node import Entry, known_shape
+from passkit.values.arguments import shown
+
+Numbers = int | tuple[int, ...]
+"""A number for all spatial axes, or one for each."""
+
+
+# Convolutions.
+
+FORMATS = {
+    1: ("NCW", "NWC"),
+    2: ("NCHW", "NHWC"),
+    3: ("NCDHW", "NDHWC"),
+}
+"""Data formats by the number of spatial axes: channels first, channels last."""
+
+
+def _convolution(name: str, count: int) -> Callable[..., Entry]:
+    """Return the function that builds a convolution of an image, a filter and perhaps a bias."""
+    call = getattr(ops, name)
+
+    def build(x: Entry, weight: Entry, *bias: Entry, data_format: str, **params: Any) -> Entry:
+        is_first = data_format in ("NCW", "NCHW", "NCDHW")
+        if is_first:
+            weight = ops.transpose(weight, axes=(*range(2, count + 2), 1, 0))
+        result: Entry = call(x, weight, data_format=data_format, **params)
+        if bias and is_first:
+            return result + ops.reshape(bias[0], shape=(known_shape(bias[0])[0], *(1,) * count))
+        return result + bias[0] if bias else result
+
+    return build
+
+
+for _count in FORMATS:
+    for _name in (f"conv{_count}d", f"conv{_count}d_transpose"):
+        define(_name, _convolution(_name, _count))
+
+
+def _checked_format(where: str, data_format: Any, count: int) -> str:
+    """Return a data format. Raises: ArgumentError if it is none for this number of axes."""
+    if data_format not in FORMATS[count]:
+        first, last = FORMATS[count]
+        raise ArgumentError(
+            f"{where}: data_format must be '{first}' or '{last}', got {shown(data_format)}"
+        )
+    return str(data_format)
+
+
+def _hashable(padding: Any) -> Any:
+    """Return numbers, lists of them or a text as a parameter; a text in capitals."""
+    if isinstance(padding, str):
+        return padding.upper()
+    return tuple(map(_hashable, padding)) if isinstance(padding, (tuple, list)) else padding
+
+
+def _convolved(
+    name: str, count: int, x: Any, weight: Any, bias: Any, data_format: Any, **params: Any
+) -> Array:
+    """Apply a convolution. Raises: PasskitError if operands or parameters do not fit."""
+    data_format = _checked_format(name, data_format, count)
+    values = real_values(name, x=x, weight=weight, bias=bias)
+    checked_rank(name, x, count + 2, f"{data_format} (rank {count + 2})")
+    settings = {k: _hashable(v) for k, v in params.items()}
+    return applied(name, *values, data_format=data_format, **settings)
+
+
+def conv1d(
+    x: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Numbers = 1,
+    padding: Any = 0,
+    dilation: Numbers = 1,
+    groups: int = 1,
+    *,
+    data_format: str = "NCW",
+) -> Array:
+    """Return the convolution over one spatial axis; see `conv2d`."""
+    params = {"strides": stride, "padding": padding, "dilations": dilation, "groups": groups}
+    return _convolved("conv1d", 1, x, weight, bias, data_format, **params)
+
+
+def conv2d(
+    x: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Numbers = 1,
+    padding: Any = 0,
+    dilation: Numbers = 1,
+    groups: int = 1,
+    *,
+    data_format: str = "NCHW",
+) -> Array:
+    """Return the convolution over two spatial axes.
+
+    Args:
+        x: images (batch, channels, height, width); with the format NHWC the channels are last.
+        weight: filters (filters, channels / groups, height, width); with the format NHWC
+            (height, width, channels / groups, filters).
+        bias: a vector with a summand for each filter, or None.
+        stride: the distance of neighbouring windows, for all spatial axes or each.
+        padding: zeros around the image: a number, one for each spatial axis, pairs of them before
+            and after it, "valid" or "same".
+        dilation: the distance of neighbouring elements of a window.
+        groups: the number of groups of channels that are convolved separately.
+        data_format: "NCHW" or "NHWC".
+
+    Raises:
+        ArgumentError, DTypeError: an operand is no array of real numbers, or there is no such
+            format.
+        ShapeError: shapes, strides, padding, dilation or groups do not fit.
+    """
+    params = {"strides": stride, "padding": padding, "dilations": dilation, "groups": groups}
+    return _convolved("conv2d", 2, x, weight, bias, data_format, **params)
+
+
+def conv3d(
+    x: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Numbers = 1,
+    padding: Any = 0,
+    dilation: Numbers = 1,
+    groups: int = 1,
+    *,
+    data_format: str = "NCDHW",
+) -> Array:
+    """Return the convolution over three spatial axes; see `conv2d`."""
+    params = {"strides": stride, "padding": padding, "dilations": dilation, "groups": groups}
+    return _convolved("conv3d", 3, x, weight, bias, data_format, **params)
+
+
+def conv1d_transpose(
+    x: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Numbers = 1,
+    padding: Any = 0,
+    output_padding: Numbers = 0,
+    groups: int = 1,
+    dilation: Numbers = 1,
+    *,
+    data_format: str = "NCW",
+) -> Array:
+    """Return the transposed convolution over one spatial axis; see `conv2d_transpose`."""
+    params = {"strides": stride, "padding": padding, "dilations": dilation, "groups": groups}
+    return _convolved(
+        "conv1d_transpose",
+        1,
+        x,
+        weight,
+        bias,
+        data_format,
+        output_padding=output_padding,
+        **params,
+    )
+
+
+def conv2d_transpose(
+    x: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Numbers = 1,
+    padding: Any = 0,
+    output_padding: Numbers = 0,
+    groups: int = 1,
+    dilation: Numbers = 1,
+    *,
+    data_format: str = "NCHW",
+) -> Array:
+    """Return the transpose of `conv2d`: the gradient of a convolution by its image.
+
+    Args:
+        x: images (batch, channels, height, width); with the format NHWC the channels are last.
+        weight: filters (channels, filters / groups, height, width); with the format NHWC
+            (height, width, filters / groups, channels).
+        bias: a vector with a summand for each filter, or None.
+        stride: the distance of neighbouring windows in the result.
+        padding: what is cut off around the result, as the padding of `conv2d`.
+        output_padding: how much longer the result is at its ends than the smallest that fits.
+        groups: the number of groups of channels that are convolved separately.
+        dilation: the distance of neighbouring elements of a window.
+        data_format: "NCHW" or "NHWC".
+
+    Raises:
+        ArgumentError, DTypeError: an operand is no array of real numbers, or there is no such
+            format.
+        ShapeError: shapes, strides, paddings, dilation or groups do not fit.
+    """
+    params = {"strides": stride, "padding": padding, "dilations": dilation, "groups": groups}
+    return _convolved(
+        "conv2d_transpose",
+        2,
+        x,
+        weight,
+        bias,
+        data_format,
+        output_padding=output_padding,
+        **params,
+    )
+
+
+def conv3d_transpose(
+    x: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Numbers = 1,
+    padding: Any = 0,
+    output_padding: Numbers = 0,
+    groups: int = 1,
+    dilation: Numbers = 1,
+    *,
+    data_format: str = "NCDHW",
+) -> Array:
+    """Return the transposed convolution over three spatial axes; see `conv2d_transpose`."""
+    params = {"strides": stride, "padding": padding, "dilations": dilation, "groups": groups}
+    return _convolved(
+        "conv3d_transpose",
+        3,
+        x,
+        weight,
+        bias,
+        data_format,
+        output_padding=output_padding,
+        **params,
+    )
+
+
+# Pools.
+
+for _count in FORMATS:
+    for _name in (f"avg_pool{_count}d", f"max_pool{_count}d"):
+        define(_name, getattr(ops, _name))
+
+
+def _pooled(name: str, count: int, x: Any, data_format: Any, **params: Any) -> Array:
+    """Apply a pool. Raises: PasskitError if the operand or parameters do not fit."""
+    data_format = _checked_format(name, data_format, count)
+    value = real_value(name, "x", x)
+    checked_rank(name, x, count + 2, f"{data_format} (rank {count + 2})")
+    settings = {k: _hashable(v) for k, v in params.items()}
+    return applied(name, value, data_format=data_format, **settings)
+
+
+def max_pool1d(
+    x: Any,
+    window: Numbers,
+    stride: Numbers | None = None,
+    padding: Any = 0,
+    dilation: Numbers = 1,
+    *,
+    data_format: str = "NCW",
+) -> Array:
+    """Return the largest element under each window of one spatial axis; see `max_pool2d`."""
+    params = {"window": window, "strides": stride, "padding": padding, "dilations": dilation}
+    return _pooled("max_pool1d", 1, x, data_format, **params)
+
+
+def max_pool2d(
+    x: Any,
+    window: Numbers,
+    stride: Numbers | None = None,
+    padding: Any = 0,
+    dilation: Numbers = 1,
+    *,
+    data_format: str = "NCHW",
+) -> Array:
+    """Return the largest element under each window of two spatial axes; NaN if there is one.
+
+    Args:
+        x: images (batch, channels, height, width); with the format NHWC the channels are last.
+        window: the elements of a window along all spatial axes, or each.
+        stride: the distance of neighbouring windows; None: that of the window, which tiles.
+        padding: elements around the image, which are never the largest; as of `conv2d`.
+        dilation: the distance of neighbouring elements of a window.
+        data_format: "NCHW" or "NHWC".
+
+    Raises:
+        ArgumentError, DTypeError: ``x`` is no array of real numbers, or there is no such format.
+        ShapeError: the shape, window, stride, padding or dilation does not fit.
+    """
+    params = {"window": window, "strides": stride, "padding": padding, "dilations": dilation}
+    return _pooled("max_pool2d", 2, x, data_format, **params)
+
+
+def max_pool3d(
+    x: Any,
+    window: Numbers,
+    stride: Numbers | None = None,
+    padding: Any = 0,
+    dilation: Numbers = 1,
+    *,
+    data_format: str = "NCDHW",
+) -> Array:
+    """Return the largest element under each window of three spatial axes; see `max_pool2d`."""
+    params = {"window": window, "strides": stride, "padding": padding, "dilations": dilation}
+    return _pooled("max_pool3d", 3, x, data_format, **params)
+
+
+def avg_pool1d(
+    x: Any,
+    window: Numbers,
+    stride: Numbers | None = None,
+    padding: Any = 0,
+    count_include_pad: bool = True,
+    *,
+    data_format: str = "NCW",
+) -> Array:
+    """Return the mean under each window of one spatial axis; see `avg_pool2d`."""
+    params = {"window": window, "strides": stride, "padding": padding}
+    params["count_include_pad"] = bool(count_include_pad)
+    return _pooled("avg_pool1d", 1, x, data_format, **params)
+
+
+def avg_pool2d(
+    x: Any,
+    window: Numbers,
+    stride: Numbers | None = None,
+    padding: Any = 0,
+    count_include_pad: bool = True,
+    *,
+    data_format: str = "NCHW",
+) -> Array:
+    """Return the mean under each window of two spatial axes.
+
+    Args:
+        x: images (batch, channels, height, width); with the format NHWC the channels are last.
+        window: the elements of a window along all spatial axes, or each.
+        stride: the distance of neighbouring windows; None: that of the window, which tiles.
+        padding: zeros around the image; as of `conv2d`.
+        count_include_pad: whether they count in the mean.
+        data_format: "NCHW" or "NHWC".
+
+    Raises:
+        ArgumentError, DTypeError: ``x`` is no array of real numbers, or there is no such format.
+        ShapeError: the shape, window, stride or padding does not fit.
+    """
+    params = {"window": window, "strides": stride, "padding": padding}
+    params["count_include_pad"] = bool(count_include_pad)
+    return _pooled("avg_pool2d", 2, x, data_format, **params)
+
+
+def avg_pool3d(
+    x: Any,
+    window: Numbers,
+    stride: Numbers | None = None,
+    padding: Any = 0,
+    count_include_pad: bool = True,
+    *,
+    data_format: str = "NCDHW",
+) -> Array:
+    """Return the mean under each window of three spatial axes; see `avg_pool2d`."""
+    params = {"window": window, "strides": stride, "padding": padding}
+    params["count_include_pad"] = bool(count_include_pad)
+    return _pooled("avg_pool3d", 3, x, data_format, **params)
+
+
+def _spatial_axes(name: str, x: Any, channels_last: bool) -> tuple[Array, tuple[int, ...]]:
+    """Return an image and its spatial axes. Raises: ShapeError if it has none."""
+    array = real_array(name, "x", x)
+    if array.ndim < 3:
+        raise ShapeError(f"{name} needs batch, channels and spatial axes, got shape {array.shape}")
+    return array, tuple(range(1, array.ndim - 1) if channels_last else range(2, array.ndim))
+
+
+def global_avg_pool(x: Any, *, channels_last: bool = False, keepdims: bool = False) -> Array:
+    """Return the mean of each channel over all spatial axes.
+
+    Args:
+        x: images (batch, channels, …).
+        channels_last: whether they are (batch, …, channels).
+        keepdims: keep the spatial axes with extent 1.
+
+    Raises:
+        ArgumentError, DTypeError: it is no array of real numbers.
+        ShapeError: it has no spatial axes.
+    """
+    array, axes = _spatial_axes("global_avg_pool", x, channels_last)
+    return mean(array, axis=axes, keepdims=keepdims)
+
+
+def global_max_pool(x: Any, *, channels_last: bool = False, keepdims: bool = False) -> Array:
+    """Return the largest element of each channel over all spatial axes; see `global_avg_pool`."""
+    array, axes = _spatial_axes("global_max_pool", x, channels_last)
+    return largest(array, axis=axes, keepdims=keepdims)

@@ -1,0 +1,162 @@
+"""Samplers of classes, elements of arrays, and permutations."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from passkit.errors import FeedError, ShapeError
+from passkit.frontends.xp.array import Array, array_of, wrap
+from passkit.frontends.xp.conversion import astype
+from passkit.frontends.xp.creation import checked_shape
+from passkit.frontends.xp.elementwise import log
+from passkit.frontends.xp.extents import apply_typed, extents_input
+from passkit.frontends.xp.indexing import take
+from passkit.frontends.xp.manipulation import (
+    broadcast_shapes,
+    normalized_axis,
+    reshape,
+)
+from passkit.frontends.xp.random.drawing import (
+    Shape,
+    draw_floats,
+    drawn,
+    float_dtype,
+    parameter,
+)
+from passkit.frontends.xp.random.keys import checked_key
+from passkit.frontends.xp.random.operations import INT64
+from passkit.frontends.xp.random.samplers import randint
+from passkit.frontends.xp.runtime import operation
+from passkit.frontends.xp.searching import argmax, argsort, searchsorted
+from passkit.frontends.xp.statistical import cumulative_sum
+from passkit.streams.operation import array_type
+from passkit.values.dtype import float64
+
+# Classes, choices and permutations.
+
+
+def categorical(key: Array, logits: Any, axis: int = -1, shape: Shape | None = None) -> Array:
+    """Return classes, drawn with the probabilities softmax(logits).
+
+    Args:
+        key: the key.
+        logits: logarithms of probabilities up to a constant, an array of floats.
+        axis: the axis of the classes.
+        shape: the shape of the result, to which that of the logits without ``axis`` broadcasts;
+            None: the latter.
+
+    Returns: Positions along the axis, as int64.
+
+    Raises: ArgumentError, DTypeError, ShapeError: an argument is nothing of these.
+    """
+    checked_key("categorical", key)
+    x = array_of(logits)
+    target = float_dtype("categorical", x.dtype)
+    k = normalized_axis("categorical: axis", axis, x.ndim)
+    examples = x.shape[:k] + x.shape[k + 1 :]
+    if shape is None:
+        extents = x.shape
+    else:
+        result_shape = checked_shape("categorical", shape)
+        if broadcast_shapes(examples, result_shape) != result_shape:
+            raise ShapeError(
+                f"categorical: logits for examples of shape {examples} do not broadcast to "
+                f"{result_shape}"
+            )
+        behind = x.ndim - 1 - k
+        cut = len(result_shape) - behind
+        extents = (*result_shape[:cut], x.shape[k], *result_shape[cut:])
+        k = cut
+    return argmax(x + draw_floats("gumbel", key, extents, target.numpy), axis=k)
+
+
+def permutation(key: Array, x: Any, axis: int = 0) -> Array:
+    """Return the slices of an array in random order, or the integers below a number.
+
+    Args:
+        key: the key.
+        x: an array; or an int, which stands for the integers from 0 to below it.
+        axis: the axis along which slices move together.
+
+    Raises: ArgumentError, DTypeError, ShapeError: an argument is nothing of these.
+    """
+    value = checked_key("permutation", key)
+    if isinstance(x, int):
+        shape = checked_shape("permutation", x)
+        op = operation("random.permutation", shape=shape)
+        return wrap(apply_typed(op, array_type(INT64, shape), value, extents_input(shape)))
+    array = array_of(x)
+    k = normalized_axis("permutation: axis", axis, array.ndim)
+    return take(array, permutation(key, array.shape[k]), axis=k)
+
+
+def choice(
+    key: Array,
+    a: Any,
+    shape: Shape = (),
+    replace: bool = True,
+    p: Any = None,
+    axis: int = 0,
+) -> Array:
+    """Return elements of an array, or slices along an axis, drawn at random.
+
+    Args:
+        key: the key.
+        a: an array; or an int, which stands for the integers from 0 to below it.
+        shape: the shape of the array of draws; it replaces ``axis`` in the result.
+        replace: whether an element may be drawn several times.
+        p: the probability of each element, a vector whose sum need not be 1; None: equal ones.
+        axis: the axis of the elements.
+
+    Raises:
+        ArgumentError, DTypeError, ShapeError: an argument is nothing of these.
+        FeedError: there are no elements, or fewer than are drawn without replacement.
+    """
+    checked_key("choice", key)
+    extents = checked_shape("choice", shape)
+    array = None if isinstance(a, int) else array_of(a)
+    k = 0 if array is None else normalized_axis("choice: axis", axis, array.ndim)
+    count = operator.index(a) if array is None else array.shape[k]
+    number = int(np.prod(extents, dtype=object))
+    if count < 1 and number:
+        raise FeedError(f"choice needs an element to draw, got {count} of them")
+    if not replace and number > count:
+        raise FeedError(
+            f"choice draws at most {count} of {count} elements without replacement, got shape "
+            f"{extents}"
+        )
+    weights = None if p is None else array_of(p)
+    if weights is not None and weights.shape != (count,):
+        raise ShapeError(f"choice needs p of shape {(count,)}, got {weights.shape}")
+    if replace:
+        positions = _with_replacement(key, count, extents, weights)
+    elif weights is None:
+        positions = reshape(permutation(key, count)[:number], extents)
+    else:
+        noisy = log(weights) + draw_floats("gumbel", key, (count,), None)
+        positions = reshape(argsort(noisy, descending=True)[:number], extents)
+    return positions if array is None else _slices(array, positions, k)
+
+
+def _with_replacement(key: Array, count: int, shape: tuple[int, ...], p: Array | None) -> Array:
+    """Return positions below ``count``, drawn with equal probabilities or with those of ``p``."""
+    if p is None:
+        return randint(key, shape, 0, count)
+    total = cumulative_sum(astype(p, np.float64, copy=False))
+    u = drawn(
+        "uniform",
+        checked_key("choice", key),
+        shape,
+        float64,
+        [parameter("choice", "p", x, float64) for x in (0.0, 1.0)],
+    )
+    return searchsorted(total, u * total[-1], side="right")
+
+
+def _slices(array: Array, positions: Array, axis: int) -> Array:
+    """Return slices along an axis at positions of any shape, which replaces the axis."""
+    taken = take(array, reshape(positions, (-1,)), axis=axis)
+    return reshape(taken, (*array.shape[:axis], *positions.shape, *array.shape[axis + 1 :]))

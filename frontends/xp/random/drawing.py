@@ -1,0 +1,110 @@
+"""How draws are made: their arguments, checked, and the operation that is queued."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from passkit.errors import DTypeError, FeedError, ShapeError
+from passkit.frontends.xp.array import Array, array_of, wrap
+from passkit.frontends.xp.creation import checked_shape
+from passkit.frontends.xp.dtypes import checked_dtype
+from passkit.frontends.xp.elementwise import add, multiply
+from passkit.frontends.xp.extents import apply_typed, extents_input
+from passkit.frontends.xp.manipulation import (
+    broadcast_shapes,
+)
+from passkit.frontends.xp.random.keys import checked_key
+from passkit.frontends.xp.runtime import operation, scalar
+from passkit.streams.operation import array_type
+from passkit.streams.recorder import Value
+from passkit.values.arguments import refuse
+from passkit.values.dtype import DType, dtype_of, float64, promote
+
+Shape = int | tuple[int, ...]
+"""A shape, or the extent of a vector."""
+
+
+def float_dtype(where: str, dtype: Any, *params: Any) -> DType:
+    """Return the dtype of a draw of floats.
+
+    None stands for that of the parameters which are arrays of floats, or float64.
+
+    Raises: DTypeError if it is no float.
+    """
+    if dtype is None:
+        dtypes = [dtype_of(p.dtype) for p in params if isinstance(p, (Array, np.ndarray))]
+        floats = [d for d in dtypes if d.is_float]
+        return reduce(promote, floats) if floats else float64
+    target = checked_dtype(f"{where}: dtype", dtype)
+    if not target.is_float:
+        raise DTypeError(f"{where} draws floats, got dtype {target}; xp.float32 is one")
+    return target
+
+
+def integer_dtype(where: str, dtype: Any) -> DType:
+    """Return the dtype of a draw of integers. Raises: DTypeError if it is none."""
+    target = checked_dtype(f"{where}: dtype", dtype)
+    if not target.is_integer:
+        raise DTypeError(f"{where} draws integers, got dtype {target}; xp.int32 is one")
+    return target
+
+
+def parameter(where: str, name: str, x: Any, dtype: DType) -> Value:
+    """Return the value of a parameter of a distribution; numbers are scalars of plans.
+
+    Raises:
+        ArgumentError: it is neither an array nor a real number.
+        DTypeError: it is complex.
+    """
+    if isinstance(x, (bool, int, float)) and not isinstance(x, np.generic):
+        return scalar(float(x), np.dtype(np.float64 if dtype is float64 else np.float32))
+    if not isinstance(x, (Array, np.ndarray, np.generic)):
+        refuse(f"{where}: {name}", x, "a real number or an array")
+    if np.dtype(x.dtype).kind == "c":
+        raise DTypeError(f"{where}: {name} must be real, got {x.dtype}")
+    return array_of(x)._value
+
+
+def draw_shape(where: str, shape: Any, params: list[Value]) -> tuple[int, ...]:
+    """Return the shape of a draw, to which its parameters broadcast; None: their common shape.
+
+    Raises: ShapeError if they do not broadcast to it, or an extent is negative.
+    """
+    common = broadcast_shapes(*[p.type.shape for p in params])
+    if shape is None:
+        return common
+    extents = checked_shape(where, shape)
+    if common and broadcast_shapes(common, extents) != extents:
+        raise ShapeError(f"{where}: parameters of shape {common} do not broadcast to {extents}")
+    return extents
+
+
+def drawn(
+    name: str, key: Value, shape: tuple[int, ...], dtype: DType, params: list[Value]
+) -> Array:
+    """Return the array of a draw."""
+    op = operation(f"random.{name}", dtype=dtype.name, shape=shape)
+    type = array_type(dtype.numpy, shape)
+    return wrap(apply_typed(op, type, key, *params, extents_input(shape)))
+
+
+def draw_floats(where: str, key: Any, shape: Any, dtype: Any) -> Array:
+    """Return a draw of floats from a distribution without parameters, named as the function."""
+    value = checked_key(where, key)
+    return drawn(where, value, checked_shape(where, shape), float_dtype(where, dtype), [])
+
+
+def scaled(x: Array, loc: Any, scale: Any) -> Array:
+    """Return x * scale + loc, without what changes nothing."""
+    if not (type(scale) in (int, float) and scale == 1):
+        x = multiply(x, scale)
+    return x if type(loc) in (int, float) and loc == 0 else add(x, loc)
+
+
+def check_number(where: str, name: str, x: Any, low: float, high: float = np.inf) -> None:
+    """Raise a FeedError if a Python number is not from ``low`` to ``high``; arrays may be."""
+    if isinstance(x, (int, float)) and not low <= x <= high:
+        raise FeedError(f"{where}: {name} must be from {low:g} to {high:g}, got {x}")
