@@ -20,7 +20,7 @@ from passkit.frontends.xp.manipulation import (
     reshape,
 )
 from passkit.frontends.xp.random.drawing import (
-    Shape,
+    DrawShape,
     draw_floats,
     drawn,
     float_dtype,
@@ -38,7 +38,7 @@ from passkit.values.dtype import float64
 # Classes, choices and permutations.
 
 
-def categorical(key: Array, logits: Any, axis: int = -1, shape: Shape | None = None) -> Array:
+def categorical(key: Array, logits: Any, axis: int = -1, shape: DrawShape | None = None) -> Array:
     """Return classes, drawn with the probabilities softmax(logits).
 
     Args:
@@ -96,7 +96,7 @@ def permutation(key: Array, x: Any, axis: int = 0) -> Array:
 def choice(
     key: Array,
     a: Any,
-    shape: Shape = (),
+    shape: DrawShape = (),
     replace: bool = True,
     p: Any = None,
     axis: int = 0,

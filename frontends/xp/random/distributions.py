@@ -17,7 +17,7 @@ from passkit.frontends.xp.creation import checked_shape
 from passkit.frontends.xp.dtypes import checked_dtype
 from passkit.frontends.xp.elementwise import add, divide, exp, log, multiply, sqrt, tan
 from passkit.frontends.xp.random.drawing import (
-    Shape,
+    DrawShape,
     check_number,
     draw_floats,
     draw_shape,
@@ -36,41 +36,41 @@ from passkit.values.dtype import float64
 # Other distributions without parameters, up to location and scale.
 
 
-def exponential(key: Array, shape: Shape = (), dtype: Any = None, scale: Any = 1.0) -> Array:
+def exponential(key: Array, shape: DrawShape = (), dtype: Any = None, scale: Any = 1.0) -> Array:
     """Return exponentially distributed numbers of mean ``scale``. Raises as `normal`."""
     return scaled(draw_floats("exponential", key, shape, dtype), 0, scale)
 
 
 def gumbel(
-    key: Array, shape: Shape = (), dtype: Any = None, loc: Any = 0.0, scale: Any = 1.0
+    key: Array, shape: DrawShape = (), dtype: Any = None, loc: Any = 0.0, scale: Any = 1.0
 ) -> Array:
     """Return Gumbel-distributed numbers: the largest of many. Arguments as of `normal`."""
     return scaled(draw_floats("gumbel", key, shape, dtype), loc, scale)
 
 
 def laplace(
-    key: Array, shape: Shape = (), dtype: Any = None, loc: Any = 0.0, scale: Any = 1.0
+    key: Array, shape: DrawShape = (), dtype: Any = None, loc: Any = 0.0, scale: Any = 1.0
 ) -> Array:
     """Return Laplace-distributed numbers: exponential on both sides. Arguments as of `normal`."""
     return scaled(draw_floats("laplace", key, shape, dtype), loc, scale)
 
 
 def logistic(
-    key: Array, shape: Shape = (), dtype: Any = None, loc: Any = 0.0, scale: Any = 1.0
+    key: Array, shape: DrawShape = (), dtype: Any = None, loc: Any = 0.0, scale: Any = 1.0
 ) -> Array:
     """Return logistically distributed numbers. Arguments as of `normal`."""
     return scaled(draw_floats("logistic", key, shape, dtype), loc, scale)
 
 
 def cauchy(
-    key: Array, shape: Shape = (), dtype: Any = None, loc: Any = 0.0, scale: Any = 1.0
+    key: Array, shape: DrawShape = (), dtype: Any = None, loc: Any = 0.0, scale: Any = 1.0
 ) -> Array:
     """Return Cauchy-distributed numbers, which have no mean. Arguments as of `normal`."""
     u = uniform(key, shape, float_dtype("cauchy", dtype).numpy, -0.5, 0.5)
     return scaled(tan(u * np.pi), loc, scale)
 
 
-def rayleigh(key: Array, scale: Any = 1.0, shape: Shape = (), dtype: Any = None) -> Array:
+def rayleigh(key: Array, scale: Any = 1.0, shape: DrawShape = (), dtype: Any = None) -> Array:
     """Return lengths of plane vectors with normal components of a deviation ``scale``.
 
     Raises: ArgumentError, DTypeError, ShapeError as `normal`.
@@ -79,7 +79,7 @@ def rayleigh(key: Array, scale: Any = 1.0, shape: Shape = (), dtype: Any = None)
 
 
 def weibull_min(
-    key: Array, scale: Any, concentration: Any, shape: Shape = (), dtype: Any = None
+    key: Array, scale: Any, concentration: Any, shape: DrawShape = (), dtype: Any = None
 ) -> Array:
     """Return Weibull-distributed numbers: scale * E**(1 / concentration) for exponential E.
 
@@ -88,7 +88,7 @@ def weibull_min(
     return scaled(draw_floats("exponential", key, shape, dtype) ** (1 / concentration), 0, scale)
 
 
-def pareto(key: Array, b: Any, shape: Shape = (), dtype: Any = None) -> Array:
+def pareto(key: Array, b: Any, shape: DrawShape = (), dtype: Any = None) -> Array:
     """Return Pareto-distributed numbers from 1 on, with the exponent ``b`` of their tail.
 
     Raises: ArgumentError, DTypeError, ShapeError as `normal`.
@@ -96,7 +96,7 @@ def pareto(key: Array, b: Any, shape: Shape = (), dtype: Any = None) -> Array:
     return exp(draw_floats("exponential", key, shape, dtype) / b)
 
 
-def geometric(key: Array, p: Any, shape: Shape = (), dtype: Any = np.int64) -> Array:
+def geometric(key: Array, p: Any, shape: DrawShape = (), dtype: Any = np.int64) -> Array:
     """Return the numbers of tries until the first success, each with probability ``p``.
 
     Raises:
@@ -125,7 +125,7 @@ def _log_gamma(where: str, key: Any, a: Any, shape: Any, dtype: Any) -> Array:
     return drawn("log_gamma", value, draw_shape(where, shape, params), target, params)
 
 
-def gamma(key: Array, a: Any, shape: Shape | None = None, dtype: Any = None) -> Array:
+def gamma(key: Array, a: Any, shape: DrawShape | None = None, dtype: Any = None) -> Array:
     """Return gamma-distributed numbers of scale 1.
 
     Args:
@@ -141,26 +141,26 @@ def gamma(key: Array, a: Any, shape: Shape | None = None, dtype: Any = None) -> 
     return exp(_log_gamma("gamma", key, a, shape, dtype))
 
 
-def loggamma(key: Array, a: Any, shape: Shape | None = None, dtype: Any = None) -> Array:
+def loggamma(key: Array, a: Any, shape: DrawShape | None = None, dtype: Any = None) -> Array:
     """Return logarithms of gamma-distributed numbers, which do not underflow. See `gamma`."""
     return _log_gamma("loggamma", key, a, shape, dtype)
 
 
-def chisquare(key: Array, df: Any, shape: Shape | None = None, dtype: Any = None) -> Array:
+def chisquare(key: Array, df: Any, shape: DrawShape | None = None, dtype: Any = None) -> Array:
     """Return sums of squares of ``df`` independent normal numbers. Arguments as of `gamma`."""
     check_number("chisquare", "df", df, 0)
     half = df * 0.5 if isinstance(df, (int, float)) else array_of(df) * 0.5
     return multiply(exp(_log_gamma("chisquare", key, half, shape, dtype)), 2.0)
 
 
-def t(key: Array, df: Any, shape: Shape | None = None, dtype: Any = None) -> Array:
+def t(key: Array, df: Any, shape: DrawShape | None = None, dtype: Any = None) -> Array:
     """Return numbers of Student's distribution of ``df`` degrees of freedom, as `gamma`."""
     first, second = split(key)
     squares = chisquare(second, df, shape, dtype)
     return divide(draw_floats("normal", first, squares.shape, squares.dtype), sqrt(squares / df))
 
 
-def beta(key: Array, a: Any, b: Any, shape: Shape | None = None, dtype: Any = None) -> Array:
+def beta(key: Array, a: Any, b: Any, shape: DrawShape | None = None, dtype: Any = None) -> Array:
     """Return beta-distributed numbers, from 0 to 1.
 
     Args:
@@ -182,7 +182,7 @@ def beta(key: Array, a: Any, b: Any, shape: Shape | None = None, dtype: Any = No
     return expit(x - _log_gamma("beta", second, b, extents, target.numpy))
 
 
-def dirichlet(key: Array, alpha: Any, shape: Shape | None = None, dtype: Any = None) -> Array:
+def dirichlet(key: Array, alpha: Any, shape: DrawShape | None = None, dtype: Any = None) -> Array:
     """Return vectors of positive numbers whose sum is 1.
 
     Args:
@@ -204,7 +204,7 @@ def dirichlet(key: Array, alpha: Any, shape: Shape | None = None, dtype: Any = N
     return softmax_of(_log_gamma("dirichlet", key, concentrations, shape, dtype), axis=-1)
 
 
-def poisson(key: Array, lam: Any, shape: Shape | None = None, dtype: Any = np.int64) -> Array:
+def poisson(key: Array, lam: Any, shape: DrawShape | None = None, dtype: Any = np.int64) -> Array:
     """Return Poisson-distributed integers.
 
     Args:

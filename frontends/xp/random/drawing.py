@@ -23,7 +23,7 @@ from passkit.streams.recorder import Value
 from passkit.values.arguments import refuse
 from passkit.values.dtype import DType, dtype_of, float64, promote
 
-Shape = int | tuple[int, ...]
+DrawShape = int | tuple[int, ...]
 """A shape, or the extent of a vector."""
 
 

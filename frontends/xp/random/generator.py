@@ -16,7 +16,7 @@ from passkit.frontends.xp.random import choices, distributions, samplers
 from passkit.frontends.xp.random.keys import checked_key, fold_in, key, split
 from passkit.values.arguments import shown
 
-Size = int | tuple[int, ...] | None
+DrawSize = int | tuple[int, ...] | None
 
 
 class Generator:
@@ -56,11 +56,11 @@ class Generator:
 
     # Uniform numbers, integers and bits
 
-    def random(self, size: Size = None, dtype: Any = np.float64) -> Array:
+    def random(self, size: DrawSize = None, dtype: Any = np.float64) -> Array:
         """Return uniformly distributed numbers from 0 to below 1; see `samplers.uniform`."""
         return samplers.uniform(self.key(), _shape(size), dtype)
 
-    def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Size = None) -> Array:
+    def uniform(self, low: Any = 0.0, high: Any = 1.0, size: DrawSize = None) -> Array:
         """Return uniformly distributed numbers from ``low`` to below ``high``, as float64."""
         return samplers.uniform(self.key(), size, np.float64, low, high)
 
@@ -68,7 +68,7 @@ class Generator:
         self,
         low: Any,
         high: Any = None,
-        size: Size = None,
+        size: DrawSize = None,
         dtype: Any = np.int64,
         endpoint: bool = False,
     ) -> Array:
@@ -82,94 +82,94 @@ class Generator:
 
     # Distributions
 
-    def standard_normal(self, size: Size = None, dtype: Any = np.float64) -> Array:
+    def standard_normal(self, size: DrawSize = None, dtype: Any = np.float64) -> Array:
         """Return normally distributed numbers of mean 0 and variance 1."""
         return samplers.normal(self.key(), _shape(size), dtype)
 
-    def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Size = None) -> Array:
+    def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: DrawSize = None) -> Array:
         """Return normally distributed numbers of a mean and a standard deviation, as float64."""
         return samplers.normal(self.key(), _shape(size, loc, scale), None, loc, scale)
 
-    def lognormal(self, mean: Any = 0.0, sigma: Any = 1.0, size: Size = None) -> Array:
+    def lognormal(self, mean: Any = 0.0, sigma: Any = 1.0, size: DrawSize = None) -> Array:
         """Return numbers whose logarithm is normally distributed, as float64."""
         return exp(self.normal(mean, sigma, size))
 
-    def multivariate_normal(self, mean: Any, cov: Any, size: Size = None) -> Array:
+    def multivariate_normal(self, mean: Any, cov: Any, size: DrawSize = None) -> Array:
         """Return normally distributed vectors; see `samplers.multivariate_normal`."""
         return samplers.multivariate_normal(self.key(), mean, cov, size)
 
-    def standard_exponential(self, size: Size = None, dtype: Any = np.float64) -> Array:
+    def standard_exponential(self, size: DrawSize = None, dtype: Any = np.float64) -> Array:
         """Return exponentially distributed numbers of mean 1."""
         return distributions.exponential(self.key(), _shape(size), dtype)
 
-    def exponential(self, scale: Any = 1.0, size: Size = None) -> Array:
+    def exponential(self, scale: Any = 1.0, size: DrawSize = None) -> Array:
         """Return exponentially distributed numbers of mean ``scale``, as float64."""
         return distributions.exponential(self.key(), _shape(size, scale), None, scale)
 
-    def standard_cauchy(self, size: Size = None) -> Array:
+    def standard_cauchy(self, size: DrawSize = None) -> Array:
         """Return Cauchy-distributed numbers, as float64."""
         return distributions.cauchy(self.key(), _shape(size))
 
-    def gumbel(self, loc: Any = 0.0, scale: Any = 1.0, size: Size = None) -> Array:
+    def gumbel(self, loc: Any = 0.0, scale: Any = 1.0, size: DrawSize = None) -> Array:
         """Return Gumbel-distributed numbers, as float64."""
         return distributions.gumbel(self.key(), _shape(size, loc, scale), None, loc, scale)
 
-    def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Size = None) -> Array:
+    def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: DrawSize = None) -> Array:
         """Return Laplace-distributed numbers, as float64."""
         return distributions.laplace(self.key(), _shape(size, loc, scale), None, loc, scale)
 
-    def logistic(self, loc: Any = 0.0, scale: Any = 1.0, size: Size = None) -> Array:
+    def logistic(self, loc: Any = 0.0, scale: Any = 1.0, size: DrawSize = None) -> Array:
         """Return logistically distributed numbers, as float64."""
         return distributions.logistic(self.key(), _shape(size, loc, scale), None, loc, scale)
 
-    def rayleigh(self, scale: Any = 1.0, size: Size = None) -> Array:
+    def rayleigh(self, scale: Any = 1.0, size: DrawSize = None) -> Array:
         """Return Rayleigh-distributed numbers, as float64."""
         return distributions.rayleigh(self.key(), scale, _shape(size, scale))
 
-    def weibull(self, a: Any, size: Size = None) -> Array:
+    def weibull(self, a: Any, size: DrawSize = None) -> Array:
         """Return Weibull-distributed numbers of scale 1 and concentration ``a``, as float64."""
         return distributions.weibull_min(self.key(), 1, a, _shape(size, a))
 
-    def pareto(self, a: Any, size: Size = None) -> Array:
+    def pareto(self, a: Any, size: DrawSize = None) -> Array:
         """Return numbers of Lomax's distribution, those of `distributions.pareto` minus 1."""
         return subtract(distributions.pareto(self.key(), a, _shape(size, a)), 1)
 
-    def geometric(self, p: Any, size: Size = None) -> Array:
+    def geometric(self, p: Any, size: DrawSize = None) -> Array:
         """Return the numbers of tries until the first success, as int64."""
         return distributions.geometric(self.key(), p, _shape(size, p))
 
-    def standard_gamma(self, shape: Any, size: Size = None, dtype: Any = np.float64) -> Array:
+    def standard_gamma(self, shape: Any, size: DrawSize = None, dtype: Any = np.float64) -> Array:
         """Return gamma-distributed numbers of scale 1; ``shape`` is that of the distribution."""
         return distributions.gamma(self.key(), shape, size, dtype)
 
-    def gamma(self, shape: Any, scale: Any = 1.0, size: Size = None) -> Array:
+    def gamma(self, shape: Any, scale: Any = 1.0, size: DrawSize = None) -> Array:
         """Return gamma-distributed numbers; ``shape`` is that of the distribution."""
         return multiply(distributions.gamma(self.key(), shape, _shape(size, shape, scale)), scale)
 
-    def chisquare(self, df: Any, size: Size = None) -> Array:
+    def chisquare(self, df: Any, size: DrawSize = None) -> Array:
         """Return sums of squares of ``df`` normal numbers."""
         return distributions.chisquare(self.key(), df, size)
 
-    def standard_t(self, df: Any, size: Size = None) -> Array:
+    def standard_t(self, df: Any, size: DrawSize = None) -> Array:
         """Return numbers of Student's distribution."""
         return distributions.t(self.key(), df, size)
 
-    def beta(self, a: Any, b: Any, size: Size = None) -> Array:
+    def beta(self, a: Any, b: Any, size: DrawSize = None) -> Array:
         """Return beta-distributed numbers."""
         return distributions.beta(self.key(), a, b, size)
 
-    def dirichlet(self, alpha: Any, size: Size = None) -> Array:
+    def dirichlet(self, alpha: Any, size: DrawSize = None) -> Array:
         """Return vectors of positive numbers whose sum is 1."""
         return distributions.dirichlet(self.key(), array_of(np.asarray(alpha)), size)
 
-    def poisson(self, lam: Any = 1.0, size: Size = None) -> Array:
+    def poisson(self, lam: Any = 1.0, size: DrawSize = None) -> Array:
         """Return Poisson-distributed numbers, as int64."""
         return distributions.poisson(self.key(), lam, size)
 
     # Choices and permutations
 
     def choice(
-        self, a: Any, size: Size = None, replace: bool = True, p: Any = None, axis: int = 0
+        self, a: Any, size: DrawSize = None, replace: bool = True, p: Any = None, axis: int = 0
     ) -> Array:
         """Return elements drawn at random; see `choices.choice`."""
         return choices.choice(self.key(), a, _shape(size), replace, p, axis)

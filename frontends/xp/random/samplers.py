@@ -27,7 +27,7 @@ from passkit.frontends.xp.manipulation import (
 )
 from passkit.frontends.xp.products import matmul
 from passkit.frontends.xp.random.drawing import (
-    Shape,
+    DrawShape,
     check_number,
     draw_floats,
     draw_shape,
@@ -48,7 +48,7 @@ from passkit.values.dtype import dtype_of
 # Uniform numbers, integers and bits.
 
 
-def bits(key: Array, shape: Shape = (), dtype: Any = np.uint32) -> Array:
+def bits(key: Array, shape: DrawShape = (), dtype: Any = np.uint32) -> Array:
     """Return random bits, as integers.
 
     Args:
@@ -65,7 +65,7 @@ def bits(key: Array, shape: Shape = (), dtype: Any = np.uint32) -> Array:
 
 def uniform(
     key: Array,
-    shape: Shape | None = None,
+    shape: DrawShape | None = None,
     dtype: Any = None,
     minval: Any = 0.0,
     maxval: Any = 1.0,
@@ -100,7 +100,7 @@ def uniform(
 
 
 def randint(
-    key: Array, shape: Shape | None, minval: Any, maxval: Any, dtype: Any = np.int64
+    key: Array, shape: DrawShape | None, minval: Any, maxval: Any, dtype: Any = np.int64
 ) -> Array:
     """Return uniformly distributed integers from ``minval`` to below ``maxval``.
 
@@ -144,7 +144,7 @@ def randint(
     return drawn("integers", value, draw_shape("randint", shape, params), target, params)
 
 
-def bernoulli(key: Array, p: Any = 0.5, shape: Shape | None = None) -> Array:
+def bernoulli(key: Array, p: Any = 0.5, shape: DrawShape | None = None) -> Array:
     """Return booleans that are True with probability ``p``.
 
     Args:
@@ -163,7 +163,7 @@ def bernoulli(key: Array, p: Any = 0.5, shape: Shape | None = None) -> Array:
     return drawn("bernoulli", value, extents, dtype_of("bool"), params)
 
 
-def rademacher(key: Array, shape: Shape = (), dtype: Any = np.int64) -> Array:
+def rademacher(key: Array, shape: DrawShape = (), dtype: Any = np.int64) -> Array:
     """Return -1 or 1 with equal probability, of a dtype.
 
     Raises: ArgumentError, DTypeError, ShapeError: an argument is none of a key, a shape, a dtype.
@@ -176,7 +176,7 @@ def rademacher(key: Array, shape: Shape = (), dtype: Any = np.int64) -> Array:
 
 
 def normal(
-    key: Array, shape: Shape = (), dtype: Any = None, loc: Any = 0.0, scale: Any = 1.0
+    key: Array, shape: DrawShape = (), dtype: Any = None, loc: Any = 0.0, scale: Any = 1.0
 ) -> Array:
     """Return normally distributed numbers.
 
@@ -194,7 +194,7 @@ def normal(
     return scaled(draw_floats("normal", key, shape, dtype), loc, scale)
 
 
-def lognormal(key: Array, sigma: Any = 1.0, shape: Shape = (), dtype: Any = None) -> Array:
+def lognormal(key: Array, sigma: Any = 1.0, shape: DrawShape = (), dtype: Any = None) -> Array:
     """Return numbers whose logarithm is normally distributed with standard deviation ``sigma``.
 
     Raises: ArgumentError, DTypeError, ShapeError as `normal`.
@@ -206,7 +206,7 @@ def truncated_normal(
     key: Array,
     lower: Any = -2.0,
     upper: Any = 2.0,
-    shape: Shape | None = None,
+    shape: DrawShape | None = None,
     dtype: Any = None,
 ) -> Array:
     """Return normally distributed numbers of mean 0 and variance 1 between two limits.
@@ -241,7 +241,7 @@ def truncated_normal(
 
 
 def multivariate_normal(
-    key: Array, mean: Array, cov: Array, shape: Shape | None = None, dtype: Any = None
+    key: Array, mean: Array, cov: Array, shape: DrawShape | None = None, dtype: Any = None
 ) -> Array:
     """Return normally distributed vectors.
 
