@@ -47,6 +47,7 @@ from passkit.frontends.xp.control import (
     forget_plans,
     inspect,
     pending_operations,
+    picture,
     reset_stats,
     stream,
 )
@@ -365,6 +366,7 @@ __all__ = [
     "pending_operations",
     "permute_dims",
     "pi",
+    "picture",
     "positive",
     "pow",
     "prod",

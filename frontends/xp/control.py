@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import asdict, fields_dict
 
 from passkit.errors import SettingError, nearest
 from passkit.frontends.xp import runtime
 from passkit.frontends.xp.array import Array
+from passkit.streams.inspection import RunLog, StreamRun
 from passkit.streams.settings import StreamSettings, settings
-from passkit.streams.stream import Stream, StreamRun
+from passkit.streams.stream import Stream
 from passkit.values import arguments
+from passkit.values.lazy import Lazy
+
+if TYPE_CHECKING:
+    from passkit.streams import run_picture
+    from passkit.viz.picture import Picture
+else:  # drawing takes the planner, which a warm start does not import
+    run_picture = Lazy("passkit.streams.run_picture")
 
 
 def eval(*arrays: Any) -> None:
@@ -204,11 +212,11 @@ def reset_stats() -> None:
 
 
 @contextmanager
-def inspect() -> Iterator[list[StreamRun]]:
+def inspect() -> Iterator[RunLog]:
     """Record every execution inside the block, in a list that the block gets.
 
-    Each says why it happened, which operations ran and which stay pending, what was written, and
-    the kernels.
+    Each says why and for which line of code it happened, which plan ran, what was written and what
+    stays pending, and why. The list is printed as a table; `picture` draws it.
 
     >>> from passkit import xp
     >>> with xp.config(small=0), xp.inspect() as runs:
@@ -216,10 +224,39 @@ def inspect() -> Iterator[list[StreamRun]]:
     >>> runs[0].reason
     'float'
     """
-    runs: list[StreamRun] = []
+    runs = RunLog()
     inspectors = runtime.STORE.inspectors
     inspectors.append(runs)
     try:
         yield runs
     finally:
         inspectors[:] = [each for each in inspectors if each is not runs]
+
+
+def picture(runs: Sequence[StreamRun], detail: bool | None = None) -> Picture:
+    """Draw executions as a time line from top to bottom.
+
+    Each run is a frame with its operations, grouped by kernel. Written values have a double border,
+    pending ones a dashed one. Arrows are arrays, inside runs and between them; the bold arrow from
+    run to run says why the next one happened.
+
+    Args:
+        runs: the runs, as `inspect` records them, or some of them.
+        detail: whether to draw each run, or one box for each plan with the number of its runs. By
+            default runs are drawn up to 8 of together up to 160 operations.
+
+    Returns: A drawing, which `passkit.viz.render` writes to a file and notebooks show.
+
+    Raises: ArgumentError if ``runs`` are no runs, or ``detail`` is neither True, False nor None.
+
+    >>> from passkit import xp
+    >>> with xp.config(small=0), xp.inspect() as runs:
+    ...     total = float(xp.asarray(1.0) + 1)
+    >>> "float" in xp.picture(runs).source
+    True
+    """
+    need = "runs, as xp.inspect() records them"
+    arguments.sequence("picture: runs", runs, StreamRun, need)
+    if detail is not None:
+        arguments.flag("picture: detail", detail)
+    return run_picture.picture(list(runs), detail)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Hashable, Sequence
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -123,8 +124,14 @@ def apply_unqueued(operation: Operation, operands: tuple[Value, ...]) -> tuple[V
 def on_host(operation: Operation, operands: Sequence[Value]) -> tuple[Value, ...]:
     """Compute the results of an operation in NumPy, after what its operands need."""
     STORE.counts["host_operations"] += 1
-    current_stream().sync(operands)
+    current_stream().sync(operands, f"{operation.name} in NumPy")
+    started = perf_counter()
     arrays = operation.evaluate([computed(v) for v in operands])
+    if STORE.inspectors:
+        seconds = perf_counter() - started
+        record = STORE.tracker.host_operation(operation, operands, seconds)
+        for log in STORE.inspectors:
+            log.host_operations.append(record)
     return tuple(from_numpy(a, owns_memory(a, operands)) for a in arrays)
 
 

@@ -29,6 +29,7 @@ COMMANDS = {
     "explain": "print for each edge whether it is fused, and the reason",
     "tune": "measure kernels of a model on this machine, so that later runs use the fastest",
     "bisect": "find the first decision of the passes that makes results wrong, and its kernel",
+    "streams": "run a program that uses passkit.xp, and print what ran when, and why",
     "ops": "list the operators with their inputs, patterns and parameters",
     "passes": "list the passes with the annotations that they read and write",
     "cache": "print the size of the kernel cache, or empty it",

@@ -19,7 +19,7 @@ from attrs import define
 
 from passkit.errors import PasskitError
 from passkit.graph.graph import Graph
-from passkit.graph.node import Entry, var
+from passkit.graph.node import Entry, Node, var
 from passkit.passes.apply import ApplyPasses
 from passkit.program.executable import Executable
 from passkit.streams.operation import Operation
@@ -35,6 +35,36 @@ def extent_of(dim: int, dims: Sequence[int] | None) -> Extent:
     if dim < 0:
         return -dim - 1
     return Size.symbol(f"d{dim}") if dims is None else dims[dim]
+
+
+def node_name(operation: str, position: int) -> str:
+    """Return the name of the node for an operation of a plan, such as "multiply_2"."""
+    return f"{operation}_{position}"
+
+
+def _named(result: Any, name: str, operands: Sequence[Entry]) -> Any:
+    """Return the result of an operation, or the tuple of its results, from nodes with names.
+
+    The node of the result gets ``name``, and those before it, down to ``operands``, names in its
+    scope, such as "matmul_2/transpose". Variables and constants keep theirs.
+    """
+    entries = result if isinstance(result, tuple) else (result,)
+    results = {e.node for e in entries}
+    copies: dict[Node, Node] = {e.node: e.node for e in operands}
+
+    def renamed(node: Node) -> Node:
+        """Return the copy of a node; the recursion is as deep as the operation's own nodes."""
+        if node not in copies:
+            inputs = [renamed(e.node).entries[e.index] for e in node.inputs]
+            if node.op is None or node.op.name == "constant":
+                copies[node] = node
+            else:
+                inner = name if node in results else f"{name}/{node.op.name}"
+                copies[node] = node.replaced(inputs, name=inner)
+        return copies[node]
+
+    named = tuple(renamed(e.node).entries[e.index] for e in entries)
+    return named if isinstance(result, tuple) else named[0]
 
 
 @define
@@ -109,14 +139,14 @@ class Plan:
         eager_writes: positions whose results are written although nobody waits for them, because
             such results were needed by later operations before.
         flushes: what executions do, by the state of the queue.
-        has_failed: whether compiling it failed; it is not tried again.
+        failure: why compiling it failed, then it is not tried again; "" if it did not.
     """
 
     __slots__ = (
         "_slices",
         "eager_writes",
+        "failure",
         "flushes",
-        "has_failed",
         "keys",
         "needs_extents",
         "stored",
@@ -130,7 +160,7 @@ class Plan:
         self.needs_extents = False
         self.eager_writes: set[int] = set()
         self.flushes: dict[Hashable, Flush] = {}
-        self.has_failed = False
+        self.failure = ""
         self._slices: dict[tuple[int, ...], tuple[int, ...]] = {}
 
     def add_flush(self, key: Hashable, flush: Flush) -> None:
@@ -184,13 +214,17 @@ class Plan:
         return tuple(sorted(needed))
 
     def graph(
-        self, outputs: tuple[int, ...], dims: Sequence[int] | None = None
+        self,
+        outputs: tuple[int, ...],
+        dims: Sequence[int] | None = None,
+        has_names: bool = False,
     ) -> tuple[Graph, tuple[int, ...]]:
         """Build the graph that computes the results of operations.
 
         Args:
             outputs: positions of the operations.
             dims: the extents by symbol; None keeps symbols.
+            has_names: whether nodes are named after the operations, see `node_name`.
 
         Returns: The graph, and the position among the plan's inputs of each of its inputs.
 
@@ -215,6 +249,8 @@ class Plan:
             result = None
             if position in computed:
                 result = self._build(operation, extents, operands, dims)
+                if has_names:
+                    result = _named(result, node_name(operation.name, position), operands)
             by_number.append(result)
             results[position] = result
         graph = Graph([results[p] for p in outputs])

@@ -88,12 +88,9 @@ class PlanFile:
 
     def append(self, variant: StoredVariant) -> None:
         """Add a variant to the file; do nothing if the file cannot be written."""
-        keys = [_encoded_key(key) for key in variant.keys]
-        line = [keys, variant.outputs, variant.dims]
-        try:
-            body = json.dumps(line, separators=(",", ":")).encode()
-        except (TypeError, ValueError):
-            return  # a parameter that JSON lacks
+        body = encoded(variant)
+        if body is None:
+            return
         text = sha256(body).hexdigest()[:16].encode() + b" " + body + b"\n"
         try:
             folder = trusted_folder(cache_folder_name(os.environ))
@@ -137,6 +134,15 @@ class PlanFile:
         if name not in self.operations:
             raise PasskitError(f"there is no operation {name!r}")
         return self.operations.get(name, **params)
+
+
+def encoded(variant: StoredVariant) -> bytes | None:
+    """Return a variant as a line of JSON; None if JSON lacks a parameter of an operation."""
+    line = [[_encoded_key(key) for key in variant.keys], variant.outputs, variant.dims]
+    try:
+        return json.dumps(line, separators=(",", ":")).encode()
+    except (TypeError, ValueError):
+        return None
 
 
 def _append_locked(descriptor: int, text: bytes) -> None:

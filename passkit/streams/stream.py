@@ -7,13 +7,12 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakSet
-
-from attrs import frozen
 
 from passkit.errors import PasskitError
 from passkit.program.executable import Executable
+from passkit.streams.inspection import RunLog, RunTracker
 from passkit.streams.operation import Operation, OperationTable, owns_memory
 from passkit.streams.plan import Flush, Plan, Variant, interpret
 from passkit.streams.plan_file import PlanFile, StoredVariant
@@ -31,55 +30,6 @@ from passkit.streams.settings import settings
 from passkit.streams.trie import Mode, Processor, walk
 from passkit.values.warning import warn_user
 
-if TYPE_CHECKING:
-    from passkit.plan.kernel import Kernel
-
-
-@frozen
-class StreamRun:
-    """One execution of the queue of a stream, for those who inspect it.
-
-    Attributes:
-        reason: why the queue was executed.
-        operations: the names of all queued operations, in order.
-        computed: positions of those that ran.
-        written: positions of those whose results were written to memory.
-        pending: positions of those that stay pending, because nobody needs their results yet.
-        path: "explored" for a new plan, "cached" for a known one, "unfused" for NumPy.
-        executable: the compiled plan; None if it ran unfused.
-        bytes_read, bytes_written: the bytes of the arrays that were read and written.
-        aliases: how many results were stored over inputs.
-    """
-
-    reason: str
-    operations: tuple[str, ...]
-    computed: tuple[int, ...]
-    written: tuple[int, ...]
-    pending: tuple[int, ...]
-    path: str
-    executable: Executable | None
-    bytes_read: int
-    bytes_written: int
-    aliases: int
-
-    @property
-    def kernels(self) -> tuple[Kernel, ...]:
-        """The kernels of the plan."""
-        return () if self.executable is None else self.executable.kernels
-
-    def __str__(self) -> str:
-        ran = ", ".join(self.operations[k] for k in self.computed) or "nothing"
-        text = f"{self.reason}: ran {ran} ({self.path}"
-        if self.executable is not None:
-            count = len(self.kernels)
-            text += f", {count} kernel" if count == 1 else f", {count} kernels"
-        text += f"), read {self.bytes_read:,} and wrote {self.bytes_written:,} bytes"
-        if self.aliases:
-            text += f", {self.aliases} in place"
-        if self.pending:
-            text += f"; {', '.join(self.operations[k] for k in self.pending)} stay pending"
-        return text
-
 
 class PlanStore:
     """The plans of one device, which all its streams share.
@@ -92,7 +42,8 @@ class PlanStore:
         trie: the root of the trie of plans.
         sightings: how often a sequence that has no plan was run unfused.
         counts: counters by name, which `passkit.xp.stats` explains.
-        inspectors: lists to which every execution is appended.
+        inspectors: logs to which every execution is appended.
+        tracker: makes the records of executions, while there are inspectors.
         has_compiler: whether plans can be compiled, as far as that was tried.
     """
 
@@ -101,7 +52,8 @@ class PlanStore:
         self.trie = TrieNode()
         self.sightings: Counter[Hashable] = Counter()
         self.counts: Counter[str] = Counter()
-        self.inspectors: list[list[StreamRun]] = []
+        self.inspectors: list[RunLog] = []
+        self.tracker = RunTracker()
         self.has_compiler = True
         self._num_plans = 0
         self._device = device
@@ -162,6 +114,7 @@ class PlanStore:
             self.trie.drop_children()
             self.sightings.clear()
             self._num_plans = 0
+            self.tracker = RunTracker()
             self._file = None
             self.load()
 
@@ -186,6 +139,11 @@ class Stream(Queue):
 
     Args:
         store: where plans are kept.
+
+    Attributes:
+        path: how the last execution ran, see `StreamRun`.
+        executable: the compiled plan that it ran; None if it ran unfused.
+        is_demanded: whether somebody waits for a result of the execution in progress.
     """
 
     def __init__(self, store: PlanStore) -> None:
@@ -195,10 +153,10 @@ class Stream(Queue):
         store.load()
         self.processor = Processor(store.trie, self, self._execute)
         self._required: Sequence[Value] = ()
-        self._is_demanded = False
+        self.is_demanded = False
         self._reason = ""
-        self._path = ""
-        self._executable: Executable | None = None
+        self.path = ""
+        self.executable: Executable | None = None
         self._watched: list[tuple[Value, Callable[[], None]]] = []
         _streams.add(self)
 
@@ -291,14 +249,14 @@ class Stream(Queue):
         try:
             if self._watched:
                 values = (*values, *[v for v, _ in self._watched])
-            self._required, self._reason, self._is_demanded = values, reason, True
+            self._required, self._reason, self.is_demanded = values, reason, True
             if self._has_aged(self.queue):
                 self._prune()
             # Another thread may have computed them meanwhile.
             if any([v.operation is not None for v in values]):
                 self.processor.run(Mode.SYNC)
         finally:
-            self._required, self._is_demanded = (), False
+            self._required, self.is_demanded = (), False
             self.busy -= 1
             self.lock.release()
         if self._watched:
@@ -352,10 +310,10 @@ class Stream(Queue):
         """Run the queue by a plan; return the relative form of the operations that stay pending."""
         queue = self.queue
         assert count == len(queue) == len(plan.keys)
-        counts = self.store.counts
-        counts["recorded"] += self.num_new
-        inspected = self._snapshot() if self.store.inspectors else None
-        self._path, self._executable = "nothing", None
+        store = self.store
+        store.counts["recorded"] += self.num_new
+        before = store.tracker.before(self, plan, self._required) if store.inspectors else None
+        self.path, self.executable = "nothing", None
         flush = self._flush_of(plan)
         for position in flush.aged:
             origin = queue[position].origin
@@ -364,8 +322,10 @@ class Stream(Queue):
                 queue[position].origin = None
         if flush.outputs:
             self._run(plan, flush)
-        if inspected is not None:
-            self._report(inspected, plan, flush)
+        if before is not None:
+            run = store.tracker.after(self, plan, flush, before, self._reason)
+            for log in store.inspectors:
+                log.append(run)
         kept = [queue[k] for k in flush.kept]
         for position in flush.unwritten:
             queue[position].origin = plan, position
@@ -379,7 +339,7 @@ class Stream(Queue):
     def _flush_of(self, plan: Plan) -> Flush:
         """Return what to do with the queue, which depends on who holds and waits for its values."""
         state = self.state(self._required)
-        key = state, self._is_demanded, settings.materialize
+        key = state, self.is_demanded, settings.materialize
         flush = plan.flushes.get(key)
         if flush is None:
             alive = [k for k, flags in enumerate(state) if flags & ALIVE]
@@ -414,35 +374,6 @@ class Stream(Queue):
             if id(value) in needed:
                 self.append(value)
 
-    def _snapshot(self) -> tuple[tuple[str, ...], Counter[str]]:
-        """Return the names of the queued operations, and the counters."""
-        names = tuple(v.operation.name for v in self.queue if v.operation is not None)
-        return names, self.store.counts.copy()
-
-    def _report(
-        self,
-        before: tuple[tuple[str, ...], Counter[str]],
-        plan: Plan,
-        flush: Flush,
-    ) -> None:
-        """Append an execution to the lists of those who inspect the stream."""
-        names, counts = before
-        now = self.store.counts
-        run = StreamRun(
-            reason=self._reason,
-            operations=names,
-            computed=flush.computed,
-            written=flush.outputs,
-            pending=flush.kept,
-            path=self._path,
-            executable=self._executable,
-            bytes_read=now["bytes_read"] - counts["bytes_read"],
-            bytes_written=now["bytes_written"] - counts["bytes_written"],
-            aliases=now["aliases"] - counts["aliases"],
-        )
-        for runs in self.store.inspectors:
-            runs.append(run)
-
     def _outputs(self, plan: Plan, state: bytes, alive: list[int]) -> tuple[int, ...]:
         """Return the positions of the results to write, sorted.
 
@@ -456,7 +387,7 @@ class Stream(Queue):
             alive: the positions of values that array objects hold.
         """
         positions = {k for k, flags in enumerate(state) if flags & REQUIRED}
-        if settings.materialize == "live" or not self._is_demanded:
+        if settings.materialize == "live" or not self.is_demanded:
             positions.update(alive)
             return tuple(sorted(positions))
         eager = plan.eager_writes
@@ -512,7 +443,7 @@ class Stream(Queue):
             if not plan.needs_extents:
                 flush.variant = variant
         else:
-            self._path, self._executable = "cached", variant.executable
+            self.path, self.executable = "cached", variant.executable
             counts["cache_hits"] += 1
         arguments, bytes_read = self.arguments(variant.inputs)
         out = None
@@ -540,24 +471,25 @@ class Stream(Queue):
         try:
             variant, is_new = plan.variant(outputs, dims)
         except PasskitError as error:
-            if not plan.has_failed:
+            if not plan.failure:
                 warn_user(
                     f"passkit runs {len(plan.computed(outputs))} operations one by one in NumPy, "
                     f"because compiling them failed: {error}"
                 )
-            plan.has_failed = True
+            plan.failure = str(error)
             counts["failed_plans"] += 1
             return None
         if not variant.is_native:  # the executable has warned that there is no compiler
             self.store.has_compiler = False
             return None
-        self._path, self._executable = "cached", variant.executable
+        self.path, self.executable = "cached", variant.executable
         if not is_new:
             counts["cache_hits"] += 1
         elif plan.variant_key(outputs, dims) in plan.stored:
+            self.path = "disk"
             counts["disk_hits"] += 1
         else:
-            self._path = "explored"
+            self.path = "explored"
             counts["explorations"] += 1
             extents = tuple(dims) if plan.needs_extents else None
             self.store.load().append(StoredVariant(plan.keys, outputs, extents))
@@ -567,7 +499,7 @@ class Stream(Queue):
         """Compute results operation by operation in NumPy, and keep what a plan would write."""
         counts = self.store.counts
         counts["unfused_runs"] += 1
-        self._path = "unfused"
+        self.path = "unfused"
         interpret(self.queue, computed)
         written = set(outputs)
         for position in computed:
@@ -614,7 +546,7 @@ class Stream(Queue):
 
     def _is_worth_a_plan(self, plan: Plan, outputs: tuple[int, ...]) -> bool:
         """Return whether to compile a variant, if there is none yet."""
-        if plan.has_failed or not self.store.has_compiler:
+        if plan.failure or not self.store.has_compiler:
             return False
         if plan.is_ready(outputs, self.dims):
             return True

@@ -188,9 +188,10 @@ def _draw_box(p: _PlacedBox) -> list[str]:
     """Return the SVG elements of a box with its text."""
     box = p.box
     radius = {"box": 5.0, "ellipse": p.height / 2}.get(box.form, 0.0)
+    dash = ' stroke-dasharray="4 3"' if box.dashed else ""
     shape = (
         f'<rect x="{p.x:.1f}" y="{p.y:.1f}" width="{p.width:.1f}" height="{p.height:.1f}" '
-        f'rx="{radius:.1f}" fill="{box.fill}" stroke="{box.line}"/>'
+        f'rx="{radius:.1f}" fill="{box.fill}" stroke="{box.line}"{dash}/>'
     )
     texts = [
         f'<text x="{p.x + p.width / 2:.1f}" y="{p.y + LINE_HEIGHT * (k + 1):.1f}" '
@@ -219,12 +220,13 @@ def _draw_arrows(
     """
     leaving, entering = Counter(a.tail for a in arrows), Counter(a.head for a in arrows)
     for k, arrow in enumerate(arrows):
-        if arrow.tail not in placed or arrow.head not in placed:
+        if arrow.tail not in placed or arrow.head not in placed or arrow.kind == "order":
             continue
         path = [placed[key] for key in (arrow.tail, *columns.get(k, ()), arrow.head)]
         is_downward = path[0].y + path[0].height <= path[-1].y
         curve = _downward_curve(path) if is_downward else _sideways_curve(path[0], path[-1])
-        dash = ' stroke-dasharray="4 3"' if arrow.kind in UNRANKED else ""
+        is_dashed = arrow.kind in UNRANKED or arrow.kind == "pending"
+        dash = ' stroke-dasharray="4 3"' if is_dashed else ""
         style = f'fill="none" stroke="#777777" stroke-width="{arrow.width:.2f}"{dash}'
         yield f'<path d="{curve.line}" {style}/>'
         yield f'<path d="{curve.head}" fill="#777777"/>'

@@ -12,7 +12,7 @@ import graphviz
 from passkit.viz.fallback_layout import fallback_svg
 from passkit.viz.renderers import render_with_note
 from passkit.viz.scene import UNRANKED, Scene, SceneArrow, SceneBox, SceneFrame, printable
-from passkit.viz.styles import FONT
+from passkit.viz.styles import FONT, PENDING, TIME
 
 NOTEBOOK_SECONDS = 5.0
 """Seconds after which a notebook shows the fallback layout: it should not hang on a picture."""
@@ -182,12 +182,15 @@ def _draw_contents(
 
 def _draw_box(dot: graphviz.Digraph, box: SceneBox, **attributes: str) -> None:
     """Draw a box into ``dot``; ``attributes`` are further DOT attributes of the node."""
+    styles = ["rounded", "filled"] if box.form == "box" else ["filled"]
+    if box.dashed:
+        styles.append("dashed")
     dot.node(
         box.key,
         quoted("\n".join(box.lines)),
         tooltip=quoted(box.tooltip or " ".join(box.lines)),
         shape=box.form,
-        style="rounded,filled" if box.form == "box" else "filled",
+        style=",".join(styles),
         fillcolor=box.fill,
         color=box.line,
         fontcolor=box.ink,
@@ -197,7 +200,7 @@ def _draw_box(dot: graphviz.Digraph, box: SceneBox, **attributes: str) -> None:
 
 
 def _draw_arrow(dot: graphviz.Digraph, arrow: SceneArrow) -> None:
-    """Draw an arrow into ``dot`` in the style of its kind: memory, inner, update or carried.
+    """Draw an arrow into ``dot`` in the style of its kind, see `SceneArrow`.
 
     Raises: KeyError for another kind.
     """
@@ -207,6 +210,10 @@ def _draw_arrow(dot: graphviz.Digraph, arrow: SceneArrow) -> None:
         "inner": {"color": "#8a8a8a", "fontcolor": "#6f6f6f"},
         "update": {"style": "dashed", "constraint": "false"},
         "carried": {"style": "dashed", "constraint": "false"},
+        "pending": {"style": "dashed", "color": PENDING, "fontcolor": PENDING},
+        "time back": {"penwidth": "3", "color": TIME, "fontcolor": TIME, "constraint": "false"},
+        "time": {"penwidth": "3", "color": TIME, "fontcolor": TIME, "weight": "4"},
+        "order": {"style": "invis"},
     }[arrow.kind]
     dot.edge(arrow.tail, arrow.head, text, **style)
 

@@ -12,7 +12,7 @@ from attrs import define, field, frozen
 
 from passkit.viz.styles import FILL, INK, LINE
 
-UNRANKED = ("update", "carried")
+UNRANKED = ("update", "carried", "time back")
 """Kinds of arrows that may point upwards: their head need not be below their tail."""
 
 
@@ -31,6 +31,7 @@ class SceneBox:
         frame: The key of the frame that it is in, if any.
         members: The names of the graph's nodes that it stands for.
         double: Whether it has a double border, as the outputs of a graph have.
+        dashed: Whether its border is dashed, as that of operations that have not run.
     """
 
     key: str
@@ -43,6 +44,7 @@ class SceneBox:
     frame: str | None = None
     members: tuple[str, ...] = ()
     double: bool = False
+    dashed: bool = False
 
 
 @frozen
@@ -55,7 +57,10 @@ class SceneArrow:
         lines: The lines of its label.
         kind: "memory" for a value in memory, "inner" for one that stays inside a kernel, "update"
             for the new value of a state, or "carried" for a value that goes to the next iteration
-            of a repeated sequence.
+            of a repeated sequence. Between runs of a stream: "pending" for a value that is not
+            computed yet, "time" from a run to the next, "time back" if that is
+            above, and "order", which is not drawn, from a box
+            to one that must be below it.
         width: The width of the line in points.
     """
 

@@ -97,6 +97,8 @@ GONE, CAME, MOVED, SAME = "#f8d4d0", "#d3ecd0", "#fdf0c4", "#ffffff"
 """Fills in a diff: removed, new, in another group than before, unchanged."""
 INNER = "#6f6f6f"
 """The ink of texts about values that stay inside a kernel."""
+PENDING, TIME = "#8a5a00", "#4a5a8a"
+"""The colours of what is pending in a stream, and of the arrow from a run to the next."""
 INK, LIGHT = "#1c1c1c", "#ffffff"
 """The ink on light and on dark fills."""
 
