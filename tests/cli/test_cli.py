@@ -21,6 +21,7 @@ COMMANDS = (
     "explain",
     "tune",
     "bisect",
+    "streams",
     "ops",
     "passes",
     "cache",
