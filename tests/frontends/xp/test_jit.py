@@ -55,7 +55,7 @@ def test_numbers_and_sizes_share_a_plan() -> None:
 
 @pytest.mark.usefixtures("xp_queue", "quick_kernels")
 def test_a_jitted_function_fuses_with_its_neighbours() -> None:
-    """What surrounds a call runs in the same kernel; a large function begins a new plan."""
+    """Operations around a call run in the same kernel; a large function begins a new plan."""
     f = pk.jit(lambda x: xp.tanh(x) * 2)
     with xp.inspect() as runs:
         x = xp.asarray(np.ones(1000)) + 1
