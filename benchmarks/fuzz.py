@@ -83,6 +83,8 @@ def checkers(target: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     return table[target]
 
 
+SANITIZED = 20
+"""How many graphs one process checks with sanitizers."""
 SANITIZERS = "-fsanitize=address,undefined -fno-sanitize=vptr -fno-sanitize-recover=all"
 
 
@@ -162,7 +164,9 @@ class GraphCampaign:
     def commands(self) -> Iterator[list[str]]:
         """Yield the command lines of the workers, each for a range of seeds."""
         last = self.args.first + self.args.count
-        batch = max(1, min(PROCESS, -(-self.args.count // self.args.jobs)))
+        # A worker has a limited time, and sanitized kernels take ten times as long to compile.
+        most = SANITIZED if self.args.sanitize else PROCESS
+        batch = max(1, min(most, -(-self.args.count // self.args.jobs)))
         for first in range(self.args.first, last, batch):
             command = [sys.executable, "-X", "faulthandler", __file__, "--worker"]
             command += ["--first", str(first), "--count", str(min(batch, last - first))]
