@@ -103,10 +103,13 @@ def crc32c(data: Any, before: int = 0) -> int:
         before: Checksum of the bytes in front of it, to continue a checksum; 0 for none.
 
     Returns:
-        The checksum as an unsigned 32-bit integer. >>> hex(crc32c(b"123456789")) '0xe3069283'
+        The checksum as an unsigned 32-bit integer.
 
     Raises:
         ValueError: If the buffer is not contiguous.
+
+    >>> hex(crc32c(b"123456789"))
+    '0xe3069283'
     """
     data_bytes = np.frombuffer(data, np.uint8)
     extend = library_crc32c()
