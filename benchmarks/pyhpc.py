@@ -9,8 +9,8 @@ model. `passkit.xp` runs the text of the NumPy version, in which only the import
 competitor runs its version of the suite. As in the suite, all use one thread unless ``--threads``
 says otherwise, inputs are prepared anew for every call, since programs write to them, and neither
 this nor compiling is timed. All competitors run once in each round; a figure is the median of the
-rounds. Results of passkit must equal those of NumPy. The report ends with the geometric means of the ratios to
-NumPy over all programs and the sizes of at least 2^16.
+rounds. Results of passkit must equal those of NumPy. The report ends with the geometric means of
+the ratios to NumPy over all programs and the sizes of at least 2^16.
 """
 
 from __future__ import annotations

@@ -75,7 +75,9 @@ def read(x: Array, key: Any) -> Array:
 def small_key(x: Array, key: Any) -> Any:
     """Return a key with arrays as NumPy's, if `x` is small and all of it is computed, else None."""
     value = x._value
-    if value.operation is not None or value.type.size > settings.small or value.type.band:
+    if value.operation is not None or value.type.size > settings.small:
+        return None
+    if value.type.band is not None:
         return None
     items: list[Any] = []
     for part in key if type(key) is tuple else (key,):

@@ -76,7 +76,7 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
         return np.broadcast_shapes(*shapes)
     except ValueError:
         listed = ", ".join(map(str, shapes))
-        raise ShapeError(f"the shapes {listed} do not broadcast together") from None
+        raise ShapeError(f"the shapes {listed} cannot be broadcast together") from None
 
 
 def broadcast_arrays(*arrays: Array) -> list[Array]:
