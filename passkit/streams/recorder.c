@@ -987,7 +987,7 @@ static Value *evaluate_small(Operation *operation, PyObject *const *operands, Py
     PyObject *array = PyObject_Vectorcall(operation->on_arrays, arrays, count, NULL);
     PyContext_Exit(context);
     Py_DECREF(context);
-    if (array != NULL && PyArray_CheckScalar(array)) replace(&array, PyArray_FromScalar(array, NULL));
+    if (array != NULL && PyArray_IsScalar(array, Generic)) replace(&array, PyArray_FromScalar(array, NULL));
     if (array == NULL) return NULL;
     Value *value = NULL;
     if (PyArray_CheckExact(array) && (PyObject *)PyArray_DESCR((PyArrayObject *)array) == type->dtype &&

@@ -114,3 +114,16 @@ def test_wrong_arguments_are_refused() -> None:
         xp.sort(x, axis=1)
     with pytest.raises(ShapeError, match=r"argmax: there is no element.* \(0,\)"):
         xp.argmax(xp.asarray(np.ones(0)))
+
+
+def test_choices_without_axes() -> None:
+    """Functions that return 0-dimensional arrays in NumPy, not its scalars, may be repeated."""
+    total = 0.0
+    for value in np.linspace(-2, 2, 50):
+        x = xp.asarray(value)
+        inner = xp.where(x <= 1.0, x + 1.0, xp.exp(-x))
+        total += float(xp.where(x <= -1.0, xp.log1p(xp.exp(x)), inner))
+    x = np.linspace(-2, 2, 50)
+    inner = np.where(x <= 1.0, x + 1.0, np.exp(-x))
+    reference = np.where(x <= -1.0, np.log1p(np.exp(x)), inner).sum()
+    assert abs(total - reference) < 1e-12
