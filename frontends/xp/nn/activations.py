@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from attrs import frozen
 
 import passkit.ops as ops
@@ -16,6 +17,7 @@ from passkit.errors import ArgumentError
 from passkit.frontends.xp import special
 from passkit.frontends.xp.array import Array, array_of
 from passkit.frontends.xp.elementwise import add
+from passkit.frontends.xp.nn import array_functions as in_numpy
 from passkit.frontends.xp.nn.operands import applied, define, real_value, real_values
 from passkit.frontends.xp.random.distributions import gumbel
 from passkit.frontends.xp.reductions import Axes, one_axis, several_axes
@@ -32,25 +34,34 @@ class Activation:
         name: its name.
         build: the operator, a function of an entry of floats.
         summary: the first line of its documentation, as a phrase.
+        on_arrays: the same function of NumPy arrays of floats; None interprets.
     """
 
     name: str
     build: Callable[[Entry], Entry]
     summary: str
+    on_arrays: Callable[..., Any] | None = None
 
 
 ACTIVATIONS = (
     Activation("hard_sigmoid", ops.hard_sigmoid, "relu6(x + 3) / 6"),
     Activation("hard_silu", ops.hard_swish, "x * relu6(x + 3) / 6"),
-    Activation("log_sigmoid", ops.log_sigmoid, "log(sigmoid(x)), accurate for negative x"),
+    Activation(
+        "log_sigmoid",
+        ops.log_sigmoid,
+        "log(sigmoid(x)), accurate for negative x",
+        in_numpy.log_sigmoid,
+    ),
     Activation("mish", ops.mish, "x * tanh(softplus(x))"),
     Activation("quick_gelu", ops.quick_gelu, "x * sigmoid(1.702 * x), an approximation of gelu"),
-    Activation("relu6", ops.relu6, "x limited to the range from 0 to 6"),
+    Activation(
+        "relu6", ops.relu6, "x limited to the range from 0 to 6", lambda x: np.clip(x, 0, 6)
+    ),
     Activation("selu", ops.selu, "elu with a scale and an alpha that keep mean 0 and variance 1"),
-    Activation("sigmoid", ops.sigmoid, "1 / (1 + exp(-x))"),
-    Activation("silu", ops.silu, "x * sigmoid(x)"),
+    Activation("sigmoid", ops.sigmoid, "1 / (1 + exp(-x))", in_numpy.sigmoid),
+    Activation("silu", ops.silu, "x * sigmoid(x)", lambda x: x * in_numpy.sigmoid(x)),
     Activation("softsign", ops.softsign, "x / (1 + abs(x))"),
-    Activation("tanh", ops.tanh, "the hyperbolic tangent"),
+    Activation("tanh", ops.tanh, "the hyperbolic tangent", np.tanh),
     Activation("tanh_shrink", ops.tanh_shrink, "x - tanh(x), accurate near 0"),
 )
 """The activation functions of one array without parameters. relu is separate: it keeps integers."""
@@ -58,7 +69,7 @@ ACTIVATIONS = (
 
 def _activation(activation: Activation) -> Any:
     """Return the public function of an activation, with its documentation."""
-    define(activation.name, activation.build)
+    define(activation.name, activation.build, on_arrays=activation.on_arrays)
 
     def function(x: Any, /) -> Array:
         return applied(activation.name, real_value(activation.name, "x", x))
@@ -109,17 +120,17 @@ def _squareplus(x: Entry, b: float) -> Entry:
     return (x + ops.sqrt(ops.square(x) + b)) * 0.5
 
 
-OPERATIONS.define("nn.relu", _relu)
+OPERATIONS.define("nn.relu", _relu, lambda x: np.maximum(x, np.zeros((), x.dtype)))
 define("celu", ops.celu)
-define("elu", ops.elu)
-define("gelu", ops.gelu)
+define("elu", ops.elu, on_arrays=in_numpy.elu)
+define("gelu", ops.gelu, on_arrays=in_numpy.gelu)
 define("glu", ops.glu)
 define("hard_shrink", ops.hard_shrink)
 define("hard_tanh", ops.hard_tanh)
-define("leaky_relu", ops.leaky_relu)
+define("leaky_relu", ops.leaky_relu, on_arrays=in_numpy.leaky_relu)
 define("prelu", ops.prelu)
 define("soft_shrink", ops.soft_shrink)
-define("softplus", _softplus)
+define("softplus", _softplus, on_arrays=in_numpy.softplus)
 define("squareplus", _squareplus)
 define("threshold", ops.threshold)
 
@@ -265,9 +276,9 @@ def threshold(x: Any, /, threshold: float, value: float) -> Array:
 
 # Softmax and its relatives.
 
-define("log_softmax", ops.log_softmax)
+define("log_softmax", ops.log_softmax, on_arrays=in_numpy.log_softmax)
 define("masked_softmax", ops.masked_softmax, floats=1)
-define("softmax", ops.softmax)
+define("softmax", ops.softmax, on_arrays=in_numpy.softmax)
 define("softmin", ops.softmin)
 
 

@@ -10,6 +10,7 @@ from passkit.errors import ArgumentError, DTypeError, FeedError, ShapeError
 from passkit.frontends.xp.array import Array, array_of
 from passkit.frontends.xp.dtypes import checked_dtype
 from passkit.frontends.xp.elementwise import multiply
+from passkit.frontends.xp.nn import array_functions
 from passkit.frontends.xp.nn.operands import (
     applied,
     define,
@@ -44,7 +45,7 @@ def _embedding(indices: Entry, weight: Entry) -> Entry:
     return ops.gather(weight, ops.where(ops.less(positions, 0), shifted, positions), axis=0)
 
 
-define("linear", _linear)
+define("linear", _linear, on_arrays=array_functions.linear)
 OPERATIONS.define("nn.embedding", _embedding)
 OPERATIONS.define("nn.one_hot", ops.one_hot)
 

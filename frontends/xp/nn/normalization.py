@@ -14,6 +14,7 @@ from passkit.frontends.xp.array import Array, array_of, wrap
 from passkit.frontends.xp.creation import ones, zeros
 from passkit.frontends.xp.elementwise import clip, divide
 from passkit.frontends.xp.linalg import vector_norm
+from passkit.frontends.xp.nn import array_functions
 from passkit.frontends.xp.nn.operands import applied, define, real_array, real_values
 from passkit.frontends.xp.reductions import Axes, one_axis, several_axes
 from passkit.frontends.xp.runtime import apply_several, operation
@@ -23,8 +24,8 @@ define("batch_norm", ops.batch_norm)
 define("batch_norm_training", ops.batch_norm_training)
 define("group_norm", ops.group_norm)
 define("instance_norm", ops.instance_norm)
-define("layer_norm", ops.layer_norm)
-define("rms_norm", ops.rms_norm)
+define("layer_norm", ops.layer_norm, on_arrays=array_functions.layer_norm)
+define("rms_norm", ops.rms_norm, on_arrays=array_functions.rms_norm)
 
 
 def _normalized_axes(where: str, axis: Axes, rank: int) -> tuple[int, ...]:

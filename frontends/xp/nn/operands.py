@@ -10,6 +10,7 @@ import numpy as np
 from passkit.errors import ArgumentError, DTypeError, ShapeError
 from passkit.frontends.xp.array import Array, array_of, operand_value, wrap
 from passkit.frontends.xp.elementwise_operations import converted
+from passkit.frontends.xp.nn.array_functions import in_floats
 from passkit.frontends.xp.runtime import OPERATIONS, apply, operation
 from passkit.graph.node import Entry
 from passkit.streams.recorder import Value
@@ -18,7 +19,12 @@ from passkit.values.arguments import shown
 FLOAT64 = np.dtype(np.float64)
 
 
-def define(name: str, build: Callable[..., Any], floats: int | None = None) -> None:
+def define(
+    name: str,
+    build: Callable[..., Any],
+    floats: int | None = None,
+    on_arrays: Callable[..., Any] | None = None,
+) -> None:
     """Define an operation on floats, ``nn.`` and its name.
 
     Args:
@@ -26,13 +32,16 @@ def define(name: str, build: Callable[..., Any], floats: int | None = None) -> N
         build: ``build(*entries, **params)`` returns the result.
         floats: how many operands, the first ones, are converted to a common float dtype; None: all.
             Integers become float64.
+        on_arrays: the same function of NumPy arrays of one float dtype; None interprets.
     """
 
     def build_floats(*operands: Entry, **params: Any) -> Any:
         count = len(operands) if floats is None else floats
         return build(*converted(operands[:count], "special"), *operands[count:], **params)
 
-    OPERATIONS.define(f"nn.{name}", build_floats)
+    OPERATIONS.define(
+        f"nn.{name}", build_floats, None if on_arrays is None else in_floats(on_arrays)
+    )
 
 
 def real_value(where: str, name: str, x: Any, like: np.dtype[Any] = FLOAT64) -> Value:

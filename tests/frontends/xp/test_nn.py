@@ -131,6 +131,8 @@ def test_extremes_neither_overflow_nor_cancel() -> None:
     assert float(nn.binary_cross_entropy_with_logits(xp.asarray(-800.0), 1.0)) == 800
     assert float(nn.kl_div(xp.asarray([-1.0]), xp.asarray([0.0]))) == 0
     assert float(nn.cosine_similarity(xp.zeros(3), xp.ones(3))) == 0
+    for function in (nn.softmax, nn.log_softmax):
+        assert function(xp.zeros((2, 0))).shape == (2, 0)
 
 
 @pytest.mark.usefixtures("xp_queue")
