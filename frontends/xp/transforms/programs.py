@@ -383,9 +383,9 @@ class RecordedProgram:
         """
         stream: Any = runtime.current_stream()
         _sizes[self.operation.generic] = self.size
-        if not isinstance(stream, TracingStream):
-            _make_room(stream, self)
         operands = (*arguments, *self.inputs[len(arguments) :], *more)
+        if not isinstance(stream, TracingStream):
+            _make_room(stream, self, operands)
         if len(types) == 1:
             return [stream.record(self.operation, operands, types[0])]
         value = stream.record(self.operation, operands, tuple(types))
@@ -404,7 +404,7 @@ def size_of(operation: Operation) -> int:
     return _sizes.get(operation.generic, 1) if operation.name == "program" else 1
 
 
-def _make_room(stream: Any, program: RecordedProgram) -> None:
+def _make_room(stream: Any, program: RecordedProgram, operands: Sequence[Value]) -> None:
     """Execute the queue where a program would make the next plan large, or begins a new iteration.
 
     So each iteration of a loop is one plan, whether or not the loop reads its results.
@@ -417,5 +417,12 @@ def _make_room(stream: Any, program: RecordedProgram) -> None:
         if operation is not None and operation.name == "program":
             total += _sizes.get(operation.generic, 1)
             has_same = has_same or operation.generic is generic
-    if (has_same and program.size >= LARGE) or (total > settings.max_ops and stream.queue):
-        stream.flush("the next iteration begins")
+    reason = "the next iteration begins"
+    if has_same and program.size >= LARGE:
+        pending = [v for v in operands if v.operation is not None and v.stream is stream]
+        if pending:  # what else is alive, such as old gradients, may not be needed any more
+            stream.sync(pending, reason)
+        else:
+            stream.flush(reason)
+    elif total > settings.max_ops and stream.queue:
+        stream.flush(reason)
