@@ -83,7 +83,7 @@ def test_train_in_xp(tmp_path: Path) -> None:
 
     assert "step 300: loss" in out
     assert float(re.findall(r"([\d.]+)% of the digits", out)[-1]) > 97
-    assert int(re.findall(r"(\d+) plans after step 10", out)[0]) <= 2
+    assert int(re.findall(r"(\d+) plans after step 10", out)[0]) <= 4
 
 
 def test_your_own_pass(tmp_path: Path) -> None:
