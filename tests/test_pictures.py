@@ -9,8 +9,10 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 import passkit as pk
+from passkit import xp
 from passkit.frontends import tf_graphdef
 from tests import planned
 from tests.raised import ROOT
@@ -65,6 +67,24 @@ def diff() -> Any:
     x, y = pk.var("x", ("n", 64)), pk.var("y", ("n", 64))
     graph = planned.plan(pk.Graph([pk.ops.softmax(pk.ops.tanh(x) + y)]), "Simplify")
     return pk.viz.diff(graph, planned.plan(graph, "Fusion"))
+
+
+@picture
+def streams() -> Any:
+    """Draw two runs: a sum of an array that stays pending, and a quotient that needs it."""
+    x = xp.asarray(np.zeros((512, 1024), np.float32))
+    xp.eval()
+    with xp.config(compile_at=0), xp.inspect() as runs:
+        t = xp.exp(x * 2)
+        total = float(xp.sum(t))
+        xp.eval(t / total)
+    lines = ("model.py:5", "model.py:7")
+    return xp.picture(
+        [
+            evolve(run, number=k, line=lines[k], path="cached", seconds=1e-3)
+            for k, run in enumerate(runs)
+        ]
+    )
 
 
 def attention(layers: int, width: int = 32) -> pk.Graph:

@@ -165,7 +165,7 @@ class StreamRun:
 
     @property
     def operands(self) -> tuple[tuple[tuple[str, int], ...], ...]:
-        """What each operation reads: ("input", index) or ("operation", position) pairs."""
+        """The operands of each operation: ("input", index) or ("operation", position) pairs."""
         sources: list[tuple[str, int]] = []
         operands = []
         num_inputs = 0

@@ -1,4 +1,4 @@
-"""What a plan consists of: which operations share a kernel, and why.
+"""The kernels of plans: which operations share a kernel, and why.
 
 Executables of plans know operations by the names of operators, and plans from disk are not planned
 in this process. So the operations of a plan are planned again, with names of their own.

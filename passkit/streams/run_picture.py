@@ -191,8 +191,10 @@ class _RunsDrawing:
         for g, (kind, name, _) in enumerate(groups):
             if g in group_of.values():
                 key = f"{unit.key}k{g}"
-                label = name if run.path == "unfused" else f"{KINDS[kind].label}\n{name}"
-                self.scene.frames[key] = SceneFrame(key, label, unit.key, FILL[kind], LINE[kind])
+                label = name if run.path == "unfused" else KINDS[kind].label
+                self.scene.frames[key] = SceneFrame(
+                    key, label, unit.key, FILL[kind], LINE[kind], tooltip=name
+                )
                 frames[g] = key
         return {k: (frames[g], groups[g][0]) for k, g in group_of.items()}
 

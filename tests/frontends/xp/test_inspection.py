@@ -1,4 +1,4 @@
-"""What is recorded of executions: why they happened, what they wrote, and the pictures of them."""
+"""Records of executions: why they happened, what they wrote, and the pictures of them."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ def test_runs_explain_which_operations_share_a_kernel() -> None:
 
 
 def test_operations_in_numpy_are_recorded_with_their_lines() -> None:
-    """What has no kernel is listed with the user's line, and makes its operands run."""
+    """An operation without a kernel is listed with the user's line, and makes its operands run."""
     x = ones(40, 48)
     with xp.inspect() as runs:
         xp.unique_values(x * 2)
