@@ -39,8 +39,8 @@ def betaln(a: Entry, b: Entry) -> Entry:
 def betainc(a: Entry, b: Entry, x: Entry) -> Entry:
     """Build the regularized incomplete beta function; 0 for a or b means all weight at one end."""
     is_inside = ops.logical_and(ops.greater_equal(x, 0.0), ops.less_equal(x, 1.0))
-    at_0 = ops.where(ops.greater(x, 0.0), 1.0, 0.0)
-    at_1 = ops.where(ops.less(x, 1.0), 0.0, 1.0)
+    at_0 = ops.cast(ops.greater(x, 0.0), dtype=x.dtype)
+    at_1 = ops.cast(ops.greater_equal(x, 1.0), dtype=x.dtype)
     is_a_0 = ops.logical_and(ops.equal(a, 0.0), ops.greater(b, 0.0))
     is_b_0 = ops.logical_and(ops.equal(b, 0.0), ops.greater(a, 0.0))
     value = ops.where(is_a_0, at_0, ops.where(is_b_0, at_1, ops.betainc(a, b, x)))

@@ -108,6 +108,19 @@ def test_integers_are_computed_in_float64() -> None:
     """Integers give float64, float32 stays, and NaN of a zero weight does not count."""
     assert xp.special.gammaln(xp.asarray([1, 2])).dtype == xp.float64
     assert xp.special.erf(xp.asarray([1.0], dtype=xp.float32)).dtype == xp.float32
+    single = xp.asarray([1.0, 2.0], dtype=xp.float32)
+    for name in (
+        "betaln",
+        "chdtr",
+        "chdtrc",
+        "gammainc",
+        "gammaincc",
+        "polygamma",
+        "stdtr",
+        "zeta",
+    ):
+        assert getattr(xp.special, name)(single, single).dtype == xp.float32, name
+    assert xp.special.betainc(single, 2.0, single - 0.5).dtype == xp.float32
     assert np.asarray(xp.special.xlogy(xp.asarray([0.0]), 0.0)).tolist() == [0.0]
     assert np.asarray(xp.special.entr(xp.asarray([0.0, -1.0]))).tolist() == [0.0, -np.inf]
     tail = np.asarray(xp.special.log_ndtr(xp.asarray([-40.0, -31.0, -29.0])))
