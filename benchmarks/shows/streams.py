@@ -128,7 +128,11 @@ DEMANDS = [
     Demand("18. plans on disk", passing(f"{STREAMS}/test_plan_file.py")),
     Demand(
         "reading x[i, j] or a slice computes that slice only",
-        passing(f"{STREAMS}/test_fusion.py", "tests/passes/test_push_slices.py", only="slices or element"),
+        passing(
+            f"{STREAMS}/test_fusion.py",
+            "tests/passes/test_push_slices.py",
+            only="slices or element",
+        ),
     ),
     Demand(
         "21, 22. triangular views, densities and checks in one kernel, statements share results",

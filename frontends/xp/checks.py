@@ -69,7 +69,7 @@ def _first_failure(*conditions: Any) -> Any:
 OPERATIONS.define("first_failure", build_first_failure, _first_failure)
 
 
-class Snapshot:
+class CheckedValue:
     """The value of an array at this moment, for a message that is rarely needed.
 
     A computed value is kept from being overwritten until `release`; of a pending one, a copy stays
@@ -183,13 +183,13 @@ def check_all(requirements: Sequence[Requirement]) -> None:
     if not listed:
         return
     code = call("first_failure", *[each.condition for each in listed])
-    snapshots = [Snapshot(each.x) for each in listed]
+    snapshots = [CheckedValue(each.x) for each in listed]
     subjects = [each.subject for each in listed]
     when_computed(code, snapshots, partial(raise_failure, code, subjects, snapshots))
 
 
 def when_computed(
-    code: Array, snapshots: Sequence[Snapshot], raise_error: Callable[[], None]
+    code: Array, snapshots: Sequence[CheckedValue], raise_error: Callable[[], None]
 ) -> None:
     """Call a function when the code of `first_failure` is computed, now or by the next execution.
 
@@ -212,7 +212,7 @@ def when_computed(
         code._value.stream.watch(code._value, notify)
 
 
-def raise_failure(code: Array, subjects: Sequence[Subject], snapshots: Sequence[Snapshot]) -> None:
+def raise_failure(code: Array, subjects: Sequence[Subject], snapshots: Sequence[CheckedValue]) -> None:
     """Raise a CheckError if the code of `first_failure` says that a condition fails.
 
     Args:

@@ -19,7 +19,7 @@ import numpy as np
 
 from passkit.errors import ArgumentError, CheckError, DTypeError, ShapeError, nearest
 from passkit.frontends.xp.array import Array, array_of, wrap
-from passkit.frontends.xp.checks import STRIDE, Snapshot, Subject, raise_failure, when_computed
+from passkit.frontends.xp.checks import STRIDE, CheckedValue, Subject, raise_failure, when_computed
 from passkit.frontends.xp.density_operations import (
     DENSITIES,
     LINEAR,
@@ -163,7 +163,7 @@ def _check(density: Density, by_name: dict[str, Array], code: Array) -> None:
     """
     direct = [a for a in density.arguments if not (density.location and a.name in LINEAR)]
     subjects = [_subject(density, a, by_name[a.name]) for a in direct]
-    snapshots = {name: Snapshot(x) for name, x in by_name.items()}
+    snapshots = {name: CheckedValue(x) for name, x in by_name.items()}
     raise_error = partial(raise_failure, code, subjects, [snapshots[a.name] for a in direct])
     if density.location:
         raise_error = partial(_raise_linear, density, code, len(direct), snapshots, raise_error)
@@ -179,7 +179,7 @@ def _raise_linear(
     density: Density,
     code: Array,
     location: int,
-    snapshots: dict[str, Snapshot],
+    snapshots: dict[str, CheckedValue],
     raise_error: Callable[[], None],
 ) -> None:
     """Raise a CheckError if the code of a linear model says so.

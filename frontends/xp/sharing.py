@@ -1,4 +1,4 @@
-"""Who else refers to the memory of an array, and memory that NumPy may write to."""
+"""References to the memory of arrays, and memory that NumPy may write to."""
 
 from __future__ import annotations
 
