@@ -102,8 +102,9 @@ def _check(options: argparse.Namespace) -> None:
 def run(options: argparse.Namespace) -> CommandResult:
     """Run the program, and return its runs as tables; the picture is written to a file.
 
-    The program's output goes to standard output, with ``--json`` to standard error. If it fails,
-    its traceback goes to standard error, and the tables show what ran before; the exit code is 1.
+    The program's output goes to standard output, with ``--json`` to standard error. If it fails or
+    is interrupted by Ctrl-C, standard error says so, and the tables show what ran before; the exit
+    code is 1.
 
     Raises: SettingError if ``--report`` names no run that was kept; as `passkit.viz.render`, where
     the picture cannot be drawn.
@@ -162,6 +163,9 @@ def _run_program(script: str, arguments: list[str]) -> int:
         if isinstance(error.code, str):
             print(error.code, file=sys.stderr)
         return int(error.code not in (None, 0))
+    except KeyboardInterrupt:
+        print("interrupted; this ran before:", file=sys.stderr)
+        return 1
     except Exception as error:
         # Without the frames of this command and of runpy.
         trace = error.__traceback__

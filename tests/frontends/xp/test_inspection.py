@@ -23,8 +23,9 @@ from tests.command import raise_error_of, text_of
 
 @pytest.fixture(autouse=True)
 def _compiled_at_once() -> Iterator[None]:
-    """Compile every sequence when it is first seen, and begin with an empty queue."""
+    """Compile every sequence when it is first seen; begin with an empty queue and new plans."""
     xp.eval()
+    xp.forget_plans()
     with xp.config(compile_at=0):
         yield
 
@@ -359,6 +360,9 @@ def test_the_command_reports_what_a_failing_program_ran(
     assert [line["reason"] for line in data["lines"]] == ["eval"]
     errors = capsys.readouterr().err
     assert "ValueError: for the test" in errors and "runpy" not in errors
+    script.write_text(SCRIPT + "\nraise KeyboardInterrupt\n")
+    assert "loop.py:9" in text_of("streams", script, "3", code=1)
+    assert "interrupted; this ran before:" in capsys.readouterr().err
 
 
 def test_the_command_refuses_what_it_cannot_do(
