@@ -41,7 +41,9 @@ def eval(*arrays: Any) -> None:
     >>> y, z = x + 1, x * 2
     >>> xp.eval(y, z)
     """
-    values = [a._value for k, argument in enumerate(arrays) for a in _listed(k, argument)]
+    values = [a._value for a in arrays if type(a) is Array]
+    if len(values) < len(arrays):
+        values = [a._value for k, argument in enumerate(arrays) for a in _listed(k, argument)]
     stream = runtime.current_stream()
     if arrays:
         stream.sync(values, "eval")

@@ -254,7 +254,12 @@ class Stream(Queue):
                 self._prune()
             # Another thread may have computed them meanwhile.
             if any([v.operation is not None for v in values]):
-                self.processor.run(Mode.SYNC)
+                position = self.processor.position
+                plan = None if position is None else position.plan
+                if plan is None or self.processor.hit is not None:
+                    self.processor.run(Mode.SYNC)
+                else:  # the same, shorter
+                    self._execute(plan, len(self.queue))
         finally:
             self._required, self.is_demanded = (), False
             self.busy -= 1
@@ -326,6 +331,9 @@ class Stream(Queue):
             run = store.tracker.after(self, plan, flush, before, self._reason)
             for log in store.inspectors:
                 log.append(run)
+        if not flush.kept:
+            self.clear()
+            return []
         kept = [queue[k] for k in flush.kept]
         for position in flush.unwritten:
             queue[position].origin = plan, position
