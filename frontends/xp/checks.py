@@ -212,7 +212,9 @@ def when_computed(
         code._value.stream.watch(code._value, notify)
 
 
-def raise_failure(code: Array, subjects: Sequence[Subject], snapshots: Sequence[CheckedValue]) -> None:
+def raise_failure(
+    code: Array, subjects: Sequence[Subject], snapshots: Sequence[CheckedValue]
+) -> None:
     """Raise a CheckError if the code of `first_failure` says that a condition fails.
 
     Args:

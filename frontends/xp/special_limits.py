@@ -38,6 +38,7 @@ def betaln(a: Entry, b: Entry) -> Entry:
 
 def betainc(a: Entry, b: Entry, x: Entry) -> Entry:
     """Build the regularized incomplete beta function; 0 for a or b means all weight at one end."""
+    assert x.dtype is not None
     is_inside = ops.logical_and(ops.greater_equal(x, 0.0), ops.less_equal(x, 1.0))
     at_0 = ops.cast(ops.greater(x, 0.0), dtype=x.dtype)
     at_1 = ops.cast(ops.greater_equal(x, 1.0), dtype=x.dtype)

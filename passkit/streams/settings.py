@@ -32,9 +32,9 @@ class StreamSettings:
             None for no limit.
         small: results of at most this many elements, of operands that are computed and as small,
             are computed at once in NumPy. 0 queues all operations.
-        compile_at: an unknown sequence of at least this many element operations is compiled when
-            it is first seen; a smaller one runs in NumPy at first and is compiled when it is seen
-            again.
+        compile_at: an unknown sequence whose results and inputs have at least this many elements
+            together is compiled when it is first seen; a smaller one runs in NumPy at first and is
+            compiled when it is seen again.
         materialize: "demand" writes only results that are waited for, and those that were needed
             in earlier runs of the same sequence; "live" writes all that are still referred to.
         inplace: whether results may be stored over arrays that nothing refers to any more.

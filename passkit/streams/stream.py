@@ -562,7 +562,9 @@ class Stream(Queue):
         limit = settings.max_explorations
         if limit is not None and store.counts["explorations"] >= limit:
             return False
+        # Results count, and what reductions read.
         work = sum(v.type.size for v in self.queue if type(v.type) is ArrayType)
+        work += sum(v.type.size for v in self.inputs)
         if work >= settings.compile_at:
             return True
         key = plan.keys, outputs
