@@ -145,12 +145,13 @@ def assign_index(x: Any, key: Any, value: Any) -> Entry:
 
 
 def _value_entry(value: Any, x: Entry) -> Entry:
-    """Return ``value`` as an entry; a Python number has the dtype of ``x``, the array written.
+    """Return ``value`` as an entry; a Python bool, int or float has the dtype of ``x``.
 
-    If that dtype is unknown, a number becomes a constant of its own dtype.
+    ``x`` is the array that is written. A complex number, and any number beside an unknown dtype,
+    becomes a constant of its own dtype. Floats out of range become infinity.
 
-    Raises: DTypeError if a number does not fit the dtype; ArgumentError, or GraphError for a tuple
-    of entries, if ``value`` is no number, array or entry.
+    Raises: DTypeError if an integer does not fit the dtype; ArgumentError, or GraphError for a
+    tuple of entries, if ``value`` is no number, array or entry.
     """
     if isinstance(value, (bool, int, float)) and x.dtype is not None:
         return make("full", shape=(), fill_value=value, dtype=x.dtype.name)

@@ -163,8 +163,8 @@ def _outputs(
 ) -> list[tuple[str, ResultRef]]:
     """Return the name and node result of each output.
 
-    None requests all outputs of the signature, or without a signature all results that no node
-    reads, except those of constants, placeholders, NoOp and Assert.
+    None requests all outputs of the signature. Without a signature it requests result 0 of each
+    node none of whose results is read, except constants, placeholders, NoOp and Assert.
 
     Args:
         model: The model.

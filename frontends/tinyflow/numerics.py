@@ -75,7 +75,9 @@ def find_first_nonfinite(
             f"data"
         )
     with np.errstate(all="ignore"):
-        arrays = interpret(Graph(entries), feeds, dict(values_before))
+        read = {n.name for n in graph.nodes if n.is_variable}
+        values_read = {name: value for name, value in values_before.items() if name in read}
+        arrays = interpret(Graph(entries), feeds, values_read)
     values = dict(zip(entries, arrays, strict=True))
     for entry, value in values.items():
         if not _is_finite(value):

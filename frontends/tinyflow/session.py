@@ -415,7 +415,10 @@ class Session:
                 raise FeedError(f"variable '{name}' has no value in this session; {remedy}")
 
     def _check_devices(self, run: FunctionalRun) -> None:
-        """Raise SettingError if a node of ``run`` was placed on a GPU that the target is not."""
+        """Raise SettingError if a node of ``run`` was placed on any GPU, and the target is a CPU.
+
+        With the targets cuda and opencl, every placement is accepted.
+        """
         target = self.options.get("target", "cpu")
         if target in ("cuda", "opencl"):
             return
@@ -440,9 +443,11 @@ class Session:
             The outputs.
 
         Raises:
-            NumericsError: Naming the operator that computed the first NaN or infinity.
+            NumericsError: Naming the operator that computed the first NaN or infinity, or a feed
+                that holds one. Nothing is raised where the run is finite when it is repeated.
         """
-        values_before = {k: self.state[k] for k in compiled.pure.reads}
+        assigned = [k for k in compiled.pure.writes if k in self.state.arrays]
+        values_before = {k: self.state[k] for k in {*compiled.pure.reads, *assigned}}
         outputs = compiled.run(*inputs)
         find_first_nonfinite(compiled.pure.graph, inputs, values_before, outputs, self.state)
         return outputs

@@ -250,7 +250,7 @@ def imag(x: Any, /) -> Array:
 
 
 def real(x: Any, /) -> Array:
-    """Return the real part of each element.
+    """Return the real part of each element, as a new array; for real numbers it is a copy.
 
     Args:
         x: an array of numbers.

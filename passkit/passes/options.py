@@ -226,10 +226,11 @@ def _parse_templates(value: Any) -> tuple[tuple[str, Template], ...]:
 def resolve_target(value: Any) -> Target:
     """Return a target given by name or as a Target.
 
-    A CPU given by name has the figures measured on this machine.
+    A CPU given by name has the figures measured on this machine, and default figures where nothing
+    was measured.
 
-    Raises: RegistryError for an unknown name; CacheError if other users may write to the folder of
-    the measurements.
+    Raises: SettingError for an unknown name, and anything that is neither a name nor a Target;
+    CacheError if other users may write to the folder of the measurements.
     """
     target = target_of(value)
     return target if isinstance(value, Target) else calibrated(target)
@@ -286,5 +287,8 @@ PARSERS: dict[str, Callable[[Any], Any]] = {
 
 
 def node_name(node: object) -> str:
-    """Return the name of a node that is given by its name or itself; "" if it has none."""
+    """Return the name of a node that is given by its name or itself.
+
+    It is "" for an unnamed node, and ``str(node)`` for any other object.
+    """
     return node if isinstance(node, str) else getattr(node, "name", str(node))

@@ -128,7 +128,8 @@ def example_text(op: Op) -> str:
 def example_kernels(op: Op) -> list[str]:
     """Return the sources of the kernels of `example_call`, each once.
 
-    Empty if there is no example, or it runs without a kernel.
+    Empty if there is no example, or it runs without a kernel. Raises: RegistryError or what
+    planning raises, where the operator has no FExample and cannot be planned for default inputs.
     """
     call = example_call(op)
     if call is None:

@@ -23,12 +23,14 @@ from passkit.frontends.tf_graphdef.runtime_loops import LoopFunctions, build_run
 def _while(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import While and StatelessWhile: return the final values of the loop variables.
 
-    The inputs are their initial values. ``ctx`` is the node.
+    The inputs are their initial values. ``ctx`` is the node. Where the condition or the body has an
+    operator that passkit lacks, the results are `UnsupportedResult`, which is an error only if they are
+    read.
 
     Raises:
         ModelError: If an attribute or a function is missing, the condition has other than one
-            result or no array, or the body returns another number of values, or changes dtype or
-            shape where the loop runs at run time.
+            result or no array, the body returns another number of values, or, in a loop that runs
+            at run time, it changes a dtype or shape or assigns to a variable.
     """
     condition_function, body_function = ctx.call.attr("cond", "func"), ctx.call.attr("body", "func")
 

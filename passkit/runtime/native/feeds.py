@@ -225,10 +225,12 @@ def _from_dlpack(spec: InputSpec, value: Any) -> HostArray:
 def _from_python(spec: InputSpec, value: Any) -> HostArray:
     """Return ``value``, Python numbers, as an array of the dtype of the input ``spec``.
 
-    As in NumPy, integers become floats, not the reverse. An empty list takes any dtype.
+    As in NumPy, integers become floats, not the reverse, and floats are rounded: 1e40 becomes
+    infinity in float32. An empty list takes any dtype.
 
     Raises:
-        FeedError: The conversion would lose information, or the rank differs.
+        FeedError: The numbers are of a higher kind than the dtype (floats for integers, integers
+            for booleans), an integer is out of range, or the rank differs.
     """
     try:
         array = np.asarray(value)

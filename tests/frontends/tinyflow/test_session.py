@@ -374,6 +374,18 @@ def test_invalid_sessions_raise():
     assert far.device == "/gpu:0"
 
 
+def test_check_numerics_restores_variables_that_are_only_assigned():
+    """A variable that the run does not read has its old value after a NumericsError, too."""
+    v = tf.Variable(1.0, name="v")
+    x = tf.placeholder(tf.float32, ())
+    update = tf.assign(v, tf.log(x))
+    with tf.Session(check_numerics=True) as session:
+        session.run(tf.global_variables_initializer())
+        with pytest.raises(tf.NumericsError, match="(?i)log"):
+            session.run(update, {x: -1.0})
+        assert session.run(v) == 1.0
+
+
 def test_check_numerics_names_the_operator_of_the_first_nan():
     """NumericsError names the operator, and the variables keep the values from before the run."""
     x = tf.placeholder(tf.float32, [2], name="x")

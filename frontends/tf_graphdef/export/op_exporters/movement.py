@@ -199,9 +199,11 @@ def _pad_with(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 @op_exporter("pad")
 def _pad(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `pad` as MirrorPad; None for other modes, or for more than one mirror image.
+    """Write `pad` as MirrorPad, which mirrors once.
 
-    ``call`` is the node to write, ``x`` the tensor of its input.
+    ``call`` is the node to write, ``x`` the tensor of its input. None for modes other than
+    "reflect" and "symmetric", scalars, symbolic extents, symbolic or negative widths, and widths
+    that need more than one mirror image.
     """
     pads, mode = _pads(call.params["pad_width"], len(call.out)), call.params["mode"]
     shape = call.shape()

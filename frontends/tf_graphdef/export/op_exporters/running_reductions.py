@@ -99,7 +99,10 @@ def _running(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 
 def _identity_element(x: NodeOutput, largest: bool) -> Any:
-    """Return the identity element of a running maximum (``largest``) or minimum, in x's dtype."""
+    """Return the identity element of a running maximum (``largest``) or minimum, in x's dtype.
+
+    ``x`` has floats or integers; for booleans NumPy raises a ValueError.
+    """
     if x.dtype.is_float:
         return -np.inf if largest else np.inf
     limits = np.iinfo(x.dtype.numpy)
