@@ -215,8 +215,12 @@ class Stream(Queue):
     def _run_full_queue(self, operands: tuple[Value, ...]) -> None:
         """Execute the queue, which is full; ``operands`` are read by the next operation."""
         self._required, self._reason = operands, "the queue is full"
+        queue = self.queue
         try:
             self.processor.run(Mode.SYNC)
+        except BaseException:
+            self._restore(queue)
+            raise
         finally:
             self._required = ()
         if self._watched:
@@ -246,6 +250,7 @@ class Stream(Queue):
             return
         self.lock.acquire()  # as in `_exclusive`, whose generator would cost a tenth of a flush
         self.busy += 1
+        queue = self.queue
         try:
             if self._watched:
                 values = (*values, *[v for v, _ in self._watched])
@@ -260,12 +265,23 @@ class Stream(Queue):
                     self.processor.run(Mode.SYNC)
                 else:  # the same, shorter
                     self._execute(plan, len(self.queue))
+        except BaseException:
+            self._restore(queue)
+            raise
         finally:
             self._required, self.is_demanded = (), False
             self.busy -= 1
             self.lock.release()
         if self._watched:
             self._notify()
+
+    def _restore(self, queue: list[Value]) -> None:
+        """Queue again what is pending of a queue whose execution an error or a signal ended."""
+        self.clear()
+        for value in queue:
+            if value.operation is not None:
+                value.buffer = None
+                self.append(value)
 
     def watch(self, value: Value, notify: Callable[[], None]) -> None:
         """Compute a pending value when the stream is executed next, and call a function then.
@@ -331,15 +347,18 @@ class Stream(Queue):
             run = store.tracker.after(self, plan, flush, before, self._reason)
             for log in store.inspectors:
                 log.append(run)
-        if not flush.kept:
+        if not flush.kept and len(queue) == count:
             self.clear()
             return []
+        late = queue[count:]  # finalizers recorded them meanwhile
         kept = [queue[k] for k in flush.kept]
         for position in flush.unwritten:
             queue[position].origin = plan, position
         self.clear()
         for value in kept:
             value.age += 1
+            self.append(value)
+        for value in late:
             self.append(value)
         keys: list[Hashable] = self.processor.keys
         return keys
