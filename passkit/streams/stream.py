@@ -134,6 +134,21 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew_locks)
 
 
+class FailedStream:
+    """The stream of values that cannot be computed, because an operation failed that they need.
+
+    Args:
+        error: what it raised.
+    """
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def sync(self, values: Sequence[Value], reason: str = "") -> None:
+        """Raise the error again: a result is needed."""
+        raise self._error
+
+
 class Stream(Queue):
     """A queue of operations on arrays, in program order.
 
@@ -218,9 +233,11 @@ class Stream(Queue):
         queue = self.queue
         try:
             self.processor.run(Mode.SYNC)
-        except BaseException:
+        except BaseException as error:
             self._restore(queue)
-            raise
+            if not self._failed(queue) or not isinstance(error, Exception):
+                raise
+            self._run_full_queue(operands)  # who reads what failed, gets the error
         finally:
             self._required = ()
         if self._watched:
@@ -250,7 +267,7 @@ class Stream(Queue):
             return
         self.lock.acquire()  # as in `_exclusive`, whose generator would cost a tenth of a flush
         self.busy += 1
-        queue = self.queue
+        queue, is_repeated = self.queue, False
         try:
             if self._watched:
                 values = (*values, *[v for v, _ in self._watched])
@@ -265,21 +282,49 @@ class Stream(Queue):
                     self.processor.run(Mode.SYNC)
                 else:  # the same, shorter
                     self._execute(plan, len(self.queue))
-        except BaseException:
+        except BaseException as error:
             self._restore(queue)
-            raise
+            is_repeated = isinstance(error, Exception) and self._failed(queue)
+            if not is_repeated or self._failed(values):
+                raise
         finally:
             self._required, self.is_demanded = (), False
             self.busy -= 1
             self.lock.release()
+        if is_repeated:  # without what failed, which these values do not need
+            self.sync(values, reason)
+            return
         if self._watched:
             self._notify()
+
+    def _failed(self, values: Sequence[Value]) -> bool:
+        """Return whether an operation failed that one of ``values`` needs."""
+        return any(isinstance(v.stream, FailedStream) for v in values)
+
+    def _poison(self, computed: Sequence[int], error: Exception) -> None:
+        """Take the operation that failed, and all that need its result, out of the queue.
+
+        Reading the result of one of them raises the error.
+
+        Args:
+            computed: the positions that were to run; the first one without a result failed.
+            error: what it raised.
+        """
+        failed = next(self.queue[k] for k in computed if self.queue[k].buffer is None)
+        if hasattr(error, "add_note"):  # Python 3.11
+            error.add_note(f"This was raised by the operation {failed.operation} of a stream.")
+        stream = FailedStream(error)
+        ids = {id(failed)}
+        for value in self.queue:
+            if id(value) in ids or any(id(operand) in ids for operand in value.operands):
+                ids.add(id(value))
+                value.stream, value.operands = stream, ()
 
     def _restore(self, queue: list[Value]) -> None:
         """Queue again what is pending of a queue whose execution an error or a signal ended."""
         self.clear()
         for value in queue:
-            if value.operation is not None:
+            if value.operation is not None and value.stream is self:
                 value.buffer = None
                 self.append(value)
 
@@ -527,7 +572,11 @@ class Stream(Queue):
         counts = self.store.counts
         counts["unfused_runs"] += 1
         self.path = "unfused"
-        interpret(self.queue, computed)
+        try:
+            interpret(self.queue, computed)
+        except Exception as error:
+            self._poison(computed, error)
+            raise
         written = set(outputs)
         for position in computed:
             value = self.queue[position]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from types import FrameType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -67,3 +68,44 @@ def test_operations_that_are_recorded_during_an_execution_stay_pending() -> None
     finally:
         del stream._run
     assert float(xp.sum(results[0])) == 6
+
+
+@pytest.mark.parametrize("is_full", [False, True])
+def test_an_operation_that_fails_spoils_only_what_needs_it(
+    monkeypatch: pytest.MonkeyPatch, is_full: bool
+) -> None:
+    """Its error comes where its result is read, each time; everything else can be computed."""
+    monkeypatch.setattr(settings, "small", 0)
+    monkeypatch.setattr(settings, "max_explorations", 0)
+    x = xp.asarray(np.arange(6.0))
+    unrelated = x * 2
+    operation = xp.asarray(np.arange(6.0)) + 1
+    failing_operation = operation._value.operation
+    with monkeypatch.context() as patch:
+        patch.setattr(failing_operation, "on_arrays", _fail)
+        failing = x + 1
+        dependent = failing * 3
+        good = unrelated - 1
+        if is_full:
+            patch.setattr(settings, "max_ops", xp.pending_operations() + 5)
+            for _ in range(8):
+                x = x * 1
+        for _ in range(2):
+            assert float(xp.sum(good)) == 24
+            with pytest.raises(RuntimeError, match="element 5 of 6 is bad") as caught:
+                float(xp.sum(dependent))
+            assert "add()" in "".join(getattr(caught.value, "__notes__", ["add()"]))
+            with pytest.raises(RuntimeError, match="element 5 of 6 is bad"):
+                np.asarray(failing)
+            with pytest.raises(RuntimeError, match="element 5 of 6 is bad"):
+                failing - 1
+        assert "pending: add" in repr(failing)
+
+    for _ in range(20):
+        x = x * 1 + 1
+    assert float(x[0]) == 20 and float(xp.sum(unrelated)) == 30
+
+
+def _fail(*arrays: Any) -> Any:
+    """Raise an error, as a kernel might."""
+    raise RuntimeError(f"element 5 of {arrays[0].size} is bad")

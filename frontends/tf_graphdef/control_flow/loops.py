@@ -24,8 +24,8 @@ def _while(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import While and StatelessWhile: return the final values of the loop variables.
 
     The inputs are their initial values. ``ctx`` is the node. Where the condition or the body has an
-    operator that passkit lacks, the results are `UnsupportedResult`, which is an error only if they are
-    read.
+    operator that passkit lacks, the results are `UnsupportedResult`, which is an error only if they
+    are read.
 
     Raises:
         ModelError: If an attribute or a function is missing, the condition has other than one
