@@ -87,6 +87,14 @@ def long_loop() -> Figure:
     return Figure(lines[-1], process.returncode == 0)
 
 
+def campaign() -> Figure:
+    """Run 10,000 random programs, and compare them with NumPy."""
+    command = [sys.executable, "benchmarks/fuzz_streams.py", "--count", "10000", "--compiled", "20"]
+    process = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    lines = process.stdout.strip().splitlines() or [process.stderr.strip()[-200:]]
+    return Figure(lines[-1], process.returncode == 0)
+
+
 def custom_gelu() -> Figure:
     """Compare GELU with an erf of the user's own with NumPy, and with the reference form."""
     row = report()["gelu_custom"]
@@ -153,6 +161,7 @@ DEMANDS = [
     Demand("a gradient-descent loop within 1.2 times a compiled graph", training_loops, slow=True),
     Demand("gradients: one plan for each iteration", passing(f"{XP}/test_gradients.py")),
     Demand("a chain of 20 operations on 1,000 elements: fastest of all", chain, slow=True),
+    Demand("10,000 random programs equal NumPy in both modes", campaign, slow=True),
     Demand("a million operations: memory, plans and files stay flat", long_loop, slow=True),
     Demand(
         "3. custom erf >= 10 times NumPy and <= 1.3 of the reference form", custom_gelu, slow=True
