@@ -102,11 +102,11 @@ def pointer(array: Any) -> Any:
     return ctypes.c_void_p(array.ctypes.data)
 
 
-Row = dict[str, Callable[[], list[Any]]]
+DensityRow = dict[str, Callable[[], list[Any]]]
 """Functions by name that return the value, then derivatives."""
 
 
-def normal_row(library: Any, n: int, rng: Any) -> Row:
+def normal_row(library: Any, n: int, rng: Any) -> DensityRow:
     """Return the row of the normal distribution with three vectors."""
     y, mu = rng.standard_normal((2, n))
     sigma = np.exp(rng.standard_normal(n))
@@ -135,7 +135,7 @@ def normal_row(library: Any, n: int, rng: Any) -> Row:
     return {"xp": fused, "hand": by_hand, "numpy": by_numpy}
 
 
-def linear_row(library: Any, n: int, k: int, rng: Any) -> Row:
+def linear_row(library: Any, n: int, k: int, rng: Any) -> DensityRow:
     """Return the row of the linear regression."""
     y, x, beta = rng.standard_normal(n), rng.standard_normal((n, k)), rng.standard_normal(k)
     alpha, sigma = 0.3, 1.5
@@ -172,7 +172,7 @@ def linear_row(library: Any, n: int, k: int, rng: Any) -> Row:
     return {"xp": fused, "hand": by_hand, "numpy": by_numpy}
 
 
-def medians(row: Row, rounds: int) -> dict[str, float]:
+def medians(row: DensityRow, rounds: int) -> dict[str, float]:
     """Return the median seconds of each function of a row, after verifying its results."""
     expected = row["numpy"]()
     for function in row.values():

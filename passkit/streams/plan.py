@@ -69,7 +69,7 @@ def _named(result: Any, name: str, operands: Sequence[Entry]) -> Any:
 
 @define
 class Flush:
-    """What one execution of a plan does, for certain values that are held and waited for.
+    """The effect of one execution of a plan, for certain values that are held and waited for.
 
     All are positions of operations, sorted.
 
@@ -87,10 +87,10 @@ class Flush:
     aged: tuple[int, ...]
     kept: tuple[int, ...]
     unwritten: tuple[int, ...]
-    variant: Variant | None = None
+    variant: PlanVariant | None = None
 
 
-class Variant:
+class PlanVariant:
     """An executable for the operations of a plan, or part of them, and certain results.
 
     Attributes:
@@ -155,7 +155,7 @@ class Plan:
 
     def __init__(self, keys: Sequence[Hashable]) -> None:
         self.keys: tuple[Any, ...] = tuple(keys)
-        self.variants: dict[Hashable, Variant] = {}
+        self.variants: dict[Hashable, PlanVariant] = {}
         self.stored: set[Hashable] = set()
         self.needs_extents = False
         self.eager_writes: set[int] = set()
@@ -282,7 +282,7 @@ class Plan:
         key = self.variant_key(outputs, dims)
         return key in self.variants or key in self.stored
 
-    def variant(self, outputs: tuple[int, ...], dims: Sequence[int]) -> tuple[Variant, bool]:
+    def variant(self, outputs: tuple[int, ...], dims: Sequence[int]) -> tuple[PlanVariant, bool]:
         """Return the variant that writes these results, and whether it is new.
 
         Args:
@@ -305,7 +305,7 @@ class Plan:
             # Symbols may leave open what numbers decide, such as whether a reshape is possible.
             self.needs_extents = True
             return self.variant(outputs, dims)
-        variant = Variant(executable, outputs, inputs)
+        variant = PlanVariant(executable, outputs, inputs)
         self.variants[key] = variant
         return variant, True
 

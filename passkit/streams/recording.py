@@ -1,4 +1,4 @@
-"""What runs for every operation on an array, in Python.
+"""The actions that run for every operation on an array, in Python.
 
 `recorder.c` has the same in C, with the same names. This is what it must do, and what runs where
 there is no compiler; `recorder` chooses between the two.
@@ -325,7 +325,7 @@ class _Limits:
 
 
 class _Connection:
-    """What `connect` sets."""
+    """The class and the functions that `connect` sets."""
 
     array_class: Any
     apply: Callable[..., Value]

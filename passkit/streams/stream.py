@@ -14,7 +14,7 @@ from passkit.errors import PasskitError
 from passkit.program.executable import Executable
 from passkit.streams.inspection import RunLog, RunTracker
 from passkit.streams.operation import Operation, OperationTable, owns_memory
-from passkit.streams.plan import Flush, Plan, Variant, interpret
+from passkit.streams.plan import Flush, Plan, PlanVariant, interpret
 from passkit.streams.plan_file import PlanFile, StoredVariant
 from passkit.streams.recorder import (
     AGED,
@@ -27,7 +27,7 @@ from passkit.streams.recorder import (
     Value,
 )
 from passkit.streams.settings import settings
-from passkit.streams.trie import Mode, Processor, walk
+from passkit.streams.trie import Processor, RunMode, walk
 from passkit.values.warning import warn_user
 
 
@@ -232,7 +232,7 @@ class Stream(Queue):
         self._required, self._reason = operands, "the queue is full"
         queue = self.queue
         try:
-            self.processor.run(Mode.SYNC)
+            self.processor.run(RunMode.SYNC)
         except BaseException as error:
             self._restore(queue)
             if not self._failed(queue) or not isinstance(error, Exception):
@@ -279,7 +279,7 @@ class Stream(Queue):
                 position = self.processor.position
                 plan = None if position is None else position.plan
                 if plan is None or self.processor.hit is not None:
-                    self.processor.run(Mode.SYNC)
+                    self.processor.run(RunMode.SYNC)
                 else:  # the same, shorter
                     self._execute(plan, len(self.queue))
         except BaseException as error:
@@ -362,12 +362,12 @@ class Stream(Queue):
 
     # Exploring and executing
 
-    def explore(self, keys: Sequence[Hashable], mode: Mode) -> Any:
+    def explore(self, keys: Sequence[Hashable], mode: RunMode) -> Any:
         """Return how to make a plan for the entire queue, when a result is needed.
 
         No sequence closes by itself: whatever follows may be fused with it.
         """
-        if mode is Mode.LAZY:
+        if mode is RunMode.LAZY:
             return None
         self.store.explore()
         return lambda: Plan(keys), len(keys)
@@ -471,7 +471,7 @@ class Stream(Queue):
         return tuple(sorted(positions))
 
     def _is_recomputed(self, value: Value) -> bool:
-        """Return whether a value is rather computed again than written, whoever needs it."""
+        """Return whether a value is rather computed again than written, by whatever needs it."""
         return (
             value.operation is not None
             and value.operation.name in self.operations.recomputed
@@ -536,7 +536,7 @@ class Stream(Queue):
             counts["aliases"] += len(donated)
             counts["bytes_allocated"] -= sum(donated)
 
-    def _variant(self, plan: Plan, outputs: tuple[int, ...]) -> Variant | None:
+    def _variant(self, plan: Plan, outputs: tuple[int, ...]) -> PlanVariant | None:
         """Return the variant of a plan that writes these results; None if compiling it fails."""
         counts = self.store.counts
         dims = self.dims
@@ -595,7 +595,7 @@ class Stream(Queue):
             else:
                 self.queue[position].buffer = None
 
-    def _donated(self, variant: Variant, kept: Sequence[int]) -> list[Any] | None:
+    def _donated(self, variant: PlanVariant, kept: Sequence[int]) -> list[Any] | None:
         """Return the arrays over which results may be stored, None for those to allocate.
 
         An input gives its memory up if nothing refers to it, and no operation that stays pending

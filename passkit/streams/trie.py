@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from passkit.streams.recorder import TrieCursor, TrieNode
 
 
-class Mode(Enum):
+class RunMode(Enum):
     """Why the processor runs.
 
     Attributes:
@@ -36,10 +36,12 @@ def walk(node: TrieNode, keys: Iterable[Hashable]) -> TrieNode:
     return node
 
 
-class Explorer(Protocol):
+class PlanExplorer(Protocol):
     """Finds plans for sequences of operations that the trie lacks."""
 
-    def explore(self, keys: Sequence[Hashable], mode: Mode) -> tuple[Callable[[], Any], int] | None:
+    def explore(
+        self, keys: Sequence[Hashable], mode: RunMode
+    ) -> tuple[Callable[[], Any], int] | None:
         """Return how to make a plan, and the number of leading operations that it covers.
 
         None asks for more operations; in mode SYNC, a plan must cover all of them.
@@ -65,14 +67,14 @@ class Processor(TrieCursor):
     def __init__(
         self,
         trie: TrieNode,
-        explorer: Explorer,
+        explorer: PlanExplorer,
         execute: Callable[[Any, int], list[Hashable]],
     ) -> None:
         super().__init__(trie)
         self.explorer, self.execute = explorer, execute
         self.explorations = 0
 
-    def run(self, mode: Mode) -> None:
+    def run(self, mode: RunMode) -> None:
         """Execute plans until the queue is empty or, in mode LAZY, until it is to wait.
 
         Raises: What exploring and executing raise.
@@ -80,9 +82,9 @@ class Processor(TrieCursor):
         while self.keys:
             if self.hit is not None:
                 plan, count = self.hit
-            elif mode is Mode.LAZY and self.position is not None:
+            elif mode is RunMode.LAZY and self.position is not None:
                 return  # defer: a stored plan may still match
-            elif mode is Mode.SYNC and self.position is not None and self.position.plan:
+            elif mode is RunMode.SYNC and self.position is not None and self.position.plan:
                 plan, count = self.position.plan, len(self.keys)
             else:
                 explored = self._explore(mode)
@@ -94,18 +96,18 @@ class Processor(TrieCursor):
             if covers_all:
                 return  # what is queued now, the executor left pending on purpose
 
-    def _explore(self, mode: Mode) -> tuple[Any, int] | None:
+    def _explore(self, mode: RunMode) -> tuple[Any, int] | None:
         """Return a new plan and the number of operations that it covers; None to wait for more."""
         result = self.explorer.explore(self.keys, mode)
         if result is None:
-            assert mode is Mode.LAZY, "a plan must cover the queue when a result is needed"
+            assert mode is RunMode.LAZY, "a plan must cover the queue when a result is needed"
             return None
         make, count = result
         node = walk(self.trie, self.keys[:count])
         if node.plan is None:
             node.plan = make()
             self.explorations += 1
-        if mode is Mode.LAZY:
+        if mode is RunMode.LAZY:
             end = walk(node, self.keys[count:])
             end.fire = end.fire or (node.plan, count)
         return node.plan, count

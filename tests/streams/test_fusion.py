@@ -1,4 +1,4 @@
-"""What fuses in a graph fuses in a stream: elementwise chains, reductions, products, gathers."""
+"""Operations that fuse in a graph fuse in a stream: elementwise, reductions, products, gathers."""
 
 from __future__ import annotations
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
@@ -10,18 +12,18 @@ import numpy as np
 import pytest
 
 from passkit import xp
-from passkit.streams import recorder
-from passkit.streams.settings import settings
 
 
 @pytest.fixture
-def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
+def interpreted() -> Iterator[None]:
     """Queue all operations, and compile nothing."""
-    monkeypatch.setattr(settings, "small", 0)
-    monkeypatch.setattr(settings, "max_explorations", 0)
+    with xp.config(small=0, max_explorations=0):
+        yield
 
 
-@pytest.mark.skipif(not recorder.IS_NATIVE, reason="only the recorder in C records at once")
+@pytest.mark.skipif(
+    os.environ.get("PASSKIT_RECORDER") == "python", reason="only the recorder in C records at once"
+)
 @pytest.mark.usefixtures("interpreted")
 def test_a_signal_at_any_moment_leaves_the_stream_usable() -> None:
     """After an interruption of recording or executing, pending and new arrays are right."""
@@ -48,7 +50,7 @@ def test_a_signal_at_any_moment_leaves_the_stream_usable() -> None:
 
 @pytest.mark.usefixtures("interpreted")
 def test_operations_that_are_recorded_during_an_execution_stay_pending() -> None:
-    """What a finalizer records while the stream is executed can be read afterwards."""
+    """An operation that a finalizer records while the stream is executed can be read afterwards."""
     results = []
 
     class Recording(np.ndarray):
@@ -70,13 +72,12 @@ def test_operations_that_are_recorded_during_an_execution_stay_pending() -> None
     assert float(xp.sum(results[0])) == 6
 
 
+@pytest.mark.usefixtures("interpreted")
 @pytest.mark.parametrize("is_full", [False, True])
 def test_an_operation_that_fails_spoils_only_what_needs_it(
     monkeypatch: pytest.MonkeyPatch, is_full: bool
 ) -> None:
     """Its error comes where its result is read, each time; everything else can be computed."""
-    monkeypatch.setattr(settings, "small", 0)
-    monkeypatch.setattr(settings, "max_explorations", 0)
     x = xp.asarray(np.arange(6.0))
     unrelated = x * 2
     operation = xp.asarray(np.arange(6.0)) + 1
@@ -86,8 +87,7 @@ def test_an_operation_that_fails_spoils_only_what_needs_it(
         failing = x + 1
         dependent = failing * 3
         good = unrelated - 1
-        if is_full:
-            patch.setattr(settings, "max_ops", xp.pending_operations() + 5)
+        with xp.config(max_ops=xp.pending_operations() + 5 if is_full else 768):
             for _ in range(8):
                 x = x * 1
         for _ in range(2):

@@ -1,4 +1,4 @@
-"""What a run writes: results that are waited for, those needed later, and nothing else."""
+"""Results that a run writes: those that are waited for, those needed later, and no others."""
 
 from __future__ import annotations
 

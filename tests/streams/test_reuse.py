@@ -69,7 +69,7 @@ def test_a_loop_explores_once() -> None:
 
 
 def test_programs_with_a_common_beginning_run_their_own_plan() -> None:
-    """Plans that share five operations and differ in the sixth are told apart."""
+    """Plans that share five operations and differ in the sixth are distinguished."""
     x = random(40, 40)
     a = np.asarray(x)
     for _ in range(2):

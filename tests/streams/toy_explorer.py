@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import define, field
 
-from passkit.streams.trie import Mode, Processor, TrieNode
+from passkit.streams.trie import Processor, RunMode, TrieNode
 
 Operations = tuple[Hashable, ...]
 
@@ -40,11 +40,11 @@ class ToyExplorer:
     patterns: Sequence[Operations]
     plans: list[ToyPlan] = field(factory=list)
 
-    def explore(self, keys: Sequence[Hashable], mode: Mode) -> Any:
+    def explore(self, keys: Sequence[Hashable], mode: RunMode) -> Any:
         """Return how to make a plan and the number of operations that it covers, or None."""
         closed_at = [_closes_at(p, keys) for p in self.patterns]
         ready = [len(p) for p in self.patterns if tuple(keys[: len(p)]) == p]
-        if mode is Mode.SYNC:
+        if mode is RunMode.SYNC:
             return self._maker(keys, max(ready, default=0)), len(keys)
         if any(k is None for k in closed_at):
             return None
@@ -91,12 +91,12 @@ class TrieRun:
         """Record operations; return how many are queued and how many executions there were."""
         for operation in operations:
             self.processor.add(operation)
-            self.processor.run(Mode.LAZY)
+            self.processor.run(RunMode.LAZY)
         return len(self.processor.keys), len(self.executed)
 
     def sync(self) -> tuple[int, int]:
         """Wait for all results; return what `add` returns."""
-        self.processor.run(Mode.SYNC)
+        self.processor.run(RunMode.SYNC)
         return len(self.processor.keys), len(self.executed)
 
     @property
@@ -143,19 +143,19 @@ class ListRun:
         """Record operations; return how many are queued and how many executions there were."""
         for operation in operations:
             self.queue.append(operation)
-            self._run(Mode.LAZY)
+            self._run(RunMode.LAZY)
         return len(self.queue), len(self.executed)
 
     def sync(self) -> tuple[int, int]:
         """Wait for all results; return what `add` returns."""
-        self._run(Mode.SYNC)
+        self._run(RunMode.SYNC)
         return len(self.queue), len(self.executed)
 
-    def _run(self, mode: Mode) -> None:
+    def _run(self, mode: RunMode) -> None:
         """Execute, explore or defer until the queue is empty or is to wait."""
         while self.queue:
             plan = self._triggered()
-            if plan is None and mode is Mode.SYNC:
+            if plan is None and mode is RunMode.SYNC:
                 plan = self._of_entire_queue()
             elif plan is None and self._may_match():
                 return
@@ -187,7 +187,7 @@ class ListRun:
         sequences += [(*p.plan.operations, *rest) for p in self.store for rest in p.triggers]
         return any(s[: len(queued)] == queued for s in sequences)
 
-    def _explore(self, mode: Mode) -> ListedPlan | None:
+    def _explore(self, mode: RunMode) -> ListedPlan | None:
         """Return the plan that the explorer finds, with its trigger; None to wait."""
         explored = self.explorer.explore(self.queue, mode)
         if explored is None:
@@ -199,6 +199,6 @@ class ListRun:
             stored = ListedPlan(make(), [])
             self.store.append(stored)
         rest = tuple(self.queue[count:])
-        if mode is Mode.LAZY and rest not in stored.triggers:
+        if mode is RunMode.LAZY and rest not in stored.triggers:
             stored.triggers.append(rest)
         return stored
