@@ -277,14 +277,15 @@ def companion_arrays(model: Path) -> dict[str, NDArray[Any]]:
     try:
         with open(path, "rb") as file:  # numpy.load would leave a damaged archive open
             arrays = np.load(file, allow_pickle=False)
-            if isinstance(arrays, np.ndarray):
-                raise ValueError("it is a single array without a name")
-            return dict(arrays)
+            if not isinstance(arrays, np.ndarray):
+                return dict(arrays)
+            reason: object = "it is a single array without a name"
     except UNREADABLE as error:
-        raise ModelError(
-            f"'{path}' cannot be read as a file of arrays: {error}; write it again by "
-            f"numpy.savez, or remove it"
-        ) from error
+        reason = error
+    raise ModelError(
+        f"'{path}' cannot be read as a file of arrays: {reason}; write it again by numpy.savez, or "
+        f"remove it"
+    )
 
 
 def read_feeds(settings: Iterable[str], graph: Graph) -> dict[str, NDArray[Any]]:
@@ -305,14 +306,16 @@ def read_feeds(settings: Iterable[str], graph: Graph) -> dict[str, NDArray[Any]]
         try:
             with open(file, "rb") as stream:  # numpy.load would leave a damaged archive open
                 array = np.load(stream, allow_pickle=False)
-            if not isinstance(array, np.ndarray):
-                raise ValueError("it is an archive of several arrays")
-            arrays[name] = array
+            if isinstance(array, np.ndarray):
+                arrays[name] = array
+                continue
+            reason: object = "it is an archive of several arrays"
         except UNREADABLE as error:
-            raise FeedError(
-                f"--feed {setting}: '{file}' cannot be read as an array: {error}; write it by "
-                f"numpy.save"
-            ) from error
+            reason = error
+        raise FeedError(
+            f"--feed {setting}: '{file}' cannot be read as an array: {reason}; write it by "
+            f"numpy.save"
+        )
     return arrays
 
 

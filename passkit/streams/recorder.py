@@ -23,7 +23,7 @@ EXTENSION = Extension(
 )
 
 
-def _implementation() -> ModuleType:
+def implementation() -> ModuleType:
     """Return the module in C, or the one in Python where that is chosen or C cannot be compiled.
 
     Raises: SettingError if PASSKIT_RECORDER has another value than "c" and "python".
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
         wrap,
     )
 else:
-    _module = _implementation()
+    _module = implementation()
     ArrayBase = _module.ArrayBase
     ArrayType = _module.ArrayType
     binary_method = _module.binary_method

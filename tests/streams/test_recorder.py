@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from passkit.errors import SettingError
 from passkit.streams import recorder, recording
 
 SHAPES = ((40, 40), (40, 3), (3,), (), (1, 40), (0, 7), (300, 40, 5), (17,), (40, 1))
@@ -152,6 +153,14 @@ def test_an_unknown_recorder_is_refused() -> None:
     process = run("rust")
 
     assert "PASSKIT_RECORDER must be 'c' or 'python', got 'rust'" in process.stderr
+
+
+def test_the_choice_of_a_recorder_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another word than the two is refused."""
+    monkeypatch.setenv("PASSKIT_RECORDER", "rust")
+
+    with pytest.raises(SettingError, match="PASSKIT_RECORDER must be .*, got 'rust'"):
+        recorder.implementation()
 
 
 def run(choice: str) -> subprocess.CompletedProcess[str]:

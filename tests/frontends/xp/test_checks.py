@@ -18,7 +18,7 @@ def check_positive(x: xp.Array, name: str = "sigma") -> None:
 
 def message(call: object) -> str:
     """Return the text of the CheckError that a call raises."""
-    with pytest.raises(pk.errors.CheckError) as raised:
+    with pytest.raises(pk.errors.CheckError, match="must be") as raised:
         call()  # type: ignore[operator]
     assert isinstance(raised.value, ValueError)
     return str(raised.value)

@@ -245,7 +245,7 @@ def test_densities_refuse_arguments_that_they_do_not_allow(is_queued: bool) -> N
                 array.reshape(-1)[{"x": 5, "beta": 2}.get(argument, 3)] = element
                 arguments[argument] = array
             density = getattr(xp.stats, name)
-            with pytest.raises(pk.errors.CheckError) as raised:
+            with pytest.raises(pk.errors.CheckError, match="must be") as raised:
                 float(density(*as_arrays(tuple(arguments.values()))))
             assert str(raised.value) == f"{name}: {text}"
 
@@ -253,7 +253,7 @@ def test_densities_refuse_arguments_that_they_do_not_allow(is_queued: bool) -> N
 def test_densities_refuse_shapes_and_kinds_that_do_not_fit() -> None:
     """Errors in shapes and dtypes are raised by the call."""
     ones = xp.ones(4)
-    with pytest.raises(pk.ShapeError, match=r"shapes \(4,\), \(3,\), \(\) do not broadcast"):
+    with pytest.raises(pk.ShapeError, match=r"shapes \(4,\), \(3,\), \(\) cannot be broadcast"):
         xp.stats.normal_lpdf(ones, xp.ones(3), 1.0)
     with pytest.raises(
         pk.ShapeError, match=r"needs x of shape \(n, k\) .* got \(4, 2\) and \(3,\)"

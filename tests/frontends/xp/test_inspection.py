@@ -377,5 +377,9 @@ def test_the_command_refuses_what_it_cannot_do(
         with pytest.raises(SystemExit):
             text_of("streams", *arguments)
         assert message in capsys.readouterr().err
+    with pytest.raises(pk.PasskitError, match="there is no program 'nowhere.py'"):
+        raise_error_of("streams", "nowhere.py")
+    with pytest.raises(pk.PasskitError, match="--runs must be at least 0, got -3"):
+        raise_error_of("streams", "--runs", "-3", script)
     with pytest.raises(pk.PasskitError, match="--report 99999: there is no such run among the fi"):
         raise_error_of("streams", "--report", "99999", script, "1")

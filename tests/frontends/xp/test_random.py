@@ -366,7 +366,7 @@ REFUSALS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (
         lambda: random.uniform(KEY, 3, None, xp.zeros((2,))),
         ShapeError,
-        r"the shapes \(2,\), \(3,\) do not broadcast",
+        r"the shapes \(2,\), \(3,\) cannot be broadcast",
     ),
     (
         lambda: random.uniform(KEY, (), None, xp.zeros((2,))),

@@ -251,6 +251,9 @@ def test_refusals() -> None:
         pk.vmap(lambda x: x)(xp.asarray(1.0))
     with pytest.raises(ShapeError, match=r"args\[0\]: axis 2 is out of range"):
         pk.vmap(lambda x: x, in_axes=2)(x)
+    keys = xp.random.split(xp.random.key(0), 3)
+    with pytest.raises(ArgumentError, match="the operation random.* cannot be vectorized; call"):
+        pk.vmap(lambda key: xp.random.normal(key, (2,)))(keys)
     with pytest.raises(ArgumentError, match="searchsorted cannot be vectorized .* got 2 vectors"):
         pk.vmap(lambda x: xp.searchsorted(x, 0.5))(x)
     with pytest.raises(ConcretizationError, match=r"float .* depends on an argument of vmap of"):
