@@ -12,7 +12,6 @@ from passkit.frontends.xp.array import Array, wrap
 from passkit.frontends.xp.devices import check_device
 from passkit.frontends.xp.dtypes import checked_dtype
 from passkit.frontends.xp.runtime import OPERATIONS, apply, from_numpy, on_host, operation
-from passkit.frontends.xp.sharing import is_exposed
 from passkit.streams.recorder import Value
 from passkit.values.arguments import shown
 from passkit.values.dtype import DType
@@ -80,7 +79,7 @@ def duplicate(x: Array) -> Array:
     value = x._value
     if value.operation is not None:
         return wrap(apply(operation("copy"), value))
-    if is_exposed(value.buffer):
+    if value.is_exposed:
         return wrap(from_numpy(value.buffer.copy(), is_owned=True))
     value.is_owned = False
     return wrap(Value(value.type, value.buffer))

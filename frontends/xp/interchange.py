@@ -92,7 +92,8 @@ def numpy_array(x: Array, dtype: Any, copy: bool | None) -> Any:
     """Return a NumPy array of the value of ``x``.
 
     It has the memory of ``x``. If nothing else refers to this, NumPy may write to it, and so change
-    ``x``, until ``x`` is assigned to; else it is read-only.
+    ``x``, until ``x`` is assigned to; else it is read-only. Operations that are recorded meanwhile
+    read a copy, so that results are those of the elements at that moment.
 
     It is a copy if ``copy`` is true or ``dtype`` (None for its own) is another one. That of a
     0-dimensional array is a copy unless ``copy`` is False, as NumPy's scalars are.

@@ -19,7 +19,6 @@ from passkit.frontends.xp.extents import (
 )
 from passkit.frontends.xp.movement_operations import AxisGroup
 from passkit.frontends.xp.runtime import from_numpy, operation
-from passkit.frontends.xp.sharing import is_exposed
 from passkit.streams.operation import array_type
 from passkit.streams.settings import settings
 from passkit.values.arguments import refuse
@@ -148,7 +147,7 @@ def _reshaped(x: Array, shape: Any) -> Array:
     if target == x.shape:
         return duplicate(x)
     value = x._value
-    if value.operation is None and is_exposed(value.buffer):
+    if value.is_exposed:
         value = duplicate(x)._value
     if value.operation is None and value.buffer.flags.c_contiguous and not value.is_scalar:
         value.is_owned = False

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
-from weakref import WeakValueDictionary
 
 import numpy as np
 
 from passkit.frontends.xp.array import Array, wrap
 from passkit.frontends.xp.runtime import from_numpy
-
-_exposed: WeakValueDictionary[int, Any] = WeakValueDictionary()
 
 
 def references(x: Array) -> tuple[int, int]:
@@ -26,11 +22,6 @@ UNSHARED = references(wrap(from_numpy(np.zeros(1))))
 """The numbers that `references` returns for a value of one array alone."""
 
 
-def is_exposed(buffer: Any) -> bool:
-    """Return whether NumPy may write to a buffer, so that it must not be shared by two arrays."""
-    return _exposed.get(id(buffer)) is buffer
-
-
 def expose(x: Array) -> bool:
     """Let NumPy write to the memory of a computed array, if nothing else refers to it.
 
@@ -39,10 +30,10 @@ def expose(x: Array) -> bool:
     """
     if x._value.type.band is not None:
         return False
-    if is_exposed(x._value.buffer):
+    if x._value.is_exposed:
         return True
     is_unshared = x._value.is_owned and references(x) == UNSHARED
     if not is_unshared or x._value.buffer.base is not None:
         return False
-    _exposed[id(x._value.buffer)] = x._value.buffer
+    x._value.is_exposed = True
     return True

@@ -33,7 +33,7 @@ typedef struct Value {
     Array *array;  // borrowed: the array object that holds the value, which resets this when it dies
     uint64_t segment;  // the queue contents in which `number` holds
     int number, age;
-    char is_scalar, is_owned;
+    char is_scalar, is_owned, is_exposed;
 } Value;
 
 struct Array {
@@ -64,8 +64,9 @@ typedef struct {
     PyObject_HEAD
     PyObject *queue, *inputs;
     TrieCursor *processor;
-    int64_t *symbols;  // extents by symbol
-    Py_ssize_t num_symbols, symbol_capacity, pending_bytes;
+    int64_t *symbols;    // extents by symbol
+    int *input_numbers;  // the number of each of the inputs
+    Py_ssize_t num_symbols, symbol_capacity, input_capacity, pending_bytes;
     uint64_t segment;
     int count, num_new, busy;
 } Queue;
@@ -262,6 +263,7 @@ static PyMemberDef value_members[] = {
     {"age", T_INT, offsetof(Value, age)},
     {"is_scalar", T_BOOL, offsetof(Value, is_scalar)},
     {"is_owned", T_BOOL, offsetof(Value, is_owned)},
+    {"is_exposed", T_BOOL, offsetof(Value, is_exposed)},
     {NULL},
 };
 
@@ -551,6 +553,7 @@ static void queue_dealloc(Queue *self) {
     if (current_queue == self) current_queue = NULL;
     queue_clear(self);
     PyMem_Free(self->symbols);
+    PyMem_Free(self->input_numbers);
     free_instance((PyObject *)self);
 }
 
@@ -639,35 +642,36 @@ typedef struct {
 
 #define MAX_RANK 64
 
+// Append a value to the inputs of the queue, under the next number.
+static int queue_add_input(Queue *self, Value *value) {
+    Py_ssize_t count = PyList_GET_SIZE(self->inputs);
+    if (count == self->input_capacity) {
+        Py_ssize_t capacity = count ? 2 * count : 32;
+        int *numbers = PyMem_Realloc(self->input_numbers, capacity * sizeof(int));
+        if (numbers == NULL) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        self->input_numbers = numbers;
+        self->input_capacity = capacity;
+    }
+    if (PyList_Append(self->inputs, (PyObject *)value) < 0) return -1;
+    self->input_numbers[count] = self->count++;
+    return 0;
+}
+
 // Number an operand; a value that appears for the first time becomes an input of the queue.
 static int queue_operand(Queue *self, Value *value, Operand *operand, int64_t *dims) {
     if (value->segment == self->segment && !value->is_scalar) {
         operand->number = value->number;
         return 0;
     }
-    if (value->stream != NULL && value->stream != (PyObject *)self && !value->is_scalar) {
-        // Another stream may have numbered it since.
-        value->is_owned = 0;
-        for (Py_ssize_t i = 0; i < PyList_GET_SIZE(self->inputs); i++)
-            if (PyList_GET_ITEM(self->inputs, i) == (PyObject *)value) {
-                int64_t number = 0;  // inputs are numbered with the results, so it is looked up
-                PyObject *keys = self->processor->keys;
-                Py_ssize_t input = 0;
-                for (Py_ssize_t k = 0; k < PyList_GET_SIZE(keys); k++) {
-                    PyObject *key = PyList_GET_ITEM(keys, k);
-                    for (Py_ssize_t j = 2; j < PyTuple_GET_SIZE(key); j++)
-                        if (!PyLong_Check(PyTuple_GET_ITEM(key, j))) {
-                            if (input++ == i) {
-                                operand->number = number;
-                                return 0;
-                            }
-                            number++;
-                        }
-                    number++;
-                }
-                break;
-            }
-    }
+    int is_shared = value->stream != NULL && value->stream != (PyObject *)self && !value->is_scalar;
+    for (Py_ssize_t i = 0; is_shared && i < PyList_GET_SIZE(self->inputs); i++)
+        if (PyList_GET_ITEM(self->inputs, i) == (PyObject *)value) {  // another stream has numbered it since
+            operand->number = self->input_numbers[i];
+            return 0;
+        }
     if (!is_array_type(value->type)) {
         PyErr_SetString(PyExc_TypeError, "an operand has several results");
         return -1;
@@ -679,13 +683,14 @@ static int queue_operand(Queue *self, Value *value, Operand *operand, int64_t *d
         PyErr_Format(PyExc_ValueError, "arrays have at most %d axes", MAX_RANK);
         return -1;
     }
-    if (queue_dims(self, operand->type->shape, dims) < 0 || PyList_Append(self->inputs, (PyObject *)value) < 0) return -1;
-    int number = self->count++;
+    int number = self->count;
+    if (queue_dims(self, operand->type->shape, dims) < 0 || queue_add_input(self, value) < 0) return -1;
     if (value->is_scalar) return 0;
     value->segment = self->segment;
     value->number = number;
     self->pending_bytes += PyTuple_GET_SIZE(operand->type->shape) ? operand->type->nbytes : 0;
     if (value->stream == NULL) value->stream = Py_NewRef((PyObject *)self);
+    else if (is_shared) value->is_owned = 0;
     return 0;
 }
 
@@ -801,13 +806,13 @@ static int queue_is_full(Queue *self) {
     return self->pending_bytes > max_pending_bytes || PyList_GET_SIZE(self->queue) >= max_ops;
 }
 
-// Queue an operation; return its value. The stream's Python method does it where another stream or a full
-// queue is involved, or another thread executes this one.
+// Queue an operation; return its value. The stream's Python method does it where another stream, a full queue
+// or memory that NumPy may write to is involved, or another thread executes this one.
 static Value *queue_record(Queue *self, Operation *operation, PyObject *const *operands, Py_ssize_t count, PyObject *type) {
     int is_simple = !self->busy && !queue_is_full(self);
     for (Py_ssize_t i = 0; i < count; i++) {
         Value *operand = (Value *)operands[i];
-        is_simple &= operand->operation == NULL || operand->stream == (PyObject *)self;
+        is_simple &= !operand->is_exposed && (operand->operation == NULL || operand->stream == (PyObject *)self);
     }
     PyObject *tuple = PyTuple_New(count);
     if (tuple == NULL) return NULL;
@@ -859,7 +864,7 @@ static PyObject *queue_arguments(Queue *self, PyObject *positions) {
         return NULL;
     }
     Py_ssize_t count = PyTuple_GET_SIZE(positions), nbytes = 0;
-    PyObject *arrays = PyList_New(count);
+    PyObject *arrays = PyTuple_New(count);
     for (Py_ssize_t i = 0; arrays != NULL && i < count; i++) {
         Py_ssize_t position = PyLong_AsSsize_t(PyTuple_GET_ITEM(positions, i));
         if (position < 0 || position >= PyList_GET_SIZE(self->inputs)) {
@@ -870,7 +875,7 @@ static PyObject *queue_arguments(Queue *self, PyObject *positions) {
         Value *value = (Value *)PyList_GET_ITEM(self->inputs, position);
         ArrayType *type = (ArrayType *)value->type;
         if (PyTuple_GET_SIZE(type->shape)) nbytes += type->nbytes;
-        PyList_SET_ITEM(arrays, i, Py_NewRef(value->buffer ? value->buffer : Py_None));
+        PyTuple_SET_ITEM(arrays, i, Py_NewRef(value->buffer ? value->buffer : Py_None));
     }
     return arrays ? Py_BuildValue("Nn", arrays, nbytes) : NULL;
 }
@@ -884,9 +889,7 @@ static void settle_value(Value *value, PyObject *array) {
     value->is_owned = 1;
 }
 
-static PyObject *queue_settle(Queue *self, PyObject *args) {
-    PyObject *positions, *arrays;
-    if (!PyArg_ParseTuple(args, "O!O", &PyTuple_Type, &positions, &arrays)) return NULL;
+static PyObject *settle_values(Queue *self, PyObject *positions, PyObject *arrays) {
     PyObject *sequence = PySequence_Fast(arrays, "settle needs a sequence of arrays");
     if (sequence == NULL) return NULL;
     Py_ssize_t count = PyTuple_GET_SIZE(positions), nbytes = 0;
@@ -908,6 +911,23 @@ static PyObject *queue_settle(Queue *self, PyObject *args) {
     }
     Py_DECREF(sequence);
     return PyLong_FromSsize_t(nbytes);
+}
+
+static PyObject *queue_settle(Queue *self, PyObject *args) {
+    PyObject *positions, *arrays;
+    if (!PyArg_ParseTuple(args, "O!O", &PyTuple_Type, &positions, &arrays)) return NULL;
+    return settle_values(self, positions, arrays);
+}
+
+// No signal handler runs between the two: a result may lie over an operand, and cannot be computed again.
+static PyObject *queue_run(Queue *self, PyObject *args) {
+    PyObject *function, *arguments, *positions;
+    if (!PyArg_ParseTuple(args, "OO!O!", &function, &PyTuple_Type, &arguments, &PyTuple_Type, &positions)) return NULL;
+    PyObject *arrays = PyObject_Call(function, arguments, NULL);
+    if (arrays == NULL) return NULL;
+    PyObject *nbytes = settle_values(self, positions, arrays);
+    Py_DECREF(arrays);
+    return nbytes;
 }
 
 static PyObject *queue_empty(Queue *self, PyObject *unused) {
@@ -933,9 +953,11 @@ static PyMethodDef queue_methods[] = {
     {"state", (PyCFunction)queue_state, METH_O,
      "state(required): Return a byte of flags for each queued value: ALIVE, REQUIRED, AGED, HAS_ORIGIN."},
     {"arguments", (PyCFunction)queue_arguments, METH_O,
-     "arguments(positions): Return a list of the buffers of inputs, and how many bytes those with axes have."},
+     "arguments(positions): Return a tuple of the buffers of inputs, and how many bytes those with axes have."},
     {"settle", (PyCFunction)queue_settle, METH_VARARGS,
      "settle(positions, arrays): Give queued values their buffers, which they own; return the bytes."},
+    {"run", (PyCFunction)queue_run, METH_VARARGS,
+     "run(function, arguments, positions): Call a function, settle values by its results; return the bytes."},
     {"clear", (PyCFunction)queue_empty, METH_NOARGS, "clear(): Empty the queue and its relative form."},
     {NULL},
 };

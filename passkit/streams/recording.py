@@ -65,6 +65,7 @@ class Value:
         origin: the plan whose execution left the value pending, and the position in it.
         is_scalar: whether this is a Python number: then equal ones are separate inputs of a plan.
         is_owned: whether no user has the buffer, so that a result may be stored over it.
+        is_exposed: whether NumPy arrays may write to the buffer, as long as there are any.
         stream: the stream that the operation is queued in, or the last one that read the value.
     """
 
@@ -78,6 +79,7 @@ class Value:
     origin: tuple[Any, int] | None = None
     is_scalar = False
     is_owned = False
+    is_exposed = False
     stream: Any = None
 
     def __init__(self, type: Any, buffer: Any = None) -> None:
@@ -299,10 +301,20 @@ class Queue:
             ]
         )
 
-    def arguments(self, positions: tuple[int, ...]) -> tuple[list[Any], int]:
+    def arguments(self, positions: tuple[int, ...]) -> tuple[tuple[Any, ...], int]:
         """Return the buffers of inputs, and how many bytes those with axes have."""
         values = [self.inputs[k] for k in positions]
-        return [v.buffer for v in values], sum(v.type.nbytes for v in values if v.type.shape)
+        return tuple(v.buffer for v in values), sum(v.type.nbytes for v in values if v.type.shape)
+
+    def run(
+        self, function: Callable[..., Any], arguments: tuple[Any, ...], positions: tuple[int, ...]
+    ) -> int:
+        """Call a function, settle values by its results, and return the bytes.
+
+        In C, no signal handler runs in between. A result may lie over an operand, and then cannot
+        be computed again.
+        """
+        return self.settle(positions, function(*arguments))
 
     def settle(self, positions: tuple[int, ...], arrays: Sequence[Any]) -> int:
         """Give queued values their buffers, which they own; return the bytes."""

@@ -6,9 +6,12 @@ import os
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from sys import getrefcount
 from threading import RLock
 from typing import Any
 from weakref import WeakSet
+
+import numpy as np
 
 from passkit.errors import PasskitError
 from passkit.program.executable import Executable
@@ -191,7 +194,7 @@ class Stream(Queue):
         """Queue an operation.
 
         The recorder does the same by itself where the queue has room and no other thread executes
-        it, and where no operand is pending in another stream.
+        it, and where no operand is pending in another stream or can be written to by NumPy.
 
         Args:
             operation: the operation.
@@ -207,6 +210,8 @@ class Stream(Queue):
                 if operand.stream is not self and operand.operation is not None:
                     self._execute_others(operands)
                     break
+            if any([v.is_exposed for v in operands]):
+                operands = tuple([_unexposed(v) for v in operands])
             value = Value(result_type)
             value.operation = operation
             value.operands = operands
@@ -319,6 +324,7 @@ class Stream(Queue):
             if id(value) in ids or any(id(operand) in ids for operand in value.operands):
                 ids.add(id(value))
                 value.stream, value.operands = stream, ()
+        self._watched = [w for w in self._watched if w[0].stream is self]
 
     def _restore(self, queue: list[Value]) -> None:
         """Queue again what is pending of a queue whose execution an error or a signal ended."""
@@ -521,11 +527,11 @@ class Stream(Queue):
         out = None
         if variant.has_donors and settings.inplace:
             out = self._donated(variant, flush.kept)
+        executable = variant.executable
         if out is None:
-            results = variant.executable.run_positional(*arguments)
+            bytes_written = self.run(executable.run_positional, arguments, outputs)
         else:
-            results = variant.executable.run_into(out, *arguments)
-        bytes_written = self.settle(outputs, results)
+            bytes_written = self.run(executable.run_into, (out, *arguments), outputs)
         counts["executed_plans"] += 1
         counts["launches"] += variant.launches
         counts["bytes_read"] += bytes_read
@@ -655,6 +661,26 @@ class Stream(Queue):
                 needed.add(id(value))
                 pending += value.operands
         return tuple(k for k, v in enumerate(queue) if id(v) in needed)
+
+
+_value = Value(None, np.zeros(1))
+UNREFERENCED = getrefcount(_value.buffer)
+"""The number of references to a buffer that a value alone has, where they are counted."""
+
+
+def _unexposed(value: Value) -> Value:
+    """Return a value whose buffer nobody writes to: a copy, if NumPy arrays still share it.
+
+    An operation reads its operands when it runs, but means their values when it is recorded.
+    """
+    if not value.is_exposed:
+        return value
+    if getrefcount(value.buffer) <= UNREFERENCED:
+        value.is_exposed = False
+        return value
+    copy = Value(value.type, value.buffer.copy())
+    copy.is_owned = True
+    return copy
 
 
 def _holds(array: Any, type: ArrayType) -> bool:

@@ -33,7 +33,6 @@ def test_arrays_seen_by_numpy_are_not_overwritten() -> None:
     x = x + 1
     x.numpy()
 
-    assert xp.stats()["aliases"] == 0
     assert view[39, 39] == 1599
 
 

@@ -48,6 +48,34 @@ def test_a_signal_at_any_moment_leaves_the_stream_usable() -> None:
         signal.signal(signal.SIGALRM, previous)
 
 
+@pytest.mark.skipif(os.environ.get("PASSKIT_RECORDER") == "python", reason="runs are no unit there")
+def test_a_signal_never_repeats_an_execution_in_place() -> None:
+    """A result that lies over its operand is not computed again from it."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    x = xp.asarray(np.zeros((900, 900)))
+    xp.eval(x + 1)
+    completed = interrupted = 0
+    previous = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        while interrupted < 60:
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 2e-3 + 1e-5 * interrupted)
+                while True:
+                    x, completed = x + 1, completed + 1
+                    xp.eval(x)
+            except KeyboardInterrupt:
+                interrupted += 1
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                assert float(x[3, 4]) == completed
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+    assert completed > 60 and xp.stats()["aliases"] > 60
+
+
 @pytest.mark.usefixtures("interpreted")
 def test_operations_that_are_recorded_during_an_execution_stay_pending() -> None:
     """An operation that a finalizer records while the stream is executed can be read afterwards."""

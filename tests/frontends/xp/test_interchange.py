@@ -236,3 +236,27 @@ def test_memory_that_others_refer_to_is_read_only() -> None:
     assert not np.asarray(shared).flags.writeable
     assert (later[1].tolist(), other[1].tolist()) == (6.0, 2.0)
     assert isinstance(x, xp.ndarray)
+
+
+@pytest.mark.usefixtures("xp_queue")
+def test_results_are_those_before_numpy_writes() -> None:
+    """Pending operations read the elements of the moment when they were recorded."""
+    x = xp.asarray(np.arange(40.0))
+    numpy_array = np.asarray(x)
+    part = numpy_array[1:3]
+    before = x + 1
+    numpy_array[0], part[0] = 100, 200
+    after = x + 1
+    assert (float(before[0]), float(before[1])) == (1, 2)
+    assert (float(after[0]), float(after[1])) == (101, 201)
+
+    del numpy_array
+    before = x * 2
+    part[1] = 300
+    assert float(before[2]) == 4 and float(x[2]) == 300
+
+    del part
+    xp.reset_stats()
+    xp.eval(x - 1)
+    assert xp.stats()["bytes_read"] == x.nbytes
+    assert not x._value.is_exposed, "nobody can write any more"
