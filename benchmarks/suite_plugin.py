@@ -1,6 +1,6 @@
 """A pytest plugin for the test suites of other projects: select one array library, write outcomes.
 
-It is loaded by ``-p suite_plugin``; `scipy_suite.py` and `sklearn_suite.py` set its environment:
+It is loaded by ``-p suite_plugin``; `suites.py` sets its environment:
 
 - ``SUITE_NAME``: the package that is tested
 - ``SUITE_BACKEND``: the id of the array library, such as ``passkit.xp``

@@ -1,4 +1,14 @@
-"""Run a test suite of another project once for each array library, and compare what passes."""
+"""Run SciPy's or scikit-learn's own tests for array libraries on passkit.xp, PyTorch and JAX.
+
+    pip install scipy scikit-learn pytest hypothesis array-api-strict torch jax
+    python benchmarks/suites.py scipy [--only special stats] [--json benchmarks/results/scipy.json]
+    python benchmarks/suites.py sklearn [--only metrics]
+
+Their wheels ship their tests. Those for array libraries run for each library, in a process of its
+own; the plugin `suite_plugin.py` adds passkit.xp to the libraries. The command prints how many
+tests passed, failed and were skipped by subpackage, and exits with 1 if passkit.xp passes fewer
+than PyTorch or JAX.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +22,7 @@ import sys
 import tempfile
 from argparse import ArgumentParser, Namespace
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
@@ -22,6 +32,7 @@ from attrs import frozen
 
 HERE = Path(__file__).resolve().parent
 OURS = "passkit.xp"
+BACKENDS = (OURS, "torch", "jax.numpy")
 
 
 @frozen
@@ -29,27 +40,66 @@ class Suite:
     """The tests of a project for array libraries.
 
     Attributes:
-        name: the project, and its package.
-        files: the files or tests to run.
+        name: the project's package.
+        pattern: the files of the package that may have tests.
+        marker: a regular expression that the text of files with tests for array libraries matches.
         options: further options of pytest, in which ``{backend}`` stands for the array library.
         environment: environment variables.
-        subject_of: the row of the table that a test belongs to, by its name.
         packages: distributions whose versions stand in the report.
     """
 
     name: str
-    files: Sequence[Path | str]
+    pattern: str
+    marker: str
     options: Sequence[str]
     environment: Mapping[str, str]
-    subject_of: Callable[[str], str]
     packages: Sequence[str]
 
+    def files(self, only: Sequence[str]) -> list[Path]:
+        """Return the files with tests for array libraries.
 
-def parser(documentation: str | None, backends: Sequence[str]) -> ArgumentParser:
-    """Return the parser of the command line of a suite."""
-    result = ArgumentParser(description=(documentation or "").partition("\n")[0])
+        ``only`` are parts of their paths, such as names of subpackages; none selects all.
+        """
+        root = package_folder(self.name)
+        paths = [
+            path
+            for path in sorted(root.glob(self.pattern))
+            if not only or any(part in str(path.relative_to(root)) for part in only)
+        ]
+        return [path for path in paths if re.search(self.marker, path.read_text())]
+
+    def subject_of(self, test: str) -> str:
+        """Return the subpackage of a test by its name: its row of the table."""
+        matched = re.search(rf"{self.name}/(\w+)/", test)
+        return matched.group(1) if matched else "other"
+
+
+SUITES = (
+    Suite(
+        name="scipy",
+        pattern="*/**/tests/test_*.py",
+        marker=r"\bdef test\w*\([^)]*\bxp\b",
+        options=("-m", "array_api_backends"),
+        environment={"SCIPY_ARRAY_API": "1"},
+        packages=("scipy", "numpy", "torch", "jax", "array-api-strict"),
+    ),
+    Suite(
+        name="sklearn",
+        pattern="**/tests/test_*.py",
+        marker="yield_namespace_device_dtype_combinations",
+        options=("-k", "{backend}"),
+        environment={"SCIPY_ARRAY_API": "1"},
+        packages=("scikit-learn", "scipy", "numpy", "torch", "jax"),
+    ),
+)
+
+
+def parser() -> ArgumentParser:
+    """Return the parser of the command line."""
+    result = ArgumentParser(description=str(__doc__).partition("\n")[0])
+    result.add_argument("suite", choices=[suite.name for suite in SUITES])
     result.add_argument("--only", nargs="*", default=[], help="subpackages, or parts of paths")
-    result.add_argument("--backends", nargs="*", default=list(backends), choices=backends)
+    result.add_argument("--backends", nargs="*", default=list(BACKENDS), choices=BACKENDS)
     result.add_argument("--seconds", type=int, default=300, help="the limit of one test")
     result.add_argument(
         "--explorations", default="", help="the most plans that passkit.xp makes, 0 to be quick"
@@ -105,7 +155,7 @@ def outcomes(suite: Suite, backend: str, options: Namespace) -> dict[str, Any]:
             f"--rootdir={root}",
             f"--confcutdir={root}",
             *(option.format(backend=backend) for option in suite.options),
-            *map(str, suite.files),
+            *map(str, suite.files(options.only)),
         ]
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
         if not report.exists():
@@ -165,5 +215,12 @@ def run(suite: Suite, options: Namespace) -> int:
     return int(passed.get(OURS, 0) < max(passed.values(), default=0))
 
 
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; return 1 if a competitor passes more tests."""
+    options = parser().parse_args(arguments)
+    (suite,) = (suite for suite in SUITES if suite.name == options.suite)
+    return run(suite, options)
+
+
 if __name__ == "__main__":
-    sys.exit(f"{Path(__file__).name} is used by scipy_suite.py and sklearn_suite.py")
+    sys.exit(main())

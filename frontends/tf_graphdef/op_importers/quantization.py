@@ -190,11 +190,11 @@ def _fake_vars_gradient(
     return gradient_x, *(ops.where(is_empty, 0.0, e) for e in range_gradients)
 
 
-@op_importer("QuantizeAndDequantizeV2")
+@op_importer("QuantizeAndDequantizeV2", "QuantizeAndDequantizeV4")
 def _quantize_dequantize_v2(
     call: ImportCall, x: ImportedValue, low: ImportedValue, high: ImportedValue
 ) -> ImportResult:
-    """Import QuantizeAndDequantizeV2: round floats to the steps of a range, in which 0 is a step.
+    """Import QuantizeAndDequantizeV2 and V4: round floats to the steps of a range, in which 0 is a step.
 
     The number of bits of a step is the attribute ``num_bits`` (8). The inputs are floats ``x``, and
     the limits ``low`` and ``high``, read if the attribute ``range_given`` is set; else the limits
@@ -225,25 +225,6 @@ def _quantize_dequantize_v3(
         ShapeError: If the limits do not broadcast with ``x``, or are taken of no elements.
     """
     return _quantize_dequantize(call, x, low, high, call.integer(bits, "num_bits"))
-
-
-@op_importer("QuantizeAndDequantizeV4")
-def _quantize_dequantize_v4(
-    call: ImportCall, x: ImportedValue, low: ImportedValue, high: ImportedValue
-) -> ImportResult:
-    """Import QuantizeAndDequantizeV4: round floats to the steps of a range, in which 0 is a step.
-
-    The number of bits of a step is the attribute ``num_bits`` (8). The inputs are floats ``x``, and
-    the limits ``low`` and ``high``, read if the attribute ``range_given`` is set; else the limits
-    are those of ``x``. ``call`` is the node.
-
-    Raises:
-        ModelError: If the bits are not from 1 to 62, ``x`` is not of floats or of unknown rank,
-            limits that are read have another dtype, or ``round_mode`` is unknown, or an attribute
-            is of another kind.
-        ShapeError: If the limits do not broadcast with ``x``, or are taken of no elements.
-    """
-    return _quantize_dequantize(call, x, low, high, call.attr("num_bits", "i", 8))
 
 
 def _quantize_dequantize(

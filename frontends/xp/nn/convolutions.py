@@ -79,12 +79,27 @@ def _hashable(padding: Any) -> Any:
 
 
 def _convolved(
-    name: str, count: int, x: Any, weight: Any, bias: Any, data_format: Any, **params: Any
+    name: str,
+    count: int,
+    x: Any,
+    weight: Any,
+    bias: Any,
+    data_format: Any,
+    stride: Numbers,
+    padding: Any,
+    dilation: Numbers,
+    groups: int,
+    **params: Any,
 ) -> Array:
-    """Apply a convolution. Raises: PasskitError if operands or parameters do not fit."""
+    """Apply a convolution over ``count`` spatial axes: the operation ``name``.
+
+    It has the further parameters ``params``; the other arguments are those of `conv2d`. Raises:
+    PasskitError if they do not fit.
+    """
     data_format = _checked_format(name, data_format, count)
     values = real_values(name, x=x, weight=weight, bias=bias)
     checked_rank(name, x, count + 2, f"{data_format} (rank {count + 2})")
+    params |= {"strides": stride, "padding": padding, "dilations": dilation, "groups": groups}
     settings = {k: _hashable(v) for k, v in params.items()}
     return applied(name, *values, data_format=data_format, **settings)
 
@@ -101,8 +116,7 @@ def conv1d(
     data_format: str = "NCW",
 ) -> Array:
     """Return the convolution over one spatial axis; see `conv2d`."""
-    params = {"strides": stride, "padding": padding, "dilations": dilation, "groups": groups}
-    return _convolved("conv1d", 1, x, weight, bias, data_format, **params)
+    return _convolved("conv1d", 1, x, weight, bias, data_format, stride, padding, dilation, groups)
 
 
 def conv2d(
@@ -135,8 +149,7 @@ def conv2d(
             format.
         ShapeError: shapes, strides, padding, dilation or groups do not fit.
     """
-    params = {"strides": stride, "padding": padding, "dilations": dilation, "groups": groups}
-    return _convolved("conv2d", 2, x, weight, bias, data_format, **params)
+    return _convolved("conv2d", 2, x, weight, bias, data_format, stride, padding, dilation, groups)
 
 
 def conv3d(
@@ -151,8 +164,7 @@ def conv3d(
     data_format: str = "NCDHW",
 ) -> Array:
     """Return the convolution over three spatial axes; see `conv2d`."""
-    params = {"strides": stride, "padding": padding, "dilations": dilation, "groups": groups}
-    return _convolved("conv3d", 3, x, weight, bias, data_format, **params)
+    return _convolved("conv3d", 3, x, weight, bias, data_format, stride, padding, dilation, groups)
 
 
 def conv1d_transpose(
@@ -168,7 +180,6 @@ def conv1d_transpose(
     data_format: str = "NCW",
 ) -> Array:
     """Return the transposed convolution over one spatial axis; see `conv2d_transpose`."""
-    params = {"strides": stride, "padding": padding, "dilations": dilation, "groups": groups}
     return _convolved(
         "conv1d_transpose",
         1,
@@ -176,8 +187,11 @@ def conv1d_transpose(
         weight,
         bias,
         data_format,
+        stride,
+        padding,
+        dilation,
+        groups,
         output_padding=output_padding,
-        **params,
     )
 
 
@@ -212,7 +226,6 @@ def conv2d_transpose(
             format.
         ShapeError: shapes, strides, paddings, dilation or groups do not fit.
     """
-    params = {"strides": stride, "padding": padding, "dilations": dilation, "groups": groups}
     return _convolved(
         "conv2d_transpose",
         2,
@@ -220,8 +233,11 @@ def conv2d_transpose(
         weight,
         bias,
         data_format,
+        stride,
+        padding,
+        dilation,
+        groups,
         output_padding=output_padding,
-        **params,
     )
 
 
@@ -238,7 +254,6 @@ def conv3d_transpose(
     data_format: str = "NCDHW",
 ) -> Array:
     """Return the transposed convolution over three spatial axes; see `conv2d_transpose`."""
-    params = {"strides": stride, "padding": padding, "dilations": dilation, "groups": groups}
     return _convolved(
         "conv3d_transpose",
         3,
@@ -246,8 +261,11 @@ def conv3d_transpose(
         weight,
         bias,
         data_format,
+        stride,
+        padding,
+        dilation,
+        groups,
         output_padding=output_padding,
-        **params,
     )
 
 
