@@ -194,11 +194,11 @@ def _fake_vars_gradient(
 def _quantize_dequantize_v2(
     call: ImportCall, x: ImportedValue, low: ImportedValue, high: ImportedValue
 ) -> ImportResult:
-    """Import QuantizeAndDequantizeV2 and V4: round floats to the steps of a range, in which 0 is a step.
+    """Import QuantizeAndDequantizeV2 and V4: round floats to the steps of a range.
 
-    The number of bits of a step is the attribute ``num_bits`` (8). The inputs are floats ``x``, and
-    the limits ``low`` and ``high``, read if the attribute ``range_given`` is set; else the limits
-    are those of ``x``. ``call`` is the node.
+    0 is one of the steps. The number of bits of a step is the attribute ``num_bits`` (8). The
+    inputs are floats ``x``, and the limits ``low`` and ``high``, read if the attribute
+    ``range_given`` is set; else the limits are those of ``x``. ``call`` is the node.
 
     Raises:
         ModelError: If the bits are not from 1 to 62, ``x`` is not of floats or of unknown rank,
