@@ -266,7 +266,8 @@ class _RunsDrawing:
             unit = self._unit_of[id(run)]
             heads = self._readers(unit, run)
             for k, source in enumerate(run.inputs):
-                if source.value < 0 or k not in heads:
+                # Arrays without elements give plans extents and positions of slices by their shapes.
+                if source.value < 0 or not source.nbytes or k not in heads:
                     continue
                 if source.value in home:
                     tail, _ = home[source.value]
