@@ -18,9 +18,10 @@ from passkit.streams.operation import (
     owns_memory,
     quiet_context,
 )
+from passkit.streams.plan_store import PlanStore
 from passkit.streams.recorder import ArrayType, Value, leave_thread
 from passkit.streams.settings import settings
-from passkit.streams.stream import PlanStore, Stream
+from passkit.streams.stream import Stream
 from passkit.values.lazy import Lazy
 
 if TYPE_CHECKING:

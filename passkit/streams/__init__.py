@@ -3,11 +3,16 @@
 Source: Burn's operation streams (`burn-fusion`), with liveness decided when a stream is flushed.
 
 A `Stream` queues operations in program order. The sequence of operations in *relative form*, with
-numbers in place of arrays and symbols in place of extents, is a path in the `PlanTrie`; a plan at
-the end of the path is a compiled executable that runs the whole sequence at any sizes.
+numbers in place of arrays and symbols in place of extents, is a path in a trie; a plan at the end
+of the path is a compiled executable that runs the entire sequence at any sizes.
 
-- `operation`: operations, values and array types
-- `trie`: the trie of plans, and the processor that chooses between deferring, exploring, executing
-- `stream`: the queue of one thread, and flushes
-- `plan`: plans, their variants, and how they are compiled and run
+- `operation`: operations, and the types of their results
+- `recorder`: what runs for every operation, in C (`recorder.c`) or Python (`recording`): array
+  types, values, queues and the position in the trie
+- `trie`: the processor that chooses between deferring, exploring and executing
+- `stream`: the queue of one thread, and how it is executed
+- `plan`, `plan_store`, `plan_file`: plans and their variants; those of a device; those on disk
+- `settings`: how streams queue and run operations
+- `inspection`, `plan_details`, `run_tables`, `run_picture`: records of executions, and how they are
+  explained, printed and drawn
 """

@@ -266,7 +266,7 @@ class _RunsDrawing:
             unit = self._unit_of[id(run)]
             heads = self._readers(unit, run)
             for k, source in enumerate(run.inputs):
-                # Arrays without elements give plans extents and positions of slices by their shapes.
+                # Arrays without elements give plans extents and positions by their shapes.
                 if source.value < 0 or not source.nbytes or k not in heads:
                     continue
                 if source.value in home:

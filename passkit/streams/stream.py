@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from sys import getrefcount
@@ -15,10 +14,10 @@ import numpy as np
 
 from passkit.errors import PasskitError
 from passkit.program.executable import Executable
-from passkit.streams.inspection import RunLog, RunTracker
-from passkit.streams.operation import Operation, OperationTable, owns_memory
+from passkit.streams.operation import Operation, owns_memory
 from passkit.streams.plan import Flush, Plan, PlanVariant, interpret
-from passkit.streams.plan_file import PlanFile, StoredVariant
+from passkit.streams.plan_file import StoredVariant
+from passkit.streams.plan_store import PlanStore
 from passkit.streams.recorder import (
     AGED,
     ALIVE,
@@ -26,104 +25,12 @@ from passkit.streams.recorder import (
     REQUIRED,
     ArrayType,
     Queue,
-    TrieNode,
     Value,
 )
 from passkit.streams.settings import settings
-from passkit.streams.trie import Processor, RunMode, walk
+from passkit.streams.trie import Processor, RunMode
 from passkit.values.warning import warn_user
 
-
-class PlanStore:
-    """The plans of one device, which all its streams share.
-
-    Args:
-        operations: the operations that plans consist of.
-        device: the name of the device.
-
-    Attributes:
-        trie: the root of the trie of plans.
-        sightings: how often a sequence that has no plan was run unfused.
-        counts: counters by name, which `passkit.xp.stats` explains.
-        inspectors: logs to which every execution is appended.
-        tracker: makes the records of executions, while there are inspectors.
-        has_compiler: whether plans can be compiled, as far as that was tried.
-    """
-
-    def __init__(self, operations: OperationTable, device: str) -> None:
-        self.operations = operations
-        self.trie = TrieNode()
-        self.sightings: Counter[Hashable] = Counter()
-        self.counts: Counter[str] = Counter()
-        self.inspectors: list[RunLog] = []
-        self.tracker = RunTracker()
-        self.has_compiler = True
-        self._num_plans = 0
-        self._device = device
-        self._file: PlanFile | None = None
-        self._lock = RLock()
-
-    def load(self) -> PlanFile:
-        """Return the plans on disk; the first call adds them to the trie."""
-        if self._file is None:
-            with self._lock:
-                if self._file is None:
-                    file = PlanFile(self.operations, self._device)
-                    self._read(file)
-                    self._file = file
-        return self._file
-
-    def _read(self, file: PlanFile) -> None:
-        """Add the plans of a file to the trie."""
-        for stored in file.read():
-            node = walk(self.trie, stored.keys)
-            if node.plan is None:
-                node.plan = Plan(stored.keys)
-            node.plan.needs_extents |= stored.dims is not None
-            key = stored.outputs if stored.dims is None else (stored.outputs, stored.dims)
-            node.plan.stored.add(key)
-
-    def explore(self) -> None:
-        """Count a plan that is about to be made, and make room for it.
-
-        After `MAX_PLANS` of them, sequences that were never compiled are forgotten, and the
-        executables of the others: those are loaded again from the cache when they are needed. So
-        programs that never repeat themselves, or that have very many forms, take bounded memory.
-        """
-        self._num_plans += 1
-        if self._num_plans < MAX_PLANS:
-            return
-        with self._lock:
-            compiled = [plan for plan in self._plans() if plan.release()]
-            self.trie.drop_children()
-            self.sightings.clear()
-            for plan in compiled[-MAX_PLANS // 2 :]:
-                walk(self.trie, plan.keys).plan = plan
-            self._num_plans = 0
-
-    def _plans(self) -> Iterator[Plan]:
-        """Yield all plans in the trie."""
-        pending = [self.trie]
-        while pending:
-            node = pending.pop()
-            pending += node.children.values()
-            if node.plan is not None:
-                yield node.plan
-
-    def forget(self) -> None:
-        """Drop all plans of this process; those on disk are read again."""
-        with self._lock:
-            self.has_compiler = True
-            self.trie.drop_children()
-            self.sightings.clear()
-            self._num_plans = 0
-            self.tracker = RunTracker()
-            self._file = None
-            self.load()
-
-
-MAX_PLANS = 2048
-"""How many plans are made before those without an executable are forgotten."""
 _streams: WeakSet[Stream] = WeakSet()
 
 
@@ -242,7 +149,7 @@ class Stream(Queue):
             self._restore(queue)
             if not self._failed(queue) or not isinstance(error, Exception):
                 raise
-            self._run_full_queue(operands)  # who reads what failed, gets the error
+            self._run_full_queue(operands)  # reading a result that failed raises its error
         finally:
             self._required = ()
         if self._watched:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from passkit import xp
-from passkit.streams import stream
+from passkit.streams import plan_store
 from passkit.streams.settings import settings
 
 OPERATIONS = int(os.environ.get("PASSKIT_LONG_LOOP", "40000"))
@@ -54,7 +54,7 @@ def test_a_long_loop_takes_no_more_memory() -> None:
 
 def test_programs_that_never_repeat_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sequences that were run once are forgotten, and results stay right."""
-    monkeypatch.setattr(stream, "MAX_PLANS", 50)
+    monkeypatch.setattr(plan_store, "MAX_PLANS", 50)
     monkeypatch.setattr(settings, "max_explorations", 0)
     chance = random.Random(1)
     x = xp.asarray(np.full((20, 20), 0.5))
@@ -81,7 +81,7 @@ def test_plans_that_were_dropped_come_from_the_cache(monkeypatch: pytest.MonkeyP
     np.asarray(x * 3 + 1)
     explorations = xp.stats()["explorations"]
     monkeypatch.setattr(settings, "max_explorations", explorations)
-    monkeypatch.setattr(stream, "MAX_PLANS", 20)
+    monkeypatch.setattr(plan_store, "MAX_PLANS", 20)
     small = xp.asarray(np.ones((20, 20)))
     for k in range(60):
         y = small
