@@ -108,12 +108,13 @@ def is_middle(path: str) -> bool:
     return folder_of(path).endswith(": the middle")
 
 
-def findings(path: Path) -> list[Finding]:
-    """All findings of one file, except duplicate class names."""
+@cache
+def findings(path: Path) -> tuple[Finding, ...]:
+    """All findings of one file, except duplicate class names; a file is read once in a process."""
     source = path.read_text()
     name = path.relative_to(ROOT).as_posix()
     tree = _parsed(path)
-    return [
+    return (
         *_docstrings_with_what(tree, name),
         *_vague_variables(tree, name),
         *_starred_literals(tree, name),
@@ -121,7 +122,7 @@ def findings(path: Path) -> list[Finding]:
         *_deferred_imports(tree, name),
         *_retired_words(source, name),
         *_internal_imports(tree, name),
-    ]
+    )
 
 
 def duplicate_classes(paths: Iterable[Path]) -> list[Finding]:

@@ -274,9 +274,9 @@ class OperationTable:
     def __contains__(self, name: object) -> bool:
         return name in self._builders
 
-    def names(self) -> list[str]:
-        """Return the names of all operations, sorted."""
-        return sorted(self._builders)
+    def __len__(self) -> int:
+        """Return the number of operations."""
+        return len(self._builders)
 
     def get(self, name: str, **params: Hashable) -> Operation:
         """Return the operation of this name with these parameters: one object for equal ones.

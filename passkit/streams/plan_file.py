@@ -60,7 +60,7 @@ class PlanFile:
 
     def __init__(self, operations: OperationTable, device: str) -> None:
         self.operations = operations
-        facts = (FORMAT, device, np.__version__, operations.names(), source_files())
+        facts = (FORMAT, device, np.__version__, source_files())
         self._name = f"{sha256(repr(facts).encode()).hexdigest()[:32]}.jsonl"
 
     @property
@@ -68,8 +68,8 @@ class PlanFile:
         """The path of the file in the cache folder of the environment."""
         return os.path.join(cache_folder_name(os.environ), FOLDER, self._name)
 
-    def read(self) -> Iterator[StoredVariant]:
-        """Yield what the file holds; nothing if it cannot be read or trusted."""
+    def lines(self) -> Iterator[bytes]:
+        """Yield the undamaged lines of the file, for `decoded`; none if it cannot be trusted."""
         try:
             trusted_folder(cache_folder_name(os.environ))
             text = read_private(self.path, MAX_BYTES + 1)
@@ -82,9 +82,22 @@ class PlanFile:
         for line in text.splitlines():
             digest, _, body = line.partition(b" ")
             if sha256(body).hexdigest()[:16].encode() == digest:
-                # Another process may write lines that this version does not understand.
-                with suppress(PasskitError, ValueError, TypeError, KeyError, IndexError):
-                    yield self._decoded(json.loads(body))
+                yield body
+
+    def decoded(self, line: bytes) -> StoredVariant | None:
+        """Return the variant of a line; None for one that this process does not understand.
+
+        It may have operations that are not defined yet, or be of another version of the code.
+        """
+        try:
+            keys, outputs, dims = json.loads(line)
+            return StoredVariant(
+                tuple(self._decoded_key(key) for key in keys),
+                tuple(map(int, outputs)),
+                None if dims is None else tuple(map(int, dims)),
+            )
+        except (PasskitError, ValueError, TypeError, KeyError, IndexError):
+            return None
 
     def append(self, variant: StoredVariant) -> None:
         """Add a variant to the file; do nothing if the file cannot be written."""
@@ -106,20 +119,12 @@ class PlanFile:
         finally:
             os.close(descriptor)
 
-    def _decoded(self, line: Any) -> StoredVariant:
-        """Return the variant of a line.
-
-        Raises: PasskitError, ValueError, TypeError, KeyError or IndexError for a damaged line.
-        """
-        keys, outputs, dims = line
-        return StoredVariant(
-            tuple(self._decoded_key(key) for key in keys),
-            tuple(map(int, outputs)),
-            None if dims is None else tuple(map(int, dims)),
-        )
-
     def _decoded_key(self, key: Sequence[Any]) -> tuple[Any, ...]:
-        """Return a relative operation; raises as `_decoded`."""
+        """Return a relative operation.
+
+        Raises: KeyError for an unknown operation; PasskitError, ValueError, TypeError, KeyError or
+            IndexError for text of another form.
+        """
         name, params, extents, *operands = key
         return (
             self._operation(name, {k: _decoded_value(v) for k, v in params.items()}),
@@ -128,11 +133,9 @@ class PlanFile:
         )
 
     def _operation(self, name: str, params: dict[str, Any]) -> Operation:
-        """Return the operation of this name; raises PasskitError if there is none."""
+        """Return the operation of this name; raises KeyError if there is none."""
         if name == "project":
             return self.operations.projection(params["index"])
-        if name not in self.operations:
-            raise PasskitError(f"there is no operation {name!r}")
         return self.operations.get(name, **params)
 
 

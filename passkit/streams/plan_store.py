@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from threading import RLock
 
 from passkit.streams.inspection import RunLog, RunTracker
@@ -44,6 +44,8 @@ class PlanStore:
         self._num_plans = 0
         self._device = device
         self._file: PlanFile | None = None
+        self._undecoded: list[bytes] = []
+        self._num_operations = 0
         self._lock = RLock()
 
     def load(self) -> PlanFile:
@@ -52,13 +54,19 @@ class PlanStore:
             with self._lock:
                 if self._file is None:
                     file = PlanFile(self.operations, self._device)
-                    self._read(file)
+                    self._add_plans(file, file.lines())
                     self._file = file
         return self._file
 
-    def _read(self, file: PlanFile) -> None:
-        """Add the plans of a file to the trie."""
-        for stored in file.read():
+    def _add_plans(self, file: PlanFile, lines: Iterable[bytes]) -> None:
+        """Add the plans of lines of a file to the trie; keep lines with unknown operations."""
+        self._num_operations = len(self.operations)
+        self._undecoded = []
+        for line in lines:
+            stored = file.decoded(line)
+            if stored is None:
+                self._undecoded.append(line)
+                continue
             node = walk(self.trie, stored.keys)
             if node.plan is None:
                 node.plan = Plan(stored.keys)
@@ -69,10 +77,15 @@ class PlanStore:
     def explore(self) -> None:
         """Count a plan that is about to be made, and make room for it.
 
+        If operations were defined since the file was read, plans on disk with them are added first.
+
         After `MAX_PLANS` of them, sequences that were never compiled are forgotten, and the
         executables of the others: those are loaded again from the cache when they are needed. So
         programs that never repeat themselves, or that have very many forms, take bounded memory.
         """
+        if self._undecoded and self._file and self._num_operations != len(self.operations):
+            with self._lock:
+                self._add_plans(self._file, self._undecoded)
         self._num_plans += 1
         if self._num_plans < MAX_PLANS:
             return

@@ -31,11 +31,24 @@ print(json.dumps([xp.stats(), float(total.sum(dtype=np.float64)), total.tobytes(
 """
 
 
-def run(folder: Path) -> tuple[dict[str, int], Any]:
-    """Run the program in a process with a cache folder; return its counters and results."""
+KERNEL_PROGRAM = """
+import json, sys
+import numpy as np
+from passkit import xp
+
+x = xp.asarray(np.linspace(0, 1, 1 << 18, dtype=np.float32))
+before = np.asarray(xp.exp(x) * x)
+cube = xp.kernel("xp_late_cube", "x * x * x")
+after = np.asarray(cube(x) + x)
+print(json.dumps([xp.stats(), after.tobytes().hex()[:400]]))
+"""
+
+
+def run(folder: Path, program: str = PROGRAM) -> tuple[dict[str, int], Any]:
+    """Run a program in a process with a cache folder; return its counters and results."""
     root = Path(__file__).resolve().parents[2]
     environ = {**os.environ, "PASSKIT_CACHE_DIR": str(folder), "PYTHONPATH": str(root)}
-    command = [sys.executable, "-c", PROGRAM]
+    command = [sys.executable, "-c", program]
     output = subprocess.run(command, env=environ, capture_output=True, text=True, check=True).stdout
     stats, *results = json.loads(output)
     return stats, results
@@ -50,6 +63,31 @@ def test_a_second_process_explores_nothing(tmp_path: Path) -> None:
     assert second["explorations"] == 0
     assert second["disk_hits"] == first["explorations"]
     assert results == same_results
+
+
+def test_operations_may_be_defined_after_the_first_execution(tmp_path: Path) -> None:
+    """Plans of kernels that the program defines late are found, and each is stored once."""
+    first, results = run(tmp_path, KERNEL_PROGRAM)
+    (path,) = (tmp_path / "streams").glob("*.jsonl")
+    text = path.read_bytes()
+    second, same_results = run(tmp_path, KERNEL_PROGRAM)
+
+    assert first["explorations"] == len(text.splitlines()) == 2
+    assert (second["explorations"], second["disk_hits"]) == (0, 2)
+    assert results == same_results and path.read_bytes() == text
+
+
+def test_new_operations_keep_the_plans_that_are_stored() -> None:
+    """A kernel that is defined between two looks at the disk changes nothing."""
+    x = xp.asarray(np.linspace(0, 1, 1 << 18))
+    np.asarray(xp.cosh(x) / 3 + x)
+    xp.kernel("xp_defined_between", "x * 2 + 1")
+    xp.forget_plans()
+    explorations = xp.stats()["explorations"]
+
+    np.asarray(xp.cosh(x) / 3 + x)
+
+    assert xp.stats()["explorations"] == explorations
 
 
 @pytest.mark.parametrize("damage", ["truncated", "flipped", "garbage", "foreign", "deleted"])
