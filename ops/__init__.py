@@ -39,9 +39,11 @@ __all__ = ["elementwise", "linalg", "movement", "nn", "reduce", "slicing", "spli
 def __getattr__(name: str) -> Any:
     """Return an operator, or a function of `FUNCTIONS`, by name (PEP 562: module attributes).
 
-    Imports the module of the function, or modules of operators until one registers the name.
+    An alias gives its operator. Imports the module of the function, or modules of operators until
+    one registers the name, but none for a name that begins with two underscores.
 
-    Raises: AttributeError if there is none; the message suggests the nearest name.
+    Raises: AttributeError if there is none; the message suggests the nearest name, unless the name
+    begins with two underscores.
     """
     if name in FUNCTIONS:
         return getattr(import_module(f"{PACKAGE}.{FUNCTIONS[name]}"), name)

@@ -69,14 +69,14 @@ def _hard_sigmoid(x: Expr) -> Expr:
 
 
 def _mish(x: Expr) -> Expr:
-    """Return x tanh(log(1 + exp(x))) as x n / (n + 2) with n = e (e + 2) and e = exp(x)."""
+    """Return x tanh(log(1 + exp(x))) as x n / (n + 2): n = e (e + 2), e = exp(min(x, 30))."""
     e = ast.exp(ast.minimum(x, 30))
     n = e * (e + 2.0)
     return x * (n / (n + 2.0))
 
 
 def _tanh_shrink(x: Expr) -> Expr:
-    """Return x - tanh(x); near 0, where that cancels, by its Taylor series."""
+    """Return x - tanh(x); for |x| < 0.2, where that cancels, by its Taylor series."""
     z = x * x
     series: Any = 0.0
     for coefficient in TANH_SHRINK_SERIES[::-1]:
@@ -237,7 +237,7 @@ def gated_linear_unit(*, name: str, activation: str, activated_half: str, doc: s
     Args:
         name: Name of the operator.
         activation: The operator that is applied to one half.
-        activated_half: Which half: "a", the first along the axis, or "b".
+        activated_half: Which half: "a", the first along the axis; anything else is "b", the second.
         doc: What the output is, for help and reference pages.
 
     Raises:
@@ -248,9 +248,10 @@ def gated_linear_unit(*, name: str, activation: str, activated_half: str, doc: s
     def expand(node: Node, x: Entry) -> Entry:
         """Expand to slices, an activation and a product of the halves of ``x`` along ``axis``.
 
-        ``node`` has the parameter ``axis``.
+        ``node`` has the parameter ``axis``, one int.
 
-        Raises: ShapeError for an odd length, an axis out of range or an unknown rank.
+        Raises: ShapeError for a length that is odd or a symbol not known to be even, an axis that
+        is out of range or no int, or an unknown rank.
         """
         shape = known_shape(x)
         axis = normalize_axis(node, len(shape), node.params["axis"])

@@ -32,8 +32,9 @@ if TYPE_CHECKING:
 def _sum_like(node: Node, x: Entry, like: Entry) -> Entry:
     """Expand sum_like: sum x over the axes along which ``like`` would be repeated to its shape.
 
-    An axis that is known to have one element is not summed, so that -0 stays -0. ``node`` is not
-    used.
+    An axis that is known to have one element is not summed, so that -0 stays -0. The result is
+    ``x`` itself where it has the shape of ``like`` already. Whether ``like`` broadcasts to ``x`` is
+    not checked. ``node`` is not used.
 
     Raises: ShapeError if a rank is unknown.
     """
@@ -48,8 +49,8 @@ def _sum_like(node: Node, x: Entry, like: Entry) -> Entry:
 def _infer_sum_like_shape(node: Node, x: Shape, like: Shape) -> Shape:
     """Return ``like``, the shape of the second input of sum_like.
 
-    Symbolic extents that must agree with those of ``x``, the shape of the first input, are
-    recorded.
+    ``x`` is the shape of the first input. Where an extent of ``like`` is not known to be 1 and
+    differs from that of ``x`` symbolically, a guard that they are equal is recorded.
 
     Raises:
         ShapeError: If ``like`` does not broadcast to ``x``; the error names ``node``.
@@ -105,13 +106,13 @@ sized_by.set_attr("TOperator", "sized_by")
 def _unslice_params(node: Node, shape: Shape) -> tuple[Shape, Shape, tuple[int, ...]]:
     """Return the parameters shape, begin and step of a node, an extent for each axis.
 
-    A step of None is 1 along each axis. ``shape`` is that of the input. Symbolic extents are not
-    checked to lie inside.
+    A step of None is 1 along each axis. ``shape`` is that of the input. That elements lie inside of
+    the output is checked along axes where all extents are known.
 
     Raises:
         ShapeError: If they are not one for each axis of the input's ``shape``, an extent is neither
-            int nor Size, a step is no int other than 0, or an element would lie outside of the
-            output.
+            int nor Size, ``shape`` has a negative one, a step is no int other than 0, or an element
+            would lie outside of the output.
     """
     target = parse_extents(node, node.params["shape"], "shape")
     begin = parse_extents(node, node.params["begin"], "begin")
@@ -123,6 +124,8 @@ def _unslice_params(node: Node, shape: Shape) -> tuple[Shape, Shape, tuple[int, 
                 f"{node.where} needs {len(shape)} extents as {name}, one for each axis of "
                 f"{show_shape(shape)}, got {show_shape(value)}"
             )
+    if any(isinstance(m, int) and m < 0 for m in target):
+        raise ShapeError(f"{node.where} needs extents >= 0 as shape, got {show_shape(target)}")
     steps = tuple(s for s in step if isinstance(s, int) and s != 0)
     if len(steps) != len(step):
         raise ShapeError(f"{node.where} needs ints other than 0 as step, got {show_shape(step)}")
@@ -240,8 +243,10 @@ unslice.set_attr("FSimplify", _simplify_unslice)
 def _size_param(node: Node) -> Extent:
     """Return the parameter ``size`` of ``node``, an extent by which div_by_size divides.
 
+    Any int is accepted, 0 and negative ones too.
+
     Raises:
-        ShapeError: If it is neither an int nor a Size.
+        ShapeError: If it is neither an int nor a Size, such as a bool or a float.
     """
     size = node.params["size"]
     if isinstance(size, bool) or not isinstance(size, (int, Size)):
@@ -252,18 +257,18 @@ def _size_param(node: Node) -> Extent:
 def _infer_div_by_size_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape, ``shape`` of the input.
 
-    Raises: ShapeError if the parameter ``size`` of ``node`` is no extent.
+    Raises: ShapeError if the parameter ``size`` of ``node`` is neither an int nor a Size.
     """
     _size_param(node)
     return shape
 
 
 def _div_by_size(node: Node, x: Expr) -> Expr:
-    """Return x, an element, divided by the parameter ``size`` of ``node``, in the dtype of x.
+    """Return x, a float element, divided by the parameter ``size`` of ``node``, in the dtype of x.
 
     16-bit floats, which may not hold the size, are divided in float32.
 
-    Raises: ShapeError if ``size`` is no extent.
+    Raises: ShapeError if ``size`` is neither an int nor a Size.
     """
     compute_dtype = float32 if is_narrow(x.dtype) else x.dtype
     divisor = ast.cast(ast.size_of(_size_param(node)), compute_dtype)
@@ -290,10 +295,12 @@ div_by_size.set_attr(
 def _mask_zeros(node: Node, x: Entry) -> tuple[Entry, Entry, Entry, Entry]:
     """Separate the zeros among the factors of products along the parameter ``axis`` of ``node``.
 
+    ``x``, the factors, has floats; ``axis`` is one or several axes, or None for all.
+
     Returns:
-        Four entries: whether each factor is 0; the number of zeros along the axis; x with 1 in
-        place of 0; and the product of these along the axis. Products and numbers keep the axis with
-        length 1.
+        Four entries: whether each factor is 0; the number of zeros along the axis, in the dtype of
+        x; x with 1 in place of 0; and the product of these along the axis. Products and numbers
+        keep the axis with length 1.
     """
     params = {"axis": node.params["axis"], "keepdims": True}
     is_zero = make("equal", x, 0.0)
@@ -306,7 +313,8 @@ def _prod_others(node: Node, x: Entry) -> Entry:
     """Expand prod_others: for each element the product of all others along ``axis``.
 
     It is the product of the nonzero elements over the element. It is 0 where another element is 0;
-    for the only zero it is the product of the others. ``node`` has the parameter ``axis``.
+    for the only zero it is the product of the others. ``node`` has the parameter ``axis``: one or
+    several axes, or None for all. ``x`` has floats.
     """
     is_zero, zero_count, others, product = _mask_zeros(node, x)
     is_only_zero = make("logical_and", is_zero, make("equal", zero_count, 1.0))
@@ -338,8 +346,8 @@ def _prod_others_gradient(node: Node, dy: Entry) -> list[Entry]:
 def _infer_prod_others_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape, ``shape`` of the input.
 
-    Raises: ShapeError if the parameter ``axis`` of ``node`` is no int or ints, out of range, or
-    listed twice.
+    Raises: ShapeError if the parameter ``axis`` of ``node`` is not None (all axes), and no int or
+    ints, out of range, or listed twice.
     """
     normalize_axes(node, len(shape), node.params["axis"])
     return shape

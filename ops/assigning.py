@@ -27,14 +27,16 @@ MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axi
 def _infer_slice_assign_shape(node: Node, shape: Shape, value: Shape) -> Shape:
     """Infer the shape, that of the first input.
 
+    Extents of slice and value that differ symbolically are recorded as guards.
+
     Args:
         node: The node, with the parameters begin, size and step.
         shape: The shape of the array.
-        value: The shape of the value that replaces a slice.
+        value: The shape of the value that replaces a slice; it does not broadcast.
 
     Raises:
-        ShapeError: If the slice is out of range or its parameters are invalid, or the value has
-            another shape than the slice.
+        ShapeError: If the slice is out of range or its parameters are invalid, or the value is
+            known to have another shape than the slice.
     """
     size = slice_shape(node, shape)
     if len(size) != len(value):

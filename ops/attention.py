@@ -44,9 +44,10 @@ def _masked_softmax(node: Node, x: Entry, mask: Entry) -> Entry:
     """Expand masked_softmax of x along the parameter ``axis``, over elements where mask is True.
 
     The maximum is taken over these. A row in which every element is masked has no maximum and sums
-    to 0: its result is 0. ``node`` has the parameter ``axis``.
+    to 0: its result is 0. ``node`` has the parameter ``axis``: one or several axes, or None for
+    all.
 
-    Raises: ShapeError for an axis out of range.
+    Raises: ShapeError for an axis that is out of range, listed twice or no int, or an unknown rank.
     """
     axis = node.params["axis"]
     normalize_axes(node, len(known_shape(x)), axis)
@@ -155,12 +156,12 @@ def _attention(node: Node, query: Entry, key: Entry, value: Entry, *mask: Entry)
 
     A bool mask hides keys where it is False; ``causal`` hides keys later than the query. Source:
     Vaswani and others, Attention Is All You Need, equation 1. ``node`` has the parameters
-    ``causal`` and ``scale``.
+    ``causal`` and ``scale``; ``mask`` is empty or holds one entry.
 
     Raises:
-        ShapeError: If the query has a rank below 2, the shapes do not fit, or ``scale`` is None and
-            the length of a query is unknown.
-        GraphError: If ``scale`` is no number.
+        ShapeError: If a rank is unknown or the query's is below 2, the shapes do not fit, or
+            ``scale`` is None and the length of a query is symbolic.
+        GraphError: If ``scale`` is neither None, an int nor a float.
     """
     shape = known_shape(query)
     if len(shape) < 2:
@@ -177,10 +178,10 @@ def _attention(node: Node, query: Entry, key: Entry, value: Entry, *mask: Entry)
 
 
 def _joint_mask(node: Node, scores: Entry, mask: Entry) -> Entry:
-    """Return the bool mask; if ``causal`` is set, also False for keys later than the query.
+    """Return the bool mask; if ``causal`` is set, it is False also where a score is -inf or NaN.
 
-    ``scores`` are those with the causal mask applied, -inf for such keys. ``node`` has the
-    parameter ``causal``.
+    ``scores`` are those with the causal mask applied, -inf for keys later than the query. ``node``
+    has the parameter ``causal``.
     """
     if not node.params["causal"]:
         return mask
@@ -194,7 +195,7 @@ def _score_scale(node: Node, depth: Extent) -> float:
 
     Raises:
         ShapeError: If ``scale`` is None and ``depth`` is symbolic.
-        GraphError: If ``scale`` is no number.
+        GraphError: If ``scale`` is neither None, an int nor a float, such as a bool.
     """
     if node.params["scale"] is not None:
         return float(number_param(node, "scale"))

@@ -34,7 +34,7 @@ elementwise(
 
 
 def _popcount(x: Expr) -> Expr:
-    """Return the number of bits of an integer that are 1, as uint8.
+    """Return the number of bits of an integer that are 1, the sign bit included, as uint8.
 
     The bits are summed in fields of 2, 4 and 8 bits, and the bytes by one multiplication.
     """
@@ -42,11 +42,11 @@ def _popcount(x: Expr) -> Expr:
     dtype = dtype_of(f"uint{8 * nbytes}")
 
     def repeat_byte(value: int) -> Expr:
-        """Return an integer of which each byte is ``value``."""
+        """Return an unsigned constant, as wide as x, whose bytes are all ``value``, 0 to 255."""
         return ast.const(int.from_bytes(bytes([value] * nbytes), "little"), dtype)
 
     def shift_right(value: Expr, n: int) -> Expr:
-        """Return ``value`` shifted right by ``n`` bits."""
+        """Return ``value``, unsigned, shifted right by ``n`` bits; zeros move in."""
         return ast.right_shift(value, ast.const(n, dtype))
 
     x = ast.cast(x, dtype)
@@ -76,8 +76,8 @@ def _infer_bitcast_type(node: Node, x: DType) -> DType:
     """Infer the dtype, the parameter ``dtype`` of ``node``.
 
     Raises:
-        DTypeError: If it is no dtype or of another width than ``x``, or one of them is bool or
-            complex.
+        DTypeError: If it is no dtype, None too, or of another width than ``x``, or one of them is
+            bool or complex.
     """
     target = dtype_of(node.params["dtype"])
     check_kinds(node, "iuf", x, target)
@@ -89,7 +89,8 @@ def _infer_bitcast_type(node: Node, x: DType) -> DType:
 def _compute_bitcast(node: Node, x: Any) -> Any:
     """Reinterpret the bytes of array ``x`` as the parameter ``dtype``, in NumPy; keep the shape.
 
-    ``node`` has the parameter ``dtype``.
+    ``node`` has the parameter ``dtype``, which must be as wide as that of ``x``. The result may
+    share the memory of ``x``.
 
     Raises: DTypeError if there is no such dtype.
     """

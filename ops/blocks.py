@@ -25,11 +25,11 @@ def _divide(node: Node, n: Extent, divisor: int, name: str) -> Extent:
     Args:
         node: The node to name in errors.
         n: The extent.
-        divisor: The int.
+        divisor: The int, 1 or more.
         name: The extent in errors, such as "the height".
 
     Raises:
-        ShapeError: If ``n`` is not known to be a multiple of ``divisor``.
+        ShapeError: If ``n``, which may be symbolic, is not known to be a multiple of ``divisor``.
     """
     quotient = divide_exactly(n, divisor)
     if quotient is None:
@@ -47,7 +47,8 @@ def _block_params(node: Node, x: Entry) -> tuple[int, bool]:
 
     Raises:
         GraphError: If ``data_format`` is neither NHWC nor NCHW.
-        ShapeError: If ``block_size`` is no int of at least 1, or ``x`` has not four axes.
+        ShapeError: If ``block_size`` is no int of at least 1, or ``x`` has not four axes or an
+            unknown rank.
     """
     size, layout = node.params["block_size"], node.params["data_format"]
     if layout not in LAYOUTS:
@@ -67,9 +68,9 @@ def _space_to_depth(node: Node, x: Entry) -> Entry:
     ``node`` has the parameters ``block_size`` and ``data_format``.
 
     Raises:
-        ShapeError: If height or width is no multiple of the block, ``block_size`` is no int >= 1,
-            or ``x`` has not four axes.
-        GraphError: If ``data_format`` is unknown.
+        ShapeError: If height or width is not known to be a multiple of the block, ``block_size`` is
+            no int >= 1, or ``x`` is not known to have four axes.
+        GraphError: If ``data_format`` is neither NHWC nor NCHW.
     """
     b, channels_last = _block_params(node, x)
     if not channels_last:
@@ -91,9 +92,9 @@ def _depth_to_space(node: Node, x: Entry) -> Entry:
     ``node`` has the parameters ``block_size`` and ``data_format``.
 
     Raises:
-        ShapeError: If the number of channels is no multiple of the block's area, ``block_size`` is
-            no int >= 1, or ``x`` has not four axes.
-        GraphError: If ``data_format`` is unknown.
+        ShapeError: If the number of channels is not known to be a multiple of the block's area,
+            ``block_size`` is no int >= 1, or ``x`` is not known to have four axes.
+        GraphError: If ``data_format`` is neither NHWC nor NCHW.
     """
     b, channels_last = _block_params(node, x)
     if not channels_last:

@@ -27,6 +27,8 @@ from passkit.values.dtype import DType, dtype_of
 def _infer_part_type(node: Node, dtype: DType) -> DType:
     """Infer the dtype of the real or imaginary part: float for complex, else ``dtype`` itself.
 
+    It is float32 for complex64, float64 for complex128.
+
     Raises: DTypeError, naming ``node``, for bools.
     """
     check_kinds(node, "iufc", dtype)
@@ -34,9 +36,9 @@ def _infer_part_type(node: Node, dtype: DType) -> DType:
 
 
 def _infer_angle_type(node: Node, dtype: DType) -> DType:
-    """Infer the dtype of an angle: float for complex, a float ``dtype`` itself.
+    """Infer the dtype of an angle: float32 for complex64, float64 for complex128, floats' own.
 
-    Raises: DTypeError, naming ``node``, for integers and bools.
+    Raises: DTypeError, naming ``node``, if ``dtype`` is of integers or bools.
     """
     check_kinds(node, "fc", dtype)
     return real_dtype(dtype)
@@ -59,7 +61,10 @@ def _infer_complex_type(node: Node, *dtypes: DType) -> DType:
 
 
 def _cast_result(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return an FCompute that casts the result of ``function(*arrays)`` to the inferred dtype."""
+    """Return an FCompute that casts the result of ``function(*arrays)`` to the inferred dtype.
+
+    Its result is a new array.
+    """
 
     def compute(node: Node, *x: Any) -> Any:
         """Compute with NumPy, and cast the result to the dtype that FInferType of ``node`` gives.
@@ -77,8 +82,8 @@ def _cast_result(function: Callable[..., Any]) -> Callable[..., Any]:
 def _complex_of_parts(real: Any, imag: Any) -> Any:
     """Return the complex array of two arrays of parts, ``real`` and ``imag``, which are broadcast.
 
-    It is complex64 or complex128. The parts are stored one by one: a product with the imaginary
-    unit would turn infinities to NaN.
+    It is a new array, complex64 where ``real`` is float32, complex128 where it is float64. The
+    parts are stored one by one: a product with the imaginary unit would turn infinities to NaN.
     """
     real, imag = np.broadcast_arrays(real, imag)
     out = np.empty(real.shape, np.result_type(real, np.complex64))

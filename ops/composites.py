@@ -37,10 +37,11 @@ def composite(
         doc: What the output is, for help and reference pages.
         params: Parameters with their defaults.
         shape: FInferShape; None: the shapes that expanding gives.
-        types: FInferType; None: inputs are floats of one dtype, and the output has that.
+        types: FInferType; None: inputs are floats of one dtype, and the outputs have that.
         results: Number of outputs.
         aliases: Further names, separated by spaces.
-        **attributes: Further attributes by their names, which win over those set here.
+        **attributes: Further attributes by their names, which win over those set here. TOpCost is
+            "expensive" by default.
 
     Returns:
         The registered operator.
@@ -48,6 +49,7 @@ def composite(
     Raises:
         RegistryError: If the operator exists with other numbers of inputs or outputs, an attribute
             is misspelt or was set elsewhere, or an alias names another operator.
+        ArgumentError: If a name or alias is no identifier.
     """
     input_names = None if isinstance(inputs, int) else list(inputs)
     num_inputs = inputs if isinstance(inputs, int) else len(inputs)
@@ -67,16 +69,16 @@ def composite(
 def expanded_shape(node: Node, *shapes: Shape) -> Any:
     """Infer the shape of the output, or a tuple of shapes, by expanding ``node`` (FInferShape).
 
-    The operator's own FInferType is called first, so that errors of dtypes name the operator, and
-    not one that it expands to.
+    Where all dtypes are known, the operator's own FInferType is called first, so that errors of
+    dtypes name the operator, and not one that it expands to.
 
     Args:
         node: The node; its operator has FExpand.
         *shapes: The shapes of its inputs.
 
     Returns:
-        The shape of the output, or a tuple of shapes for several outputs; None in place of each
-        shape where FExpand declines or the rank is unknown.
+        The shape of the output, or a tuple of shapes for several outputs. A shape is None where the
+        rank is unknown, each is where FExpand declines.
 
     Raises:
         PasskitError: What FInferType and FExpand raise for inputs that do not fit, such as

@@ -77,15 +77,17 @@ def concat_kernel(node: Node, dialect: str) -> OwnKernel | None:
     """Return the kernel of a concat of more than `FUSED_INPUTS` inputs, the FKernel of ``concat``.
 
     Args:
-        node: A node of ``concat`` whose output dtype and input ranks are known.
+        node: A node of ``concat`` whose output dtype is known.
         dialect: The language of the kernel: "cxx", "cuda" or "opencl".
 
     Returns:
-        None for fewer inputs, for complex elements, for other dialects, and where a device kernel
-        cannot have so many parameters.
+        The text with the sizes to pass to it and its number of tiles; None for `FUSED_INPUTS` or
+        fewer inputs, for complex elements, for other dialects, and where a device kernel cannot
+        have so many parameters.
 
     Raises:
-        ShapeError: If the rank of an input is unknown or the parameter ``axis`` is out of range.
+        ShapeError: If there is a kernel, and the rank of an input is unknown or the parameter
+            ``axis`` is out of range.
     """
     count = len(node.inputs)
     dtype = node.entries[0].dtype

@@ -14,7 +14,7 @@ from passkit.graph.infer import agree, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED
 from passkit.ops.composites import composite
-from passkit.ops.helpers import common_dtype, int_param, make, normalize_axis
+from passkit.ops.helpers import common_dtype, int_param, make, normalize_axes, normalize_axis
 from passkit.values.size import Extent, Size, numel
 
 NUMBERS = common_dtype("iuf")
@@ -45,7 +45,7 @@ def parse_equation(node: Node, equation: object, ranks: Sequence[int]) -> Subscr
     """Parse an einsum equation such as ``"ij,jk->ik"`` or ``"...ij,...j"``.
 
     Without '->' the output has the axes of the ellipsis, then in alphabetical order the labels that
-    occur once. Spaces are ignored.
+    occur once. Spaces are ignored. A label is any letter, of Unicode too.
 
     Args:
         node: The node to name in errors.
@@ -53,11 +53,12 @@ def parse_equation(node: Node, equation: object, ranks: Sequence[int]) -> Subscr
         ranks: The rank of each operand.
 
     Returns:
-        The labels of each operand and of the output, with those of an ellipsis spelt out.
+        The labels of each operand and of the output, with those of an ellipsis spelt out, and the
+        labels of the ellipsis.
 
     Raises:
         GraphError: If the equation is no text, malformed, or does not fit the number or ranks of
-            operands.
+            operands; if its result repeats a label, has one of no operand, or lacks the ellipsis.
     """
 
     def error(reason: str) -> GraphError:
@@ -110,7 +111,8 @@ def _label_count(term: str) -> int:
 def _check_extents(node: Node, subscripts: Subscripts, entries: Sequence[Entry]) -> None:
     """Check that axes with one label of an einsum equation have one extent.
 
-    Axes of an ellipsis may have length 1 instead. Symbolic extents that must agree are recorded.
+    Axes of an ellipsis may have length 1 instead. Extents that differ symbolically are recorded as
+    guards.
 
     Args:
         node: The node to name in errors.
@@ -118,7 +120,7 @@ def _check_extents(node: Node, subscripts: Subscripts, entries: Sequence[Entry])
         entries: The operands.
 
     Raises:
-        ShapeError: If two extents of a label differ; it is named.
+        ShapeError: If two known extents of a label differ; it is named. Also for an unknown rank.
     """
     extents: dict[str, Extent] = {}
     for labels, entry in zip(subscripts.inputs, entries, strict=True):
@@ -152,7 +154,10 @@ class LabelledOperand:
         return known_shape(self.entry)[self.labels.index(label)]
 
     def transposed(self, labels: str) -> Entry:
-        """Return the entry with its axes in the order of ``labels``, a permutation of its own."""
+        """Return the entry with its axes in the order of ``labels``, a permutation of its own.
+
+        It is the entry itself if that is their order.
+        """
         if labels == self.labels:
             return self.entry
         return make("transpose", self.entry, axes=tuple(self.labels.index(c) for c in labels))
@@ -194,10 +199,12 @@ class LabelledOperand:
 
 
 def _merge_repeated_labels(operand: LabelledOperand) -> LabelledOperand:
-    """Replace two axes with the same label by one: take the diagonal.
+    """Return the operand with one axis in place of those with the same label: the diagonal.
+
+    That axis is the last.
 
     Raises:
-        ShapeError: If the extent of such an axis is unknown.
+        ShapeError: If the extent of such an axis is symbolic.
     """
     entry, labels = operand.entry, operand.labels
     while len(set(labels)) < len(labels):
@@ -230,7 +237,7 @@ def _sum_unused_labels(operand: LabelledOperand, used: str) -> LabelledOperand:
 
 
 def _contract_pair(a: LabelledOperand, b: LabelledOperand, used: str) -> LabelledOperand:
-    """Multiply two operands of einsum, and sum over the labels that are not needed any more.
+    """Multiply two operands of einsum, and sum over the shared labels that are not in ``used``.
 
     Args:
         a: The first operand.
@@ -238,8 +245,8 @@ def _contract_pair(a: LabelledOperand, b: LabelledOperand, used: str) -> Labelle
         used: The labels that are still needed, by other operands or the output.
 
     Returns:
-        The product as an operand, for a later step. Its labels are shared ones, then those of a,
-        then those of b.
+        The product as an operand, for a later step. Its labels are the shared ones in ``used``,
+        then those of a alone, then those of b alone.
 
     Raises: ShapeError if a rank is unknown.
     """
@@ -285,7 +292,8 @@ def _cheapest_pair(operands: Sequence[LabelledOperand], output: str) -> tuple[in
 def _used_labels(operands: Sequence[LabelledOperand], pair: tuple[int, int], output: str) -> str:
     """Return the labels, as one string, of the output and of the operands outside ``pair``.
 
-    ``pair`` holds two indices of ``operands``, which may be equal.
+    A label may occur several times in it. ``pair`` holds two indices of ``operands``, which may be
+    equal.
     """
     others = [o.labels for k, o in enumerate(operands) if k not in pair]
     return output + "".join(others)
@@ -294,12 +302,13 @@ def _used_labels(operands: Sequence[LabelledOperand], pair: tuple[int, int], out
 def _einsum(node: Node, *entries: Entry) -> Entry:
     """Expand einsum: contract pairs of operands, the pair with the smallest product first.
 
-    ``node`` has the parameter ``equation``. Source: numpy.einsum.
+    ``node`` has the parameter ``equation``. An equation that changes nothing gives the operand
+    itself. Source: numpy.einsum.
 
     Raises:
         GraphError: If the equation is malformed or does not fit the operands.
-        ShapeError: If extents of one label differ, or a label twice in one operand has an unknown
-            extent.
+        ShapeError: If extents of one label differ, a label twice in one operand has a symbolic
+            extent, or a rank is unknown.
     """
     ranks = [len(known_shape(e)) for e in entries]
     subscripts = parse_equation(node, node.params["equation"], ranks)
@@ -338,9 +347,9 @@ def _tensordot(node: Node, a: Entry, b: Entry) -> Entry:
     ints or tuples.
 
     Raises:
-        ShapeError: If there are more axes to sum than an operand has, an axis is out of range, or
-            extents differ.
-        GraphError: If ``axes`` is neither a number nor as many axes of a as of b.
+        ShapeError: If there are more axes to sum than an operand has, an axis is out of range, no
+            int or listed twice, or extents differ.
+        GraphError: If ``axes`` is neither an int nor as many axes of a as of b.
     """
     rank_a, rank_b = len(known_shape(a)), len(known_shape(b))
     axes = node.params["axes"]
@@ -360,6 +369,8 @@ def _tensordot(node: Node, a: Entry, b: Entry) -> Entry:
             )
         left = tuple(normalize_axis(node, rank_a, k, "axes") for k in sides[0])
         right = tuple(normalize_axis(node, rank_b, k, "axes") for k in sides[1])
+        normalize_axes(node, rank_a, left, "axes")
+        normalize_axes(node, rank_b, right, "axes")
     letters = [chr(ord("a") + k) for k in range(rank_a + rank_b)]
     labels_a, labels_b = letters[:rank_a], letters[rank_a:]
     for i, j in zip(left, right, strict=True):
@@ -370,12 +381,12 @@ def _tensordot(node: Node, a: Entry, b: Entry) -> Entry:
 
 
 def _vecdot(node: Node, a: Entry, b: Entry) -> Entry:
-    """Expand vecdot; the parameter ``axis`` counts from the end, as both operands broadcast.
+    """Expand vecdot: the sums of products along the parameter ``axis`` of ``node``.
 
-    ``node`` has the parameter ``axis``.
+    It counts from the end, as both operands broadcast; the axis itself does not.
 
     Raises: ShapeError if ``axis`` is no negative int within both ranks, or the lengths summed
-    differ.
+    differ, 1 and another too.
     """
     rank = min(len(known_shape(a)), len(known_shape(b)))
     axis = node.params["axis"]
@@ -386,9 +397,9 @@ def _vecdot(node: Node, a: Entry, b: Entry) -> Entry:
 
 
 def _inner(node: Node, a: Entry, b: Entry) -> Entry:
-    """Expand inner: sum over the last axes of a and b. Source: numpy.inner; scalars multiply.
+    """Expand inner: sum over the last axes of a and b. Source: numpy.inner.
 
-    ``node`` is not used.
+    If either is a scalar, the result is their product. ``node`` is not used.
 
     Raises: ShapeError if the last axes differ.
     """
@@ -401,9 +412,7 @@ def _inner(node: Node, a: Entry, b: Entry) -> Entry:
 def _dot(node: Node, a: Entry, b: Entry) -> Entry:
     """Expand dot: sum over the last axis of a and the last but one of b, or the only one.
 
-    ``node`` is not used.
-
-    Source: numpy.dot; scalars multiply.
+    If either is a scalar, the result is their product. ``node`` is not used. Source: numpy.dot.
 
     Raises: ShapeError if these axes differ.
     """
@@ -418,7 +427,8 @@ def _bilinear(node: Node, a: Entry, b: Entry, weight: Entry) -> Entry:
 
     ``node`` is not used.
 
-    Raises: GraphError if the weight has not rank 3, ShapeError if extents differ.
+    Raises: GraphError if the weight has not rank 3 or another operand is a scalar, ShapeError if
+    extents differ.
     """
     return make("einsum", a, weight, b, equation="...i,kij,...j->...k")
 
@@ -426,11 +436,9 @@ def _bilinear(node: Node, a: Entry, b: Entry, weight: Entry) -> Entry:
 def _cross(node: Node, a: Entry, b: Entry) -> Entry:
     """Expand cross: the cross product of vectors of a and b along the parameter ``axis``.
 
-    ``node`` has the parameter ``axis``.
+    They have three elements; other axes broadcast. ``node`` has the parameter.
 
-    They have three elements.
-
-    Raises: ShapeError if the axis has another length or is out of range.
+    Raises: ShapeError if the axis has another length in an operand, or is no int or out of range.
     """
     axis = node.params["axis"]
     components = []
@@ -444,7 +452,7 @@ def _cross(node: Node, a: Entry, b: Entry) -> Entry:
 
 
 def _vector_components(x: Entry, axis: int) -> list[Entry]:
-    """Return the three slices of ``x`` of length 1 along ``axis``.
+    """Return the three slices of ``x`` of length 1 along ``axis``, an int >= 0.
 
     Raises: ShapeError if a rank is unknown.
     """
@@ -523,8 +531,10 @@ composite(
 def _matrix_power(node: Node, x: Entry) -> Entry:
     """Expand matrix_power by repeated squaring; a negative power inverts first, 0 gives identities.
 
-    Raises: GraphError if the parameter ``n`` of ``node`` is no int, ShapeError if the matrices are
-    not square.
+    ``x`` has floats; the power 1 gives ``x`` itself.
+
+    Raises: GraphError if the parameter ``n`` of ``node`` is no int, ShapeError if the rank is below
+    2 or the matrices are not square.
     """
     n, shape = int_param(node, "n", GraphError), known_shape(x)
     if len(shape) < 2:
@@ -547,14 +557,14 @@ def _matrix_power(node: Node, x: Entry) -> Entry:
 def _multi_dot(node: Node, *matrices: Entry) -> Entry:
     """Expand multi_dot; the first and last operands may be vectors, a row and a column.
 
-    Errors name ``node``.
+    Their axes of length 1 are removed from the result. Errors name ``node``.
 
     Source: Cormen et al., Introduction to Algorithms, section 14.2.
 
     Raises:
         GraphError: If there are fewer than two operands.
-        ShapeError: If another operand than the first and last is no matrix, or the shapes do not
-            fit.
+        ShapeError: If another operand than the first and last is no matrix, one of these is neither
+            a matrix nor a vector, or the shapes do not fit.
     """
     if len(matrices) < 2:
         raise GraphError(f"{node.where} needs at least two inputs, got {len(matrices)}")
@@ -576,7 +586,8 @@ def _multi_dot(node: Node, *matrices: Entry) -> Entry:
 def _multiply_chain(chain: list[Entry]) -> Entry:
     """Return the product of matrices in the order with the fewest scalar multiplications.
 
-    A symbolic extent counts as `ASSUMED_EXTENT`.
+    ``chain`` has one or more entries of rank 2; a single one is returned itself. A symbolic extent
+    counts as `ASSUMED_EXTENT`.
 
     Raises: ShapeError if neighbours do not fit.
     """

@@ -55,7 +55,7 @@ def _filter_turned_shape(node: Node, shape: Shape) -> Shape:
     of the input, ``groups`` a parameter of ``node``.
 
     Raises: ShapeError if the rank is below 2, an extent is symbolic, or ``groups`` is no int >= 1
-    that divides the filters.
+    that divides the filters; a bool is none.
     """
     filter_window(node, shape, max(len(shape) - 2, 0))
     groups = group_count(node, shape)
@@ -107,8 +107,8 @@ def _dilate_params(node: Node, shape: Shape) -> list[tuple[int, Extent, Extent]]
     """Return (factor, padding before, padding after) for each axis of ``shape``, the input's.
 
     Raises:
-        ShapeError: If the parameters ``factors`` and ``padding`` of ``node`` are not tuples of a
-            factor >= 1 and a pair for each axis.
+        ShapeError: If the parameters ``factors`` and ``padding`` of ``node`` are not tuples of an
+            int >= 1 and a pair of ints, which may be negative, or sizes for each axis.
     """
     factors, padding = node.params["factors"], node.params["padding"]
     fits = all(isinstance(v, tuple) and len(v) == len(shape) for v in (factors, padding))
@@ -118,23 +118,28 @@ def _dilate_params(node: Node, shape: Shape) -> list[tuple[int, Extent, Extent]]
             f"{node.where} needs a factor and a pair of paddings for each axis of "
             f"{show_shape(shape)}, got {factors} and {padding}"
         )
-    return [(f, low, high) for f, (low, high) in zip(factors, padding, strict=True)]
+    pairs = [parse_extents(node, p, "padding") for p in padding]
+    return [(f, low, high) for f, (low, high) in zip(factors, pairs, strict=True)]
 
 
 def _dilate_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape; an axis of length n > 0 becomes (n - 1) * factor + 1 plus padding.
 
-    An empty axis gets only its padding.
+    An axis that is known to be empty gets only its padding. ``shape`` is that of the input;
+    ``node`` has the parameters ``factors`` and ``padding``.
 
     Raises: ShapeError if there are not a factor >= 1 and a pair of paddings for each axis of
-    ``shape``.
-
-    ``node`` has the parameters ``factors`` and ``padding``.
+    ``shape``, or negative padding cuts off more than there is.
     """
     extents: list[Extent] = []
     for n, (f, low, high) in zip(shape, _dilate_params(node, shape), strict=True):
         length = (n - 1) * f + 1 if n != 0 else 0
         extents.append(length + low + high)
+    if any(isinstance(n, int) and n < 0 for n in extents):
+        raise ShapeError(
+            f"{node.where} cuts more than there is off {show_shape(shape)}: its result would have "
+            f"the shape {show_shape(tuple(extents))}"
+        )
     return tuple(extents)
 
 
@@ -333,11 +338,11 @@ def _expand_backprop_filter(node: Node, x: Entry, dy: Entry) -> Entry:
     """Expand to a matrix product: windows of x, one a row, transposed, times dy.
 
     `passkit.ops.linalg` rewrites that to ``window_products`` where a library has it. With groups
-    there is a product for each. An empty window gives an empty result.
+    there is a product for each. An empty window gives zeros in an empty array.
 
     Raises:
-        ShapeError: If ranks differ, the number of channels or filters is unknown, or the parameters
-            ``window`` or ``groups`` of ``node`` are invalid.
+        ShapeError: If ranks differ, the number of channels or filters is symbolic, the windows do
+            not fit, or the parameters ``window`` or ``groups`` of ``node`` are invalid.
     """
     shape, dy_shape = known_shape(x), known_shape(dy)
     window = per_axis(node, "window", len(spatial_sizes(node, shape)), least=0)
@@ -434,7 +439,8 @@ def _window_products_contract(node: Node) -> Convolution:
 
     ``node`` has the parameters ``dilations``, ``padding``, ``strides`` and ``window``.
 
-    Raises: ShapeError if a rank is unknown. The last extents of both inputs must be numbers.
+    Raises: ShapeError if a rank is unknown, a number of channels or filters is symbolic, or the
+    windows do not fit.
     """
     x, y = (known_shape(e) for e in node.inputs)
     geometry = _window_products_geometry(node, x)
@@ -481,7 +487,7 @@ def _compute_window_products(node: Node, x: Any, y: Any) -> Any:
     """Compute window_products with NumPy in float64, rounded once to the dtype of ``x``.
 
     ``x`` is the image, ``y`` (batch, *result, filters). ``node`` has the parameters ``dilations``,
-    ``padding``, ``strides`` and ``window``.
+    ``padding``, ``strides`` and ``window``. The result is a new array.
 
     Raises: ShapeError if the windows do not fit.
     """

@@ -68,7 +68,7 @@ def filter_window(node: Node, filters: Shape, count: int) -> tuple[int, ...]:
         count: Number of spatial axes.
 
     Raises:
-        ShapeError: If the filter has another rank, or an extent of it is unknown.
+        ShapeError: If the filter has another rank, or any of its extents is symbolic.
     """
     if len(filters) != count + 2:
         raise ShapeError(
@@ -90,7 +90,8 @@ def group_count(node: Node, filters: Shape) -> int:
         filters: A shape whose last extent is the number of filters.
 
     Raises:
-        ShapeError: If ``groups`` is no int >= 1 that divides the number of filters.
+        ShapeError: If ``groups`` is no int >= 1 (a bool is none) that divides the number of
+            filters, or that number is symbolic.
     """
     groups = node.params["groups"]
     if type(groups) is not int or groups < 1 or int(filters[-1]) % groups:
@@ -127,8 +128,8 @@ def _contract_of_node(node: Node) -> Convolution:
 
     ``node`` has the parameters ``dilations``, ``groups``, ``padding`` and ``strides``.
 
-    Raises: ShapeError if a rank is unknown or image and filter do not fit. The number of channels
-    must be known.
+    Raises: ShapeError if a rank is unknown, image and filter do not fit, or the number of channels
+    is symbolic.
     """
     x, filters = (known_shape(e) for e in node.inputs)
     geometry = _convolution_geometry(node, x, filters)
@@ -173,7 +174,8 @@ def convolution_contract(
 def _compute_convolution(node: Node, x: Any, filters: Any) -> Any:
     """Compute a convolution with NumPy in float64, rounded once to the dtype of ``x``, the image.
 
-    ``node`` has the parameters ``dilations``, ``groups``, ``padding`` and ``strides``.
+    ``node`` has the parameters ``dilations``, ``groups``, ``padding`` and ``strides``. The result
+    is a new array.
 
     Raises: ShapeError if image and filter do not fit.
     """
@@ -212,11 +214,12 @@ def window_slices(
 
 
 def _simplify_convolution(node: Node) -> Entry | None:
-    """Return a convolution that absorbs zeros which the image is padded with, or None without any.
+    """Return a convolution that absorbs zeros which the image is padded with, or None.
 
-    ``node`` has the parameters ``dilations``, ``padding`` and ``strides``.
+    None if nothing can be absorbed, such as padding by another value. ``node`` has the parameters
+    ``dilations``, ``padding`` and ``strides``.
 
-    Raises: ShapeError if the rank of the filter is unknown.
+    Raises: ShapeError if the rank of an input is unknown or the filter has a symbolic extent.
     """
     filters = known_shape(node.inputs[1])
     return absorb_padding(node, filter_window(node, filters, len(filters) - 2))
@@ -306,7 +309,7 @@ def _transposed_size(
     """Return the spatial extents of the image whose convolution has ``size``.
 
     Several may do: the parameter ``output_shape`` states them, with batch and channels or without,
-    or ``output_padding`` is added to the smallest.
+    and is not checked here; if it is None, ``output_padding`` is added to the smallest.
 
     Args:
         node: The node, with these parameters and those of the windows.

@@ -55,7 +55,7 @@ def matrix_operator(
         name: Name of the operator.
         infer_shape: FInferShape.
         compute: ``compute(node, *arrays)`` returns an array, or a tuple of ``num_outputs`` arrays,
-            for arrays of 32 or 64 bits.
+            for arrays of 32 or 64 bits; its results are cast to the inferred dtypes.
         gradient: FGradient.
         doc: What the output is, for help and reference pages.
         params: Parameters with their defaults.
@@ -76,10 +76,10 @@ def matrix_operator(
     def compute_in_32_bits(node: Node, *arrays: Any) -> Any:
         """Call ``compute`` with 16-bit floats as float32, and cast the results back.
 
-        ``arrays`` are the inputs of ``node``.
+        ``arrays`` are the inputs of ``node``. Returns an array, or a tuple for several outputs.
 
         Raises:
-            FeedError: If NumPy cannot compute the result, as of a singular matrix.
+            FeedError: If NumPy's linear algebra refuses the matrix, such as a singular one.
         """
         narrow = arrays[0].dtype.itemsize < 4
         operands = [a.astype(np.float32) if narrow else a for a in arrays]
@@ -341,7 +341,7 @@ def _with_finite_input(node: Node, function: Callable[..., Any], x: Any, **param
 
 
 def _relative_tolerance(node: Node, x: Any) -> Any:
-    """Return the part of the largest singular value below which singular values count as 0.
+    """Return the part of the largest singular value up to which singular values count as 0.
 
     It is the parameter ``rtol`` of ``node``; if that is None, the larger of the numbers of rows and
     columns of the array ``x`` times the epsilon of its dtype.
@@ -372,7 +372,8 @@ def _compute_svdvals(node: Node, x: Any) -> Any:
 def _compute_pinv(node: Node, x: Any) -> Any:
     """Return the pseudo-inverse of each matrix of an array, by NumPy.
 
-    Singular values below the parameter ``rtol`` of ``node`` times the largest count as 0.
+    Singular values up to the relative tolerance of ``node``, which has the parameter ``rtol``,
+    times the largest count as 0.
 
     Raises: FeedError if ``x`` is not finite.
     """
@@ -465,15 +466,15 @@ def _infer_solve_shape(node: Node, a: Shape, b: Shape) -> Shape:
 
 
 def _transpose_if(x: Any, condition: bool) -> Any:
-    """Return an array of matrices, with its last two axes swapped if ``condition`` is true."""
+    """Return matrices ``x``, an array; if ``condition``, a view with the last two axes swapped."""
     return np.swapaxes(x, -1, -2) if condition else x
 
 
 def _compute_triangular_solve(node: Node, a: Any, b: Any) -> Any:
     """Compute matrix_triangular_solve of arrays a and b with NumPy.
 
-    The parameter ``lower`` of ``node`` says which triangle of ``a`` is read, ``adjoint`` that it is
-    transposed.
+    The parameter ``lower`` of ``node`` says which triangle of ``a`` is read, ``adjoint`` that the
+    triangle is transposed.
 
     Raises: LinAlgError if it is singular.
     """
@@ -513,10 +514,10 @@ def _broadcasting_solve(matrix_op: str) -> Callable[..., Entry]:
     def expand(node: Node, a: Entry, b: Entry) -> Entry:
         """Broadcast the batches of matrices ``a`` and right-hand sides ``b``; apply the operator.
 
-        ``node`` has the parameters that are passed on.
+        ``node`` has the parameters that are passed on. A vector ``b`` gives vectors.
 
-        Raises: ShapeError if ``a`` is not square matrices, batches do not broadcast, or rows
-        differ.
+        Raises: ShapeError if ``a`` is not square matrices, ``b`` is a scalar, batches do not
+        broadcast, rows differ, or a rank is unknown.
         """
         is_vector = len(known_shape(b)) == 1
         b = make("expand_dims", b, axis=1) if is_vector else b
@@ -538,8 +539,8 @@ def _least_squares(node: Node, a: Entry, b: Entry) -> Entry:
 
     The parameter ``rtol`` of ``node`` is that of ``pinv``.
 
-    Raises: GraphError if it is no number >= 0 or None; ShapeError if ``a`` is no matrix or the
-    shapes do not fit.
+    Raises: GraphError if it is no number >= 0 or None; ShapeError if ``a`` is no matrix, the shapes
+    do not fit, or a rank is unknown.
     """
     inverse = make("pinv", a, rtol=node.params["rtol"])
     return make("matvec" if len(known_shape(b)) == 1 else "matmul", inverse, b)
@@ -583,8 +584,8 @@ def _matrix_norm(node: Node, x: Entry) -> Entry:
     with length 1.
 
     Raises:
-        GraphError: If ``ord`` is no order of a matrix norm.
-        ShapeError: If there are no matrices.
+        GraphError: If ``ord`` is none of "fro", "nuc", 1, -1, 2, -2, inf and -inf; a bool is none.
+        ShapeError: If the rank is below 2 or unknown.
     """
     order: Any = "fro" if node.params["ord"] is None else node.params["ord"]
     keepdims = node.params["keepdims"]
@@ -640,11 +641,11 @@ PADE_NORM = 5.37
 
 
 def _compute_expm(node: Node, x: Any) -> Any:
-    """Return the exponential of each matrix of an array, computed in float64.
+    """Return the exponential of each matrix of an array, computed and returned in float64.
 
-    An empty array is returned as it is; if an element is not finite, all of the result is NaN.
-    Source: Higham 2005, The scaling and squaring method for the matrix exponential revisited.
-    ``node`` is not used.
+    An empty array is returned itself; if an element of it is not finite, all of the result is NaN,
+    in the dtype of ``x``. Source: Higham 2005, The scaling and squaring method for the matrix
+    exponential revisited. ``node`` is not used.
     """
     if x.size == 0:
         return x

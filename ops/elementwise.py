@@ -138,6 +138,8 @@ def _where(condition: Expr, x: Expr, y: Expr) -> Expr:
 def _infer_abs_type(node: Node, dtype: DType) -> DType:
     """Infer the dtype of magnitudes: that of the input, but floats for complex numbers.
 
+    It is float32 for complex64, float64 for complex128.
+
     Raises: DTypeError, naming ``node``, for bools.
     """
     check_kinds(node, "iufc", dtype)
@@ -175,10 +177,11 @@ def _infer_cast_type(node: Node, dtype: DType) -> DType:
 def _divide(x: Any, y: Any) -> Entry:
     """Return ``x / y`` of Python: integers and bools are divided as float64, as in NumPy.
 
-    Operands are entries, arrays or numbers, promoted to one dtype.
+    Operands are entries, arrays or numbers, promoted to one dtype, which may be complex.
 
-    Raises: ShapeError if they do not broadcast; ArgumentError, GraphError or DTypeError for an
-    operand that is neither an entry nor an array of numbers.
+    Raises: ShapeError if they do not broadcast; DTypeError if both are Python scalars;
+    ArgumentError, GraphError or DTypeError for an operand that is neither an entry nor an array of
+    numbers.
     """
     a, b = promote_operands("/", (x, y))
     if a.dtype is not None and a.dtype.kind not in "fc":
@@ -190,10 +193,12 @@ def _divide(x: Any, y: Any) -> Entry:
 def _power(x: Any, y: Any) -> Entry:
     """Return ``x ** y`` of Python; an integer entry to a Python int is multiplied out.
 
-    Other operands, entries, arrays or numbers, are promoted to one dtype and given to ``pow``.
+    The power 1 is then ``x`` itself. Other operands, entries, arrays or numbers, are promoted to
+    one dtype and given to ``pow``.
 
     Raises:
-        DTypeError: If an integer entry is raised to a negative int, or to one above 64.
+        DTypeError: If an integer entry is raised to a negative int, or to one above 64; if the
+            promoted dtype is bool or complex, or both operands are Python scalars.
         ShapeError: If the operands do not broadcast.
         ArgumentError: If an operand is neither an entry nor an array of numbers; a GraphError for a
             tuple of entries.

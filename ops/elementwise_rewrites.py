@@ -18,8 +18,9 @@ from passkit.values.dtype import is_lossless
 def simplify_add(node: Node, x: Entry, y: Entry) -> Entry | None:
     """Rewrite ``x + -0.0 -> x``, and for integers ``x + 0 -> x``; None if neither applies.
 
-    Floats plus 0.0 stay, since ``-0.0 + 0.0`` is 0.0. ``node`` applies the operator to entries
-    ``x`` and ``y``; None also if ``x`` has another shape than its output.
+    The operands may be exchanged. Floats plus 0.0 stay, since ``-0.0 + 0.0`` is 0.0. ``node``
+    applies the operator to entries ``x`` and ``y``; None also if the operand that remains has not
+    the shape and dtype of its output.
     """
     for operand, other in ((x, y), (y, x)):
         value = scalar_constant(other)
@@ -31,7 +32,7 @@ def simplify_add(node: Node, x: Entry, y: Entry) -> Entry | None:
 def simplify_sub(node: Node, x: Entry, y: Entry) -> Entry | None:
     """Rewrite ``x - 0 -> x``, for the output of ``node``; return None if that does not apply.
 
-    None also if ``x`` has not the shape and dtype of the output.
+    -0.0 is not 0 here. None also if ``x`` has not the shape and dtype of the output.
     """
     return as_replacement(node, x) if is_constant(y, 0) else None
 
@@ -49,8 +50,9 @@ def simplify_mul(node: Node, x: Entry, y: Entry) -> Entry | None:
 def simplify_div(node: Node, x: Entry, y: Entry) -> Entry | None:
     """Rewrite ``x / 1 -> x``, and ``x / c -> x * (1/c)`` for a power of two; else return None.
 
-    ``c`` is a constant of one element, not broadcast, from 2**-14 to 2**12 in magnitude. ``node``
-    applies the operator to entries ``x`` and ``y``.
+    ``c`` is a real constant of one element, not broadcast, from 2**-14 to 2**12 in magnitude. ``x``
+    itself is returned only if it has the shape and dtype of the output of ``node``, which applies
+    the operator to entries ``x`` and ``y``.
     """
     value = scalar_constant(y)
     if value is None:
@@ -67,7 +69,7 @@ def simplify_div(node: Node, x: Entry, y: Entry) -> Entry | None:
 
 
 def simplify_pow(node: Node, x: Entry, y: Entry) -> Entry | None:
-    """Rewrite ``x**1 -> x``, ``x**2 -> x*x``, ``x**-1 -> 1/x``; return None for other powers.
+    """Rewrite ``x**1``, ``x**2``, ``x**-1`` to identity, square and reciprocal; else return None.
 
     The replacements are correctly rounded, as pow need not be. ``x**0.5`` stays, since sqrt differs
     from it at -inf and -0, and ``x**-1`` of integers stays, since they have no reciprocal. None
@@ -130,8 +132,8 @@ def simplify_cast(node: Node) -> Entry | None:
     may skip a float on its way to another integer type only where that holds all its values:
     ``cast(cast(x: int8, "float32"), "uint8")`` is 0 for -1, and ``cast(x, "uint8")`` is 255.
 
-    Returns: The entry that replaces the output of ``node``; None if neither applies or a dtype is
-    unknown.
+    Returns: The entry that replaces the output of ``node``, which may be the input of either cast;
+    None if neither applies or a dtype is unknown.
     """
     x = node.inputs[0]
     target = node.entries[0].dtype

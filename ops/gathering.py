@@ -103,11 +103,11 @@ def _gather_axes(node: Node, rank: int, index_rank: int) -> tuple[int, int]:
     ``axis`` and ``batch_dims``.
 
     Raises:
-        ShapeError: If ``axis`` is out of range, or ``batch_dims`` is no int from 0 to the axis and
-            the rank of the indices.
+        ShapeError: If ``axis`` is no int or out of range, or ``batch_dims`` is no int (a bool is
+            none) from 0 to the axis and the rank of the indices.
     """
     axis, batch = normalize_axis(node, rank, node.params["axis"]), node.params["batch_dims"]
-    if not isinstance(batch, int) or not 0 <= batch <= min(axis, index_rank):
+    if type(batch) is not int or not 0 <= batch <= min(axis, index_rank):
         raise ShapeError(
             f"{node.where} needs batch_dims from 0 to {min(axis, index_rank)}, so that axis {axis} "
             f"comes after those that both inputs share, got {batch!r}"
@@ -119,12 +119,13 @@ def _gather_shape(node: Node, shape: Shape, indices: Shape) -> Shape:
     """Infer the shape: that of the input with the axes of the indices in place of the axis.
 
     ``shape`` and ``indices`` are the shapes of the inputs; axes shared by ``batch_dims`` occur
-    once. ``node`` has the parameters ``axis``, ``batch_dims`` and ``mode``.
+    once. ``node`` has the parameters ``axis``, ``batch_dims`` and ``mode``. Symbolic extents of
+    shared axes are recorded as guards.
 
     Raises:
         ShapeError: If ``axis`` or ``batch_dims`` is invalid, shared axes differ, or the axis is
-            empty and the indices are not.
-        GraphError: If ``mode`` is unknown.
+            empty and the indices are not known to be.
+        GraphError: If ``mode`` is neither "clip" nor "zero".
     """
     axis, batch = _gather_axes(node, len(shape), len(indices))
     index_mode(node)
@@ -180,8 +181,8 @@ def _take(node: Node, x: Entry, indices: Entry) -> Entry:
 
     Source: numpy.take.
 
-    Raises: ShapeError for an axis out of range or an empty one with indices; GraphError for an
-    unknown ``mode``.
+    Raises: ShapeError for an axis that is no int or out of range, or an empty one with indices;
+    GraphError for another ``mode`` than "clip" and "zero".
     """
     axis, mode = node.params["axis"], node.params["mode"]
     if axis is None:
@@ -212,8 +213,8 @@ def _take_along_axis_shape(node: Node, shape: Shape, indices: Shape) -> Shape:
 
     Raises:
         ShapeError: If ``axis`` is out of range, the ranks differ, other axes do not broadcast, or
-            the axis is empty and the indices are not.
-        GraphError: If ``mode`` is unknown.
+            the axis is empty and the indices are not known to be.
+        GraphError: If ``mode`` is neither "clip" nor "zero".
     """
     axis = normalize_axis(node, len(shape), node.params["axis"])
     index_mode(node)
@@ -283,11 +284,12 @@ def point_axes(node: Node, shape: Shape, indices: Shape) -> tuple[int, int]:
         indices: Shape of the indices, whose last axis holds the coordinates.
 
     Raises:
-        ShapeError: If ``indices`` is a scalar's shape, there are more coordinates than axes, their
-            number is unknown, or ``batch_dims`` is invalid.
+        ShapeError: If ``indices`` is a scalar's shape, there are more coordinates than axes that
+            are not shared, their number is symbolic, or ``batch_dims`` is no int (a bool is none)
+            from 0 to below the rank of the indices.
     """
     batch = node.params.get("batch_dims", 0)
-    if not isinstance(batch, int) or not 0 <= batch < max(len(indices), 1):
+    if type(batch) is not int or not 0 <= batch < max(len(indices), 1):
         raise ShapeError(
             f"{node.where} needs batch_dims from 0 to {len(indices) - 1}, got {batch!r}"
         )
@@ -309,9 +311,9 @@ def _gather_nd_shape(node: Node, shape: Shape, indices: Shape) -> Shape:
     ``batch_dims`` and ``mode``.
 
     Raises:
-        ShapeError: If coordinates or ``batch_dims`` do not fit the shapes, or an axis is empty and
-            the indices are not.
-        GraphError: If ``mode`` is unknown.
+        ShapeError: If coordinates or ``batch_dims`` do not fit the shapes, shared axes differ, or
+            an axis is empty and the points are not known to be none.
+        GraphError: If ``mode`` is neither "clip" nor "zero".
     """
     batch, count = point_axes(node, shape, indices)
     index_mode(node)
@@ -387,8 +389,8 @@ def _reverse_sequence_shape(node: Node, shape: Shape, lengths: Shape) -> Shape:
     ``node`` has the parameters ``axis`` and ``batch_axis``.
 
     Raises:
-        ShapeError: If there is not one length for each element of ``batch_axis``, or both axes are
-            equal or out of range.
+        ShapeError: If there is not one length for each element of ``batch_axis`` in a vector, or
+            both axes are equal, no int or out of range.
     """
     axis, batch_axis = _reverse_sequence_axes(node, len(shape))
     if axis == batch_axis or len(lengths) != 1:
@@ -403,7 +405,7 @@ def _reverse_sequence_shape(node: Node, shape: Shape, lengths: Shape) -> Shape:
 def _reverse_sequence_element(node: Node, index: Index, read: Reader, read_length: Reader) -> Expr:
     """Return the element at the mirrored position in the first ``length`` of its example.
 
-    Later elements stay; a length beyond the axis counts as that of the axis.
+    Later elements stay; a length beyond the axis counts as that of the axis, a negative one as 0.
 
     Args:
         node: The node, with the parameters axis and batch_axis.
@@ -502,8 +504,8 @@ def _invert_permutation_shape(node: Node, shape: Shape) -> Shape:
 def _invert_permutation(node: Node, x: Entry) -> Entry:
     """Expand invert_permutation: scatter the position of each number to the number's position.
 
-    ``x`` is a vector of integers; numbers outside of its positions are dropped. ``node`` is not
-    used.
+    ``x`` is a vector of integers. A negative number counts from the end; one outside of the
+    positions is dropped, and a position that no number names gets 0. ``node`` is not used.
 
     Raises: ShapeError if a rank is unknown.
     """

@@ -20,7 +20,7 @@ from passkit.values.size import Extent, Shape, Size
 
 
 def make(name: str, *inputs: Any, **params: Any) -> Entry:
-    """Apply an operator of one output, and return the output.
+    """Apply an operator and return its output, a tuple of entries if it has several.
 
     Args:
         name: The operator's name or alias.
@@ -41,7 +41,8 @@ def make(name: str, *inputs: Any, **params: Any) -> Entry:
 def add_aliases(op: Op, names: str) -> None:
     """Register further names of ``op``, separated by spaces, in place.
 
-    Raises: RegistryError for the name of another operator.
+    Raises: RegistryError for the name of another operator, ArgumentError for a name that is no
+    identifier; names in front of it are registered.
     """
     for name in names.split():
         op.add_alias(name)
@@ -99,7 +100,7 @@ def common_dtype(kinds: str, result: DType | None = None) -> Callable[..., Any]:
 
     Returns:
         A function of a node and dtypes, which raises DTypeError for different dtypes or one of
-        another kind.
+        another kind, and GraphError for none.
     """
 
     def infer_type(node: Node, *dtypes: DType) -> Any:
@@ -133,11 +134,13 @@ def normalize_axes(node: Node, rank: int, axes: Any, name: str = "axis") -> tupl
     Args:
         node: The node to name in errors.
         rank: Number of axes of the input.
-        axes: One int, a tuple of ints, negative ones counted from the end, or None for all axes.
+        axes: One int, a tuple of ints, which may be empty, or None for all axes. Negative ones are
+            counted from the end.
         name: The parameter to name in errors.
 
     Raises:
-        ShapeError: If an axis is no int, out of range, or listed twice.
+        ShapeError: If an axis is no int (a bool, a NumPy integer or a list of ints is none), out of
+            range, or listed twice.
     """
     if axes is None:
         return tuple(range(rank))
@@ -159,7 +162,8 @@ def normalize_axis(node: Node, rank: int, axis: Any, name: str = "axis") -> int:
         name: The parameter's name, for messages.
 
     Raises:
-        ShapeError: If ``axis`` is no int, or out of range.
+        ShapeError: If ``axis`` is no int (a bool, None or a NumPy integer is none), or out of
+            range.
     """
     if isinstance(axis, bool) or not isinstance(axis, int):
         raise ShapeError(f"{node.where} needs an int as {name}, got {axis!r}")
@@ -182,7 +186,8 @@ def first_shape(node: Node, *shapes: Shape) -> Shape:
 def check_broadcast(node: Node, shape: Shape, target: Shape, name: str = "") -> None:
     """Check that ``shape`` broadcasts to ``target`` and to no larger shape.
 
-    Symbolic extents that must be equal are recorded as equal.
+    Where extents differ and one is symbolic, a guard that they are equal is recorded, which a call
+    checks; an extent of ``shape`` that is known to be 1 needs none.
 
     Args:
         node: The node to name in errors.
@@ -191,8 +196,8 @@ def check_broadcast(node: Node, shape: Shape, target: Shape, name: str = "") -> 
         name: The operand to name in errors, such as "the weights".
 
     Raises:
-        ShapeError: If ``shape`` has more axes, or an extent that is neither 1 nor that of
-            ``target``.
+        ShapeError: If ``shape`` has more axes, or a known extent that is neither 1 nor the known
+            one of ``target``.
     """
     new_axes = len(target) - len(shape)
     prefix = f"{name} " if name else ""
@@ -210,7 +215,7 @@ def check_broadcast(node: Node, shape: Shape, target: Shape, name: str = "") -> 
 
 
 def show_shapes(shapes: Sequence[Shape | None]) -> str:
-    """Return shapes as error messages show them, joined by "and"."""
+    """Return shapes as error messages show them, joined by "and"; None, an unknown rank, as (?)."""
     return " and ".join(show_shape(s) for s in shapes)
 
 
@@ -222,11 +227,12 @@ def parse_extents(node: Node, value: Any, name: str) -> Shape:
 
     Args:
         node: The node to name in errors.
-        value: The parameter: one extent, which gives a tuple of one, or a tuple of them.
+        value: The parameter: one extent, which gives a tuple of one, or a tuple of them, which may
+            be empty.
         name: The parameter to name in errors.
 
     Raises:
-        ShapeError: If an extent is neither an int nor a Size; bools are refused.
+        ShapeError: If an extent is neither an int nor a Size; bools, None and lists are refused.
     """
     extents: list[Extent] = []
     for extent in value if isinstance(value, tuple) else (value,):
@@ -237,10 +243,10 @@ def parse_extents(node: Node, value: Any, name: str) -> Shape:
 
 
 def extent_param(node: Node, name: str) -> Extent:
-    """Return the parameter ``name`` of ``node``, which is one extent: an int or a Size.
+    """Return the parameter ``name`` of ``node``, one extent: an int, a negative one too, or a Size.
 
     Raises:
-        ShapeError: If it is anything else.
+        ShapeError: If it is anything else, such as a bool, None or a tuple of one.
     """
     value = node.params[name]
     if isinstance(value, tuple):
@@ -252,7 +258,7 @@ def count_param(node: Node, name: str) -> Extent:
     """Return the parameter ``name`` of ``node``, a number of elements: an int >= 0 or a Size.
 
     Raises:
-        ShapeError: If it is anything else.
+        ShapeError: If it is anything else, such as a bool, None or a tuple of one.
     """
     count = extent_param(node, name)
     if isinstance(count, int) and count < 0:
@@ -296,9 +302,10 @@ def number_param(node: Node, name: str) -> float:
 
 
 def as_replacement(node: Node, x: Entry) -> Entry | None:
-    """Return ``x`` if it has the shape and dtype of the node's output, else None.
+    """Return ``x`` if it has the shape and dtype of the node's first output, else None.
 
-    For FSimplify: only then ``x`` may replace the output.
+    None also where a shape or dtype is unknown. For FSimplify: only then ``x`` may replace the
+    output.
     """
     output = node.entries[0]
     same_shape = output.shape is not None and x.shape == output.shape
@@ -306,10 +313,11 @@ def as_replacement(node: Node, x: Entry) -> Entry | None:
 
 
 def scalar_constant(x: Entry) -> Any:
-    """Return the value of a constant of one real element, broadcast or not, else None.
+    """Return the value of a constant of one real number or bool, broadcast or not, else None.
 
-    Complex constants give None too: even 1 times an infinite complex number changes it, since the
-    product of infinity and the imaginary part 0 is NaN.
+    The constant may have axes of length 1, and ``broadcast_to`` may be applied to it. Complex
+    constants give None too: even 1 times an infinite complex number changes it, since the product
+    of infinity and the imaginary part 0 is NaN.
 
     Returns:
         A NumPy scalar of the constant's dtype, or None.
@@ -323,7 +331,10 @@ def scalar_constant(x: Entry) -> Any:
 
 
 def is_constant(x: Entry, value: float) -> bool:
-    """Return whether ``x`` is the constant ``value``, broadcast or not; 0.0 is not -0.0."""
+    """Return whether ``x`` is the constant ``value``, broadcast or not; 0.0 is not -0.0.
+
+    False for a complex constant and for NaN. The dtype is not compared: a bool True is 1.0.
+    """
     constant_value = scalar_constant(x)
     if constant_value is None:
         return False

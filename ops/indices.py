@@ -82,7 +82,7 @@ def check_nonempty(node: Node, n: Extent, indices: Shape, axis_name: str) -> Non
         axis_name: The axis to name in errors.
 
     Raises:
-        ShapeError: If the axis has length 0 and the indices are not empty.
+        ShapeError: If the axis has length 0 and the indices are not known to be empty.
     """
     if numel(indices) != 0:
         demand(node, n, 1, f"{axis_name} must have an element to read")
@@ -94,7 +94,8 @@ def clipped_position(i: Expr, n: Extent) -> tuple[Expr, Expr]:
     A negative index counts from the end.
 
     Returns:
-        The nearest valid position, and the position counted from the front, which may be invalid.
+        The nearest valid position (-1 if ``n`` is 0), and the position counted from the front,
+        which may be invalid.
     """
     i = ast.cast(i, "int64")
     from_front = ast.where(i < 0, i + ast.size_of(n), i)
@@ -113,7 +114,7 @@ def clipped_positions(indices: Any, n: int) -> tuple[Any, Any]:
     0.
 
     Returns:
-        The positions, an int64 array, and a bool array: whether each index is in range.
+        The positions, a new int64 array, and a bool array: whether each index is in range.
     """
     i = np.asarray(indices).astype(np.int64)
     from_front = np.where(i < 0, i + n, i)

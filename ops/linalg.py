@@ -42,6 +42,8 @@ matmul = register_op(
 def _matmul_contract(node: Node, a: Shape, b: Shape) -> Contract:
     """Return the description of a matrix product: its batch and extents.
 
+    Inner or batch extents that differ symbolically are recorded as guards.
+
     Args:
         node: The node, whose parameters say which operand is transposed.
         a: The shape (…, m, k) of the left operand, or (…, k, m) if it is transposed.
@@ -105,11 +107,12 @@ def _expand_integer_matmul(node: Node, a: Entry, b: Entry) -> Entry | None:
 def _matmul_operator(x: Any, y: Any) -> Entry:
     """Implement ``x @ y``: a vector is a row on the left and a column on the right.
 
-    The axis of length 1 is removed from the result. Operands of unknown rank count as matrices.
+    The axis of length 1 is removed from the result. Operands are promoted to one dtype. If a rank
+    is unknown, both count as matrices.
 
-    Raises: ShapeError if the operands do not fit, such as a scalar; DTypeError for dtypes that
-    matmul does not take; ArgumentError or GraphError for an operand that is neither an entry nor an
-    array of numbers.
+    Raises: ShapeError if the operands do not fit, such as a scalar; DTypeError for bools, complex
+    numbers or two Python scalars; ArgumentError or GraphError for an operand that is neither an
+    entry nor an array of numbers.
     """
     a, b = promote_operands("@", (x, y))
     if a.shape is None or b.shape is None:  # as in a pattern: assumed to be matrices
@@ -167,7 +170,8 @@ def _contract_sum(nodes: Sequence[Node]) -> Entry | None:
         nodes: One or more nodes.
 
     Returns:
-        None where an operand is no matrix, the transposes differ, or no library has the dtype.
+        None where an operand is no matrix, the transposes differ, or a dtype is none of
+        `LIBRARY_DTYPES` or unknown.
 
     Raises:
         ShapeError: If the rank of an operand is unknown.
@@ -287,8 +291,8 @@ def _matmul_sum_shape(node: Node, *shapes: Shape) -> Shape:
 def _compute_matmul_sum(node: Node, *arrays: Any) -> Any:
     """Compute matmul_sum with NumPy in float64, rounded once to the dtype of the first array.
 
-    ``arrays`` are left and right matrices in turn. ``node`` has the parameters ``transpose_a`` and
-    ``transpose_b``.
+    ``arrays`` are left and right matrices in turn; the result is a new one. ``node`` has the
+    parameters ``transpose_a`` and ``transpose_b``.
 
     Raises: ShapeError if their number is odd or 0.
     """
@@ -328,11 +332,12 @@ def sum_of_matmuls(node: Node, *operands: Entry) -> Entry:
 
 
 def _expand_matmul_sum(node: Node, *operands: Entry) -> Entry | None:
-    """Expand a sum of products of a dtype that libraries do not have; None for others.
+    """Expand a sum of products of a dtype that libraries do not have, such as float16.
 
-    None also for an unknown dtype. ``node`` has the parameters that are passed on.
+    Returns None for float32, float64 and an unknown dtype. ``node`` has the parameters that are
+    passed on.
 
-    Raises: ShapeError if the operands are no pairs of matrices.
+    Raises: ShapeError if the operands are no pairs of matrices that fit.
     """
     dtype = operands[0].dtype
     if dtype is None or dtype.name in LIBRARY_DTYPES:
@@ -371,11 +376,11 @@ def _hidden_units(node: Node, weight: Shape | None) -> Any:
     """Return the number of rows of the weight, from ``num_hidden`` or the weight's shape.
 
     None if neither is known; ``weight`` is None where its shape is unknown. ``node`` has the
-    parameter ``num_hidden``.
+    parameter ``num_hidden``, which may be None.
 
     Raises:
-        ShapeError: If ``num_hidden`` is no int >= 0, or the weight has another rank than 2 or
-            another number of rows.
+        ShapeError: If ``num_hidden`` is neither None nor an int >= 0, or the weight has another
+            rank than 2 or another number of rows.
     """
     units = node.params["num_hidden"]
     if units is not None and (isinstance(units, bool) or not isinstance(units, int) or units < 0):
@@ -423,7 +428,8 @@ def _linear_back(
 ) -> list[Shape | None]:
     """Infer missing input shapes of data, weight and bias (FInferShapeBack).
 
-    Weight and bias follow from data and num_hidden, data from weight and result.
+    The number of units is that of num_hidden, of the weight's rows, or the last extent of the
+    result. Weight and bias follow from it and data, data from weight and result.
 
     Args:
         node: The node.
@@ -431,10 +437,11 @@ def _linear_back(
         outs: The shapes of the outputs, None where unknown.
 
     Returns:
-        A shape for each input, None where it remains unknown.
+        A shape for each input, None where it remains unknown; known ones stay.
 
     Raises:
-        ShapeError: If the weight is no matrix of ``num_hidden`` rows, or that is no int >= 0.
+        ShapeError: If the weight is no matrix of ``num_hidden`` rows, or that is neither None nor
+            an int >= 0.
     """
     inferred = list(shapes)
     data, weight = inferred[:2]

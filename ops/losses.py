@@ -81,9 +81,9 @@ def elementwise_loss(
 
 
 def _positive_param(node: Node, name: str) -> float:
-    """Return the parameter ``name`` of ``node`` as a float.
+    """Return the parameter ``name`` of ``node``, a number, as a float.
 
-    Raises: GraphError if it is not above 0.
+    Raises: GraphError if it is not above 0, or NaN.
     """
     value = float(node.params[name])
     if not value > 0:
@@ -146,7 +146,7 @@ def _binary_cross_entropy(node: Node, labels: Entry, p: Entry) -> Entry:
 
 
 def _kl_divergence(node: Node, labels: Entry, p: Entry) -> Entry:
-    """Return labels * log(labels / p), and 0 where a label is 0 or less; ``node`` is not used."""
+    """Return labels * log(labels / p), and 0 where a label is not above 0; ``node`` is not used."""
     positive = labels > 0
     ratio = make("where", positive, labels, 1.0) / make("where", positive, p, 1.0)
     return make("where", positive, labels * make("log", ratio), 0.0)
@@ -237,7 +237,7 @@ def _infer_example_shape(node: Node, labels: Shape, logits: Shape) -> Shape:
 
     The parameter ``axis`` of the node is the classes' axis.
 
-    Raises: ShapeError if their shapes differ, or the axis is out of range.
+    Raises: ShapeError if their shapes differ, or the axis is no int or out of range.
     """
     shape = _infer_elementwise_shape(node, labels, logits)
     axis = normalize_axis(node, len(shape), node.params["axis"])

@@ -53,14 +53,14 @@ def _identity_like(x: Entry) -> Entry:
 
 
 def _or_zero(dy: Entry | None, output: Entry) -> Entry:
-    """Return ``dy``, or zeros of the shape of ``output`` where it is None."""
+    """Return ``dy``, or zeros of the shape and dtype of ``output`` where it is None."""
     return make("zeros_like", output) if dy is None else dy
 
 
 def _inverse_gaps(values: Entry) -> Entry:
     """Return the matrix of 1 / (v_j - v_i) of vectors v = ``values``, and 0 where i = j.
 
-    It is infinite where two values are equal.
+    Row i, column j. It is infinite where two values are equal.
 
     Raises: ShapeError if a rank is unknown.
     """
@@ -231,7 +231,7 @@ def svd_gradient(node: Node, du: Entry | None, ds: Entry | None, dvh: Entry | No
     parameter ``full_matrices``.
 
     Raises:
-        GraphError: If ``full_matrices`` is True and the matrices are not square.
+        GraphError: If ``full_matrices`` is True and the matrices are not known to be square.
     """
     u, s, vh = node.entries
     if node.params["full_matrices"]:

@@ -83,8 +83,8 @@ def _output_shape(node: Node) -> Shape:
 def _reshape_shape(node: Node, shape: Shape | None) -> Shape | None:
     """Infer the shape: the parameter ``shape`` of ``node`` with its one -1 filled in.
 
-    ``shape`` is that of the input, None where its rank is unknown. Symbolic numbers of elements are
-    recorded as equal.
+    ``shape`` is that of the input, None where its rank is unknown. Numbers of elements that differ
+    symbolically are recorded as a guard.
 
     Returns:
         None where the rank of the input is unknown and the parameter has a -1.
@@ -94,14 +94,14 @@ def _reshape_shape(node: Node, shape: Shape | None) -> Shape | None:
             does not fit the elements.
     """
     target = parse_extents(node, node.params["shape"], "shape")
-    if shape is None:
-        return None if -1 in target else target
-    total = numel(shape)
     open_axes = [k for k, n in enumerate(target) if n == -1]
     if len(open_axes) > 1 or any(isinstance(n, int) and n < -1 for n in target):
         raise ShapeError(
             f"{node.where} needs extents >= 0 and at most one -1, got {show_shape(target)}"
         )
+    if shape is None:
+        return None if open_axes else target
+    total = numel(shape)
     if open_axes:
         target = _fill_open_axis(node, shape, target, open_axes[0])
     if isinstance(total, int) and isinstance(numel(target), int) and total != numel(target):
@@ -220,7 +220,8 @@ def _simplify_reshape(node: Node) -> Entry | None:
 
     ``node`` is a reshape, expand_dims or squeeze.
 
-    Returns: The entry that replaces its output; None if neither applies, or its shape is unknown.
+    Returns: The entry that replaces its output, its input or a reshape; None if neither applies, or
+    its shape is unknown.
     """
     x = node.inputs[0]
     if as_replacement(node, x) is not None:
@@ -295,11 +296,12 @@ def _squeezed_axes(node: Node, shape: Shape) -> tuple[int, ...]:
 def _squeeze_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape: ``shape`` of the input without the squeezed axes.
 
-    Symbolic extents of axes that are named are recorded as 1. ``node`` has the parameter ``axis``.
+    For a symbolic extent of an axis that is named a guard is recorded, that it is 1. ``node`` has
+    the parameter ``axis``.
 
     Raises:
-        ShapeError: If an axis to squeeze is longer than 1 or out of range, or extents are unknown
-            and no axis is named.
+        ShapeError: If an axis to squeeze is longer than 1, no int or out of range, or an extent is
+            symbolic and ``axis`` is None.
     """
     if node.params["axis"] is None and has_size(shape):
         raise ShapeError(
@@ -356,8 +358,8 @@ def permutation(node: Node, rank: int) -> tuple[int, ...]:
     """Return the input axis of each axis of the result of a transpose.
 
     Args:
-        node: A node with a parameter ``axes``; None reverses the axes, negative ones count from the
-            end.
+        node: A node with a parameter ``axes``: a tuple of ints, or one int for a vector; None
+            reverses the axes, negative ones count from the end.
         rank: Number of axes.
 
     Raises:
@@ -397,7 +399,8 @@ def _simplify_transpose(node: Node) -> Entry | None:
 
     ``node`` has the parameter ``axes``.
 
-    Returns: None if neither applies, or the rank of the input is unknown.
+    Returns: The input for the former, a transpose of its input for the latter; None if neither
+    applies, or the rank of the input is unknown.
 
     Raises: ShapeError if a parameter is invalid.
     """
@@ -476,11 +479,12 @@ broadcast_to.set_attr("TOperator", "broadcast_to")
 def _concat_shape(node: Node, *shapes: Shape) -> Shape:
     """Infer the shape: the sum of the inputs' lengths along ``axis``.
 
-    Symbolic extents at other axes are recorded as equal. ``node`` has the parameter ``axis``.
+    Symbolic extents at other axes that differ are recorded as guards. ``node`` has the parameter
+    ``axis``.
 
     Raises:
         ShapeError: If there are no inputs, they differ in rank or at another axis, or ``axis`` is
-            out of range.
+            no int or out of range.
     """
     if not shapes:
         raise ShapeError(f"{node.where} needs at least one input, got none")

@@ -74,7 +74,8 @@ def slice_axis(x: Entry, axis: int, begin: Extent, size: Extent) -> Entry:
 
     ``axis`` is not negative.
 
-    Raises: ShapeError if they lie outside of the axis.
+    Raises: ShapeError if they lie outside of the axis, or the rank is unknown. Where extents are
+    symbolic, a call checks it.
     """
     shape = known_shape(x)
     begins = tuple(begin if k == axis else 0 for k in range(len(shape)))
@@ -157,9 +158,9 @@ def _rot90(node: Node, x: Entry) -> Entry:
 def _flip(node: Node, x: Entry) -> Entry:
     """Expand flip to a slice with steps of -1 along the parameter ``axis``, None for all axes.
 
-    ``node`` has the parameter ``axis``.
+    ``node`` has the parameter ``axis``, one or several axes.
 
-    Raises: ShapeError if it is out of range.
+    Raises: ShapeError if one is no int, out of range or listed twice, or the rank is unknown.
     """
     shape = known_shape(x)
     axes = normalize_axes(node, len(shape), node.params["axis"])
@@ -211,11 +212,12 @@ movement_composite(
 def _roll(node: Node, x: Entry) -> Entry:
     """Expand roll, axis by axis, or along the row-major order if ``axis`` is None.
 
-    ``node`` has the parameters ``axis`` and ``shift``.
+    ``node`` has the parameters ``axis`` and ``shift``; one shift is for all axes. An axis that is
+    listed twice is rolled twice.
 
     Raises:
-        ShapeError: If there is not a shift for each axis, a shift is no int, or an axis is out of
-            range.
+        ShapeError: If there is not a shift for each axis, a shift is no int, an axis is out of
+            range, or there are several shifts and no axis.
     """
     shape, axis, shift = known_shape(x), node.params["axis"], node.params["shift"]
     if axis is None:
@@ -235,7 +237,8 @@ def _roll(node: Node, x: Entry) -> Entry:
 def _roll_axis(node: Node, x: Entry, shift: Any, axis: int) -> Entry:
     """Return ``x`` rolled by ``shift`` along ``axis``: two slices, swapped.
 
-    An unknown length must be at least the shift, which a call checks.
+    A shift of a multiple of the length gives an ``identity``. A symbolic length must be at least
+    the shift, which a call checks.
 
     Raises: ShapeError, which names ``node``, if the shift is no int.
     """
@@ -293,11 +296,12 @@ def _broadcast_split_axes(
 def _repeat(node: Node, x: Entry) -> Entry:
     """Expand repeat: a broadcast for one number of repeats, a gather for one for each element.
 
-    It repeats along the parameter ``axis`` of ``node``, for None in the flattened ``x``.
+    It repeats along the parameter ``axis`` of ``node``, for None in the flattened ``x``. The
+    parameter ``repeats`` is one int or a tuple.
 
     Raises:
-        ShapeError: If repeats are negative or no ints, or there are as many as neither 1 nor
-            elements, or ``axis`` is out of range.
+        ShapeError: If repeats are negative or no ints, a tuple has neither one nor as many as the
+            axis is known to have elements, or ``axis`` is no int or out of range.
     """
     axis, repeats = node.params["axis"], node.params["repeats"]
     if axis is None:
@@ -498,15 +502,16 @@ def array_split(x: Any, indices_or_sections: int | Sequence[int], axis: int = 0)
 
     Args:
         x: An entry or array.
-        indices_or_sections: The number of parts, of which the first ones may be longer by one, or
-            the positions to cut at.
+        indices_or_sections: The number of parts, a Python int, of which the first ones may be
+            longer by one, or a sequence of the positions to cut at.
         axis: The axis, whose length must be known; 0 by default.
 
     Returns:
-        A tuple of entries, the parts in order.
+        A tuple of entries, the parts in order; parts between positions that descend are empty.
 
     Raises:
-        ShapeError: If the axis is out of range, its length unknown, or the number of parts below 1.
+        ShapeError: If the axis is no int or out of range, its length or the rank unknown, or the
+            number of parts below 1.
         ArgumentError: If ``indices_or_sections`` is neither an int nor a sequence of ints, or ``x``
             neither an entry nor an array of numbers.
     """
@@ -567,10 +572,11 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Entry, ...]:
             axes are swapped.
 
     Returns:
-        A tuple of entries, one for each vector, of an axis for each vector.
+        A tuple of entries, one for each vector, of an axis for each vector; empty without vectors.
 
     Raises:
-        ShapeError: If an array has a rank above 1, or ``indexing`` is something else.
+        ShapeError: If an array has a rank above 1 or an unknown one, or ``indexing`` is something
+            else.
         ArgumentError: If one is neither an entry nor an array of numbers; a GraphError for a tuple
             of entries.
     """

@@ -36,8 +36,8 @@ def parse_pad_widths(node: Node, rank: int, pad_width: Any, name: str = "pad_wid
     Args:
         node: The node to name in errors; it has the parameter ``name``.
         rank: Number of axes.
-        pad_width: An int or Size, a pair for all axes, or a pair for each axis; negative widths
-            cut.
+        pad_width: An int or Size for all ends, alone or in a tuple; a pair for all axes; or a tuple
+            with a pair for each axis or one pair for all. Negative widths cut.
         name: The parameter to name in errors.
 
     Raises:
@@ -64,7 +64,7 @@ def _pad_widths(node: Node, shape: Shape) -> PadWidths:
 
     ``node`` has the parameter ``pad_width``.
 
-    Raises: ShapeError if it is neither an extent, nor a pair, nor a pair for each axis.
+    Raises: ShapeError if it is neither an int or Size, nor a pair, nor a pair for each axis.
     """
     return parse_pad_widths(node, len(shape), node.params["pad_width"])
 
@@ -72,7 +72,8 @@ def _pad_widths(node: Node, shape: Shape) -> PadWidths:
 def _pad_with_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape: each axis of ``shape``, the input's, is longer by its two widths.
 
-    ``node`` has the parameter ``pad_width``.
+    ``node`` has the parameter ``pad_width``. What negative ints cut off a symbolic axis is recorded
+    as a guard.
 
     Raises:
         ShapeError: If negative widths cut more than there is, or ``pad_width`` does not fit the
@@ -92,8 +93,8 @@ def _pad_with_shape(node: Node, shape: Shape) -> Shape:
 def _pad_with_dtype(node: Node, x: DType) -> DType:
     """Infer the dtype, ``x`` of the input.
 
-    Raises: DTypeError if the parameter ``value`` of ``node`` is no number, or ``x`` an integer that
-    cannot hold it.
+    Raises: DTypeError if the parameter ``value`` of ``node`` is neither an int, a float nor a bool
+    (a complex number is none), or ``x`` an integer that cannot hold it.
     """
     check_number(node, node.params["value"], x)
     return x
@@ -162,7 +163,9 @@ def _pad(node: Node, x: Entry) -> Entry:
 
     Raises:
         GraphError: If ``mode``, in any case of letters, is unknown.
-        ShapeError: If ``pad_width`` does not fit the rank, or a width the axis.
+        ShapeError: If ``pad_width`` does not fit the rank, a width the axis, or the rank is
+            unknown.
+        DTypeError: If ``constant_values``, in mode "constant", is no number that ``x`` can hold.
     """
     mode = node.params["mode"].lower()
     if mode not in PAD_MODES:
@@ -176,7 +179,7 @@ def _pad(node: Node, x: Entry) -> Entry:
 
 
 def _pad_axis(node: Node, x: Entry, axis: int, before: Extent, after: Extent, mode: str) -> Entry:
-    """Return ``x`` padded along one axis by parts of itself.
+    """Return ``x`` padded along one axis by parts of itself, an ``identity`` of it for widths of 0.
 
     Args:
         node: The node, for messages.
@@ -187,7 +190,9 @@ def _pad_axis(node: Node, x: Entry, axis: int, before: Extent, after: Extent, mo
         mode: "edge", "reflect", "symmetric" or "wrap", as numpy.pad defines them.
 
     Raises:
-        ShapeError: If a width is negative, or larger than the mode can take from the axis.
+        ShapeError: If a width is negative, or larger than the mode can take from the axis: its
+            length for "symmetric" and "wrap", one less for "reflect"; for "edge" if the axis is
+            empty.
     """
     n = known_shape(x)[axis]
     for width in (before, after):
@@ -245,10 +250,11 @@ movement_composite(
 def _shift(node: Node, x: Entry) -> Entry:
     """Expand shift: padding by ``fill_value`` at one end of ``axis``, cut off at the other.
 
-    A shift beyond the length leaves padding only. ``node`` has the parameters ``axis``,
-    ``fill_value`` and ``shift``.
+    A shift beyond the length leaves padding only; a symbolic length must be at least the shift,
+    which a call checks. ``node`` has the parameters ``axis``, ``fill_value`` and ``shift``.
 
-    Raises: ShapeError if ``shift`` is no int, or ``axis`` no axis.
+    Raises: ShapeError if ``shift`` is no int, or ``axis`` no axis; DTypeError if ``x`` cannot hold
+    ``fill_value``.
     """
     shift, axis = int_param(node, "shift"), normalize_axis(node, x.ndim, node.params["axis"])
     n = known_shape(x)[axis]
@@ -261,8 +267,8 @@ def _shift(node: Node, x: Entry) -> Entry:
 def _crop(node: Node, x: Entry) -> Entry:
     """Expand crop to a slice of ``size`` elements from ``offsets`` on.
 
-    They are for the last axes, or with ``channels_last`` for those before the last. ``node`` has
-    the parameters ``channels_last``, ``offsets`` and ``size``.
+    They are for the last axes, or with ``channels_last`` for those before the last, unless there is
+    one for each axis. ``node`` has the parameters ``channels_last``, ``offsets`` and ``size``.
 
     Raises:
         ShapeError: If there are not as many offsets as sizes, more than axes, or the slice is out

@@ -146,10 +146,11 @@ def _expand_avg_pool(count: int) -> Callable[..., Entry]:
 
 
 def _element_counts(node: Node, image: Entry, count: int) -> Any:
-    """Return the divisor of an average: a number, or an entry with one for each window.
+    """Return the divisor of an average: a float, or an entry with one for each window.
 
-    With ``count_include_pad``, or where no window reads padding, it is the number of elements of a
-    window, else the number of those inside the image.
+    The entry has the shape (1, *result, 1). With ``count_include_pad``, or where no window reads
+    padding, the divisor is the number of elements of a window, else the number of those inside the
+    image.
 
     Args:
         node: The pool.
@@ -250,7 +251,8 @@ def _local_response_normalization(node: Node, x: Entry) -> Entry:
     Source: Krizhevsky et al. 2012, ImageNet Classification, section 3.3.
 
     Raises:
-        ShapeError: If ``depth_radius`` is no int >= 0, or the rank of ``x`` is below 2.
+        ShapeError: If ``depth_radius`` is no int >= 0 (a bool is none), or the rank of ``x`` is
+            below 2 or unknown.
         GraphError: If ``data_format`` is unknown.
     """
     radius = node.params["depth_radius"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import ceil, isfinite
+from sys import float_info
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,12 +24,17 @@ from passkit.ops.helpers import (
     parse_extents,
 )
 from passkit.ops.indices import check_indices
+from passkit.values.arguments import shown
 from passkit.values.dtype import DType, dtype_of
 from passkit.values.size import Extent, Shape, Size
 
 if TYPE_CHECKING:
     from passkit.ast import Expr
     from passkit.space.reads import Index, Reader
+
+
+LARGEST = float_info.max
+"""The largest finite number of Python's floats, in which elements are computed."""
 
 
 def _dtype_param(node: Node) -> DType:
@@ -82,8 +88,12 @@ def source(
 def check_number(node: Node, value: Any, dtype: DType) -> None:
     """Check that a number ``value`` can be an element of ``dtype``; bools always can.
 
+    Floats out of the range of a float dtype are accepted, as they round to infinity, and any number
+    for bools.
+
     Raises:
-        DTypeError: If it is no int or float, or no integer within the range of an integer dtype.
+        DTypeError: If it is neither an int, a float nor a bool (a complex number is none), no
+            integer within the range of an integer dtype, or an int beyond the largest Python float.
             The error names ``node``.
     """
     if isinstance(value, bool):
@@ -92,15 +102,21 @@ def check_number(node: Node, value: Any, dtype: DType) -> None:
         raise DTypeError(f"{node.where} needs a number, got {value!r}")
     if dtype.kind in "iu":
         limits = np.iinfo(dtype.numpy)
-        if not isfinite(value) or value != int(value) or not limits.min <= value <= limits.max:
-            raise DTypeError(f"{node.where} of {dtype} cannot hold {value!r}; give another dtype")
+        is_whole = isinstance(value, int) or value.is_integer()
+        fits = is_whole and limits.min <= value <= limits.max
+    else:
+        fits = isinstance(value, float) or abs(value) <= LARGEST
+    if not fits:
+        raise DTypeError(
+            f"{node.where} of {dtype} cannot hold {shown(value)}; give another dtype or number"
+        )
 
 
 def _infer_filled_shape(node: Node) -> Shape:
-    """Return the parameter ``shape`` of ``node``.
+    """Return the parameter ``shape`` of ``node``, one extent or a tuple of them, as a tuple.
 
     Raises:
-        ShapeError: If an extent is negative, or no extent.
+        ShapeError: If an extent is negative, or neither an int nor a Size.
     """
     shape = parse_extents(node, node.params["shape"], "shape")
     if any(isinstance(n, int) and n < 0 for n in shape):
@@ -112,7 +128,8 @@ def _infer_full_type(node: Node, *input_dtypes: DType) -> DType:
     """Return the dtype of the input, or without one the parameter ``dtype`` of ``node``.
 
     Raises:
-        DTypeError: If it cannot hold ``fill_value``, that is no number, or there is no such dtype.
+        DTypeError: If it cannot hold ``fill_value``, that is no int, float or bool, or there is no
+            such dtype.
     """
     dtype = input_dtypes[0] if input_dtypes else _dtype_param(node)
     check_number(node, node.params["fill_value"], dtype)
@@ -165,15 +182,15 @@ def _arange_ends(node: Node) -> tuple[Any, Any, Any]:
     The stop may be a Size. ``node`` has the parameters that are passed on.
 
     Raises:
-        ShapeError: If one of them is no finite number, the step is 0, or the stop is a Size and
-            start and step are not a whole number and 1.
+        ShapeError: If one of them is no finite int or float (a bool is none), the step is 0, or the
+            stop is a Size and start and step are not a whole number and 1.
     """
     start, stop, step = (node.params[k] for k in ("start", "stop", "step"))
     start, stop = (0, start) if stop is None else (start, stop)
     for name, value in (("start", start), ("stop", stop), ("step", step)):
         is_size = name == "stop" and isinstance(value, Size)
-        if not is_size and (type(value) not in (int, float) or not isfinite(value)):
-            raise ShapeError(f"{node.where} needs a number as {name}, got {value!r}")
+        if not is_size and (type(value) not in (int, float) or not abs(value) <= LARGEST):
+            raise ShapeError(f"{node.where} needs a finite number as {name}, got {shown(value)}")
     if step == 0:
         raise ShapeError(f"{node.where} needs a step other than 0")
     if isinstance(stop, Size) and (step != 1 or start != int(start)):
@@ -187,21 +204,32 @@ def _arange_ends(node: Node) -> tuple[Any, Any, Any]:
 def _infer_arange_shape(node: Node) -> Shape:
     """Infer the shape: the number of steps from ``start`` to ``stop``, 0 at least.
 
-    ``node`` has the parameters that are passed on.
+    ``node`` has these parameters and ``step``. Up to a Size it is that minus the start, unchecked.
 
-    Raises: ShapeError if these or ``step`` are no finite numbers, or the step is 0.
+    Raises: ShapeError if these are no finite ints or floats, the step is 0, or the number of steps
+    is infinite.
     """
     start, stop, step = _arange_ends(node)
     if isinstance(stop, Size):
         return (stop - int(start),)
-    return (max(0, ceil((stop - start) / step)),)
+    if all(isinstance(v, int) for v in (start, stop, step)):
+        return (max(0, -((start - stop) // step)),)
+    count = (float(stop) - float(start)) / step
+    if not isfinite(count):
+        raise ShapeError(
+            f"{node.where} from {start} to {stop} in steps of {step} has too many elements"
+        )
+    return (max(0, ceil(count)),)
 
 
 def _infer_arange_type(node: Node) -> DType:
     """Return the parameter ``dtype`` of ``node``, or where it is None int64 or float64 by the ends.
 
+    It is float64 if start, stop or step is a float.
+
     Raises:
-        DTypeError: If the dtype is no number, or an integer and start or step is not.
+        DTypeError: If the dtype is bool or complex or there is no such, or it is an integer and
+            start or step is not whole.
         ShapeError: If start, stop and step are no range.
     """
     start, stop, step = _arange_ends(node)
@@ -254,9 +282,10 @@ source(
 def _infer_linspace_shape(node: Node) -> Shape:
     """Infer the shape: ``num`` elements; check ``start`` and ``stop``.
 
-    ``node`` has the parameter ``num``.
+    ``node`` has these parameters.
 
-    Raises: GraphError if one of these is no number, ShapeError if ``num`` is no int >= 0 or Size.
+    Raises: GraphError if ``start`` or ``stop`` is no int or float, ShapeError if ``num`` is no int
+    >= 0 or Size.
     """
     for name in ("start", "stop"):
         number_param(node, name)
@@ -266,7 +295,7 @@ def _infer_linspace_shape(node: Node) -> Shape:
 def _infer_linspace_type(node: Node) -> DType:
     """Infer the dtype, the parameter ``dtype`` of ``node``.
 
-    Raises: DTypeError if it is no float.
+    Raises: DTypeError if it is no real float, or there is no such dtype.
     """
     dtype = _dtype_param(node)
     check_kinds(node, "f", dtype)
@@ -276,8 +305,9 @@ def _infer_linspace_type(node: Node) -> DType:
 def _linspace_element(node: Node, index: Index) -> Expr:
     """Return start + index * step in float64, and exactly ``stop`` at the end; cast to the dtype.
 
-    Without ``endpoint`` the numbers end one step before ``stop``. ``index`` has one expression.
-    ``node`` has the parameters ``dtype``, ``endpoint``, ``num``, ``start`` and ``stop``.
+    Without ``endpoint`` the numbers end one step before ``stop``. A single number is ``start``.
+    ``index`` has one expression. ``node`` has the parameters ``dtype``, ``endpoint``, ``num``,
+    ``start`` and ``stop``.
 
     Raises: ShapeError if ``num`` is no int >= 0 or Size, GraphError if ``start`` or ``stop`` is no
     number, DTypeError if there is no such dtype.
@@ -320,7 +350,7 @@ def _infer_eye_shape(node: Node) -> Shape:
 
     ``node`` has the parameters ``k``, ``n_cols`` and ``n_rows``.
 
-    Raises: ShapeError if these are no ints >= 0 or sizes, or ``k`` is no int.
+    Raises: ShapeError if a number of rows or columns is no int >= 0 or Size, or ``k`` is no int.
     """
     rows = count_param(node, "n_rows")
     int_param(node, "k")
@@ -389,8 +419,8 @@ def _infer_one_hot_type(node: Node, indices: DType) -> DType:
 def _one_hot_element(node: Node, index: Index, read: Reader) -> Expr:
     """Return ``on_value`` where the position along the axis is the input, else ``off_value``.
 
-    ``index`` has an expression for each axis of the output; ``read`` reads the input. ``node`` has
-    the parameters ``axis`` and ``dtype``.
+    A negative input is at no position. ``index`` has an expression for each axis of the output;
+    ``read`` reads the input. ``node`` has the parameters ``axis`` and ``dtype``.
 
     Raises: ShapeError if the rank of the input is unknown, or ``axis`` is out of range.
     """

@@ -32,10 +32,12 @@ def slice_params(node: Node, shape: Shape) -> tuple[Shape, Shape, Shape]:
 
     Args:
         node: A node with the parameters ``begin``, ``size`` and ``step``; a step of None is 1.
-        shape: Shape of the input; a size of -1 becomes the rest of the axis.
+        shape: Shape of the input; a size of -1 becomes the rest of the axis in the direction of the
+            step.
 
     Raises:
-        ShapeError: If a parameter does not have an extent for each axis, or a step is 0 or unknown.
+        ShapeError: If a parameter does not have an int or Size for each axis, or a step is 0 or a
+            Size. Whether the slice lies in the input is not checked.
     """
     rank = len(shape)
     begin = parse_extents(node, node.params["begin"], "begin")
@@ -51,14 +53,26 @@ def slice_params(node: Node, shape: Shape) -> tuple[Shape, Shape, Shape]:
     if any(not isinstance(s, int) or s == 0 for s in step):
         raise ShapeError(f"{node.where} needs ints other than 0 as step, got {show_shape(step)}")
     filled = tuple(
-        _step_count(n - b, s) if k == -1 else k
+        _count_to_end(n, b, s) if k == -1 else k
         for n, b, k, s in zip(shape, begin, size, step, strict=True)
     )
     return begin, filled, step
 
 
+def _count_to_end(n: Extent, begin: Extent, step: Extent) -> Extent:
+    """Return the number of elements from ``begin`` on to the end of an axis of length ``n``.
+
+    For a negative step the end is the front of the axis.
+    """
+    is_forward = not isinstance(step, int) or step > 0
+    return _step_count(n - begin, step) if is_forward else _step_count(begin + 1, -step)
+
+
 def _step_count(length: Extent, step: Extent) -> Extent:
-    """Return the number of elements that steps of ``step`` select of ``length`` neighbours."""
+    """Return the number of elements that steps of ``step`` select of ``length`` neighbours.
+
+    It is length / step, rounded up. The step is positive.
+    """
     return length if step == 1 else (length + (step - 1)) // step
 
 
@@ -111,12 +125,12 @@ def _source_index(i: Expr, begin: Extent, step: Extent) -> Expr:
 
 
 def _compute_slice(node: Node, x: Any) -> Any:
-    """Compute a slice of the array ``x`` with NumPy.
+    """Compute a slice of the array ``x`` with NumPy, a new array; of a scalar, ``x`` itself.
 
     It has explicit indices, since a negative step may end before 0. ``node`` has the parameters
     ``begin``, ``size`` and ``step``.
 
-    Raises: ShapeError if the parameters do not fit x.
+    Raises: ShapeError if there is not one of each for each axis of x, or a step is 0.
     """
     begin, size, step = slice_params(node, x.shape)
     indices = [
@@ -196,11 +210,12 @@ def parse_key(x: Entry, key: Any) -> IndexKey:
 
     Args:
         x: An entry of known rank.
-        key: Ints, sizes, slices, ``...`` and None, or a tuple of them.
+        key: Ints, sizes, slices, ``...`` and None, or a tuple of them. NumPy integers are ints.
 
     Raises:
-        ShapeError: If there are too many indices or two ``...``, an int is out of range, a step is
-            0, an index is none of these, or the rank is unknown.
+        ShapeError: If there are too many indices or two ``...``, an int is out of range of a known
+            length, a step is 0, an index is none of these, such as a bool or a list, or the rank is
+            unknown.
     """
     shape = known_shape(x)
     parts = list(key) if isinstance(key, tuple) else [key]
@@ -238,7 +253,7 @@ def parse_key(x: Entry, key: Any) -> IndexKey:
 
 
 def index(x: Entry, key: Any) -> Entry:
-    """Return ``x[key]`` for ints, slices, ``...`` and None, as in NumPy.
+    """Return ``x[key]`` for ints, sizes, slices, ``...`` and None, as in NumPy.
 
     Bounds of slices are clipped where the extent is known; where it is not, they must fit at the
     call. A key that selects everything returns ``x`` itself.
@@ -248,7 +263,8 @@ def index(x: Entry, key: Any) -> Entry:
         key: Ints, sizes, slices, ``...`` and None, or a tuple of them.
 
     Raises:
-        ShapeError: If the key is invalid or out of range, or the rank is unknown.
+        ShapeError: If an index is something else, such as a bool, a list or an array, the key is
+            out of range, or the rank is unknown.
     """
     begin, size, step, squeezed_axes, new_axes = parse_key(x, key)
     out = x
@@ -264,16 +280,17 @@ slice_.set_attr("FOperator", index)
 def _parse_index(x: Entry, part: Any, n: Extent, axis: int) -> tuple[Extent, Extent, int]:
     """Return begin, size and step that one index selects of an axis.
 
-    An int or Size selects one element.
+    An int selects one element, a negative one from the end; a Size selects one unchecked.
 
     Args:
         x: The entry that is indexed, for messages.
-        part: The index: an int, a Size or a Python slice.
+        part: The index: an int of Python or NumPy, a Size or a Python slice.
         n: The length of the axis.
         axis: The axis, for messages.
 
     Raises:
-        ShapeError: If it is something else, an int is out of range, or a step is 0.
+        ShapeError: If it is something else, such as a bool, an int is out of range of a known
+            length, a step is 0, or a bound or step of a slice is no integer.
     """
     if isinstance(part, (int, np.integer)) and not isinstance(part, bool):
         position = int(part)
@@ -304,7 +321,9 @@ def _parse_index(x: Entry, part: Any, n: Extent, axis: int) -> tuple[Extent, Ext
 def _int_or_none(x: Entry, value: Any, axis: int) -> Any:
     """Return ``value``, a part of a slice of ``axis`` of ``x``, as an int, or None for None.
 
-    Raises: ShapeError if it is neither.
+    NumPy integers and bools are converted to ints.
+
+    Raises: ShapeError if it is none of these, such as a float.
     """
     try:
         return None if value is None else operator.index(value)
@@ -350,16 +369,18 @@ def split(x: Any, num_or_sizes: int | Sequence[Extent], axis: int = 0) -> tuple[
 
     Args:
         x: An entry or array of rank 1 or more.
-        num_or_sizes: A number of equal slices, or the size of each.
+        num_or_sizes: A number of equal slices, a Python int, or a sequence of the size of each.
         axis: The axis to split; 0 by default.
 
     Returns:
         A tuple of entries, the slices in order.
 
     Raises:
-        ShapeError: If the axis is out of range, the number of slices is below 1 or does not divide
-            its length, or their sizes do not add up to it.
-        ArgumentError: If ``num_or_sizes`` is no number or sequence of sizes, or ``x`` no array.
+        ShapeError: If the axis is no int or out of range, the number of slices is below 1 or not
+            known to divide its length, or their sizes are not known to add up to it, or one is
+            negative.
+        ArgumentError: If ``num_or_sizes`` is neither an int nor a sequence of ints and sizes, or
+            ``x`` no array of numbers.
     """
     entry = as_entry(x)
     shape = known_shape(entry)
@@ -386,9 +407,10 @@ def _split_sizes(num_or_sizes: Any, axis: int, length: Extent) -> list[Extent]:
         length: Its length.
 
     Raises:
-        ShapeError: If their number is below 1 or does not divide the length, or they do not add up
-            to it.
-        ArgumentError: If ``num_or_sizes`` is neither a number nor a sequence of ints and sizes.
+        ShapeError: If their number is below 1 or not known to divide the length, or they are not
+            known to add up to it; negative sizes are not refused here.
+        ArgumentError: If ``num_or_sizes`` is neither a Python int nor a sequence of ints and sizes;
+            a bool is neither.
     """
     if isinstance(num_or_sizes, int) and not isinstance(num_or_sizes, bool):
         if num_or_sizes < 1:

@@ -189,7 +189,8 @@ def per_axis(
         value: Replaces the parameter of the node, unless it is None.
 
     Raises:
-        ShapeError: If there are more or fewer ints, one is below ``least``, or no int.
+        ShapeError: If a tuple has more or fewer than ``count`` members, or one is below ``least``
+            or no int, such as a bool or a Size.
     """
     value = node.params[name] if value is None else value
     numbers = value if isinstance(value, tuple) else (value,) * count
@@ -207,13 +208,14 @@ def resolve_padding(
     """Return the parameter ``padding`` of a node as (before, after) for each spatial axis.
 
     Args:
-        node: The node whose parameter it is.
+        node: The node whose parameter it is: 'VALID', 'SAME', or numbers as `padding_pairs` takes.
         size: Extents of the spatial axes.
         lengths: Dilated length of a window along each.
         stride: Distance of windows along each.
 
     Raises:
-        ShapeError: If the parameter is no padding, or it is 'SAME' and depends on an unknown size.
+        ShapeError: If the parameter is no padding, or it is 'SAME' and depends on a symbolic
+            extent, as it does where a stride is above 1.
     """
     padding = node.params["padding"]
     if padding == "VALID":
@@ -226,13 +228,15 @@ def resolve_padding(
 def _same_padding(node: Node, n: Extent, length: int, stride: int) -> tuple[int, int]:
     """Return the padding before and after an axis for ``ceil(n / stride)`` windows.
 
+    An odd total has one more after it.
+
     Args:
         node: The node, for messages.
         n: The extent of the axis.
         length: The elements from the first to the last of a window.
         stride: The distance between windows.
 
-    Raises: ShapeError if it depends on a symbolic extent.
+    Raises: ShapeError if ``n`` is symbolic and the stride is not 1.
     """
     if stride == 1:
         total = length - 1
@@ -251,11 +255,11 @@ def padding_pairs(node: Node, padding: Any, count: int) -> list[tuple[int, int]]
 
     Args:
         node: The node to name in errors.
-        padding: A number, one for each axis, or a pair for each axis.
+        padding: An int >= 0 for all ends, or a tuple of an int or a pair of ints for each axis.
         count: Number of spatial axes.
 
     Raises:
-        ShapeError: If ``padding`` is anything else.
+        ShapeError: If ``padding`` is anything else, such as 'SAME' or 'VALID'.
     """
     items = padding if isinstance(padding, tuple) else (padding,) * count
     pairs = [p if isinstance(p, tuple) else (p, p) for p in items]
@@ -320,7 +324,8 @@ def absorb_padding(node: Node, window: tuple[int, ...], fill: Any = 0) -> Entry 
     Results keep their bits. Each end of each spatial axis is absorbed by itself. The other widths
     stay in front: those that are negative or unknown, those so wide that a window would see padding
     only, and those of batch and channels. A node without a parameter ``fill`` pads with positive
-    zeros, as convolutions do.
+    zeros, as convolutions do; one that has it, and no padding yet, gets the value of the padding as
+    its ``fill``.
 
     convolution(pad_with(x, ((0, 0), (0, 1), (9, 0), (0, 0))), f)    becomes
     convolution(pad_with(x, ((0, 0), (0, 0), (9, 0), (0, 0))), f, padding=((0, 1), (0, 0)))
@@ -331,11 +336,13 @@ def absorb_padding(node: Node, window: tuple[int, ...], fill: Any = 0) -> Entry 
         fill: The value of its own padding.
 
     Returns:
-        An entry to replace the node's result, or None where there is nothing to absorb, or the
-        input is padded by another value than ``fill``.
+        An entry to replace the node's result, of a node of the same name; None where there is
+        nothing to absorb, or the input is padded by another value than that of padding that the
+        node has.
 
     Raises:
-        ShapeError: If the rank of the input is unknown, or a parameter of the windows invalid.
+        ShapeError: If the rank of the input is unknown, or a parameter of the windows invalid; only
+            where the input is padded.
     """
     padded = _match_padding(node.inputs[0])
     if padded is None:

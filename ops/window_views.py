@@ -42,7 +42,7 @@ def _window_params(node: Node) -> dict[str, Any]:
 def _known_window(node: Node, window: Shape) -> tuple[int, ...]:
     """Return the extents of a window as ints.
 
-    Raises: ShapeError, naming ``node``, if one is unknown.
+    Raises: ShapeError, naming ``node``, if one is symbolic.
     """
     if any(isinstance(n, Size) for n in window):
         raise ShapeError(f"{node.where} needs a window of known size, got {show_shape(window)}")
@@ -141,9 +141,10 @@ def _scaled(index: Expr, factor: int) -> Expr:
 
 
 def _windows_simplify(node: Node) -> Entry | None:
-    """Return a view that absorbs padding of the input, or None if the input is not padded.
+    """Return a view that absorbs padding of the input, or None if there is nothing to absorb.
 
-    ``node`` has the parameters ``dilations``, ``fill``, ``padding``, ``strides`` and ``window``.
+    None too if the input is padded by another value than ``node`` itself pads with. ``node`` has
+    the parameters ``dilations``, ``fill``, ``padding``, ``strides`` and ``window``.
 
     Raises: ShapeError if the rank of the input is unknown.
     """
@@ -184,8 +185,9 @@ def _windows_back_shape(node: Node, shape: Shape) -> Shape:
     ``size`` is a parameter of ``node``.
 
     Raises:
-        ShapeError: If ``size`` is no tuple or has a negative extent, the rank does not fit it, the
-            window is symbolic, or the number of windows is not the one of that size.
+        ShapeError: If ``size`` is no tuple of ints >= 0 or sizes, the rank does not fit it, the
+            window is symbolic or does not fit, or the number of windows is not the one of that
+            size.
     """
     given_size = node.params["size"]
     if not isinstance(given_size, tuple):
@@ -314,9 +316,9 @@ def _windows_taken_shape(node: Node, shape: Shape) -> Shape:
 def _windows_taken_element(node: Node, index: Index, read: Reader) -> Expr:
     """Return the input's element at the position that an element of a window covers.
 
-    ``index`` has expressions for (batch, *result, *window, channels), ``read`` reads the input
-    (batch, *size, *window, channels). ``node`` has the parameters ``dilations``, ``fill``,
-    ``padding`` and ``strides``.
+    Outside of the input it is 0. ``index`` has expressions for (batch, *result, *window, channels),
+    ``read`` reads the input (batch, *size, *window, channels). ``node`` has the parameters
+    ``dilations``, ``padding`` and ``strides``.
 
     Raises: ShapeError if a rank is unknown, or a parameter is invalid.
     """

@@ -90,6 +90,12 @@ ROWS: list[tuple[str, Function, Function, list[tuple[int, ...]]]] = [
     ("concat of one", lambda x: ops.concat(x, axis=1), lambda x: x, [(2, 3)]),
     ("slice", lambda x: ops.slice(x, (1, 2), (2, -1)), lambda x: x[1:3, 2:], [(4, 5)]),
     ("slice by 2", lambda x: ops.slice(x, (3,), (2,), (-2,)), lambda x: x[3::-2][:2], [(5,)]),
+    (
+        "slice to the front",
+        lambda x: ops.slice(x, (3,), (-1,), (-2,)),
+        lambda x: x[3::-2],
+        [(5,)],
+    ),
     ("slice of nothing", lambda x: ops.slice(x, (9,), (0,)), lambda x: x[:0], [(5,)]),
     ("split", lambda x: ops.split(x, 3, axis=1)[1], lambda x: np.split(x, 3, 1)[1], [(2, 6)]),
     ("split sizes", lambda x: ops.split(x, [1, 3])[1], lambda x: x[1:], [(4, 2)]),

@@ -171,7 +171,22 @@ SHAPE_ERRORS: list[tuple[Function, str]] = [
     (lambda x: ops.shift(x, 1.5), "needs an int as shift, got 1.5"),
     (lambda x: ops.crop(x, (0, 0, 0), (1, 1)), r"at most 2, got \(0, 0, 0\) and \(1, 1\)"),
     (lambda x: ops.full((-1,), 0), r"full needs extents >= 0, got \(-1,\)"),
-    (lambda x: ops.arange("a"), "arange needs a number as stop, got 'a'"),
+    (lambda x: ops.arange("a"), "arange needs a finite number as stop, got 'a'"),
+    (lambda x: ops.arange(0, 10**400), "arange needs a finite number as stop, got 10{36}"),
+    (lambda x: ops.arange(0, 1e300, 1e-300), "from 0 to 1e.300 in steps of 1e-300 has too many"),
+    (lambda x: ops.unslice(x[:0], (-1, 3), (0, 0)), r"needs extents >= 0 as shape, got \(-1, 3\)"),
+    (lambda x: ops.reshape(pk.var("u"), (-2,)), r"at most one -1, got \(-2,\)"),
+    (lambda x: ops.tensordot(x, x, ((0, 0), (0, 1))), r"axes=\(0, 0\) has axis 0 twice"),
+    (lambda x: ops.gather(x, I32, batch_dims=False), "batch_dims from 0 to 0, .* got False"),
+    (lambda x: ops.gather_nd(x, I32, batch_dims=False), "batch_dims from 0 to 0, got False"),
+    (
+        lambda x: ops.dilate(x[0], (1,), ((0.5, 0),)),
+        r"ints or sizes as padding, got \(0\.5, 0\)",
+    ),
+    (
+        lambda x: ops.dilate(x[0], (2,), ((-6, 0),)),
+        r"more than there is off \(3,\): .* shape \(-1,\)",
+    ),
     (lambda x: ops.arange(0, 3, 0), "arange needs a step other than 0"),
     (
         lambda x: ops.arange(0, pk.var("u", (None,)).shape[0], 2),
@@ -209,7 +224,7 @@ SHAPE_ERRORS: list[tuple[Function, str]] = [
         "strided_slice needs an int as begin_mask, got '1'",
     ),
     (lambda x: ops.average(x, x[0, :2]), r"cannot stretch the weights \(2,\) to \(2, 3\)"),
-    (lambda x: ops.arange(float("nan")), "arange needs a number as stop, got nan"),
+    (lambda x: ops.arange(float("nan")), "arange needs a finite number as stop, got nan"),
     (lambda x: ops.eye(3, k=0.5), "eye needs an int as k, got 0.5"),
     (
         lambda x: ops.strided_slice(x, (0,), (1, 2)),
@@ -253,6 +268,8 @@ def test_invalid_shapes_and_parameters_raise(build: Function, message: str) -> N
 OTHER_ERRORS: list[tuple[type, Function, str]] = [
     (pk.DTypeError, lambda x: ops.gather(x, F), "needs integers as indices, got float32"),
     (pk.DTypeError, lambda x: ops.full((2,), "a"), "full needs a number, got 'a'"),
+    (pk.DTypeError, lambda x: ops.full((), 10**400, "int8"), "of int8 cannot hold 10{36}"),
+    (pk.DTypeError, lambda x: ops.full((), 10**400), "of float32 cannot hold 10{36}"),
     (
         pk.DTypeError,
         lambda x: ops.pad(ops.cast(x, "int8"), 1, constant_values=300),
