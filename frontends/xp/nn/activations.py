@@ -13,17 +13,25 @@ import numpy as np
 from attrs import frozen
 
 import passkit.ops as ops
-from passkit.errors import ArgumentError
+from passkit.errors import ArgumentError, FeedError
 from passkit.frontends.xp import special
 from passkit.frontends.xp.array import Array, array_of
 from passkit.frontends.xp.elementwise import add
 from passkit.frontends.xp.nn import array_functions as in_numpy
-from passkit.frontends.xp.nn.operands import applied, define, real_value, real_values
+from passkit.frontends.xp.nn.operands import (
+    applied,
+    define,
+    positive_number,
+    real_number,
+    real_value,
+    real_values,
+)
 from passkit.frontends.xp.random.distributions import gumbel
 from passkit.frontends.xp.reductions import Axes, one_axis, several_axes
 from passkit.frontends.xp.runtime import OPERATIONS
 from passkit.graph.node import Entry
 from passkit.values.arguments import shown
+from passkit.values.dtype import bool_
 
 
 @frozen
@@ -68,7 +76,7 @@ ACTIVATIONS = (
 
 
 def _activation(activation: Activation) -> Any:
-    """Return the public function of an activation, with its documentation."""
+    """Define the operation of an activation; return its public function, with a docstring."""
     define(activation.name, activation.build, on_arrays=activation.on_arrays)
 
     def function(x: Any, /) -> Array:
@@ -77,8 +85,9 @@ def _activation(activation: Activation) -> Any:
     function.__name__ = function.__qualname__ = activation.name
     function.__doc__ = (
         f"Return {activation.summary}, for each element.\n\n"
-        "Args:\n    x: an array of real numbers; integers are computed in float64.\n\n"
-        "Raises:\n    ArgumentError: it is no array.\n    DTypeError: it is complex.\n"
+        "Args:\n    x: an array of real numbers, or a number; integers and booleans are computed "
+        "in\n        float64.\n\n"
+        "Raises:\n    ArgumentError: it is neither.\n    DTypeError: it is a complex array.\n"
     )
     return function
 
@@ -105,18 +114,20 @@ swish = silu
 
 
 def _relu(x: Entry) -> Entry:
-    """Build relu; integers stay integers."""
+    """Build relu of real numbers; integers and booleans keep their dtype."""
     assert x.dtype is not None
+    if x.dtype is bool_:
+        return ops.identity(x)
     return ops.relu(x) if x.dtype.is_float else ops.maximum(x, 0)
 
 
 def _softplus(x: Entry, beta: float) -> Entry:
-    """Build log(1 + exp(beta x)) / beta."""
+    """Build log(1 + exp(beta x)) / beta of floats; beta must not be 0."""
     return ops.softplus(x) if beta == 1 else ops.softplus(x * beta) * (1 / beta)
 
 
 def _squareplus(x: Entry, b: float) -> Entry:
-    """Build (x + sqrt(x² + b)) / 2."""
+    """Build (x + sqrt(x² + b)) / 2 of floats."""
     return (x + ops.sqrt(ops.square(x) + b)) * 0.5
 
 
@@ -135,20 +146,16 @@ define("squareplus", _squareplus)
 define("threshold", ops.threshold)
 
 
-def _number(where: str, name: str, x: Any) -> float:
-    """Return a parameter as a float. Raises: ArgumentError if it is no Python number."""
-    if not isinstance(x, (int, float)):
-        raise ArgumentError(f"{where}: {name} must be a number, got {shown(x)}")
-    return float(x)
-
-
 def relu(x: Any, /) -> Array:
-    """Return x where it is positive, else 0, for each element; integers stay integers.
+    """Return x where it is positive, else 0, for each element.
 
     Args:
-        x: an array of real numbers.
+        x: an array of real numbers, whose dtype the result has, also of integers and booleans; or
+            a number of Python, which becomes float64.
 
-    Raises: ArgumentError, DTypeError: it is none.
+    Raises:
+        ArgumentError: it is neither.
+        DTypeError: it is a complex array.
     """
     return applied("relu", real_value("relu", "x", x))
 
@@ -156,29 +163,37 @@ def relu(x: Any, /) -> Array:
 def celu(x: Any, /, alpha: float = 1.0) -> Array:
     """Return x where it is positive, else alpha * (exp(x / alpha) - 1).
 
-    Raises: ArgumentError, DTypeError: ``x`` is no array of real numbers, or alpha no number.
+    ``x`` has real numbers; integers are computed in float64. ``alpha`` is any number.
+
+    Raises:
+        ArgumentError: ``x`` is no array or number, or ``alpha`` no number.
+        DTypeError: ``x`` is complex.
     """
-    return applied("celu", real_value("celu", "x", x), alpha=_number("celu", "alpha", alpha))
+    return applied("celu", real_value("celu", "x", x), alpha=real_number("celu", "alpha", alpha))
 
 
 def elu(x: Any, /, alpha: float = 1.0) -> Array:
     """Return x where it is positive, else alpha * (exp(x) - 1).
 
-    Raises: ArgumentError, DTypeError: ``x`` is no array of real numbers, or alpha no number.
+    ``x`` has real numbers; integers are computed in float64. ``alpha`` is any number.
+
+    Raises:
+        ArgumentError: ``x`` is no array or number, or ``alpha`` no number.
+        DTypeError: ``x`` is complex.
     """
-    return applied("elu", real_value("elu", "x", x), alpha=_number("elu", "alpha", alpha))
+    return applied("elu", real_value("elu", "x", x), alpha=real_number("elu", "alpha", alpha))
 
 
 def gelu(x: Any, /, approximate: str | bool = "none") -> Array:
     """Return x times the normal distribution function of x.
 
     Args:
-        x: an array of real numbers.
+        x: an array of real numbers, or a number; integers are computed in float64.
         approximate: "none" or False: exact; "tanh" or True: a formula with tanh.
 
     Raises:
-        ArgumentError: ``approximate`` is something else, or ``x`` no array.
-        DTypeError: it is complex.
+        ArgumentError: ``approximate`` is something else, or ``x`` no array or number.
+        DTypeError: ``x`` is complex.
     """
     method = approximate
     if isinstance(approximate, bool):
@@ -189,10 +204,15 @@ def gelu(x: Any, /, approximate: str | bool = "none") -> Array:
 
 
 def glu(x: Any, /, axis: int = -1) -> Array:
-    """Return a * sigmoid(b) for the halves a and b of x along an axis.
+    """Return a * sigmoid(b) for the halves a and b of x along an axis, which it halves.
+
+    Args:
+        x: an array of real numbers; integers are computed in float64.
+        axis: the axis; negative ones count from the end.
 
     Raises:
-        ArgumentError, DTypeError: ``x`` is no array of real numbers.
+        ArgumentError: ``x`` is no array or number, or the axis no integer.
+        DTypeError: ``x`` is complex.
         ShapeError: there is no such axis, or its extent is odd.
     """
     value = real_value("glu", "x", x)
@@ -202,75 +222,113 @@ def glu(x: Any, /, axis: int = -1) -> Array:
 def hard_shrink(x: Any, /, threshold: float = 0.5) -> Array:
     """Return x where its magnitude exceeds a threshold, else 0.
 
-    Raises: ArgumentError, DTypeError: ``x`` is no array of real numbers, or no number is given.
+    ``x`` has real numbers; integers are computed in float64.
+
+    Raises:
+        ArgumentError: ``x`` is no array or number, or the threshold no number.
+        DTypeError: ``x`` is complex.
     """
     value = real_value("hard_shrink", "x", x)
-    return applied("hard_shrink", value, threshold=_number("hard_shrink", "threshold", threshold))
+    number = real_number("hard_shrink", "threshold", threshold)
+    return applied("hard_shrink", value, threshold=number)
 
 
 def hard_tanh(x: Any, /, min_value: float = -1.0, max_value: float = 1.0) -> Array:
-    """Return x limited to a range.
+    """Return x limited to the range from ``min_value`` to ``max_value``.
 
-    Raises: ArgumentError, DTypeError: ``x`` is no array of real numbers, or no number is given.
+    ``x`` has real numbers; integers are computed in float64. The limits are not compared.
+
+    Raises:
+        ArgumentError: ``x`` is no array or number, or a limit no number.
+        DTypeError: ``x`` is complex.
     """
-    low = _number("hard_tanh", "min_value", min_value)
-    high = _number("hard_tanh", "max_value", max_value)
+    low = real_number("hard_tanh", "min_value", min_value)
+    high = real_number("hard_tanh", "max_value", max_value)
     return applied("hard_tanh", real_value("hard_tanh", "x", x), low=low, high=high)
 
 
 def leaky_relu(x: Any, /, negative_slope: float = 0.01) -> Array:
     """Return x where it is positive, else negative_slope * x.
 
-    Raises: ArgumentError, DTypeError: ``x`` is no array of real numbers, or no number is given.
+    ``x`` has real numbers; integers are computed in float64.
+
+    Raises:
+        ArgumentError: ``x`` is no array or number, or the slope no number.
+        DTypeError: ``x`` is complex.
     """
-    slope = _number("leaky_relu", "negative_slope", negative_slope)
+    slope = real_number("leaky_relu", "negative_slope", negative_slope)
     return applied("leaky_relu", real_value("leaky_relu", "x", x), alpha=slope)
 
 
 def prelu(x: Any, weight: Any, /) -> Array:
-    """Return x where it is positive, else weight * x, for a weight that broadcasts with x.
+    """Return x where it is positive, else weight * x.
+
+    ``weight`` is an array that broadcasts with ``x``, or a number; integers are computed in
+    float64.
 
     Raises:
-        ArgumentError, DTypeError: one is no array of real numbers.
+        ArgumentError: one is no array or number.
+        DTypeError: one is complex.
         ShapeError: they do not broadcast.
     """
     return applied("prelu", *real_values("prelu", x=x, weight=weight))
 
 
 def soft_shrink(x: Any, /, threshold: float = 0.5) -> Array:
-    """Return x moved towards 0 by a threshold; 0 where its magnitude is smaller.
+    """Return x moved towards 0 by a threshold; 0 where its magnitude is not larger.
 
-    Raises: ArgumentError, DTypeError: ``x`` is no array of real numbers, or no number is given.
+    ``x`` has real numbers; integers are computed in float64.
+
+    Raises:
+        ArgumentError: ``x`` is no array or number, or the threshold no number.
+        DTypeError: ``x`` is complex.
     """
     value = real_value("soft_shrink", "x", x)
-    return applied("soft_shrink", value, threshold=_number("soft_shrink", "threshold", threshold))
+    number = real_number("soft_shrink", "threshold", threshold)
+    return applied("soft_shrink", value, threshold=number)
 
 
 def softplus(x: Any, /, beta: float = 1.0) -> Array:
     """Return log(1 + exp(beta * x)) / beta, without overflow.
 
-    Raises: ArgumentError, DTypeError: ``x`` is no array of real numbers, or beta no number.
+    ``x`` has real numbers; integers are computed in float64.
+
+    Raises:
+        ArgumentError: ``x`` is no array or number, or ``beta`` no number.
+        DTypeError: ``x`` is complex.
+        FeedError: ``beta`` is 0.
     """
     value = real_value("softplus", "x", x)
-    return applied("softplus", value, beta=_number("softplus", "beta", beta))
+    number = real_number("softplus", "beta", beta)
+    if not number:
+        raise FeedError(f"softplus needs a beta other than 0, got {shown(beta)}")
+    return applied("softplus", value, beta=number)
 
 
 def squareplus(x: Any, /, b: float = 4.0) -> Array:
-    """Return (x + sqrt(x**2 + b)) / 2.
+    """Return (x + sqrt(x**2 + b)) / 2; NaN where x**2 + b is negative.
 
-    Raises: ArgumentError, DTypeError: ``x`` is no array of real numbers, or b no number.
+    ``x`` has real numbers; integers are computed in float64.
+
+    Raises:
+        ArgumentError: ``x`` is no array or number, or ``b`` no number.
+        DTypeError: ``x`` is complex.
     """
     value = real_value("squareplus", "x", x)
-    return applied("squareplus", value, b=_number("squareplus", "b", b))
+    return applied("squareplus", value, b=real_number("squareplus", "b", b))
 
 
 def threshold(x: Any, /, threshold: float, value: float) -> Array:
     """Return x where it exceeds a threshold, else ``value``.
 
-    Raises: ArgumentError, DTypeError: ``x`` is no array of real numbers, or no number is given.
+    ``x`` has real numbers; integers are computed in float64.
+
+    Raises:
+        ArgumentError: ``x`` is no array or number, or ``threshold`` or ``value`` no number.
+        DTypeError: ``x`` is complex.
     """
-    limit = _number("threshold", "threshold", threshold)
-    other = _number("threshold", "value", value)
+    limit = real_number("threshold", "threshold", threshold)
+    other = real_number("threshold", "value", value)
     return applied("threshold", real_value("threshold", "x", x), threshold=limit, value=other)
 
 
@@ -283,7 +341,13 @@ define("softmin", ops.softmin)
 
 
 def _along(where: str, x: Any, axis: Axes, *masks: Any) -> Array:
-    """Apply an operation along axes, of an array and masks. Raises as `several_axes`."""
+    """Apply the operation of the function ``where`` along axes, or `masked_softmax` with a mask.
+
+    Raises:
+        ArgumentError: an operand is no array or number, or an axis no integer.
+        DTypeError: ``x`` is complex, or the mask not of booleans.
+        ShapeError: there is no such axis, it is named twice, or the mask does not broadcast.
+    """
     value = real_value(where, "x", x)
     axes = several_axes(where, axis, len(value.type.shape))
     name = "masked_softmax" if masks else where
@@ -294,14 +358,15 @@ def softmax(x: Any, /, axis: Axes = -1, *, where: Any = None) -> Array:
     """Return exp(x) divided by its sum along axes.
 
     Args:
-        x: an array of real numbers.
+        x: an array of real numbers; integers are computed in float64.
         axis: the axis or axes; None for all.
         where: booleans that broadcast with ``x``: elements where they are False count as -inf.
-            Where all are, the result is 0.
+            Where all are, the result is 0. None: there is no mask.
 
     Raises:
-        ArgumentError, DTypeError: an operand is nothing of these.
-        ShapeError: there is no such axis, or the mask does not broadcast.
+        ArgumentError: an operand is no array or number, or an axis no integer.
+        DTypeError: ``x`` is complex, or the mask not of booleans.
+        ShapeError: there is no such axis, it is named twice, or the mask does not broadcast.
 
     >>> from passkit import xp
     >>> xp.nn.softmax(xp.zeros(4))
@@ -311,12 +376,28 @@ def softmax(x: Any, /, axis: Axes = -1, *, where: Any = None) -> Array:
 
 
 def log_softmax(x: Any, /, axis: Axes = -1) -> Array:
-    """Return the logarithm of `softmax` along axes; None for all. Raises as `softmax`."""
+    """Return the logarithm of `softmax`: x - log(sum(exp(x))) along axes; None for all.
+
+    ``x`` has real numbers; integers are computed in float64.
+
+    Raises:
+        ArgumentError: ``x`` is no array or number, or an axis no integer.
+        DTypeError: ``x`` is complex.
+        ShapeError: there is no such axis, or it is named twice.
+    """
     return _along("log_softmax", x, axis)
 
 
 def softmin(x: Any, /, axis: Axes = -1) -> Array:
-    """Return softmax(-x) along axes; None for all. Raises as `softmax`."""
+    """Return softmax(-x) along axes; None for all.
+
+    ``x`` has real numbers; integers are computed in float64.
+
+    Raises:
+        ArgumentError: ``x`` is no array or number, or an axis no integer.
+        DTypeError: ``x`` is complex.
+        ShapeError: there is no such axis, or it is named twice.
+    """
     return _along("softmin", x, axis)
 
 
@@ -326,15 +407,20 @@ def gumbel_softmax(logits: Any, key: Array, temperature: float = 1.0, *, axis: i
     Args:
         logits: an array of floats.
         key: a key of `passkit.xp.random`.
-        temperature: how near: 0 would be one-hot.
+        temperature: a number above 0: the smaller it is, the nearer are the draws to one-hot.
         axis: the axis of the classes.
 
     Raises:
-        ArgumentError, DTypeError, ShapeError: an argument is nothing of these.
+        ArgumentError: the logits are no array or number, the key is no key, the temperature no
+            number, or the axis no integer.
+        DTypeError: the logits are no real floats.
+        FeedError: the temperature is not above 0.
+        ShapeError: there is no such axis.
     """
     array = array_of(logits)
     noise = gumbel(key, array.shape, array.dtype)
-    return softmax(add(array, noise) / _number("gumbel_softmax", "temperature", temperature), axis)
+    number = positive_number("gumbel_softmax", "temperature", temperature)
+    return softmax(add(array, noise) / number, axis)
 
 
 logsumexp = special.logsumexp

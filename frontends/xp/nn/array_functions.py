@@ -15,9 +15,10 @@ _erf = np.frompyfunc(erf, 1, 1)
 
 
 def in_floats(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of arrays that computes in their common float dtype.
+    """Return a function of real arrays that converts them, and its result, to their float dtype.
 
-    Integers are computed in float64, 16-bit floats in float32, and the result is rounded.
+    That is float64 if there are only integers and booleans. 16-bit floats are computed in float32,
+    and the result is rounded to 16 bits.
     """
 
     def of_floats(*arrays: Any, **params: Any) -> Any:
@@ -36,17 +37,17 @@ def sigmoid(x: Any) -> Any:
 
 
 def softplus(x: Any, beta: float) -> Any:
-    """Return log(1 + exp(beta x)) / beta."""
+    """Return log(1 + exp(beta x)) / beta, without overflow, for a beta other than 0."""
     return np.logaddexp(0, x * beta) / beta
 
 
 def log_sigmoid(x: Any) -> Any:
-    """Return the logarithm of `sigmoid`."""
+    """Return the logarithm of `sigmoid`, without overflow."""
     return -np.logaddexp(0, -x)
 
 
 def gelu(x: Any, approximate: str) -> Any:
-    """Return x times the normal distribution function, or its approximation by tanh."""
+    """Return x times the normal distribution function of x; "tanh" approximates it by tanh."""
     if approximate == "tanh":
         return 0.5 * x * (1 + np.tanh((2 / pi) ** 0.5 * (x + 0.044715 * x * x * x)))
     return 0.5 * x * (1 + _erf(x * 0.5**0.5).astype(x.dtype))
@@ -63,7 +64,7 @@ def leaky_relu(x: Any, alpha: float) -> Any:
 
 
 def softmax(x: Any, axis: Any) -> Any:
-    """Return exp(x) divided by its sum along axes."""
+    """Return exp(x) divided by its sum along axes (None for all); a copy of an empty array."""
     if not x.size:
         return x.copy()
     e = np.exp(x - np.max(x, axis=axis, keepdims=True))
@@ -71,7 +72,7 @@ def softmax(x: Any, axis: Any) -> Any:
 
 
 def log_softmax(x: Any, axis: Any) -> Any:
-    """Return the logarithm of `softmax`."""
+    """Return the logarithm of `softmax` along axes (None for all); a copy of an empty array."""
     if not x.size:
         return x.copy()
     shifted = x - np.max(x, axis=axis, keepdims=True)
@@ -79,13 +80,17 @@ def log_softmax(x: Any, axis: Any) -> Any:
 
 
 def linear(x: Any, weight: Any, *bias: Any) -> Any:
-    """Return x @ transpose(weight) + bias."""
+    """Return x @ transpose(weight), plus a bias if one is passed."""
     product = x @ weight.T
     return product + bias[0] if bias else product
 
 
 def _with_vectors(y: Any, axes: tuple[int, ...], vectors: tuple[Any, ...], scale: bool) -> Any:
-    """Return y times a weight, if ``scale``, plus a bias, as far as there are such vectors."""
+    """Return y times a weight plus a bias, as far as they are among ``vectors``.
+
+    The first of these is the weight if ``scale``. They are aligned with ``axes``, which are sorted
+    and not negative.
+    """
     shape = tuple([n if k in axes else 1 for k, n in enumerate(y.shape)])
     for k, vector in enumerate(vectors):
         aligned = vector.reshape(shape)
@@ -96,13 +101,27 @@ def _with_vectors(y: Any, axes: tuple[int, ...], vectors: tuple[Any, ...], scale
 def layer_norm(
     x: Any, *vectors: Any, axis: tuple[int, ...], epsilon: float, scale: bool, center: bool
 ) -> Any:
-    """Return x with mean 0 and variance 1 along axes, times a weight, plus a bias."""
+    """Return x with mean 0 and variance 1 along axes, times a weight, plus a bias.
+
+    Args:
+        x: floats.
+        *vectors: the weight if ``scale``, then the bias if ``center``, with the extents of the
+            axes.
+        axis: the sorted axes, not negative.
+        epsilon: a number that is added to the variance.
+        scale: whether there is a weight.
+        center: whether there is a bias.
+    """
     deviation = x - np.mean(x, axis=axis, keepdims=True)
     variance = np.mean(deviation * deviation, axis=axis, keepdims=True)
     return _with_vectors(deviation / np.sqrt(variance + epsilon), axis, vectors, scale)
 
 
 def rms_norm(x: Any, *vectors: Any, axis: tuple[int, ...], epsilon: float, scale: bool) -> Any:
-    """Return x divided by the root of its mean square along axes, times a weight."""
+    """Return x divided by the root of its mean square along axes, times a weight.
+
+    ``axis`` holds the sorted axes, not negative; ``epsilon`` is added to the mean square;
+    ``vectors`` is the weight, with the extents of the axes, if ``scale``, and else empty.
+    """
     mean_square = np.mean(x * x, axis=axis, keepdims=True)
     return _with_vectors(x / np.sqrt(mean_square + epsilon), axis, vectors, scale)

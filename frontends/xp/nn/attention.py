@@ -5,13 +5,15 @@ from __future__ import annotations
 from math import inf
 from typing import Any
 
+import numpy as np
+
 import passkit.ops as ops
-from passkit.errors import ArgumentError, DTypeError, ShapeError
+from passkit.errors import DTypeError, ShapeError
 from passkit.frontends.xp.array import Array, array_of
 from passkit.frontends.xp.elementwise_operations import cast, converted
 from passkit.frontends.xp.manipulation import broadcast_shapes, moveaxis, reshape
 from passkit.frontends.xp.nn.layers import linear
-from passkit.frontends.xp.nn.operands import applied, real_value
+from passkit.frontends.xp.nn.operands import applied, real_number, real_value
 from passkit.frontends.xp.runtime import OPERATIONS, scalar
 from passkit.graph.node import Entry, known_shape
 from passkit.streams.recorder import Value
@@ -23,8 +25,10 @@ from passkit.values.size import Extent
 def _attention(
     query: Entry, key: Entry, value: Entry, scale: Entry, *mask: Entry, is_causal: bool, heads: int
 ) -> Entry:
-    """Build attention; ``heads`` is the number of query heads for each head of keys, 0 for one.
+    """Build attention from real operands of known rank.
 
+    ``scale`` is a scalar, ``mask`` at most one entry, as of `scaled_dot_product_attention`.
+    ``heads`` is the number of query heads for each head of keys, or 0 where they are as many.
     Grouped heads get an axis of their own, along which keys and values broadcast: they are not
     copied.
     """
@@ -55,7 +59,11 @@ def _attention(
 
 
 def _mask(mask: Entry, query: Entry, heads: int, groups: Extent) -> Entry:
-    """Return a mask of bools or of the dtype of scores, with an axis for the groups of heads."""
+    """Return a mask for the scores of ``query``: of booleans, or else cast to its dtype.
+
+    If ``heads`` is not 0, the axis of heads, where the mask has one, is split into ``groups`` and
+    ``heads``.
+    """
     if mask.dtype is not bool_:
         assert query.dtype is not None
         mask = cast(mask, query.dtype)
@@ -68,7 +76,13 @@ def _mask(mask: Entry, query: Entry, heads: int, groups: Extent) -> Entry:
 
 
 def _with_causal(masks: list[Entry], rows: Extent, columns: Extent) -> list[Entry]:
-    """Return the mask under which query k attends to the first k + 1 keys, joined with another."""
+    """Return one mask under which query k attends to the first k + 1 keys only.
+
+    Args:
+        masks: at most one other mask, of booleans or summands, with which it is joined.
+        rows: the number of queries.
+        columns: the number of keys.
+    """
     row, column = (ops.arange(0, n, 1, dtype="int64") for n in (rows, columns))
     allowed = ops.less_equal(ops.expand_dims(column, axis=0), ops.expand_dims(row, axis=1))
     if not masks:
@@ -85,7 +99,10 @@ OPERATIONS.define("nn.attention", _attention)
 def _check_shapes(q: tuple[int, ...], k: tuple[int, ...], v: tuple[int, ...], grouped: bool) -> int:
     """Return the number of query heads for each head of keys, 0 where they are as many.
 
-    Raises: ShapeError if the shapes of query, key and value do not fit.
+    ``q``, ``k`` and ``v`` are the shapes of query, key and value; unless ``grouped``, the result is
+    0, and the axes before the last two must broadcast.
+
+    Raises: ShapeError if the shapes do not fit, or heads of keys do not divide those of queries.
     """
     least = 3 if grouped else 2
     if min(len(q), len(k), len(v)) < least or q[-1] != k[-1] or k[:-1] != v[:-1]:
@@ -118,23 +135,27 @@ def scaled_dot_product_attention(
 ) -> Array:
     """Return softmax(scale * query @ transpose(key) + mask) @ value.
 
+    It is computed in the common float dtype of query, key and value; float64 for integers only.
+
     Args:
-        query: an array of shape (…, heads, l, d).
-        key: an array of shape (…, heads, s, d).
-        value: an array of shape (…, heads, s, e).
+        query: an array of shape (…, l, d).
+        key: an array of shape (…, s, d).
+        value: an array of shape (…, s, e); its leading axes are those of the key, which broadcast
+            with those of the query.
         attn_mask: booleans, which are True where a key is attended to; or numbers that are added to
-            the scores; of a shape that broadcasts with (…, heads, l, s). Queries without a key give
-            0.
+            the scores; of a shape that broadcasts to the scores (…, l, s), whose leading axes are
+            those of the query. Queries without a key give 0. None: there is no mask.
         is_causal: whether query k attends to the first k + 1 keys only.
         scale: a number; None: 1 / sqrt(d).
-        enable_gqa: whether there may be fewer heads of keys and values than of queries, each of
-            which then serves several neighbouring heads of queries.
+        enable_gqa: whether axis -3 holds heads of which keys and values may have fewer than
+            queries, a divisor of their number; each then serves several neighbouring heads of
+            queries.
 
-    Returns: An array of shape (…, heads, l, e).
+    Returns: An array of shape (…, l, e).
 
     Raises:
-        ArgumentError: an operand is no array, or the scale no number.
-        DTypeError: an operand is complex.
+        ArgumentError: an operand or the mask is no array or number, or the scale no number.
+        DTypeError: an operand or the mask is complex.
         ShapeError: the shapes do not fit.
     """
     where = "scaled_dot_product_attention"
@@ -144,9 +165,9 @@ def scaled_dot_product_attention(
     heads = _check_shapes(q, k, v, enable_gqa)
     if scale is None:
         scale = max(q[-1], 1) ** -0.5
-    elif not isinstance(scale, (int, float)):
-        raise ArgumentError(f"{where}: scale must be a number, got {shown(scale)}")
-    values.append(scalar(float(scale), values[0].type.dtype))
+    dtype = values[0].type.dtype
+    dtype = np.dtype(np.float64) if dtype.kind in "biu" else dtype
+    values.append(scalar(real_number(where, "scale", scale), dtype))
     if attn_mask is not None:
         mask = array_of(attn_mask)
         if mask.dtype.kind == "c":
@@ -182,24 +203,27 @@ def multi_head_attention(
         query: an array of shape (…, l, n).
         key: an array of shape (…, s, n).
         value: an array of shape (…, s, n).
-        query_weight: a matrix (heads * d, n), as of `linear`; so are the others.
-        key_weight: a matrix (key heads * d, n).
-        value_weight: a matrix (key heads * e, n).
-        out_weight: a matrix (m, heads * e).
+        query_weight: a matrix (num_heads * d, n), as of `linear`; so are the others.
+        key_weight: a matrix (num_key_heads * d, n).
+        value_weight: a matrix (num_key_heads * e, n).
+        out_weight: a matrix (m, num_heads * e).
         num_heads: the number of heads of queries.
         num_key_heads: that of keys and values, a divisor; None: as many.
         query_bias: a vector of summands of the query's map, or None; so are the others.
         key_bias: the same of the key's map.
         value_bias: the same of the value's map.
         out_bias: the same of the result's map.
-        attn_mask: as of `scaled_dot_product_attention`.
-        is_causal: as of `scaled_dot_product_attention`.
+        attn_mask: booleans or summands that broadcast to the scores (…, num_heads, l, s), as of
+            `scaled_dot_product_attention`; None: there is no mask.
+        is_causal: whether query k attends to the first k + 1 keys only.
 
     Returns: An array of shape (…, l, m).
 
     Raises:
-        ArgumentError, DTypeError: an operand is no array of real numbers.
-        ShapeError: the shapes, or the numbers of heads, do not fit.
+        ArgumentError: an operand is no array or number.
+        DTypeError: an operand is complex.
+        ShapeError: the shapes do not fit, or a number of heads is no positive int, or does not
+            divide what it must.
     """
     key_heads = num_heads if num_key_heads is None else num_key_heads
     heads = (
@@ -216,7 +240,11 @@ def multi_head_attention(
 
 
 def _heads(x: Array, count: int) -> Array:
-    """Return (…, l, heads * d) as (…, heads, l, d). Raises: ShapeError if it cannot be divided."""
+    """Return an array (…, l, count * d) as (…, count, l, d).
+
+    Raises: ShapeError if ``count`` is no positive int, does not divide the last extent, or there
+    are fewer than two axes.
+    """
     if not isinstance(count, int) or count < 1 or x.ndim < 2 or x.shape[-1] % count:
         raise ShapeError(
             f"multi_head_attention needs features that {shown(count)} heads divide, got shape "

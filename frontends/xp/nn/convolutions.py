@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import passkit.ops as ops
 from passkit.errors import ArgumentError, ShapeError
 from passkit.frontends.xp.array import Array
@@ -24,7 +26,7 @@ from passkit.frontends.xp.nn.operands import (
 from passkit.frontends.xp.statistical import max as largest
 from passkit.frontends.xp.statistical import mean
 from passkit.graph.node import Entry, known_shape
-from passkit.values.arguments import shown
+from passkit.values.arguments import refuse, shown
 
 Numbers = int | tuple[int, ...]
 """A number for all spatial axes, or one for each."""
@@ -41,7 +43,11 @@ FORMATS = {
 
 
 def _convolution(name: str, count: int) -> Callable[..., Entry]:
-    """Return the function that builds a convolution of an image, a filter and perhaps a bias."""
+    """Return the function that builds the operator ``name`` over ``count`` spatial axes.
+
+    It takes entries of an image, a filter in the layout of ``data_format``, and perhaps a bias;
+    further parameters are those of the operator.
+    """
     call = getattr(ops, name)
 
     def build(x: Entry, weight: Entry, *bias: Entry, data_format: str, **params: Any) -> Entry:
@@ -62,7 +68,10 @@ for _count in FORMATS:
 
 
 def _checked_format(where: str, data_format: Any, count: int) -> str:
-    """Return a data format. Raises: ArgumentError if it is none for this number of axes."""
+    """Return ``data_format``. Raises: ArgumentError unless it is one for ``count`` spatial axes.
+
+    The two formats of each count are in `FORMATS`, in capitals only.
+    """
     if data_format not in FORMATS[count]:
         first, last = FORMATS[count]
         raise ArgumentError(
@@ -71,11 +80,19 @@ def _checked_format(where: str, data_format: Any, count: int) -> str:
     return str(data_format)
 
 
-def _hashable(padding: Any) -> Any:
-    """Return numbers, lists of them or a text as a parameter; a text in capitals."""
-    if isinstance(padding, str):
-        return padding.upper()
-    return tuple(map(_hashable, padding)) if isinstance(padding, (tuple, list)) else padding
+def _hashable(where: str, x: Any) -> Any:
+    """Return a parameter of an operator, with lists as tuples and texts in capitals.
+
+    Raises: ArgumentError if it contains anything but None, texts and numbers of Python or NumPy.
+    ``where`` names the function and the parameter, for messages.
+    """
+    if isinstance(x, str):
+        return x.upper()
+    if isinstance(x, (tuple, list)):
+        return tuple([_hashable(where, each) for each in x])
+    if x is not None and not isinstance(x, (int, float, np.integer, np.floating)):
+        refuse(where, x, "a number, a text or a tuple of numbers")
+    return x
 
 
 def _convolved(
@@ -93,14 +110,21 @@ def _convolved(
 ) -> Array:
     """Apply a convolution over ``count`` spatial axes: the operation ``name``.
 
-    It has the further parameters ``params``; the other arguments are those of `conv2d`. Raises:
-    PasskitError if they do not fit.
+    It has the further parameters ``params``; the other arguments are those of `conv2d`.
+
+    Raises:
+        ArgumentError: an operand is no array or number, there is no such format, or a parameter
+            holds neither numbers nor a text.
+        DTypeError: an operand is complex.
+        ShapeError: the shapes or parameters do not fit.
     """
     data_format = _checked_format(name, data_format, count)
-    values = real_values(name, x=x, weight=weight, bias=bias)
+    values = real_values(name, optional=("bias",), x=x, weight=weight, bias=bias)
     checked_rank(name, x, count + 2, f"{data_format} (rank {count + 2})")
+    if bias is not None and len(values[2].type.shape) != 1:
+        raise ShapeError(f"{name} needs a vector as bias, got shape {values[2].type.shape}")
     params |= {"strides": stride, "padding": padding, "dilations": dilation, "groups": groups}
-    settings = {k: _hashable(v) for k, v in params.items()}
+    settings = {k: _hashable(f"{name}: {k}", v) for k, v in params.items()}
     return applied(name, *values, data_format=data_format, **settings)
 
 
@@ -115,7 +139,18 @@ def conv1d(
     *,
     data_format: str = "NCW",
 ) -> Array:
-    """Return the convolution over one spatial axis; see `conv2d`."""
+    """Return the convolution over one spatial axis.
+
+    ``x`` is (batch, channels, width) and ``weight`` (filters, channels / groups, width); with the
+    format NWC, (batch, width, channels) and (width, channels / groups, filters). The other
+    arguments are those of `conv2d`.
+
+    Raises:
+        ArgumentError: an operand is no array or number, there is no such format, or a parameter
+            holds neither numbers nor a text.
+        DTypeError: an operand is complex.
+        ShapeError: shapes, strides, padding, dilation or groups do not fit.
+    """
     return _convolved("conv1d", 1, x, weight, bias, data_format, stride, padding, dilation, groups)
 
 
@@ -130,23 +165,26 @@ def conv2d(
     *,
     data_format: str = "NCHW",
 ) -> Array:
-    """Return the convolution over two spatial axes.
+    """Return the convolution over two spatial axes: sums of products, with weights not flipped.
 
     Args:
         x: images (batch, channels, height, width); with the format NHWC the channels are last.
+            Integers are computed in float64.
         weight: filters (filters, channels / groups, height, width); with the format NHWC
             (height, width, channels / groups, filters).
-        bias: a vector with a summand for each filter, or None.
+        bias: a vector with a summand for each filter, or one for all; or None.
         stride: the distance of neighbouring windows, for all spatial axes or each.
         padding: zeros around the image: a number, one for each spatial axis, pairs of them before
-            and after it, "valid" or "same".
+            and after it, "valid" (none) or "same" (the result has ceil(extent / stride) elements
+            along each spatial axis).
         dilation: the distance of neighbouring elements of a window.
         groups: the number of groups of channels that are convolved separately.
         data_format: "NCHW" or "NHWC".
 
     Raises:
-        ArgumentError, DTypeError: an operand is no array of real numbers, or there is no such
-            format.
+        ArgumentError: an operand is no array or number, there is no such format, or a parameter
+            holds neither numbers nor a text.
+        DTypeError: an operand is complex.
         ShapeError: shapes, strides, padding, dilation or groups do not fit.
     """
     return _convolved("conv2d", 2, x, weight, bias, data_format, stride, padding, dilation, groups)
@@ -163,7 +201,18 @@ def conv3d(
     *,
     data_format: str = "NCDHW",
 ) -> Array:
-    """Return the convolution over three spatial axes; see `conv2d`."""
+    """Return the convolution over three spatial axes.
+
+    ``x`` is (batch, channels, depth, height, width) and ``weight`` (filters, channels / groups,
+    depth, height, width); with the format NDHWC, channels are the last axis of ``x``, and the
+    weight ends with channels / groups, filters. The other arguments are those of `conv2d`.
+
+    Raises:
+        ArgumentError: an operand is no array or number, there is no such format, or a parameter
+            holds neither numbers nor a text.
+        DTypeError: an operand is complex.
+        ShapeError: shapes, strides, padding, dilation or groups do not fit.
+    """
     return _convolved("conv3d", 3, x, weight, bias, data_format, stride, padding, dilation, groups)
 
 
@@ -179,7 +228,18 @@ def conv1d_transpose(
     *,
     data_format: str = "NCW",
 ) -> Array:
-    """Return the transposed convolution over one spatial axis; see `conv2d_transpose`."""
+    """Return the transpose of `conv1d`: the gradient of a convolution by its image.
+
+    ``x`` is (batch, channels, width) and ``weight`` (channels, filters / groups, width); with the
+    format NWC, (batch, width, channels) and (width, filters / groups, channels). The other
+    arguments are those of `conv2d_transpose`.
+
+    Raises:
+        ArgumentError: an operand is no array or number, there is no such format, or a parameter
+            holds neither numbers nor a text.
+        DTypeError: an operand is complex.
+        ShapeError: shapes, strides, paddings, dilation or groups do not fit.
+    """
     return _convolved(
         "conv1d_transpose",
         1,
@@ -213,17 +273,19 @@ def conv2d_transpose(
         x: images (batch, channels, height, width); with the format NHWC the channels are last.
         weight: filters (channels, filters / groups, height, width); with the format NHWC
             (height, width, filters / groups, channels).
-        bias: a vector with a summand for each filter, or None.
+        bias: a vector with a summand for each filter, or one for all; or None.
         stride: the distance of neighbouring windows in the result.
         padding: what is cut off around the result, as the padding of `conv2d`.
-        output_padding: how much longer the result is at its ends than the smallest that fits.
+        output_padding: how much longer the result is at its ends than the smallest that fits;
+            below the stride.
         groups: the number of groups of channels that are convolved separately.
         dilation: the distance of neighbouring elements of a window.
         data_format: "NCHW" or "NHWC".
 
     Raises:
-        ArgumentError, DTypeError: an operand is no array of real numbers, or there is no such
-            format.
+        ArgumentError: an operand is no array or number, there is no such format, or a parameter
+            holds neither numbers nor a text.
+        DTypeError: an operand is complex.
         ShapeError: shapes, strides, paddings, dilation or groups do not fit.
     """
     return _convolved(
@@ -253,7 +315,19 @@ def conv3d_transpose(
     *,
     data_format: str = "NCDHW",
 ) -> Array:
-    """Return the transposed convolution over three spatial axes; see `conv2d_transpose`."""
+    """Return the transpose of `conv3d`: the gradient of a convolution by its image.
+
+    ``x`` is (batch, channels, depth, height, width) and ``weight`` (channels, filters / groups,
+    depth, height, width); with the format NDHWC, channels are the last axis of ``x``, and the
+    weight ends with filters / groups, channels. The other arguments are those of
+    `conv2d_transpose`.
+
+    Raises:
+        ArgumentError: an operand is no array or number, there is no such format, or a parameter
+            holds neither numbers nor a text.
+        DTypeError: an operand is complex.
+        ShapeError: shapes, strides, paddings, dilation or groups do not fit.
+    """
     return _convolved(
         "conv3d_transpose",
         3,
@@ -277,11 +351,18 @@ for _count in FORMATS:
 
 
 def _pooled(name: str, count: int, x: Any, data_format: Any, **params: Any) -> Array:
-    """Apply a pool. Raises: PasskitError if the operand or parameters do not fit."""
+    """Apply the pool ``name`` over ``count`` spatial axes, with the parameters of its operator.
+
+    Raises:
+        ArgumentError: ``x`` is no array or number, there is no such format, or a parameter holds
+            neither numbers nor a text.
+        DTypeError: ``x`` is complex.
+        ShapeError: the shape or parameters do not fit.
+    """
     data_format = _checked_format(name, data_format, count)
     value = real_value(name, "x", x)
     checked_rank(name, x, count + 2, f"{data_format} (rank {count + 2})")
-    settings = {k: _hashable(v) for k, v in params.items()}
+    settings = {k: _hashable(f"{name}: {k}", v) for k, v in params.items()}
     return applied(name, value, data_format=data_format, **settings)
 
 
@@ -294,7 +375,17 @@ def max_pool1d(
     *,
     data_format: str = "NCW",
 ) -> Array:
-    """Return the largest element under each window of one spatial axis; see `max_pool2d`."""
+    """Return the largest element under each window of one spatial axis; NaN if there is one.
+
+    ``x`` is (batch, channels, width); with the format NWC the channels are last. The other
+    arguments are those of `max_pool2d`.
+
+    Raises:
+        ArgumentError: ``x`` is no array or number, there is no such format, or a parameter holds
+            neither numbers nor a text.
+        DTypeError: ``x`` is complex.
+        ShapeError: the shape, window, stride, padding or dilation does not fit.
+    """
     params = {"window": window, "strides": stride, "padding": padding, "dilations": dilation}
     return _pooled("max_pool1d", 1, x, data_format, **params)
 
@@ -312,6 +403,7 @@ def max_pool2d(
 
     Args:
         x: images (batch, channels, height, width); with the format NHWC the channels are last.
+            Integers are computed in float64.
         window: the elements of a window along all spatial axes, or each.
         stride: the distance of neighbouring windows; None: that of the window, which tiles.
         padding: elements around the image, which are never the largest; as of `conv2d`.
@@ -319,7 +411,9 @@ def max_pool2d(
         data_format: "NCHW" or "NHWC".
 
     Raises:
-        ArgumentError, DTypeError: ``x`` is no array of real numbers, or there is no such format.
+        ArgumentError: ``x`` is no array or number, there is no such format, or a parameter holds
+            neither numbers nor a text.
+        DTypeError: ``x`` is complex.
         ShapeError: the shape, window, stride, padding or dilation does not fit.
     """
     params = {"window": window, "strides": stride, "padding": padding, "dilations": dilation}
@@ -335,7 +429,17 @@ def max_pool3d(
     *,
     data_format: str = "NCDHW",
 ) -> Array:
-    """Return the largest element under each window of three spatial axes; see `max_pool2d`."""
+    """Return the largest element under each window of three spatial axes; NaN if there is one.
+
+    ``x`` is (batch, channels, depth, height, width); with the format NDHWC the channels are last.
+    The other arguments are those of `max_pool2d`.
+
+    Raises:
+        ArgumentError: ``x`` is no array or number, there is no such format, or a parameter holds
+            neither numbers nor a text.
+        DTypeError: ``x`` is complex.
+        ShapeError: the shape, window, stride, padding or dilation does not fit.
+    """
     params = {"window": window, "strides": stride, "padding": padding, "dilations": dilation}
     return _pooled("max_pool3d", 3, x, data_format, **params)
 
@@ -349,7 +453,17 @@ def avg_pool1d(
     *,
     data_format: str = "NCW",
 ) -> Array:
-    """Return the mean under each window of one spatial axis; see `avg_pool2d`."""
+    """Return the mean under each window of one spatial axis.
+
+    ``x`` is (batch, channels, width); with the format NWC the channels are last. The other
+    arguments are those of `avg_pool2d`.
+
+    Raises:
+        ArgumentError: ``x`` is no array or number, there is no such format, or a parameter holds
+            neither numbers nor a text.
+        DTypeError: ``x`` is complex.
+        ShapeError: the shape, window, stride or padding does not fit.
+    """
     params = {"window": window, "strides": stride, "padding": padding}
     params["count_include_pad"] = bool(count_include_pad)
     return _pooled("avg_pool1d", 1, x, data_format, **params)
@@ -368,6 +482,7 @@ def avg_pool2d(
 
     Args:
         x: images (batch, channels, height, width); with the format NHWC the channels are last.
+            Integers are computed in float64.
         window: the elements of a window along all spatial axes, or each.
         stride: the distance of neighbouring windows; None: that of the window, which tiles.
         padding: zeros around the image; as of `conv2d`.
@@ -375,7 +490,9 @@ def avg_pool2d(
         data_format: "NCHW" or "NHWC".
 
     Raises:
-        ArgumentError, DTypeError: ``x`` is no array of real numbers, or there is no such format.
+        ArgumentError: ``x`` is no array or number, there is no such format, or a parameter holds
+            neither numbers nor a text.
+        DTypeError: ``x`` is complex.
         ShapeError: the shape, window, stride or padding does not fit.
     """
     params = {"window": window, "strides": stride, "padding": padding}
@@ -392,14 +509,32 @@ def avg_pool3d(
     *,
     data_format: str = "NCDHW",
 ) -> Array:
-    """Return the mean under each window of three spatial axes; see `avg_pool2d`."""
+    """Return the mean under each window of three spatial axes.
+
+    ``x`` is (batch, channels, depth, height, width); with the format NDHWC the channels are last.
+    The other arguments are those of `avg_pool2d`.
+
+    Raises:
+        ArgumentError: ``x`` is no array or number, there is no such format, or a parameter holds
+            neither numbers nor a text.
+        DTypeError: ``x`` is complex.
+        ShapeError: the shape, window, stride or padding does not fit.
+    """
     params = {"window": window, "strides": stride, "padding": padding}
     params["count_include_pad"] = bool(count_include_pad)
     return _pooled("avg_pool3d", 3, x, data_format, **params)
 
 
 def _spatial_axes(name: str, x: Any, channels_last: bool) -> tuple[Array, tuple[int, ...]]:
-    """Return an image and its spatial axes. Raises: ShapeError if it has none."""
+    """Return an operand as an array, and its spatial axes: all but the batch and the channels.
+
+    The channels are axis 1, or the last one if ``channels_last``.
+
+    Raises:
+        ArgumentError: it is no array or number.
+        DTypeError: it is complex.
+        ShapeError: it has fewer than three axes.
+    """
     array = real_array(name, "x", x)
     if array.ndim < 3:
         raise ShapeError(f"{name} needs batch, channels and spatial axes, got shape {array.shape}")
@@ -407,7 +542,7 @@ def _spatial_axes(name: str, x: Any, channels_last: bool) -> tuple[Array, tuple[
 
 
 def global_avg_pool(x: Any, *, channels_last: bool = False, keepdims: bool = False) -> Array:
-    """Return the mean of each channel over all spatial axes.
+    """Return the mean of each channel over all spatial axes, as floats; float64 for integers.
 
     Args:
         x: images (batch, channels, …).
@@ -415,7 +550,8 @@ def global_avg_pool(x: Any, *, channels_last: bool = False, keepdims: bool = Fal
         keepdims: keep the spatial axes with extent 1.
 
     Raises:
-        ArgumentError, DTypeError: it is no array of real numbers.
+        ArgumentError: it is no array or number.
+        DTypeError: it is complex.
         ShapeError: it has no spatial axes.
     """
     array, axes = _spatial_axes("global_avg_pool", x, channels_last)
@@ -423,6 +559,17 @@ def global_avg_pool(x: Any, *, channels_last: bool = False, keepdims: bool = Fal
 
 
 def global_max_pool(x: Any, *, channels_last: bool = False, keepdims: bool = False) -> Array:
-    """Return the largest element of each channel over all spatial axes; see `global_avg_pool`."""
+    """Return the largest element of each channel over all spatial axes, in the dtype of ``x``.
+
+    Args:
+        x: images (batch, channels, …).
+        channels_last: whether they are (batch, …, channels).
+        keepdims: keep the spatial axes with extent 1.
+
+    Raises:
+        ArgumentError: it is no array or number.
+        DTypeError: it is complex.
+        ShapeError: it has no spatial axes, or no elements along them.
+    """
     array, axes = _spatial_axes("global_max_pool", x, channels_last)
     return largest(array, axis=axes, keepdims=keepdims)

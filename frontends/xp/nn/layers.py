@@ -6,7 +6,7 @@ import operator
 from typing import Any
 
 import passkit.ops as ops
-from passkit.errors import ArgumentError, DTypeError, FeedError, ShapeError
+from passkit.errors import DTypeError, FeedError, ShapeError
 from passkit.frontends.xp.array import Array, array_of
 from passkit.frontends.xp.dtypes import checked_dtype
 from passkit.frontends.xp.elementwise import multiply
@@ -15,6 +15,7 @@ from passkit.frontends.xp.nn.operands import (
     applied,
     define,
     real_array,
+    real_number,
     real_values,
 )
 from passkit.frontends.xp.random.samplers import bernoulli
@@ -22,13 +23,13 @@ from passkit.frontends.xp.reductions import several_axes
 from passkit.frontends.xp.runtime import OPERATIONS
 from passkit.frontends.xp.searching import where
 from passkit.graph.node import Entry, known_shape
-from passkit.values.arguments import refuse, shown
+from passkit.values.arguments import refuse
 
 # Linear maps, embeddings and one-hot vectors.
 
 
 def _linear(x: Entry, weight: Entry, *bias: Entry) -> Entry:
-    """Build x @ transpose(weight) + bias."""
+    """Build x @ transpose(weight) + bias, for x of one axis or more; at most one bias."""
     is_vector = len(known_shape(x)) == 1
     rows = ops.expand_dims(x, axis=0) if is_vector else x
     product = ops.matmul(rows, weight, transpose_b=True)
@@ -37,7 +38,7 @@ def _linear(x: Entry, weight: Entry, *bias: Entry) -> Entry:
 
 
 def _embedding(indices: Entry, weight: Entry) -> Entry:
-    """Build the rows of a table at indices, of which negative ones count from the end."""
+    """Build the rows of a table at integer indices, of which negative ones count from the end."""
     positions = ops.cast(indices, dtype="int64")
     count: Any = known_shape(weight)[0]  # an int or a Size
     last = ops.arange(count, count + 1, 1, dtype="int64")
@@ -54,17 +55,19 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Array:
     """Return x @ transpose(weight) + bias.
 
     Args:
-        x: an array of shape (…, n).
+        x: an array of shape (…, n) of real numbers; if no operand has floats, they are computed in
+            float64.
         weight: a matrix (m, n).
         bias: a vector (m,), or None.
 
     Returns: An array of shape (…, m).
 
     Raises:
-        ArgumentError, DTypeError: an operand is no array of real numbers.
+        ArgumentError: an operand is no array or number.
+        DTypeError: an operand is complex.
         ShapeError: the shapes do not fit.
     """
-    values = real_values("linear", x=x, weight=weight, bias=bias)
+    values = real_values("linear", optional=("bias",), x=x, weight=weight, bias=bias)
     shapes = [v.type.shape for v in values]
     fits = len(shapes[0]) >= 1 and len(shapes[1]) == 2 and shapes[0][-1] == shapes[1][1]
     if not fits or (bias is not None and shapes[2] != shapes[1][:1]):
@@ -79,16 +82,16 @@ def embedding(indices: Any, weight: Any) -> Array:
     """Return the rows of a table at indices.
 
     Args:
-        indices: an array of integers; negative ones count from the end. Those out of range give the
-            first or last row.
-        weight: the table, an array whose first axis is indexed.
+        indices: an array of integers, or an integer; negative ones count from the end. Those out of
+            range give the first or last row.
+        weight: the table, an array of any dtype whose first axis is indexed.
 
     Returns: An array whose shape is that of the indices followed by that of a row.
 
     Raises:
-        ArgumentError: an operand is no array.
-        DTypeError: the indices are no integers.
-        ShapeError: the table has no rows.
+        ArgumentError: an operand is no array or number.
+        DTypeError: the indices are no integers, such as booleans.
+        ShapeError: the table has no rows, or is a scalar.
     """
     positions, table = array_of(indices), array_of(weight)
     if positions.dtype.kind not in "iu":
@@ -102,15 +105,16 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> A
     """Return vectors with 1 at the position of a class and 0 elsewhere.
 
     Args:
-        x: an array of integers; those that are no class give zeros.
+        x: an array of integers, or an integer; those that are no class, also negative ones, give
+            zeros.
         num_classes: the number of classes, the extent of the new axis.
         dtype: the dtype; None: float64.
-        axis: the place of the new axis in the result.
+        axis: the place of the new axis in the result; negative ones count from its end.
 
     Raises:
-        ArgumentError: the number of classes is no int.
+        ArgumentError: ``x`` is no array or number, or the number of classes no integer.
         DTypeError: ``x`` is not of integers, or there is no such dtype.
-        ShapeError: there is no such axis, or the number is negative.
+        ShapeError: there is no such axis, or it is no int; or the number of classes is negative.
 
     >>> from passkit import xp
     >>> xp.nn.one_hot(xp.asarray([0, 2]), 3, dtype=xp.int8)
@@ -134,18 +138,20 @@ def dropout(
     """Return x with elements set to 0 with a probability, and the others divided by 1 - rate.
 
     Args:
-        x: an array of floats.
+        x: an array of real numbers; integers become float64.
         key: a key of `passkit.xp.random`, another one for each call.
         rate: the probability, a number from 0 to below 1, which is an input of plans.
-        shared_axes: axes along which all elements are kept or dropped together.
+        shared_axes: axes along which all elements are kept or dropped together; None: all.
 
     Raises:
-        ArgumentError, DTypeError, ShapeError: an argument is nothing of these.
+        ArgumentError: ``x`` is no array or number, the key is no key, the rate no number, or an
+            axis no integer.
+        DTypeError: ``x`` is complex.
         FeedError: the rate is out of range.
+        ShapeError: there is no such axis, or it is named twice.
     """
     array = real_array("dropout", "x", x)
-    if not isinstance(rate, (int, float)):
-        raise ArgumentError(f"dropout: rate must be a number, got {shown(rate)}")
+    rate = real_number("dropout", "rate", rate)
     if not 0 <= rate < 1:
         raise FeedError(f"dropout needs a rate from 0 to below 1, got {rate}")
     shape = array.shape

@@ -16,7 +16,13 @@ from passkit.frontends.xp.array import Array, array_of
 from passkit.frontends.xp.conversion import astype
 from passkit.frontends.xp.elementwise import divide, multiply, not_equal
 from passkit.frontends.xp.manipulation import broadcast_shapes
-from passkit.frontends.xp.nn.operands import applied, define, real_array, real_values
+from passkit.frontends.xp.nn.operands import (
+    applied,
+    define,
+    positive_number,
+    real_array,
+    real_values,
+)
 from passkit.frontends.xp.reductions import one_axis
 from passkit.frontends.xp.statistical import mean
 from passkit.frontends.xp.statistical import sum as sum_of
@@ -27,7 +33,10 @@ REDUCTIONS = ("mean", "sum", "none")
 
 
 def _reduced(where: str, loss: Array, reduction: Any) -> Array:
-    """Return losses reduced. Raises: ArgumentError if there is no such reduction."""
+    """Return the mean or sum of losses, a scalar; or the losses themselves for "none".
+
+    Raises: ArgumentError for another ``reduction``.
+    """
     if reduction not in REDUCTIONS:
         raise ArgumentError(
             f"{where}: reduction must be 'mean', 'sum' or 'none', got {shown(reduction)}"
@@ -40,9 +49,12 @@ def _reduced(where: str, loss: Array, reduction: Any) -> Array:
 def _elementwise_loss(
     where: str, predictions: Any, labels: Any, reduction: Any, **params: Hashable
 ) -> Array:
-    """Return the reduced losses of elements.
+    """Apply the operation of the loss function ``where``, with ``params``, and reduce its result.
 
-    Raises: ArgumentError, DTypeError, ShapeError: an argument is not valid.
+    Raises:
+        ArgumentError: an operand is no array or number, or there is no such reduction.
+        DTypeError: an operand is complex.
+        ShapeError: the shapes do not broadcast.
     """
     values = real_values(where, predictions=predictions, labels=labels)
     return _reduced(where, applied(where, *values, **params), reduction)
@@ -52,7 +64,10 @@ def _elementwise_loss(
 
 
 def _loss(call: Any, predictions: Entry, labels: Entry, **params: Any) -> Entry:
-    """Build the losses of elements by an operator of labels and predictions, which broadcast."""
+    """Build the losses of elements by an operator, called as ``call(labels, predictions)``.
+
+    ``predictions`` and ``labels`` are floats of one dtype that broadcast.
+    """
     if predictions.shape != labels.shape:
         zero = ops.zeros_like(predictions) * ops.zeros_like(labels)
         predictions, labels = predictions + zero, labels + zero
@@ -60,14 +75,20 @@ def _loss(call: Any, predictions: Entry, labels: Entry, **params: Any) -> Entry:
 
 
 def _kl_div(predictions: Entry, labels: Entry, log_target: bool) -> Entry:
-    """Build labels * (log(labels) - predictions), for logarithms of probabilities."""
+    """Build labels * (log(labels) - predictions), where predictions are logarithms.
+
+    With ``log_target``, ``labels`` are logarithms of the labels. Labels 0 give 0.
+    """
     if log_target:
         return ops.exp(labels) * (labels - predictions)
     return ops.xlogy(labels, labels) - labels * predictions
 
 
 def _binary_cross_entropy_with_logits(logits: Entry, labels: Entry, *weight: Entry) -> Entry:
-    """Build cross entropies of labels and sigmoid(logits); positive labels may have a weight."""
+    """Build cross entropies of labels and sigmoid(logits), by element.
+
+    ``weight`` is at most one entry, the weight of positive labels.
+    """
     softplus = ops.log1p(ops.exp(-ops.abs(logits))) + ops.relu(-logits)
     if weight:
         return (1.0 - labels) * logits + (1.0 + (weight[0] - 1.0) * labels) * softplus
@@ -94,12 +115,12 @@ def mse_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> Array
     """Return the squared errors (predictions - labels)**2.
 
     Args:
-        predictions: an array of real numbers.
-        labels: an array of real numbers, which broadcasts with it.
+        predictions: an array of real numbers; integers are computed in float64.
+        labels: an array of real numbers, which broadcasts with it, or a number.
         reduction: "mean", "sum", or "none" for the loss of each element.
 
     Raises:
-        ArgumentError: an operand is no array, or there is no such reduction.
+        ArgumentError: an operand is no array or number, or there is no such reduction.
         DTypeError: an operand is complex.
         ShapeError: the shapes do not broadcast.
 
@@ -111,50 +132,82 @@ def mse_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> Array
 
 
 def mae_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> Array:
-    """Return the absolute errors abs(predictions - labels); arguments as of `mse_loss`."""
+    """Return the absolute errors abs(predictions - labels); arguments as of `mse_loss`.
+
+    Raises:
+        ArgumentError: an operand is no array or number, or there is no such reduction.
+        DTypeError: an operand is complex.
+        ShapeError: the shapes do not broadcast.
+    """
     return _elementwise_loss("mae_loss", predictions, labels, reduction)
-
-
-def _positive(where: str, name: str, x: Any) -> float:
-    """Return a number above 0. Raises: ArgumentError for no number, FeedError for another one."""
-    if not isinstance(x, (int, float)):
-        raise ArgumentError(f"{where}: {name} must be a number, got {shown(x)}")
-    if not x > 0:
-        raise FeedError(f"{where} needs {name} above 0, got {x}")
-    return float(x)
 
 
 def huber_loss(
     predictions: Any, labels: Any, *, delta: float = 1.0, reduction: str = "mean"
 ) -> Array:
-    """Return d**2 / 2 for errors d up to ``delta``, and a straight line beyond.
+    """Return d**2 / 2 for errors d up to ``delta``, and delta * (abs(d) - delta / 2) beyond.
 
-    Further arguments as of `mse_loss`. Raises: FeedError also, if ``delta`` is not above 0.
+    Further arguments as of `mse_loss`.
+
+    Raises:
+        ArgumentError: an operand is no array or number, ``delta`` no number, or there is no such
+            reduction.
+        DTypeError: an operand is complex.
+        FeedError: ``delta`` is not above 0.
+        ShapeError: the shapes do not broadcast.
     """
-    number = _positive("huber_loss", "delta", delta)
+    number = positive_number("huber_loss", "delta", delta)
     return _elementwise_loss("huber_loss", predictions, labels, reduction, delta=number)
 
 
 def smooth_l1_loss(
     predictions: Any, labels: Any, *, beta: float = 1.0, reduction: str = "mean"
 ) -> Array:
-    """Return `huber_loss` with ``delta`` = ``beta``, divided by that."""
-    number = _positive("smooth_l1_loss", "beta", beta)
+    """Return `huber_loss` with ``delta`` = ``beta``, divided by ``beta``.
+
+    Further arguments as of `mse_loss`.
+
+    Raises:
+        ArgumentError: an operand is no array or number, ``beta`` no number, or there is no such
+            reduction.
+        DTypeError: an operand is complex.
+        FeedError: ``beta`` is not above 0.
+        ShapeError: the shapes do not broadcast.
+    """
+    number = positive_number("smooth_l1_loss", "beta", beta)
     return _elementwise_loss("smooth_l1_loss", predictions, labels, reduction, beta=number)
 
 
 def log_cosh_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> Array:
-    """Return log(cosh(predictions - labels)); arguments as of `mse_loss`."""
+    """Return log(cosh(predictions - labels)); arguments as of `mse_loss`.
+
+    Raises:
+        ArgumentError: an operand is no array or number, or there is no such reduction.
+        DTypeError: an operand is complex.
+        ShapeError: the shapes do not broadcast.
+    """
     return _elementwise_loss("log_cosh_loss", predictions, labels, reduction)
 
 
 def hinge_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> Array:
-    """Return max(0, 1 - labels * predictions) for labels -1 and 1; arguments as of `mse_loss`."""
+    """Return max(0, 1 - labels * predictions) for labels -1 and 1; arguments as of `mse_loss`.
+
+    Raises:
+        ArgumentError: an operand is no array or number, or there is no such reduction.
+        DTypeError: an operand is complex.
+        ShapeError: the shapes do not broadcast.
+    """
     return _elementwise_loss("hinge_loss", predictions, labels, reduction)
 
 
 def squared_hinge_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> Array:
-    """Return the squares of `hinge_loss`."""
+    """Return the squares of max(0, 1 - labels * predictions), reduced; arguments as of `mse_loss`.
+
+    Raises:
+        ArgumentError: an operand is no array or number, or there is no such reduction.
+        DTypeError: an operand is complex.
+        ShapeError: the shapes do not broadcast.
+    """
     return _elementwise_loss("squared_hinge_loss", predictions, labels, reduction)
 
 
@@ -162,6 +215,11 @@ def poisson_nll_loss(predictions: Any, labels: Any, *, reduction: str = "mean") 
     """Return exp(predictions) - labels * predictions, for counts and logarithms of their rates.
 
     Arguments as of `mse_loss`.
+
+    Raises:
+        ArgumentError: an operand is no array or number, or there is no such reduction.
+        DTypeError: an operand is complex.
+        ShapeError: the shapes do not broadcast.
     """
     return _elementwise_loss("poisson_nll_loss", predictions, labels, reduction)
 
@@ -173,11 +231,14 @@ def kl_div(
 
     Args:
         predictions: logarithms of probabilities.
-        labels: probabilities, or their logarithms with ``log_target``.
+        labels: probabilities, or their logarithms with ``log_target``; probabilities 0 give 0.
         log_target: whether labels are logarithms.
-        reduction: "mean", "sum", or "none" for each element.
+        reduction: "mean" over elements, "sum", or "none" for each element.
 
-    Raises: ArgumentError, DTypeError, ShapeError as `mse_loss`.
+    Raises:
+        ArgumentError: an operand is no array or number, or there is no such reduction.
+        DTypeError: an operand is complex.
+        ShapeError: the shapes do not broadcast.
     """
     return _elementwise_loss("kl_div", predictions, labels, reduction, log_target=bool(log_target))
 
@@ -190,9 +251,17 @@ def binary_cross_entropy(
 ) -> Array:
     """Return -labels * log(p) - (1 - labels) * log(1 - p) for probabilities p.
 
-    They are limited to ``eps`` from 0 and 1. Further arguments as of `mse_loss`.
+    The probabilities are the predictions, limited to ``eps`` from 0 and 1. Further arguments as of
+    `mse_loss`.
+
+    Raises:
+        ArgumentError: an operand is no array or number, ``eps`` no number, or there is no such
+            reduction.
+        DTypeError: an operand is complex.
+        FeedError: ``eps`` is not above 0.
+        ShapeError: the shapes do not broadcast.
     """
-    number = _positive("binary_cross_entropy", "eps", eps)
+    number = positive_number("binary_cross_entropy", "eps", eps)
     return _elementwise_loss("binary_cross_entropy", predictions, labels, reduction, epsilon=number)
 
 
@@ -207,22 +276,33 @@ def binary_cross_entropy_with_logits(
         pos_weight: the weight of positive labels, a number or an array that broadcasts; None: 1.
         reduction: "mean", "sum", or "none" for each element.
 
-    Raises: ArgumentError, DTypeError, ShapeError as `mse_loss`.
+    Raises:
+        ArgumentError: an operand is no array or number, or there is no such reduction.
+        DTypeError: an operand is complex.
+        ShapeError: the shapes do not broadcast.
     """
     where = "binary_cross_entropy_with_logits"
-    values = real_values(where, logits=logits, labels=labels, pos_weight=pos_weight)
+    operands = {"logits": logits, "labels": labels, "pos_weight": pos_weight}
+    values = real_values(where, optional=("pos_weight",), **operands)
     return _reduced(where, applied(where, *values), reduction)
 
 
 def _cross_entropy(logits: Entry, labels: Entry, axis: int, smoothing: float) -> Entry:
-    """Build the cross entropies of label distributions."""
+    """Build the cross entropies of logits and label distributions of their shape and float dtype.
+
+    ``smoothing`` is the part of each label that is spread over all classes.
+    """
     if smoothing:
         labels = ops.label_smoothing(labels, smoothing=smoothing, axis=axis)
     return ops.softmax_cross_entropy_with_logits(labels, logits, axis=axis)
 
 
 def _sparse_cross_entropy(logits: Entry, labels: Entry, axis: int, smoothing: float) -> Entry:
-    """Build the cross entropies of integer labels, 0 where a label is no class."""
+    """Build the cross entropies of logits and integer labels.
+
+    ``smoothing`` is the part of each label that is spread over all classes. A label that is no
+    class gives only this part, which is 0 without smoothing.
+    """
     loss = ops.sparse_softmax_cross_entropy_with_logits(labels, logits, axis=axis)
     if not smoothing:
         return loss
@@ -241,7 +321,12 @@ define("nll_loss", _nll, floats=1)
 
 
 def _checked_labels(where: str, x: Array, labels: Array, axis: int) -> None:
-    """Raise a ShapeError unless integer labels have the shape of x without an axis."""
+    """Check the labels of a function ``where`` for an array of classes along an axis.
+
+    Raises:
+        DTypeError: the labels are no integers.
+        ShapeError: their shape is not that of ``x`` without the axis, which is not negative.
+    """
     examples = x.shape[:axis] + x.shape[axis + 1 :]
     if labels.dtype.kind not in "iu":
         raise DTypeError(f"{where} needs integer labels, got {labels.dtype}")
@@ -252,7 +337,13 @@ def _checked_labels(where: str, x: Array, labels: Array, axis: int) -> None:
 def _reduced_examples(
     where: str, loss: Array, labels: Array, ignore_index: int | None, reduction: Any
 ) -> Array:
-    """Return losses of examples reduced; those with an ignored label count as none."""
+    """Return losses of examples reduced.
+
+    Examples whose label is ``ignore_index`` have the loss 0 and do not count in the mean, which is
+    NaN if all are ignored. None: none is ignored.
+
+    Raises: ArgumentError if there is no such ``reduction``.
+    """
     if ignore_index is None:
         return _reduced(where, loss, reduction)
     counts = not_equal(labels, ignore_index)
@@ -273,19 +364,22 @@ def cross_entropy(
     """Return the cross entropies of labels and softmax(logits).
 
     Args:
-        logits: an array of real numbers.
-        labels: integers, the classes, in the shape of the logits without ``axis``; or floats, the
+        logits: an array of real numbers; integers are computed in float64.
+        labels: integers, the classes, in the shape of the logits without ``axis``, of which one
+            that is no class has the loss 0 without smoothing; or floats or booleans, the
             probabilities of classes, in the shape of the logits.
         axis: the axis of the classes.
         label_smoothing: the part of each label that is spread over all classes, from 0 to 1.
-        ignore_index: an integer label whose examples do not count; None: there is none.
+        ignore_index: an integer label whose examples do not count; None: there is none. It is
+            not read if the labels are probabilities.
         reduction: "mean", "sum", or "none" for the loss of each example.
 
     Raises:
-        ArgumentError: an operand is no array, or there is no such reduction.
+        ArgumentError: an operand is no array or number, the axis no integer, or there is no such
+            reduction.
         DTypeError: an operand is complex.
         ShapeError: the shapes do not fit, or there is no such axis.
-        FeedError: ``label_smoothing`` is out of range.
+        FeedError: ``label_smoothing`` is no number from 0 to 1.
     """
     where = "cross_entropy"
     x = real_array(where, "logits", logits)
@@ -320,13 +414,16 @@ def nll_loss(
 
     Args:
         log_probabilities: logarithms of probabilities, such as those of `log_softmax`.
-        labels: integers in their shape without ``axis``.
+        labels: integers in their shape without ``axis``; one that is no class has the loss 0.
         axis: the axis of the classes.
         ignore_index: a label whose examples do not count; None: there is none.
         reduction: "mean", "sum", or "none" for the loss of each example.
 
-    Raises: ArgumentError, DTypeError, ShapeError as `cross_entropy`; DTypeError also if the labels
-        are no integers.
+    Raises:
+        ArgumentError: an operand is no array or number, the axis no integer, or there is no such
+            reduction.
+        DTypeError: the logarithms are complex, or the labels no integers.
+        ShapeError: the shapes do not fit, or there is no such axis.
     """
     x = real_array("nll_loss", "log_probabilities", log_probabilities)
     targets = array_of(labels)
@@ -345,19 +442,21 @@ def cosine_similarity(x1: Any, x2: Any, *, axis: int = -1, eps: float = 1e-8) ->
     """Return the cosines of the angles between vectors.
 
     Args:
-        x1: an array of real numbers.
+        x1: an array of real numbers; integers are computed in float64.
         x2: an array of real numbers, which broadcasts with it.
-        axis: the axis of the vectors, counted from the front or the end of the broadcast shape.
+        axis: the axis of the vectors, which both have, counted from the front or the end of the
+            broadcast shape.
         eps: the smallest length; shorter vectors count as if they had it.
 
     Raises:
-        ArgumentError, DTypeError: an operand is no array of real numbers.
-        ShapeError: the shapes do not broadcast, or there is no such axis.
+        ArgumentError: an operand is no array or number, ``eps`` no number, or the axis no integer.
+        DTypeError: an operand is complex.
+        ShapeError: the shapes do not broadcast, or an operand has no such axis.
         FeedError: ``eps`` is not above 0.
     """
     values = real_values("cosine_similarity", x1=x1, x2=x2)
     shapes = [v.type.shape for v in values]
     rank = len(broadcast_shapes(*shapes))
     from_end = one_axis("cosine_similarity", axis, rank) - rank
-    number = _positive("cosine_similarity", "eps", eps)
+    number = positive_number("cosine_similarity", "eps", eps)
     return applied("cosine_similarity", *values, axis=from_end, epsilon=number)

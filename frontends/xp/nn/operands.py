@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from passkit.errors import ArgumentError, DTypeError, ShapeError
+from passkit.errors import ArgumentError, DTypeError, FeedError, ShapeError
 from passkit.frontends.xp.array import Array, array_of, operand_value, wrap
 from passkit.frontends.xp.elementwise_operations import converted
 from passkit.frontends.xp.nn.array_functions import in_floats
@@ -29,10 +29,13 @@ def define(
 
     Args:
         name: its name.
-        build: ``build(*entries, **params)`` returns the result.
+        build: ``build(*entries, **params)`` returns the result, or a tuple of results.
         floats: how many operands, the first ones, are converted to a common float dtype; None: all.
-            Integers become float64.
-        on_arrays: the same function of NumPy arrays of one float dtype; None interprets.
+            If none of these is a float, it is float64.
+        on_arrays: the same function of NumPy arrays, all operands of one float dtype; None
+            interprets.
+
+    Raises: PasskitError if there is an operation of this name.
     """
 
     def build_floats(*operands: Entry, **params: Any) -> Any:
@@ -45,17 +48,19 @@ def define(
 
 
 def real_value(where: str, name: str, x: Any, like: np.dtype[Any] = FLOAT64) -> Value:
-    """Return the value of an operand of real numbers.
+    """Return the value of an operand of real numbers, which keeps its dtype; bools count as such.
 
     Args:
         where: the function, for messages.
         name: the parameter, for messages.
-        x: an array; or a number, which takes the dtype ``like``.
+        x: an `Array`, a NumPy array or scalar, or a Python bool, int or float. A Python number
+            takes the dtype ``like``, or a default one if that is of a lower kind.
         like: the dtype of another operand.
 
     Raises:
-        ArgumentError: it is neither.
-        DTypeError: it is complex.
+        ArgumentError: it is nothing of these, such as None, a list or a Python complex.
+        DTypeError: it is an array or NumPy scalar of complex numbers, or a Python integer out of
+            the range of ``like``.
     """
     if not isinstance(x, (Array, np.ndarray, np.generic, bool, int, float)):
         raise ArgumentError(
@@ -69,34 +74,80 @@ def real_value(where: str, name: str, x: Any, like: np.dtype[Any] = FLOAT64) -> 
 
 
 def real_array(where: str, name: str, x: Any) -> Array:
-    """Return an operand of real numbers as an array: itself if it is one. Raises as `real_value`.
+    """Return an operand of real numbers as an array: itself if it is an `Array`.
 
-    The value of an array must not be wrapped a second time, since it belongs to one array.
+    The value of an array must not be wrapped a second time, since it belongs to one array. Raises
+    ArgumentError for no number or array, and DTypeError for complex ones, as `real_value`.
     """
     value = real_value(where, name, x)
     return x if isinstance(x, Array) else wrap(value)
 
 
-def real_values(where: str, **operands: Any) -> list[Value]:
-    """Return the values of operands by their names; those that are None are left out.
+def real_values(where: str, *, optional: tuple[str, ...] = (), **operands: Any) -> list[Value]:
+    """Return the values of the operands of a function, in order.
 
-    Python numbers take the dtype of the first operand. Raises as `real_value`.
+    Operands that are None are left out if their names are in ``optional``. Python numbers take the
+    dtype of the first operand, which is float64 for a Python number itself.
+
+    Raises:
+        ArgumentError: one is neither an array nor a real number; so is a None that is needed.
+        DTypeError: one is complex, or a Python integer out of the range of the first one's dtype.
     """
     values: list[Value] = []
     for name, x in operands.items():
-        if x is not None:
+        if x is not None or name not in optional:
             like = values[0].type.dtype if values else FLOAT64
             values.append(real_value(where, name, x, like))
     return values
 
 
+def real_number(where: str, name: str, x: Any) -> float:
+    """Return a parameter as a float.
+
+    Args:
+        where: the function, for messages.
+        name: the parameter, for messages.
+        x: a bool, int or float of Python, or an integer or float of NumPy.
+
+    Raises: ArgumentError if it is nothing of these, such as an `Array`.
+    """
+    if not isinstance(x, (int, float, np.integer, np.floating)):
+        raise ArgumentError(f"{where}: {name} must be a number, got {shown(x)}")
+    return float(x)
+
+
+def positive_number(where: str, name: str, x: Any) -> float:
+    """Return a parameter above 0 as a float.
+
+    ``where`` and ``name`` are the function and the parameter, for messages.
+
+    Raises:
+        ArgumentError: it is no number, as of `real_number`.
+        FeedError: it is 0, negative or NaN.
+    """
+    number = real_number(where, name, x)
+    if not number > 0:
+        raise FeedError(f"{where} needs {name} above 0, got {shown(x)}")
+    return number
+
+
 def applied(where: str, *values: Value, **params: Hashable) -> Array:
-    """Apply the operation of a function to values. Raises: PasskitError if they do not fit."""
+    """Apply the operation ``nn.`` + ``where`` with these parameters to values.
+
+    Raises: PasskitError, mostly ShapeError or DTypeError, if they do not fit.
+    """
     return wrap(apply(operation(f"nn.{where}", **params), *values))
 
 
 def checked_rank(where: str, x: Any, rank: int, layout: str) -> Array:
-    """Return an operand as an array. Raises: ShapeError unless it has ``rank`` axes."""
+    """Return an operand of ``rank`` axes as an array: itself if it is an `Array`.
+
+    ``where`` is the function and ``layout`` the shape that it needs, for messages.
+
+    Raises:
+        ArgumentError: it is neither an array nor a number.
+        ShapeError: it has another number of axes.
+    """
     array = array_of(x)
     if array.ndim != rank:
         raise ShapeError(f"{where} needs x of shape {layout}, got shape {array.shape}")

@@ -50,7 +50,11 @@ def categorical(key: Array, logits: Any, axis: int = -1, shape: DrawShape | None
 
     Returns: Positions along the axis, as int64.
 
-    Raises: ArgumentError, DTypeError, ShapeError: an argument is nothing of these.
+    Raises:
+        ArgumentError: the key is no `Array`, the logits no array or number, the axis no int, or the
+            shape neither an int nor a tuple of ints.
+        DTypeError: the key is no key, or the logits no real floats.
+        ShapeError: there is no such axis or no class, or the logits do not broadcast to the shape.
     """
     checked_key("categorical", key)
     x = array_of(logits)
@@ -78,13 +82,18 @@ def permutation(key: Array, x: Any, axis: int = 0) -> Array:
 
     Args:
         key: the key.
-        x: an array; or an int, which stands for the integers from 0 to below it.
-        axis: the axis along which slices move together.
+        x: an array of any dtype; or an int, which stands for the integers from 0 to below it.
+        axis: the axis along which slices move together; it is not read if ``x`` is an int.
 
-    Raises: ArgumentError, DTypeError, ShapeError: an argument is nothing of these.
+    Returns: A new array; of int64 for an int.
+
+    Raises:
+        ArgumentError: the key is no `Array`, ``x`` no array or int, or the axis no int.
+        DTypeError: the key is no key.
+        ShapeError: ``x`` is negative or 0-dimensional, or there is no such axis.
     """
     value = checked_key("permutation", key)
-    if isinstance(x, int):
+    if isinstance(x, (int, np.integer)):
         shape = checked_shape("permutation", x)
         op = operation("random.permutation", shape=shape)
         return wrap(apply_typed(op, array_type(INT64, shape), value, extents_input(shape)))
@@ -105,23 +114,28 @@ def choice(
 
     Args:
         key: the key.
-        a: an array; or an int, which stands for the integers from 0 to below it.
+        a: an array of any dtype; or an int, which stands for the integers from 0 to below it.
         shape: the shape of the array of draws; it replaces ``axis`` in the result.
         replace: whether an element may be drawn several times.
-        p: the probability of each element, a vector whose sum need not be 1; None: equal ones.
-        axis: the axis of the elements.
+        p: the probability of each element, a vector of numbers that are not negative, which is not
+            checked; their sum need not be 1, but above 0. None: equal ones. Without replacement,
+            elements of probability 0 come last.
+        axis: the axis of the elements; it is not read if ``a`` is an int.
 
     Raises:
-        ArgumentError, DTypeError, ShapeError: an argument is nothing of these.
+        ArgumentError: the key is no `Array`, ``a`` or ``p`` no array or number, the axis no int, or
+            the shape neither an int nor a tuple of ints.
+        DTypeError: the key is no key, or ``p`` is complex.
         FeedError: there are no elements, or fewer than are drawn without replacement.
+        ShapeError: there is no such axis, ``p`` has another shape, or an extent is negative.
     """
     checked_key("choice", key)
     extents = checked_shape("choice", shape)
-    array = None if isinstance(a, int) else array_of(a)
+    array = None if isinstance(a, (int, np.integer)) else array_of(a)
     k = 0 if array is None else normalized_axis("choice: axis", axis, array.ndim)
     count = operator.index(a) if array is None else array.shape[k]
     number = int(np.prod(extents, dtype=object))
-    if count < 1 and number:
+    if count < 1:
         raise FeedError(f"choice needs an element to draw, got {count} of them")
     if not replace and number > count:
         raise FeedError(
@@ -142,7 +156,13 @@ def choice(
 
 
 def _with_replacement(key: Array, count: int, shape: tuple[int, ...], p: Array | None) -> Array:
-    """Return positions below ``count``, drawn with equal probabilities or with those of ``p``."""
+    """Return positions from 0 to below ``count`` of a shape, as int64.
+
+    They are drawn with the probabilities ``p``, a vector of real numbers whose sum need not be 1;
+    None: with equal ones.
+
+    Raises: DTypeError if ``p`` is complex.
+    """
     if p is None:
         return randint(key, shape, 0, count)
     total = cumulative_sum(astype(p, np.float64, copy=False))
@@ -157,6 +177,9 @@ def _with_replacement(key: Array, count: int, shape: tuple[int, ...], p: Array |
 
 
 def _slices(array: Array, positions: Array, axis: int) -> Array:
-    """Return slices along an axis at positions of any shape, which replaces the axis."""
+    """Return slices of an array along an axis, at positions of any shape that are in range.
+
+    The shape of the positions replaces the axis, which is not negative.
+    """
     taken = take(array, reshape(positions, (-1,)), axis=axis)
     return reshape(taken, (*array.shape[:axis], *positions.shape, *array.shape[axis + 1 :]))

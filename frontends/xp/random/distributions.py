@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from passkit.errors import ShapeError
+from passkit.errors import FeedError, ShapeError
 from passkit.frontends.xp.array import Array, array_of
 from passkit.frontends.xp.conversion import astype
 from passkit.frontends.xp.creation import checked_shape
@@ -19,6 +19,7 @@ from passkit.frontends.xp.elementwise import add, divide, exp, log, multiply, sq
 from passkit.frontends.xp.random.drawing import (
     DrawShape,
     check_number,
+    check_real,
     draw_floats,
     draw_shape,
     drawn,
@@ -37,45 +38,103 @@ from passkit.values.dtype import float64
 
 
 def exponential(key: Array, shape: DrawShape = (), dtype: Any = None, scale: Any = 1.0) -> Array:
-    """Return exponentially distributed numbers of mean ``scale``. Raises as `normal`."""
-    return scaled(draw_floats("exponential", key, shape, dtype), 0, scale)
+    """Return exponentially distributed numbers of mean ``scale``.
+
+    ``scale`` is a number or an array that broadcasts with the draw; a ``dtype`` of None is float64.
+
+    Raises:
+        ArgumentError: the key is no `Array`, the scale no array or real number, or the shape
+            neither an int nor a tuple of ints.
+        DTypeError: the key is no key, the dtype not of floats, or the scale complex.
+        ShapeError: an extent is negative, or the scale does not broadcast with the draw.
+    """
+    return scaled("exponential", draw_floats("exponential", key, shape, dtype), 0, scale)
 
 
 def gumbel(
     key: Array, shape: DrawShape = (), dtype: Any = None, loc: Any = 0.0, scale: Any = 1.0
 ) -> Array:
-    """Return Gumbel-distributed numbers: the largest of many. Arguments as of `normal`."""
-    return scaled(draw_floats("gumbel", key, shape, dtype), loc, scale)
+    """Return Gumbel-distributed numbers, scale * G + loc, where G is -log(E) for exponential E.
+
+    ``loc`` and ``scale`` are numbers or arrays that broadcast with the draw; a ``dtype`` of None is
+    float64.
+
+    Raises:
+        ArgumentError: the key is no `Array`, a parameter no array or real number, or the shape
+            neither an int nor a tuple of ints.
+        DTypeError: the key is no key, the dtype not of floats, or a parameter complex.
+        ShapeError: an extent is negative, or a parameter does not broadcast with the draw.
+    """
+    return scaled("gumbel", draw_floats("gumbel", key, shape, dtype), loc, scale)
 
 
 def laplace(
     key: Array, shape: DrawShape = (), dtype: Any = None, loc: Any = 0.0, scale: Any = 1.0
 ) -> Array:
-    """Return Laplace-distributed numbers: exponential on both sides. Arguments as of `normal`."""
-    return scaled(draw_floats("laplace", key, shape, dtype), loc, scale)
+    """Return Laplace-distributed numbers: exponential ones of mean ``scale`` on both sides of loc.
+
+    ``loc`` and ``scale`` are numbers or arrays that broadcast with the draw; a ``dtype`` of None is
+    float64.
+
+    Raises:
+        ArgumentError: the key is no `Array`, a parameter no array or real number, or the shape
+            neither an int nor a tuple of ints.
+        DTypeError: the key is no key, the dtype not of floats, or a parameter complex.
+        ShapeError: an extent is negative, or a parameter does not broadcast with the draw.
+    """
+    return scaled("laplace", draw_floats("laplace", key, shape, dtype), loc, scale)
 
 
 def logistic(
     key: Array, shape: DrawShape = (), dtype: Any = None, loc: Any = 0.0, scale: Any = 1.0
 ) -> Array:
-    """Return logistically distributed numbers. Arguments as of `normal`."""
-    return scaled(draw_floats("logistic", key, shape, dtype), loc, scale)
+    """Return logistically distributed numbers, scale * log(U / (1 - U)) + loc for uniform U.
+
+    ``loc`` and ``scale`` are numbers or arrays that broadcast with the draw; a ``dtype`` of None is
+    float64.
+
+    Raises:
+        ArgumentError: the key is no `Array`, a parameter no array or real number, or the shape
+            neither an int nor a tuple of ints.
+        DTypeError: the key is no key, the dtype not of floats, or a parameter complex.
+        ShapeError: an extent is negative, or a parameter does not broadcast with the draw.
+    """
+    return scaled("logistic", draw_floats("logistic", key, shape, dtype), loc, scale)
 
 
 def cauchy(
     key: Array, shape: DrawShape = (), dtype: Any = None, loc: Any = 0.0, scale: Any = 1.0
 ) -> Array:
-    """Return Cauchy-distributed numbers, which have no mean. Arguments as of `normal`."""
-    u = uniform(key, shape, float_dtype("cauchy", dtype).numpy, -0.5, 0.5)
-    return scaled(tan(u * np.pi), loc, scale)
+    """Return Cauchy-distributed numbers of median ``loc``, which have no mean.
+
+    ``loc`` and ``scale`` are numbers or arrays that broadcast with the draw; a ``dtype`` of None is
+    float64.
+
+    Raises:
+        ArgumentError: the key is no `Array`, a parameter no array or real number, or the shape
+            neither an int nor a tuple of ints.
+        DTypeError: the key is no key, the dtype not of floats, or a parameter complex.
+        ShapeError: an extent is negative, or a parameter does not broadcast with the draw.
+    """
+    extents = checked_shape("cauchy", shape)
+    u = uniform(key, extents, float_dtype("cauchy", dtype).numpy, -0.5, 0.5)
+    return scaled("cauchy", tan(u * np.pi), loc, scale)
 
 
 def rayleigh(key: Array, scale: Any = 1.0, shape: DrawShape = (), dtype: Any = None) -> Array:
-    """Return lengths of plane vectors with normal components of a deviation ``scale``.
+    """Return Rayleigh-distributed numbers: lengths of plane vectors with normal components.
 
-    Raises: ArgumentError, DTypeError, ShapeError as `normal`.
+    ``scale``, the deviation of the components, is a number or an array that broadcasts with the
+    draw; a ``dtype`` of None is float64.
+
+    Raises:
+        ArgumentError: the key is no `Array`, the scale no array or real number, or the shape
+            neither an int nor a tuple of ints.
+        DTypeError: the key is no key, the dtype not of floats, or the scale complex.
+        ShapeError: an extent is negative, or the scale does not broadcast with the draw.
     """
-    return scaled(sqrt(draw_floats("exponential", key, shape, dtype) * 2.0), 0, scale)
+    lengths = sqrt(draw_floats("exponential", key, shape, dtype) * 2.0)
+    return scaled("rayleigh", lengths, 0, scale)
 
 
 def weibull_min(
@@ -83,28 +142,57 @@ def weibull_min(
 ) -> Array:
     """Return Weibull-distributed numbers: scale * E**(1 / concentration) for exponential E.
 
-    Raises: ArgumentError, DTypeError, ShapeError as `normal`.
+    The parameters are numbers or arrays that broadcast with the draw; a ``dtype`` of None is
+    float64.
+
+    Raises:
+        ArgumentError: the key is no `Array`, a parameter no array or real number, or the shape
+            neither an int nor a tuple of ints.
+        DTypeError: the key is no key, the dtype not of floats, or a parameter complex.
+        FeedError: the concentration is the number 0.
+        ShapeError: an extent is negative, or a parameter does not broadcast with the draw.
     """
-    return scaled(draw_floats("exponential", key, shape, dtype) ** (1 / concentration), 0, scale)
+    numbers = draw_floats("exponential", key, shape, dtype)
+    check_real("weibull_min", "concentration", concentration)
+    if isinstance(concentration, (int, float)) and not concentration:
+        raise FeedError(f"weibull_min needs a concentration above 0, got {concentration}")
+    return scaled("weibull_min", numbers ** (1 / concentration), 0, scale)
 
 
 def pareto(key: Array, b: Any, shape: DrawShape = (), dtype: Any = None) -> Array:
-    """Return Pareto-distributed numbers from 1 on, with the exponent ``b`` of their tail.
+    """Return Pareto-distributed numbers from 1 on, exp(E / b) for exponential E.
 
-    Raises: ArgumentError, DTypeError, ShapeError as `normal`.
+    ``b``, the exponent of their tail, is a number or an array that broadcasts with the draw; a
+    ``dtype`` of None is float64.
+
+    Raises:
+        ArgumentError: the key is no `Array`, ``b`` no array or real number, or the shape neither an
+            int nor a tuple of ints.
+        DTypeError: the key is no key, the dtype not of floats, or ``b`` complex.
+        ShapeError: an extent is negative, or ``b`` does not broadcast with the draw.
     """
+    check_real("pareto", "b", b)
     return exp(draw_floats("exponential", key, shape, dtype) / b)
 
 
 def geometric(key: Array, p: Any, shape: DrawShape = (), dtype: Any = np.int64) -> Array:
     """Return the numbers of tries until the first success, each with probability ``p``.
 
+    ``p`` is a number, or an array that broadcasts with the draw, of which elements are not
+    checked; ``dtype`` is one of integers.
+
     Raises:
-        ArgumentError, DTypeError, ShapeError: an argument is nothing of these.
-        FeedError: ``p`` is a number that is not from 0 to 1.
+        ArgumentError: the key is no `Array`, ``p`` no array or real number, or the shape neither an
+            int nor a tuple of ints.
+        DTypeError: the key is no key, the dtype not of integers, or ``p`` complex.
+        FeedError: ``p`` is a number that is not above 0 and up to 1.
+        ShapeError: an extent is negative, or ``p`` does not broadcast with the draw.
     """
     target = integer_dtype("geometric", dtype)
     check_number("geometric", "p", p, 0, 1)
+    check_real("geometric", "p", p)
+    if isinstance(p, (int, float)) and not p:
+        raise FeedError(f"geometric: p must be above 0, got {p}")
     waiting = draw_floats("exponential", key, shape, None)
     if isinstance(p, (int, float)):
         rate: Any = -log1p(-p) if p < 1 else np.inf
@@ -117,7 +205,11 @@ def geometric(key: Array, p: Any, shape: DrawShape = (), dtype: Any = np.int64) 
 
 
 def _log_gamma(where: str, key: Any, a: Any, shape: Any, dtype: Any) -> Array:
-    """Return logarithms of gamma-distributed numbers of shape ``a``. Raises as `gamma`."""
+    """Return logarithms of gamma-distributed numbers of scale 1, for the function ``where``.
+
+    The other arguments, and the errors, are those of `gamma`. NaN where an element of ``a`` is
+    negative.
+    """
     value = checked_key(where, key)
     target = float_dtype(where, dtype, a)
     check_number(where, "a", a, 0)
@@ -130,31 +222,65 @@ def gamma(key: Array, a: Any, shape: DrawShape | None = None, dtype: Any = None)
 
     Args:
         key: the key.
-        a: the shape of the distribution, a number or array; not negative.
+        a: the shape of the distribution, a number or array; not negative. Negative elements of
+            arrays give NaN.
         shape: the shape of the result; None: that of ``a``.
-        dtype: a dtype of floats; None: that of ``a``, or float64.
+        dtype: a dtype of floats; None: that of ``a`` if it is an array of floats, else float64.
 
     Raises:
-        ArgumentError, DTypeError, ShapeError: an argument is nothing of these.
+        ArgumentError: the key is no `Array`, ``a`` no array or real number, or the shape neither
+            None nor an int nor a tuple of ints.
+        DTypeError: the key is no key, ``a`` complex, or the dtype not of floats.
         FeedError: ``a`` is a negative number.
+        ShapeError: ``a`` does not broadcast to the shape, or an extent is negative.
     """
     return exp(_log_gamma("gamma", key, a, shape, dtype))
 
 
 def loggamma(key: Array, a: Any, shape: DrawShape | None = None, dtype: Any = None) -> Array:
-    """Return logarithms of gamma-distributed numbers, which do not underflow. See `gamma`."""
+    """Return logarithms of gamma-distributed numbers, which do not underflow for small ``a``.
+
+    Arguments as of `gamma`.
+
+    Raises:
+        ArgumentError: the key is no `Array`, ``a`` no array or real number, or the shape neither
+            None nor an int nor a tuple of ints.
+        DTypeError: the key is no key, ``a`` complex, or the dtype not of floats.
+        FeedError: ``a`` is a negative number.
+        ShapeError: ``a`` does not broadcast to the shape, or an extent is negative.
+    """
     return _log_gamma("loggamma", key, a, shape, dtype)
 
 
 def chisquare(key: Array, df: Any, shape: DrawShape | None = None, dtype: Any = None) -> Array:
-    """Return sums of squares of ``df`` independent normal numbers. Arguments as of `gamma`."""
+    """Return sums of squares of ``df`` independent normal numbers.
+
+    ``df`` is a number or array, which need not be whole; the other arguments are those of `gamma`.
+
+    Raises:
+        ArgumentError: the key is no `Array`, ``df`` no array or real number, or the shape neither
+            None nor an int nor a tuple of ints.
+        DTypeError: the key is no key, ``df`` complex, or the dtype not of floats.
+        FeedError: ``df`` is a negative number.
+        ShapeError: ``df`` does not broadcast to the shape, or an extent is negative.
+    """
     check_number("chisquare", "df", df, 0)
     half = df * 0.5 if isinstance(df, (int, float)) else array_of(df) * 0.5
     return multiply(exp(_log_gamma("chisquare", key, half, shape, dtype)), 2.0)
 
 
 def t(key: Array, df: Any, shape: DrawShape | None = None, dtype: Any = None) -> Array:
-    """Return numbers of Student's distribution of ``df`` degrees of freedom, as `gamma`."""
+    """Return numbers of Student's distribution of ``df`` degrees of freedom.
+
+    ``df`` is a number or array above 0 (NaN for 0); the other arguments are those of `gamma`.
+
+    Raises:
+        ArgumentError: the key is no `Array`, ``df`` no array or real number, or the shape neither
+            None nor an int nor a tuple of ints.
+        DTypeError: the key is no key, ``df`` complex, or the dtype not of floats.
+        FeedError: ``df`` is a negative number.
+        ShapeError: ``df`` does not broadcast to the shape, or an extent is negative.
+    """
     first, second = split(key)
     squares = chisquare(second, df, shape, dtype)
     return divide(draw_floats("normal", first, squares.shape, squares.dtype), sqrt(squares / df))
@@ -167,12 +293,15 @@ def beta(key: Array, a: Any, b: Any, shape: DrawShape | None = None, dtype: Any 
         key: the key.
         a: the first parameter, a number or array; not negative.
         b: the second one.
-        shape: the shape of the result; None: that of the parameters.
-        dtype: a dtype of floats; None: that of the parameters, or float64.
+        shape: the shape of the result; None: the common one of the parameters.
+        dtype: a dtype of floats; None: that of parameters which are arrays of floats, or float64.
 
     Raises:
-        ArgumentError, DTypeError, ShapeError: an argument is nothing of these.
+        ArgumentError: the key is no `Array`, a parameter no array or real number, or the shape
+            neither None nor an int nor a tuple of ints.
+        DTypeError: the key is no key, a parameter complex, or the dtype not of floats.
         FeedError: a parameter is a negative number.
+        ShapeError: the parameters do not broadcast to the shape, or an extent is negative.
     """
     checked_key("beta", key)
     target = float_dtype("beta", dtype, a, b)
@@ -187,14 +316,18 @@ def dirichlet(key: Array, alpha: Any, shape: DrawShape | None = None, dtype: Any
 
     Args:
         key: the key.
-        alpha: the concentrations, an array of shape (…, n).
+        alpha: the concentrations, an array of shape (…, n); a negative one gives NaN.
         shape: the shape of the array of vectors, to which the other axes of ``alpha`` broadcast;
             None: these.
-        dtype: a dtype of floats; None: that of ``alpha``, or float64.
+        dtype: a dtype of floats; None: that of ``alpha`` if it has floats, else float64.
 
     Returns: An array whose shape is ``shape`` followed by n.
 
-    Raises: ArgumentError, DTypeError, ShapeError: an argument is nothing of these.
+    Raises:
+        ArgumentError: the key is no `Array`, ``alpha`` no array, or the shape neither None nor an
+            int nor a tuple of ints.
+        DTypeError: the key is no key, ``alpha`` complex, or the dtype not of floats.
+        ShapeError: ``alpha`` is 0-dimensional (or a number), or does not broadcast to the shape.
     """
     concentrations = array_of(alpha)
     if not concentrations.ndim:
@@ -209,13 +342,17 @@ def poisson(key: Array, lam: Any, shape: DrawShape | None = None, dtype: Any = n
 
     Args:
         key: the key.
-        lam: the rate, a number or array, up to 2**40; not negative.
+        lam: the rate, a number or array, up to 2**40; not negative. Elements of arrays are not
+            checked.
         shape: the shape; None: that of ``lam``.
-        dtype: a dtype of integers or floats.
+        dtype: the dtype that the numbers are cast to.
 
     Raises:
-        ArgumentError, DTypeError, ShapeError: an argument is nothing of these.
+        ArgumentError: the key is no `Array`, ``lam`` no array or real number, or the shape neither
+            None nor an int nor a tuple of ints.
+        DTypeError: the key is no key, ``lam`` complex, or there is no such dtype.
         FeedError: ``lam`` is a number that is negative or too large.
+        ShapeError: ``lam`` does not broadcast to the shape, or an extent is negative.
     """
     value = checked_key("poisson", key)
     target = checked_dtype("poisson: dtype", dtype)

@@ -30,9 +30,13 @@ DrawShape = int | tuple[int, ...]
 def float_dtype(where: str, dtype: Any, *params: Any) -> DType:
     """Return the dtype of a draw of floats.
 
-    None stands for that of the parameters which are arrays of floats, or float64.
+    Args:
+        where: the function, for messages.
+        dtype: a dtype of real floats; None: the common one of the parameters that are arrays of
+            floats, or float64 if none is.
+        *params: the parameters of the distribution.
 
-    Raises: DTypeError if it is no float.
+    Raises: DTypeError if ``dtype`` is no dtype, or not of real floats.
     """
     if dtype is None:
         dtypes = [dtype_of(p.dtype) for p in params if isinstance(p, (Array, np.ndarray))]
@@ -45,33 +49,64 @@ def float_dtype(where: str, dtype: Any, *params: Any) -> DType:
 
 
 def integer_dtype(where: str, dtype: Any) -> DType:
-    """Return the dtype of a draw of integers. Raises: DTypeError if it is none."""
+    """Return ``dtype`` as one of integers.
+
+    Raises: DTypeError, which names the function ``where``, if it is no dtype of integers, such as
+    bool.
+    """
     target = checked_dtype(f"{where}: dtype", dtype)
     if not target.is_integer:
         raise DTypeError(f"{where} draws integers, got dtype {target}; xp.int32 is one")
     return target
 
 
-def parameter(where: str, name: str, x: Any, dtype: DType) -> Value:
-    """Return the value of a parameter of a distribution; numbers are scalars of plans.
+def check_real(where: str, name: str, x: Any) -> None:
+    """Check a parameter of a distribution: a Python bool, int or float, an array or NumPy scalar.
+
+    ``where`` and ``name`` are the function and the parameter, for messages.
 
     Raises:
-        ArgumentError: it is neither an array nor a real number.
-        DTypeError: it is complex.
+        ArgumentError: it is nothing of these, such as a list or a Python complex.
+        DTypeError: it is an array or NumPy scalar of complex numbers.
     """
-    if isinstance(x, (bool, int, float)) and not isinstance(x, np.generic):
-        return scalar(float(x), np.dtype(np.float64 if dtype is float64 else np.float32))
+    if isinstance(x, (bool, int, float)):
+        return
     if not isinstance(x, (Array, np.ndarray, np.generic)):
         refuse(f"{where}: {name}", x, "a real number or an array")
     if np.dtype(x.dtype).kind == "c":
         raise DTypeError(f"{where}: {name} must be real, got {x.dtype}")
+
+
+def parameter(where: str, name: str, x: Any, dtype: DType) -> Value:
+    """Return the value of a parameter of a distribution; Python numbers are scalars of plans.
+
+    Args:
+        where: the function, for messages.
+        name: the parameter, for messages.
+        x: a Python bool, int or float; or an array or NumPy scalar, which keeps its dtype.
+        dtype: the dtype of the draw: a Python number is a float64 for float64, else a float32.
+
+    Raises:
+        ArgumentError: it is nothing of these, such as a list or a Python complex.
+        DTypeError: it is an array of complex numbers.
+    """
+    check_real(where, name, x)
+    if isinstance(x, (bool, int, float)) and not isinstance(x, np.generic):
+        return scalar(float(x), np.dtype(np.float64 if dtype is float64 else np.float32))
     return array_of(x)._value
 
 
 def draw_shape(where: str, shape: Any, params: list[Value]) -> tuple[int, ...]:
-    """Return the shape of a draw, to which its parameters broadcast; None: their common shape.
+    """Return the shape of a draw, to which its parameters broadcast.
 
-    Raises: ShapeError if they do not broadcast to it, or an extent is negative.
+    Args:
+        where: the function, for messages.
+        shape: an int or a tuple of ints; None: the common shape of the parameters.
+        params: the values of the parameters.
+
+    Raises:
+        ArgumentError: the shape is something else.
+        ShapeError: the parameters do not broadcast to it, or an extent is negative.
     """
     common = broadcast_shapes(*[p.type.shape for p in params])
     if shape is None:
@@ -85,26 +120,52 @@ def draw_shape(where: str, shape: Any, params: list[Value]) -> tuple[int, ...]:
 def drawn(
     name: str, key: Value, shape: tuple[int, ...], dtype: DType, params: list[Value]
 ) -> Array:
-    """Return the array of a draw."""
+    """Apply the operation ``random.`` + ``name`` to a key and parameters; return the draw.
+
+    It has this shape, to which the parameters broadcast, and this dtype.
+    """
     op = operation(f"random.{name}", dtype=dtype.name, shape=shape)
     type = array_type(dtype.numpy, shape)
     return wrap(apply_typed(op, type, key, *params, extents_input(shape)))
 
 
 def draw_floats(where: str, key: Any, shape: Any, dtype: Any) -> Array:
-    """Return a draw of floats from a distribution without parameters, named as the function."""
+    """Return a draw of floats from a distribution without parameters, which ``where`` names.
+
+    A ``dtype`` of None is float64.
+
+    Raises:
+        ArgumentError: ``key`` is no `Array`, or the shape neither an int nor a tuple of ints.
+        DTypeError: ``key`` is no key, or ``dtype`` not of floats.
+        ShapeError: ``key`` is not 0-dimensional, or an extent is negative.
+    """
     value = checked_key(where, key)
     return drawn(where, value, checked_shape(where, shape), float_dtype(where, dtype), [])
 
 
-def scaled(x: Array, loc: Any, scale: Any) -> Array:
-    """Return x * scale + loc, without what changes nothing."""
+def scaled(where: str, x: Array, loc: Any, scale: Any) -> Array:
+    """Return x * scale + loc; x itself for the Python numbers 1 and 0.
+
+    An array of a wider dtype than ``x``, or one of more elements, widens the result. ``where`` is
+    the function, for messages.
+
+    Raises:
+        ArgumentError: ``loc`` or ``scale`` is neither an array nor a real number.
+        DTypeError: one is complex.
+        ShapeError: they do not broadcast with ``x``.
+    """
+    check_real(where, "loc", loc)
+    check_real(where, "scale", scale)
     if not (type(scale) in (int, float) and scale == 1):
         x = multiply(x, scale)
     return x if type(loc) in (int, float) and loc == 0 else add(x, loc)
 
 
 def check_number(where: str, name: str, x: Any, low: float, high: float = np.inf) -> None:
-    """Raise a FeedError if a Python number is not from ``low`` to ``high``; arrays may be."""
+    """Raise a FeedError if a Python number is not from ``low`` to ``high``, both included.
+
+    Anything but a Python number, such as an array, is not checked. NaN is refused. ``where`` and
+    ``name`` are the function and the parameter, for messages.
+    """
     if isinstance(x, (int, float)) and not low <= x <= high:
         raise FeedError(f"{where}: {name} must be from {low:g} to {high:g}, got {x}")

@@ -13,8 +13,9 @@ from passkit.frontends.xp.array import Array, array_of
 from passkit.frontends.xp.elementwise import exp, multiply, subtract
 from passkit.frontends.xp.manipulation import broadcast_shapes
 from passkit.frontends.xp.random import choices, distributions, samplers
+from passkit.frontends.xp.random.drawing import check_real
 from passkit.frontends.xp.random.keys import checked_key, fold_in, key, split
-from passkit.values.arguments import shown
+from passkit.values.arguments import instance, numbers, shown
 
 DrawSize = int | tuple[int, ...] | None
 
@@ -31,7 +32,10 @@ class Generator:
     Args:
         key: a key, see `passkit.xp.random.key`.
 
-    Raises: ArgumentError, DTypeError, ShapeError if it is no key.
+    Raises:
+        ArgumentError: it is no `Array`.
+        DTypeError: it is not of int64.
+        ShapeError: it is not 0-dimensional.
     """
 
     def __init__(self, key: Array) -> None:
@@ -44,24 +48,36 @@ class Generator:
         return f"Generator(draws={self._draws})"
 
     def key(self) -> Array:
-        """Return the key of the next draw, which counts as one."""
+        """Return the key of the next draw, and count that as made."""
         with self._lock:
             number = self._draws
             self._draws += 1
         return fold_in(self._key, number)
 
     def spawn(self, n_children: int) -> list[Generator]:
-        """Return independent generators. Raises: ArgumentError, ShapeError if ``n`` is no count."""
-        return [Generator(k) for k in split(self.key(), n_children)]
+        """Return ``n_children`` independent generators; this counts as one draw.
+
+        Raises: ArgumentError if the number is no int, ShapeError if it is negative.
+        """
+        count = instance("spawn: n_children", n_children, (int, np.integer), "an int")
+        return [Generator(k) for k in split(self.key(), count)]
 
     # Uniform numbers, integers and bits
 
     def random(self, size: DrawSize = None, dtype: Any = np.float64) -> Array:
-        """Return uniformly distributed numbers from 0 to below 1; see `samplers.uniform`."""
+        """Return uniformly distributed numbers from 0 to below 1.
+
+        A ``size`` of None gives a 0-dimensional array. Raises ArgumentError for no int or tuple of
+        ints as size, ShapeError for a negative extent, and DTypeError for a dtype not of floats.
+        """
         return samplers.uniform(self.key(), _shape(size), dtype)
 
     def uniform(self, low: Any = 0.0, high: Any = 1.0, size: DrawSize = None) -> Array:
-        """Return uniformly distributed numbers from ``low`` to below ``high``, as float64."""
+        """Return uniformly distributed numbers from ``low`` to below ``high``, as float64.
+
+        A ``size`` of None is the common shape of the limits. The errors are those of
+        `samplers.uniform`, such as FeedError for numbers that are not in order.
+        """
         return samplers.uniform(self.key(), size, np.float64, low, high)
 
     def integers(
@@ -74,96 +90,191 @@ class Generator:
     ) -> Array:
         """Return integers from ``low`` to below ``high``; with ``endpoint`` up to ``high``.
 
-        Without ``high`` they are from 0 to below ``low``. Raises as `samplers.randint`.
+        Without ``high`` they are from 0 to below ``low``, or up to it. The limits are ints or
+        arrays of integers; a ``size`` of None is their common shape; the errors are those of
+        `samplers.randint`.
         """
         if high is None:
             low, high = 0, low
-        return samplers.randint(self.key(), size, low, high + 1 if endpoint else high, dtype)
+        if endpoint and isinstance(high, (int, np.integer)):
+            high = int(high) + 1
+        elif endpoint and isinstance(high, (Array, np.ndarray)):
+            high = high + 1
+        return samplers.randint(self.key(), size, low, high, dtype)
 
     # Distributions
 
     def standard_normal(self, size: DrawSize = None, dtype: Any = np.float64) -> Array:
-        """Return normally distributed numbers of mean 0 and variance 1."""
+        """Return normally distributed numbers of mean 0 and variance 1.
+
+        A ``size`` of None gives a 0-dimensional array. Raises ArgumentError for no int or tuple of
+        ints as size, ShapeError for a negative extent, and DTypeError for a dtype not of floats.
+        """
         return samplers.normal(self.key(), _shape(size), dtype)
 
     def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: DrawSize = None) -> Array:
-        """Return normally distributed numbers of a mean and a standard deviation, as float64."""
+        """Return normally distributed numbers of a mean and a standard deviation, as float64.
+
+        A ``size`` of None is the common shape of the parameters. The errors are those of
+        `samplers.normal`.
+        """
         return samplers.normal(self.key(), _shape(size, loc, scale), None, loc, scale)
 
     def lognormal(self, mean: Any = 0.0, sigma: Any = 1.0, size: DrawSize = None) -> Array:
-        """Return numbers whose logarithm is normally distributed, as float64."""
+        """Return numbers whose logarithm is normally distributed, as float64.
+
+        ``mean`` and ``sigma`` are those of the logarithm; a ``size`` of None is their common shape.
+        The errors are those of `samplers.normal`.
+        """
         return exp(self.normal(mean, sigma, size))
 
     def multivariate_normal(self, mean: Any, cov: Any, size: DrawSize = None) -> Array:
-        """Return normally distributed vectors; see `samplers.multivariate_normal`."""
+        """Return normally distributed vectors of mean (…, n) and covariance (…, n, n).
+
+        ``size`` is the shape of the array of vectors; None: the common one of the axes before n.
+        The errors are those of `samplers.multivariate_normal`.
+        """
         return samplers.multivariate_normal(self.key(), mean, cov, size)
 
     def standard_exponential(self, size: DrawSize = None, dtype: Any = np.float64) -> Array:
-        """Return exponentially distributed numbers of mean 1."""
+        """Return exponentially distributed numbers of mean 1.
+
+        A ``size`` of None gives a 0-dimensional array. Raises ArgumentError for no int or tuple of
+        ints as size, ShapeError for a negative extent, and DTypeError for a dtype not of floats.
+        """
         return distributions.exponential(self.key(), _shape(size), dtype)
 
     def exponential(self, scale: Any = 1.0, size: DrawSize = None) -> Array:
-        """Return exponentially distributed numbers of mean ``scale``, as float64."""
+        """Return exponentially distributed numbers of mean ``scale``, as float64.
+
+        A ``size`` of None is the shape of ``scale``. The errors are those of
+        `distributions.exponential`.
+        """
         return distributions.exponential(self.key(), _shape(size, scale), None, scale)
 
     def standard_cauchy(self, size: DrawSize = None) -> Array:
-        """Return Cauchy-distributed numbers, as float64."""
+        """Return Cauchy-distributed numbers of median 0, as float64; one for a ``size`` of None.
+
+        Raises: ArgumentError or ShapeError if the size is no shape.
+        """
         return distributions.cauchy(self.key(), _shape(size))
 
     def gumbel(self, loc: Any = 0.0, scale: Any = 1.0, size: DrawSize = None) -> Array:
-        """Return Gumbel-distributed numbers, as float64."""
+        """Return Gumbel-distributed numbers, as float64.
+
+        A ``size`` of None is the common shape of the parameters. The errors are those of
+        `distributions.gumbel`.
+        """
         return distributions.gumbel(self.key(), _shape(size, loc, scale), None, loc, scale)
 
     def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: DrawSize = None) -> Array:
-        """Return Laplace-distributed numbers, as float64."""
+        """Return Laplace-distributed numbers, as float64.
+
+        A ``size`` of None is the common shape of the parameters. The errors are those of
+        `distributions.laplace`.
+        """
         return distributions.laplace(self.key(), _shape(size, loc, scale), None, loc, scale)
 
     def logistic(self, loc: Any = 0.0, scale: Any = 1.0, size: DrawSize = None) -> Array:
-        """Return logistically distributed numbers, as float64."""
+        """Return logistically distributed numbers, as float64.
+
+        A ``size`` of None is the common shape of the parameters. The errors are those of
+        `distributions.logistic`.
+        """
         return distributions.logistic(self.key(), _shape(size, loc, scale), None, loc, scale)
 
     def rayleigh(self, scale: Any = 1.0, size: DrawSize = None) -> Array:
-        """Return Rayleigh-distributed numbers, as float64."""
+        """Return Rayleigh-distributed numbers, as float64.
+
+        A ``size`` of None is the shape of ``scale``. The errors are those of
+        `distributions.rayleigh`.
+        """
         return distributions.rayleigh(self.key(), scale, _shape(size, scale))
 
     def weibull(self, a: Any, size: DrawSize = None) -> Array:
-        """Return Weibull-distributed numbers of scale 1 and concentration ``a``, as float64."""
+        """Return Weibull-distributed numbers of scale 1 and concentration ``a``, as float64.
+
+        A ``size`` of None is the shape of ``a``. The errors are those of
+        `distributions.weibull_min`.
+        """
         return distributions.weibull_min(self.key(), 1, a, _shape(size, a))
 
     def pareto(self, a: Any, size: DrawSize = None) -> Array:
-        """Return numbers of Lomax's distribution, those of `distributions.pareto` minus 1."""
+        """Return numbers of Lomax's distribution, those of `distributions.pareto` minus 1.
+
+        ``a`` is the exponent of their tail; a ``size`` of None is its shape. The errors are those
+        of `distributions.pareto`.
+        """
         return subtract(distributions.pareto(self.key(), a, _shape(size, a)), 1)
 
     def geometric(self, p: Any, size: DrawSize = None) -> Array:
-        """Return the numbers of tries until the first success, as int64."""
+        """Return the numbers of tries until the first success of probability ``p``, as int64.
+
+        A ``size`` of None is the shape of ``p``. The errors are those of
+        `distributions.geometric`.
+        """
         return distributions.geometric(self.key(), p, _shape(size, p))
 
     def standard_gamma(self, shape: Any, size: DrawSize = None, dtype: Any = np.float64) -> Array:
-        """Return gamma-distributed numbers of scale 1; ``shape`` is that of the distribution."""
+        """Return gamma-distributed numbers of scale 1; ``shape`` is that of the distribution.
+
+        A ``size`` of None is the extents of ``shape``. The errors are those of
+        `distributions.gamma`.
+        """
         return distributions.gamma(self.key(), shape, size, dtype)
 
     def gamma(self, shape: Any, scale: Any = 1.0, size: DrawSize = None) -> Array:
-        """Return gamma-distributed numbers; ``shape`` is that of the distribution."""
+        """Return gamma-distributed numbers; ``shape`` is that of the distribution.
+
+        A ``size`` of None is the common shape of the parameters. The result has their dtype if they
+        are arrays of floats, else float64. The errors are those of `distributions.gamma`.
+        """
+        check_real("gamma", "scale", scale)
         return multiply(distributions.gamma(self.key(), shape, _shape(size, shape, scale)), scale)
 
     def chisquare(self, df: Any, size: DrawSize = None) -> Array:
-        """Return sums of squares of ``df`` normal numbers."""
+        """Return sums of squares of ``df`` normal numbers; see `distributions.chisquare`.
+
+        A ``size`` of None is the shape of ``df``, whose dtype the result has if it is an array of
+        floats.
+        """
         return distributions.chisquare(self.key(), df, size)
 
     def standard_t(self, df: Any, size: DrawSize = None) -> Array:
-        """Return numbers of Student's distribution."""
+        """Return numbers of Student's distribution of ``df`` degrees; see `distributions.t`.
+
+        A ``size`` of None is the shape of ``df``, whose dtype the result has if it is an array of
+        floats.
+        """
         return distributions.t(self.key(), df, size)
 
     def beta(self, a: Any, b: Any, size: DrawSize = None) -> Array:
-        """Return beta-distributed numbers."""
+        """Return beta-distributed numbers from 0 to 1; see `distributions.beta`.
+
+        A ``size`` of None is the common shape of the parameters, whose dtype the result has if they
+        are arrays of floats.
+        """
         return distributions.beta(self.key(), a, b, size)
 
     def dirichlet(self, alpha: Any, size: DrawSize = None) -> Array:
-        """Return vectors of positive numbers whose sum is 1."""
-        return distributions.dirichlet(self.key(), array_of(np.asarray(alpha)), size)
+        """Return vectors of positive numbers whose sum is 1; see `distributions.dirichlet`.
+
+        ``alpha`` holds the concentrations (…, n), an array or nested lists; ``size`` is the shape
+        of the array of vectors, None that of ``alpha`` without n.
+
+        Raises: ArgumentError if they are no numbers; ShapeError if ``alpha`` is a scalar or does
+        not broadcast to the size.
+        """
+        if not isinstance(alpha, Array):
+            alpha = array_of(numbers("dirichlet: alpha", alpha))
+        return distributions.dirichlet(self.key(), alpha, size)
 
     def poisson(self, lam: Any = 1.0, size: DrawSize = None) -> Array:
-        """Return Poisson-distributed numbers, as int64."""
+        """Return Poisson-distributed numbers of rate ``lam``, as int64.
+
+        A ``size`` of None is the shape of ``lam``. The errors are those of
+        `distributions.poisson`.
+        """
         return distributions.poisson(self.key(), lam, size)
 
     # Choices and permutations
@@ -171,17 +282,26 @@ class Generator:
     def choice(
         self, a: Any, size: DrawSize = None, replace: bool = True, p: Any = None, axis: int = 0
     ) -> Array:
-        """Return elements drawn at random; see `choices.choice`."""
+        """Return elements of an array, or integers below an int, drawn at random.
+
+        A ``size`` of None draws one. The other arguments and the errors are those of
+        `choices.choice`.
+        """
         return choices.choice(self.key(), a, _shape(size), replace, p, axis)
 
     def permutation(self, x: Any, axis: int = 0) -> Array:
-        """Return slices, or the integers below a number, in random order."""
+        """Return a new array: slices of an array along an axis, or the integers below an int.
+
+        They are in random order. The errors are those of `choices.permutation`.
+        """
         return choices.permutation(self.key(), x, axis)
 
     def shuffle(self, x: Array, axis: int = 0) -> None:
-        """Give an array its slices in random order, as an in-place operator does.
+        """Give an array its slices along an axis in random order, as an in-place operator does.
 
-        Raises: ArgumentError if it is no `Array`.
+        Raises:
+            ArgumentError: it is no `Array`, or the axis no int.
+            ShapeError: it is 0-dimensional, or there is no such axis.
         """
         if not isinstance(x, Array):
             raise ArgumentError(
@@ -191,7 +311,10 @@ class Generator:
 
 
 def _shape(size: Any, *params: Any) -> Any:
-    """Return ``size``; None stands for the common shape of parameters that are arrays."""
+    """Return ``size``; None stands for the common shape of parameters that are arrays.
+
+    That is ``()`` if none is. Raises: ShapeError if they do not broadcast.
+    """
     if size is not None:
         return size
     return broadcast_shapes(*[p.shape for p in params if hasattr(p, "shape")])
@@ -201,11 +324,12 @@ def default_rng(seed: Any = None) -> Generator:
     """Return a generator for a seed.
 
     Args:
-        seed: an int of up to 64 bits; None: random bits of the operating system; or a `Generator`,
-            which is returned.
+        seed: an int of up to 64 bits, or a 0-dimensional `Array` of integers; None: random bits of
+            the operating system; or a `Generator`, which is returned itself.
 
     Raises:
         ArgumentError: the seed is nothing of these.
+        DTypeError, ShapeError: it is an array, but not of one integer.
         FeedError: it has more than 64 bits.
 
     >>> from passkit import xp

@@ -24,12 +24,14 @@ from passkit.values.arguments import refuse, shown
 
 
 def checked_key(where: str, key: Any) -> Value:
-    """Return the value of a key.
+    """Return the value of a key, a 0-dimensional `Array` of int64.
+
+    ``where`` is the function, for messages.
 
     Raises:
-        ArgumentError: It is no array.
+        ArgumentError: It is no `Array`, such as an int or a NumPy array.
         DTypeError: It is not of int64.
-        ShapeError: It is not one key.
+        ShapeError: It is not 0-dimensional.
     """
     if not isinstance(key, Array):
         raise ArgumentError(
@@ -48,11 +50,15 @@ def checked_key(where: str, key: Any) -> Value:
 
 
 def _integers(where: str, name: str, data: Any) -> Array:
-    """Return integers as an array: an array as it is, an int of up to 64 bits as int64.
+    """Return integers as an array: an `Array` itself, an int of up to 64 bits as int64.
+
+    Ints from 2**63 on wrap to negative numbers. ``where`` and ``name`` are the function and the
+    parameter, for messages.
 
     Raises:
-        ArgumentError: It is neither an int nor an array of integers.
-        FeedError: It has more than 64 bits.
+        ArgumentError: It is neither an int (of Python or NumPy) nor an `Array`.
+        DTypeError: It is an `Array` of other elements than integers.
+        FeedError: An int has more than 64 bits.
     """
     if isinstance(data, Array) and data.dtype.kind in "iu":
         return data
@@ -72,14 +78,14 @@ def key(seed: Any) -> Array:
     """Return the key of a seed. Neighbouring seeds give unrelated keys.
 
     Args:
-        seed: an int of up to 64 bits, or an array of integers, which gives a key for each.
+        seed: an int of up to 64 bits, or an `Array` of integers, which gives a key for each.
 
-    Returns: An int64 array: 0-dimensional for an int.
+    Returns: An int64 array: 0-dimensional for an int, else in the shape of the seeds.
 
     Raises:
-        ArgumentError: The seed is no int.
+        ArgumentError: The seed is neither an int nor an `Array`.
         DTypeError: The array is not of integers.
-        FeedError: The seed has more than 64 bits.
+        FeedError: An int has more than 64 bits.
 
     >>> from passkit import xp
     >>> xp.random.uniform(xp.random.key(0), 2, dtype=xp.float32)
@@ -95,10 +101,12 @@ def split(key: Array, num: int | tuple[int, ...] = 2) -> Array:
         key: the key, which should not be used otherwise.
         num: how many; or the shape of the array of keys.
 
-    Returns: An int64 array; iteration gives the keys.
+    Returns: An int64 array of shape ``(num,)``, or ``num``; iteration gives the keys.
 
     Raises:
-        ArgumentError, DTypeError, ShapeError: ``key`` is no key, or ``num`` no shape.
+        ArgumentError: ``key`` is no `Array`, or ``num`` neither an int nor a tuple of ints.
+        DTypeError: ``key`` is not of int64.
+        ShapeError: ``key`` is not 0-dimensional, or ``num`` is negative.
 
     >>> from passkit import xp
     >>> first, second = xp.random.split(xp.random.key(0))
@@ -116,12 +124,14 @@ def fold_in(key: Array, data: Any) -> Array:
 
     Args:
         key: the key.
-        data: an int of up to 64 bits, or an array of integers, which gives a key for each.
+        data: an int of up to 64 bits, or an `Array` of integers, which gives a key for each.
 
-    Returns: An int64 array of the shape of ``data``.
+    Returns: An int64 array of the shape of ``data``, 0-dimensional for an int.
 
     Raises:
-        ArgumentError, DTypeError, ShapeError: ``key`` is no key, or the data no integers.
+        ArgumentError: ``key`` is no `Array`, or the data neither an int nor an `Array`.
+        DTypeError: ``key`` is not of int64, or an array of data not of integers.
+        ShapeError: ``key`` is not 0-dimensional.
         FeedError: An int has more than 64 bits.
 
     >>> from passkit import xp

@@ -3,6 +3,9 @@
 Element n of a draw is computed from block n of Philox4x32-10 under the key, with functions that
 have equal bits everywhere (`portable_math`). So a draw has the same elements on every target, fused
 with others or not, and a longer draw begins with a shorter one.
+
+The first parameter ``m`` of the formulas holds the functions to compute with: `passkit.ops` for
+entries, or `ARRAYS` for NumPy arrays.
 """
 
 from __future__ import annotations
@@ -46,17 +49,23 @@ TRY_STREAM = 4
 
 
 def _key_of_seed(m: Any, seed: Any) -> Any:
-    """Return the key of an integer seed."""
+    """Return the keys of integers, by the functions ``m`` (`passkit.ops` or `ARRAYS`)."""
     return m.philox(m.cast(seed, dtype="int64"), np.int64(SEED_STREAM), np.int64(0), half=0)
 
 
 def _folded(m: Any, key: Any, data: Any) -> Any:
-    """Return keys made of a key and integers."""
+    """Return keys made of one key and of integers of any shape.
+
+    ``m`` holds the functions to compute with: `passkit.ops` or `ARRAYS`.
+    """
     return m.philox(m.cast(data, dtype="int64"), np.int64(FOLD_STREAM), key, half=0)
 
 
 def _split(m: Any, key: Any, shape: Any) -> Any:
-    """Return an array of keys made of a key."""
+    """Return an array of keys of a shape, made of one key.
+
+    ``m`` holds the functions to compute with: `passkit.ops` or `ARRAYS`.
+    """
     return m.random_words(key, shape=shape, stream=SPLIT_STREAM, half=0)
 
 
@@ -64,29 +73,46 @@ def _split(m: Any, key: Any, shape: Any) -> Any:
 
 
 def _words(m: Any, key: Any, shape: Any, half: int = 0) -> Any:
-    """Return 64 random bits for each element of a draw, as int64."""
+    """Return 64 random bits for each element of a draw of a shape, as int64.
+
+    ``half`` 0 or 1 selects independent bits; ``m`` is `passkit.ops` or `ARRAYS`.
+    """
     return m.random_words(key, shape=shape, stream=DRAW_STREAM, half=half)
 
 
 def _low_bits(m: Any, word: Any, count: int, dtype: DType) -> Any:
-    """Return the lowest ``count`` bits of int64 words as floats."""
+    """Return the lowest ``count`` bits of int64 words, as whole numbers of a float dtype.
+
+    They are exact if its significand has so many; ``m`` is `passkit.ops` or `ARRAYS`.
+    """
     narrow = m.cast(word, dtype="int32") if count < 32 else word
     return m.cast(narrow & (2**count - 1), dtype=dtype)
 
 
 def _unit_interval(m: Any, word: Any, dtype: DType, count: int) -> Any:
-    """Return uniform numbers from 0 to below 1, which are multiples of 2**-count."""
+    """Return uniform numbers from 0 to below 1, the lowest ``count`` bits of words times 2**-count.
+
+    ``dtype`` is that of the floats; ``m`` is `passkit.ops` or `ARRAYS`.
+    """
     return _low_bits(m, word, count, dtype) * 2.0**-count
 
 
 def _open_unit_interval(m: Any, word: Any, dtype: DType) -> Any:
-    """Return uniform numbers between 0 and 1: the middles of equal steps."""
+    """Return uniform numbers strictly between 0 and 1, made of the lowest bits of int64 words.
+
+    They are the middles of equal steps, as many as half of what the significand of the float
+    ``dtype`` tells apart. ``m`` is `passkit.ops` or `ARRAYS`.
+    """
     count = SIGNIFICAND_BITS[dtype.name] - 1
     return (_low_bits(m, word, count, dtype) + 0.5) * 2.0**-count
 
 
 def _fine_unit_interval(m: Any, word: Any, dtype: DType) -> Any:
-    """Return uniform numbers above 0 and up to 1, in steps of 2**-31, of 2**-53 in float64."""
+    """Return uniform numbers above 0 and up to 1, in steps of 2**-31, of 2**-53 in float64.
+
+    They are made of the lowest bits of int64 words, rounded to the float ``dtype``. ``m`` is
+    `passkit.ops` or `ARRAYS`.
+    """
     count = 53 if dtype.nbytes == 8 else 31
     return (_low_bits(m, word, count, dtype) + 0.5) * 2.0**-count
 
@@ -95,7 +121,9 @@ def _fine_unit_interval(m: Any, word: Any, dtype: DType) -> Any:
 
 
 def _normal_of_words(m: Any, low: Any, high: Any, dtype: DType) -> Any:
-    """Return normally distributed numbers.
+    """Return a normally distributed number for each pair of independent int64 words, low and high.
+
+    ``dtype`` is float32 or float64; ``m`` is `passkit.ops` or `ARRAYS`.
 
     Source: Box and Muller, A Note on the Generation of Random Normal Deviates.
     """
@@ -104,28 +132,43 @@ def _normal_of_words(m: Any, low: Any, high: Any, dtype: DType) -> Any:
 
 
 def _normal(m: Any, key: Any, shape: Any, dtype: DType) -> Any:
-    """Return normally distributed numbers of mean 0 and variance 1."""
+    """Return normally distributed numbers of mean 0 and variance 1, as float32 or float64.
+
+    ``m`` is `passkit.ops` or `ARRAYS`.
+    """
     return _normal_of_words(m, _words(m, key, shape), _words(m, key, shape, 1), dtype)
 
 
 def _exponential(m: Any, key: Any, shape: Any, dtype: DType) -> Any:
-    """Return exponentially distributed numbers of rate 1."""
+    """Return exponentially distributed numbers of rate 1, as float32 or float64.
+
+    ``m`` is `passkit.ops` or `ARRAYS`.
+    """
     return -log(m, _fine_unit_interval(m, _words(m, key, shape), dtype))
 
 
 def _gumbel(m: Any, key: Any, shape: Any, dtype: DType) -> Any:
-    """Return Gumbel-distributed numbers of location 0 and scale 1."""
+    """Return Gumbel-distributed numbers of location 0 and scale 1, as float32 or float64.
+
+    ``m`` is `passkit.ops` or `ARRAYS`.
+    """
     return -log(m, -log(m, _open_unit_interval(m, _words(m, key, shape), dtype)), up=6)
 
 
 def _logistic(m: Any, key: Any, shape: Any, dtype: DType) -> Any:
-    """Return logistically distributed numbers of location 0 and scale 1."""
+    """Return logistically distributed numbers of location 0 and scale 1, as float32 or float64.
+
+    ``m`` is `passkit.ops` or `ARRAYS`.
+    """
     u = _open_unit_interval(m, _words(m, key, shape), dtype)
     return log(m, u) - log(m, 1.0 - u)
 
 
 def _laplace(m: Any, key: Any, shape: Any, dtype: DType) -> Any:
-    """Return Laplace-distributed numbers: exponential ones of random sign."""
+    """Return Laplace-distributed numbers, exponential ones of random sign, as float32 or float64.
+
+    ``m`` is `passkit.ops` or `ARRAYS`.
+    """
     x = log(m, _fine_unit_interval(m, _words(m, key, shape), dtype))
     return m.where(m.less(_words(m, key, shape, 1), 0), x, -x)
 
@@ -137,7 +180,8 @@ def _uniform(m: Any, key: Any, low: Any, high: Any, shape: Any, dtype: DType) ->
     """Return uniform numbers of a dtype from ``low`` to below ``high``.
 
     There are as many as the significand has bits for; where they round to high, they are the
-    number before it.
+    number before it. The limits broadcast to the shape; 16-bit floats are computed in float32.
+    ``m`` is `passkit.ops` or `ARRAYS`.
     """
     computed = _computed_dtype(dtype)
     u = _unit_interval(m, _words(m, key, shape), computed, SIGNIFICAND_BITS[dtype.name])
@@ -148,18 +192,28 @@ def _uniform(m: Any, key: Any, low: Any, high: Any, shape: Any, dtype: DType) ->
 
 
 def _truncated_normal(m: Any, key: Any, low: Any, high: Any, shape: Any, dtype: DType) -> Any:
-    """Return normally distributed numbers whose distribution function is from low to high."""
+    """Return normally distributed numbers whose distribution function is from low to high.
+
+    These are numbers from 0 to 1 that broadcast to the shape; ``dtype`` is float32 or float64, and
+    ``m`` `passkit.ops` or `ARRAYS`.
+    """
     u = _open_unit_interval(m, _words(m, key, shape), dtype)
     return inverse_normal(m, u * (high - low) + low)
 
 
 def _integers(m: Any, key: Any, low: Any, high: Any, shape: Any, dtype: DType) -> Any:
-    """Return ``low`` plus 63 random bits modulo the length of the range up to ``high``."""
+    """Return ``low`` plus 63 random bits modulo high - low, as int64, of which the limits are.
+
+    ``dtype`` is not read; ``m`` is `passkit.ops` or `ARRAYS`.
+    """
     return (_words(m, key, shape) & (2**63 - 1)) % (high - low) + low
 
 
 def _bernoulli(m: Any, key: Any, p: Any, shape: Any, dtype: DType) -> Any:
-    """Return whether a uniform number is below ``p``, as `passkit.ops.random_bernoulli`."""
+    """Return whether a uniform number of a float dtype is below ``p``, for each element of a shape.
+
+    These are the numbers of `passkit.ops.random_bernoulli`; ``m`` is `passkit.ops` or `ARRAYS`.
+    """
     count = SIGNIFICAND_BITS[dtype.name]
     return m.less(_unit_interval(m, _words(m, key, shape), dtype, count), p)
 
@@ -173,7 +227,7 @@ def _first_accepted(
     """Return for each element the candidate of the first try that is accepted, or of the last try.
 
     Args:
-        m: the functions to compute with.
+        m: the functions to compute with, `passkit.ops` or `ARRAYS`.
         key: the random key.
         shape: the shape of the draw.
         count: the number of tries.
@@ -191,23 +245,31 @@ def _first_accepted(
 
 
 def _words_of_try(m: Any, key: Any, position: Any, number: Any) -> tuple[Any, Any, Any]:
-    """Return three independent words for a try of the element at a position."""
+    """Return three independent int64 words for try ``number`` of the elements at positions.
+
+    Positions, in row-major order, and numbers of tries are integers that broadcast; ``m`` is
+    `passkit.ops` or `ARRAYS`.
+    """
     stream = number * 2 + TRY_STREAM
     low, high = (m.philox(position, stream, key, half=half) for half in (0, 1))
     return low, high, m.philox(position, stream + 1, key, half=0)
 
 
 def _log_gamma(m: Any, key: Any, a: Any, shape: Any, dtype: DType) -> Any:
-    """Return logarithms of gamma-distributed numbers of shape ``a`` and scale 1.
+    """Return logarithms of gamma-distributed numbers of shape ``a`` and scale 1; NaN for a < 0.
 
     Below a = 1, a number of shape a + 1 is multiplied by a power of a uniform one. A try is
-    accepted with a probability of 0.95 or more.
+    accepted with a probability of 0.95 or more. ``a`` is of ``dtype``, float32 or float64, and
+    broadcasts to the shape; ``m`` is `passkit.ops` or `ARRAYS`.
 
     Source: Marsaglia and Tsang, A Simple Method for Generating Gamma Variables.
     """
 
     def candidate(words: Any, d: Any, c: Any) -> tuple[Any, Any]:
-        """Return log(d v) for a candidate v = (1 + c x)**3, and whether it is accepted."""
+        """Return log(d v) for a candidate v = (1 + c x)**3, and whether it is accepted.
+
+        ``words`` are three independent words, of which two give the normal x and one decides.
+        """
         low, high, word = words
         x = _normal_of_words(m, low, high, dtype)
         root = x * c + 1.0
@@ -230,11 +292,17 @@ def _log_gamma(m: Any, key: Any, a: Any, shape: Any, dtype: DType) -> Any:
 def _poisson(m: Any, key: Any, rate: Any, shape: Any, dtype: DType) -> Any:
     """Return Poisson-distributed numbers as float64: by inversion below a rate of 10, else PTRS.
 
+    ``rate`` has float64 numbers from 0 to 2**40 that broadcast to the shape; ``dtype`` is float64;
+    ``m`` is `passkit.ops` or `ARRAYS`.
+
     Source: Hörmann, The Transformed Rejection Method for Generating Poisson Random Variables.
     """
 
     def candidate(words: Any, mu: Any) -> tuple[Any, Any]:
-        """Return a candidate, and whether it is accepted."""
+        """Return a candidate, a whole number as a float, and whether it is accepted.
+
+        ``words`` are independent words, of which two are read; ``mu`` is the rate.
+        """
         u = _open_unit_interval(m, words[0], dtype) - 0.5
         v = _open_unit_interval(m, words[1], dtype)
         b = m.sqrt(mu) * 2.53 + 0.931
@@ -260,7 +328,10 @@ def _poisson(m: Any, key: Any, rate: Any, shape: Any, dtype: DType) -> Any:
 
 
 def _log_factorial(m: Any, k: Any) -> Any:
-    """Return log(k!) for whole numbers as float64, by Stirling's series for 8 or more."""
+    """Return log(k!) for whole numbers from 0 on, as float64, by Stirling's series of k or k + 8.
+
+    ``m`` is `passkit.ops` or `ARRAYS`.
+    """
     is_small = m.less(k, 16.0)
     n = m.where(is_small, k + 8.0, k)
     small = m.minimum(k, 16.0)
@@ -277,16 +348,17 @@ def _log_factorial(m: Any, k: Any) -> Any:
 
 
 def _computed_dtype(dtype: DType) -> DType:
-    """Return the dtype to draw in: 16-bit floats are drawn as float32, and rounded."""
+    """Return the dtype to draw in: float32 for 16-bit floats, which are rounded; else ``dtype``."""
     return float32 if dtype.kind == "f" and dtype.nbytes == 2 else dtype
 
 
 def _define(
     name: str, formula: Callable[..., Any], operand_dtype: str = "", compute: str = ""
 ) -> None:
-    """Define a draw.
+    """Define the operation of a draw, ``random.`` and its name.
 
-    Its operands are a key, parameters of the distribution, and the input of `extents_input`.
+    Its operands are a key, parameters of the distribution, and the input of `extents_input`; its
+    parameters are the ``shape`` and ``dtype`` of the result.
 
     Args:
         name: its name.
@@ -294,6 +366,8 @@ def _define(
         operand_dtype: what parameters are converted to; "": the dtype that is computed in.
         compute: the dtype to compute in; "": that of the result, of floats at least 32 bits;
             "result": that of the result.
+
+    Raises: PasskitError if there is an operation of this name.
     """
 
     def draw(m: Any, key: Any, operands: Any, shape: Any, dtype: str) -> Any:
@@ -314,7 +388,10 @@ def _define(
 
 
 def _bits(m: Any, key: Any, shape: Any, dtype: DType) -> Any:
-    """Return random bits; narrower dtypes keep the lowest."""
+    """Return 64 random bits for each element of a shape, as int64; ``dtype`` is not read.
+
+    The cast to a narrower dtype keeps the lowest. ``m`` is `passkit.ops` or `ARRAYS`.
+    """
     return _words(m, key, shape)
 
 
@@ -333,18 +410,24 @@ _define("uniform", _uniform, compute="result")
 
 
 def _build_split(key: Entry, extents: Entry, shape: Any) -> Entry:
-    """Build an array of keys."""
+    """Build an array of keys of a shape; ``extents``, whose shape gives it, becomes an input."""
     return with_inputs(_split(ops, key, shape), [extents])
 
 
 def _build_permutation(key: Entry, extents: Entry, shape: Any) -> Entry:
-    """Build the order of random words."""
+    """Build the order of random words, one for each position in ``shape``, that of a vector.
+
+    ``extents``, whose shape gives it, becomes an input.
+    """
     words = _words(ops, key, shape)
     return with_inputs(ops.cast(ops.argsort(words), dtype="int64"), [extents])
 
 
 def _permutation(key: Any, extents: Any, shape: Any) -> Any:
-    """Return the order of random words in NumPy; equal ones, very unlikely, stay in theirs."""
+    """Return the order of random words in NumPy, one for each position in ``shape``, as int64.
+
+    ``extents`` is not read. Equal words, which are very unlikely, stay in their order.
+    """
     return np.argsort(_words(ARRAYS, key, shape), kind="stable")
 
 

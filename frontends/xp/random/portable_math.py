@@ -41,12 +41,12 @@ class ArrayMath:
 
     @staticmethod
     def cast(x: Any, dtype: Any) -> Any:
-        """Return an array converted to a dtype of passkit."""
+        """Return a new array of a dtype or name of one, converted as by `numpy.ndarray.astype`."""
         return np.asarray(x).astype(dtype_of(dtype).numpy)
 
     @staticmethod
     def arange(start: int, stop: int, step: int, dtype: Any) -> Any:
-        """Return the numbers from ``start`` to below ``stop``."""
+        """Return the numbers from ``start`` to below ``stop`` in steps, of a dtype of NumPy."""
         return np.arange(start, stop, step).astype(dtype)
 
     @staticmethod
@@ -56,22 +56,29 @@ class ArrayMath:
 
     @staticmethod
     def expand_dims(x: Any, axis: int) -> Any:
-        """Return an array with another axis of extent 1."""
+        """Return a view of an array with another axis of extent 1, at ``axis`` of the result."""
         return np.expand_dims(x, axis)
 
     @staticmethod
     def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
-        """Return an array broadcast to a shape."""
+        """Return a read-only view of an array, broadcast to a shape."""
         return np.broadcast_to(x, shape)
 
     @staticmethod
     def philox(counter: Any, stream: Any, key: Any, half: int) -> Any:
-        """Return one half of blocks of random bits, as int64."""
+        """Return half 0 or 1, 64 of 128 bits, of blocks of Philox4x32-10, as int64.
+
+        ``counter`` and ``stream`` are the lower and upper words of the counters, and ``key`` the
+        keys: int64 arrays that broadcast.
+        """
         return np.asarray(philox(counter, stream, key)[half])
 
     @staticmethod
     def random_words(key: Any, shape: tuple[int, ...], stream: int, half: int) -> Any:
-        """Return 64 random bits for each element of an array of a shape, as int64."""
+        """Return 64 random bits for each element of an array of a shape, as int64.
+
+        ``stream`` and ``half`` (0 or 1) select independent bits of one key.
+        """
         positions = np.arange(int(np.prod(shape, dtype=object))).reshape(shape)
         return np.asarray(philox(positions, np.int64(stream), key)[half])
 
@@ -81,7 +88,10 @@ ARRAYS = ArrayMath()
 
 
 def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
-    """Return a polynomial of ``x`` by Horner's rule, the highest power's coefficient first."""
+    """Return a polynomial of ``x`` by Horner's rule.
+
+    There are two coefficients or more, that of the highest power first.
+    """
     result = x * coefficients[0] + coefficients[1]
     for c in coefficients[2:]:
         result = result * x + c
@@ -89,7 +99,7 @@ def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
 
 
 def is_double(x: Any) -> bool:
-    """Return whether an entry or array is of float64, otherwise it is of float32."""
+    """Return whether an entry or array has elements of 8 bytes, here float64 and not float32."""
     return bool(x.dtype.itemsize == 8) if isinstance(x.dtype, np.dtype) else x.dtype.nbytes == 8
 
 
@@ -101,9 +111,10 @@ def log(m: Any, x: Any, up: int = 0) -> Any:
     """Return the natural logarithm.
 
     Args:
-        m: the functions to compute with.
-        x: floats from 2**-32 to 1, from 2**-64 in float64; multiplied by 2**up.
-        up: how much larger they may be, as an exponent of 2.
+        m: the functions to compute with, `passkit.ops` or `ARRAYS`.
+        x: float32 from 2**(up - 32) to 2**up, or float64 from 2**(up - 64) to 2**up. It is not
+            checked: others give wrong numbers.
+        up: the exponent of the largest number.
 
     The mantissa between sqrt(1/2) and sqrt(2) is found by comparisons. Its logarithm is the series
     of 2 artanh(s) for s = (x - 1) / (x + 1).
@@ -124,7 +135,10 @@ def log(m: Any, x: Any, up: int = 0) -> Any:
 
 
 def exp(m: Any, x: Any) -> Any:
-    """Return the exponential function of floats from -700 to 700, in float32 from -87 to 87."""
+    """Return the exponential function of floats from -700 to 700, in float32 from -87 to 87.
+
+    ``m`` holds the functions to compute with: `passkit.ops` or `ARRAYS`.
+    """
     exponent = m.rint(x * log2(np.e))
     rest = x - exponent * LN2_HIGH - exponent * LN2_LOW
     terms = 13 if is_double(x) else 7
@@ -135,7 +149,8 @@ def exp(m: Any, x: Any) -> Any:
 def cos_of_turns(m: Any, u: Any) -> Any:
     """Return the cosine of ``u`` full turns, for floats from 0 to 1.
 
-    The angle to the nearest quarter is at most pi/4, for which Taylor's series are short.
+    The angle to the nearest quarter is at most pi/4, for which Taylor's series are short. ``m``
+    holds the functions to compute with: `passkit.ops` or `ARRAYS`.
     """
     quarter = m.floor(u * 4.0 + 0.5)
     angle = (u - quarter * 0.25) * (2 * pi)
@@ -227,7 +242,8 @@ Source: Wichura, Algorithm AS 241, PPND16.
 def inverse_normal(m: Any, p: Any) -> Any:
     """Return where the normal distribution function is ``p``, for floats between 0 and 1.
 
-    Float32 is accurate to 2**-24 in ``p``. Source: Wichura, Algorithm AS 241.
+    Float32 is accurate to 2**-24 in ``p``. ``m`` holds the functions to compute with: `passkit.ops`
+    or `ARRAYS`. Source: Wichura, Algorithm AS 241.
     """
     q = p - 0.5
     tail = m.minimum(p, 1.0 - p)

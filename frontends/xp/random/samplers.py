@@ -56,7 +56,10 @@ def bits(key: Array, shape: DrawShape = (), dtype: Any = np.uint32) -> Array:
         shape: the shape.
         dtype: a dtype of integers, all of whose bits are random.
 
-    Raises: ArgumentError, DTypeError, ShapeError: an argument is nothing of these.
+    Raises:
+        ArgumentError: the key is no `Array`, or the shape neither an int nor a tuple of ints.
+        DTypeError: the key is no key, or the dtype not of integers, such as bool.
+        ShapeError: the key is not 0-dimensional, or an extent is negative.
     """
     value = checked_key("bits", key)
     target = integer_dtype("bits", dtype)
@@ -74,16 +77,20 @@ def uniform(
 
     Args:
         key: the key.
-        shape: the shape; None: that of the limits.
-        dtype: a dtype of floats; None: that of limits which are arrays, or float64.
+        shape: the shape; None: the common one of the limits.
+        dtype: a dtype of floats; None: that of limits which are arrays of floats, or float64.
         minval: the lower limit, a number or array.
-        maxval: the upper limit, which does not occur.
+        maxval: the upper limit, which does not occur. Limits of which one is an array are not
+            compared.
 
     Returns: Numbers in equal steps, as many as the significand of the dtype tells apart.
 
     Raises:
-        ArgumentError, DTypeError, ShapeError: an argument is nothing of these.
-        FeedError: the limits are numbers that are not in order.
+        ArgumentError: the key is no `Array`, a limit no array or real number, or the shape neither
+            None nor an int nor a tuple of ints.
+        DTypeError: the key is no key, a limit complex, or the dtype not of floats.
+        FeedError: both limits are numbers and ``minval`` is not below ``maxval``.
+        ShapeError: the limits do not broadcast to the shape, or an extent is negative.
 
     >>> from passkit import xp
     >>> xp.random.uniform(xp.random.key(7), (2, 2), dtype=xp.float32)
@@ -111,13 +118,16 @@ def randint(
         key: the key.
         shape: the shape; None: that of the limits.
         minval: the smallest integer, an int or an array of integers.
-        maxval: the integer after the largest.
+        maxval: the integer after the largest. Limits of which one is an array are not compared.
         dtype: a dtype of integers.
 
     Raises:
-        ArgumentError, DTypeError, ShapeError: an argument is nothing of these.
+        ArgumentError: the key is no `Array`, a limit neither an array nor an int, or the shape
+            neither None nor an int nor a tuple of ints.
+        DTypeError: the key is no key, an array of limits or the dtype not of integers.
         FeedError: the limits are ints that are not in order, do not fit the dtype, or have more
             than 2**63 - 1 integers between them.
+        ShapeError: the limits do not broadcast to the shape, or an extent is negative.
     """
     value = checked_key("randint", key)
     target = integer_dtype("randint", dtype)
@@ -149,12 +159,16 @@ def bernoulli(key: Array, p: Any = 0.5, shape: DrawShape | None = None) -> Array
 
     Args:
         key: the key.
-        p: the probability, a number or array. It is compared with numbers of 24 bits.
+        p: the probability, a number or array. It is compared with numbers of 24 bits; elements of
+            arrays need not be from 0 to 1.
         shape: the shape; None: that of ``p``.
 
     Raises:
-        ArgumentError, DTypeError, ShapeError: an argument is nothing of these.
+        ArgumentError: the key is no `Array`, ``p`` no array or real number, or the shape neither
+            None nor an int nor a tuple of ints.
+        DTypeError: the key is no key, or ``p`` complex.
         FeedError: ``p`` is a number that is not from 0 to 1.
+        ShapeError: ``p`` does not broadcast to the shape, or an extent is negative.
     """
     value = checked_key("bernoulli", key)
     check_number("bernoulli", "p", p, 0, 1)
@@ -164,12 +178,16 @@ def bernoulli(key: Array, p: Any = 0.5, shape: DrawShape | None = None) -> Array
 
 
 def rademacher(key: Array, shape: DrawShape = (), dtype: Any = np.int64) -> Array:
-    """Return -1 or 1 with equal probability, of a dtype.
+    """Return -1 or 1 with equal probability, converted to a dtype.
 
-    Raises: ArgumentError, DTypeError, ShapeError: an argument is none of a key, a shape, a dtype.
+    Raises:
+        ArgumentError: the key is no `Array`, or the shape neither an int nor a tuple of ints.
+        DTypeError: the key is no key, or there is no such dtype.
+        ShapeError: the key is not 0-dimensional, or an extent is negative.
     """
     target = checked_dtype("rademacher: dtype", dtype)
-    return astype(randint(key, shape, 0, 2) * 2 - 1, target)
+    extents = checked_shape("rademacher", shape)
+    return astype(randint(key, extents, 0, 2) * 2 - 1, target)
 
 
 # The normal distribution and its relatives.
@@ -187,19 +205,31 @@ def normal(
         loc: the mean, a number or an array that broadcasts with the draw.
         scale: the standard deviation, the same.
 
-    Returns: Numbers none of which is more than 6.7 deviations from the mean, in float64 8.6.
+    Returns: Numbers none of which is more than 6.7 deviations from the mean, in float64 8.6. If an
+        array of ``loc`` or ``scale`` has a wider dtype, or more elements, so has the result.
 
-    Raises: ArgumentError, DTypeError, ShapeError: an argument is nothing of these.
+    Raises:
+        ArgumentError: the key is no `Array`, a parameter no array or real number, or the shape
+            neither an int nor a tuple of ints.
+        DTypeError: the key is no key, the dtype not of floats, or a parameter complex.
+        ShapeError: an extent is negative, or a parameter does not broadcast with the draw.
     """
-    return scaled(draw_floats("normal", key, shape, dtype), loc, scale)
+    return scaled("normal", draw_floats("normal", key, shape, dtype), loc, scale)
 
 
 def lognormal(key: Array, sigma: Any = 1.0, shape: DrawShape = (), dtype: Any = None) -> Array:
     """Return numbers whose logarithm is normally distributed with standard deviation ``sigma``.
 
-    Raises: ArgumentError, DTypeError, ShapeError as `normal`.
+    The mean of the logarithm is 0. ``sigma`` is a number or an array that broadcasts with the draw;
+    a ``dtype`` of None is float64.
+
+    Raises:
+        ArgumentError: the key is no `Array`, sigma no array or real number, or the shape neither
+            an int nor a tuple of ints.
+        DTypeError: the key is no key, the dtype not of floats, or sigma complex.
+        ShapeError: an extent is negative, or sigma does not broadcast with the draw.
     """
-    return exp(scaled(draw_floats("normal", key, shape, dtype), 0, sigma))
+    return exp(scaled("lognormal", draw_floats("normal", key, shape, dtype), 0, sigma))
 
 
 def truncated_normal(
@@ -214,13 +244,16 @@ def truncated_normal(
     Args:
         key: the key.
         lower: the lower limit, a number or array.
-        upper: the upper limit.
-        shape: the shape; None: that of the limits.
-        dtype: a dtype of floats; None: that of limits which are arrays, or float64.
+        upper: the upper limit. Limits of which one is an array are not compared.
+        shape: the shape; None: the common one of the limits.
+        dtype: a dtype of floats; None: that of limits which are arrays of floats, or float64.
 
     Raises:
-        ArgumentError, DTypeError, ShapeError: an argument is nothing of these.
-        FeedError: the limits are numbers that are not in order.
+        ArgumentError: the key is no `Array`, a limit no array or real number, or the shape neither
+            None nor an int nor a tuple of ints.
+        DTypeError: the key is no key, a limit complex, or the dtype not of floats.
+        FeedError: both limits are numbers and ``lower`` is not below ``upper``.
+        ShapeError: the limits do not broadcast to the shape, or an extent is negative.
     """
     value = checked_key("truncated_normal", key)
     target = float_dtype("truncated_normal", dtype, lower, upper)
@@ -251,13 +284,17 @@ def multivariate_normal(
         cov: the covariance matrices, (…, n, n), positive definite.
         shape: the shape of the array of vectors, to which the other axes of mean and covariance
             broadcast; None: theirs.
-        dtype: a dtype of floats; None: that of ``mean`` and ``cov``.
+        dtype: a dtype of floats; None: the common one of ``mean`` and ``cov`` as far as they have
+            floats, or float64.
 
     Returns: An array whose shape is ``shape`` followed by n.
 
     Raises:
-        ArgumentError, DTypeError, ShapeError: an argument is nothing of these.
-        FeedError: a covariance is not positive definite.
+        ArgumentError: the key is no `Array`, mean or covariance no array, or the shape neither None
+            nor an int nor a tuple of ints.
+        DTypeError: the key is no key, mean or covariance complex, or the dtype not of floats.
+        FeedError: a covariance is not positive definite; raised when it is decomposed, at once.
+        ShapeError: the shapes do not fit.
     """
     center, spread = array_of(mean), array_of(cov)
     if center.ndim < 1 or spread.ndim < 2 or spread.shape[-2:] != center.shape[-1:] * 2:

@@ -34,7 +34,7 @@ class BatchingStream(TracingStream):
         self._perform = perform
 
     def argument(self, array: Array) -> Value:
-        """Return the value that stands for one part of an array, whose first axis is divided."""
+        """Return a new value that stands for one part of an array, whose first axis is divided."""
         value = self.pending(array_type(array.dtype, array.shape[1:]))
         self.arrays[value] = array
         return value
@@ -44,7 +44,13 @@ class BatchingStream(TracingStream):
         self.arrays.clear()
 
     def trace(self, operation: Operation, operands: tuple[Value, ...], result_type: Any) -> Value:
-        """Apply an operation to all parts, and return the value that stands for one result."""
+        """Apply an operation to all parts, and return the value that stands for one part's result.
+
+        It is applied in the stream around this one. Operands that are no values of this stream are
+        shared by all parts.
+
+        Raises: ArgumentError if the operation cannot be vectorized.
+        """
         value = self.pending(result_type, operation)
         if isinstance(operation, Projection):
             self.arrays[value] = self.arrays[operands[0]][operation.index]
@@ -57,7 +63,13 @@ class BatchingStream(TracingStream):
         return value
 
     def applied(self, operation: Operation, operands: Sequence[Value]) -> Any:
-        """Apply an operation to values of this stream or others; a tuple for several results."""
+        """Apply an operation to values of this stream or others, and return the result's value.
+
+        It is a tuple of values for an operation with several results.
+
+        Raises: ArgumentError if the operation cannot be vectorized; PasskitError if the operands do
+        not fit.
+        """
         types = tuple([banded_type(v.type, None) for v in operands])
         result_type: Any = operation.result_types.get(types) or operation.infer(types)
         with active(self):

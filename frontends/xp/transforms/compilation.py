@@ -53,7 +53,7 @@ class ArrayTrace:
 
     @property
     def is_valid(self) -> bool:
-        """Return whether the arrays of other functions that it uses still exist."""
+        """Return whether no input belongs to another traced function that has ended."""
         inputs = () if self.program is None else self.program.inputs
         return all(
             v.operation is None or not isinstance(v.stream, TracingStream) or v.stream.is_open
@@ -61,7 +61,11 @@ class ArrayTrace:
         )
 
     def call(self, values: Sequence[Any]) -> Any:
-        """Return what the function returns for the values of its array arguments."""
+        """Return what the function returns for the values of its array arguments.
+
+        The program is recorded as one operation, so its arrays are pending; other leaves are those
+        of the trace itself.
+        """
         leaves = list(self.leaves)
         if self.program is not None:
             results = self.program.apply(self.types, arguments=values)
@@ -75,7 +79,11 @@ class CompiledArrayFunction:
 
     Args:
         function: the function.
-        options: options of `passkit.compile`, which are for functions of entries.
+        options: options of `passkit.compile` by name, which are for functions of entries.
+
+    Attributes:
+        function: the function.
+        traces: the traces by the forms of arguments, `MAX_TRACES` at most.
 
     Raises: SettingError if there are options.
     """
@@ -92,9 +100,14 @@ class CompiledArrayFunction:
         self._lock = RLock()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the function's results for these arguments, pending.
+        """Return what the function returns for these arguments; its arrays are pending.
 
-        Raises: GraphError if an argument is neither an array nor hashable; what tracing raises.
+        The function is called only if no call had arguments of this form before: arrays of the same
+        types, and other leaves that are equal and of the same type. NumPy arrays count as arrays.
+
+        Raises:
+            GraphError: a leaf of the arguments is neither an array nor hashable.
+            ConcretizationError: the function needs the elements of an array.
         """
         leaves, structure = flatten((args, kwargs))
         values = []
@@ -122,7 +135,11 @@ class CompiledArrayFunction:
         return trace.call(values)
 
     def _unhashable(self, leaves: list[Any], structure: Any) -> GraphError:
-        """Return the error for an argument that is neither an array nor hashable."""
+        """Return the error for a leaf of the arguments that is neither an array nor hashable.
+
+        ``structure`` is that of ``(args, kwargs)``. Without such a leaf, a key of a dict is to
+        blame.
+        """
         _, _, (args, kwargs) = structure
         names = paths(args, "args") + paths(kwargs, "kwargs")
         for name, leaf in zip(names, leaves, strict=True):
@@ -136,7 +153,13 @@ class CompiledArrayFunction:
         return GraphError(f"{self._purpose}: a key of a dict among the arguments is not hashable")
 
     def _trace(self, leaves: list[Any], structure: Structure) -> ArrayTrace:
-        """Call the function with arrays without elements, and record its operations."""
+        """Call the function with arrays without elements; return the trace of its operations.
+
+        ``leaves`` and ``structure`` are those of ``(args, kwargs)``.
+
+        Raises: ConcretizationError if the function needs elements; GraphError if it changes an
+        array in place that is none of its arguments; what the function raises.
+        """
         stream = ProgramStream(self._purpose, captures_are_kept=True)
         with stream.recording():
             stand_ins = []
@@ -161,7 +184,7 @@ class CompiledArrayFunction:
 
 
 def _takes(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Return whether there is an array of `passkit.xp` among the arguments of a call."""
+    """Return whether there is an array of `passkit.xp` among the leaves of a call's arguments."""
     return any(isinstance(leaf, Array) for leaf in flatten((args, kwargs))[0])
 
 

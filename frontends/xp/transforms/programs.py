@@ -87,12 +87,13 @@ class ArrayProgram:
         extents: Sequence[Any],
         perform: Callable[[Operation, tuple[Any, ...] | None, list[Any]], Any],
     ) -> list[Any]:
-        """Perform the operations in order, and return all values by number.
+        """Perform the operations in order, and return all values by number, the inputs included.
 
         Args:
-            inputs: the arguments and other inputs.
-            extents: all extents that are parameters.
-            perform: called with the operation, its extents or None, and its operands.
+            inputs: the arguments, then the other inputs in the order of their first use.
+            extents: all extents that are parameters of steps, one step after the other.
+            perform: called with the operation, its extents or None, and a list of its operands;
+                returns the value of the step.
         """
         values = list(inputs[: self.num_arguments])
         rest = iter(inputs[self.num_arguments :])
@@ -113,7 +114,10 @@ class ArrayProgram:
 
 
 def _extend(values: list[Any], numbers: Sequence[int], inputs: Iterator[Any]) -> None:
-    """Append the next inputs for numbers that appear for the first time."""
+    """Append to ``values`` the next input for each number that is the next free one.
+
+    So values get an input where a number appears for the first time.
+    """
     for n in numbers:
         if n == len(values):
             values.append(next(inputs))
@@ -123,7 +127,7 @@ def _extend(values: list[Any], numbers: Sequence[int], inputs: Iterator[Any]) ->
 
 
 def _encoded(value: Any) -> Any:
-    """Return a parameter for JSON: tuples are objects."""
+    """Return a parameter for JSON: tuples, also nested ones, are objects; others stay."""
     return {"tuple": [_encoded(v) for v in value]} if isinstance(value, tuple) else value
 
 
@@ -133,13 +137,13 @@ def _decoded(value: Any) -> Any:
 
 
 def _encoded_step(step: RecordedStep) -> list[Any]:
-    """Return a step for JSON."""
+    """Return a step for JSON: the operation's name, parameters, extents, and operand numbers."""
     params = {name: _encoded(value) for name, value in step.operation.params.items()}
     return [step.operation.name, params, step.extents, *step.operands]
 
 
 def encode(program: ArrayProgram) -> str:
-    """Return the code of a program."""
+    """Return the code of a program: JSON from which `decode` makes an equal one."""
     steps = [_encoded_step(step) for step in program.steps]
     results = program.results
     parts = [results.outputs, results.heads, results.seeds, results.leaves, results.tangents]
@@ -148,9 +152,9 @@ def encode(program: ArrayProgram) -> str:
 
 @lru_cache(MAX_MEMO)
 def decode(code: str) -> ArrayProgram:
-    """Return the program of a code.
+    """Return the program of a code of `encode`; the same object for equal codes, while remembered.
 
-    Raises: PasskitError or a built-in error for a code that is none.
+    Raises: a built-in error, such as ValueError or KeyError, for a code that is none.
     """
     num_arguments, steps, parts = json.loads(code)
     results = ProgramResults(*(tuple(map(int, part)) for part in parts))
@@ -158,7 +162,10 @@ def decode(code: str) -> ArrayProgram:
 
 
 def _step(name: str, params: dict[str, Any], extents: int | None, *operands: int) -> RecordedStep:
-    """Return a step from its encoded parts."""
+    """Return a step from its encoded parts, as of `_encoded_step`.
+
+    Raises: KeyError if there is no operation of this name.
+    """
     if name == "project":
         return RecordedStep(OPERATIONS.projection(params["index"]), None, operands)
     operation = OPERATIONS.get(name, **{k: _decoded(v) for k, v in params.items()})
@@ -169,14 +176,20 @@ def _step(name: str, params: dict[str, Any], extents: int | None, *operands: int
 
 
 def _build_step(operation: Operation, shape: tuple[Any, ...] | None, operands: list[Any]) -> Any:
-    """Return the entries of the results of an operation."""
+    """Return what an operation builds for entries: an entry, or a tuple of them.
+
+    ``shape`` is its parameter of that name; None if it has none.
+    """
     params = {} if shape is None else {"shape": shape}
     assert operation.build is not None
     return operation.build(*operands, **operation.params, **params)
 
 
 def _build(*entries: Entry, code: str, shape: tuple[Any, ...]) -> Any:
-    """Build the results of a program for entries of its inputs."""
+    """Build the results of a program for entries of its inputs: an entry, or a tuple of several.
+
+    ``code`` is that of the program, and ``shape`` has all extents that are parameters of its steps.
+    """
     program = decode(code)
     results = program.results
     inputs = list(entries)
@@ -199,10 +212,11 @@ def _build(*entries: Entry, code: str, shape: tuple[Any, ...]) -> Any:
 def _derivatives(
     heads: list[Entry], leaves: list[Entry], tangents: list[Entry]
 ) -> list[Entry | None]:
-    """Return the derivatives of heads in the direction of tangents of the leaves.
+    """Return for each head its derivative in the direction of the leaves' tangents.
 
     The gradient of the heads is linear in their weights; the gradient of its product with the
-    tangents, by these weights, is the derivative. The weights themselves do not occur in it.
+    tangents, by these weights, is the derivative. The weights themselves do not occur in it. It is
+    zeros for a head that depends on no leaf.
     """
     weights = [ops.identity(ops.zeros_like(y)) for y in heads]
     adjoints = gradients(heads, leaves, weights, unconnected="none")
@@ -229,10 +243,12 @@ class ProgramStream(TracingStream):
     Args:
         purpose: the transformation and the function, for messages.
 
+        captures_are_kept: whether the program is used again later, so that nothing may be stored
+            over the inputs that are no arguments; pending ones are then executed.
+
     Attributes:
         inputs: the values that the program reads: arguments, then others that the function uses.
-        captures_are_kept: whether the program is used again later, so that nothing may be stored
-            over the inputs that are no arguments.
+        extents: the extents that are parameters of the recorded operations, one after the other.
     """
 
     def __init__(self, purpose: str, captures_are_kept: bool = False) -> None:
@@ -250,7 +266,8 @@ class ProgramStream(TracingStream):
     def argument(self, value: Value, type: ArrayType | None = None) -> Value:
         """Add an argument, and return the pending value that stands for it in the function.
 
-        Call this before anything is recorded. ``type`` is the type of the latter; None: its own.
+        Call this before anything is recorded. ``type`` is the type of the latter; None: that of the
+        argument.
         """
         stand_in = self.pending(value.type if type is None else type)
         self._numbers[stand_in] = self._count
@@ -260,7 +277,12 @@ class ProgramStream(TracingStream):
         return stand_in
 
     def trace(self, operation: Operation, operands: tuple[Value, ...], result_type: Any) -> Value:
-        """Record an operation that depends on the arguments, and return its pending result."""
+        """Record an operation, and return its pending result.
+
+        Operands that are no values of this stream become inputs of the program.
+
+        Raises: ConcretizationError if an operand belongs to another function that has ended.
+        """
         numbers = self._numbers
         step: list[Any] = [operation.generic, None]
         for operand in operands:
@@ -278,15 +300,15 @@ class ProgramStream(TracingStream):
 
     @property
     def count(self) -> int:
-        """Return the number that the next value would have."""
+        """Return how many values there are: the number that the next one gets."""
         return self._count
 
     def number(self, value: Value) -> int:
-        """Return the number of a value of this stream, or of any other: then it is an input.
+        """Return the number of a value; one that has none yet becomes an input of the program.
 
         Python numbers are a new input each time: programs do not depend on which are equal.
 
-        Raises: ConcretizationError if its stream has ended.
+        Raises: ConcretizationError if it belongs to another function that has ended.
         """
         number = self._numbers.get(value)
         if number is not None:
@@ -300,7 +322,13 @@ class ProgramStream(TracingStream):
         return number
 
     def _hold(self, value: Value) -> None:
-        """Keep an input from being dropped, and from being stored over, until it is recorded."""
+        """Keep an input from being dropped, and from being stored over, until it is recorded.
+
+        With ``captures_are_kept``, it is executed if it is pending, and nothing is ever stored over
+        it.
+
+        Raises: ConcretizationError if it belongs to another function that has ended.
+        """
         stream = value.stream
         if isinstance(stream, TracingStream) and value.operation is not None:
             if not stream.is_open:
@@ -314,9 +342,10 @@ class ProgramStream(TracingStream):
         self._held.append((value, array_with(value)))
 
     def recorded(self, results: ProgramResults) -> RecordedProgram:
-        """Return the recorded program with what it returns.
+        """Return the recorded program with these results, and forget the values of this stream.
 
-        The numbers of values must have been asked for before.
+        The numbers in ``results`` are those that `number` returned before. More programs with the
+        same steps and other results may follow.
 
         Raises: GraphError if an array that it uses was changed in place meanwhile.
         """
@@ -337,11 +366,14 @@ class ProgramStream(TracingStream):
         )
 
     def release(self) -> None:
-        """Forget the values of this stream."""
+        """Forget the values of this stream, so that `number` knows none of them any more."""
         self._numbers.clear()
 
     def _check_held(self) -> None:
-        """Raise a GraphError if the operation of an input was dropped meanwhile."""
+        """Raise a GraphError if an input was changed in place, and its operation thereby dropped.
+
+        Such an operation is in the queue of its stream no more.
+        """
         for value, array in self._held:
             is_dropped = array._value is not value and value.operation is not None
             if is_dropped and not any(value is v for v in value.stream.queue):
@@ -375,11 +407,12 @@ class RecordedProgram:
         """Record the program in the stream of this thread, and return its results.
 
         Args:
-            types: the types of the results.
+            types: the types of the results, one at least.
             more: inputs that follow those that the program was recorded with.
-            arguments: values of the arguments in place of those that it was recorded with.
+            arguments: values of the first arguments in place of those that it was recorded with.
 
-        Returns: Pending values.
+        Returns: A pending value for each type. Before, what is queued may be executed, so that a
+            loop's iteration is one plan.
         """
         stream: Any = runtime.current_stream()
         _sizes[self.operation.generic] = self.size
@@ -400,14 +433,17 @@ All with gradients do."""
 
 
 def size_of(operation: Operation) -> int:
-    """Return the number of operators that an operation stands for, roughly."""
+    """Return roughly the number of operators that an operation stands for: 1 but for programs."""
     return _sizes.get(operation.generic, 1) if operation.name == "program" else 1
 
 
 def _make_room(stream: Any, program: RecordedProgram, operands: Sequence[Value]) -> None:
     """Execute the queue where a program would make the next plan large, or begins a new iteration.
 
-    So each iteration of a loop is one plan, whether or not the loop reads its results.
+    So each iteration of a loop is one plan, whether or not the loop reads its results. A new
+    iteration begins if the queue has the same program and its size is `LARGE` or more: then only
+    what the operands need is executed, if they are pending in this stream. A plan is large beyond
+    the setting ``max_ops``.
     """
     generic = program.operation.generic
     total = program.size

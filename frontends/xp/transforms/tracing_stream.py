@@ -45,7 +45,10 @@ class TracingStream:
 
     @contextmanager
     def recording(self) -> Iterator[None]:
-        """Record the operations of this thread here inside the block, then close the stream."""
+        """Record the operations of this thread here inside the block, then close the stream.
+
+        If the block raises, `release` is called, too.
+        """
         try:
             with active(self):
                 yield
@@ -56,19 +59,26 @@ class TracingStream:
             self.is_open = False
 
     def release(self) -> None:
-        """Forget the values of this stream, which refer to it: arrays must be freed at once."""
+        """Do nothing; derived streams forget their values here, so that arrays are freed at once.
+
+        The values refer to the stream, which refers to them.
+        """
 
     def pending(self, type: Any, operation: Operation = ARGUMENT) -> Value:
-        """Return a new value of this stream, of a type or a tuple of types of several results."""
+        """Return a new value of this stream that waits for an operation, which is not recorded.
+
+        ``type`` is an `ArrayType`, or a tuple of them for an operation with several results.
+        """
         value = Value(type)
         value.operation = operation
         value.stream = self
         return value
 
     def record(self, operation: Operation, operands: tuple[Value, ...], result_type: Any) -> Value:
-        """Record an operation, as `passkit.streams.stream.Stream.record`.
+        """Record an operation and return its pending result, as `Stream.record` does.
 
-        An operation whose operands do not depend on the arguments goes to the stream around.
+        An operation of which no operand is a value of this stream goes to the stream around.
+        ``result_type`` is an `ArrayType`, or a tuple of them for several results.
         """
         trace = self.trace  # a comparison with a stream of unknown type hides the type of self
         for operand in operands:
@@ -77,7 +87,7 @@ class TracingStream:
         return self.outer.record(operation, operands, result_type)
 
     def project(self, value: Value, index: int) -> Value:
-        """Return one of the results of an operation that has several."""
+        """Return result ``index`` of an operation with several, for the value of that operation."""
         trace = self.trace
         if value.stream is not self:
             return self.outer.project(value, index)
@@ -85,13 +95,17 @@ class TracingStream:
         return trace(runtime.OPERATIONS.projection(index), (value,), types[index])
 
     def trace(self, operation: Operation, operands: tuple[Value, ...], result_type: Any) -> Value:
-        """Record an operation that depends on the arguments, and return its pending result."""
+        """Record an operation that depends on the arguments, and return its pending result.
+
+        Derived streams define it. Raises: NotImplementedError.
+        """
         raise NotImplementedError
 
     def sync(self, values: Sequence[Value], reason: str = "a result is needed") -> None:
-        """Execute what values of other streams need.
+        """Execute what values of other streams need; computed ones need nothing.
 
-        Raises: ConcretizationError if a value depends on the arguments.
+        Raises: ConcretizationError if a pending value is of this stream, so that it depends on the
+        arguments; its message has ``reason``, for which the elements are needed.
         """
         for value in values:
             if value.operation is None:
@@ -107,7 +121,10 @@ class TracingStream:
         """Do nothing: checks of values that have no elements are not part of the function."""
 
     def _message(self, value: Value, reason: str) -> str:
-        """Return why a value is not available."""
+        """Return the text of the error for a value of this stream whose elements are needed.
+
+        ``reason`` says what needs them. After the function has ended the text is another one.
+        """
         place = f"{user_line()}: {reason} needs the elements of an array"
         if not self.is_open:
             return (
@@ -124,7 +141,7 @@ class TracingStream:
 
 @contextmanager
 def active(stream: Any) -> Iterator[None]:
-    """Record the operations of this thread in a stream inside the block."""
+    """Record the operations of this thread in a stream inside the block, then in the previous."""
     previous = runtime.current_stream()
     runtime.set_current_stream(stream)
     try:
@@ -134,7 +151,7 @@ def active(stream: Any) -> Iterator[None]:
 
 
 def user_line() -> str:
-    """Return the file and line of the innermost stack frame outside of passkit."""
+    """Return "file:line" of the innermost stack frame outside of passkit, or of the outermost."""
     frame: Any = sys._getframe(1)
     while frame.f_back and frame.f_globals.get("__name__", "").startswith(_LIBRARY):
         frame = frame.f_back
@@ -142,10 +159,13 @@ def user_line() -> str:
 
 
 def array_with(value: Value) -> Array:
-    """Return the array that holds a value: the one that there is, or a new one."""
+    """Return the array that holds a value: the existing one, if there is one, or a new one."""
     return wrap(value) if value.array is None else value.array
 
 
 def describe(name: str, function: Any) -> str:
-    """Return the text for a transformation of a function, such as "grad of loss"."""
+    """Return the text for the transformation ``name`` of a function, such as "grad of loss".
+
+    A callable without a name is shown by its class.
+    """
     return f"{name} of {getattr(function, '__name__', type(function).__name__)}"

@@ -38,21 +38,24 @@ def vmap(
     Args:
         function: takes and returns arrays of `passkit.xp`, or nested containers of them. Without a
             function, return a decorator.
-        in_axes: the axis along which arguments are divided: an int, or None for arguments that
-            each call gets entirely; or a tuple with one for each argument, each of which may be a
-            container like the argument. Python numbers and keyword arguments are never divided,
-            unless keyword arguments are arrays: these are divided along their first axis.
+        in_axes: the axis along which positional arguments are divided: an int, or None for
+            arguments that each call gets entirely; or a tuple or list with one for each argument,
+            each of which may be a container like the argument. What is no array, such as a Python
+            number, is never divided. Arrays in keyword arguments are divided along their first
+            axis.
         out_axes: the axis of the results along which those of the parts are stacked: an int, or
             None for results that do not depend on the part; or a container of them like the result.
+            Numbers, and arrays that do not depend on the part, are repeated.
 
     Returns: A function of arrays with one more axis.
 
-    Raises: when the returned function is called:
+    Raises: ArgumentError if ``function`` cannot be called. When the returned function is called:
 
-        - ArgumentError: ``in_axes`` or ``out_axes`` does not fit, no argument is divided, or an
-          operation cannot be vectorized.
+        - ArgumentError: ``in_axes`` or ``out_axes`` does not fit, no argument is divided, an
+          operation cannot be vectorized, or a result to be stacked is no array or number.
         - ShapeError: the arguments have different numbers of parts, or there is no such axis.
-        - ConcretizationError: the function needs the elements of an array.
+        - ConcretizationError: the function needs the elements of an array, also for an operation
+          that only NumPy computes.
 
     >>> import passkit as pk
     >>> from passkit import xp
@@ -115,9 +118,12 @@ def vmap(
 def _divided(where: str, leaf: Any, axis: Any) -> tuple[Any, bool]:
     """Return a leaf of the arguments with the axis of its parts first, and whether it has parts.
 
+    It has none if the axis is None or it is no array; then it is returned as it is, a NumPy array
+    as an `Array`. ``where`` is the function and the leaf, for messages.
+
     Raises:
         ArgumentError: The axis is neither an int nor None.
-        ShapeError: There is no such axis.
+        ShapeError: An array has no such axis.
     """
     if axis is not None and (not isinstance(axis, int) or isinstance(axis, bool)):
         raise ArgumentError(
@@ -138,8 +144,13 @@ def _divided(where: str, leaf: Any, axis: Any) -> tuple[Any, bool]:
 def _common_size(purpose: str, parts: Sequence[tuple[Any, bool]], names: Sequence[str]) -> int:
     """Return the number of parts of the arguments.
 
+    Args:
+        purpose: the transformation, for messages.
+        parts: the leaves of the arguments, and whether they have parts, along their first axis.
+        names: the names of the leaves, for messages.
+
     Raises:
-        ArgumentError: No argument has parts.
+        ArgumentError: No leaf has parts.
         ShapeError: The numbers differ.
     """
     sizes: dict[str, int] = {
@@ -161,9 +172,12 @@ def _common_size(purpose: str, parts: Sequence[tuple[Any, bool]], names: Sequenc
 def _stacked(where: str, stream: BatchingStream, leaf: Any, axis: Any) -> Any:
     """Return a leaf of the result for all parts, stacked along an axis.
 
+    For the axis None the leaf is returned itself. Otherwise a number, or an array that does not
+    depend on the part, is repeated. ``where`` is the function and the leaf, for messages.
+
     Raises:
         ArgumentError: The axis is neither an int nor None, or None for a result that depends on
-            the part, or the leaf is no array.
+            the part, or the leaf is to be stacked and no array or number.
         ShapeError: There is no such axis.
     """
     if axis is not None and (not isinstance(axis, int) or isinstance(axis, bool)):

@@ -79,6 +79,25 @@ def test_functions_equal_their_definitions_in_kernels(group: str) -> None:
         _assert_near(case, result, arrays, np.float32)
 
 
+@pytest.mark.usefixtures("xp_queue")
+def test_relu_keeps_the_dtype_of_booleans() -> None:
+    """Booleans are at least 0 already: relu returns them as they are, computed and queued."""
+    for x in (xp.asarray([True, False]), xp.asarray([1.0, -1.0]) > 0):
+        result = nn.relu(x)
+        assert result.dtype == xp.bool
+        assert result.numpy().tolist() == [True, False]
+
+
+@pytest.mark.usefixtures("xp_queue")
+def test_attention_of_integers_takes_a_fraction_as_scale() -> None:
+    """The scale is a float also if the query has integers."""
+    rows = np.asarray([[1, 2], [3, 1]])
+    x = xp.asarray(rows)
+    expected = nn.scaled_dot_product_attention(xp.asarray(rows * 1.0), x, x, scale=0.25)
+    result = nn.scaled_dot_product_attention(x, x, x, scale=0.25)
+    np.testing.assert_allclose(result.numpy(), expected.numpy())
+
+
 def test_integers_are_computed_in_float64() -> None:
     """Functions of integers return float64; relu keeps integers; labels may be of any integer."""
     x = xp.asarray([[-1, 0, 3], [2, -2, 1]])
@@ -230,6 +249,25 @@ REFUSALS: list[tuple[Callable[[], Any], type[Exception], str]] = [
         lambda: nn.gumbel_softmax(X, xp.random.key(0), "a"),
         ArgumentError,
         r"temperature must be a number, got 'a'",
+    ),
+    (
+        lambda: nn.gumbel_softmax(X, xp.random.key(0), 0),
+        FeedError,
+        r"gumbel_softmax needs temperature above 0, got 0",
+    ),
+    (lambda: nn.linear(X, None), ArgumentError, r"linear: weight must be an array .* got None"),
+    (lambda: nn.layer_norm(None), ArgumentError, r"layer_norm: x must be an array .* got None"),
+    (lambda: nn.layer_norm(X, eps="a"), ArgumentError, r"layer_norm: eps must be .* got 'a'"),
+    (lambda: nn.softplus(X, 0), FeedError, r"softplus needs a beta other than 0, got 0"),
+    (
+        lambda: nn.conv1d(X[None], X[None], 2.0),
+        ShapeError,
+        r"conv1d needs a vector as bias, got shape \(\)",
+    ),
+    (
+        lambda: nn.conv1d(X[None], X[None], stride=X),
+        ArgumentError,
+        r"conv1d: strides must be a number, a text or a tuple of numbers, got Array",
     ),
 ]
 

@@ -414,7 +414,30 @@ REFUSALS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: random.default_rng(1).shuffle([1, 2]), ArgumentError, r"got \[1, 2\]"),
     (lambda: random.Generator(7), ArgumentError, r"Generator needs a key, got 7"),
     (lambda: random.default_rng("a"), ArgumentError, r"seed must be .* got 'a'"),
+    (lambda: random.geometric(KEY, 0), FeedError, r"geometric: p must be above 0, got 0"),
+    (lambda: random.choice(KEY, 0, 0), FeedError, r"an element to draw, got 0"),
+    (
+        lambda: random.weibull_min(KEY, 1.0, 0),
+        FeedError,
+        r"weibull_min needs a concentration above 0, got 0",
+    ),
+    (lambda: random.pareto(KEY, "a"), ArgumentError, r"pareto: b must be a real .* got 'a'"),
+    (lambda: random.normal(KEY, 3, None, 1j), ArgumentError, r"normal: loc must be .* got 1j"),
+    (
+        lambda: random.normal(KEY, 3, None, 0, xp.asarray(1j)),
+        DTypeError,
+        r"normal: scale must be real, got complex128",
+    ),
+    (lambda: random.default_rng(1).integers(0, "a", endpoint=True), ArgumentError, r"got 'a'"),
+    (lambda: random.default_rng(1).spawn((2, 2)), ArgumentError, r"must be an int, got \(2, 2\)"),
+    (lambda: random.default_rng(1).dirichlet(["a"]), ArgumentError, r"alpha must be .* got \['a'"),
 ]
+
+
+def test_numpy_integers_stand_for_the_integers_below_them() -> None:
+    """`choice` and `permutation` take NumPy's integers as Python's."""
+    assert random.choice(KEY, np.int64(4)).shape == ()
+    assert sorted(random.permutation(KEY, np.int32(4)).numpy().tolist()) == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("number", range(len(REFUSALS)))
