@@ -292,7 +292,8 @@ def _block(
         budget: Memory budget, from which keys and values are taken.
 
     Raises:
-        ModelError: If the block is damaged, or compressed by an unsupported method.
+        ModelError: If the block is damaged, compressed by an unsupported method, or exceeds the
+            budget.
     """
     stop = begin + size
     if size < 4 or stop + _TRAILER > end:

@@ -41,8 +41,10 @@ def fold_constants(
         results: Its results, as an importer built them.
 
     Returns:
-        The computed results. They are the unchanged ``results`` if an input is unknown or large, or
-        a result is large or an array of floats.
+        The computed results; those that are known arrays stay as they are. All are the unchanged
+        ``results`` if there is no input, one is no known array, has symbolic sizes or more than
+        256 elements, or if a result has an unknown size, more than 256 elements, or is an array of
+        floats or complex numbers other than a scalar.
     """
     if not inputs or not all(map(_is_known, inputs)) or not all(map(_may_decide, results)):
         return results
@@ -57,10 +59,11 @@ def fold_constants(
 
 
 def constant_array(value: ImportedValue) -> NDArray[Any] | None:
-    """Return the array that a value always has; None if it depends on an input, or is large.
+    """Return the array that a value always has, or None.
 
-    It is large if it, or a result behind it, has over 256 elements, or if it has over 200 nodes.
-    Symbolic sizes give None, too.
+    A known array is returned itself, whatever its size is, or None if it has symbolic sizes. An
+    entry is evaluated if it depends on at most 200 nodes, all of whose results have known sizes of
+    at most 256 elements, and on no input or state; else None.
     """
     if value.array is not None:
         return None if value.array.dtype == object else value.array
@@ -71,9 +74,9 @@ def constant_array(value: ImportedValue) -> NDArray[Any] | None:
 
 
 def _is_constant(node: Node) -> bool:
-    """Return whether a node depends on constants only, by at most 200 results.
+    """Return whether a node depends on no input or state, and on at most 200 nodes with itself.
 
-    Each of these has at most 256 elements.
+    All results of these need known sizes of at most 256 elements.
     """
     pending, visited = [node], {node}
     while pending:

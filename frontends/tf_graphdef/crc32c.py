@@ -106,6 +106,7 @@ def crc32c(data: Any, before: int = 0) -> int:
         The checksum as an unsigned 32-bit integer.
 
     Raises:
+        TypeError: If ``data`` is no buffer.
         ValueError: If the buffer is not contiguous.
 
     >>> hex(crc32c(b"123456789"))
@@ -159,8 +160,5 @@ def _append_zeros(register: int, count: int) -> int:
 
 
 def masked(checksum: int) -> int:
-    """Return a checksum rotated and offset, as LevelDB stores it beside its data.
-
-    It is a 32-bit number.
-    """
+    """Return a 32-bit checksum rotated and offset, as LevelDB stores it; also a 32-bit number."""
     return ((checksum >> 15 | checksum << 17) + 0xA282EAD8) & _MASK

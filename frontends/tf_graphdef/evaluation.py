@@ -125,8 +125,9 @@ class BodyEvaluation:
     def _order(self, heads: Sequence[int]) -> list[int]:
         """Return the nodes to evaluate in topological order.
 
-        These are the nodes that ``heads`` need and those with side effects that heads or the body's
-        effects depend on, without nodes that have results.
+        These are the nodes that ``heads`` need; the nodes that change variables among heads, the
+        body's effects, and all that these depend on by data or control; and the nodes that those
+        need. Nodes that have results are left out.
 
         Args:
             heads: Numbers of the nodes that are needed.
@@ -142,7 +143,7 @@ class BodyEvaluation:
         return topological_order(body, [*heads, *side_effects], needed, done)
 
     def _done(self) -> Mapping[int, Any]:
-        """Return the results of all nodes evaluated so far, in this or an outer evaluation."""
+        """Return a view that maps each node evaluated so far, here or outside, to its results."""
         chain: list[MutableMapping[int, Any]] = []
         evaluation: BodyEvaluation | None = self
         while evaluation is not None:
@@ -169,9 +170,9 @@ class BodyEvaluation:
         One node and its memory are taken from the budgets. The results are not stored.
 
         Raises:
-            ModelError: If the node is malformed or a limit is exceeded; a note names the node.
+            ModelError: If the node is malformed or a limit is exceeded.
             ShapeError: If shapes do not fit the operator; likewise DTypeError for dtypes, and other
-                errors of operators.
+                errors of operators. Errors of its importer have a note that names the node.
         """
         node = self.body.nodes[number]
         shared = self.shared
@@ -217,17 +218,18 @@ class BodyEvaluation:
         return bound
 
     def _results(self, ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
-        """Return the results of a node, by the first of these that applies.
+        """Return the results of the node ``ctx``, by the first of these that applies.
 
-        A factory of model inputs, a context importer, an op importer, a function, a host op. An
-        operator without any is recorded, and its results are unsupported, as are those of a node
-        with an unsupported input. Results of a node with a dead input are dead.
-
-        An unsupported operator is recorded in the import state's ``unsupported``. ``ctx`` is the
-        node.
+        A factory of model inputs, outside of functions; a context importer; dead results, if an
+        input is dead; unsupported results, if an input is unsupported or the operator has nothing
+        of what follows, which is recorded in the import state's ``unsupported``; an op importer; a
+        function of the model; a host op.
 
         Raises:
-            ModelError: If the node reads strings that are fed, or its importer refuses it.
+            ModelError: If a node without context importer reads a string that is fed or another
+                value that is no array, or its importer refuses it.
+            ShapeError: If shapes do not fit the operator; likewise DTypeError for dtypes, and other
+                errors of operators.
         """
         call, shared = ctx.call, self.shared
         op = call.node.op
@@ -352,6 +354,7 @@ class NodeContext:
         Raises:
             ModelError: If there is no such function, the number of arguments is wrong, the function
                 is recursive or nested in 64 others, or a node in it is malformed.
+            ShapeError: If shapes do not fit an operator in it; likewise DTypeError for dtypes.
         """
         evaluation = self.evaluation
         if name in evaluation.call_stack:
@@ -393,7 +396,8 @@ def output_names(body: GraphBody, outputs: Sequence[tuple[str, ResultRef]]) -> d
 
     Returns:
         The name that each result's node gets in the built graph. Arguments and placeholders keep
-        their names and are not in it.
+        their names and are not in it. If Identity nodes of several outputs lead to one result, it
+        gets the name of the first, or of the output that it is itself.
     """
     names: dict[ResultRef, str] = {}
     taken = {ref for _, ref in outputs}

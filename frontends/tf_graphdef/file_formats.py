@@ -36,6 +36,7 @@ _POINTER = re.compile(rb"version https://git-lfs[^\n]*\n(?:.*\n)*?size (\d+)")
 _PAGE = re.compile(rb"\s*(?:<!--.*?-->\s*)?<(?:!doctype html|html|head|\?xml)", re.I | re.S)
 _TITLE = re.compile(rb"<title[^>]*>\s*(.*?)\s*</title>", re.I | re.S)
 _TEXT = re.compile(rb"(?:\s|#[^\n]*\n)*(?:node|library|versions)\s*[:{<]")
+_CONTROL = re.compile(rb"[\0-\x08\x0e-\x1f]")
 _TABLE_END = (0xDB4775248B80FB57).to_bytes(8, "little")
 _MOST_FIELDS = 10_000
 _LOOKED_AT = 4096
@@ -103,8 +104,8 @@ def describe_other_format(data: bytes) -> tuple[str, str] | None:
             "the index of a checkpoint",
             "it holds no graph; tf_graphdef.ModelSession(graph).restore(prefix) reads it",
         )
-    if head.lstrip().startswith(b"{"):
-        return _json(head)
+    if head.lstrip().startswith(b"{") and not _CONTROL.search(head):
+        return _json(head)  # a GraphDef may begin with "\n{", too
     return None
 
 
@@ -112,7 +113,7 @@ def _archive(data: bytes) -> tuple[str, str]:
     """Return the format and advice for a zip file, as a tuple, by the names of its members.
 
     The format has an article, such as "a Keras model (.keras)". A damaged archive has a format,
-    too.
+    too, and one of unknown contents is "a zip archive of" its number of files.
 
     ``data`` is the entire file.
     """
@@ -151,10 +152,8 @@ def parse_file(
 ) -> Any:
     """Parse the message in a file, in binary or text form.
 
-    Where a GraphDef is needed, a MetaGraphDef is accepted too, since TensorFlow 1 writes ``.meta``
-    files.
-
-    A file of a MetaGraphDef gives its GraphDef.
+    Where a binary GraphDef is needed, a MetaGraphDef that has nodes is accepted too, and gives its
+    GraphDef: TensorFlow 1 writes ``.meta`` files.
 
     Args:
         data: Contents of the file.
@@ -164,10 +163,10 @@ def parse_file(
         text: Whether the file is in text form.
 
     Returns:
-        The parsed message: a GraphDef, or the message type ``kind``.
+        The parsed message of type ``kind``.
 
     Raises:
-        ModelError: If the file is of another format, damaged or too large.
+        ModelError: If the file is of another format, damaged, or exceeds the budget.
     """
     refuse_other_formats(data, where)
     if text:

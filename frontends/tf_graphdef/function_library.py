@@ -132,7 +132,11 @@ class FunctionLibrary:
         return self._bodies[name]
 
     def changes(self, node: Any) -> bool:
-        """Return whether a node changes a variable, itself or in a function that it calls."""
+        """Return whether a node changes a variable, itself or in a function that it calls.
+
+        Its operator is one of the library's ``changing``, or it names a function that has such a
+        node, also through calls.
+        """
         if node.op in self.changing:
             return True
         return bool(self._effects) and self._calls(node, self._effects)
@@ -151,7 +155,7 @@ class FunctionLibrary:
         return False
 
     def _with_effects(self) -> set[str]:
-        """Return the functions that change variables, directly or through calls."""
+        """Return the names of the functions that change variables, directly or through calls."""
         changing_functions = {
             name
             for name, function in self.functions.items()

@@ -64,12 +64,11 @@ class GraphBody:
     """Topological orders that were computed before, by the kind of evaluation."""
 
     def data_inputs(self, number: int) -> Iterable[int]:
-        """Return the nodes whose results a node needs.
+        """Return the numbers of the nodes whose results node ``number`` needs.
 
         The NextIteration input of a Merge is left out, since it belongs to the previous iteration.
-        An Exit needs all Enter nodes of its loop. A node may occur more than once.
-
-        Nodes are returned by number.
+        An Exit needs all Enter nodes of its loop instead of its inputs. A number may occur more
+        than once.
         """
         op = self.nodes[number].op
         if op in EXITS:
@@ -88,9 +87,10 @@ class GraphBody:
         return [*self.data_inputs(number), *self.control_inputs[number]]
 
     def loop_name(self, number: int) -> bytes:
-        """Return the frame name of the loop of node ``number``, an Exit, Switch or Merge.
+        """Return the frame name of the loop of node ``number``, an Exit.
 
-        It is empty if no Enter is behind the node's first inputs.
+        It is that of the Enter behind three first inputs: those of the Exit, its Switch and its
+        Merge. It is empty if there is no Enter.
         """
         for _ in ("Exit", "Switch", "Merge"):
             if not self.inputs[number]:
@@ -100,9 +100,9 @@ class GraphBody:
 
 
 def read_graph_body(graph: Any, where: str, budget: Budget) -> GraphBody:
-    """Index the nodes of a GraphDef; ``where`` names it in errors.
+    """Return the indexed nodes of the GraphDef ``graph``, which ``where`` names in errors.
 
-    The nodes are those of the message ``graph``; memory is taken from ``budget``.
+    The memory of the index is taken from ``budget``.
 
     Raises:
         ModelError: If there are no nodes, if a name is invalid or used twice, if an edge refers to
@@ -116,18 +116,19 @@ def read_graph_body(graph: Any, where: str, budget: Budget) -> GraphBody:
     body = GraphBody(where, graph.node, graph.versions.producer)
     _number(body, budget)
     for node in graph.node:
-        _connect(body, node, budget, lambda text: (*_reference(text), ""))
+        _connect(body, node, budget, lambda text: (*reference(text), ""))
     return body
 
 
 def read_function_body(function: Any, budget: Budget) -> GraphBody:
-    """Index the nodes of a FunctionDef; its arguments become nodes with the first numbers.
+    """Return the indexed nodes of a FunctionDef; its arguments become nodes with the first numbers.
 
-    Control results that name no node are left out.
+    Control results that name no node are left out. The memory of the index is taken from
+    ``budget``.
 
     Raises:
         ModelError: If a name is invalid or used twice, if an edge or a result of the function
-            refers to a missing node, or if the index exceeds the memory budget.
+            refers to a missing node or result, or if the index exceeds the memory budget.
     """
     name = function.signature.name
     arguments = [NodeDef(name=a.name, op=ARGUMENT) for a in function.signature.input_arg]
@@ -149,7 +150,9 @@ def read_function_body(function: Any, budget: Budget) -> GraphBody:
 
 
 def _number(body: GraphBody, budget: Budget) -> None:
-    """Fill the body's index of names and of Enter nodes, and check the names.
+    """Check the names of the nodes, and fill in the body's indexes of names and of Enter nodes.
+
+    ``is_read`` becomes all zeros.
 
     Raises:
         ModelError: If a name is invalid or used twice, or the index exceeds the memory budget.
@@ -180,6 +183,8 @@ EdgeParser: TypeAlias = Callable[[str], tuple[str, int, str]]
 
 def _connect(body: GraphBody, node: Any, budget: Budget, read: EdgeParser) -> None:
     """Resolve the data and control inputs of a node, and append them to the body's lists.
+
+    Nodes that it reads or depends on are marked in ``is_read``.
 
     Args:
         body: The body.
@@ -218,7 +223,8 @@ def _resolve(
         shown: Text in errors; None for ``text``.
 
     Raises:
-        ModelError: If there is no such node, or it has no result of the name in the text.
+        ModelError: If there is no such node, or its operator is in `RESULTS` and has no result of
+            the name in the text. The indexes of other results are not checked.
     """
     name, index, result = read(text)
     number = body.node_numbers.get(name)
@@ -238,10 +244,10 @@ def _resolve(
     return number, index
 
 
-def _reference(text: str) -> tuple[str, int]:
-    """Split ``name:index`` into the name and the index, as a tuple.
+def reference(text: str) -> tuple[str, int]:
+    """Split the name of a result, such as ``"Identity:0"``, into node name and index, as a tuple.
 
-    The index is 0, and the text the name, if it does not end in a colon and less than 10 digits.
+    If the text does not end in a colon and 1 to 9 digits, it is the name and the index is 0.
     """
     name, colon, index = text.rpartition(":")
     if colon and index.isascii() and index.isdigit() and len(index) < _MOST_INDEX:
@@ -255,7 +261,7 @@ def _inner_reference(text: str) -> tuple[str, int, str]:
     Return the name of the argument or node, the index (0 if there is none), and the name of the
     result (empty if there is none).
     """
-    rest, index = _reference(text)
+    rest, index = reference(text)
     name, colon, result = rest.rpartition(":")
     return (name, index, result) if colon else (rest, index, "")
 
@@ -263,15 +269,6 @@ def _inner_reference(text: str) -> tuple[str, int, str]:
 def is_name(text: str) -> bool:
     """Return whether TensorFlow allows ``text`` as the name of a node."""
     return bool(_NAME.match(text))
-
-
-def reference(text: str) -> tuple[str, int]:
-    """Split the name of a requested output, such as ``"Identity:0"``, into node name and index.
-
-    Returned as a tuple. The index is 0, and the text the name, if it does not end in a colon and
-    less than 10 digits.
-    """
-    return _reference(text)
 
 
 def topological_order(

@@ -52,7 +52,10 @@ def _call_function(node: Node, arrays: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _listed(result: Any) -> list[Any]:
-    """Return the result of a function, one array-like or a tuple or list of them, as arrays."""
+    """Return the result of a function, one array-like or a tuple or list of them, as arrays.
+
+    A list of numbers counts as several results.
+    """
     return [np.asarray(x) for x in (result if isinstance(result, (tuple, list)) else (result,))]
 
 
@@ -77,8 +80,9 @@ class HostOp:
 
         Raises:
             ModelError: If an input has an unknown rank, the inputs have more than six unknown
-                sizes, output shapes cannot be inferred, or the arrays exceed the memory budget.
-            ValueError: If the function returns another number of results for other sizes.
+                sizes, the number of results or a dimension of one depends on sizes in another way
+                than being one of them, or the arrays exceed the memory budget.
+            DTypeError: If a result has a dtype that passkit does not have.
             Exception: Whatever the function raises for arrays of ones; a note names the node.
         """
         bound = self._bound(call)
@@ -92,6 +96,11 @@ class HostOp:
             )
         probes = [dict(zip(symbols, numbers, strict=False)) for numbers in _PROBES]
         first, second = (self._probe(call, bound, signatures, numbers) for numbers in probes)
+        if len(first) != len(second):
+            raise ModelError(
+                f"{call.where}: the function for {self.name} needs to return one number of results "
+                f"for all sizes, got {len(first)} and {len(second)}"
+            )
         shapes = tuple(
             self._shape(call, symbols, probes, (a.shape, b.shape))
             for a, b in zip(first, second, strict=True)
@@ -105,15 +114,14 @@ class HostOp:
         return tuple(map(value_of, node.entries))
 
     def _bound(self, call: ImportCall) -> Callable[..., Any]:
-        """Return the function with its keyword-only parameters bound to attributes of the node.
+        """Return a new function: that of the user, with keyword-only parameters bound.
 
-        A parameter without an attribute of its name keeps its default.
-
-        The name of the returned function, its ``__qualname__``, has the attributes' values.
-        ``call`` is the node.
+        They get the attributes of the node ``call`` of these names, as `_plain` converts them. A
+        parameter without an attribute of its name keeps its default. The ``__qualname__`` of the
+        function has the attributes' values.
         """
         attributes = {}
-        for name, parameter in inspect.signature(self.function).parameters.items():
+        for name, parameter in _parameters(self.function).items():
             if parameter.kind is inspect.Parameter.KEYWORD_ONLY and name in call.node.attr:
                 attributes[name] = _plain(call.node.attr[name])
 
@@ -193,10 +201,20 @@ class HostOp:
         return tuple(shape)
 
 
-def _plain(value: Any) -> Any:
-    """Return an AttrValue as a Python value: a number, bytes, a shape, or a list.
+def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    """Return the parameters of a function by name; none for a function of C without a signature."""
+    try:
+        return inspect.signature(function).parameters
+    except ValueError:
+        return {}
 
-    Unknown dimensions of a shape are -1. An empty AttrValue gives None.
+
+def _plain(value: Any) -> Any:
+    """Return an AttrValue as a Python value: a number, bool, bytes, a shape, or a list.
+
+    Unknown dimensions of a shape are -1, a dtype is its DataType number, and a tensor or function
+    its message. A list has its ints, floats, bools and bytes, in this order, without other
+    elements. An empty AttrValue gives None.
     """
     kind = value.WhichOneof("value")
     if kind == "list":

@@ -38,7 +38,7 @@ def context_importer(
 
     The importer takes a `NodeContext` and the node's inputs of any kind, and returns its results.
 
-    An importer that is registered under the same name is replaced.
+    The function is returned unchanged; one registered before under a name is replaced.
 
     Args:
         names: TensorFlow operators.
@@ -58,7 +58,8 @@ def context_importer(
 def unique_importer(*names: str) -> Callable[[ContextImporter], ContextImporter]:
     """Return a decorator that registers an importer in `UNIQUE_IMPORTERS`.
 
-    ``names`` are TensorFlow operators. The importer is returned unchanged.
+    ``names`` are TensorFlow operators. The importer is returned unchanged; one registered before
+    under a name is replaced.
     """
 
     def register(function: ContextImporter) -> ContextImporter:
@@ -129,7 +130,7 @@ class ImportState:
         """Raise ModelError if the import has met an operator without an importer.
 
         Raises:
-            ModelError: The message lists at most 50 operators, each with three of its nodes.
+            ModelError: The message lists at most 50 operators, each with at most three nodes.
         """
         if not self.unsupported:
             return
@@ -155,7 +156,8 @@ def current_value(shared: ImportState, variable: ModelVariable) -> ImportedValue
     ``shared`` is the import state, which reads initial values.
 
     Raises:
-        ModelError: If it was not assigned and has no initial value.
+        ModelError: If it was not assigned, and has no initial value, or one of another shape or
+            dtype.
     """
     return initial_value(shared, variable) if variable.value is None else variable.value
 

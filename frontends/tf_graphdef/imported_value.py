@@ -54,7 +54,7 @@ class ImportedValue:
         It is stored in the value, so that later calls return the same entry.
 
         Raises:
-            ModelError: If the array has too many symbolic sizes.
+            ModelError: If the array has a symbolic size and more than 16 elements.
         """
         if self.built_entry is None:
             assert self.array is not None
@@ -78,11 +78,11 @@ def _from_sizes(name: str, sizes: NDArray[Any], dtype: DType) -> Entry:
 
     Args:
         name: Name of the value, for errors.
-        sizes: Ints and Sizes, of dtype object.
+        sizes: Ints and Sizes, of dtype object; at least one.
         dtype: Integer dtype of the result, which has the shape of ``sizes``.
 
     Raises:
-        ModelError: If there are more than 16 sizes.
+        ModelError: If there are more than 16 elements.
     """
     flat = sizes.ravel().tolist()
     if len(flat) > _MOST_SIZES:
@@ -122,7 +122,7 @@ def known_value(name: str, dtype: DType, extents: Any) -> ImportedValue:
         extents: An int or Size, or a nested sequence of them, which gives the value's shape.
 
     Raises:
-        ModelError: If a size has too many terms for a shape.
+        ModelError: If a size has more than 64 terms.
     """
     array = np.asarray(extents, dtype=object)
     limits = np.iinfo(dtype.numpy)
@@ -197,7 +197,9 @@ class ImportCall:
         return parse_dtype(self.attr(key, "type"), self.where)
 
     def integers(self, key: str) -> tuple[int, ...]:
-        """Return the attribute ``key``, a list of ints, as a tuple; empty if missing.
+        """Return the ints of the list attribute ``key`` as a tuple.
+
+        It is empty if the attribute is missing, or a list of other elements than ints.
 
         Raises:
             ModelError: If the attribute is not a list.
@@ -205,7 +207,9 @@ class ImportCall:
         return tuple(self.attr(key, "list").i) if key in self.node.attr else ()
 
     def floats(self, key: str) -> tuple[float, ...]:
-        """Return the attribute ``key``, a list of floats, as a tuple; empty if missing.
+        """Return the floats of the list attribute ``key`` as a tuple.
+
+        It is empty if the attribute is missing, or a list of other elements than floats.
 
         Raises:
             ModelError: If the attribute is not a list.
@@ -213,7 +217,10 @@ class ImportCall:
         return tuple(self.attr(key, "list").f) if key in self.node.attr else ()
 
     def shown(self, value: ImportedValue) -> str:
-        """Format a value for a message: its name and first 8 elements, or that it is not known."""
+        """Format a value for a message: its name and first 8 elements.
+
+        A value without a known array is said to depend on an input.
+        """
         if value.array is None:
             return f"{short(value.name)}, which depends on the values of an input"
         flat = ", ".join(map(str, value.array.ravel()[:8]))
@@ -222,15 +229,16 @@ class ImportCall:
     def extents(self, value: ImportedValue, role: str) -> list[Extent]:
         """Return an input that is known during import as a list of ints and Sizes.
 
-        A value that is computed from constants only is evaluated. A scalar gives a list of one.
+        A value that is computed from constants only is evaluated, if it and all that it is
+        computed from is small. A scalar gives a list of one.
 
         Args:
-            value: The input; must be a scalar or vector of integers.
+            value: The input; must be a scalar or vector of integers, not of bools.
             role: Name of the input in errors.
 
         Raises:
-            ModelError: If it depends on data, is no integer or list of integers, or has more than
-                64 elements.
+            ModelError: If it depends on data, or is not evaluated because it is large, is no
+                scalar or vector of integers, or has more than 64 elements.
         """
         array = value.array if value.array is not None else constant_values.constant_array(value)
         if array is None:
@@ -334,7 +342,7 @@ class ImportCall:
             extents: An int or Size, or a nested sequence of them.
 
         Raises:
-            ModelError: If it exceeds the memory budget, or a size has too many terms.
+            ModelError: If it exceeds the memory budget, or a size has more than 64 terms.
         """
         self.budget.take(64 * np.size(extents), self.where)
         return known_value(self.name, dtype, extents)

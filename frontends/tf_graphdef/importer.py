@@ -64,23 +64,25 @@ def load(
         source: A ``.pb`` or ``.pbtxt`` file of a GraphDef, a SavedModel folder, the bytes of a
             GraphDef, a GraphDef object, or a concrete function, tf.function or Keras model of an
             imported TensorFlow.
-        outputs: Names of tensors such as ``"Identity:0"``, or outputs of the signature. By default
-            all outputs of the signature, or the nodes that no other node reads. A placeholder that
-            no output needs is no input of the graph; a call may still feed it by name, as in
-            TensorFlow.
+        outputs: Names of tensors such as ``"Identity:0"``, or outputs of the signature; a string is
+            one name. By default all outputs of the signature; without a signature, result 0 of each
+            node to which no edge of a node leads, except constants, placeholders, NoOp and Assert;
+            with ``targets``, none. A placeholder that no output needs is no input of the graph; a
+            call may still feed it by name, as in TensorFlow.
         shapes: Shapes of inputs by name, which refine those of the model. A dimension that is None
-            or a string stays symbolic.
+            or a string stays as the model has it, or symbolic.
         max_nbytes: Bound of the memory that reading takes, in bytes; by default 4 times the file
             size plus 64 MiB.
         signature: A signature of a SavedModel (default ``serving_default``), a method of its root
             object, or a function.
-        tags: Tags that select a graph of a SavedModel.
+        tags: Tags that select a graph of a SavedModel; a string is one tag.
         max_rounds: Maximal number of iterations for which a loop is unrolled.
         allow_host_ops: NumPy functions for operators that passkit does not have, by operator. A
             function takes arrays; keyword-only parameters receive attributes of the node.
-        targets: Nodes to run for their side effects, such as a train op; may be empty, ``()``. All
-            variables are state then, and random draws depend on the input ``run_number``, of which
-            each run needs another value. `ModelSession` feeds it and keeps the state.
+        targets: Names of nodes to run for their side effects, such as a train op, or one name; may
+            be empty, ``()``. All variables are state then, and random draws depend on the input
+            ``run_number``, of which each run needs another value. `ModelSession` feeds it and keeps
+            the state.
 
     Returns:
         The graph of the requested outputs.
@@ -90,19 +92,27 @@ def load(
             lacks an output, target or input that was named.
         ShapeError: If shapes do not fit an operator; a note names the node.
         DTypeError: If dtypes do not.
-        ArgumentError: If an argument has a wrong type.
+        ArgumentError: If an argument other than ``source`` has a wrong type; a ModelError for
+            ``source``.
+        SettingError: If ``max_nbytes`` or ``max_rounds`` is no integer of at least 0.
     """
     shapes = arguments.mapping("tf_graphdef.load: shapes", shapes, "a mapping of inputs to shapes")
-    for name, names in (("outputs", outputs), ("targets", targets), ("tags", tags)):
-        if names is not None and not isinstance(names, str):
-            where = f"tf_graphdef.load: {name}"
-            arguments.sequence(where, names, str, "a name or a sequence of names")
-    model = read_model(source, max_nbytes, signature, tags)
+    output_names = None if outputs is None else names_of("tf_graphdef.load: outputs", outputs)
+    target_names = None if targets is None else names_of("tf_graphdef.load: targets", targets)
+    tag_names = names_of("tf_graphdef.load: tags", tags)
+    if signature is not None:
+        arguments.text("tf_graphdef.load: signature", signature)
+    if max_nbytes is not None:
+        max_nbytes = arguments.count("tf_graphdef.load: max_nbytes", max_nbytes, 0)
+    max_rounds = arguments.count("tf_graphdef.load: max_rounds", max_rounds, 0)
+    need = "a mapping of operators to functions"
+    functions = arguments.mapping("tf_graphdef.load: allow_host_ops", allow_host_ops, need)
+    model = read_model(source, max_nbytes, signature, tag_names)
     body = read_graph_body(model.graph, model.where, model.budget)
-    hosts = host_ops.host_ops(allow_host_ops) if allow_host_ops else {}
+    hosts = host_ops.host_ops(functions) if functions else {}
     inputs = find_inputs(model, body, shapes)
-    target_nodes = [node_number(model, body, t) for t in targets or ()]
-    requested = [] if outputs is None and target_nodes else _outputs(model, body, outputs)
+    target_nodes = [node_number(model, body, t) for t in target_names or ()]
+    requested = [] if output_names is None and target_nodes else _outputs(model, body, output_names)
     run_number = _run_number(body) if targets is None else var(RUN_NUMBER, (), "int64")
     trainer = Trainer(
         model, body, run_number, inputs.factories, max_rounds, hosts, all_state=targets is not None
@@ -113,6 +123,17 @@ def load(
         graph = Graph(graph.outputs, [*graph.updates, (run_number.node, run_number + 1)])
     names = [*inputs.names, *([] if targets is None else [RUN_NUMBER])]
     return graph.with_unread(names)
+
+
+def names_of(where: str, names: Iterable[str] | str) -> tuple[str, ...]:
+    """Return the argument ``names`` as a tuple; a string is one name. ``where`` is in errors.
+
+    Raises:
+        ArgumentError: If it is no string and no iterable of strings.
+    """
+    if isinstance(names, str):
+        return (names,)
+    return arguments.sequence(where, names, str, "a name or a sequence of names")
 
 
 def _run_number(body: GraphBody) -> Entry:
@@ -159,12 +180,13 @@ def require_array(model: Model, name: str, value: AnyValue) -> ImportedValue:
 
 
 def _outputs(
-    model: Model, body: GraphBody, outputs: Iterable[str] | str | None
+    model: Model, body: GraphBody, outputs: Sequence[str] | None
 ) -> list[tuple[str, ResultRef]]:
     """Return the name and node result of each output.
 
     None requests all outputs of the signature. Without a signature it requests result 0 of each
-    node none of whose results is read, except constants, placeholders, NoOp and Assert.
+    node to which no edge of a node leads, also no control dependency, except constants,
+    placeholders, NoOp and Assert.
 
     Args:
         model: The model.
@@ -172,7 +194,7 @@ def _outputs(
         outputs: Names of tensors or outputs that the caller requests; None for all.
 
     Raises:
-        ModelError: If a name is unknown, a sequence is empty, or no output can be found.
+        ModelError: If a name is unknown, there are no names, or no output can be found.
     """
     if outputs is None and model.outputs:
         return [_output(model, body, name, text) for name, text in model.outputs.items()]
@@ -190,16 +212,13 @@ def _outputs(
             )
         return requested
     requested = []
-    for text in [outputs] if isinstance(outputs, str) else outputs:
-        output_name = str(text)
+    for output_name in outputs:
         if output_name in model.outputs:
             requested.append(_output(model, body, output_name, model.outputs[output_name]))
         else:
             requested.append(_output(model, body, None, output_name))
     if not requested:
-        raise ModelError(
-            f"{model.where}: outputs= needs at least one name of an output, got {outputs!r}"
-        )
+        raise ModelError(f"{model.where}: outputs= needs at least one name of an output, got []")
     return requested
 
 

@@ -17,9 +17,10 @@ def input_gradient(y: Entry, x: Entry, dy: Entry) -> Entry:
     Raises:
         ShapeError: If known dimensions or the ranks of ``dy`` and ``y`` differ, or one rank is
             unknown.
-        DTypeError: If their dtypes differ.
+        DTypeError: If their dtypes differ, or ``y`` is not of floats.
     """
-    pairs = list(zip(dy.shape or (), y.shape or (), strict=False))
+    same_rank = len(dy.shape or ()) == len(y.shape or ())
+    pairs = list(zip(dy.shape or (), y.shape or (), strict=False)) if same_rank else []
     needs_reshape = any(n != m and (isinstance(n, Size) or isinstance(m, Size)) for n, m in pairs)
     contradicts = any(n != m and isinstance(n, int) and isinstance(m, int) for n, m in pairs)
     gradient = ops.reshape(dy, shape=y.shape) if needs_reshape and not contradicts else dy

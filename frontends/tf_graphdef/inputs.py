@@ -57,9 +57,8 @@ class ModelInputs:
 def find_inputs(model: Model, body: GraphBody, shapes: Mapping[str, InputDims]) -> ModelInputs:
     """Find the inputs that the signature names, and all other placeholders.
 
-    ``shapes`` are the caller's shapes of inputs by name.
-
-    Shapes of placeholders are compared only when the factory builds the input.
+    Placeholders get factories, which build the input, and compare its shapes, when it is first
+    needed. Results of other nodes that the signature names are built here.
 
     Args:
         model: The model, whose signature may name inputs.
@@ -68,9 +67,10 @@ def find_inputs(model: Model, body: GraphBody, shapes: Mapping[str, InputDims]) 
 
     Raises:
         ModelError: If ``shapes`` names something else than an input, if a shape contradicts the
-            model's, if the signature names a missing node or a result beyond 10,000, or has a dtype
-            that passkit does not have.
+            model's, if the signature names a missing node or a result with an index of 10,000 or
+            more, or has a dtype that passkit does not have.
         ArgumentError: If a shape is not a sequence of numbers, names or None, or a name no text.
+        ShapeError: If a shape of a fed result has a negative number or an invalid name.
     """
     placeholder_names: dict[int, str] = {}
     fed_refs: dict[str, ResultRef] = {}
@@ -237,7 +237,8 @@ def _make_input(
     """Return a graph variable for an input; strings become a `StringInput`.
 
     Dimensions that are None become symbolic sizes named after the input; names are sizes of that
-    name. Without any shape the rank is unknown.
+    name. Where the model's dimension is a number, a name or None of the caller gives way to it.
+    Without any shape the rank is unknown.
 
     Args:
         where: The node, for errors.
@@ -256,7 +257,10 @@ def _make_input(
     dtype = parse_dtype(type_number, where)
     if caller_shape is not None and shape is not None:
         is_compatible = len(caller_shape) == len(shape) and all(
-            declared is None or requested == declared or not isinstance(requested, int)
+            declared is None
+            or requested == declared
+            or requested is None
+            or isinstance(requested, str)
             for requested, declared in zip(caller_shape, shape, strict=True)
         )
         if not is_compatible:

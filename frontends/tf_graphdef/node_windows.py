@@ -55,9 +55,9 @@ class NodeWindows:
         return {"strides": self.strides, "dilations": self.dilations, "padding": padding}
 
     def padded(self, x: Entry, value: float = 0) -> Entry:
-        """Return channels-last ``x`` with the padding that ``params`` leaves out, of ``value``.
+        """Return channels-last ``x`` padded by ``value`` over the spatial axes.
 
-        ``x`` itself is returned if the padding is known.
+        ``x`` itself is returned if the padding is known, since ``params`` has it then.
         """
         if self.is_known:
             return x
@@ -68,6 +68,8 @@ class NodeWindows:
 
 def channels_first(call: ImportCall, count: int) -> bool:
     """Return whether channels are the second axis, by the attribute ``data_format``.
+
+    Without the attribute they are the last.
 
     Args:
         call: The node.
@@ -195,9 +197,8 @@ def _explicit(call: ImportCall, count: int) -> PaddingPairs:
 def _same(call: ImportCall, n: Extent, window_extent: int, stride: int) -> tuple[Extent, Extent]:
     """Return the SAME padding (before, after) of one axis, for ``ceil(n / stride)`` windows.
 
-    If the total is odd, the further element is added behind.
-
-    Where windows leave gaps, the padding is never negative for known lengths.
+    If the total is odd, the further element is added behind. For a known length, a total below 0,
+    where windows leave gaps, becomes 0.
 
     Args:
         call: The node, for errors.
@@ -206,7 +207,8 @@ def _same(call: ImportCall, n: Extent, window_extent: int, stride: int) -> tuple
         stride: Distance of windows.
 
     Raises:
-        ModelError: If the padding depends on an unknown length in a way that is not supported.
+        ModelError: If the length is unknown, and a window spans more than two elements and less
+            than the stride.
     """
     count = (n + (stride - 1)) // stride
     if isinstance(n, Size) and 2 < window_extent < stride:

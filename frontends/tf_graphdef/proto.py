@@ -62,7 +62,7 @@ def short(name: str) -> str:
 
 
 def node_label(node: Any) -> str:
-    """Return a node's operator and name for error messages."""
+    """Return the operator and the quoted name of a NodeDef for error messages, both shortened."""
     return f"{short(node.op)[1:-1]} {short(node.name)}"
 
 
@@ -74,7 +74,7 @@ class Budget:
     limit: int
 
     def take(self, nbytes: int, where: str) -> None:
-        """Subtract ``nbytes`` from the budget, before they are allocated.
+        """Subtract ``nbytes`` from ``left``, in place, before they are allocated.
 
         Args:
             nbytes: Number of bytes.
@@ -107,11 +107,12 @@ def parse(data: bytes, where: str, budget: Budget, kind: str = "GraphDef") -> An
     Args:
         data: Its bytes.
         where: Name of the source in errors.
-        budget: Memory budget, from which the estimated size is taken.
+        budget: Memory budget, from which the length of ``data`` and the estimated size of the
+            message are taken.
         kind: Name of the message type.
 
     Raises:
-        ModelError: If the data is damaged, or exceeds the budget or 2 GiB.
+        ModelError: If the data is damaged, exceeds the budget, or has 2 GiB or more.
     """
     if len(data) >= 1 << 31:
         raise ModelError(f"{where} needs to be smaller than 2 GiB, got {len(data):,} bytes")
@@ -132,7 +133,8 @@ def parse_text(data: bytes, where: str, budget: Budget, kind: str = "GraphDef") 
     Args:
         data: Its bytes, UTF-8.
         where: Name of the source in errors.
-        budget: Memory budget, from which the estimated size is taken.
+        budget: Memory budget, from which twice the length of ``data`` and the estimated size of
+            the message are taken.
         kind: Name of the message type.
 
     Raises:
@@ -166,7 +168,7 @@ def _plain(error: Exception) -> str:
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Yield the lines of a text without line ends, so that no list of them takes memory."""
+    r"""Yield the lines of a text without their "\n", so that no list of them takes memory."""
     begin = 0
     while begin < len(text):
         end = text.find("\n", begin)

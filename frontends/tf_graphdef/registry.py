@@ -44,7 +44,9 @@ NODE_NBYTES = 600
 
 
 def import_node(call: ImportCall, inputs: Sequence[ImportedValue]) -> tuple[ImportedValue, ...]:
-    """Import one node; if its inputs are shapes or small constants, compute its results at once.
+    """Import one node, and compute its results at once where they may decide shapes or branches.
+
+    They are computed if all inputs are small known arrays; see `fold_shapes` and `fold_constants`.
 
     Args:
         call: The node.
@@ -128,7 +130,7 @@ def _build(
     """Call an importer with the node and its inputs; return its results as a tuple of values.
 
     A single result becomes a tuple of one; entries are wrapped as values, which get the names of
-    their nodes. Overflow of constants warns of nothing. Errors of the importer are passed on:
+    their nodes. NumPy's warnings of overflow are off. Errors of the importer are passed on:
     ModelError, ShapeError and DTypeError. ``call`` is the node.
     """
     with np.errstate(over="ignore"):  # of constants that are too large for 16 bits

@@ -69,8 +69,6 @@ def resampling_weights(
 
     Source: TensorFlow's scale_and_translate_op.cc.
 
-    Sums of weights below 1e-35 are not divided by.
-
     Args:
         kernel: lanczos1, lanczos3, lanczos5, gaussian, box, triangle, keyscubic or mitchellcubic.
         old: Number of old pixels.
@@ -80,8 +78,8 @@ def resampling_weights(
         antialias: Whether the kernel widens when the image shrinks.
 
     Returns:
-        A float32 matrix (new, old). Rows add up to 1; a row is zero if its pixel lies outside the
-        image.
+        A float32 matrix (new, old). Rows add up to 1, unless their weights add up to 1e-35 or less,
+        by magnitude; a row is zero if its pixel lies outside the image.
 
     Raises:
         KeyError: If the kernel is unknown.

@@ -156,10 +156,12 @@ def from_folder(
 def _meta_graph(saved: Any, tags: Sequence[str], where: str) -> Any:
     """Return the MetaGraphDef of the SavedModel ``saved`` that has all ``tags``.
 
-    Of several, the one that has no further tags is chosen. ``where`` names the model in errors.
+    Of several different ones, the one that has no further tags is chosen. ``where`` names the model
+    in errors.
 
     Raises:
-        ModelError: If none has them, or several different ones.
+        ModelError: If none has them, or several different ones have, and not exactly one of them
+            has no further tags.
     """
     graphs = [g for g in saved.meta_graphs if set(tags) <= set(g.meta_info_def.tags)]
     if len(graphs) == 1 or (graphs and all(graphs[0] == g for g in graphs)):
@@ -245,7 +247,8 @@ def _signed(base: Model, signature: Any) -> Model:
 def _methods(objects: Any) -> dict[str, str]:
     """Map each method of the root object to the name of its first concrete function.
 
-    ``objects`` is a SavedObjectGraph; without objects the map is empty.
+    Methods without a concrete function are left out. ``objects`` is a SavedObjectGraph; without
+    objects the map is empty.
     """
     if not objects.nodes:
         return {}

@@ -27,7 +27,7 @@ LIMIT = 256
 
 
 def is_shape(value: ImportedValue) -> bool:
-    """Return whether a value is a small known array of integers or sizes."""
+    """Return whether a value is a known array of at most 256 integers and sizes."""
     array = value.array
     return array is not None and value.dtype.is_integer and array.size <= LIMIT
 
@@ -48,7 +48,8 @@ def fold_shapes(
         Its results as known values; None if the node works on data, or cannot be folded.
 
     Raises:
-        ModelError: If the shapes do not fit the operator, or an attribute is of another kind.
+        ModelError: If the shapes do not fit the operator, a result has a size of more than 64
+            terms or exceeds the memory budget, or an attribute is of another kind.
     """
     function = SHAPE_FUNCTIONS.get(call.node.op)
     if function is None or not inputs or not all(map(is_shape, inputs)):
@@ -88,8 +89,8 @@ def squeeze_axes(call: ImportCall, x: ImportedValue) -> tuple[int, ...]:
     are not checked. ``call`` is the node.
 
     Raises:
-        ModelError: If no axes are listed, and the rank is unknown or an unknown dimension could be
-            1, or an attribute is of another kind.
+        ModelError: If no axes are listed, and the rank or any dimension is unknown, or an attribute
+            is of another kind.
     """
     axes = call.integers("squeeze_dims") or call.integers("axis")
     if axes:
@@ -117,11 +118,12 @@ def numpy_index(
         strides: Steps, known integers.
 
     Returns:
-        A tuple of slices, indices, None for new axes, and Ellipsis.
+        A tuple of slices, indices, None for new axes, and Ellipsis. Indices and the ends of slices
+        may be symbolic.
 
     Raises:
-        ModelError: If the lists are not known integers or differ in length, or there are several
-            ellipses, or an attribute is of another kind.
+        ModelError: If the lists are not known integers, have more than 64 or differ in length,
+            strides are symbolic, there are several ellipses, or an attribute is of another kind.
     """
     begins, ends = call.extents(begin, "begin"), call.extents(end, "end")
     steps = call.ints(strides, "strides")
@@ -159,12 +161,14 @@ def _strided(
     """Fold StridedSlice: return the slice of the known array ``x``.
 
     ``values`` are the node's inputs, of which the last three are begin, end and strides; ``rest``
-    are their arrays. ``call`` is the node.
+    are their arrays. Return NotImplemented if one of them is symbolic. ``call`` is the node.
 
     Raises:
         ModelError: If the lists differ in length, or there are several ellipses.
         IndexError: If an index is out of range; `fold_shapes` turns it into a ModelError.
     """
+    if any(isinstance(extent, Size) for bounds in rest for extent in bounds.ravel()):
+        return NotImplemented
     return x[numpy_index(call, *values[1:])]
 
 
@@ -204,13 +208,13 @@ def _gathered(
 ) -> Any:
     """Fold Gather: return the elements of the known vector ``x`` at indices ``at``.
 
-    Return NotImplemented if ``x`` is no vector. ``values`` and the axis are not read. ``call`` is
-    the node.
+    Return NotImplemented if ``x`` is no vector, or an index is symbolic. ``values`` and the axis
+    are not read. ``call`` is the node.
 
     Raises:
-        ModelError: If an index is out of range.
+        ModelError: If an index is negative or out of range.
     """
-    if x.ndim != 1:
+    if x.ndim != 1 or any(isinstance(k, Size) for k in at.ravel()):
         return NotImplemented
     if any(not 0 <= k < x.size for k in at.ravel()):
         raise ModelError(
@@ -276,7 +280,8 @@ def _parts(call: ImportCall, values: Sequence[ImportedValue], *x: NDArray[Any]) 
     node.
 
     Raises:
-        ModelError: If axis or sizes are symbolic, or the attribute ``num_split`` is missing.
+        ModelError: If axis or sizes are symbolic, or the attribute ``num_split`` of a Split is
+            missing.
         ValueError: If a Split is uneven; `fold_shapes` turns it into a ModelError.
         IndexError: If the axis is out of range; likewise.
     """
@@ -290,7 +295,7 @@ def _parts(call: ImportCall, values: Sequence[ImportedValue], *x: NDArray[Any]) 
 
 
 def _unpacked(call: ImportCall, values: Sequence[ImportedValue], x: NDArray[Any]) -> Any:
-    """Fold Unpack: return the parts of ``x`` along the attribute ``axis`` (0), as a tuple.
+    """Fold Unpack: return the parts of ``x`` along ``axis``, an attribute (default 0), as a tuple.
 
     Return NotImplemented if the attribute ``num`` is not their number. ``values`` are not read.
     ``call`` is the node.
@@ -328,6 +333,9 @@ def _filled(
 
     ``values`` are the node's inputs. Return NotImplemented if the shape is symbolic or negative,
     the result has over 256 elements, or ``x`` is no scalar. ``call`` is the node.
+
+    Raises:
+        ModelError: If ``shape`` is no scalar or vector, or has more than 64 elements.
     """
     if any(isinstance(n, Size) for n in shape.ravel()):
         return NotImplemented
@@ -345,7 +353,8 @@ def _total(
 
     Raises:
         ModelError: If an axis is symbolic, or an attribute is of another kind.
-        IndexError: If an axis is out of range; `fold_shapes` turns it into a ModelError.
+        IndexError: If an axis is out of range; `fold_shapes` turns it into a ModelError, as it does
+            a ValueError for a repeated axis.
     """
     keepdims = call.attr("keep_dims", "b", False)
     return np.sum(x, axis=call.ints(values[1], "axes"), keepdims=keepdims)
@@ -371,7 +380,7 @@ def _converted(call: ImportCall, values: Sequence[ImportedValue], x: NDArray[Any
     int64. ``values`` are not read. ``call`` is the node.
 
     Raises:
-        ModelError: If an attribute is of another kind.
+        ModelError: If it has symbolic sizes, and ``DstT`` is missing or no type of passkit.
     """
     sizes = any(isinstance(n, Size) for n in x.ravel())
     return NotImplemented if sizes and call.dtype("DstT").name not in ("int32", "int64") else x
@@ -399,7 +408,8 @@ def _product(
 
     Raises:
         ModelError: If an axis is symbolic, or an attribute is of another kind.
-        IndexError: If an axis is out of range; `fold_shapes` turns it into a ModelError.
+        IndexError: If an axis is out of range; `fold_shapes` turns it into a ModelError, as it does
+            a ValueError for a repeated axis.
     """
     keepdims = call.attr("keep_dims", "b", False)
     return np.prod(x, axis=call.ints(values[1], "axes"), keepdims=keepdims)

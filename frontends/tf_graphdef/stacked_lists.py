@@ -53,8 +53,8 @@ def as_stacked_if_dynamic(ctx: NodeContext, value: AnyValue, index: AnyValue) ->
         index: An index into it.
 
     Returns:
-        The stacked list. None for an ordinary list with a known index or an index that is no array,
-        and for another value.
+        The stacked list: ``value`` itself if it is one, whatever the index is. None for an ordinary
+        list with a known index or an index that is no array, and for another value.
 
     Raises:
         ModelError: If the shapes of the items differ, or the memory budget is exceeded.

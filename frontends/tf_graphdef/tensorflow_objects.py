@@ -27,6 +27,7 @@ def from_object(source: Any, max_nbytes: int | None) -> Model | None:
     Raises:
         ModelError: If a Keras model or tf.function cannot be traced without further arguments, or
             the graph exceeds ``max_nbytes`` or 2 GiB.
+        DTypeError: If a captured value has a dtype that passkit does not have.
     """
     if _is_keras(source):
         return _from_concrete(_keras_function(source), max_nbytes)
@@ -84,7 +85,7 @@ def _keras_function(model: Any) -> Any:
 
 
 def _identifier(name: str, k: int) -> str:
-    """Return the name of an input, without index, if it is an identifier, else "input_" and k."""
+    """Return ``name`` up to its colon if that is an identifier, else "input_" and ``k``."""
     base_name = name.split(":")[0]
     return base_name if base_name.isidentifier() else f"input_{k}"
 
@@ -177,8 +178,8 @@ def _from_concrete(function: Any, max_nbytes: int | None) -> Model:
 def _output_names(function: Any) -> dict[str, str]:
     """Map names of a concrete function's outputs to names of its tensors.
 
-    The names are the sorted keys of its result dict, else ``output`` for one or ``output_k`` for
-    several.
+    The names are the sorted keys of its result, if that is a dict of all outputs; else ``output``
+    for one or ``output_k`` for several.
     """
     structure = function.structured_outputs
     if isinstance(structure, dict) and len(structure) == len(function.outputs):

@@ -69,9 +69,9 @@ def _case(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
         The results of the branch. They are unsupported or dead if the index is.
 
     Raises:
-        ModelError: If there are no branches, the index is not one integer or no array, a branch
-            takes another number of arguments, or, for an unknown index, the branches' results
-            differ in number, dtype or shape.
+        ModelError: If there are no branches, a known index is not one integer or the index is no
+            array, a branch takes another number of arguments, or, for an unknown index, the
+            branches' results differ in number, dtype or shape.
     """
     ctx.check_count(inputs, 1, None)
     branches = list(ctx.call.attr("branches", "list").func)
@@ -182,9 +182,8 @@ def _select_branches(
 ) -> Sequence[AnyValue]:
     """Evaluate all branches and select each result at run time; the last branch is the default.
 
-    Variables that branches assign are selected likewise.
-
-    The variables' assigned values are changed in the import state.
+    The values that branches assign to variables are selected likewise, and assigned in the import
+    state.
 
     Args:
         ctx: The node.
@@ -196,7 +195,8 @@ def _select_branches(
         The selected results.
 
     Raises:
-        ModelError: If the branches have different numbers, dtypes or shapes of results.
+        ModelError: If the branches have different numbers, dtypes or shapes of results, or assign
+            values of different dtypes or shapes to a variable.
     """
     assigned_before = assigned_values(ctx.shared)
     results_of_branches, assigned_after = [], []

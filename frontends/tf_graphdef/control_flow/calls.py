@@ -44,7 +44,7 @@ def _identity(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue
     the node, and ``inputs`` are its inputs.
 
     Raises:
-        ModelError: If there is not exactly one input.
+        ModelError: If there is not exactly one input, or a ref variable has no value.
     """
     ctx.check_count(inputs, 1)
     x = inputs[0]
@@ -56,6 +56,9 @@ def _identity_n(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyVal
     """Import IdentityN: return all inputs unchanged, as a list; ref variables are read.
 
     ``ctx`` is the node.
+
+    Raises:
+        ModelError: If a ref variable has no value.
     """
     return [_identity(ctx, [x])[0] for x in inputs]
 
@@ -88,7 +91,7 @@ def _const(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
 
 def first_unavailable(inputs: Sequence[AnyValue]) -> NonArray | None:
-    """Return an input that is unsupported, else one that is dead, else None."""
+    """Return the first input that is unsupported, else the first that is dead, else None."""
     for kind in (UnsupportedResult, DeadValue):
         for x in inputs:
             if isinstance(x, kind):

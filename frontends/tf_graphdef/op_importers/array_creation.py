@@ -78,14 +78,13 @@ def _range(
 ) -> ImportResult:
     """Import Range: numbers from ``start`` up to, but without, ``limit``, ``delta`` apart.
 
-    All three must be known; of integers with delta 1, the limit may be symbolic.
-
-    The result has the dtype of ``start``; it is empty if the limit is not ahead. ``call`` is the
-    node.
+    All three must be known; of integers with delta 1, the limit may be symbolic. The result has the
+    dtype of ``start``; it is empty if the limit is not ahead. ``call`` is the node.
 
     Raises:
-        ModelError: If the numbers are not known, not scalars or not finite, the step is 0, or an
-            integer limit is symbolic and the start is symbolic or the step not 1.
+        ModelError: If the numbers are not known, not scalars or not finite, the step is 0, the
+            start of integers is symbolic, or their limit is and the step is not 1.
+        ShapeError: If ``start`` is a bool or complex.
     """
     dtype = start.dtype
     if dtype.is_integer:
@@ -117,9 +116,9 @@ def _lin_space(
 ) -> ImportResult:
     """Import LinSpace: ``num`` evenly spaced numbers from ``start`` to ``stop``, both included.
 
-    Limits that are known only at run time are interpolated; the last number is exactly ``stop``.
-
-    ``num`` may be symbolic. ``call`` is the node.
+    Known limits give the dtype of ``start``. Limits that are known only at run time are
+    interpolated; the last number is exactly ``stop``. ``num`` may be symbolic; of a vector, its
+    first element is taken. ``call`` is the node.
 
     Raises:
         ModelError: If ``num`` is not known during import, or less than 1.

@@ -68,9 +68,7 @@ def _filter_shape(call: ImportCall, shape: Shape, count: int) -> tuple[int, ...]
 def _groups(call: ImportCall, channels: Extent, filters: tuple[int, ...]) -> int:
     """Return the number of groups: input channels divided by the filter's channels per group.
 
-    It is 1 if the number of input channels is unknown.
-
-    It is also 1 if the input has no channels.
+    It is 1 if the number of input channels is unknown or 0.
 
     Args:
         call: The node, for errors.
@@ -111,6 +109,7 @@ def _conv(call: ImportCall, x: ImportedValue, filters: ImportedValue) -> ImportR
             filter has unknown extents, channels do not divide into groups, or an attribute is
             missing or invalid.
         ShapeError: If the input has no channels, or is smaller than the filter's window.
+        DTypeError: If only one of ``x`` and ``filters`` is float64.
     """
     return convolved(call, x, filters, AXES[call.node.op])
 
@@ -129,6 +128,7 @@ def convolved(call: ImportCall, x: ImportedValue, filters: ImportedValue, count:
             unknown extents, channels do not divide into groups, or an attribute is missing or
             invalid.
         ShapeError: If the input has no channels, or is smaller than the filter's window.
+        DTypeError: If only one of ``x`` and ``filters`` is float64.
     """
     _check_floats(call, x, filters)
     shape = inner_shape(call, x, count)
@@ -153,6 +153,7 @@ def _convolve(
 
     Raises:
         ShapeError: If the shapes do not fit, for example an input smaller than the window.
+        DTypeError: If only one of ``x`` and ``filters`` is float64.
         ModelError: If the data format is invalid.
     """
     first = channels_first(call, len(windows.size))
@@ -177,6 +178,7 @@ def _depthwise(call: ImportCall, x: ImportedValue, filters: ImportedValue) -> Im
         ModelError: If inputs are no floats, a rank is unknown or other than 4, the filter has
             unknown extents, or an attribute is missing or invalid.
         ShapeError: If the number of channels differs, or the images are smaller than the window.
+        DTypeError: If only one of ``x`` and ``filters`` is float64.
     """
     return depthwise_convolved(call, x, filters)
 
@@ -193,6 +195,7 @@ def depthwise_convolved(call: ImportCall, x: ImportedValue, filters: ImportedVal
         ModelError: If inputs are no floats, a rank is unknown or other than 4, the filter has
             unknown extents, or an attribute is missing or invalid.
         ShapeError: If the number of channels differs, or the images are smaller than the window.
+        DTypeError: If only one of ``x`` and ``filters`` is float64.
     """
     _check_floats(call, x, filters)
     shape = inner_shape(call, x, 2)
@@ -259,6 +262,7 @@ def _back_to_input(
             or of another length, the filter has unknown extents, channels do not divide into
             groups, or an attribute is missing or invalid.
         ShapeError: If the shape of ``dy`` is not that of the convolution's result.
+        DTypeError: If only one of ``dy`` and ``filters`` is float64.
     """
     _check_floats(call, filters, dy)
     count = AXES[call.node.op]
@@ -289,6 +293,7 @@ def _depthwise_back_to_input(
             known or of another length, the filter has unknown extents, or an attribute is missing
             or invalid.
         ShapeError: If the shape of ``dy`` is not that of the convolution's result.
+        DTypeError: If only one of ``dy`` and ``filters`` is float64.
     """
     _check_floats(call, filters, dy)
     *size, _ = _input_size(call, sizes, 2)
@@ -315,6 +320,7 @@ def _gradient_of_input(
     Raises:
         ModelError: If ``dy`` has another rank than the convolution.
         ShapeError: If its shape is not that of the convolution's result.
+        DTypeError: If only one of ``dy`` and ``filters`` is float64.
     """
     count = len(windows.size)
     inner_shape(call, dy, count)
@@ -352,6 +358,7 @@ def _back_to_filter(
             of another length, channels do not divide into groups, or an attribute is missing or
             invalid.
         ShapeError: If the shapes of ``x`` and ``dy`` do not fit, or their channels are unknown.
+        DTypeError: If only one of them is float64.
     """
     _check_floats(call, x, dy)
     count = AXES[call.node.op]
@@ -379,6 +386,7 @@ def _depthwise_back_to_filter(
         ModelError: If ``x`` or ``dy`` are no floats or of another rank than 4, ``sizes`` is not
             four known integers, or an attribute is missing or invalid.
         ShapeError: If the shapes of ``x``, ``dy`` and filter do not fit, or channels are unknown.
+        DTypeError: If only one of ``x`` and ``dy`` is float64.
     """
     _check_floats(call, x, dy)
     taps = _filter_shape(call, call.ints(sizes, "filter_sizes"), 2)
@@ -402,6 +410,7 @@ def _gradient_of_filter(
         ModelError: If a rank is unknown or not that of the window plus 2, or an attribute is
             missing or invalid.
         ShapeError: If the shapes of ``x`` and ``dy`` do not fit, or their channels are unknown.
+        DTypeError: If only one of them is float64.
     """
     count = len(window)
     windows = windows_of_node(call, inner_shape(call, x, count)[1:-1], window)

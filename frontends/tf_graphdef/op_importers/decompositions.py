@@ -18,6 +18,7 @@ def _symmetric(x: Entry) -> Entry:
 
     Raises:
         ShapeError: If ``x`` has fewer than two axes, or the matrices are not square.
+        DTypeError: If ``x`` is of bools.
     """
     return ops.tril(x) + ops.matrix_transpose(ops.tril(x, k=-1))  # type: ignore[no-any-return]
 
@@ -56,9 +57,7 @@ def _eigh(call: ImportCall, x: ImportedValue) -> ImportResult:
 def _inverse(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import MatrixInverse; with the attribute ``adjoint``, the inverse is transposed.
 
-    ``call`` is the node.
-
-    ``adjoint`` is False by default.
+    ``adjoint`` is False by default. ``call`` is the node.
 
     Raises:
         ModelError: If an attribute is of another kind.
@@ -73,9 +72,7 @@ def _inverse(call: ImportCall, x: ImportedValue) -> ImportResult:
 def _solve(call: ImportCall, a: ImportedValue, b: ImportedValue) -> ImportResult:
     """Import MatrixSolve: solve ``a @ y = b``; the attribute ``adjoint`` transposes ``a``.
 
-    ``call`` is the node.
-
-    It is False by default.
+    ``adjoint`` is False by default. ``call`` is the node.
 
     Raises:
         ModelError: If an attribute is of another kind.
@@ -129,10 +126,8 @@ def _qr(call: ImportCall, x: ImportedValue) -> ImportResult:
 def _svd(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import Svd: singular values, left vectors, and right vectors as columns, in this order.
 
-    With the attribute ``compute_uv`` False, both arrays of vectors are empty, of shape (0,).
-    ``call`` is the node.
-
-    The attribute ``full_matrices`` is False by default.
+    With the attribute ``compute_uv`` False, both arrays of vectors are empty, of shape (0,). The
+    attribute ``full_matrices`` is False by default. ``call`` is the node.
 
     Raises:
         ModelError: If an attribute is of another kind.

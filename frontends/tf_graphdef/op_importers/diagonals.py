@@ -220,7 +220,9 @@ def _matrix_diag_band(
             length of the diagonals is unknown, or they do not fit the matrix or the number of
             diagonals.
         ShapeError: If ``x`` is a scalar and a single diagonal with padding 0 is requested.
-        DTypeError: If ``x`` and ``padding`` differ in dtype.
+        DTypeError: If ``x`` and ``padding`` differ in dtype. For a single diagonal of square
+            matrices with a known padding of 0, neither the dtype of the padding nor the length of
+            the diagonals matters.
     """
     band, shape = _read_band(call, k), call.shape(x)
     rows, columns = call.integer(num_rows, "num_rows"), call.integer(num_cols, "num_cols")
@@ -269,7 +271,7 @@ def _matrix_band(
         ModelError: If ``k`` or ``align`` is invalid, the rank of ``x`` is unknown, or for several
             diagonals the size of the matrices is unknown or does not contain them.
         ShapeError: If one diagonal is read of an array of fewer than two axes or of unknown size.
-        DTypeError: If ``x`` and ``padding`` differ in dtype.
+        DTypeError: If several diagonals are read, and ``x`` and ``padding`` differ in dtype.
     """
     band, shape = _read_band(call, k), call.shape(x)
     if band.count == 1:

@@ -52,7 +52,8 @@ def _register_gradient(name: str, derivative: Callable[[Entry, Entry], Any]) -> 
     """Register the importer of a gradient operator of two inputs.
 
     The importer raises ShapeError for shapes that do not broadcast and DTypeError for dtypes that
-    differ or that the derivative does not take.
+    the derivative does not take. Dtypes that differ are promoted where it computes with both, and
+    refused only where `where` selects between them.
 
     Args:
         name: Operator name in TensorFlow.

@@ -82,8 +82,8 @@ def _resize(call: ImportCall, x: ImportedValue, size: ImportedValue) -> ImportRe
     Raises:
         ModelError: If the images have another rank than 4, a height or width that is unknown in
             other cases, or ``size`` is not known during import.
-        ShapeError: If ``size`` is not two numbers of at least 1, or the images have no pixels.
-        DTypeError: If the images are complex.
+        ShapeError: If ``size`` is not two numbers of at least 0, or the images have no pixels.
+        DTypeError: If the images are complex, except for ResizeNearestNeighbor.
     """
     data = x.entry
     if call.node.op != "ResizeNearestNeighbor" and x.dtype is not SINGLE:
@@ -106,8 +106,10 @@ def _integer_factors(call: ImportCall, x: ImportedValue, size: ImportedValue) ->
         size: New height and width.
 
     Returns:
-        Two factors, for height and width. Empty if sizes are known, a factor is no integer, or the
-        method is not nearest or bilinear with pixel alignment that permits it.
+        Two factors, for height and width. Empty if height and width of ``x`` are known, a factor is
+        no integer, ``x`` has not four axes, ``size`` not two numbers, or the resize is neither
+        ResizeNearestNeighbor without ``align_corners`` nor ResizeBilinear with
+        ``half_pixel_centers``.
 
     Raises:
         ModelError: If the rank of ``x`` is unknown, or ``size`` is not known during import.

@@ -60,8 +60,8 @@ def _gather_nd(call: ImportCall, x: ImportedValue, indices: ImportedValue) -> Im
     ``call`` is the node.
 
     Raises:
-        ShapeError: If ``indices`` is a scalar, or its last axis has an unknown length or more
-            coordinates than ``x`` has axes.
+        ShapeError: If ``indices`` is a scalar, its last axis has an unknown length or more
+            coordinates than ``x`` has axes, or an axis that they index has no elements.
         DTypeError: If ``indices`` are not integers.
     """
     return ops.gather_nd(x.entry, indices.entry, name=call.name)

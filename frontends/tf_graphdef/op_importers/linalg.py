@@ -81,7 +81,7 @@ def _cross(call: ImportCall, a: ImportedValue, b: ImportedValue) -> ImportResult
     Raises:
         ShapeError: If the last axis has another length, an input is a scalar, or shapes do not
             broadcast.
-        DTypeError: If the dtypes differ.
+        DTypeError: If the dtypes differ, or are neither signed integers nor floats.
     """
     return ops.cross(a.entry, b.entry, name=call.name)
 

@@ -144,9 +144,7 @@ def _concat(call: ImportCall, values: Sequence[ImportedValue], axis: ImportedVal
 def _pack(call: ImportCall, *values: ImportedValue) -> ImportResult:
     """Import Pack: stack the inputs along a new axis, at the attribute ``axis``.
 
-    ``call`` is the node, and ``values`` are its inputs.
-
-    ``axis`` is 0 by default.
+    ``axis`` is 0 by default. ``call`` is the node, and ``values`` are its inputs.
 
     Raises:
         ModelError: If the nodes exceed the memory budget of the import, or an attribute is of
@@ -207,9 +205,7 @@ def _split_v(
 def _unpack(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import Unpack: the ``num`` elements of ``x`` along the attribute ``axis``, as a tuple.
 
-    ``call`` is the node.
-
-    ``axis`` is 0 by default.
+    ``axis`` is 0 by default. ``call`` is the node.
 
     Raises:
         ModelError: If the axis is out of range, has an unknown length or fewer than ``num``
@@ -285,9 +281,8 @@ def _reverse(call: ImportCall, x: ImportedValue, axes: ImportedValue) -> ImportR
 def _reverse_sequence(call: ImportCall, x: ImportedValue, lengths: ImportedValue) -> ImportResult:
     """Import ReverseSequence: flip the first ``lengths`` elements of each sequence of a batch.
 
-    The attributes ``seq_dim`` and ``batch_dim`` are the axes of elements and of sequences.
-
-    ``batch_dim`` is 0 by default. ``call`` is the node, ``x`` one of its inputs.
+    The attributes ``seq_dim`` and ``batch_dim`` (0 by default) are the axes of elements and of
+    sequences. ``call`` is the node, ``x`` one of its inputs.
 
     Raises:
         ModelError: If ``seq_dim`` is missing.
@@ -320,7 +315,8 @@ def _roll(
 def _tile(call: ImportCall, x: ImportedValue, repetitions: ImportedValue) -> ImportResult:
     """Import Tile: repeat ``x`` along each axis, ``repetitions`` times.
 
-    The repetitions are known during import, and may be symbolic. ``call`` is the node.
+    The repetitions are known during import, and may be symbolic. If they are not as many as the
+    axes, ones are put in front of the shorter shape, as in `numpy.tile`. ``call`` is the node.
 
     Raises:
         ModelError: If they depend on data or are no integers.

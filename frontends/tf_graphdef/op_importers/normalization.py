@@ -71,7 +71,7 @@ def _batch_norm(
             an attribute is of another kind.
         ShapeError: If the other inputs are not vectors of one element for each channel, or ``x``
             has no elements in training.
-        DTypeError: If they differ in dtype, or are not floats.
+        DTypeError: If they are not floats of one dtype, where 16-bit floats count as float32.
     """
     vectors = [widened(v.entry) for v in (scale, offset)]
     axis = _channel_axis(call, call.shape(x))
@@ -111,7 +111,7 @@ def _train_batch_norm(
     Raises:
         ModelError: If the rank of ``x`` is unknown, or an attribute is of another kind.
         ShapeError: If the other inputs are not vectors of one element for each channel.
-        DTypeError: If they differ in dtype, or are not floats.
+        DTypeError: If they are not floats of one dtype, where 16-bit floats count as float32.
     """
     average_factor = call.attr("exponential_avg_factor", "f", 1.0)
     shape = call.shape(x)
@@ -135,7 +135,7 @@ def _statistics(x: ImportedValue, axis: int, rank: int) -> tuple[Entry, Entry]:
     """Return mean and variance of each channel of ``x``, as two vectors.
 
     Args:
-        x: Input.
+        x: Input, of floats; 16-bit floats are computed in float32.
         axis: Axis of the channels.
         rank: Rank of ``x``.
     """
@@ -159,7 +159,8 @@ def _batch_norm_ex(call: ImportCall, *values: ImportedValue) -> ImportResult:
         ModelError: If inputs are missing, ``activation_mode`` is neither Identity nor Relu, the
             rank of the data is not 4 or 5, or the data format is unknown.
         ShapeError: If the vectors or side inputs do not fit.
-        DTypeError: If dtypes differ, or are not floats.
+        DTypeError: If the five inputs are not floats of one dtype, where 16-bit floats count as
+            float32, or a side input has another dtype than Y.
     """
     if len(values) < 5:
         raise ModelError(f"{call.where} needs at least 5 inputs, got {len(values)}")
@@ -210,7 +211,7 @@ def _batch_norm_grad(
         ModelError: If the rank of ``x`` is unknown or not 4 or 5, or the data format is unknown, or
             an attribute is of another kind.
         ShapeError: If the shapes do not fit.
-        DTypeError: If the dtypes differ.
+        DTypeError: If ``dy`` is of bools, or an input is complex.
     """
     shape = call.shape(x)
     rank, axis = len(shape), _channel_axis(call, shape)
@@ -264,7 +265,7 @@ def _batch_norm_grad_v3(
     Raises:
         ModelError: If the rank of ``x`` is unknown or not 4 or 5, or the data format is unknown.
         ShapeError: If the shapes do not fit.
-        DTypeError: If the dtypes differ.
+        DTypeError: If ``dy`` is of bools, or an input is complex.
     """
     return _batch_norm_grad(call, dy, x, scale, mean, variance)
 

@@ -85,13 +85,14 @@ def _pad_v2(
     Raises:
         ModelError: If the rank of ``x`` is unknown, or ``paddings`` depend on data, are negative or
             of another shape.
-        ShapeError: If ``value`` depends on data and does not broadcast.
-        DTypeError: If the dtypes of ``x`` and such a ``value`` differ.
+        ShapeError: If ``value`` depends on data, or is no scalar, and does not broadcast.
+        DTypeError: If a known number does not fit integers ``x``, such as 2.5, or any other
+            ``value``, or that of complex ``x``, has another dtype than ``x``.
     """
     widths = _widths(call, x, paddings)
-    if value.array is not None and value.array.dtype != object and x.dtype.kind != "c":
-        number = value.array.ravel().tolist()[0]
-        return ops.pad_with(x.entry, pad_width=widths, value=number, name=call.name)
+    array = value.array
+    if array is not None and array.dtype != object and array.size == 1 and x.dtype.kind != "c":
+        return ops.pad_with(x.entry, pad_width=widths, value=array.item(), name=call.name)
     ones = ops.full(call.shape(x), True, dtype="bool")
     is_inside = ops.pad_with(ones, pad_width=widths, value=False)
     return ops.where(

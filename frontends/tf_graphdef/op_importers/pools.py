@@ -233,7 +233,7 @@ def _max_grad(
         ModelError: If ``x`` has another or unknown rank or is not of real numbers, or an attribute
             is missing or invalid.
         ShapeError: If the shape of ``dy`` is not that of the pool's result.
-        DTypeError: If its dtype is not that of ``x``.
+        DTypeError: If ``x`` is of integers, or ``dy`` has another dtype.
     """
     pool = _max_pool(call, x, call.integers("ksize"), call.integers("strides"))
     return input_gradient(pool, x.entry, dy.entry)
@@ -262,7 +262,7 @@ def _max_grad_v2(
         ModelError: If ``ksize`` or ``strides`` is not known or invalid, ``x`` has another or
             unknown rank or is not of real numbers, or an attribute is missing or invalid.
         ShapeError: If the shape of ``dy`` is not that of the pool's result.
-        DTypeError: If its dtype is not that of ``x``.
+        DTypeError: If ``x`` is of integers, or ``dy`` has another dtype.
     """
     pool = _max_pool(call, x, call.ints(ksize, "ksize"), call.ints(strides, "strides"))
     return input_gradient(pool, x.entry, dy.entry)
@@ -301,8 +301,10 @@ def _max_with_argmax(call: ImportCall, x: ImportedValue) -> ImportResult:
         The maxima and the positions, both (batch, height, width, channels) of the windows.
 
     Raises:
-        ModelError: If the rank of ``x`` is not 4, the size of the images is unknown, an attribute
-            is missing or invalid, or positions exceed the memory budget of the import.
+        ModelError: If the rank of ``x`` is not 4, height, width or channels of the images are
+            unknown, an attribute is missing or invalid, or positions exceed the memory budget of
+            the import.
+        ShapeError: If the images are smaller than a window without padding.
         DTypeError: If ``x`` is of bools or complex.
     """
     shape = inner_shape(call, x, 2)
@@ -343,7 +345,7 @@ def _dilation(call: ImportCall, x: ImportedValue, filters: ImportedValue) -> Imp
     Args:
         call: The node.
         x: Images (batch, height, width, channels).
-        filters: Shape (height, width, channels), known during import.
+        filters: An array of known shape (height, width, channels).
 
     Raises:
         ModelError: If images do not have rank 4 or filters rank 3, the filter's shape is unknown,

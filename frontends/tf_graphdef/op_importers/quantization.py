@@ -53,10 +53,8 @@ def _nudge_range(call: ImportCall, low: Entry, high: Entry) -> tuple[Entry, Entr
 def _fake_quantize(call: ImportCall, x: ImportedValue, low: Entry, high: Entry) -> Entry:
     """Return ``x`` rounded to the steps of the range ``low`` to ``high``; elements are clipped.
 
-    The range is moved so that 0 is a step; an empty range gives zeros. Source:
-    fake_quant_ops_functor.h.
-
-    An empty range is one whose limits are both 0. ``call`` is the node.
+    The range is moved so that 0 is a step; an empty range, whose limits are both 0, gives zeros.
+    ``call`` is the node. Source: fake_quant_ops_functor.h.
 
     Raises:
         ModelError: If the attribute ``num_bits`` is not from 2 to 16.
@@ -175,7 +173,7 @@ def _fake_vars_gradient(
     Raises:
         ModelError: If ``num_bits`` is not from 2 to 16, or the rank of ``x`` is unknown.
         ShapeError: If the shapes do not broadcast.
-        DTypeError: If the dtypes differ or are not floats.
+        DTypeError: If ``dy`` is not of floats, or another input is complex.
     """
     bottom, top, _ = _nudge_range(call, low.entry, high.entry)
     is_empty = _is_empty_range(low.entry, high.entry)

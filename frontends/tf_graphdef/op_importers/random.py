@@ -105,11 +105,9 @@ def _key_counter_alg(call: ImportCall, seed: ImportedValue) -> ImportResult:
 
 @op_importer("StatelessRandomGetAlg")
 def _algorithm(call: ImportCall) -> ImportResult:
-    """Import StatelessRandomGetAlg: 1, the number of Philox, as a known int32.
+    """Import StatelessRandomGetAlg: 1, the number of Philox, as a known int32 scalar.
 
     ``call`` is the node.
-
-    Its result is a scalar.
     """
     return call.known_value(dtype_of("int32"), PHILOX)
 

@@ -141,7 +141,8 @@ def _lstm_cell(
         ModelError: If ``x``, ``c``, ``h`` or ``w`` is not of rank 2, or ``b`` or a peephole that is
             used not of rank 1.
         ShapeError: If their sizes do not fit.
-        DTypeError: If their dtypes differ.
+        DTypeError: If ``x``, ``h`` and ``w`` are not floats of one dtype, where 16-bit floats count
+            as float32, or another input is complex.
     """
     _check_matrices(call, x, c, h, w)
     cell = _LstmCell(call, "icfo", w, [wci, wcf, wco], b)
@@ -160,12 +161,14 @@ def _lstm_cell_grad(call: ImportCall, *inputs: ImportedValue) -> ImportResult:
 
     Returns:
         Gradients of the cell state (batch, units); of the gates before activation (batch, 4 units);
-        and of the three peephole weights, each (units,).
+        and of the three peephole weights, each (units,), zeros without ``use_peephole``. All have
+        the dtype of the first input.
 
     Raises:
         ModelError: If there are not 16 inputs, or an attribute is of another kind.
         ShapeError: If their shapes do not broadcast.
-        DTypeError: If their dtypes differ.
+        DTypeError: If an input that is read is complex, or the inputs promote the gradients of the
+            gates to different dtypes.
     """
     if len(inputs) != 16:
         raise ModelError(f"{call.where} needs 16 inputs, got {len(inputs)}")
@@ -230,7 +233,8 @@ def _lstm_block(
             rank 2, ``x`` not of rank 3, the bias or a used peephole not of rank 1, or the steps
             exceed the memory budget.
         ShapeError: If the sizes do not fit.
-        DTypeError: If the dtypes differ.
+        DTypeError: If ``x``, ``h`` and ``w`` are not floats of one dtype, where 16-bit floats count
+            as float32, or another input is complex or promotes the states to another dtype.
     """
     _check_matrices(call, c, h, w)
     shape = call.shape(x)
@@ -284,7 +288,8 @@ def _gru_cell(
     Raises:
         ModelError: If ``x``, ``h`` or weights are not of rank 2, or a bias not of rank 1.
         ShapeError: If their sizes do not fit.
-        DTypeError: If their dtypes differ.
+        DTypeError: If ``x``, ``h`` and the weights are not floats of one dtype, where 16-bit floats
+            count as float32, ``b_ru`` promotes the gates to another, or ``b_c`` is complex.
     """
     _check_matrices(call, x, h, w_ru, w_c)
     for bias in (b_ru, b_c):

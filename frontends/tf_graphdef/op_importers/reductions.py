@@ -25,16 +25,14 @@ REDUCTIONS = {
 def _register_reduction(theirs: str, ours: str) -> None:
     """Register the importer of a reduction over axes that are known during import.
 
-    The importer raises ModelError for axes that are not known or a mean of an unknown number of
-    integers, ShapeError for axes out of range, listed twice, or empty where the reduction is a
-    maximum or minimum, and DTypeError for a dtype that the reduction does not take.
+    The importer raises ModelError for axes that are not known, a ``keep_dims`` that is no bool, or
+    a mean of no or an unknown number of integers; ShapeError for axes out of range, listed twice,
+    or empty where the reduction is a maximum or minimum; and DTypeError for a dtype that the
+    reduction does not take.
 
     Args:
         theirs: Operator name in TensorFlow.
         ours: Name in ``passkit.ops``.
-
-    Raises:
-        ModelError: If an attribute is of another kind.
     """
 
     def reduction(call: ImportCall, x: ImportedValue, axes: ImportedValue) -> Entry:
@@ -81,7 +79,7 @@ def _integer_mean(call: ImportCall, x: ImportedValue, axes: tuple[int, ...], kee
 
 @op_importer("L2Loss")
 def _l2_loss(call: ImportCall, x: ImportedValue) -> ImportResult:
-    """Import L2Loss: half the sum of all squares, a scalar.
+    """Import L2Loss: half the sum of all squares, a scalar; float64 for integers.
 
     ``call`` is the node, ``x`` its input.
 

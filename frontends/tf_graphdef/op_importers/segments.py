@@ -184,8 +184,8 @@ def _sparse(
         ModelError: If ids are not a vector of known integers, not sorted or negative.
         ShapeError: If ``indices`` are not as many as ids, ``x`` has no rows, or an unknown rank for
             SqrtN.
-        DTypeError: If ``indices`` are not integers, or ``x`` is not of numbers, or for Mean and
-            SqrtN of floats.
+        DTypeError: If ``indices`` are not integers, or ``x`` is of bools or complex, or for Mean
+            and SqrtN not of floats.
     """
     kind = call.node.op.removeprefix("SparseSegment")
     rows = ops.gather(x.entry, indices.entry)
@@ -216,8 +216,8 @@ def _sparse_counted(
         ModelError: If the number of segments depends on data or is not from 0 to 2**31 - 1.
         ShapeError: If ``indices`` are not as many as ids, ``x`` has no rows, or an unknown rank for
             SqrtN.
-        DTypeError: If ``indices`` or ids are not integers, or ``x`` is not of numbers, or for Mean
-            and SqrtN of floats.
+        DTypeError: If ``indices`` or ids are not integers, or ``x`` is of bools or complex, or for
+            Mean and SqrtN not of floats.
     """
     kind = call.node.op.removeprefix("SparseSegment").removesuffix("WithNumSegments")
     rows = ops.gather(x.entry, indices.entry)
@@ -242,11 +242,14 @@ def _bincount(
         Shape (size,), or (rows, size), in the dtype of the weights.
 
     Raises:
-        ModelError: If the rank of ``x`` is unknown or too large, ``size`` depends on data or is out
-            of range, or the rank of ``weights`` is unknown, or an attribute is of another kind.
+        ModelError: If ``x`` is not of integers, or its rank is unknown or too large, ``size``
+            depends on data or is out of range, or the rank of ``weights`` is unknown, or an
+            attribute is of another kind.
         ShapeError: If ``weights`` have neither the shape of ``x`` nor no elements.
-        DTypeError: If ``x`` is not of integers, or ``weights`` are of bools or complex.
+        DTypeError: If ``weights`` are of bools or complex.
     """
+    if not x.dtype.is_integer:
+        raise ModelError(f"{call.where} needs integers to count, got {x.dtype}; cast the input")
     shape = call.shape(x)
     length = _num_segments(call, size)
     has_weights = 0 not in call.shape(weights)

@@ -122,7 +122,8 @@ def _shown(shape: tuple[int | None, ...]) -> str:
 def _ensure_shape(call: ImportCall, x: ImportedValue) -> ImportResult:
     """Import EnsureShape: return the input with unknown extents replaced by the attribute's.
 
-    An attribute of unknown rank returns the input itself. ``call`` is the node.
+    The input itself is returned if the attribute has an unknown rank or knows no further extent.
+    ``call`` is the node.
 
     Raises:
         ModelError: If the rank of ``x`` is unknown, the shapes contradict each other, or the

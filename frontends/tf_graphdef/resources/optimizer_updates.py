@@ -509,9 +509,10 @@ def matching_values(ctx: NodeContext, variables: Sequence[ModelVariable]) -> lis
 def rule_input(
     ctx: NodeContext, variable: ModelVariable, name: str, entry: Entry, like: Entry
 ) -> Entry:
-    """Return an input of a rule, reshaped to the variable's shape, or to a scalar if no gradient.
+    """Return an input of a rule in the variable's shape, or as a scalar if it is no gradient.
 
-    An input of unknown rank is reshaped without a check.
+    An input of this shape is returned itself. One of symbolic extents or unknown rank is reshaped;
+    known extents are compared first.
 
     Args:
         ctx: The node.

@@ -115,7 +115,7 @@ def _concat(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     Raises:
         ModelError: If there are not two inputs, or the flow is no list, empty, or has an item of
             unknown shape.
-        ShapeError: If the items do not fit together, or are scalars.
+        ShapeError: If the items do not fit together, or there are several and one is a scalar.
     """
     return tensor_lists.concat_items(ctx, tensor_lists.as_list(ctx, inputs[1]))
 

@@ -16,7 +16,7 @@ from passkit.frontends.tf_graphdef import stacked_lists
 from passkit.frontends.tf_graphdef.control_flow.calls import unavailable_results
 from passkit.frontends.tf_graphdef.evaluation import NodeContext
 from passkit.frontends.tf_graphdef.import_state import ContextImporter, context_importer
-from passkit.frontends.tf_graphdef.imported_value import ImportedValue, value_of
+from passkit.frontends.tf_graphdef.imported_value import ImportedValue, known_value, value_of
 from passkit.frontends.tf_graphdef.non_arrays import AnyValue, NonArray, StackedList, TensorList
 from passkit.frontends.tf_graphdef.proto import short
 from passkit.graph.infer import show_shape
@@ -34,10 +34,9 @@ _ROW_NBYTES = 1300
 def list_importer(*names: str, num_inputs: int) -> Callable[[ContextImporter], ContextImporter]:
     """Return a decorator that registers an importer of operators with ``num_inputs`` inputs.
 
-    The importer is called only if no input is unsupported or dead; otherwise the results are so,
-    too.
-
-    The number of inputs is checked first, and ModelError is raised if it differs.
+    What is registered, and returned by the decorator, is a function that raises ModelError for
+    another number of inputs, returns unsupported or dead results if an input is so, and else calls
+    the importer.
 
     Args:
         names: TensorFlow operators.
@@ -119,18 +118,22 @@ def with_items(
 def _reserve(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import TensorListReserve: a list of items that are not set.
 
-    A list of a symbolic number of items is stored as one array. Of a vector of numbers, only one
-    element is accepted; an empty one counts as 0.
+    A list of a symbolic number of items is stored as one array.
 
     Args:
         ctx: The node.
-        inputs: Shape of the items, and their number, which may be symbolic.
+        inputs: Shape of the items, and their number, which may be symbolic; an empty vector counts
+            as 0.
 
     Raises:
-        ModelError: If there are not two inputs, the number is not known or negative, or
-            ``element_dtype`` is missing.
+        ModelError: If there are not two inputs, the number is not one known integer or is negative,
+            or ``element_dtype`` is missing.
     """
-    (count,) = ctx.call.extents(ctx.value(inputs[1]), "number of elements") or (0,)
+    count, *further = ctx.call.extents(ctx.value(inputs[1]), "number of elements") or (0,)
+    if further:
+        raise ModelError(
+            f"{ctx.where} needs one integer as its number of elements, got {[count, *further]}"
+        )
     shape, dtype = _shape_of(ctx, inputs[0]), ctx.call.dtype("element_dtype")
     if isinstance(count, Size):
         return (stacked_lists.unfilled_stack(ctx, count, dtype, shape),)
@@ -154,6 +157,8 @@ def _empty_list(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyVal
 def unstack(ctx: NodeContext, value: ImportedValue) -> list[ImportedValue]:
     """Return the rows of the array ``value`` as a list of values.
 
+    Rows of a known array of at most 4096 elements are known.
+
     Raises:
         ModelError: If the rank or the length of the first axis is unknown, the array is a scalar,
             or the memory budget is exceeded; ``ctx`` names the node.
@@ -167,8 +172,10 @@ def unstack(ctx: NodeContext, value: ImportedValue) -> list[ImportedValue]:
         )
     ctx.shared.budget.take(_ROW_NBYTES * shape[0], f"{ctx.where} of {shape[0]:,} items")
     array = value.array
+    if array is not None and array.dtype == object:
+        return [known_value(value.name, value.dtype, row) for row in array]
     if array is not None and array.size <= 4096:
-        return [ImportedValue(value.name, value.dtype, array=row) for row in array]
+        return [ImportedValue(value.name, value.dtype, array=np.asarray(row)) for row in array]
     entry = value.entry
     return [value_of(entry[k]) for k in range(shape[0])]
 
@@ -591,7 +598,7 @@ def concat_items(ctx: NodeContext, items: TensorList) -> tuple[ImportedValue, Im
 
     Raises:
         ModelError: If the list has no items, or one of unknown shape; ``ctx`` names the node.
-        ShapeError: If the items do not fit together, or are scalars.
+        ShapeError: If the items do not fit together, or there are several and one is a scalar.
     """
     values = [get_item(ctx, items, k) for k in range(len(items.items))]
     if not values:
@@ -613,7 +620,7 @@ def _concat(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     Raises:
         ModelError: If there is no input, it is no list or stored as one array, is empty, or has an
             item of unknown shape.
-        ShapeError: If the items do not fit together, or are scalars.
+        ShapeError: If the items do not fit together, or there are several and one is a scalar.
     """
     ctx.check_count(inputs, 1, None)
     return unavailable_results(ctx, inputs) or concat_items(ctx, as_list(ctx, inputs[0]))

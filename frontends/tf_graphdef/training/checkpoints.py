@@ -48,8 +48,9 @@ def read_variables(
         A pair for each variable: its state entry, and the array read.
 
     Raises:
-        ModelError: If a variable does not exist, if the checkpoint lacks values or has them in
-            another shape or dtype (eight are named), or if files are missing or damaged.
+        ModelError: If a variable does not exist or none is selected, if the checkpoint lacks values
+            or has them in another shape or dtype (at most eight are named), or if files are missing
+            or damaged.
     """
     selected = _select_variables(model, _declared_variables(model, body), variables)
     path = Path(fspath(prefix).removesuffix(".index"))
@@ -108,7 +109,10 @@ def _open_checkpoint(path: Path, max_nbytes: int | None) -> CheckpointWeights:
 
 
 def _belongs_to(name: str, prefix: str) -> bool:
-    """Return whether a file, by its name, is part of the checkpoint with this path prefix."""
+    """Return whether a file called ``name`` is part of the checkpoint called ``prefix``.
+
+    Both are without folders.
+    """
     return name == f"{prefix}.index" or name.startswith(f"{prefix}.data-")
 
 
@@ -118,7 +122,7 @@ def _declared_variables(model: Model, body: GraphBody) -> dict[str, ModelVariabl
     ``body`` has the nodes; of several with one name, the first counts.
 
     Raises:
-        ModelError: If a declaration is malformed.
+        ModelError: If a declaration is malformed, or of a dtype that passkit does not have.
     """
     variables: dict[str, ModelVariable] = {}
     for node in body.nodes:
@@ -138,8 +142,8 @@ def _select_variables(
     Args:
         model: The model, for errors.
         declared: Its variables by name.
-        variables: Names of variables, or a map from names in the checkpoint to these; None for
-            all.
+        variables: Names of variables, or one name, or a map from names in the checkpoint to names
+            of variables; None for all.
 
     Raises:
         ModelError: If a variable does not exist, or none is selected.
@@ -151,7 +155,7 @@ def _select_variables(
     else:
         names = [(n, n) for n in ([variables] if isinstance(variables, str) else variables)]
     for _, name in names:
-        if name not in declared:
+        if not isinstance(name, str) or name not in declared:
             shown = nearest(str(name)[:200], [n[:200] for n in declared])
             raise ModelError(f"{model.where} has no variable {short(str(name))}; {shown}")
     if not names:

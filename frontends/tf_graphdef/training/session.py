@@ -12,7 +12,7 @@ import numpy as np
 from passkit.errors import FeedError, nearest
 from passkit.frontends.tf_graphdef.graph_body import ResultRef, read_graph_body, reference
 from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue, value_of
-from passkit.frontends.tf_graphdef.importer import node_number, require_array
+from passkit.frontends.tf_graphdef.importer import names_of, node_number, require_array
 from passkit.frontends.tf_graphdef.inputs import InputDims
 from passkit.frontends.tf_graphdef.model_source import ModelSource, read_model
 from passkit.frontends.tf_graphdef.non_arrays import ModelVariable
@@ -28,6 +28,7 @@ from passkit.frontends.tinyflow.graphs import Graph as TinyflowGraph
 from passkit.frontends.tinyflow.session_config import Passes
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, known_shape, var
+from passkit.values import arguments
 from passkit.values.size import Shape
 
 MAX_COMPILED_RUNS = 32
@@ -59,6 +60,8 @@ class ModelSession(tinyflow.Session):
 
     Raises:
         ModelError: If the model cannot be read.
+        ArgumentError: If an argument other than ``source`` has a wrong type.
+        SettingError: If ``max_nbytes`` or ``max_rounds`` is no integer of at least 0.
     """
 
     def __init__(
@@ -83,6 +86,8 @@ class ModelSession(tinyflow.Session):
 
         Raises:
             ModelError: If the model cannot be read.
+            ArgumentError: If an argument other than ``source`` has a wrong type.
+            SettingError: If ``max_nbytes`` or ``max_rounds`` is no integer of at least 0.
         """
         super().__init__(
             target,
@@ -92,10 +97,18 @@ class ModelSession(tinyflow.Session):
             passes=passes,
             check_numerics=check_numerics,
         )
-        self.model = read_model(source, max_nbytes, None, tags)
+        shapes = arguments.mapping("ModelSession: shapes", shapes, "a mapping of names to shapes")
+        if max_nbytes is not None:
+            max_nbytes = arguments.count("ModelSession: max_nbytes", max_nbytes, 0)
+        max_rounds = arguments.count("ModelSession: max_rounds", max_rounds, 0)
+        tag_names = names_of("ModelSession: tags", tags)
+        self.model = read_model(source, max_nbytes, None, tag_names)
         body = read_graph_body(self.model.graph, self.model.where, self.model.budget)
         self._asked: dict[str, Feed] = {}
-        self._shapes = {reference(k)[0]: v for k, v in (shapes or {}).items()}
+        self._shapes = {
+            reference(arguments.text("ModelSession: a name in shapes", k))[0]: v
+            for k, v in shapes.items()
+        }
         factories = {k: _unfed for k, node in enumerate(body.nodes) if node.op == "Placeholder"}
         number = self.graph.run_number
         self._trainer = Trainer(
@@ -123,10 +136,18 @@ class ModelSession(tinyflow.Session):
             max_nbytes: Bound of the memory that reading takes, in bytes.
 
         Raises:
-            ModelError: If the checkpoint lacks variables or has them in another shape or dtype (all
-                are named), or files are missing or damaged.
+            ModelError: If the graph has no such variable, the checkpoint lacks values or has them
+                in another shape or dtype (at most eight are named), or files are missing or
+                damaged.
+            ArgumentError: If ``prefix`` is no path, or ``variables`` are no names.
+            SettingError: If ``max_nbytes`` is no integer of at least 0.
         """
-        values = read_variables(self.model, self._trainer.body, prefix, variables, max_nbytes)
+        path = arguments.path("ModelSession.restore: prefix", prefix)
+        if variables is not None and not isinstance(variables, Mapping):
+            variables = names_of("ModelSession.restore: variables", variables)
+        if max_nbytes is not None:
+            max_nbytes = arguments.count("ModelSession.restore: max_nbytes", max_nbytes, 0)
+        values = read_variables(self.model, self._trainer.body, path, variables, max_nbytes)
         with self.state.lock:
             self.state.holding(Graph([entry for entry, _ in values]))
             for entry, array in values:
@@ -138,16 +159,15 @@ class ModelSession(tinyflow.Session):
         At most `MAX_COMPILED_RUNS` are cached. For placeholders with symbolic shapes, only the rank
         of the feed matters.
 
-        The new run is added to the cache, and the one that was used longest ago is removed, in
-        place.
+        A new run is added to the cache; from a full one, that used longest ago is removed.
 
         Raises:
             ModelError: If the model has no such node, or cannot be imported.
             FeedError: If a feed's key or shape does not fit, or a placeholder is not fed.
         """
         shapes = tuple(
-            np.ndim(v) if isinstance(k, str) and reference(k)[0] in self._shapes else np.shape(v)
-            for k, v in feeds.items()
+            len(shape) if isinstance(k, str) and reference(k)[0] in self._shapes else shape
+            for k, shape in ((k, _feed_shape(k, v)) for k, v in feeds.items())
         )
         key = (fetch_key(fetches), tuple(feeds), shapes)
         compiled = self._compiled_runs.get(key)
@@ -245,6 +265,8 @@ class ModelSession(tinyflow.Session):
             FeedError: If a key is no node or a result other than its first, or a shape does not
                 fit.
             ModelError: If the dtype of a placeholder is not supported.
+            DTypeError: If another node is fed an array of a dtype that passkit does not have.
+            ShapeError: If the session's shape of a placeholder has an invalid size.
         """
         body = self._trainer.body
         feed_list: list[Feed] = []
@@ -270,10 +292,13 @@ class ModelSession(tinyflow.Session):
         placeholder; and the placeholder's dtype, or the array's for another node.
 
         Raises:
-            FeedError: If the array's shape contradicts the placeholder's.
+            FeedError: If the array's shape contradicts the placeholder's, or it is a ragged list.
             ModelError: If the placeholder's dtype is not supported.
+            DTypeError: If another node is fed an array of a dtype that passkit does not have.
+            ShapeError: If the session's shape of the placeholder has an invalid size; an
+                ArgumentError if it is no shape.
         """
-        sizes: InputDims = np.shape(value)
+        sizes: InputDims = _feed_shape(node.name, value)
         if node.op not in _PLACEHOLDERS:
             return var(node.name, sizes, np.asarray(value).dtype)
         has_shape = "shape" in node.attr
@@ -288,7 +313,7 @@ class ModelSession(tinyflow.Session):
                 "(" + ", ".join("?" if n is None else str(n) for n in declared_shape or ()) + ")"
             )
             raise FeedError(
-                f"'{node.name}' needs a feed of shape {shown}, got {np.shape(value)}; reshape "
+                f"'{node.name}' needs a feed of shape {shown}, got {sizes}; reshape "
                 f"the array, or load a model whose placeholder has that shape"
             )
         dtype = parse_dtype(node.attr["dtype"].type, node_label(node))
@@ -304,6 +329,21 @@ class ModelSession(tinyflow.Session):
             entry = var(name, (), "bool")
             self._asked[name] = _IsSet(None, name, entry, entry, _dtype(entry), (), self)
         return value_of(self._asked[name].entry)
+
+
+def _feed_shape(key: Any, value: Any) -> tuple[int, ...]:
+    """Return the shape of ``value``, an array or nested lists that are fed under ``key``.
+
+    Raises:
+        FeedError: If the lists are ragged.
+    """
+    try:
+        return tuple(np.shape(value))
+    except ValueError:
+        raise FeedError(
+            f"{key!r} needs an array, or nested lists of equal lengths, got "
+            f"{arguments.shown(value)}; pad the shorter lists"
+        ) from None
 
 
 class _IsSet(Feed):

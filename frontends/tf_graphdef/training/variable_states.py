@@ -42,8 +42,10 @@ class VariableStates:
         State starts with the checkpoint's value if there is one, else it is unset.
 
         Raises:
-            ModelError: If its shape or name is unusable, it is too large, it is a constant without
-                a value, or the checkpoint lacks it or has it in another shape or dtype.
+            ModelError: If there is a checkpoint that lacks it or has it in another shape or dtype,
+                or is damaged; if it is a constant without a checkpoint; if it is state and its name
+                is no name of a node, or, without a checkpoint, its shape is unknown or exceeds the
+                memory budget.
         """
         if self.written is not None and variable.name not in self.written:
             return self.restorer.value(variable)

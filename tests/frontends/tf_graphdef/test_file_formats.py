@@ -187,6 +187,15 @@ def test_the_graph_of_a_meta_file_is_loaded(tmp_path: Path) -> None:
     assert [n.name for n in loaded.nodes] == ["x", "y"]
 
 
+def test_a_graph_whose_first_byte_is_a_brace_is_no_json() -> None:
+    """A first node of 123 bytes begins with a brace, as JSON does, and is read all the same."""
+    name = "n" * (123 - len(node("NoOp", "").SerializeToString()) - 2)
+    graph = model(node("NoOp", name), placeholder("x", 2), node("Neg", "y", "x"))
+    assert graph.SerializeToString().startswith(b"\n{")
+
+    assert tf_graphdef.load(graph.SerializeToString(), "y").outputs[0].shape == (2,)
+
+
 def test_node_names_are_not_mistaken_for_formats() -> None:
     """A model is loaded whatever its first node is called."""
     for name in ("TFL3", "GGUF", "version", "PK", "ustar", "x" * 253 + "ustar"):

@@ -87,6 +87,17 @@ def test_shapes_that_depend_otherwise_on_sizes_are_refused(function: Any, messag
         result(function, node("Odd", "y", "x"))
 
 
+def test_another_number_of_results_for_other_sizes_is_refused() -> None:
+    """A function must return as many results for one size as for another."""
+    with pytest.raises(ModelError, match="Odd needs to return one number .*, got 1 and 2"):
+        result(lambda x: (x,) * (1 + (len(x) > 50)), node("Odd", "y", "x"))
+
+
+def test_a_function_without_a_signature_gets_arrays_only() -> None:
+    """A function of C, of which Python knows no parameters, is called with the inputs."""
+    np.testing.assert_array_equal(result(np.dtype("float64").type, node("Odd", "y", "x")), FEED)
+
+
 def test_errors_of_the_function_are_passed_on() -> None:
     """Exceptions of the function are raised with a note on the probe."""
 

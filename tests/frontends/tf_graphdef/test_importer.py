@@ -15,6 +15,7 @@ from passkit.frontends import tf_graphdef
 from tests.frontends.tf_graphdef.models import const, model, node, placeholder
 
 X = placeholder("x", None, 3)
+SAVED = Path(__file__).parent / "saved"
 SMALL = model(X, const("c", [1.0, 2.0, 3.0]), node("Mul", "y", "x", "c"))
 FEED = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
 
@@ -103,7 +104,10 @@ def test_shapes_make_inputs_more_precise(shape: Any, shown_shape: str) -> None:
     assert str(graph.outputs[0].shape) == shown_shape
 
 
-@pytest.mark.parametrize(("shape", "shown"), [((2, 4), r"\(2, 4\)"), ((None,), r"\(\?\)")])
+@pytest.mark.parametrize(
+    ("shape", "shown"),
+    [((2, 4), r"\(2, 4\)"), ((2, np.int64(4)), r"\(2, 4\)"), ((None,), r"\(\?\)")],
+)
 def test_shapes_cannot_contradict_the_model(shape: Any, shown: str) -> None:
     """``shapes=`` cannot change known dimensions."""
     with pytest.raises(ModelError, match=rf"'x' needs the shape \(\?, 3\), got {shown} in shapes="):
@@ -157,6 +161,31 @@ def test_outputs_by_name() -> None:
 
     assert [e.name for e in graph.outputs] == ["b", "a"]
     assert tf_graphdef.load(model(X, *nodes), outputs="a").outputs[0].name == "a"
+
+
+def test_names_may_come_from_any_iterable_or_be_a_string() -> None:
+    """Outputs, targets and tags are taken from generators, and a string is one name."""
+    assert tf_graphdef.load(SMALL, (name for name in ["y"]), targets="c").outputs[0].name == "y"
+    assert tf_graphdef.load(SAVED / "lstm", tags="serve").outputs[0].dtype is not None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"outputs": 3}, "outputs must be a name or a sequence of names, got 3"),
+        ({"targets": [3]}, "targets must be a name or a sequence of names, got 3 at index 0"),
+        ({"tags": 3}, "tags must be a name or a sequence of names, got 3"),
+        ({"signature": 3}, "signature must be a string, got 3"),
+        ({"shapes": 3}, "shapes must be a mapping of inputs to shapes, got 3"),
+        ({"allow_host_ops": 3}, "must be a mapping of operators to functions, got 3"),
+        ({"max_nbytes": 1e9}, r"max_nbytes must be a whole number of at least 0, got 1000000000\."),
+        ({"max_rounds": -1}, "max_rounds must be a whole number of at least 0, got -1"),
+    ],
+)
+def test_arguments_of_wrong_types_are_refused(arguments: dict[str, Any], message: str) -> None:
+    """The error names the argument and shows its value."""
+    with pytest.raises((pk.ArgumentError, pk.SettingError), match=message):
+        tf_graphdef.load(SMALL, **arguments)
 
 
 def test_an_output_that_only_passes_on_gives_its_name() -> None:

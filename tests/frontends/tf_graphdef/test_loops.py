@@ -668,3 +668,19 @@ def test_variables_are_initialized_and_have_a_shape() -> None:
     s, b, r = run(model(*nodes), ["s", "b", "r"])
     assert (s.tolist(), b, r.tolist()) == ([3], True, [0, 0, 0])
     assert attr(True).b
+
+
+def test_a_list_of_symbolic_sizes_keeps_its_items() -> None:
+    """An item of a list made from a shape is the size of that axis, also an unknown one."""
+    nodes = [
+        node("Shape", "s", "x"),
+        const("k", 0),
+        const("any", -1),
+        node("TensorListFromTensor", "l", "s", "any", element_dtype=np.dtype("int32")),
+        node("TensorListGetItem", "i", "l", "k", "any", element_dtype=np.dtype("int32")),
+        node("Cast", "c", "i", SrcT=np.dtype("int32"), DstT=np.dtype("float32")),
+        node("Mul", "y", "x", "c"),
+    ]
+    graph = tf_graphdef.load(model(placeholder("x", None, 3), *nodes), "y")
+
+    np.testing.assert_array_equal(pk.interpret(graph, {"x": np.ones((5, 3), "f")})[0], 5)

@@ -298,6 +298,45 @@ REFUSED: dict[str, tuple[dict[str, Any], list[Any], str]] = {
         ],
         r"Range 'y' needs one integer as its limit, got \[x\.0, 3, x\.2\]",
     ),
+    "counts of floats": (
+        {"x": (None,)},
+        [const("n", 3), const("w", np.zeros(0)), node("DenseBincount", "y", "x", "n", "w")],
+        "DenseBincount 'y' needs integers to count, got float32",
+    ),
+    "several numbers of items": (
+        X,
+        [
+            const("n", [1, 2]),
+            node("TensorListReserve", "l", "n", "n", element_dtype=np.dtype("float32")),
+            node("TensorListLength", "y", "l"),
+        ],
+        r"TensorListReserve 'l' needs one integer as its number of elements, got \[1, 2\]",
+    ),
+    "a gradient of another rank": (
+        {"x": (None, 4, 4, 1), "dy": (2,)},
+        [
+            node(
+                "MaxPoolGrad",
+                "y",
+                "x",
+                "x",
+                "dy",
+                ksize=[1, 2, 2, 1],
+                strides=[1, 2, 2, 1],
+                padding="VALID",
+            )
+        ],
+        r"must have its shape \(x\.0, 2, 2, 1\), got \(2,\)",
+    ),
+    "no number to pad with": (
+        X,
+        [
+            const("p", [[0, 0], [1, 1], [0, 0]]),
+            const("v", np.zeros(0)),
+            node("PadV2", "y", "x", "p", "v"),
+        ],
+        r"needs inputs that broadcast together, got .* and \(0,\)",
+    ),
     "no numbers on a line": (
         X,
         [const("s", 0.0), const("n", 0), node("LinSpace", "y", "s", "s", "n")],

@@ -179,6 +179,36 @@ def test_shapes_without_closed_form_are_computed_at_run_time(nodes: list[Any]) -
         reshaped(*nodes)
 
 
+INDEXED: dict[str, list[Any]] = {
+    "gather": [const("k", 0), node("GatherV2", "n", "c", "first", "k")],
+    "slice": [
+        vector("z", 0),
+        node("Pack", "stop", "first"),
+        node("StridedSlice", "t", "c", "z", "stop", "one"),
+        node("Sum", "n", "t", "z"),
+    ],
+}
+
+
+@pytest.mark.parametrize("nodes", INDEXED.values(), ids=INDEXED)
+def test_known_lists_are_indexed_by_symbolic_sizes_at_run_time(nodes: list[Any]) -> None:
+    """A constant list is indexed, or sliced, at a size that only a call determines."""
+    source = model(
+        X,
+        SHAPE,
+        *FIRST,
+        vector("c", 0, 10, 20, 30),
+        *nodes,
+        node("Cast", "r", "n", SrcT=np.dtype("int32"), DstT=np.dtype("float32")),
+        node("Mul", "y", "x", "r"),
+    )
+    graph = tf_graphdef.load(source, "y")
+    feed = np.ones((2, 3, 5), np.float32)
+
+    expected = 20 if nodes is INDEXED["gather"] else 10
+    np.testing.assert_array_equal(pk.interpret(graph, {"x": feed})[0], feed * expected)
+
+
 def test_ranges_of_ranks_are_axes() -> None:
     """TensorFlow 1 reduces over all axes by a range up to the rank."""
     axes = [const("a", 0), const("d", 1), node("Rank", "r", "x"), node("Range", "k", "a", "r", "d")]

@@ -256,6 +256,10 @@ def test_invalid_feeds_and_fetches_are_refused() -> None:
         session.run("y:0")
     with pytest.raises(FeedError, match=r"'x' needs a feed of shape \(\?, 2\), got \(3,\)"):
         session.run("y:0", {"x:0": np.ones(3, "f")})
+    with pytest.raises(
+        FeedError, match=r"'x:0' needs .* of equal lengths, got \[\[1\], \[2, 3\]\]"
+    ):
+        session.run("y:0", {"x:0": [[1], [2, 3]]})
     with pytest.raises(FeedError, match="got 'z:0'; known: x"):
         session.run("y:0", {"z:0": x})
     with pytest.raises(FeedError, match="keys that name placeholders, .*, got 7"):
@@ -274,6 +278,34 @@ def test_invalid_feeds_and_fetches_are_refused() -> None:
         ModelError, match="reads the variable 'w'.* use tf_graphdef.ModelSession or targets="
     ):
         tf_graphdef.load(fixtures()["logistic"].model, "loss")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"shapes": 3}, "shapes must be a mapping of names to shapes, got 3"),
+        ({"shapes": {3: (1,)}}, "a name in shapes must be a string, got 3"),
+        ({"tags": 3}, "tags must be a name or a sequence of names, got 3"),
+        ({"max_nbytes": "9"}, "max_nbytes must be a whole number of at least 0, got '9'"),
+        ({"max_rounds": 1.5}, r"max_rounds must be a whole number of at least 0, got 1\.5"),
+    ],
+)
+def test_arguments_of_wrong_types_are_refused(options: dict[str, Any], message: str) -> None:
+    """The error names the argument of the session and shows its value."""
+    with pytest.raises((pk.ArgumentError, pk.SettingError), match=message):
+        tf_graphdef.ModelSession(model(placeholder("x", 2)), **options)
+
+
+def test_arguments_of_restore_are_checked() -> None:
+    """A prefix that is no path, and variables that are no names, are refused."""
+    session = tf_graphdef.ModelSession(model(placeholder("x", 2)))
+
+    with pytest.raises(pk.ArgumentError, match="prefix must be a path, got 3"):
+        session.restore(3)  # type: ignore[arg-type]
+    with pytest.raises(pk.ArgumentError, match="variables must be a name .*, got 3"):
+        session.restore("p", 3)  # type: ignore[arg-type]
+    with pytest.raises(pk.SettingError, match="max_nbytes must be a whole number .*, got -1"):
+        session.restore("p", max_nbytes=-1)
 
 
 def test_restoring_from_a_checkpoint_is_refused() -> None:
