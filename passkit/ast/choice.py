@@ -19,7 +19,8 @@ Outcome = Callable[[Expr], bool | None]
 def settled(x: Expr, outcome: Outcome) -> Expr:
     """Return ``x`` without arms that are never selected, and without conditions that are certain.
 
-    ``outcome`` returns the result of a comparison if it is certain, else None.
+    ``outcome`` is called with each subexpression, and returns its truth value if it is a comparison
+    whose result is certain, else None.
     """
     result = outcome(x)
     if result is not None:
@@ -68,8 +69,9 @@ def by_extents(extents: Extents) -> Outcome:
 def shortened(x: Expr, extents: Extents) -> Expr:
     """Return ``x`` with both sides of index comparisons simplified.
 
-    Comparisons of data-dependent indices stay as they are. ``extents`` are the exclusive upper
-    bounds of loop variables, which begin at 0, by name.
+    Comparisons of indices that load anything, have other variables or divide what may be negative
+    stay as they are. ``extents`` are the exclusive upper bounds of loop variables, which begin at
+    0, by name.
     """
     if _compares(x) and _counts(x, extents):
         a, b = (expression(normal(side, extents)) for side in (x.a, x.b))
@@ -83,9 +85,10 @@ def _compares(x: Expr) -> TypeGuard[Binary]:
 
 
 def _counts(x: Expr, extents: Extents) -> bool:
-    """Return whether an expression contains only variables in ``extents``, so that algebra applies.
+    """Return whether the algebra of indices applies to an expression.
 
-    It must not load anything nor divide what may be negative.
+    It does if all variables are in ``extents``, and it neither loads anything nor divides what may
+    be negative.
     """
     only_loop_variables = all(v.name in extents for v in variables(x))
     return only_loop_variables and next(loads(x), None) is None and is_exact(x, extents)

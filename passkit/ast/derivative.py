@@ -135,10 +135,12 @@ RULES: dict[str, Callable[..., Partials]] = {
 
 
 def derivative(x: Expr, by: Var) -> Expr | None:
-    """Return the derivative of ``x`` by a variable; None if it is 0 everywhere.
+    """Return the derivative of ``x`` by the variable ``by``, in the dtype of ``x``.
 
-    Raises: CodeGenError for a function without a rule, or one without a derivative by an argument
-    that depends on the variable.
+    It is None if it is 0 everywhere, as for integers; loads, reads and sizes count as constants.
+
+    Raises: CodeGenError for a function without a rule, or one without a derivative by an argument,
+    where that argument depends on the variable.
     """
     derivatives: dict[int, Expr | None] = {}
 
@@ -162,7 +164,7 @@ def _derivative(x: Expr, by: Var, derivative_of: Callable[[Expr], Expr | None]) 
         by: the variable.
         derivative_of: returns the derivative of an operand, None if it is 0.
 
-    Returns: None where it is 0, as for integers.
+    Returns: None where it is 0, as for values that are no real floats.
 
     Raises: CodeGenError for a function without derivative.
     """
@@ -223,14 +225,17 @@ def _chain(
 
 
 def _sum(a: Expr | None, b: Expr | None) -> Expr | None:
-    """Return ``a + b``, where None is 0; None if both are."""
+    """Return ``a + b``, or ``a - x`` for a ``b`` of -x; None is 0, and returned if both are."""
     if a is None or b is None:
         return b if a is None else a
     return a - b.x if isinstance(b, Unary) else a + b
 
 
 def negative(x: Expr | None) -> Expr | None:
-    """Return ``-x``, simplified for literals and negations; None is 0."""
+    """Return ``-x`` of a float, simplified for literals and negations; None, which is 0, of None.
+
+    A `Unary` must be a negation.
+    """
     if isinstance(x, Const):
         return ast.const(-x.value, x.dtype)
     if isinstance(x, Unary):
@@ -239,7 +244,9 @@ def negative(x: Expr | None) -> Expr | None:
 
 
 def product(a: Expr | None, b: Expr | None) -> Expr | None:
-    """Return ``a * b``, simplified for factors 0, 1, -1, ``-c`` and ``1 / c``; None is 0.
+    """Return ``a * b``, simplified for factors 0, 1, -1, ``-c`` and ``1 / c``.
+
+    None is 0: it is returned if a factor is None or the literal 0.
 
     A factor that selects such values becomes a selection: ``a * (c ? 1 : 0)`` is ``c ? a : 0``, so
     that infinities which are not selected do not turn into NaN.

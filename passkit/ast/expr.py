@@ -115,6 +115,7 @@ class Expr:
         return binary("^", other, self)
 
     def __invert__(self) -> Expr:
+        _check_bits("~", self.dtype)
         return Unary("~", self, self.dtype)
 
     def __bool__(self) -> bool:
@@ -192,22 +193,33 @@ def const(value: Any, dtype: DType) -> Const:
 
     Args:
         value: a number.
-        dtype: the dtype to convert it to.
+        dtype: the dtype to convert it to, as NumPy casts: fractions and imaginary parts are lost,
+            integers wrap.
 
     Raises:
-        ArgumentError: ``value`` is no number, or ``dtype`` no DType.
+        ArgumentError: ``value`` is no number, or an integer of more than 64 bits for an integer
+            dtype, or ``dtype`` is no DType.
     """
-    if not isinstance(value, _NUMBER) or np.ndim(value):
+    if not isinstance(value, _NUMBER) or np.ndim(value) or _is_no_number(value):
         arguments.refuse("ast.const: value", value, "a number")
     if not isinstance(dtype, DType):
         arguments.refuse("ast.const: dtype", dtype, "a DType, such as pk.ast.dt.float32")
-    return Const(np.asarray(value).astype(dtype.numpy).tobytes(), dtype)
+    try:
+        return Const(np.asarray(value).astype(dtype.numpy).tobytes(), dtype)
+    except OverflowError:
+        arguments.refuse("ast.const: value", value, f"an integer of 64 bits for {dtype}")
+
+
+def _is_no_number(value: Any) -> bool:
+    """Return whether a value is a text, date or object of NumPy's."""
+    return isinstance(value, (np.generic, np.ndarray)) and value.dtype.kind in "OSUMm"
 
 
 def is_const(x: Expr, value: Any) -> bool:
-    """Return whether ``x`` is the literal ``value`` in its dtype; 0.0 and -0.0 differ.
+    """Return whether ``x`` is a literal of the same bits as ``value``, converted to its dtype.
 
-    Raises: ArgumentError if ``value`` is no number.
+    So 0.0 and -0.0 differ, and the int64 literal 1 is 1.5, too. Raises: ArgumentError if ``x`` is a
+    literal and ``value`` no number.
     """
     return isinstance(x, Const) and x.bits == const(value, x.dtype).bits
 
@@ -244,15 +256,15 @@ def size_of(extent: Extent, fixed: Fixed = Fixed.AUTO) -> Expr:
     """Return an extent as an index expression.
 
     Args:
-        extent: an integer or a symbolic size.
+        extent: an integer of Python or NumPy, or a symbolic size.
         fixed: whether it is a literal or an argument of the kernel.
 
     Raises:
-        ArgumentError: ``extent`` is neither.
+        ArgumentError: ``extent`` is neither, or a bool.
     """
     if not isinstance(extent, (int, np.integer, Size)) or isinstance(extent, bool):
         arguments.refuse("ast.size_of: extent", extent, "a whole number or a Size")
-    return SizeOf(extent, fixed)
+    return SizeOf(extent if isinstance(extent, Size) else int(extent), fixed)
 
 
 @frozen(order=False, cache_hash=True)
@@ -323,9 +335,10 @@ class Select(Expr):
 
 
 def lift(value: Operand, dtype: DType) -> Expr:
-    """Return ``value`` if it is an expression, else a literal of ``dtype``.
+    """Return ``value`` itself if it is an expression, of any dtype, else a literal of ``dtype``.
 
-    Raises: ArgumentError if it is neither an expression nor a number.
+    A number is converted by `const`, which may round or truncate it. Raises: ArgumentError if it is
+    neither an expression nor a number.
     """
     return value if isinstance(value, Expr) else const(value, dtype)
 
@@ -367,9 +380,9 @@ def _same_dtype(op: str, a: Operand, b: Operand) -> tuple[Expr, Expr]:
 
 
 def _check_operand(op: str, value: Any) -> Operand:
-    """Return an operand: an expression, or a Python number, also for one of NumPy's.
+    """Return an operand: an expression or Python number itself, or a NumPy scalar's Python number.
 
-    Raises: ArgumentError, naming the operator ``op``, for anything else.
+    Raises: ArgumentError, naming the operator ``op``, for anything else, also for arrays.
     """
     if isinstance(value, Expr):
         return value
@@ -390,20 +403,29 @@ def binary(op: str, a: Operand, b: Operand) -> Expr:
     divisor is 0.
 
     Args:
-        op: one of ``+ - * / // % & | ^``; ``/`` needs floats.
+        op: one of ``+ - * / // % & | ^``; ``/`` needs real or complex floats, ``& | ^`` integers
+            or bools.
         a: an expression or a number.
         b: an expression or a number; at least one of both is an expression.
 
     Raises:
         ArgumentError: There is no such operator, or an operand is neither.
         DTypeError: The dtypes differ, a number does not fit the other operand's dtype, both are
-            numbers, or ``/`` is applied to integers.
+            numbers, or the operator does not take the dtype.
     """
     _check_operator("ast.binary", op, _BINARY)
     x, y = _same_dtype(op, a, b)
     if op == "/" and x.dtype.kind not in "fc":
         raise DTypeError(f"'/' needs floats, got {x.dtype}; cast first")
+    if op in "&|^":
+        _check_bits(op, x.dtype)
     return Binary(op, x, y, x.dtype)
+
+
+def _check_bits(op: str, dtype: DType) -> None:
+    """Raise a DTypeError unless the bit operator ``op`` takes ``dtype``, of integers or bools."""
+    if dtype.kind not in "biu":
+        raise DTypeError(f"'{op}' needs integers or bools, got {dtype}; cast first")
 
 
 def compare(op: str, a: Operand, b: Operand) -> Expr:
@@ -423,15 +445,17 @@ def compare(op: str, a: Operand, b: Operand) -> Expr:
 def equal(a: Operand, b: Operand) -> Expr:
     """Return the comparison ``a == b`` of two values; ``==`` itself compares trees.
 
-    Raises: DTypeError if their dtypes differ, ArgumentError if one is no expression or number.
+    At least one is an expression. Raises: DTypeError if their dtypes differ, a number does not fit
+    the other's, or both are numbers; ArgumentError if one is no expression or number.
     """
     return compare("==", a, b)
 
 
 def not_equal(a: Operand, b: Operand) -> Expr:
-    """Return the comparison ``a != b`` of two values.
+    """Return the comparison ``a != b`` of two values, of which at least one is an expression.
 
-    Raises: DTypeError if their dtypes differ, ArgumentError if one is no expression or number.
+    Raises: DTypeError if their dtypes differ, a number does not fit the other's, or both are
+    numbers; ArgumentError if one is no expression or number.
     """
     return compare("!=", a, b)
 
@@ -443,12 +467,14 @@ def call(name: str, *args: Operand) -> Expr:
 
     Args:
         name: the name of the function.
-        *args: expressions of one dtype, which the result has, too. Of two arguments one may be a
-            number; of more, all but the first.
+        *args: expressions of one dtype; the result has that of the first expression. Of two
+            arguments one may be a number; of more, all but the first. The dtypes of more than two
+            are not compared.
 
     Raises:
         ArgumentError: ``name`` is no string, or an argument is neither an expression nor a number.
-        DTypeError: A required expression is a number, or the dtypes of two arguments differ.
+        DTypeError: There is no argument, the first of one or more than two is no expression, or of
+            exactly two the dtypes differ, a number does not fit the other's, or both are numbers.
     """
     arguments.text("ast.call: name", name)
     if len(args) == 2:
@@ -463,7 +489,7 @@ def call(name: str, *args: Operand) -> Expr:
 def cast(x: Expr, dtype: Any) -> Expr:
     """Return ``x`` converted to ``dtype``, or ``x`` itself if it has that dtype.
 
-    An integer literal that is converted to a float dtype becomes a literal.
+    An integer literal that is converted to a real float dtype becomes a literal.
 
     Raises: ArgumentError where ``x`` is no expression; DTypeError where there is no such dtype.
     """
@@ -490,8 +516,9 @@ def where(condition: Expr, a: Operand, b: Operand) -> Expr:
 
     Only the loads of the chosen arm are executed. At least one of ``a`` and ``b`` is an expression.
 
-    Raises: ArgumentError where the condition or an arm is no expression (or number); DTypeError
-    where the condition is no bool, the dtypes of the arms differ, or both are numbers.
+    Raises: ArgumentError where the condition is no expression, or an arm neither an expression nor
+    a number; DTypeError where the condition is not of dtype bool, the dtypes of the arms differ, a
+    number does not fit the other's, or both are numbers.
     """
     need = "an expression (pk.ast.equal(a, b) for ==, pk.ast.not_equal(a, b) for !=)"
     arguments.instance("ast.where: condition", condition, Expr, need)

@@ -97,12 +97,18 @@ REDUCTIONS = frozenset(
 
 
 def is_entry(value: object) -> bool:
-    """Return whether a value is an entry of a graph, a class of a higher layer."""
+    """Return whether a value is an entry of a graph, a class of a higher layer, by its type's name.
+
+    That is "Entry".
+    """
     return type(value).__name__ == "Entry"
 
 
 def way_out(name: str) -> str:
-    """Return, for messages, how to write a function of NumPy or `passkit.ops` with expressions."""
+    """Return, for messages, how to write a function of NumPy or `passkit.ops` with expressions.
+
+    Where there is no way, it says so, with the nearest names. ``name`` is the function's name.
+    """
     from passkit import ast
 
     formula = FORMULAS.get(name)
@@ -118,7 +124,7 @@ def way_out(name: str) -> str:
 
 
 def ufunc(function: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """Apply the operator that a ufunc implements to expressions and NumPy scalars.
+    """Return the result of the operator that a ufunc implements, for expressions and scalars.
 
     Args:
         function: the ufunc.
@@ -126,13 +132,15 @@ def ufunc(function: np.ufunc, method: str, inputs: tuple[Any, ...], options: dic
         inputs: its inputs.
         options: its keyword arguments; none are allowed.
 
-    Raises: DTypeError for other ufuncs, for arrays, for methods such as reduce, and for options.
+    Raises: DTypeError for other ufuncs, for arrays with axes, for methods such as reduce, and for
+    options; what the operator raises.
     """
     name = function.__name__
-    if any(isinstance(x, np.ndarray) and x.ndim for x in inputs):
+    arrays = [x for x in inputs if isinstance(x, np.ndarray) and x.ndim]
+    if arrays:
         raise DTypeError(
-            f"np.{name} of an expression and {shown(next(x for x in inputs if np.ndim(x)))}: an "
-            f"expression is one element; give the operator the array as another input"
+            f"np.{name} of an expression and {shown(arrays[0])}: an expression is one element; "
+            "give the operator the array as another input"
         )
     if method != "__call__" or options:
         more = f".{method}" if method != "__call__" else f" with {', '.join(options)}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from passkit.ast.expr import Expr, Operand, call
+from passkit.errors import ArgumentError
 
 FUNCTIONS = {
     "exp": 1,
@@ -107,17 +108,19 @@ def _builder(name: str) -> Builder:
 
     That is a key of `FUNCTIONS` or `INTEGER_FUNCTIONS`, else a KeyError is raised.
     """
+    count = FUNCTIONS.get(name) or INTEGER_FUNCTIONS[name]
 
     def build(*args: Operand) -> Expr:
-        """Return a call of the function; this text is replaced by one with its name.
+        """Return a call of the function ``name``; this text is replaced by one with the name.
 
-        Raises: ArgumentError for an argument that is neither an expression nor a number; DTypeError
-        if the dtypes differ.
+        Raises: ArgumentError for another number of arguments than ``count``, or an argument that is
+        neither an expression nor a number; DTypeError as `passkit.ast.call`.
         """
+        if len(args) != count:
+            raise ArgumentError(f"ast.{name} must get {count} argument(s), got {len(args)}")
         return call(name, *args)
 
     build.__name__ = name
-    count = FUNCTIONS.get(name) or INTEGER_FUNCTIONS[name]
     build.__doc__ = f"``{name}`` of {count} value(s) of one dtype."
     return build
 

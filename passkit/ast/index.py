@@ -158,8 +158,9 @@ _OF_BINARY: Mapping[str, Callable[[Sum, Sum, Extents], Sum | None]] = {
 def divide(a: Sum, d: Extent, extents: Extents) -> Sum:
     """Return ``a // d`` for a non-negative ``a``; terms that d divides leave the quotient.
 
-    It is 0 for d = 0, an index into an empty array. A sum that may be negative stays one quotient.
-    ``extents`` are the exclusive upper bounds of variables, by name.
+    It is 0 for d = 0, an index into an empty array, and ``a`` itself for d = 1. The sum stays one
+    quotient if what d does not divide has a coefficient that may be negative. ``extents`` are the
+    exclusive upper bounds of variables, by name.
     """
     if d == 1:
         return a
@@ -182,8 +183,8 @@ def divide(a: Sum, d: Extent, extents: Extents) -> Sum:
 def modulo(a: Sum, d: Extent, extents: Extents) -> Sum:
     """Return ``a % d`` for a non-negative ``a``, without terms that d divides; 0 for d = 0.
 
-    A sum that may be negative stays one remainder. ``extents`` are the exclusive upper bounds of
-    variables, by name.
+    The sum stays one remainder if what d does not divide has a coefficient that may be negative.
+    ``extents`` are the exclusive upper bounds of variables, by name.
     """
     if d == 1 or d == 0:
         return Sum(())
@@ -202,15 +203,15 @@ def modulo(a: Sum, d: Extent, extents: Extents) -> Sum:
 
 
 def _may_be_negative(a: Sum) -> bool:
-    """Return whether a sum may have negative terms, so that it must not be split for a division.
+    """Return whether a coefficient or the constant of a sum may be negative.
 
-    C rounds toward 0: (8 - i) / 8 is not 1 + (-i) / 8.
+    Then it must not be split for a division, as C rounds toward 0: (8 - i) / 8 is not 1 + (-i) / 8.
     """
     return not all(at_least(c, 0) for c in (*(c for _, c in a.terms), a.constant))
 
 
 def _split(a: Sum, d: Extent) -> tuple[Sum, Sum]:
-    """Return ``(q, r)`` with ``a = q*d + r``, where q has every term that ``d`` divides."""
+    """Return ``(q, r)`` with ``a = q*d + r``, where q has every term that ``d`` divides, over d."""
     whole: dict[Expr, Extent] = {}
     rest: dict[Expr, Extent] = {}
     for atom, c in a.terms:
@@ -235,7 +236,9 @@ def within(a: Sum, limit: Extent, extents: Extents) -> bool:
 
 
 def is_exact(x: Expr, extents: Extents) -> bool:
-    """Return whether no dividend in an index may be negative; the algebra rounds down.
+    """Return whether no dividend of ``//`` and ``%`` in an index may be negative.
+
+    The algebra rounds down, while C rounds toward 0.
 
     ``extents`` are the exclusive upper bounds of variables, by name.
     """
@@ -248,9 +251,10 @@ def is_exact(x: Expr, extents: Extents) -> bool:
 
 
 def count_of(atom: Expr, extents: Extents) -> Extent | None:
-    """Return an exclusive upper bound of an atom; None if unknown, or if it may be negative.
+    """Return an exclusive upper bound of an atom, a variable, quotient, remainder or clipped value.
 
-    ``extents`` are the exclusive upper bounds of variables, by name.
+    None if it is unknown, or the dividend may be negative. ``extents`` are the exclusive upper
+    bounds of variables, by name.
     """
     if isinstance(atom, Binary) and _may_be_negative(normal(atom.a, extents)):
         return None
@@ -261,7 +265,7 @@ def count_of(atom: Expr, extents: Extents) -> Extent | None:
 def _highest(a: Sum, extents: Extents) -> Extent | None:
     """Return the largest value of a sum for variables below their ``extents``.
 
-    Returns: None if it is unknown or a term may be negative.
+    None if an atom has no known bound or a coefficient may be negative.
     """
     highest: Extent = a.constant
     for atom, c in a.terms:
@@ -299,7 +303,7 @@ def _top(atom: Expr, extents: Extents) -> Extent | None:
 
 
 def expression(a: Sum) -> Expr:
-    """Return a sum as an int64 expression, with the largest coefficients first."""
+    """Return a sum as an int64 expression: symbolic coefficients first, then the largest ones."""
 
     def weight(term: tuple[Expr, Extent]) -> tuple[int, str]:
         """Return the key that a term, a pair of atom and coefficient, is sorted by."""
@@ -323,7 +327,10 @@ def expression(a: Sum) -> Expr:
 
 
 def simplify(x: Expr, extents: Extents) -> Expr:
-    """Return an equal index expression in canonical form, for variables below their ``extents``."""
+    """Return an equal index expression in canonical form, for variables from 0 below ``extents``.
+
+    A size, and a variable that takes more than one value, is returned itself.
+    """
     if isinstance(x, SizeOf) or (isinstance(x, Var) and extents.get(x.name) != 1):
         return x
     return expression(normal(x, extents))
@@ -332,7 +339,8 @@ def simplify(x: Expr, extents: Extents) -> Expr:
 def ravel(index: Sequence[Expr], shape: Shape, extents: Extents) -> Sum:
     """Return the row-major linear index of ``index`` in ``shape``, as a canonical sum.
 
-    ``extents`` are the exclusive upper bounds of variables, by name.
+    Indices along axes of extent 1 are ignored. ``extents`` are the exclusive upper bounds of
+    variables, by name. Raises: ValueError where the numbers of indices and axes differ.
     """
     terms: dict[Expr, Extent] = {}
     constant: Extent = 0
@@ -350,8 +358,8 @@ def ravel(index: Sequence[Expr], shape: Shape, extents: Extents) -> Sum:
 def unravel(linear: Sum, shape: Shape, extents: Extents) -> tuple[Expr, ...]:
     """Return the index in ``shape`` whose row-major linear index is ``linear``.
 
-    It has an expression for each axis. ``extents`` are the exclusive upper bounds of variables, by
-    name, by which divisions are simplified.
+    It has an expression for each axis, 0 along axes of extent 1. ``extents`` are the exclusive
+    upper bounds of variables, by name, by which divisions are simplified.
     """
     out: list[Expr] = []
     rest = linear
@@ -380,8 +388,8 @@ def strides(shape: Shape) -> Shape:
 def common_refinement(shapes: Iterable[Shape]) -> Shape | None:
     """Return the coarsest shape from which each of ``shapes`` results by merging neighbours.
 
-    All must have the same number of elements. None if there is no such shape, as for (4, 6) and
-    (6, 4).
+    All must have the same number of elements, not 0. Axes of extent 1 are left out. None if there
+    is no such shape, as for (4, 6) and (6, 4).
     """
     cuts: list[Extent] = []
     total: Extent = 1

@@ -15,9 +15,10 @@ T = TypeVar("T")
 
 
 def renamed(x: T, names: Mapping[str, str]) -> T:
-    """Return ``x``, a part of an AST or a tuple of parts, with its buffers and sizes renamed.
+    """Return ``x``, a part of an AST or a tuple of parts, with its buffers and variables renamed.
 
-    ``names`` maps old names to new ones; other variables than buffers need not be in it.
+    ``names`` maps old names to new ones; variables that are not in it keep theirs. Buffers are
+    renamed where statements and expressions access them, not in their declarations.
 
     Raises: KeyError for a buffer that is not in ``names``.
     """

@@ -29,7 +29,10 @@ LONGEST = 12
 
 
 def replace_children(x: Expr, change: Callable[[Expr], Expr]) -> Expr:
-    """Return ``x`` with ``change`` applied to its direct operands; ``x`` itself if it has none."""
+    """Return a copy of ``x`` with ``change`` applied to its direct operands.
+
+    It is ``x`` itself if that is a leaf: a variable, literal or size.
+    """
     if isinstance(x, (Var, Const, SizeOf)):
         return x
     match x:
@@ -93,7 +96,7 @@ def tidy_stage(stage: Stage, lane: Var | None, visible: frozenset[Var] = frozens
         # A loop without iterations: what is hoisted out of it is executed, so it must not load.
         stage = evolve(stage, body=tuple(map_statement(s, _without_loads) for s in stage.body))
     tidied = _inline(stage, lane, visible)
-    return tidied if lane is None else _hoist(tidied, lane)
+    return tidied if lane is None else _hoist(tidied)
 
 
 def _without_loads(x: Expr) -> Expr:
@@ -104,9 +107,12 @@ def _without_loads(x: Expr) -> Expr:
 def _inline(stage: Stage, lane: Var | None, visible: frozenset[Var]) -> Stage:
     """Return a stage with short single-use locals and literals inlined, unused ones removed.
 
+    A local that does not vary along the vectorized loop is inlined only if it is a leaf, so that
+    it can be hoisted. Of several stores, none may come before an inlined load.
+
     Args:
         stage: the stage.
-        lane: the variable of its vectorized loop, or None.
+        lane: the variable of its vectorized loop; None if all locals count as varying.
         visible: locals that later stages read, which stay.
     """
     uses: Counter[Var] = Counter()
@@ -146,10 +152,10 @@ def _inline(stage: Stage, lane: Var | None, visible: frozenset[Var]) -> Stage:
     return evolve(stage, body=tuple(body))
 
 
-def _hoist(stage: Stage, lane: Var) -> Stage:
+def _hoist(stage: Stage) -> Stage:
     """Return a stage with locals that depend on no loop of it moved in front, to ``before``.
 
-    A local that loads from a buffer which the stage writes stays. ``lane`` is not used.
+    A local that loads from a buffer to which a statement of the body stores stays.
     """
     moving = {loop.var for loop in stage.loops}
     before: list[Let] = list(stage.before)

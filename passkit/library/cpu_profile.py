@@ -64,17 +64,17 @@ class CpuProfile(NamedTuple):
 
 
 def read_cpu_profile() -> CpuProfile | None:
-    """Return this CPU's profile, None if it has not been measured.
+    """Return this CPU's profile; None if there is no file of it, or an invalid one.
 
-    Raises: CacheError if other users may write to the cache folder.
+    Raises: CacheError if there is a file and other users may write to the cache folder.
     """
     return _current()[0]
 
 
 def cpu_profile_digest() -> str:
-    """Return a digest of this CPU's profile, "" if there is none.
+    """Return a digest of the file of this CPU's profile, "" if there is none or it is invalid.
 
-    Raises: CacheError if other users may write to the cache folder.
+    Raises: CacheError if there is a file and other users may write to the cache folder.
     """
     return _current()[1]
 
@@ -82,8 +82,8 @@ def cpu_profile_digest() -> str:
 def _current() -> tuple[CpuProfile | None, str]:
     """Return the profile on disk and its digest; an unchanged file is not read again.
 
-    Returns: None and "" if there is none. Raises: CacheError if other users may write to the cache
-    folder.
+    Returns: None and "" if there is no valid one. Raises: CacheError if there is a file and other
+    users may write to the cache folder.
     """
     folder = cache_folder_name()
     path = _path(folder)
@@ -122,13 +122,13 @@ def _read(path: str, *facts: int) -> tuple[CpuProfile | None, str]:
 
 
 def is_valid_curve(points: CurvePoints) -> bool:
-    """Whether a curve has points, with positive figures and strictly increasing bytes."""
+    """Return whether a curve has points, with positive figures and strictly increasing bytes."""
     increases = all(a < b for (a, _), (b, _) in pairwise(points))
     return bool(points) and increases and all(are_positive(*p) for p in points)
 
 
 def are_positive(*values: float) -> bool:
-    """Whether all values are finite and above 0; True without values."""
+    """Return whether all values are finite and above 0; True without values."""
     return all(isfinite(v) and v > 0 for v in values)
 
 
@@ -143,7 +143,7 @@ def write_cpu_profile(profile: CpuProfile) -> None:
 
 
 def calibrated(target: Target) -> Target:
-    """Return the target with the figures of this CPU's profile.
+    """Return a copy of the target with the figures of this CPU's profile, except ``latency``.
 
     Targets other than "cpu", one that has a curve of its own, and every target if there is no
     profile are returned as they are.
@@ -158,7 +158,7 @@ def calibrated(target: Target) -> Target:
 
 @lru_cache(maxsize=16)
 def _with_profile(target: Target, profile: CpuProfile) -> Target:
-    """Return ``target`` with the measured figures of a profile."""
+    """Return a copy of ``target`` with a profile's curve, launch and meeting times."""
     from attrs import evolve  # a warm start has no targets
 
     return evolve(target, curve=profile.curve, launch=profile.launch, meeting=profile.meeting)

@@ -36,7 +36,7 @@ def read_gpu_profile(device: str) -> GpuProfile | None:
     Args:
         device: The name and version of the device, as its driver reports them.
 
-    Raises: CacheError if other users may write to the cache folder.
+    Raises: CacheError if there is a file and other users may write to the cache folder.
     """
     folder = cache_folder_name()
     path = _path(folder, device)

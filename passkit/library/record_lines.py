@@ -30,7 +30,9 @@ def version() -> str:
 
 
 def record_line(record: Record, device: str, compiler: str) -> str:
-    """Return a record as one line, without the line end.
+    """Return a record as one line of JSON, without the line end.
+
+    Seconds are rounded to four digits, except those of the model; empty fields are left out.
 
     Args:
         record: The record.
@@ -59,7 +61,7 @@ def record_line(record: Record, device: str, compiler: str) -> str:
 
 
 def read_records(lines: Iterable[bytes], device: str, compiler: str | None) -> list[Record]:
-    """Return the records in ``lines``; lines that are not valid are skipped.
+    """Return the records in ``lines``; invalid lines, and those of other versions, are skipped.
 
     Args:
         lines: JSON, one record in each.
@@ -73,7 +75,8 @@ def read_records(lines: Iterable[bytes], device: str, compiler: str | None) -> l
 def _read_record(line: bytes, device: str, compiler: str | None) -> Record | None:
     """Return the record in a line.
 
-    Returns: None if it is invalid, or of another device or compiler.
+    Returns: None if it is invalid, or of another version, device or compiler. ``compiler`` None
+    accepts any.
     """
     if not line or len(line) > MAX_LINE_LENGTH:
         return None
@@ -116,5 +119,5 @@ def _read_record(line: bytes, device: str, compiler: str | None) -> Record | Non
 
 
 def _is_seconds(value: Any) -> bool:
-    """Return whether a value is a finite number >= 0."""
+    """Return whether a value is a finite int or float >= 0, no bool."""
     return type(value) in (int, float) and isfinite(value) and value >= 0

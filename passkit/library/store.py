@@ -52,9 +52,9 @@ EMPTY = Snapshot("", b"")
 
 
 def snapshot() -> Snapshot:
-    """Return the library as it is now; an unchanged file is not read again.
+    """Return the library as it is now, `EMPTY` if there is no file; an unchanged one is not reread.
 
-    Raises: CacheError if other users may write to the cache folder.
+    Raises: CacheError if there is a file and other users may write to the cache folder.
     """
     folder = cache_folder_name()
     try:
@@ -105,12 +105,12 @@ def _compiler() -> str | None:
 
 
 def add(records: Sequence[Record]) -> None:
-    """Append records to the library: all of them or, if that fails, none.
+    """Append records to the library, in one write, under a lock.
 
-    Without records nothing happens. A file of more than `MAX_FILE_BYTES` is rewritten, with the
-    newest records only.
+    Without records nothing happens. A file that then has more than `MAX_FILE_BYTES` is rewritten,
+    with the newest records only.
 
-    Raises: CacheError if the cache folder is not to be trusted, or cannot be written.
+    Raises: CacheError if other users may write to the cache folder, or it cannot be written.
     """
     from passkit.library.record_lines import record_line
 
@@ -140,10 +140,10 @@ def _write_all(handle: int, data: bytes) -> None:
 
 
 def _shrink(path: str) -> None:
-    """Rewrite the file ``path`` with the newest line of each template.
+    """Rewrite the file ``path`` with the valid records of this device and compiler, merged.
 
-    It gets at most half of `MAX_FILE_BYTES`; the oldest lines are dropped. Raises: OSError where it
-    cannot be rewritten.
+    It gets at most half of `MAX_FILE_BYTES`; the oldest records are dropped. Raises: OSError where
+    it cannot be read or rewritten.
     """
     from passkit.library.record_lines import read_records, record_line
     from passkit.plan.evaluator import merged
@@ -163,11 +163,12 @@ def _shrink(path: str) -> None:
 
 @contextmanager
 def lock_folder() -> Iterator[str]:
-    """Lock this device's measurements for writing, and yield the cache folder.
+    """Lock this device's measurements for writing, and yield the path of the cache folder.
 
-    The system releases the lock of a process that ends.
+    The folder is created if it is missing. The system releases the lock of a process that ends.
 
-    Raises: CacheError if the folder is not to be trusted, or cannot be written.
+    Raises: CacheError if other users may write to the folder, or for an OSError, also one inside
+    the `with` block.
     """
     import fcntl  # only systems that run kernels have it
 
@@ -204,9 +205,10 @@ class LibraryContent(NamedTuple):
 
 
 def content() -> LibraryContent:
-    """Return how much the library holds.
+    """Return how much the library holds: this device's records, and the bytes of all devices.
 
-    Raises: CacheError if other users may write to the cache folder.
+    Raises: CacheError if there is a file of this device and other users may write to the cache
+    folder.
     """
     current = snapshot()
     records = len(current.evaluator) if current.data else 0
@@ -214,7 +216,7 @@ def content() -> LibraryContent:
 
 
 def clear() -> int:
-    """Remove the measurements of all devices, and return the number of bytes freed.
+    """Remove the measurements of all devices, profiles included; return the number of bytes freed.
 
     Files that cannot be removed stay and do not count.
     """

@@ -68,7 +68,10 @@ class ProgramInput(NamedTuple):
 
     @property
     def guards(self) -> list[tuple[Extent, Extent, str]]:
-        """The pairs of sizes that the plan takes to be equal, each with a text for messages."""
+        """The extents that the plan replaced by others: (declared, planned, text for messages).
+
+        Both must be equal in a call. Dimensions that are the same in both shapes are left out.
+        """
         pairs = zip(self.declared, self.planned, strict=True)
         return [
             (a, b, f"input '{self.name}': dimension {k}")
@@ -94,7 +97,8 @@ def assemble(
         nested: the compiler of graphs that operators contain; None to interpret them.
 
     Returns:
-        A program with a step for each node, and copies to outputs where they are needed.
+        A program with a step for each node except variables and constants, and after them the
+        copies of the storage plan, to outputs and state variables.
     """
     return _Assembler(graph, state, target, inputs, nested).program()
 
@@ -127,7 +131,10 @@ class _Assembler:
         self.constants += [state.memory[n.name] for n in graph.states]
 
     def program(self) -> RuntimeProgram:
-        """Return the program: steps, copies between storages, inputs, outputs and constants."""
+        """Return the program: the nodes' steps, then copies, with inputs, outputs and constants.
+
+        A copy whose source and target are the same memory is left out.
+        """
         graph = self.graph
         pairs = [(n, s) for n in graph.nodes if (s := self._step(n)) is not None]
         steps = with_epilogues([step for _, step in pairs])
@@ -151,10 +158,9 @@ class _Assembler:
         )
 
     def _guards(self) -> tuple[tuple[Extent, Extent, str], ...]:
-        """Return the pairs of sizes that a call must find equal, each with a text for messages.
+        """Return the pairs of sizes that a call must find equal: (size, size, text for messages).
 
-        Pairs with a size that no declared input has are left out: a pass removed that input. Each
-        is (size, size, text).
+        Pairs with a size that no declared input has are left out: a pass removed that input.
         """
         declared_sizes = symbols_of(n for i in self.inputs for n in i.declared)
         input_guards = [guard for i in self.inputs for guard in i.guards]
@@ -162,7 +168,11 @@ class _Assembler:
         return tuple(guard for guard in guards if symbols_of(guard[:2]) <= declared_sizes)
 
     def _ref_at(self, storage: Storage, entry: Entry) -> ArrayRef:
-        """Return a reference to a storage of the memory plan, with an entry's shape and dtype."""
+        """Return a reference to a storage of the memory plan, with an entry's shape and dtype.
+
+        State variables are constants of the program, after those of the graph; inputs are numbered
+        as the program numbers them.
+        """
         kind, index = storage.home.value, storage.index
         if storage.home is Home.STATE:
             kind, index = "constant", self.first_state + index
@@ -208,7 +218,11 @@ class _Assembler:
         return self._python_call(node)
 
     def _python_call(self, node: Node) -> PythonCall:
-        """Return the step that evaluates a node in Python."""
+        """Return the step that evaluates a node in Python.
+
+        Its kind is HOST for an operator with FHostCall if there is a nested compiler, else LIBRARY
+        with THostLibrary, else INTERPRETED.
+        """
         assert node.op is not None
         if FHostCall.get(node.op.name) is not None and self.nested is not None:
             kind = PythonCallKind.HOST
@@ -225,13 +239,17 @@ class _Assembler:
         )
 
     def _has_library_products(self, dtype: str) -> bool:
-        """Return whether a library of the target multiplies matrices of a dtype."""
+        """Return whether a library multiplies matrices of the dtype of this name.
+
+        That is so for float32 and float64 on every target, for 16-bit floats on CUDA only.
+        """
         return dtype in GEMM or (dtype in HALF_DTYPES and self.target.device == "cuda")
 
     def _gemm(self, node: Node) -> LibraryCall:
         """Return the library call for a batched matrix product, a node with FContract.
 
-        Products of 16-bit floats, which only CUDA's libraries compute, run by NumPy on the host.
+        The table entry of a product of 16-bit floats, which only CUDA's libraries compute,
+        evaluates the node in NumPy.
         """
         contract = attribute_calls.contraction_of(node)
         assert isinstance(contract, Contract)
@@ -329,11 +347,11 @@ class _Assembler:
 
 
 def with_epilogues(steps: Sequence[ProgramStep]) -> list[ProgramStep]:
-    """Return the steps with the kernel after each convolution as its epilogue, where possible.
+    """Return a list of the steps in which convolutions have the kernel after them as epilogue.
 
     The table entry of such a convolution gets the fields of a `RowEpilogue`. The kernel remains in
     the list of steps; binding leaves out its launch. A kernel that writes to an array that the
-    convolution reads is no epilogue.
+    convolution reads, or cannot run row by row, is no epilogue.
     """
     merged = list(steps)
     for k, (step, following) in enumerate(pairwise(steps)):
@@ -355,11 +373,13 @@ def python_function(node: Node, nested: NestedCompiler | None = None) -> Callabl
 
     Args:
         node: the node.
-        nested: the compiler of graphs that the operator contains; None to interpret them.
+        nested: the compiler of graphs that the operator contains, used for an operator with
+            FHostCall; None to interpret them.
 
     Returns:
-        ``function(sizes, inputs, outputs)``, which takes the values of unknown sizes and the input
-        arrays, and fills the output arrays.
+        ``function(sizes, inputs, outputs)``, which takes the values of symbolic sizes by name and
+        the input arrays, and fills the output arrays. It raises the errors of `compute`, or of the
+        nested programs.
     """
     assert node.op is not None
     runs_programs = FHostCall.get(node.op.name) is not None and nested is not None

@@ -48,6 +48,9 @@ class RowEpilogue(NamedTuple):
 def row_epilogue(launch: LaunchStep, result: ArrayRef) -> RowEpilogue | None:
     """Return how a launch runs row by row on a convolution's result; None where it cannot.
 
+    It cannot, for example, where the kernel is not in the C++ dialect, has scratch memory or
+    several phases, does not read the result, or the number of channels is symbolic.
+
     Args:
         launch: the step after the convolution.
         result: the array that the convolution stores; its last dimension are the channels.
@@ -107,7 +110,7 @@ class _RowKernel(NamedTuple):
 
     @property
     def num_rows(self) -> Extent:
-        """The number of rows."""
+        """The number of rows, which may be symbolic."""
         return self.kernel.sizes[self.rows_index]
 
     @staticmethod
@@ -149,8 +152,9 @@ class _RowKernel(NamedTuple):
         """Return the names of the arrays with elements for each row.
 
         They are accessed at the row and channel of the loops only. Returns None where any other
-        access or value depends on the row, or a stage has another form than one loop of lets and
-        stores; ``channels`` is the number of channels of a row.
+        access or value depends on the row, an array is accessed in both ways, or a stage is not one
+        loop, over all channels if rows have channels, of lets and of stores that are not streamed.
+        ``channels`` is the number of channels of a row.
         """
         large: set[str] = set()
         shared: set[str] = set()
@@ -177,7 +181,7 @@ class _RowKernel(NamedTuple):
         return None if large & shared else large
 
     def _is_over_channels(self, loop: Loop, channels: int) -> bool:
-        """Return whether a loop runs from 0 to the number of channels."""
+        """Return whether a loop of a thread or thread block counts up from 0 to ``channels``."""
         return (
             isinstance(loop.start, Const)
             and loop.start.value == 0
@@ -188,7 +192,10 @@ class _RowKernel(NamedTuple):
         )
 
     def _number(self, x: Expr) -> Extent | None:
-        """Return the value of a constant or of a size argument, None for other expressions."""
+        """Return the value of a constant or of a size argument, None for other expressions.
+
+        That of a size argument may be symbolic.
+        """
         if isinstance(x, Const):
             return int(x.value)
         sizes = self.kernel.ast.sizes
@@ -197,14 +204,14 @@ class _RowKernel(NamedTuple):
         return None
 
     def _is_row_and_channel(self, index: Expr, loop: Loop) -> bool:
-        """Return whether an index is that of the row and, if there are channels, of the channel.
+        """Return whether an index is the expression row * channels + channel, or the row alone.
 
-        ``loop`` is the loop over the channels, or over the rows if there are none.
+        The latter is meant where rows have no channels. ``loop`` is the loop over the channels.
         """
         return index == (self.row * loop.stop + loop.var if self.has_channels else self.row)
 
     def _depends_on_row(self, value: Expr) -> bool:
-        """Return whether a value depends on the row's number, other than by what it loads."""
+        """Return whether a value reads the row's variable outside the indices of its loads."""
         load_indices = {id(load.index) for load in loads(value)}
         return _reads_variable(value, self.row.name, load_indices)
 
@@ -220,7 +227,8 @@ class _RowTiling(NamedTuple):
 def _rows_of(part: Part, tile: Var) -> _RowTiling | None:
     """Return the tiling of a part that loops over rows from tile * n to tile * n + n.
 
-    Returns: None where the part loops in another form; ``tile`` is the variable of the tile.
+    The loop is limited by a variable. None for a part with another loop or without one. ``tile`` is
+    the variable of the tile.
     """
     rows = part.rows
     if rows is None or not isinstance(rows.limit, Var) or not isinstance(rows.start, Binary):
@@ -234,9 +242,9 @@ def _rows_of(part: Part, tile: Var) -> _RowTiling | None:
 def _elements_of(part: Part, stages: tuple[Stage, ...], tile: Var) -> _RowTiling | None:
     """Return the tiling of a part whose stages loop over elements.
 
-    The loops run from tile * n to the minimum of tile * n + n and the number of elements.
-
-    Returns: None where they have another form.
+    All have the same loop, from tile * n to the minimum of tile * n + n and the number of elements,
+    a variable; the two bounds are the part's lets. None where that is not so. ``stages`` are the
+    stages of ``part``, ``tile`` is the variable of the tile.
     """
     if part.rows is not None or len(part.lets) != 2:
         return None
@@ -286,7 +294,10 @@ def _expressions(stage: Stage) -> Iterator[Expr]:
 
 
 def _accesses(stage: Stage) -> Iterator[tuple[str, Expr]]:
-    """Yield the buffer's name and the index of each load and store of a stage."""
+    """Yield the buffer's name and the index of each access of a stage.
+
+    First come the loads in the values of its lets and stores, then the stores.
+    """
     for value in _values(stage):
         for load in loads(value):
             yield load.buffer, load.index

@@ -29,10 +29,11 @@ Array = Any
 
 
 def cast_array(x: Array, dtype: DType) -> Array:
-    """Return ``x`` as an array of a dtype, ``x`` itself where it has that dtype.
+    """Return ``x`` as an array of a dtype, ``x`` itself where it is an array of that dtype.
 
-    Floats that become integers are truncated and saturate, and NaN becomes 0; a value becomes true
-    where it is not 0.
+    Floats that become integers are truncated and saturate, and NaN becomes 0; integers wrap. A
+    value becomes true where it is not 0. Complex numbers lose their imaginary part unless the dtype
+    is complex or bool.
     """
     x = np.asarray(x)
     if x.dtype == dtype.numpy:
@@ -49,7 +50,7 @@ def cast_array(x: Array, dtype: DType) -> Array:
 
 
 def _elementwise(f: Callable[[float], float]) -> Callable[[Array], Array]:
-    """Return a function of arrays that applies ``f`` to every element."""
+    """Return a function of an array that applies ``f`` to every element, in float64."""
 
     def apply(x: Array) -> Array:
         flat = np.ascontiguousarray(x, np.float64).reshape(-1)
@@ -79,12 +80,15 @@ def _neighbour(short: str, *x: Array) -> Array:
 
 
 def _ldexp(x: Array, n: Array) -> Array:
-    """Return x * 2^n; exponents are clipped to where the result is 0 or infinite anyway."""
+    """Return x * 2^n for floats ``x`` and integers ``n``.
+
+    Exponents are clipped to where the result is 0 or infinite anyway.
+    """
     return np.ldexp(x, np.clip(np.asarray(n, np.float64), -9999, 9999).astype(np.int32))
 
 
 def _pow(x: Array, y: Array) -> Array:
-    """Return C's ``pow``, also where all elements have the same exponent.
+    """Return C's ``pow`` of floats, also where all elements have the same exponent.
 
     For an exponent that is broadcast NumPy computes ``power(x, 0.5)`` as a square root, which
     returns NaN instead of inf for -inf and -0 instead of 0 for -0; for the exponents 2 and -1 it
@@ -98,10 +102,9 @@ def _pow(x: Array, y: Array) -> Array:
 
 
 def _integer_power(x: Array, n: Array) -> Array:
-    """Return x to the power n, for integers, which wrap.
+    """Return x to the power n, for integers of one dtype, which wrap.
 
-    Negative powers are 0 except those of 1 and -1. The result has the dtype of ``x``; unsigned
-    integers have no negative powers.
+    Negative powers are 0, those of 0 included, except those of 1 and -1.
     """
     positive = np.power(x, np.maximum(n, 0))
     if np.asarray(x).dtype.kind == "u":
@@ -115,7 +118,10 @@ SPECIAL = ("lgamma", "tgamma", "digamma", "trigamma", "erfinv", "erfcinv")
 
 
 def _special(name: str) -> Callable[..., Array]:
-    """Return the function ``name`` of `special_functions`, which is imported at its first call."""
+    """Return a function that calls the one called ``name`` in `special_functions`.
+
+    That module is imported at the first call.
+    """
     return lambda *args: getattr(special_functions, name)(*args)
 
 
@@ -124,7 +130,10 @@ INCOMPLETE = ("igamma", "igammac", "betainc", "zeta")
 
 
 def _incomplete(name: str) -> Callable[..., Array]:
-    """Return the function ``name`` of `incomplete_functions`, imported at its first call."""
+    """Return a function that calls the one called ``name`` in `incomplete_functions`.
+
+    That module is imported at the first call.
+    """
     return lambda *args: getattr(incomplete_functions, name)(*args)
 
 
@@ -187,7 +196,7 @@ EXACT: dict[str, Callable[..., Array]] = {
 
 
 def _quotient(a: Array, b: Array) -> Array:
-    """Divide integers a / b toward zero; x / 0 is 0, and the lowest integer by -1 wraps."""
+    """Divide integers a / b, rounding toward 0; x / 0 is 0, and the lowest integer / -1 wraps."""
     floor = np.floor_divide(a, b)
     if np.asarray(a).dtype.kind != "i":
         return floor
@@ -225,13 +234,13 @@ UNARY: dict[str, Callable[[Array], Array]] = {"-": np.negative, "~": np.invert}
 def call_array(name: str, dtype: DType, *args: Array) -> Array:
     """Call a function of the kernel language on arrays.
 
-    Functions that are exact keep the dtype of their arguments; others are computed in float64 and
-    rounded to ``dtype``.
+    Functions that are exact return what NumPy gives for the dtypes of the arguments, and ignore
+    ``dtype``; others are computed in float64 and rounded to ``dtype``.
 
     Args:
         name: the name of the function.
         dtype: the dtype of the result.
-        args: the arrays, which broadcast.
+        args: the arrays, which broadcast; as many as the function takes.
 
     Raises:
         CodeGenError: There is no function of that name.
@@ -261,13 +270,14 @@ def evaluate(
         sizes: the values of symbolic sizes, by name; None for none.
 
     Returns:
-        An array of the shape that the variables broadcast to, a scalar for constants. The operands
-            of a Select load only where they are selected.
+        An array of the shape that the variables broadcast to. An expression that is only a variable
+            gives its array of ``values`` itself, one that is only a constant the Python number. The
+            operands of a Select load only where they are selected.
 
     Raises:
         CodeGenError: A load is out of bounds, a variable, buffer or function does not exist, or
             NumPy cannot evaluate an expression of its type.
-        ShapeError: A symbolic size has no value.
+        ShapeError: A symbolic size has no value or divides by zero.
     """
     with np.errstate(all="ignore"):
         return ExpressionEvaluator(values or {}, buffers or {}, sizes or {}).run(expr)

@@ -14,11 +14,15 @@ from passkit.values import arguments
 from passkit.values.dtype import DType, dtype_of
 from passkit.values.size import Extent, Shape, Size, evaluate, solve
 
+_KINDS = "biufc"
+"""NumPy's kinds of numbers, in the order in which Python numbers are converted."""
+
 
 def signature(dtype: DType | None, shape: Shape | None) -> str:
     """Return a dtype and shape as text for messages.
 
-    Sizes without a name and an unknown dtype are question marks, an unknown shape is an ellipsis.
+    An extent without a name and an unknown dtype are question marks, an unknown shape is an
+    ellipsis.
 
     >>> from passkit.values.dtype import float32
     >>> signature(float32, (3, 784))
@@ -30,26 +34,30 @@ def signature(dtype: DType | None, shape: Shape | None) -> str:
 
 
 def _extent_text(n: Extent) -> str:
-    """Return an extent as text; one that the user gave as None is a question mark."""
+    """Return an extent as text.
+
+    It is a question mark for a size that the user gave as None, and for an expression with one.
+    """
     return "?" if isinstance(n, Size) and "." in str(n) else str(n)
 
 
 def as_array(value: Any, dtype: DType | None) -> Any:
-    """Return a value as an array.
+    """Return a value as an array, an array itself.
 
-    Python numbers and lists are converted to ``dtype`` unless that loses information: integers
-    become floats, not the reverse, and integers beyond the limits of ``dtype`` keep their own
-    dtype. An empty list takes any dtype. Arrays keep their dtype, and so does everything where
-    ``dtype`` is None.
+    Python numbers and lists are converted to ``dtype`` where it is of the same or a higher kind, in
+    the order bool, integer, float, complex: integers become floats, not the reverse, and floats are
+    rounded. Numbers of a higher kind, and integers beyond the limits of ``dtype``, keep their own
+    dtype. An empty list takes any dtype. Arrays, NumPy scalars and values that are no numbers, such
+    as text, keep theirs, and so does everything where ``dtype`` is None.
 
-    Raises: ValueError or TypeError, as `numpy.asarray`, for values that are no arrays.
+    Raises: ValueError for a ragged list, and the errors of `numpy.asarray` for foreign objects.
     """
     if isinstance(value, (np.ndarray, np.generic)):
         return np.asarray(value)
     array = np.asarray(value)
-    if hasattr(value, "dtype") or dtype is None or array.dtype.kind not in "biuf":
+    if hasattr(value, "dtype") or dtype is None or array.dtype.kind not in _KINDS:
         return array
-    weak = "biuf".index(array.dtype.kind) <= "biuf".index(dtype.kind) or array.size == 0
+    weak = _KINDS.index(array.dtype.kind) <= _KINDS.index(dtype.kind) or array.size == 0
     if not weak and not (array.dtype.kind in "iu" and dtype.is_integer):
         return array
     if dtype.is_integer and array.size:
@@ -61,6 +69,8 @@ def as_array(value: Any, dtype: DType | None) -> Any:
 
 def check_feed(name: str, dtype: DType | None, shape: Shape | None, value: Any) -> Any:
     """Return a value as an array that matches an input, in the native byte order.
+
+    An array that matches already is returned itself. Others are converted by `as_array`.
 
     Args:
         name: the name of the input, for messages.
@@ -77,7 +87,7 @@ def check_feed(name: str, dtype: DType | None, shape: Shape | None, value: Any) 
     arguments.unmasked(f"input '{name}'", value)
     try:
         array = as_array(value, dtype)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RuntimeError) as error:  # other libraries' arrays raise the last
         text = arguments.shown(value)
         raise FeedError(
             f"input '{name}' needs {needed}, got {text}: {error}; pass an array of numbers"
@@ -150,8 +160,8 @@ def bind_sizes(
     """Return the values of symbolic sizes by name, from the shapes of arrays.
 
     A size that is no extent by itself is solved from an expression with it, such as ``2*n``. It has
-    no value, and is left out, if no extent determines it, as in ``n + m`` alone. Arrays whose
-    declared shape is None determine nothing.
+    no value, and is left out, if no extent determines it, as in ``n + m`` or ``n * n`` alone.
+    Arrays whose declared shape is None determine nothing.
 
     Args:
         inputs: name, declared shape and actual shape of each array.
@@ -161,6 +171,7 @@ def bind_sizes(
     Raises:
         FeedError: Two arrays need different values of a size, or an expression has another value
             than its extent.
+        ShapeError: An expression divides by zero.
     """
     return _SizeSolver(inputs, subject, known_sizes).sizes
 
@@ -175,6 +186,7 @@ def all_sizes(
 
     Raises:
         FeedError: As for `bind_sizes`, or the shapes do not determine a size.
+        ShapeError: An expression divides by zero.
     """
     solver = _SizeSolver(inputs, "input", {})
     for name, k, n, number in solver.unsolved:
@@ -196,12 +208,12 @@ class _SizeSolver:
         known_sizes: values of other sizes, from which expressions may be solved.
 
     Raises:
-        FeedError: as for `bind_sizes`.
+        FeedError, ShapeError: as for `bind_sizes`.
 
     Attributes:
-        sizes: the values so far.
-        unsolved: expressions with sizes that have no value yet: the input, the axis, the expression
-            and its value.
+        sizes: the values of sizes by name, without ``known_sizes``.
+        unsolved: the expressions that could not be solved: the input, the axis, the expression and
+            its value.
     """
 
     def __init__(
@@ -238,7 +250,8 @@ class _SizeSolver:
         possible: False where several sizes are open, or the expression is not linear in the one
         that is.
 
-        Raises: FeedError where the expression has another value.
+        Raises: FeedError where the expression has another value, ShapeError where it divides by
+        zero.
         """
         name, k, n, number = extent
         if not n.symbols <= self.values.keys():

@@ -27,14 +27,15 @@ LARGE = 1e7
 def _apply_where(where: Array, function: Callable[..., Array], out: Array, *args: Array) -> None:
     """Set the elements of ``out`` where a mask holds to a function of those of ``args``.
 
-    All arrays have the shape of the mask ``where``; ``out`` is changed in place.
+    All arrays have the shape of the mask ``where``; ``out`` is changed in place. The function gets
+    the selected elements in one axis, and is not called if there are none.
     """
     if where.any():
         out[where] = function(*(a[where] for a in args))
 
 
 def _arrays(*values: Array) -> list[Array]:
-    """Return values as float64 arrays, broadcast to the same shape."""
+    """Return values as float64 arrays, broadcast to the same shape; they may be read-only views."""
     return list(np.broadcast_arrays(*(np.asarray(v, np.float64) for v in values)))
 
 
@@ -76,7 +77,7 @@ def _series(a: Array, x: Array) -> Array:
 
 
 def _fraction(a: Array, x: Array) -> Array:
-    """Return Q(a, x), the regularized upper incomplete gamma function, for x > a.
+    """Return Q(a, x), the regularized upper incomplete gamma function, for x > 1.1 and x >= a > 0.
 
     The method is its continued fraction, which ends when each element has converged, or after
     `MAX_TERMS` terms.
@@ -97,7 +98,7 @@ def _fraction(a: Array, x: Array) -> Array:
 
 
 def _upper_rest(a: Array, x: Array) -> Array:
-    """Return Q(a, x) for small a and x, where 1 - P(a, x) would cancel."""
+    """Return Q(a, x) for 0 < x <= 1.1 and a small a > 0, where 1 - P(a, x) would cancel."""
     series = sum((-x) ** k / (factorial(k) * (a + k)) for k in range(1, 40))
     after = _lgamma_after(a)
     power = a * np.log(x) - after
@@ -115,7 +116,7 @@ def _lgamma_after(a: Array) -> Array:
 
 
 def _about(a: Array, x: Array, sign: float) -> Array:
-    """Return Q(a, x) (``sign`` 1) or P(a, x) (``sign`` -1) for a large a and x near a.
+    """Return Q(a, x) (``sign`` 1) or P(a, x) (``sign`` -1) for a >= `LARGE` and x near a.
 
     The formula is Temme's uniform asymptotic expansion.
     """
@@ -132,7 +133,7 @@ def _incomplete_gamma(a: Array, x: Array, upper: bool) -> Array:
     """Return Q(a, x) (``upper``) or P(a, x), by the method for each element's range.
 
     The arguments broadcast. The result is NaN unless a > 0 and x >= 0, and where both are infinite;
-    but P(a, 0) is 0 for every a.
+    but P(a, 0) is 0 for every a, also for NaN.
     """
     a, x = _arrays(a, x)
     with np.errstate(all="ignore"):
@@ -158,8 +159,8 @@ def _incomplete_gamma(a: Array, x: Array, upper: bool) -> Array:
 def igamma(a: Array, x: Array) -> Array:
     """Return the regularized lower incomplete gamma function P(a, x).
 
-    The arguments broadcast. The result is NaN where x < 0, where a <= 0 unless x = 0, and where
-    both are infinite.
+    The arguments broadcast. The result is 0 where x = 0, for every a; elsewhere it is NaN unless a
+    and x are positive and not both infinite.
     """
     return _incomplete_gamma(a, x, upper=False)
 
@@ -194,7 +195,7 @@ def _beta_fraction(a: Array, b: Array, x: Array) -> Array:
 
 
 def _beta_inside(a: Array, b: Array, x: Array) -> Array:
-    """Return I_x(a, b) for finite a, b > 0 and 0 < x < 1."""
+    """Return I_x(a, b) for finite a, b > 0 that are not tiny, and 0 < x < 1."""
     s, y = a + b, 1 - x
     off = np.where(x < 0.5, a - s * x, s * y - b)
     power = a * _log_less(-off / a, s / a * x) + b * _log_less(off / b, s / b * y)
@@ -248,7 +249,7 @@ def _is_even(s: Array) -> Array:
 
 
 def _zeta_below(s: Array, q: Array) -> Array:
-    """Return the sum of (q + k)^-s over k >= 0 for q < 0 and an integer s.
+    """Return the sum of (q + k)^-s over k >= 0 for q < 0, not an integer, and an integer s > 1.
 
     Terms below and above 0 are summed separately.
     """
@@ -261,8 +262,9 @@ def _zeta_below(s: Array, q: Array) -> Array:
 def zeta(s: Array, q: Array) -> Array:
     """Return Hurwitz' zeta function, the sum of (q + k)^-s over k >= 0.
 
-    The arguments broadcast. The result is infinite for s = 1, and NaN for s < 1 and for q < 0
-    unless s is an integer. At the poles q = 0, -1, … it is infinite for even s and NaN for others.
+    The arguments broadcast. The result is infinite for s = 1, and NaN for s < 1, for q < 0 unless s
+    is an integer, and where an argument is NaN. At the poles q = 0, -1, …, with s > 1, it is
+    infinite for even and infinite s and NaN for others.
     """
     s, q = _arrays(s, q)
     with np.errstate(all="ignore"):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -62,8 +63,9 @@ def interpret(
     Args:
         graph: the graph.
         feeds: an array for each input, by name; None if the graph has no inputs.
-        state: the values of state variables by name, which are updated; a variable that is missing
-            starts at its initial value. None for all initial values.
+        state: the values of state variables by name, which are replaced by new arrays as nodes
+            assign them, also where a later node fails; a variable that is missing starts at its
+            initial value. None for all initial values.
 
     Returns:
         The outputs, as new arrays.
@@ -73,8 +75,8 @@ def interpret(
             without initial value is read before it is assigned.
         ArgumentError: ``graph`` is no Graph, ``state`` is no dict, or a feed is a masked array.
         GraphError: Two state variables have the same name.
-        ShapeError, DTypeError, CodeGenError: A node cannot be evaluated; see `compute`.
-        CapacityError: The memory is exhausted.
+        ShapeError, DTypeError, CodeGenError, RuleError: A node cannot be evaluated; see `compute`.
+        CapacityError: There is no memory for the result of a node.
 
     >>> import passkit as pk
     >>> x = pk.var("x", (3,))
@@ -111,6 +113,7 @@ def derive(node: Node, *arrays: Array) -> ArrayList:
     Raises:
         CodeGenError: The operator has none of these attributes, or the one that is used cannot be
             evaluated.
+        RuleError: That attribute has other parameters or another result than declared.
     """
     assert node.op is not None
     with np.errstate(all="ignore"):
@@ -199,7 +202,7 @@ class _Interpreter:
     def execute(self, node: Node) -> None:
         """Compute a node, store its results, and free the values that it is the last to use.
 
-        A stateful node also updates the state. Raises: CapacityError where memory is exhausted,
+        A stateful node also updates the state. Raises: CapacityError where `compute` has no memory,
         FeedError where it reads a state variable without value, and the errors of `compute`.
         """
         assert node.op is not None
@@ -252,15 +255,17 @@ def compute(node: Node, arrays: Sequence[Array], sizes: SizeValues) -> ArrayList
         sizes: the values of symbolic sizes.
 
     Returns:
-        The results in a list, checked against the shapes and dtypes of the node's entries.
+        The results in a list, checked against the shapes and dtypes of the node's entries. They may
+        be inputs, or read-only views of them.
 
     Raises:
-        ShapeError: The operator does not allow inputs of these shapes, FCompute returns an array of
-            another shape than FInferShape, or a size of a result has no value.
-        DTypeError: The same for dtypes and FInferType.
+        ShapeError: The operator does not allow inputs of these shapes, a result has another shape
+            than by FInferShape, or a size of a result has no value.
+        DTypeError: A result has another dtype than by FInferType.
         CodeGenError: The operator has no attribute by which it can be evaluated, or it reads
             outside of an input.
-        RuleError: FCompute has other parameters or another number of results than declared.
+        RuleError: An attribute function has other parameters or another number of results than
+            declared.
     """
     concrete_node = concrete(node, arrays, sizes)
     assert node.op is not None
@@ -279,20 +284,23 @@ def _checked(entry: Entry, result: Any) -> Array:
     A dtype or shape that the entry does not know is not compared. A result of an operator without
     FCompute is broadcast to the entry's shape.
 
-    Raises: DTypeError or ShapeError, naming the attribute functions that disagree.
+    Raises: DTypeError or ShapeError where they differ, or the result cannot be broadcast.
     """
-    array = np.asarray(result)
+    array, op = np.asarray(result), entry.node.op
+    is_derived = op is not None and FCompute.get(op.name) is None
+    origin = "other attributes give" if is_derived else "FCompute returned"
     if entry.dtype is not None and array.dtype != entry.dtype.numpy:
         raise DTypeError(
-            f"{entry.node.where} has dtype {entry.dtype} by FInferType, and its FCompute returned "
+            f"{entry.node.where} has dtype {entry.dtype} by FInferType, and its {origin} "
             f"{array.dtype}; change one of them"
         )
     if entry.shape is not None and array.shape != entry.shape:
-        if entry.node.op is not None and not FCompute.get(entry.node.op.name):
-            return np.broadcast_to(array, array_shape(entry.shape))
+        if is_derived:
+            with suppress(ValueError):
+                return np.broadcast_to(array, array_shape(entry.shape))
         raise ShapeError(
             f"{entry.node.where} has shape {show_shape(entry.shape)} by FInferShape, and its "
-            f"FCompute returned {show_shape(array.shape)}; change one of them"
+            f"{origin} {show_shape(array.shape)}; change one of them"
         )
     return array
 
@@ -300,8 +308,8 @@ def _checked(entry: Entry, result: Any) -> Array:
 def concrete(node: Node, arrays: Sequence[Array], sizes: SizeValues) -> Node:
     """Return a node with the shapes of ``arrays`` as input shapes, and numbers for symbolic sizes.
 
-    It is the node itself where that changes nothing, else a new node on new variables, whose shapes
-    are inferred. ``sizes`` are the values of symbolic sizes by name.
+    It is the node itself where that changes nothing, else a new node on new variables, whose result
+    shapes are inferred. ``sizes`` are the values of symbolic sizes by name.
 
     Raises:
         ShapeError: The shape of a result has a size that no input of the graph has, or the operator
@@ -339,8 +347,8 @@ def array_shape(shape: Shape) -> tuple[int, ...]:
 def numbers(value: Any, sizes: SizeValues) -> Any:
     """Return a node's parameter ``value`` with ``sizes`` in place of its symbolic sizes.
 
-    Sizes inside tuples are replaced too; a size without value stays symbolic. Raises: ShapeError
-    where a size then divides by zero.
+    Sizes inside tuples are replaced too; a size without value stays symbolic. A value of another
+    type is returned itself. Raises: ShapeError where a size then divides by zero.
     """
     if isinstance(value, Size):
         return substitute(value, sizes)
@@ -352,9 +360,9 @@ def numbers(value: Any, sizes: SizeValues) -> Any:
 def evaluate_element(node: Node, *arrays: Array) -> ArrayList:
     """Evaluate the FElement of ``node`` at all indices; return an array for each output.
 
-    ``arrays`` are the inputs' values, of any strides. Raises: CodeGenError where FElement reads an
-    input with a wrong number of indices or outside of it. An output without elements is not
-    evaluated. Outputs may be read-only broadcast views.
+    ``arrays`` are the inputs' values, of any strides. All outputs have the shape of the first, and
+    may be read-only broadcast views; without elements they are not evaluated. Raises: CodeGenError
+    where FElement reads an input with a wrong number of indices or outside of it.
     """
     shape = array_shape(known_shape(node.entries[0]))
     flat = {f"x{k}": np.ascontiguousarray(a).reshape(-1) for k, a in enumerate(arrays)}
@@ -394,8 +402,8 @@ def _reader(k: int, entry: Entry) -> Callable[..., Expr]:
 def evaluate_code(node: Node, *arrays: Array) -> ArrayList:
     """Evaluate the FCodeGen of ``node`` on ``arrays``, which broadcast; return a list.
 
-    It has an array for each output. Raises: CodeGenError where an expression has a function or type
-    that NumPy cannot evaluate.
+    It has an array for each output, of the shape that the inputs which it reads broadcast to.
+    Raises: CodeGenError where an expression has a function or type that NumPy cannot evaluate.
     """
     dtypes = [e.dtype or dtype_of(a.dtype) for e, a in zip(node.inputs, arrays, strict=True)]
     code = attribute_calls.call_codegen(node, *(Var(f"x{k}", d) for k, d in enumerate(dtypes)))
@@ -407,8 +415,8 @@ def evaluate_contract(node: Node, *arrays: Array) -> ArrayList:
     """Evaluate the FContract of ``node``, a matrix product; return its result in a list.
 
     Products of floats below 64 bits are computed in float64, those of more than `WIDE_PRODUCTS`
-    multiplications in float32, and rounded once. Raises: CodeGenError where FContract returns
-    something else than a product of two matrices.
+    multiplications in float32, and rounded once to the dtype of the first array. Raises:
+    CodeGenError where FContract returns something else than a product of two matrices.
     """
     contract = attribute_calls.contraction_of(node)
     if not isinstance(contract, Contract) or len(arrays) != 2:
@@ -430,7 +438,8 @@ def evaluate_contract(node: Node, *arrays: Array) -> ArrayList:
 def evaluate_expand(node: Node, *arrays: Array) -> ArrayList:
     """Evaluate the operators that the FExpand of ``node`` returns; return an array per output.
 
-    ``arrays`` are the inputs' values. Raises: CodeGenError where FExpand returns None.
+    ``arrays`` are the inputs' values. Raises: CodeGenError where FExpand returns None, and the
+    errors of `compute`.
     """
     assert node.op is not None
     inputs = [

@@ -40,7 +40,7 @@ class InterpretedRunner:
         """Run the graph.
 
         State variables are updated in place, since native code may hold their addresses. Where a
-        call fails, none is.
+        call fails, none is. A variable that has no value yet is read as 0.
 
         Args:
             feeds: a dict of arrays by input name, a list or tuple of all of them, or None.
@@ -52,9 +52,10 @@ class InterpretedRunner:
             The results, with the arrays of ``out`` themselves.
 
         Raises:
-            FeedError: A feed or an array of ``out`` does not match, a feed is missing, or a state
-                variable is read before it has a value.
+            FeedError: A feed or an array of ``out`` does not match, or a feed is missing, unknown
+                or passed twice.
             ArgumentError: A feed is a masked array.
+            PasskitError: A node cannot be evaluated; see `interpret`.
         """
         arrays = by_name(self.inputs, feeds, named)
         ignored = set(self.inputs) - set(self.names)
@@ -75,7 +76,7 @@ def _into(out: Any, results: list[Any], feeds: Mapping[str, Any]) -> list[Any]:
     """Copy results to the arrays of ``out``, and return these arrays.
 
     A result with None in ``out`` is returned as it is. ``feeds`` are the arrays of the inputs,
-    which those of ``out`` must not overlap.
+    which those of ``out`` must not overlap; nor may they overlap each other.
 
     Raises:
         FeedError: ``out`` is no list or tuple of as many elements as ``results``, or an array of it

@@ -32,8 +32,8 @@ def _shapes(node: Node, *shapes: Shape | None) -> tuple[Shape | None, ...]:
     result too.
 
     Raises:
-        GraphError: The body returns another number of values, or values of other dtypes or ranks,
-            or the state has more values than the node has inputs.
+        GraphError: The body returns another number of values, or values of other dtypes or known
+            ranks, or ``count`` is negative or more than the node has inputs.
     """
     count, body = node.params["count"], node.params["body"]
     if not 0 <= count <= len(shapes) or len(body.outputs) != count:
@@ -67,7 +67,7 @@ WHILE.set_attr("TOpPattern", OpPattern.OPAQUE)
 
 
 def _interpreted(node: Node, *arrays: Any) -> tuple[Any, ...]:
-    """Return the state after the loop ``node``, with both graphs interpreted.
+    """Return the arrays of the state after the loop ``node``, with both graphs interpreted.
 
     ``arrays`` are the initial state and the constants. Raises the errors of `interpret`.
     """
@@ -80,8 +80,8 @@ def _runner(
     """Return a function that runs the loop ``node`` on the arrays of its inputs.
 
     It takes the initial state and the constants, and returns a list of the state after the last
-    iteration, the initial state if there is none. ``program`` compiles a graph to a function of
-    arrays by input name.
+    iteration; if there is none, the arrays of the initial state themselves. ``program`` compiles a
+    graph to a function of arrays by input name, which returns a list.
     """
     count = node.params["count"]
     parts = []
@@ -109,15 +109,15 @@ def while_loop(
     """Create the node of a loop.
 
     Args:
-        condition: a graph that returns whether to continue, as one boolean. Its inputs, and those
-            of ``body``, are named `INPUT_PREFIX` + position in state and constants.
+        condition: a graph whose first output is whether to continue, as one boolean. Its inputs,
+            and those of ``body``, are named `INPUT_PREFIX` + position in state and constants.
         body: a graph that returns the next state.
         state: the initial state.
         constants: values that both graphs read and no iteration changes.
         name: the name of the node.
 
     Returns:
-        The state after the last iteration.
+        The entries of the state after the last iteration, with the shapes and dtypes of ``state``.
 
     Raises:
         GraphError: The body returns another number of values than ``state``, or of other dtypes or

@@ -77,7 +77,10 @@ class StepTime:
 
     @property
     def of_copy(self) -> float | None:
-        """The fraction of a copy's bandwidth that the step reaches; None where not measured."""
+        """The fraction of a copy's bandwidth that the step reaches.
+
+        None where the time of a copy was not measured, or the step took no time.
+        """
         return self.copying / self.seconds if self.seconds and self.copying else None
 
 
@@ -115,7 +118,10 @@ class KernelTime:
 
     @property
     def of_copy(self) -> float | None:
-        """The fraction of a copy's bandwidth that is reached; None where not measured."""
+        """The fraction of a copy's bandwidth that is reached.
+
+        None where the time of a copy was not measured, or the steps took no time.
+        """
         return self.copying / self.seconds if self.seconds and self.copying else None
 
 
@@ -140,7 +146,10 @@ class ExecutionProfile:
 
     @property
     def by_node(self) -> dict[str, float]:
-        """The seconds of each step by the name of its node in the planned graph."""
+        """The seconds of each step by the name of its node in the planned graph.
+
+        Copies to outputs, which have no node, are left out.
+        """
         return {r.node: r.seconds for r in self.rows if r.node}
 
     @property
@@ -157,7 +166,11 @@ class ExecutionProfile:
         return tuple(sorted(totals, key=lambda total: -total.seconds))
 
     def as_dict(self) -> dict[str, object]:
-        """Return the profile as nested dicts and lists that JSON can hold."""
+        """Return the profile as nested dicts and lists that JSON can hold.
+
+        "seconds" has the time of all steps, "kernels" a dict for each of `lines`, "steps" one for
+        each of `rows`.
+        """
         total = self.seconds or 1.0
         return {
             "seconds": self.seconds,
@@ -207,8 +220,8 @@ class ExecutionProfile:
 def _table_cells(x: KernelTime, total: float) -> list[str]:
     """Return the cells of a line of the printed table, in the order of its header.
 
-    ``x`` are the totals of the line, ``total`` is the time of all lines in seconds. Cells of
-    unknown copy speed or operations are empty.
+    ``x`` are the totals of the line, ``total`` is the time of all lines in seconds, not 0. Cells of
+    an unknown copy speed, and of operations that are 0, are empty.
     """
     gigabytes = x.nbytes / x.seconds / 1e9 if x.seconds else 0.0
     gigaflops = x.flops / x.seconds / 1e9 if x.seconds else 0.0
@@ -240,7 +253,9 @@ def profile_program(
     runs: int,
     copying: Callable[[int], float] = unknown_copy_time,
 ) -> ExecutionProfile:
-    """Run a program with a clock between its steps.
+    """Run a program ``runs`` + 1 times with a clock between its steps.
+
+    Every run updates the program's state variables.
 
     Args:
         program: the program; it is bound anew, so that no kernel is merged into a convolution.
@@ -251,7 +266,10 @@ def profile_program(
             was not measured.
 
     Returns:
-        The median time of each step, and the spans and thread shares of all runs.
+        The median time of each step, and the spans and thread shares of all timed runs.
+
+    Raises:
+        ShapeError: A symbolic size has no value.
     """
     spans: list[list[TimeSpan]] = [[] for _ in program.steps]
     threads = [1] * len(program.steps)
@@ -300,19 +318,20 @@ def step_time(
     copying: Callable[[int], float],
     threads: int = 1,
 ) -> StepTime:
-    """Return the profile entry of a step.
-
-    An AliasStep takes 0 seconds.
-
-    Raises: ShapeError where a symbolic size has no value.
+    """Return the profile entry of a step; an AliasStep takes 0 seconds and no bytes.
 
     Args:
         step: the step.
-        samples: its time span (start, duration in nanoseconds) in each run; the median counts.
+        samples: its time span (start, duration in nanoseconds) in each run; the median counts, 0
+            where there are none.
         sizes: the values of symbolic sizes.
         node: the name of its node.
-        copying: returns the seconds that the machine needs to copy a number of bytes.
+        copying: returns the seconds that the machine needs to copy a number of bytes; not called
+            for a step without traffic.
         threads: the number of threads it ran on.
+
+    Raises:
+        ShapeError: A symbolic size has no value.
     """
     nbytes = sum(evaluate(r.nbytes, sizes) for r in (*step.reads, *step.writes))
     return StepTime(
@@ -368,11 +387,11 @@ def random_feeds(
 
     Args:
         inputs: name and dtype of each input.
-        shapes: the shape of each input.
+        shapes: the shape of each input, in the same order.
         seed: the seed; the same seed gives the same arrays in every process.
 
     Returns:
-        Arrays of standard normal numbers for float inputs, of 0 and 1 for integers and booleans.
+        Arrays of standard normal numbers for real float inputs, of 0 and 1 for all other dtypes.
     """
     rng = np.random.default_rng(seed)
     feeds = {}

@@ -40,7 +40,7 @@ class ArrayRef:
 
     @property
     def nbytes(self) -> Extent:
-        """The size of the array in bytes."""
+        """The size of the array in bytes, symbolic where its shape is."""
         return numel(self.shape) * self.dtype.nbytes
 
     @property
@@ -77,7 +77,7 @@ class LaunchStep:
 
     @property
     def writes(self) -> tuple[ArrayRef, ...]:
-        """The arrays that the kernel writes."""
+        """The arrays that the kernel writes, including those that it reads as well."""
         params = self.kernel.ast.params
         return tuple(r for r, b in zip(self.refs, params, strict=True) if b.written)
 
@@ -290,10 +290,10 @@ class RuntimeProgram:
         )
 
     def sizes(self, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
-        """Return the value of each symbolic size for the shapes of the inputs.
+        """Return the value of each symbolic size, by name, for the shapes of the inputs.
 
-        Raises: FeedError where a shape does not match its input or leaves a size open. ``shapes``
-        has one for each input, in order.
+        ``shapes`` has one for each input, in order and of its rank. Raises: FeedError where an
+        extent does not match, or the shapes do not determine a size.
         """
         return self.table.sizes(shapes)
 
@@ -318,7 +318,10 @@ class RuntimeProgram:
         return None
 
     def _launch_entry(self, step: LaunchStep) -> TableEntry:
-        """Return the table entry of a kernel launch, or of a call of a kernel in Python."""
+        """Return the table entry of a kernel launch.
+
+        It is that of a Python call where the step's entry is a Python function.
+        """
         kernel = step.kernel
         if callable(step.entry):
             return _python_entry(step.entry, step)

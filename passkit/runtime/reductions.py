@@ -31,8 +31,8 @@ def evaluate_reduce(node: Node, x: Array) -> list[Array]:
     """Return the result of ``node``, whose operator has FReduce, for its input ``x``, in a list.
 
     Elements are converted by the reduction's ``prepare`` first; ``finish`` is applied to the total
-    and the number of elements, unless the reduction is by chunks. Raises: CodeGenError where an
-    expression cannot be evaluated in NumPy.
+    and the number of elements, unless the reduction is by chunks, which has none. Raises:
+    CodeGenError where an expression cannot be evaluated in NumPy.
     """
     reduction = attribute_calls.reduce_of(node)
     assert reduction is not None
@@ -51,10 +51,10 @@ def evaluate_reduce(node: Node, x: Array) -> list[Array]:
 
 
 def _reduce_chunks(reduction: Reduce, x: Array) -> Array:
-    """Reduce each chunk of an axis of ``x`` by itself, the last one may be shorter.
+    """Reduce each chunk of an axis of ``x`` by itself; the last one may be shorter.
 
-    The results of the chunks are stacked along a new first axis, of extent 0 where the axis is
-    empty.
+    The results of the chunks are stacked along a new first axis, of extent 0 where the chunked axis
+    is empty.
     """
     assert reduction.chunks is not None
     axis, length = reduction.chunks.axis, reduction.chunks.length
@@ -87,7 +87,10 @@ def reduce_array(
     Returns:
         The reduction by a ufunc, with sums of floats accumulated in float64; for expressions
             without ufunc, a pairwise reduction in order. The identity where ``axes`` have no
-            element.
+            element. Without axes, each element combined with the identity.
+
+    Raises:
+        CodeGenError: An expression without ufunc cannot be evaluated in NumPy.
     """
     acc = identity.dtype
     entry = _ufunc_of(combine)
@@ -130,8 +133,11 @@ def scan_array(combine: Expr, identity: Const, x: Array, exclusive: bool) -> Arr
             the first is then the identity.
 
     Returns:
-        The scan by a ufunc, in order; for expressions without ufunc, by doubling strides. It has
-            the shape of ``x``.
+        The scan by a ufunc, in order and in the dtype of the identity; for expressions without
+            ufunc, by doubling strides. It has the shape of ``x``.
+
+    Raises:
+        CodeGenError: An expression without ufunc cannot be evaluated in NumPy.
     """
     acc = identity.dtype
     entry = _ufunc_of(combine)
@@ -153,7 +159,8 @@ def scan_array(combine: Expr, identity: Const, x: Array, exclusive: bool) -> Arr
 def _ufunc_of(combine: Expr) -> tuple[np.ufunc, bool] | None:
     """Return the entry of `UFUNCS` for an expression, None where no ufunc reduces by it.
 
-    For minimum and maximum the order of operands matters: of 0.0 and -0.0 they return the second.
+    The expression must have the variables ``a`` and ``b`` as its operands; those of minimum and
+    maximum in this order, as they return the second of 0.0 and -0.0.
     """
     a, b = ast.left(combine.dtype), ast.right(combine.dtype)
     if isinstance(combine, Binary) and {combine.a, combine.b} == {a, b}:
@@ -176,6 +183,8 @@ def _reduce_pairwise(
         x: the array.
         axes: the axes to reduce.
         keepdims: whether they stay, with extent 1.
+
+    Raises: CodeGenError where the expression cannot be evaluated in NumPy.
     """
     other_axes = [k for k in range(x.ndim) if k not in axes]
     other_shape = tuple(x.shape[k] for k in other_axes)

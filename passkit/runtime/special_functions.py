@@ -41,7 +41,7 @@ def each(f: Callable[[float], float], x: Array) -> Array:
 
 
 def lgamma(x: Array) -> Array:
-    """Return log|gamma(x)|; inf at 0 and negative integers."""
+    """Return log|gamma(x)| of each element, in float64; inf at 0, negative integers and -inf."""
     return each(_lgamma, x)
 
 
@@ -54,7 +54,7 @@ def _lgamma(x: float) -> float:
 
 
 def tgamma(x: Array) -> Array:
-    """Return the gamma function of each element.
+    """Return the gamma function of each element, in float64.
 
     NaN at negative integers and -inf; infinite at 0, with the sign of the zero, and where it
     overflows.
@@ -73,7 +73,10 @@ def _tgamma(x: float) -> float:
 
 
 def digamma(x: Array) -> Array:
-    """Return the derivative of lgamma; -inf at 0, inf at -0, NaN at negative integers."""
+    """Return the derivative of lgamma in float64.
+
+    It is -inf at 0, inf at -0, and NaN at negative integers and -inf.
+    """
     x = np.asarray(x, np.float64)
     low = x < 0.5
     b, total = np.where(low, 1 - x, x), np.zeros(x.shape)
@@ -89,7 +92,7 @@ def digamma(x: Array) -> Array:
 
 
 def trigamma(x: Array) -> Array:
-    """Return the derivative of digamma in float64; inf at 0 and negative integers."""
+    """Return the derivative of digamma in float64; inf at 0 and negative integers, NaN at -inf."""
     x = np.asarray(x, np.float64)
     low = x < 0.5
     b, total = np.where(low, 1 - x, x), np.zeros(x.shape)
@@ -170,7 +173,7 @@ def _log_erfc(x: Array) -> tuple[Array, Array]:
 def fma(x: Array, y: Array, z: Array) -> Array:
     """Return ``x * y + z``, rounded once to the dtype that the operands' dtypes promote to.
 
-    The arguments broadcast; their dtypes have at most 64 bits.
+    The arguments are floats of at most 64 bits, which broadcast.
     """
     dtype = np.result_type(x, y, z)
     a, b, c = np.broadcast_arrays(*(np.asarray(v, np.float64) for v in (x, y, z)))
@@ -206,7 +209,10 @@ def _exactly(x: float, y: float, z: float) -> float:
 
 
 def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """Return the rounded sum of float64 numbers, and its rounding error, which is exact."""
+    """Return the rounded sum of float64 numbers, and its rounding error.
+
+    The error is exact unless the sum overflows.
+    """
     s = a + b
     t = s - a
     return s, (a - (s - t)) + (b - t)

@@ -35,7 +35,11 @@ class State:
     The memory of an array is never moved.
 
     Args:
-        arrays: initial values by variable name; they are copied. None for none.
+        arrays: initial values by variable name, a mapping or pairs; they are copied. None for none.
+
+    Raises:
+        ArgumentError: ``arrays`` is neither, a name is no string, or a value is no array of
+            numbers.
 
     Attributes:
         memory: the arrays on the host, which may be out of date.
@@ -85,7 +89,7 @@ class State:
             self.pinned = True
 
     def bring(self, but: VariableCopies | None = None) -> None:
-        """Copy all values that devices have to the host, and discard them on the devices.
+        """Copy all values that are newer on devices to the host, and discard all devices' copies.
 
         The device whose copies ``but`` are is left as it is. ``but`` None spares no device.
         """
@@ -100,7 +104,8 @@ class State:
     def of(cls, graph: Graph) -> State:
         """Return the initial state of a graph; variables without initial value are 0 and unset.
 
-        Raises: ArgumentError if it is no Graph, GraphError where two variables have the same name.
+        Raises: ArgumentError if ``graph`` is no Graph, GraphError where two of its variables have
+        the same name.
         """
         return cls().holding(graph)
 
@@ -116,7 +121,8 @@ class State:
             This state, which is changed in place.
 
         Raises:
-            FeedError: It has a variable of the same name with another shape or dtype.
+            FeedError: This state has a variable of the same name with another shape or dtype.
+                Variables before it have been added.
             GraphError: Two variables of the graph have the same name.
             ArgumentError: ``graph`` is no Graph.
         """
@@ -157,7 +163,8 @@ class State:
     def __setitem__(self, name: str, value: Any) -> None:
         """Set the variable ``name`` to a copy of ``value``; a scalar is an array of rank 0.
 
-        The variable is no longer unset, and copies on devices are discarded.
+        The dtype is not converted: lists of Python numbers are int64 or float64. The variable is no
+        longer unset, and copies on devices are discarded.
 
         Raises:
             FeedError: There is no variable of that name, or the value has another shape or dtype.
@@ -187,18 +194,23 @@ class State:
         return self.memory[name]
 
     def save(self, path: str | Path) -> None:
-        """Write all variables to an ``.npz`` file.
+        """Write all variables to an ``.npz`` file, as `numpy.savez` does.
 
-        `numpy.savez` appends that suffix where ``path`` lacks it.
+        The suffix is appended where ``path`` lacks it. A variable that is unset is written as 0.
 
         Raises:
             FeedError: The file cannot be written.
             ArgumentError: ``path`` is no path.
         """
+        from zipfile import ZipFile  # a warm start writes no archives
+
         path = arguments.path("State.save: path", path)
+        file = path if path.name.endswith(".npz") else path.with_name(f"{path.name}.npz")
         try:
-            with self.lock:
-                np.savez(path, **self.arrays)
+            with self.lock, ZipFile(file, "w") as archive:  # savez refuses a variable called "file"
+                for name, array in self.arrays.items():
+                    with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
+                        np.lib.format.write_array(stream, array, allow_pickle=False)
         except OSError as error:
             raise FeedError(
                 f"the state cannot be written to {path}: {error.strerror}; use another path"
@@ -206,6 +218,9 @@ class State:
 
     def load(self, path: str | Path) -> None:
         """Read all variables from an ``.npz`` file; none changes unless all of them match.
+
+        The path is taken as it is: no suffix is appended. Arrays of the file that are no variables
+        of this state are ignored. No variable is unset afterwards.
 
         Raises:
             FeedError: The file cannot be read, or a variable is missing in it or has another shape
@@ -256,10 +271,9 @@ class State:
             self[name] = value
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return how to pickle this state: by copies of its arrays.
+        """Return how to pickle this state: the function `_restored`, and copies of the arrays.
 
-        Executables that are pickled together still share a state when they are unpickled. It is the
-        function `_restored` and its arguments.
+        Executables that are pickled together still share a state when they are unpickled.
         """
         with self.lock:
             return _restored, ({k: v.copy() for k, v in self.arrays.items()}, set(self.unset))
@@ -294,7 +308,7 @@ def _header(file: Any, name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
     """Return shape and dtype of the array ``name`` in an archive; do not read its elements.
 
     ``file`` is what `numpy.load` returns for an ``.npz`` file. Raises: ValueError for a damaged
-    header.
+    header, KeyError where the array is missing.
     """
     with file.zip.open(f"{name}.npy") as stream:
         version = np.lib.format.read_magic(stream)

@@ -79,10 +79,13 @@ class ProgramTable:
         self.epilogues = 0
 
     def sizes(self, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
-        """Return the value of each symbolic size for the shapes of the inputs.
+        """Return the value of each symbolic size, by name, for the shapes of the inputs.
+
+        ``shapes`` has one for each input, in order and of its rank.
 
         Raises:
-            FeedError: A shape does not match that of its input, or leaves a size open.
+            FeedError: An extent does not match that of its input, or the shapes do not determine a
+                size.
         """
         pairs = [
             (name, s, actual) for (name, _, s), actual in zip(self.inputs, shapes, strict=True)
@@ -99,7 +102,8 @@ class ProgramTable:
     def broken(self, sizes: Mapping[str, int]) -> str | None:
         """Return the description of the first guard that does not hold, None if all do.
 
-        Raises: ShapeError where a size of a guard is missing in ``sizes``.
+        ``sizes`` has the values of symbolic sizes. Raises: ShapeError where one of a guard is
+        missing in it.
         """
         for a, b, description in self.guards:
             if evaluate(a, sizes) != evaluate(b, sizes):

@@ -88,7 +88,10 @@ class TableBinder:
         return tuple(map(self._number, shape))
 
     def _number(self, size: Extent) -> int:
-        """Return the number of an extent. Raises: ShapeError where a size has no value."""
+        """Return the number of an extent.
+
+        Raises: ShapeError where a size has no value, or the extent divides by zero.
+        """
         return size if isinstance(size, int) else evaluate(size, self.sizes)
 
     def _ref(self, ref: TableEntry) -> TableEntry:
@@ -131,12 +134,12 @@ class TableBinder:
         operands: Sequence[TableEntry],
         sizes: Sequence[int],
     ) -> TableEntry:
-        """Return a launch, shared among threads if its ``seconds`` on one thread are worth it.
+        """Return a launch, shared among threads if it takes more ``seconds`` than ``parallel``.
 
         The seconds are added to the binder's. A launch of one tile is never shared.
 
         Args:
-            kind: the kind of step, as the launcher names it.
+            kind: "launch", or "phase" for a later phase of the launch before it.
             entry: the address of the function.
             tiles: the number of tiles.
             seconds: the estimated time of all tiles.
@@ -332,15 +335,19 @@ class TableBinder:
         return [self._launch_step("launch", entry, tiles, seconds, operands, sizes)]
 
     def _python(self, function: Callable[..., Any], reads: Any, writes: Any) -> list[TableEntry]:
-        """Bind a call of a Python function of sizes, inputs and outputs; return one launcher step.
+        """Bind a call of a Python function of sizes, inputs and outputs.
 
-        ``reads`` and ``writes`` are the views of its inputs and outputs.
+        ``reads`` and ``writes`` are the views of its inputs and outputs. Returns one launcher step
+        in a list. Raises: ShapeError if a size has no value.
         """
         views = [self._view(v) for v in reads], [self._view(v) for v in writes]
         return [("python", partial(function, self.sizes), *views)]
 
     def _copy(self, source: TableEntry, target: TableEntry, nbytes: Extent) -> list[TableEntry]:
-        """Bind a copy of ``nbytes`` bytes between two references; return one launcher step."""
+        """Bind a copy of ``nbytes`` bytes from ``source`` to ``target``, references of the table.
+
+        Returns one launcher step in a list. Raises: ShapeError if a size has no value.
+        """
         return [("copy", self._ref(source), self._ref(target), self._number(nbytes))]
 
     def _convolution(
@@ -478,7 +485,10 @@ class TableBinder:
 
 
 def _array_address(array: Any) -> TableEntry:
-    """Return a reference to a NumPy array that keeps it alive; a null pointer for None."""
+    """Return the launcher's reference to a NumPy array, which keeps it alive.
+
+    For None it is ("address", 0), a null pointer.
+    """
     return ("address", 0) if array is None else ("address", array.ctypes.data, array)
 
 
@@ -517,8 +527,8 @@ def batch_axes(
 def sum_tile_shape(m: int, n: int) -> tuple[int, int]:
     """Return rows and columns of the tiles of a sum of products (m, n), by its shape only.
 
-    Rows are a multiple of 8, columns of 16. There are about `SUM_TILES` of equal size, none so thin
-    that a BLAS kernel would be slow.
+    Rows are a multiple of 8, columns of 16. There are about `SUM_TILES` tiles of equal size, fewer
+    where one would have less than 64 rows or 128 columns.
     """
     down = max(1, min(SUM_TILES, m // 64))
     across = max(1, min(-(-SUM_TILES // down), n // 128))

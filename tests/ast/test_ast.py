@@ -13,7 +13,7 @@ import pytest
 import passkit as pk
 from passkit import ast
 from passkit.ast import Binary, Call, Cast, Const, Select, SizeOf, Unary, Var, dt
-from passkit.errors import DTypeError
+from passkit.errors import ArgumentError, DTypeError
 
 x, i = Var("x", dt.float32), Var("i", dt.int64)
 
@@ -84,6 +84,8 @@ BAD: list[tuple[Callable[[], Any], str]] = [
     (lambda: ast.where(x, x, x), "the condition of where must be bool, got float32"),
     (lambda: ast.exp(2.0), "'exp' needs an expression, got 2.0"),
     (lambda: ast.maximum(1, 2), "'maximum' needs an expression, got 1 and 2"),
+    (lambda: x | x, r"'\|' needs integers or bools, got float32; cast first"),
+    (lambda: ~x, "'~' needs integers or bools, got float32; cast first"),
 ]
 
 
@@ -92,6 +94,24 @@ def test_operands_of_wrong_dtypes_are_refused(build: Callable[[], Any], message:
     """Operands of different or unsuitable dtypes are refused with the cast that is needed."""
     with pytest.raises(DTypeError, match=message):
         build()
+
+
+def test_literals_that_are_no_numbers_are_refused() -> None:
+    """NumPy's texts, dates and objects are no numbers, and int64 does not hold every integer."""
+    for value in (np.str_("1"), np.datetime64("2020"), np.array(None)):
+        with pytest.raises(ArgumentError, match="ast.const: value must be a number, got "):
+            ast.const(value, dt.float32)
+    with pytest.raises(ArgumentError, match="must be an integer of 64 bits for int64, got 11805"):
+        ast.const(2**70, dt.int64)
+    assert ast.const(2**70, dt.float64).value == 2.0**70
+
+
+def test_wrong_numbers_of_arguments_are_refused() -> None:
+    """A function with too few or too many arguments is named, with the number that it needs."""
+    with pytest.raises(ArgumentError, match=r"ast.exp must get 1 argument\(s\), got 2"):
+        ast.exp(x, x)
+    with pytest.raises(ArgumentError, match=r"ast.fma must get 3 argument\(s\), got 1"):
+        ast.fma(x)
 
 
 def test_operators_do_not_import_expressions_until_one_is_built() -> None:

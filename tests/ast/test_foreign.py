@@ -72,6 +72,10 @@ def functions() -> dict[str, tuple[Callable[[], Any], str]]:
             lambda: np.ones(2) * X,
             "give the operator the array as another input",
         ),
+        "subtract of an expression and an array float64": (
+            lambda: np.subtract(X, np.ones(2)),
+            "give the operator the array as another input",
+        ),
         "asarray": (lambda: np.asarray(X), "pk.ast's functions and operators"),
         "math module": (lambda: math.exp(X), r"for math\.exp\(x\) write pk\.ast\.exp"),  # type: ignore[arg-type]
         "float": (lambda: float(X), r"pk\.ast\.cast\(x, 'float32'\)"),  # type: ignore[arg-type]

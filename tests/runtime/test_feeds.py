@@ -53,6 +53,38 @@ def test_python_numbers_are_weak(value: Any) -> None:
     assert interpreted("float32", None, value).dtype == np.float32
 
 
+@pytest.mark.parametrize("value", [[1, 2j], [True, 2.5], []])
+def test_python_numbers_become_complex(value: Any) -> None:
+    """Numbers of every kind take a complex dtype, in the interpreter and in native programs."""
+    expected = np.array(value, np.complex64)
+    for actual in (
+        interpreted("complex64", None, value),
+        *native(x=("complex64", (None,)))(x=value),
+    ):
+        assert actual.dtype == np.complex64 and actual.tolist() == expected.tolist()
+
+
+class UnreadableArray:
+    """An array of another library that refuses its conversion, as a tensor with a gradient does."""
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise RuntimeError("use detach()")
+
+
+def test_arrays_that_cannot_be_converted_raise() -> None:
+    """The error of another library's array is in the message that names the input."""
+    with pytest.raises(FeedError, match=r"input 'x' needs float32\[2\], got .*: use detach\(\); "):
+        interpreted("float32", (2,), UnreadableArray())
+    with pytest.raises(FeedError, match=r"'x' needs float32\[2\], got .*Unreadable.*: use detach"):
+        native(x=("float32", (2,)))(x=UnreadableArray())
+
+
+def test_integers_in_lists_of_arrays_do_not_wrap() -> None:
+    """An integer that the input's dtype cannot hold raises, also as an array within a list."""
+    with pytest.raises(FeedError, match=r"needs int8\[1\], got a list .*out of bounds for int8"):
+        native(x=("int8", (1,)))(x=[np.array(300)])
+
+
 BAD: list[tuple[str, Any, Any, str]] = [
     (
         "float32",

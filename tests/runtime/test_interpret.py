@@ -195,6 +195,19 @@ BROKEN: list[tuple[dict[str, Any], type[Exception], str]] = [
         pk.CodeGenError,
         "a load reads element 2 of buffer 'x0', which has 2 elements",
     ),
+    (
+        {"FInferShape": lambda node, s: (3,), "FCodeGen": lambda node, x: x + 1.0},
+        pk.ShapeError,
+        r"test_broken_7 'y' has shape \(3,\) by FInferShape, and its other attributes give \(2,\)",
+    ),
+    (
+        {
+            "FInferType": lambda node, dtype: dtype,
+            "FCodeGen": lambda node, x: pk.ast.cast(x, "float64"),
+        },
+        pk.DTypeError,
+        "test_broken_8 'y' has dtype float32 by FInferType, and its other attributes give float64",
+    ),
 ]
 
 

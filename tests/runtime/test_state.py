@@ -62,6 +62,19 @@ def test_saved_variables_are_loaded_by_name(tmp_path: Path) -> None:
     assert s["w"].tolist() == [7, 8]
 
 
+def test_variables_of_any_name_are_saved(tmp_path: Path) -> None:
+    """Names that are parameters of NumPy's functions, or have slashes, are saved like others."""
+    names = ("file", "allow_pickle", "layer/w")
+    s = pk.State({name: np.float32([k]) for k, name in enumerate(names)})
+    s.save(tmp_path / "s")
+    other = pk.State({name: np.zeros(1, np.float32) for name in names})
+    other.load(tmp_path / "s.npz")
+
+    assert [other[name].tolist() for name in names] == [[0], [1], [2]]
+    with np.load(tmp_path / "s.npz") as file:
+        assert file["layer/w"].tolist() == [2]
+
+
 def test_files_keep_bfloat16(tmp_path: Path) -> None:
     """bfloat16 survives a file; a variable of another element size raises."""
     value = np.array([1.5, np.nan, -0.0], bfloat16)

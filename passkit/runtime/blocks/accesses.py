@@ -59,7 +59,7 @@ class AccessOrigin:
         return evolve(self, row=self.row[mask], thread=self.thread[mask], step=self.step[mask])
 
     def repeated(self, count: int) -> AccessOrigin:
-        """Return an origin in which each access occurs ``count`` times in a row."""
+        """Return an origin in which each access is followed by ``count`` - 1 copies of it."""
         row, thread, step = (np.repeat(x, count) for x in (self.row, self.thread, self.step))
         return evolve(self, row=row, thread=thread, step=step)
 
@@ -105,7 +105,7 @@ class AccessHistory:
         return races
 
     def before_reduction(self, at: Array, origin: AccessOrigin) -> Array:
-        """Return a mask of the elements ``at`` whose last access precedes the present store.
+        """Return a mask of the elements ``at`` whose last access a reduction orders before a store.
 
         That is so if ``origin`` stores the result of a reduction, and the access was made in the
         same stage by threads of the same row.

@@ -36,12 +36,14 @@ class BlocksEntry:
         Args:
             sizes: the values of the graph's symbolic sizes.
             inputs: the input arrays.
-            outputs: the output arrays, which are filled.
+            outputs: the output arrays, contiguous, which are filled.
 
         Raises:
             BlocksError: An access is wrong, or an element of an output is not stored, which is so
                 for every element where the kernel has no tile.
-            ShapeError: A size of the kernel has no value.
+            ShapeError: A size of the kernel has no value. Where the kernel has no tile, only its
+                grid needs one.
+            SettingError: ``barriers`` is none of `BARRIERS`.
         """
         kernel = self.kernel
         if evaluate(kernel.grid, sizes) == 0:  # other sizes of the kernel may have no value then

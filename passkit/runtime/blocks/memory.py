@@ -99,7 +99,7 @@ class CheckedBuffer:
         return self.buffer.place is Place.LANES
 
     def check_stored(self) -> None:
-        """Check that every element of a result was stored; other buffers are not checked.
+        """Check that every element was stored, if the kernel writes to the buffer.
 
         Raises:
             BlocksError: An element was not; the message names the first one.
@@ -119,7 +119,8 @@ class CheckedBuffer:
 
         Raises:
             BlocksError: An index is out of bounds, nothing or another buffer's value is stored
-                there, or a store to it by another thread is not ordered with the load.
+                there, or a store to it by another thread is not ordered with the load, or was made
+                by a later iteration of the thread's serial loops.
         """
         row = self._checked_rows("loads", index, origin)
         units, unit_origin = self._units(row, index, origin)
@@ -143,7 +144,8 @@ class CheckedBuffer:
 
         Raises:
             BlocksError: The buffer is declared read-only, an index is out of bounds, an access by
-                another thread is not ordered with the store, or two threads store one element.
+                another thread is not ordered with the store, a later iteration of the thread's
+                serial loops has loaded the element, or two threads store one element.
         """
         if not self.buffer.written and not self.is_private:
             raise BlocksError(
@@ -274,8 +276,9 @@ def parameter_buffers(
 ) -> list[CheckedBuffer]:
     """Return the checked buffers of a kernel's parameters, in their order.
 
-    ``arrays`` has a flat array for each parameter, ``log`` the stages for messages. Parameters at
-    the same address share a region, in which a value is stored if any of them is an input.
+    ``arrays`` has a flat array for each parameter, ``log`` the stages for messages. Parameters of
+    the same address, number and size of elements share a region, in which values are stored from
+    the start if the kernel only reads one of them.
     """
     regions: dict[tuple[int, int, int], TrackedRegion] = {}
     written = {_address(a) for b, a in zip(buffers, arrays, strict=True) if b.written}

@@ -42,8 +42,9 @@ class CheckedEvaluator(ExpressionEvaluator):
     def load(self, buffer: str, active: Array) -> Callable[[Array], Array]:
         """Return a function that loads the elements of a buffer at an array of indices.
 
-        Elements where the mask ``active`` is false are 0; None is for all. The function raises a
-        BlocksError for an access out of bounds, a race, or an element that nothing stored.
+        Elements where the mask ``active`` is false are 0; None takes the mask of the group. The
+        function raises a BlocksError for an access out of bounds, a race, or an element that
+        nothing stored.
         """
         checked_buffer = self.checked_buffers[buffer]
 
@@ -93,6 +94,9 @@ class StageRun:
 
     def run(self) -> VariableArrays:
         """Run the stage; return the variables that later stages of the row can read, by name.
+
+        They are the lets of a stage without loops, else the results of reductions without a buffer,
+        one for each row; none where the stage has WARP loops.
 
         Raises: BlocksError for a wrong access.
         """

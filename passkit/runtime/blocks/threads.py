@@ -251,7 +251,8 @@ class ThreadGroup:
 def bounds(loop: Loop, values: Mapping[str, Array]) -> tuple[Array, Array]:
     """Return the first value of a loop variable and one past the last, as arrays.
 
-    ``values`` has the arrays of the variables that the bounds depend on.
+    The latter is at most the loop's limit, if it has one. ``values`` has the arrays of the
+    variables that the bounds depend on.
     """
 
     def number(x: Expr) -> Array:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from attrs import field, frozen
 
-from passkit.errors import FeedError
+from passkit.errors import FeedError, PasskitError
 from passkit.runtime.cuda.device import CudaDevice, device, pool_of
 from passkit.runtime.device import dlpack
 from passkit.runtime.device.external_arrays import ExternalArray
@@ -128,7 +128,8 @@ class DeviceArray:
 def new_array(dtype: np.dtype[Any], shape: tuple[int, ...]) -> DeviceArray:
     """Allocate an uninitialized array of a dtype and shape on the device.
 
-    Raises: DeviceError where there is no device, or not enough memory.
+    Raises: DeviceError where there is no device, or not enough memory; MissingDependencyError
+    without a driver library.
     """
     opened = device()
     nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
@@ -142,14 +143,28 @@ def find_array(value: Any) -> ExternalArray | None:
     A value is there if it has ``__cuda_array_interface__``, or ``__dlpack__`` for a CUDA device.
 
     Raises:
-        DeviceError: where the device cannot be opened to import an array.
-        ValueError, TypeError: for an array by DLPack of a type that NumPy lacks.
+        FeedError: for an array of a type that NumPy lacks, or one that its library does not share.
+        DeviceError, MissingDependencyError: where the device cannot be opened to import an array.
     """
     if isinstance(value, np.ndarray):
         return None
-    interface = getattr(value, INTERFACE, None)
-    if interface is None:
-        return _import_dlpack(value)
+    try:
+        interface = getattr(value, INTERFACE, None)
+        return _import_dlpack(value) if interface is None else _by_interface(value, interface)
+    except PasskitError:
+        raise
+    except (BufferError, RuntimeError, ValueError, TypeError, KeyError) as error:
+        raise FeedError(
+            f"a {type(value).__name__} on the device cannot be shared: {error}; convert it, or "
+            "copy it to the host"
+        ) from error
+
+
+def _by_interface(value: Any, interface: dict[str, Any]) -> ExternalArray:
+    """Return where ``value`` is by its CUDA array interface.
+
+    Raises: TypeError or ValueError for a type that NumPy lacks, KeyError for a missing entry.
+    """
     address, readonly = interface["data"]
     dtype, shape = np.dtype(interface["typestr"]), tuple(map(int, interface["shape"]))
     strides = interface.get("strides")
@@ -169,7 +184,8 @@ def _import_dlpack(value: Any) -> ExternalArray | None:
     """Import a value by ``__dlpack__``; return None for values that are on no CUDA device.
 
     The value's library makes the device's stream wait for what it has enqueued. Raises: DeviceError
-    where the device cannot be opened. ValueError or TypeError for a type that NumPy lacks.
+    or MissingDependencyError where the device cannot be opened; ValueError or TypeError for a type
+    that NumPy lacks; what the library raises.
     """
     dlpack_device = getattr(value, "__dlpack_device__", None)
     if dlpack_device is None or dlpack_device()[0] not in (dlpack.CUDA, dlpack.CUDA_MANAGED):

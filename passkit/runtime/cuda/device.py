@@ -279,6 +279,7 @@ def open_driver_by(name: str) -> Driver:
     Raises:
         ImportError: where the library is not installed.
         DriverError: where there is no device.
+        RuntimeError: where cuda-bindings finds no driver.
     """
     import_driver_module(name)
     if name != "PyCUDA":
@@ -321,8 +322,8 @@ def raise_no_device(name: str, error: DriverError) -> NoReturn:
 def adapt_target(target: Target) -> Target:
     """Return the registered target with the speeds and limits of the opened device.
 
-    A target that a caller created or changed is returned as it is. Raises: as `device`;
-    CacheError where other users may write to the cache folder.
+    A target that a caller created or changed is returned as it is, without opening a device.
+    Raises: as `device`; CacheError where other users may write to the cache folder.
     """
     if target is not target_of(target.name):
         return target
@@ -360,7 +361,7 @@ def calibration_name(properties: CudaProperties) -> str:
 def fit_target(target: Target, limits: CudaLimits) -> Target:
     """Return a copy of a target with blocks and scratch memory no larger than a device can hold.
 
-    ``limits`` are the device's; scratch memory becomes a multiple of a KiB.
+    ``limits`` are the device's; its shared memory is rounded down to a multiple of a KiB.
     """
     scratch = min(target.scratch, limits.shared_nbytes // KIB * KIB)
     return evolve(target, block=min(target.block, limits.threads), scratch=scratch)

@@ -240,7 +240,7 @@ class Driver(ABC):
     def finish(self, stream: Any) -> None:
         """Block until all work in a stream is done.
 
-        Raises: DriverError where the driver refuses.
+        Raises: DriverError where work in it has failed.
         """
 
     @abstractmethod

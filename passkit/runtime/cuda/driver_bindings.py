@@ -173,7 +173,7 @@ class BindingsDriver(Driver):
     def finish(self, stream: Any) -> None:
         """Block until all work in a stream is done.
 
-        Raises: DriverError where the driver refuses.
+        Raises: DriverError where work in it has failed.
         """
         self.call("cuStreamSynchronize", stream)
 

@@ -174,7 +174,7 @@ class PyCudaDriver(Driver):
     def finish(self, stream: Any) -> None:
         """Block until all work in a stream is done.
 
-        Raises: DriverError where the driver refuses.
+        Raises: DriverError where work in it has failed.
         """
         self.call(stream.synchronize)
 

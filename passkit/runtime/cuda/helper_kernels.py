@@ -73,7 +73,8 @@ def build_text(device: CudaDevice, name: str, source: str) -> CudaKernel:
     """Build the kernel called ``name`` of ``source``, a text of CUDA C, with the kernel cache.
 
     Raises: KernelRefusedError where the device or the compiler refuses it; MissingDependencyError
-    without NVRTC; DeviceError where NVRTC does not support the device.
+    without NVRTC; DeviceError where NVRTC does not support the device; CacheError where other users
+    may write to the cache folder.
     """
     key = sha256(source.encode()).hexdigest()
     kernel = Kernel(

@@ -60,6 +60,9 @@ def launch_config(
         threads: The threads of a block, for kernels without rows.
         rows: The most warps of a block, for kernels with rows.
         shared_limit: Bytes of shared memory beyond which the number of rows is reduced.
+
+    Raises:
+        ShapeError: A size has no value in ``sizes``.
     """
     values = values_of(kernel, sizes)
     width, height = threads, 1

@@ -158,7 +158,7 @@ def device_library_step(step: LibraryCall, bound: CudaBoundProgram) -> StepActio
     ``bound`` is the program that the step belongs to.
 
     Raises:
-        UnsupportedError: where no library supports it.
+        UnsupportedError: where no library supports it; the message says why.
     """
     match step.operation:
         case MatrixProduct():
@@ -242,7 +242,9 @@ def bind_program(
 ) -> CudaBoundProgram:
     """Return a program bound to ``sizes``, the values of its symbolic sizes, on the CUDA device.
 
-    ``state`` has the program's variables. Raises: DeviceError where there is no device.
+    ``state`` has the program's variables. Raises: DeviceError where there is no device, or a kernel
+    does not fit on it; MissingDependencyError without a driver library; ShapeError where a size has
+    no value.
     """
     data = program_data(program, state, device, pool_of)
     for name in (CAPTURES, REPLAYS):
@@ -261,9 +263,11 @@ def build_kernels(kernels: Iterable[Kernel], target: Target) -> Mapping[str, Cud
 
 
 def kernel_stats(kernels: Sequence[Kernel]) -> dict[str, Any]:
-    """Return entries of `Executable.stats`: the device's name, and no less accurate operations.
+    """Return entries of `Executable.stats`: "device", the device's name, and "relaxed".
 
-    ``kernels`` has no effect. Raises: DeviceError where there is no device.
+    The latter is empty: no operation is less accurate than on other targets. ``kernels`` has no
+    effect. Raises: DeviceError where there is no device; MissingDependencyError without a driver
+    library.
     """
     return {"device": str(device()), "relaxed": ()}
 

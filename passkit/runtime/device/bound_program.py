@@ -122,7 +122,10 @@ class BoundProgram(ABC):
         self.plan: Sequence[StepAction] = [a for a in self.actions if a is not None]
 
     def number(self, size: Extent) -> int:
-        """Return the value of an extent. Raises: ShapeError where one of its sizes is unknown."""
+        """Return the value of an extent.
+
+        Raises: ShapeError where one of its sizes is unknown, or it divides by zero.
+        """
         return size if isinstance(size, int) else evaluate(size, self.sizes)
 
     def shape(self, shape: Shape) -> tuple[int, ...]:
@@ -241,7 +244,10 @@ class BoundProgram(ABC):
         return call
 
     def library(self, step: LibraryCall) -> StepAction:
-        """Return the function that runs a library call on the host, with the host's library."""
+        """Return the function that runs a library call on the host, with the host's library.
+
+        That is NumPy where the call's table entry is a Python function.
+        """
         if step.table_entry[0] == "python":
             return self.on_host(step.table_entry[1], step.reads, step.writes)
         constants = set(self.data.constants)

@@ -46,7 +46,7 @@ class ExternalArray:
         return prod(self.shape) * self.dtype.itemsize
 
     def overlaps(self, other: ExternalArray) -> bool:
-        """Return whether the arrays share bytes."""
+        """Return whether the address ranges of the arrays overlap."""
         return (
             self.address < other.address + other.nbytes
             and other.address < self.address + self.nbytes
@@ -81,7 +81,9 @@ class DeviceFeeds(FeedChecker):
         other one becomes a NumPy array as in `FeedChecker.array`.
 
         Raises:
-            FeedError: where dtype, rank or layout do not fit.
+            FeedError: where dtype, rank or layout do not fit, or an array cannot be read.
+            ArgumentError: for a masked array.
+            DeviceError, MissingDependencyError: where the device cannot be opened to import it.
         """
         external = self.find_array(value)
         if external is None:

@@ -35,6 +35,9 @@ def host_routine(
 
     Returns:
         The function, and the references of its operands, each listed once.
+
+    Raises:
+        ShapeError: A symbolic size has no value.
     """
     keys: dict[ArrayKey, TableEntry] = {}
     reads: list[ArrayRef] = []

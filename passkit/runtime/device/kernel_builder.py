@@ -41,7 +41,10 @@ class ImageCache:
         self.fingerprint = sha256(producer.encode()).hexdigest()[:16]
 
     def find(self, digest: str) -> bytes | None:
-        """Return the machine code stored under a digest; None if it is missing or unreadable."""
+        """Return the machine code stored under a digest.
+
+        Returns: None if it is missing, damaged, or of another producer.
+        """
         entry = self.cache.find(digest, self.fingerprint)
         try:
             return None if entry is None else entry.library.read_bytes()

@@ -75,7 +75,7 @@ class DevicePool:
         When the device's memory is exhausted, idle memory is freed and the allocation retried.
 
         Raises:
-            DeviceError: for a buffer larger than the device allows, and where the retry fails.
+            DeviceError: for a buffer larger than the device allows, and where the retry is refused.
         """
         limit = self.device.limits.largest_nbytes
         if nbytes > limit:
@@ -200,12 +200,10 @@ class FreeListAllocator:
 
 
 def size_class(nbytes: int) -> int:
-    """Return the block size for ``nbytes`` bytes: at most a quarter more than requested.
+    """Return the block size for ``nbytes`` bytes: up to a quarter more, at least `BLOCK_NBYTES`.
 
     >>> size_class(1), size_class(513), size_class(5000), size_class(1 << 20)
     (512, 640, 5120, 1048576)
-
-    It is at least `BLOCK_NBYTES`.
     """
     if nbytes <= BLOCK_NBYTES:
         return BLOCK_NBYTES

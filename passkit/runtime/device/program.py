@@ -83,6 +83,7 @@ class DeviceProgram:
 
         Raises:
             FeedError: for feeds or outputs that do not fit.
+            ArgumentError: for a feed that is a masked array.
             DeviceError: where a step fails.
         """
         return self._run(self.feeds.repair(feeds, named), out)
@@ -90,8 +91,9 @@ class DeviceProgram:
     def run_positional(self, *arrays: Any) -> Any:
         """Run on an array for each input, in order, and return the outputs as NumPy arrays.
 
-        Returns NotImplemented, and runs nothing, where their number, or the dtype or rank of one,
-        differs from the inputs'. Raises: FeedError for shapes that do not fit; DeviceError.
+        Returns NotImplemented, and runs nothing, where their number differs from the inputs', or
+        one is no plain NumPy array of its input's dtype and rank. Raises: FeedError for shapes that
+        do not fit; DeviceError.
         """
         specs = self.feeds.inputs
         fitting = len(arrays) == len(specs) and all(

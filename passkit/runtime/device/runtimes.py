@@ -40,7 +40,7 @@ def runtime_of(target: Target) -> DeviceRuntime:
     """Return the run time of a target whose `Target.device` is "cuda" or "opencl".
 
     Its module is imported by name: few programs need one, and none needs both. Raises:
-    ModuleNotFoundError for other devices.
+    ModuleNotFoundError for the device "cpu", which has no such module.
     """
     module = import_module(f"passkit.runtime.{target.device}.program")
     runtime: DeviceRuntime = module.RUNTIME

@@ -41,9 +41,10 @@ NO_BLAS = Blas("the launcher's own loops", 0, 0, 0)
 
 @cache
 def blas() -> Blas:
-    """Load OpenBLAS of scipy-openblas32, set to one thread; else NumPy's own; else `NO_BLAS`.
+    """Return OpenBLAS of scipy-openblas32, set to one thread; else NumPy's own; else `NO_BLAS`.
 
-    The result is the same object at each call.
+    It is loaded once; NumPy's own keeps its number of threads. Raises: CompilerError where the
+    launcher, which loads libraries, cannot be compiled.
     """
     for path, ilp64 in _candidates():
         try:
@@ -66,6 +67,7 @@ def load_openblas(path: Path, ilp64: int) -> Blas:
     Raises:
         OSError: The file cannot be loaded.
         LookupError: It lacks the functions.
+        CompilerError: The launcher, which loads it, cannot be compiled.
     """
     openblas, suffix = SharedObject(str(path)), "64_" if ilp64 else ""
     sgemm, dgemm, sgemv, dgemv = (

@@ -93,8 +93,10 @@ def build(
         The address of each kernel by its key; a reference to it keeps the kernel loaded.
 
     Raises:
-        CompilerError: The compiler fails on a kernel, or is needed and there is none.
-        CacheError: Others can write to the cache folder.
+        CompilerError: The compiler fails on a kernel, or is needed and there is none, or its files
+            cannot be written.
+        CacheError: Others can write to the cache folder, or it is a file.
+        OSError, LookupError: A compiled library cannot be loaded, or lacks its function.
     """
     start = time.perf_counter()
     texts = {k[0]: KernelText(k[0], k[1], k[2], tuple(k[3])) for k in kernels}
@@ -127,9 +129,10 @@ def forget() -> None:
 
 @contextmanager
 def reading_from(saved: KernelCache | None) -> Iterator[None]:
-    """Inside the `with` block, search for kernels in another cache after the user's own.
+    """Inside the `with` block, let this thread search for kernels in another cache, too.
 
-    Their machine code is mapped into this process only and not copied to the user's cache.
+    It is searched after the user's own. Its machine code is loaded from private copies, and not
+    copied to the user's cache.
 
     Args:
         saved: the other cache; None changes nothing.
@@ -151,6 +154,8 @@ def library_of(digest: str) -> str | None:
 
 def recall(names: Iterable[str]) -> dict[str, Address] | None:
     """Load kernels by their `kernel_digest` without compiling.
+
+    They must have been compiled by this machine's compiler; without one, those of any are loaded.
 
     Returns:
         The address of each by its digest; None if one of them is in no cache.
@@ -197,8 +202,10 @@ def _load_cached(
 
     Args:
         missing: the digests of kernels that are not loaded.
-        cache: the cache.
+        cache: the user's cache.
         compiler: the compiler that must have compiled them; None accepts any.
+
+    Raises: CacheError where others can write to the user's cache folder.
     """
     fingerprint = compiler.fingerprint if compiler else None
     addresses = {digest: _load(digest, cache, fingerprint) for digest in missing}
@@ -213,9 +220,9 @@ def _load(digest: str, cache: KernelCache, fingerprint: str | None) -> Address |
         cache: the user's cache.
         fingerprint: that of the compiler; None accepts any.
 
-    Returns: Its address, None if neither cache has it or the entry is damaged.
+    Returns: Its address, None if neither cache has it or its library cannot be loaded.
 
-    Raises: CacheError where others can write to the user's cache folder.
+    Raises: CacheError where a saved program has it and others can write to the user's cache folder.
     """
     entry = cache.find(digest, fingerprint)
     saved = _saved.get()
@@ -242,6 +249,8 @@ def _open_copy(cache: KernelCache, entry: CachedKernel) -> SharedObject:
 
     Raises:
         OSError: It does not have the digest of its name, or cannot be loaded.
+        CompilerError: There is no folder for the copy.
+        CacheError: Others can write to the user's cache folder.
     """
     from passkit.runtime.native.work_folders import work_folder  # a warm start needs no copies
 
@@ -272,8 +281,9 @@ def _compile(
     Returns: The addresses by digest.
 
     Raises:
-        CompilerError: There is no compiler, or it fails on a kernel.
+        CompilerError: There is no compiler, it fails on a kernel, or its files cannot be written.
         CacheError: Others can write to the cache folder.
+        OSError, LookupError: A compiled library cannot be loaded, or lacks its function.
     """
     if compiler is None:
         first = next(iter(missing.values()))
@@ -328,9 +338,10 @@ def _compile(
 
 
 def _units(missing: dict[str, KernelText]) -> list[list[KernelText]]:
-    """Divide kernels into units of nearly equal length: one for a few kernels, else one per core.
+    """Divide kernels into translation units of nearly equal length; none without kernels.
 
-    There are more where a unit would exceed `MAX_UNIT_KERNELS` or have a symbol twice.
+    There is one per core, fewer if they would have less than `MIN_UNIT_KERNELS` kernels on average,
+    and more where a unit would exceed `MAX_UNIT_KERNELS` or have a symbol twice.
     """
     count = len(missing)
     number = max(

@@ -76,7 +76,7 @@ def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
 def cache_folder_name(environ: Mapping[str, str] = os.environ) -> str:
     """Return the path of `cache_folder` as text: a warm start does not import pathlib.
 
-    ``environ`` are the environment variables. It is PASSKIT_CACHE_DIR if that is not empty, on
+    It is PASSKIT_CACHE_DIR in ``environ``, the environment variables, if that is not empty; on
     Linux else XDG_CACHE_HOME/passkit or ~/.cache/passkit, elsewhere the folder that platformdirs
     says.
     """
@@ -100,11 +100,13 @@ def _path(name: str) -> Path:
 
 
 def trusted_folder(folder: AnyFolder) -> AnyFolder:
-    """Return the cache folder after checking it and its subfolders; create it if it is missing.
+    """Return ``folder`` itself after checking it and its subfolders; create it if it is missing.
+
+    Subfolders are not created. The folder, but none of them, may be a symbolic link.
 
     Raises:
-        CacheError: The folder is a file, it or a subfolder belongs to another user or is writable
-            by others, or a subfolder is a symbolic link.
+        CacheError: The folder is a file, it or a subfolder belongs to another user than this one
+            and root or is writable by others, or a subfolder is a symbolic link.
         OSError: The folder is missing and cannot be created.
     """
     try:
@@ -130,7 +132,8 @@ def _check_folder(folder: str | Path, facts: os.stat_result) -> None:
     """Check that only this user and root can write to a folder, whose status is ``facts``.
 
     Raises:
-        CacheError: Others can, or it is a symbolic link.
+        CacheError: It belongs to another user, its group or others can write to it, or ``facts``
+            are those of a symbolic link.
     """
     if stat.S_ISLNK(facts.st_mode):
         raise CacheError(
@@ -159,8 +162,8 @@ def read_private(path: str | Path, limit: int = -1) -> bytes:
 
     Raises:
         OSError: The file cannot be read or is a symbolic link.
-        PermissionError: It is not a regular file, belongs to another user, or is writable by
-            others.
+        PermissionError: It is not a regular file, belongs to another user than this one and root,
+            or is writable by its group or others.
     """
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     with open(os.open(path, flags), "rb") as file:
@@ -180,7 +183,7 @@ def open_cache() -> KernelCache:
     If it cannot be created, a warning is logged and the cache is empty.
 
     Raises:
-        CacheError: The folder exists, and others can write to it.
+        CacheError: The folder is a file, or others can write to it; see `trusted_folder`.
     """
     folder = cache_folder_name(os.environ)
     try:
@@ -241,7 +244,8 @@ class KernelCache:
             fingerprint: that of the compiler that compiled it; None for any.
 
         Returns:
-            None if there is no entry, or if it is damaged or made for another machine.
+            None if there is no entry, if it is damaged or of another machine or compiler, or if
+            its library is missing or damaged.
         """
         path = os.path.join(self.name, "kernels", f"{key}.json")
         try:
@@ -357,7 +361,7 @@ class KernelCache:
             return library
 
     def copy_to(self, other: KernelCache, keys: Iterable[str] | None = None) -> int:
-        """Copy kernels to another cache that lacks them.
+        """Copy kernels to another cache, except those that it has.
 
         Keys without an intact entry are skipped.
 
@@ -385,9 +389,9 @@ class KernelCache:
         return copied
 
     def info(self) -> CacheInfo:
-        """Return the number of kernels and libraries in the folder, and its size in bytes.
+        """Return the folder, its numbers of kernels and libraries, and the bytes of its files.
 
-        Plans and streams count in the size; measurements do not.
+        Plans and streams count in the bytes; measurements do not.
         """
         files = list(self._files())
         libraries = sum(path.suffix == ".so" for path, _ in files)
@@ -417,10 +421,10 @@ class KernelCache:
             _allowance[self.name] = (self.limit - self.shrink()) // _ALLOWANCE_DIVISOR
 
     def shrink(self) -> int:
-        """Evict the least recently used kernels beyond ``limit``; return the remaining bytes.
+        """Evict the least recently used files beyond ``limit``; return the remaining bytes.
 
-        A library goes with all its kernels. Below the limit nothing is removed; above it, an eighth
-        of the limit becomes free.
+        A library goes with all its kernels; plans and streams are evicted, too. Up to the limit
+        nothing is removed; above it, an eighth of the limit becomes free, if files can be removed.
         """
         files = list(self._files())
         total = sum(facts.st_size for _, facts in files)
@@ -443,7 +447,10 @@ class KernelCache:
         return total
 
     def _files(self) -> Iterator[tuple[Path, os.stat_result]]:
-        """Yield the path and status of each file of kernels, libraries and plans."""
+        """Yield the path and status of each file of kernels, libraries, plans and streams.
+
+        Symbolic links are skipped.
+        """
         for folder in ("kernels", "libraries", "plans", "streams"):
             try:
                 items = list(os.scandir(os.path.join(self.name, folder)))
@@ -468,7 +475,7 @@ def _library_of(entry: Path) -> str:
 
 
 def _remove(path: Path) -> bool:
-    """Remove a file; return whether it was possible."""
+    """Remove a file; return whether that was possible, False if there is none."""
     try:
         path.unlink()
     except OSError:

@@ -47,6 +47,7 @@ class Compilation(NamedTuple):  # attrs would delay the launcher by its import
         Raises:
             CompilerError: It fails, with its output and the numbered source lines around its
                 errors; or it takes too long.
+            OSError: It fails and its output cannot be read.
         """
         timed_out = Event()
 

@@ -54,15 +54,15 @@ class Compiler(NamedTuple):
 
     @property
     def libraries(self) -> tuple[str, ...]:
-        """The linker options for kernels, by the kind of compiler.
+        """The options that link kernels to libraries, by the kind of compiler.
 
-        The C++ library is left out: it is not needed.
+        GCC leaves out the C++ library, which kernels do not need.
         """
         return ("-nostdlib", "-lm", "-lc", "-lgcc") if self.kind == "gcc" else ("-lm",)
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """Limits of GCC that kernels of hundreds of operators exceed.
+        """The options that raise a limit of GCC; none for other compilers.
 
         Beyond 800 operators dead store elimination would stop and leave vectors in memory: 1,000
         operators would take 20 times as long to compile, and 10 times as long to run.
@@ -83,8 +83,9 @@ def kernel_flags() -> tuple[str, ...]:
 def find_compiler(environ: Mapping[str, str] = os.environ) -> Compiler | None:
     """Return the first of PASSKIT_CXX, g++, clang++ and ziglang; None if there is none.
 
-    If PASSKIT_CXX is set and not the name of a program, the result is None: no other is tried. No
-    process is started. ``environ`` are the environment variables.
+    PASSKIT_CXX is a path, or a command with arguments. If it is set, not empty and names no
+    program, the result is None: no other is tried. No process is started. ``environ`` are the
+    environment variables.
     """
     return _find(environ.get("PASSKIT_CXX"), environ.get("PATH", os.defpath))
 
@@ -94,7 +95,8 @@ def _find(setting: str | None, path: str) -> Compiler | None:
     """Return the compiler that ``setting``, the variable PASSKIT_CXX, specifies.
 
     Args:
-        setting: a command or path; None takes the first of g++, clang++ and the package ziglang.
+        setting: a path, or a command with arguments; None or "" takes the first of g++, clang++ and
+            the package ziglang.
         path: the folders to search, as in PATH.
 
     Returns: None if there is none.
@@ -134,7 +136,8 @@ def _which(name: str, path: str) -> str | None:
 def _compiler(command: tuple[str, ...], program: str) -> Compiler:
     """Return the compiler of a command, with its kind and a digest that identifies its version.
 
-    ``program`` is the path of the command's executable file.
+    The kind is "zig" or "clang" where the name of a file in ``command``, or of the file to which
+    ``program`` links, says so, else "gcc". ``program`` is the path of the command's executable.
     """
     real = os.path.realpath(program)
     facts = os.stat(real)
@@ -150,7 +153,8 @@ def _compiler(command: tuple[str, ...], program: str) -> Compiler:
 def instruction_set() -> str:
     """Return a digest of this machine's architecture, CPU features and C library version.
 
-    Without /proc/cpuinfo the features are left out. It is the same in the entire process.
+    Without /proc/cpuinfo the features are left out. It has 16 hexadecimal digits and is computed
+    once in a process.
     """
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:

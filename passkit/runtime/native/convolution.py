@@ -110,6 +110,7 @@ def convolution_launches(c: Geometry, itemsize: int, stream: int = 0) -> Convolu
     Raises:
         CompilerError: The unit of kernels, which is asked for its vector registers, cannot be
             compiled.
+        CacheError: Others can write to the cache folder.
     """
     if min(c.batch, *c.result, c.filters) < 1:
         return None
@@ -313,7 +314,7 @@ def small_images_cost(c: Geometry, itemsize: int) -> tuple[int, float] | None:
 
 
 def onednn_seconds(c: Geometry) -> float:
-    """Return an estimate of oneDNN's time for one image, on one thread."""
+    """Return an estimate of oneDNN's seconds for one image, on one thread, for one group."""
     products = prod(c.result) * prod(c.window) * c.channels * c.filters
     return ONEDNN_CALL_SECONDS + SECONDS * 2 * products
 

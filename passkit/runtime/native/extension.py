@@ -58,7 +58,9 @@ class Extension:
     def module(self) -> ModuleType:
         """Return the module; the first call imports it from the cache, or compiles it.
 
-        Raises: CompilerError if it is not in the cache and cannot be compiled.
+        Raises: CompilerError if it is not in the cache and cannot be compiled; CacheError where
+        others can write to the cache folder; ImportError where what was compiled cannot be
+        imported; what ``prepare`` raises.
         """
         if self._module is None:
             with self._lock:
@@ -73,7 +75,8 @@ class Extension:
         """Start to compile the extension if it is not in the cache; do not wait for it.
 
         The compiler is ``compiler``, or else the one that `find_compiler` finds. Compiler errors
-        are ignored here; `module` raises them.
+        are ignored here; `module` raises them. Raises: CacheError where others can write to the
+        cache folder.
         """
         with self._lock:
             if self._module is None and self._pending is None:
@@ -100,7 +103,8 @@ class Extension:
     def _load(self, cache: KernelCache) -> ModuleType:
         """Import the extension from the cache, or compile it, keep it in the cache and import it.
 
-        Raises: CompilerError where it cannot be compiled.
+        Raises: CompilerError where it cannot be compiled, ImportError where what was compiled
+        cannot be imported, CacheError where others can write to the cache folder.
         """
         key = self.cache_key()
         entry = cache.find(key, None)

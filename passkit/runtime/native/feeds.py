@@ -173,21 +173,39 @@ def by_name(names: Sequence[str], feeds: Any, named: Mapping[str, Any]) -> dict[
 def spec_array(spec: InputSpec, value: Any) -> HostArray:
     """Return a value as an array of the dtype, in any byte order, and rank of the input ``spec``.
 
-    Python numbers and lists are converted. Arrays of other libraries are shared, not copied.
+    Python numbers and lists are converted, and rounded to floats, as `_from_python` says. A NumPy
+    array that matches is returned itself; arrays of other libraries are shared, not copied.
 
     Raises:
-        FeedError: The conversion would lose information, or the value is an array of another dtype
-            or rank.
+        FeedError: Python numbers are of a higher kind than the dtype or out of its range, the value
+            is no array, or an array of another dtype or rank.
         ArgumentError: The value is a masked array.
     """
     if isinstance(value, _PYTHON) and not isinstance(value, np.generic):
         return _from_python(spec, value)
     arguments.unmasked(f"input {spec.name!r}", value)
-    array = _from_dlpack(spec, value) if _needs_dlpack(value) else np.asarray(value)
+    array = _from_dlpack(spec, value) if _needs_dlpack(value) else _from_object(spec, value)
     dtype = spec.dtype.newbyteorder(array.dtype.byteorder)
     if array.dtype != dtype or array.ndim != len(spec.shape):
         refuse(spec, value, array)
     return array
+
+
+def _from_object(spec: InputSpec, value: Any) -> HostArray:
+    """Return ``value``, an array of NumPy or of another library, as a NumPy array.
+
+    A NumPy array is returned itself; an object that is no array becomes one of objects.
+
+    Raises:
+        FeedError: The object cannot be converted, such as a tensor on another device.
+    """
+    try:
+        return np.asarray(value)
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise FeedError(
+            f"input {spec.name!r} needs {spec}, got {_description(value)} that NumPy cannot read: "
+            f"{error}; pass an array of numbers on the host"
+        ) from error
 
 
 HOST_DEVICES = (1, 3)
@@ -225,12 +243,13 @@ def _from_dlpack(spec: InputSpec, value: Any) -> HostArray:
 def _from_python(spec: InputSpec, value: Any) -> HostArray:
     """Return ``value``, Python numbers, as an array of the dtype of the input ``spec``.
 
-    As in NumPy, integers become floats, not the reverse, and floats are rounded: 1e40 becomes
-    infinity in float32. An empty list takes any dtype.
+    Values of one kind become those of the same or a later one, in the order bool, integer, float,
+    complex. Floats are rounded: 1e40 becomes infinity in float32. An empty list takes any dtype.
 
     Raises:
-        FeedError: The numbers are of a higher kind than the dtype (floats for integers, integers
-            for booleans), an integer is out of range, or the rank differs.
+        FeedError: The numbers are of a later kind than the dtype (floats for integers, integers for
+            booleans), an integer is out of the range of an integer dtype, the rank differs, or the
+            value is a ragged list or has other objects.
     """
     try:
         array = np.asarray(value)
@@ -239,9 +258,12 @@ def _from_python(spec: InputSpec, value: Any) -> HostArray:
         weak = array.dtype.kind in _KINDS and _rank(array.dtype) <= _rank(spec.dtype)
         if weak and array.ndim == len(spec.shape):
             if spec.dtype.kind in "iu":
-                return np.array(value, spec.dtype)  # raises where an integer is out of range
+                integers = np.array(value, spec.dtype)  # raises where a number is out of range
+                if (integers != array).any():  # those of NumPy arrays in the list wrap
+                    raise OverflowError(f"an integer is out of bounds for {spec.dtype}")
+                return integers
             return array.astype(spec.dtype)
-    except (ValueError, OverflowError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise FeedError(
             f"input {spec.name!r} needs {spec}, got a {type(value).__name__} that cannot be "
             f"converted: {error}"
@@ -252,7 +274,8 @@ def _from_python(spec: InputSpec, value: Any) -> HostArray:
 def _rank(dtype: np.dtype[Any]) -> int:
     """Return a number for a dtype's kind: 0 bool, 1 integer, 2 float, 3 complex, 4 others.
 
-    Values convert to kinds of a greater number without loss.
+    Python numbers are converted to kinds of the same or a greater number. bfloat16 is a float, and
+    so is every other dtype of kind V.
     """
     kind = "f" if dtype.kind == "V" else dtype.kind  # ml_dtypes' bfloat16 has kind V
     return {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}.get(kind, 4)
@@ -277,8 +300,8 @@ def takes(
 ) -> bool:
     """Return whether a result of a dtype and shape can be written to an array.
 
-    It must be a contiguous, aligned, writable NumPy array that shares no memory with ``others``.
-    ``others`` are arrays.
+    It must be a C-contiguous, aligned, writable NumPy array of that dtype and shape, whose range of
+    addresses overlaps none of ``others``, which are arrays.
     """
     return (
         isinstance(array, np.ndarray)
@@ -327,7 +350,10 @@ def refuse_out(
 
 
 def _description(value: Any) -> str:
-    """Return a value's dtype and shape where it is an array or numbers, else its type, as text."""
+    """Return the dtype and shape of an array of NumPy, and of a number or list with its type.
+
+    The text has only the type for a ragged list and any other value.
+    """
     if isinstance(value, (np.ndarray, np.generic)):
         return type_text(value.dtype, value.shape)
     if isinstance(value, _PYTHON):

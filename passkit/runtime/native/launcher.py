@@ -55,7 +55,8 @@ cache_key = EXTENSION.cache_key
 def requested_threads(environ: Mapping[str, str] = os.environ) -> int:
     """Return the number of threads: PASSKIT_THREADS, else the CPUs of this process, at most 64.
 
-    ``environ`` are the environment variables.
+    ``environ`` are the environment variables; one that is empty counts as missing. Where the system
+    does not tell the CPUs of a process, it is 1.
 
     Raises:
         SettingError: PASSKIT_THREADS is not a number from 1 to 64.
@@ -140,7 +141,8 @@ def num_threads() -> int:
 def set_pool_limit(nbytes: int) -> None:
     """Set the most idle bytes that the pool of result arrays keeps.
 
-    The launcher is loaded if it is not yet. Raises: CompilerError where it cannot be compiled.
+    The launcher is loaded if it is not yet. Raises: ValueError for a negative number; CompilerError
+    where the launcher cannot be compiled.
     """
     launcher().set_pool_limit(nbytes)
 

@@ -66,7 +66,8 @@ def _onednn_table() -> Any:
 def prefers_onednn(m: int, n: int, k: int, trans_a: bool, trans_b: bool) -> bool:
     """Return whether oneDNN multiplies float32 matrices (m, k) x (k, n) faster than OpenBLAS.
 
-    ``trans_a`` and ``trans_b`` are whether the left and the right operand are stored transposed.
+    The answer is a rule by the shape; oneDNN need not be installed. ``trans_a`` and ``trans_b`` are
+    whether the left and the right operand are stored transposed.
     """
     if trans_a and trans_b:
         return False
@@ -153,5 +154,8 @@ def gemm_tiles(m: int, n: int, k: int, batch: int, trans_b: bool) -> tuple[int, 
 
 
 def _part_length(length: int, parts: int, step: int) -> int:
-    """Return the length of each of ``parts`` parts, a multiple of ``step``; all of it for one."""
+    """Return the length of each of ``parts`` parts: a multiple of ``step``, at most ``length``.
+
+    It is ``length`` for one part or less.
+    """
     return length if parts <= 1 else min(length, -(-length // (parts * step)) * step)

@@ -29,6 +29,7 @@ class SharedObject:
 
     Raises:
         OSError: The file cannot be loaded.
+        CompilerError: The launcher, which loads it, cannot be compiled.
     """
 
     __slots__ = ("__weakref__", "_handle", "path", "symbols")
@@ -86,9 +87,9 @@ class LoadedKernels:
     def collect_garbage(self) -> None:
         """Collect garbage if the number of shared objects has doubled since the last collection.
 
-        Programs are in reference cycles, and Python's collector, which counts objects, does not
-        account for the machine code that they keep loaded. Callers must not hold the lock:
-        finalizers may compile.
+        That is never below twice `MAX_UNUSED`, nor while Python's collector is disabled. Programs
+        are in reference cycles, and the collector, which counts objects, does not account for the
+        machine code that they keep loaded. Callers must not hold the lock: finalizers may compile.
         """
         if len(self._by_path) >= 2 * max(MAX_UNUSED, self._survivors) and gc.isenabled():
             gc.collect()

@@ -66,7 +66,8 @@ def work_folder(spare: str | None = None) -> WorkFolder:
             for none.
 
     Raises:
-        CompilerError: Neither folder can be written.
+        CompilerError: Neither folder can be written, belongs to this user alone, and has
+            `MIN_FREE_NBYTES` of space.
     """
     failures: list[str] = []
     for folder in (os.environ.get("TMPDIR", ""), *([spare] if spare else [])):
@@ -89,7 +90,7 @@ def _name() -> str:
 def _folder_in(base: str) -> WorkFolder:
     """Create a locked folder in ``base``, and remove those of processes that ended.
 
-    ``base`` is created if it is missing.
+    ``base`` is created if it is missing, its parent is not.
 
     Raises:
         OSError: It cannot be created, or has less than `MIN_FREE_NBYTES` of space.

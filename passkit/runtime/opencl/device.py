@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from threading import RLock
@@ -91,26 +91,35 @@ class OpenClQueue:
     handle: Any
 
     def upload(self, buffer: Any, array: Any) -> Any:
-        """Enqueue a copy of an array's bytes to a buffer; return its event."""
+        """Enqueue a copy of an array's bytes to a buffer; return its event.
+
+        Raises: pyopencl.Error where the driver refuses.
+        """
         return pyopencl().enqueue_copy(self.handle, buffer, array, is_blocking=False)
 
     def download(self, array: Any, buffer: Any) -> Any:
-        """Enqueue a copy from a buffer that fills an array; return its event."""
+        """Enqueue a copy from a buffer that fills an array; return its event.
+
+        Raises: pyopencl.Error where the driver refuses.
+        """
         return pyopencl().enqueue_copy(self.handle, array, buffer, is_blocking=False)
 
     def copy(self, target: Any, source: Any, nbytes: int) -> Any:
         """Enqueue a copy of ``nbytes`` bytes from buffer ``source`` to buffer ``target``.
 
-        Return its event.
+        Return its event. Raises: pyopencl.Error where the driver refuses.
         """
         return pyopencl().enqueue_copy(self.handle, target, source, byte_count=nbytes)
 
     def finish(self) -> None:
-        """Block until all enqueued work is done."""
+        """Block until all enqueued work is done. Raises: pyopencl.Error where the driver fails."""
         self.handle.finish()
 
     def seconds(self, event: Any) -> float:
-        """Return how long one transfer or kernel took, on a queue that measures."""
+        """Return the seconds that one transfer or kernel took, on a queue that measures.
+
+        Raises: pyopencl.Error on other queues.
+        """
         return float(event.profile.end - event.profile.start) / 1e9
 
 
@@ -151,12 +160,18 @@ class OpenClDevice:
         properties = pyopencl().command_queue_properties.PROFILING_ENABLE
         return OpenClQueue(pyopencl().CommandQueue(self.context, properties=properties))
 
-    def active(self, doing: str) -> AbstractContextManager[None]:
-        """Return a `with` block that does nothing: OpenCL has no current context.
+    @contextmanager
+    def active(self, doing: str) -> Iterator[None]:
+        """Convert pyopencl's errors inside the `with` block; other exceptions pass unchanged.
 
-        ``doing`` is not used.
+        ``doing`` is the activity of the block, for error messages. Raises: DeviceError for a call
+        of pyopencl that fails inside.
         """
-        return nullcontext()
+        cl = pyopencl()
+        try:
+            yield
+        except cl.Error as error:
+            raise DeviceError(f"{self} failed at {doing}: {error}") from error
 
     @property
     def fingerprint(self) -> str:
@@ -355,7 +370,9 @@ def fit_target(target: Target, limits: OpenClLimits) -> Target:
 
 
 def power_of_two(limit: int) -> int:
-    """Return the largest power of two up to ``limit``, at least 1, as reductions in groups need it.
+    """Return the largest power of two up to ``limit``, which is at least 1.
+
+    Reductions in work-groups need such a number of work-items.
 
     >>> power_of_two(255), power_of_two(256)
     (128, 256)

@@ -73,6 +73,26 @@ def test_inputs_by_dlpack_are_read_in_place(machine: FakeDriver, rng: Any) -> No
         exe(x=DlpackTensor(normal(rng, 9, 40).astype(np.float64)))
 
 
+class Tensor:
+    """An array on the device that its library does not share."""
+
+    @property
+    def __cuda_array_interface__(self) -> Any:
+        raise RuntimeError("it requires a gradient")
+
+
+def test_arrays_that_cannot_be_shared_raise(machine: FakeDriver, rng: Any) -> None:
+    """Elements that NumPy lacks, and refusals by an array's library, are named."""
+    exe = on_cuda(pk.Graph([o.exp(pk.var("x", ("n", 40)))]))
+    tensor = DlpackTensor(normal(rng, 9, 40).astype(ml_dtypes.float8_e4m3fn))
+    for value, message in (
+        (tensor, "DlpackTensor .* cannot be shared: NumPy has no dtype .* type code 4, 8 bits"),
+        (Tensor(), "a Tensor on the device cannot be shared: it requires a gradient"),
+    ):
+        with pytest.raises(FeedError, match=message):
+            exe(x=value)
+
+
 def test_outputs_stay_on_the_device(machine: FakeDriver, rng: Any) -> None:
     """Outputs on the device are inputs of the next call, and are exported by both interfaces."""
     x = pk.var("x", ("n", 8))

@@ -101,6 +101,15 @@ def test_an_unknown_device_raises(monkeypatch: pytest.MonkeyPatch) -> None:
         pk.compile(pk.parse("x: f32[4]; return exp(x)"), target="opencl")
 
 
+def test_errors_of_the_driver_are_converted() -> None:
+    """An error of pyopencl becomes a DeviceError that says what the device was used for."""
+    cl = require_pyopencl()
+    opened = devices.device()
+
+    with pytest.raises(DeviceError, match="at a call: clWaitFor"), opened.active("a call"):
+        raise cl.RuntimeError("clWaitForEvents", cl.status_code.INVALID_EVENT, "")
+
+
 def test_no_driver_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     """The error names a package with a driver for every machine."""
     cl = require_pyopencl()
