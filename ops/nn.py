@@ -22,7 +22,7 @@ from passkit.values.size import Shape, numel
 def _softmax_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape, ``shape`` of the input; check the parameter ``axis`` of ``node``.
 
-    Raises: ShapeError if it is no int or ints, out of range, or has an axis twice.
+    Raises: ShapeError if it is neither None nor an int or ints, out of range, or has an axis twice.
     """
     normalize_axes(node, len(shape), node.params["axis"])
     return shape
@@ -31,8 +31,8 @@ def _softmax_shape(node: Node, shape: Shape) -> Shape:
 def _softmax(node: Node, x: Entry) -> Entry:
     """Expand softmax as exp(x - max(x)) / sum(exp(x - max(x))), which cannot overflow.
 
-    Maxima and sums are along the parameter ``axis`` of ``node``, None for all. An empty ``x`` is
-    returned itself.
+    Maxima and sums are along the parameter ``axis`` of ``node``, None for all. ``x`` is returned
+    itself if it is known to be empty.
 
     Raises: ShapeError if a rank is unknown.
     """
@@ -56,7 +56,8 @@ def _softmax_gradient(node: Node, dy: Entry) -> list[Entry]:
 def _log_softmax(node: Node, x: Entry) -> Entry:
     """Expand log_softmax as d - log(sum(exp(d))) with d = x - max(x), along the parameter ``axis``.
 
-    An empty ``x`` is returned itself. ``node`` has the parameter ``axis``.
+    ``x`` is returned itself if it is known to be empty. ``node`` has the parameter ``axis``, None
+    for all axes.
 
     Raises: ShapeError if a rank is unknown.
     """
@@ -109,9 +110,10 @@ def _logsumexp_gradient(node: Node, dy: Entry) -> list[Entry]:
 def _variance(node: Node, x: Entry) -> Entry:
     """Expand reduce_variance as the mean squared deviation: two reductions, no cancellation.
 
-    They are along the parameter ``axis`` of ``node``, None for all axes.
+    They are along the parameter ``axis`` of ``node``, None for all axes, which ``keepdims`` keeps
+    with length 1. It is NaN of no elements.
 
-    Raises: ShapeError if it is out of range.
+    Raises: ShapeError if it is out of range, no int or ints, or has an axis twice.
     """
     axis = node.params["axis"]
     deviation = x - make("reduce_mean", x, axis=axis, keepdims=True)
@@ -221,8 +223,10 @@ def _layer_norm_inputs(params: Any) -> list[str]:
 def _normalized_shape(node: Node, shape: Shape) -> Shape:
     """Return the extents of the normalized axes of ``shape``, which is the shape of gamma and beta.
 
-    Raises: ShapeError if the parameter ``axis`` of ``node`` is no int or ints, out of range, or has
-    an axis twice.
+    They are in increasing order of the axes; an ``axis`` of None is all of them.
+
+    Raises: ShapeError if the parameter ``axis`` of ``node`` is neither None nor an int or ints, out
+    of range, or has an axis twice.
     """
     return tuple(shape[k] for k in normalize_axes(node, len(shape), node.params["axis"]))
 
@@ -272,12 +276,12 @@ def _layer_norm_back(node: Node, shapes: Any, outs: Any) -> list[Shape | None]:
 
 
 def _layer_norm(node: Node, x: Entry, *vectors: Entry) -> Entry:
-    """Expand layer_norm of ``x`` along the parameter ``axis`` of ``node``.
+    """Expand layer_norm of ``x`` along the parameter ``axis`` of ``node``, one or several axes.
 
     ``vectors`` are gamma and beta, as far as ``scale`` and ``center`` ask for them. Source: Ba,
     Kiros and Hinton, Layer Normalization, equation 4.
 
-    Raises: ShapeError if ``axis`` is out of range.
+    Raises: ShapeError if ``axis`` is out of range or the rank of ``x`` is unknown.
     """
     shape = known_shape(x)
     axes = normalize_axes(node, len(shape), node.params["axis"])

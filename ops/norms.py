@@ -146,7 +146,7 @@ def register_norm(
 def standardize(x: Entry, axes: tuple[int, ...], epsilon: float) -> Entry:
     """Return ``x`` with mean 0 and variance 1 along ``axes``; epsilon is added to the variance.
 
-    Raises: ShapeError if an axis is out of range.
+    Raises: ShapeError if an axis is out of range or listed twice.
     """
     deviation = x - make("reduce_mean", x, axis=axes, keepdims=True)
     variance = make("reduce_mean", deviation * deviation, axis=axes, keepdims=True)
@@ -156,7 +156,9 @@ def standardize(x: Entry, axes: tuple[int, ...], epsilon: float) -> Entry:
 def _normalized_axes(node: Node, shape: Shape) -> tuple[int, ...]:
     """Return the parameter ``axis`` of ``node`` as sorted axes of data of ``shape``, from 0 on.
 
-    Raises: ShapeError if it is no int or ints, out of range, or has an axis twice.
+    None is all axes.
+
+    Raises: ShapeError if it is neither None nor an int or ints, out of range, or has an axis twice.
     """
     return normalize_axes(node, len(shape), node.params["axis"])
 
@@ -164,10 +166,10 @@ def _normalized_axes(node: Node, shape: Shape) -> tuple[int, ...]:
 def _channel_axis(node: Node, shape: Shape) -> tuple[int, ...]:
     """Return the parameter ``channel_axis`` for data of ``shape``, as a tuple of one axis.
 
-    ``node`` has the parameter ``channel_axis``.
+    ``node`` has the parameter ``channel_axis``, one int; a negative one counts from the end.
 
     Raises:
-        ShapeError: If it is axis 0, which is that of the examples, or no axis.
+        ShapeError: If it is axis 0, which is that of the examples, no int or out of range.
     """
     axis = normalize_axis(node, len(shape), node.params["channel_axis"], "channel_axis")
     if axis == 0:
@@ -380,6 +382,9 @@ def _bessel_correction(count: Extent, like: Entry) -> Any:
     Args:
         count: N, the number of elements of a channel.
         like: The shape and dtype of the result, where ``count`` is a size that a call decides.
+
+    Returns:
+        A float for an int, 0.0 if that is 0; an entry for a Size.
     """
     if isinstance(count, int):
         return count / max(count - 1, 1)
@@ -415,9 +420,10 @@ def _fused_batch_norm(node: Node, *inputs: Entry) -> tuple[Entry, ...]:
     """Expand fused_batch_norm to y, mean and variance of each channel.
 
     These are the statistics of the batch or, in inference, the given ones. Without
-    ``exponential_avg_factor`` of 1 they are mixed with the given ones. Source:
-    tf.nn.fused_batch_norm. ``node`` has the parameters ``data_format``, ``epsilon``,
-    ``exponential_avg_factor`` and ``is_training``.
+    ``exponential_avg_factor`` of 1 those of the batch are mixed with the given ones, which have the
+    weight 1 less it. Source: tf.nn.fused_batch_norm. ``node`` has the parameters ``data_format``,
+    ``epsilon``, ``exponential_avg_factor`` and ``is_training``; the format says only whether
+    channels are axis 1 or the last.
 
     Raises:
         GraphError: If ``data_format`` is none of `IMAGE_FORMATS`.
@@ -462,13 +468,13 @@ composite(
 def _l2_normalize(node: Node, x: Entry) -> Entry:
     """Expand l2_normalize along ``axis``: the sum of squares counts as ``epsilon`` or more.
 
-    ``node`` has the parameters ``axis`` and ``epsilon``.
+    ``node`` has the parameters ``axis``, one or several axes or None for all, and ``epsilon``.
 
     Source: tf.math.l2_normalize.
 
     Raises:
-        ShapeError: If the axis is out of range.
-        GraphError: If ``epsilon`` is below 0.
+        ShapeError: If the axis is out of range, no int or listed twice.
+        GraphError: If ``epsilon`` is below 0 or NaN.
     """
     axes = normalize_axes(node, len(known_shape(x)), node.params["axis"])
     total = make("reduce_sum", x * x, axis=axes, keepdims=True)
@@ -479,7 +485,7 @@ def _l2_normalize(node: Node, x: Entry) -> Entry:
 
 
 def _clip_norm_param(node: Node) -> float:
-    """Return the parameter ``clip_norm`` of ``node``.
+    """Return the parameter ``clip_norm`` of ``node``, a number, as a float.
 
     Raises: GraphError if it is below 0 or NaN.
     """

@@ -37,7 +37,7 @@ def _pair_count(node: Node, shape: Shape) -> Extent:
     Errors name ``node``.
 
     Raises:
-        ShapeError: If the rank is below 2 or the length is odd, or a symbol that need not be even.
+        ShapeError: If the rank is below 2, or the length is odd or a Size not known to be even.
     """
     half = divide_exactly(shape[-1], 2) if len(shape) >= 2 else None
     if half is None:
@@ -96,7 +96,8 @@ rotate_half.set_attr(
 def _rotary_wave_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape, ``shape`` of the input; check the parameter ``offset`` of ``node``.
 
-    Raises: ShapeError if it is no extent, the rank is below 2, or the last axis has an odd length.
+    Raises: ShapeError if it is neither an int nor a Size, the rank is below 2, or the last axis is
+    not known to have an even length.
     """
     extent_param(node, "offset")
     return _rotate_half_shape(node, shape)
@@ -134,11 +135,11 @@ def _rotary_wave_element(node: Node, index: Index, x: Reader) -> Expr:
 
 
 def _log_base(node: Node) -> float:
-    """Return the logarithm of the parameter ``base``.
+    """Return the natural logarithm of the parameter ``base``, a number.
 
     ``node`` has the parameter ``base``.
 
-    Raises: GraphError if it is not positive.
+    Raises: GraphError if it is not above 0, or NaN.
     """
     base = float(node.params["base"])
     if not base > 0:

@@ -55,13 +55,14 @@ def _check_half(node: Node) -> None:
 
 
 def _infer_draw_shape(node: Node, key: Shape, *others: Shape) -> Shape:
-    """Return the parameter ``shape`` of a draw.
+    """Return the parameter ``shape`` of a draw, one extent or a tuple of them, as a tuple.
 
     ``key`` is the shape of its key, ``others`` of further inputs, which do not count. ``node`` has
     the parameter ``shape``.
 
     Raises:
-        ShapeError: If the key is no scalar, or an extent of the shape is negative or no extent.
+        ShapeError: If the key is no scalar, or an extent of the shape is negative, or neither an
+            int nor a Size.
     """
     if key != ():
         raise ShapeError(
@@ -238,12 +239,12 @@ def draw_words(node: Node, key: Entry, half: int = 0) -> Entry:
 
 
 def unit_interval(word: Entry, dtype: DType) -> Entry:
-    """Return uniform random numbers from 0 to below 1.
+    """Return uniform random numbers from 0 to below 1, of the shape of ``word``.
 
     Args:
         word: Random bits, an int64 for each number, such as `draw_words` returns.
-        dtype: The dtype of the numbers, a float. They are multiples of a power of two (2**-24 in
-            float32), as many as its significand holds, and all are equally likely.
+        dtype: The dtype of the numbers, a real float. They are multiples of a power of two (2**-24
+            in float32), as many as its significand holds, and all are equally likely.
     """
     count = SIGNIFICAND_BITS[dtype.name]
     return _low_bits(word, count, dtype) * 2.0**-count
@@ -254,8 +255,8 @@ def open_unit_interval(word: Entry, dtype: DType) -> Entry:
 
     Args:
         word: Random bits, an int64 for each number.
-        dtype: The dtype of the numbers. They are the middles of equal steps, as wide as the
-            significand allows.
+        dtype: The dtype of the numbers, a real float. They are the middles of equal steps, as wide
+            as the significand allows: 2**-23 in float32.
     """
     count = SIGNIFICAND_BITS[dtype.name] - 1
     return (_low_bits(word, count, dtype) + 0.5) * 2.0**-count
@@ -266,7 +267,8 @@ def fine_unit_interval(word: Entry, dtype: DType) -> Entry:
 
     Args:
         word: Random bits, an int64 for each number.
-        dtype: The dtype of the numbers. They are in steps of 2**-31, of 2**-53 in float64.
+        dtype: The dtype of the numbers, float32 or float64. They are in steps of 2**-31, of 2**-53
+            in float64.
     """
     count = 53 if dtype.nbytes == 8 else 31
     return (_low_bits(word, count, dtype) + 0.5) * 2.0**-count
@@ -275,7 +277,7 @@ def fine_unit_interval(word: Entry, dtype: DType) -> Entry:
 def _low_bits(word: Entry, count: int, dtype: DType) -> Entry:
     """Return the lowest ``count`` bits of the int64 ``word`` as floats of ``dtype``.
 
-    Below 32 bits they are converted from int32, which is faster.
+    For a count below 32 they are converted from int32, which is faster.
     """
     narrow = convert(word, dtype_of("int32")) if count < 32 else word
     return convert(narrow & (2**count - 1), dtype)
@@ -284,7 +286,7 @@ def _low_bits(word: Entry, count: int, dtype: DType) -> Entry:
 def _scale(z: Entry, mean: float, stddev: float) -> Entry:
     """Return ``z``, of mean 0 and standard deviation 1, with another mean and deviation.
 
-    These are ``mean`` and ``stddev``, numbers.
+    These are ``mean`` and ``stddev``, numbers; for 0 and 1 it is ``z`` itself.
     """
     z = z if stddev == 1 else z * float(stddev)
     return z if mean == 0 else z + float(mean)
@@ -410,7 +412,7 @@ def _draw_bits(node: Node, key: Entry) -> Entry:
 
 
 def _check_float_range(node: Node) -> None:
-    """Raise GraphError unless the parameter ``low`` of ``node`` is below ``high``."""
+    """Raise GraphError unless the parameter ``low`` of ``node`` is below ``high``; NaN is not."""
     low, high = float(node.params["low"]), float(node.params["high"])
     if not low < high:
         raise GraphError(f"{node.where} needs low < high, got {low} and {high}")
@@ -419,8 +421,8 @@ def _check_float_range(node: Node) -> None:
 def _draw_uniform(node: Node, key: Entry) -> Entry:
     """Return low + (high - low) u; where that rounds to high, the largest number below high.
 
-    ``low``, ``high`` and ``dtype`` are parameters, u from 0 to below 1 comes from ``key``. ``node``
-    has the parameters ``dtype``, ``high``, ``low`` and ``shape``.
+    ``low``, ``high`` and ``dtype``, a real float, are parameters, u from 0 to below 1 comes from
+    ``key``. ``node`` has the parameters ``dtype``, ``high``, ``low`` and ``shape``.
 
     Raises: DTypeError if there is no such dtype.
     """

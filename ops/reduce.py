@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from passkit import ast
+from passkit.errors import DTypeError
 from passkit.graph.infer import demand
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import Op, OpPattern, register_op
@@ -52,13 +53,14 @@ def reduced_shape(node: Node, shape: Shape | None) -> Any:
 def nonempty_shape(node: Node, shape: Shape | None) -> Any:
     """Infer the shape of a reduction without an identity element, such as a maximum.
 
-    ``node`` has the parameters ``axis`` and ``keepdims``.
+    ``node`` has the parameters ``axis`` and ``keepdims``. That a symbolic extent is not 0 is
+    recorded as a guard.
 
     Returns: The shape without the reduced axes (of length 1 with ``keepdims``); for an unknown
     ``shape``, None where the rank remains unknown.
 
     Raises:
-        ShapeError: If an axis is out of range, or a reduced axis is empty.
+        ShapeError: If an axis is out of range, no int or listed twice, or a reduced axis is empty.
     """
     if shape is None:
         return reduced_shape(node, None)
@@ -73,18 +75,40 @@ for _rule in (reduced_shape, nonempty_shape):
 
 
 def accumulator_dtype(dtype: DType) -> DType:
-    """Return the dtype in which values of ``dtype`` are accumulated: float32 for 16-bit floats."""
+    """Return the dtype in which values of ``dtype`` are accumulated.
+
+    It is float32 for 16-bit floats, else ``dtype`` itself.
+    """
     return float32 if dtype.is_float and dtype.nbytes < 4 else dtype
 
 
 def lowest(dtype: DType) -> Any:
-    """Return the smallest value of a dtype: -inf for floats."""
-    return -np.inf if dtype.is_float else np.iinfo(dtype.numpy).min
+    """Return the smallest value of a real dtype: -inf for floats, False for bools.
+
+    Raises: DTypeError for complex numbers, which have no order.
+    """
+    return _extreme(dtype, (-np.inf, False), "min")
 
 
 def highest(dtype: DType) -> Any:
-    """Return the largest value of a dtype: inf for floats."""
-    return np.inf if dtype.is_float else np.iinfo(dtype.numpy).max
+    """Return the largest value of a real dtype: inf for floats, True for bools.
+
+    Raises: DTypeError for complex numbers, which have no order.
+    """
+    return _extreme(dtype, (np.inf, True), "max")
+
+
+def _extreme(dtype: DType, values: tuple[float, bool], limit: str) -> Any:
+    """Return one of ``values``, for floats and for bools, or the ``limit`` of an integer dtype.
+
+    ``limit`` is "min" or "max". Raises: DTypeError for complex numbers.
+    """
+    if dtype.kind == "c":
+        raise DTypeError(f"{dtype} has no smallest and largest value; pk.ops.real(x) has")
+    of_floats, of_bools = values
+    if dtype.kind == "b":
+        return of_bools
+    return of_floats if dtype.is_float else getattr(np.iinfo(dtype.numpy), limit)
 
 
 def reduction(

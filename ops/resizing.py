@@ -33,13 +33,13 @@ CUBIC_STEPS = 1024
 def _resized_axes(node: Node, x: Entry) -> list[tuple[int, int, int]]:
     """Return (axis, old length, new length) for each axis to resize, in increasing order.
 
-    Sizes belong to the axes in that order, too. ``node`` has the parameters ``align_corners``,
-    ``axes``, ``half_pixel_centers`` and ``size``.
+    Sizes belong to the axes in that order, whatever that of ``axes``. ``node`` has the parameters
+    ``align_corners``, ``axes`` (None for all), ``size`` and perhaps ``half_pixel_centers``.
 
     Raises:
         GraphError: If corners are aligned and centers are half pixels.
-        ShapeError: If there is not a size for each axis, a length is unknown, an old one 0, a new
-            one negative, or an axis out of range.
+        ShapeError: If there is not a size for each axis, a length is symbolic, an old one 0, a new
+            one negative, or an axis out of range or listed twice.
     """
     shape = known_shape(x)
     axes = normalize_axes(node, len(shape), node.params["axes"], "axes")
@@ -68,8 +68,12 @@ def pixel_positions(old: int, new: int, align_corners: bool, half_pixel: bool) -
     Args:
         old: Old length of the axis, at least 1.
         new: New length of the axis; 0 gives no positions.
-        align_corners: Whether the first and last pixels keep their positions.
+        align_corners: Whether the first and last pixels keep their positions; ignored for one
+            pixel.
         half_pixel: Whether a pixel is at its center, half a pixel from its edge, else at its edge.
+
+    Returns:
+        A NumPy vector of ``new`` numbers.
     """
     aligned = align_corners and new > 1
     scale = np.float32((old - 1) / (new - 1) if aligned else old / max(new, 1))
@@ -97,8 +101,9 @@ def _resize_nearest(node: Node, x: Entry) -> Entry:
     """Expand resize_nearest: gather the nearest pixel along each of the parameter ``axes``.
 
     ``node`` has the parameters ``align_corners``, ``axes``, ``half_pixel_centers`` and ``size``.
+    Without axes it is ``x`` itself.
 
-    Raises: ShapeError if ``size`` does not fit the axes, or a length is unknown; GraphError for
+    Raises: ShapeError if ``size`` does not fit the axes, or a length is symbolic; GraphError for
     ``align_corners`` with ``half_pixel_centers``.
     """
     align, half = node.params["align_corners"], node.params["half_pixel_centers"]
@@ -114,8 +119,9 @@ def _resize_bilinear(node: Node, x: Entry) -> Entry:
     """Expand resize_bilinear: columns, then rows, each interpolated between two neighbours.
 
     ``node`` has the parameters ``align_corners``, ``axes``, ``half_pixel_centers`` and ``size``.
+    Without axes it is ``x`` itself.
 
-    Raises: ShapeError if ``size`` does not fit the axes, or a length is unknown; GraphError for
+    Raises: ShapeError if ``size`` does not fit the axes, or a length is symbolic; GraphError for
     ``align_corners`` with ``half_pixel_centers``.
     """
     dtype = x.dtype
@@ -165,8 +171,9 @@ def _resize_bicubic(node: Node, x: Entry) -> Entry:
     """Expand resize_bicubic: columns, then rows, each a weighted sum of four neighbours.
 
     ``node`` has the parameters ``align_corners``, ``axes``, ``half_pixel_centers`` and ``size``.
+    Without axes it is ``x`` itself.
 
-    Raises: ShapeError if ``size`` does not fit the axes, or a length is unknown; GraphError for
+    Raises: ShapeError if ``size`` does not fit the axes, or a length is symbolic; GraphError for
     ``align_corners`` with ``half_pixel_centers``.
     """
     half = node.params["half_pixel_centers"]
@@ -183,12 +190,13 @@ def _resize_bicubic(node: Node, x: Entry) -> Entry:
 
 
 def area_weights(old: int, new: int, align_corners: bool) -> Any:
-    """Return the share of each old pixel in the mean of each new one, (new, old).
+    """Return the share of each old pixel in the mean of each new one, a float64 array (new, old).
 
     Args:
         old: Old length of the axis.
         new: New length of the axis.
-        align_corners: Whether the first and last pixels keep their positions.
+        align_corners: Whether the first and last pixels keep their positions; ignored for one
+            pixel.
     """
     aligned = align_corners and new > 1
     scale = (old - 1) / (new - 1) if aligned else old / max(new, 1)
@@ -207,9 +215,9 @@ def area_weights(old: int, new: int, align_corners: bool) -> Any:
 def _resize_area(node: Node, x: Entry) -> Entry:
     """Expand resize_area: columns, then rows, each a product with the shares of old pixels.
 
-    ``node`` has the parameters ``align_corners``, ``axes``, ``half_pixel_centers`` and ``size``.
+    ``node`` has the parameters ``align_corners``, ``axes`` and ``size``.
 
-    Raises: ShapeError if ``size`` does not fit the axes, or a length is unknown.
+    Raises: ShapeError if ``size`` does not fit the axes, or a length is symbolic.
     """
     for axis, old, new in reversed(_resized_axes(node, x)):
         x = weigh_axis(x, axis, area_weights(old, new, node.params["align_corners"]))

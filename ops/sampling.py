@@ -34,7 +34,7 @@ def _gumbel_noise(key: Entry, like: Entry) -> Entry:
     """Return Gumbel noise of the shape and dtype of ``like``, drawn with ``key``.
 
     Raises: ShapeError if the rank of ``like`` is unknown or the key no scalar, DTypeError if its
-    dtype is no float.
+    dtype is unknown or no float.
     """
     return make("random_gumbel", key, shape=known_shape(like), dtype=str(like.dtype))
 
@@ -42,7 +42,9 @@ def _gumbel_noise(key: Entry, like: Entry) -> Entry:
 def _draw_shape(node: Node, x: Entry, name: str) -> Shape:
     """Return the parameter ``name`` of ``node``, a shape, or where it is None the shape of ``x``.
 
-    Raises: ShapeError if it is no extents, or None and the rank of ``x`` unknown.
+    One extent gives a tuple of one; negative ints are not refused here.
+
+    Raises: ShapeError if it is no ints or sizes, or None and the rank of ``x`` unknown.
     """
     shape = node.params[name]
     return known_shape(x) if shape is None else parse_extents(node, shape, name)
@@ -54,10 +56,10 @@ def _draw_shape(node: Node, x: Entry, name: str) -> Shape:
 def _bernoulli(node: Node, p: Entry, key: Entry) -> Entry:
     """Expand bernoulli: True where a uniform number is below the probability ``p``.
 
-    The numbers have the parameter ``shape`` of ``node``, or for None the shape of p; they are drawn
-    with the random ``key``.
+    The numbers have the parameter ``shape`` of ``node``, or for None the shape of p; they are
+    float32 and drawn with the random ``key``.
 
-    Raises: ShapeError if it is no shape or p does not broadcast to it.
+    Raises: ShapeError if it is no shape or p does not broadcast to it, or the key is no scalar.
     """
     shape = _draw_shape(node, p, "shape")
     check_broadcast(node, known_shape(p), shape, "p")
@@ -82,7 +84,8 @@ def _dropout(node: Node, x: Entry, key: Entry) -> Entry:
 
     Raises:
         GraphError: If ``rate`` is not from 0 to below 1.
-        ShapeError: If ``noise_shape`` is no shape, or does not broadcast to that of x.
+        ShapeError: If ``noise_shape`` is no shape, or does not broadcast to that of x, or the key
+            is no scalar; none of these for rate 0.
     """
     rate = float(node.params["rate"])
     if not 0 <= rate < 1:
@@ -121,13 +124,14 @@ composite(
 def _gumbel_softmax(node: Node, logits: Entry, key: Entry) -> Entry:
     """Expand to the softmax of logits with Gumbel noise, drawn with the random ``key``.
 
-    ``node`` has the parameters ``axis`` and ``temperature``.
+    ``node`` has the parameters ``axis``, one int, and ``temperature``.
 
     Source: Jang, Gu and Poole, Categorical Reparameterization with Gumbel-Softmax.
 
     Raises:
         GraphError: If ``temperature`` is not above 0.
-        ShapeError: If ``axis`` is out of range.
+        ShapeError: If ``axis`` is no int or out of range, the key is no scalar, or a rank is
+            unknown.
     """
     axis = normalize_axis(node, len(known_shape(logits)), node.params["axis"])
     temperature = float(node.params["temperature"])
@@ -140,11 +144,12 @@ def _gumbel_softmax(node: Node, logits: Entry, key: Entry) -> Entry:
 def _categorical(node: Node, logits: Entry, key: Entry) -> Entry:
     """Draw classes by the Gumbel-max trick: the position of the largest logit with Gumbel noise.
 
-    The position along the parameter ``axis`` of ``node`` is the maximum of the positions that equal
-    the maximum, so that one kernel computes both; where there is a NaN among the logits, it is 0.
-    ``key`` is the random key.
+    The position along the parameter ``axis`` of ``node``, one int, is the maximum of the positions
+    that equal the maximum, so that one kernel computes both; where there is a NaN among the logits,
+    it is 0. ``key`` is the random key.
 
-    Raises: ShapeError if the axis is out of range or empty.
+    Raises: ShapeError if the axis is no int, out of range or empty, the key no scalar, or a rank
+    unknown.
     """
     shape = known_shape(logits)
     axis = normalize_axis(node, len(shape), node.params["axis"])
@@ -214,9 +219,9 @@ def _infer_permutation_type(node: Node, key: DType) -> DType:
 def _shuffle(node: Node, x: Entry, key: Entry) -> Entry:
     """Expand shuffle: take the elements along ``axis`` in the order of a random permutation.
 
-    ``node`` has the parameter ``axis``.
+    ``node`` has the parameter ``axis``, one int.
 
-    Raises: ShapeError if the axis is out of range, or the key no scalar.
+    Raises: ShapeError if the axis is no int, out of range or empty, or the key no scalar.
     """
     shape = known_shape(x)
     axis = normalize_axis(node, len(shape), node.params["axis"])

@@ -39,6 +39,8 @@ PARAMS = {"axis": None, "exclusive": False, "reverse": False}
 def scan_axis(node: Node, rank: int) -> int:
     """Return the axis along which a node scans, from 0 to below ``rank``, the rank of its input.
 
+    An ``axis`` of None is that of a vector.
+
     Raises:
         ShapeError: If ``axis`` is None and the input is no vector, or it is no int or out of range.
     """
@@ -336,7 +338,8 @@ def _infer_cumulative_type(node: Node, dtype: DType) -> DType:
 
     ``node`` has the parameter ``dtype``.
 
-    Raises: DTypeError if the input is no number, or there is no such dtype.
+    Raises: DTypeError if the input is bool or complex, or there is no such dtype; that of the
+    result is checked by the scan.
     """
     check_kinds(node, "iuf", dtype)
     result = node.params["dtype"]

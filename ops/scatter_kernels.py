@@ -56,6 +56,9 @@ COMBINE_CUDA = {
 }
 """How an element ``a`` and an update ``b`` are combined in CUDA C, by kind."""
 
+BOOL_KINDS = {"add": "max", "mul": "min"}
+"""The kinds by which kernels compute sums and products of bools, which they hold as integers."""
+
 TILES = {"cxx": 32, "cuda": 1024}
 """Number of tiles of rows or columns that threads or blocks work on."""
 
@@ -135,9 +138,9 @@ const int64_t height, const int64_t count, const int64_t length, const int64_t t
 
 
 def scatter_kind(node: Node) -> str:
-    """Return the parameter ``kind`` of ``node``, one of `KINDS`.
+    """Return the parameter ``kind`` of ``node``: "update", "add", "sub", "mul", "min" or "max".
 
-    Raises: GraphError if it is unknown.
+    Raises: GraphError for another.
     """
     kind = node.params["kind"]
     if kind not in KINDS:
@@ -189,9 +192,9 @@ def _compute_scatter_rows(node: Node, x: Array, rows: Array, updates: Array) -> 
     """Compute a scatter of arrays with NumPy; updates of rows that do not exist are dropped.
 
     The result is a copy of ``x``, (a, b, n, c), with ``updates``, (a, b, m, c), combined into the
-    ``rows``, (a, m), by the parameter ``kind`` of ``node``.
+    ``rows``, (a, m), by the parameter ``kind`` of ``node``. A negative row does not exist.
 
-    Raises: GraphError if that is unknown.
+    Raises: GraphError if the kind is unknown.
     """
     out, kind = np.array(x), scatter_kind(node)
     for image, row_numbers, image_updates in zip(out, rows, updates, strict=True):
@@ -207,6 +210,8 @@ def _compute_scatter_rows(node: Node, x: Array, rows: Array, updates: Array) -> 
 def _scatter_rows_kernel(node: Node, dialect: str) -> OwnKernel | None:
     """Return the kernel of a node of known dtype for the dialect "cxx" or "cuda".
 
+    It combines bools by a maximum for "add" and a minimum for "mul".
+
     Returns:
         None for other dialects and for complex numbers, where NumPy computes the scatter.
 
@@ -219,6 +224,7 @@ def _scatter_rows_kernel(node: Node, dialect: str) -> OwnKernel | None:
     if template is None or element_type is None:
         return None
     kind = scatter_kind(node)
+    kind = BOOL_KINDS.get(kind, kind) if dtype.kind == "b" else kind
     text = template.format(
         type=element_type, kind=kind, join=f"{element_type}({COMBINE_CUDA[kind]})"
     )
@@ -231,7 +237,7 @@ def _scatter_rows_kernel(node: Node, dialect: str) -> OwnKernel | None:
 def _element_type(dtype: DType) -> str | None:
     """Return the C type for elements of a dtype; None for complex numbers.
 
-    Floats of 16 bits and bools are only replaced, so that they count as unsigned integers.
+    Floats of 16 bits, which are only replaced, and bools count as unsigned integers.
     """
     if dtype.kind == "c":
         return None

@@ -38,9 +38,6 @@ Array = Any
 ACCUMULATING = ("add", "sub", "mul")
 """Kinds of updates that floats of 16 bits accumulate in float32 for."""
 
-BOOL_KINDS = {"add": "max", "mul": "min"}
-"""The kinds of updates that sums and products of bools are computed by."""
-
 
 # Where updates go, in NumPy: an advanced index and the updates that are not dropped.
 
@@ -57,10 +54,10 @@ def _keep_valid(
         updates: The updates, whose first axes are those of the mask.
 
     Returns:
-        The index, a tuple of arrays, and the updates.
+        The index, a tuple of arrays, and the updates; the arguments themselves if all stay.
 
     Raises:
-        GraphError: If ``mode`` is unknown.
+        GraphError: If ``mode`` is neither "clip" nor "zero".
     """
     if index_mode(node) == "clip" or valid.all():
         return index, updates
@@ -146,8 +143,9 @@ def _open_grid(lengths: Any, rank: int) -> list[Array]:
 def _write(kind: str, x: Array, index: tuple[Array, ...], updates: Array) -> Array:
     """Return a copy of ``x`` with updates at an advanced index, combined as ``kind`` says.
 
-    "update" replaces; "add", "sub", "mul", "min" and "max" combine with the elements. Sums and
-    products of 16-bit floats are accumulated in float32.
+    "update" replaces, the last of several at one place; "add", "sub", "mul", "min" and "max"
+    combine with the elements. Sums, differences and products of 16-bit floats are accumulated in
+    float32.
     """
     is_narrow_float = dtype_of(x.dtype).is_float and x.dtype.itemsize < 4
     accumulate = is_narrow_float and kind in ACCUMULATING
@@ -167,11 +165,11 @@ def _slice_updates_shape(node: Node, x: Shape, indices: Shape) -> Shape:
 
     ``x`` and ``indices`` are shapes. ``node`` has the parameters ``axis`` and ``batch_dims``.
 
-    Raises: ShapeError if ``axis`` is out of range, or ``batch_dims`` exceeds it or the rank of the
-    indices.
+    Raises: ShapeError if ``axis`` is no int or out of range, or ``batch_dims`` no int (a bool is
+    none) from 0 to it and the rank of the indices.
     """
     axis, batch = normalize_axis(node, len(x), node.params["axis"]), node.params["batch_dims"]
-    if not isinstance(batch, int) or not 0 <= batch <= min(axis, len(indices)):
+    if type(batch) is not int or not 0 <= batch <= min(axis, len(indices)):
         raise ShapeError(
             f"{node.where} needs batch_dims from 0 to {min(axis, len(indices))}, got {batch!r}"
         )
@@ -420,7 +418,6 @@ def _expand_scatter(addressing: Addressing, kind: str) -> Callable[..., Entry]:
         """
         assert x.dtype is not None
         shape, rows = addressing.rows(node, x, indices, updates)
-        row_kind = BOOL_KINDS.get(kind, kind) if x.dtype.kind == "b" else kind
         in_float32 = is_narrow(x.dtype) and kind != "update"
         old, new = (convert(e, float32) if in_float32 else e for e in (x, updates))
         updates_shape = (*shape[:2], known_shape(rows)[1], shape[3])
@@ -429,7 +426,7 @@ def _expand_scatter(addressing: Addressing, kind: str) -> Callable[..., Entry]:
             make("reshape", old, shape=shape),
             rows,
             make("reshape", new, shape=updates_shape),
-            kind=row_kind,
+            kind=kind,
         )
         out = convert(out, x.dtype) if in_float32 else out
         return make("reshape", out, shape=known_shape(x))
@@ -686,6 +683,8 @@ def _scatter_nd_dtype(node: Node, indices: DType, updates: DType) -> DType:
 
 def _scatter_nd(node: Node, indices: Entry, updates: Entry) -> Entry:
     """Expand scatter_nd: the updates added to zeros of the parameter ``shape`` of ``node``.
+
+    Points out of range are dropped. The dtype of the updates must be known.
 
     Raises: ShapeError if that is no shape, or indices or updates do not fit it.
     """

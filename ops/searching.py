@@ -19,9 +19,10 @@ from passkit.graph.node import Entry, Node, constant, known_shape
 from passkit.graph.op import REQUIRED
 from passkit.ops.composites import composite
 from passkit.ops.helpers import check_kinds, common_dtype, count_param, make, normalize_axes
-from passkit.ops.ranges import check_number
+from passkit.ops.ranges import LARGEST, check_number
 from passkit.ops.reduce import nonempty_shape, reduced_shape
 from passkit.ops.sorting import no_gradient, register_numpy_op, result_dtype
+from passkit.values.arguments import shown
 from passkit.values.dtype import DType, bool_, dtype_of, int64
 from passkit.values.size import Extent, Shape, numel
 
@@ -84,10 +85,10 @@ def _expand_arg_extreme(reduction: str) -> Callable[[Node, Entry], Entry]:
     def expand(node: Node, x: Entry) -> Entry:
         """Expand to the extreme, and the smallest position of an element that equals it, as int64.
 
-        The dtype of ``x`` must be known; the parameters are ``axis`` and ``keepdims``. ``node`` has
-        the parameters ``axis`` and ``keepdims``.
+        The dtype of ``x`` must be known; bools are compared as int32. ``node`` has the parameters
+        ``axis``, one or several axes or None for all, and ``keepdims``.
 
-        Raises: ShapeError if the axis is out of range or empty.
+        Raises: ShapeError if the axis is out of range, no int, listed twice or empty.
         """
         axes = normalize_axes(node, len(known_shape(x)), node.params["axis"])
         assert x.dtype is not None
@@ -107,11 +108,11 @@ def _expand_arg_extreme(reduction: str) -> Callable[[Node, Entry], Entry]:
 
 
 def _count_nonzero(node: Node, x: Entry) -> Entry:
-    """Expand count_nonzero: the sum of 1 for elements other than 0 along ``axis``, in int64.
+    """Expand count_nonzero: the number of elements other than 0 along ``axis``, in int64.
 
-    ``node`` has the parameters that are passed on.
+    NaN is counted. ``node`` has the parameters that are passed on.
 
-    Raises: ShapeError if the axis is out of range.
+    Raises: ShapeError if the axis is out of range, no int or listed twice.
     """
     is_nonzero = make("cast", make("not_equal", x, make("zeros_like", x)), dtype="int64")
     return make("reduce_sum", is_nonzero, **node.params)
@@ -159,7 +160,7 @@ composite(
 def _positive_param(node: Node, name: str) -> int:
     """Return the parameter ``name`` of a node, an int of at least 1.
 
-    Raises: ShapeError if it is anything else, a Size included.
+    Raises: ShapeError if it is anything else, a Size or a bool included.
     """
     count = count_param(node, name)
     if not isinstance(count, int) or count < 1:
@@ -203,22 +204,25 @@ def _bincount_dtype(node: Node, dtype: DType) -> DType:
 def _histogram_range(node: Node) -> tuple[float, float]:
     """Return the parameter ``range`` of ``node``, (low, high).
 
-    Raises: ShapeError if it is no pair of numbers with low < high.
+    Raises: ShapeError if it is no pair of finite ints or floats with low < high.
     """
     value = node.params["range"]
     is_pair = isinstance(value, tuple) and len(value) == 2
-    is_pair = is_pair and all(isinstance(v, (int, float)) for v in value)
+    is_pair = is_pair and all(type(v) in (int, float) and abs(v) <= LARGEST for v in value)
     if not is_pair or not value[0] < value[1]:
-        raise ShapeError(f"{node.where} needs (low, high) with low < high as range, got {value!r}")
+        raise ShapeError(
+            f"{node.where} needs finite (low, high) with low < high as range, got {shown(value)}"
+        )
     return value  # type: ignore[no-any-return]
 
 
 def _histogram_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape: one count for each of ``bins``.
 
-    ``node`` has the parameters ``bins`` and ``range``.
+    ``node`` has the parameters ``bins`` and ``range``. ``shape``, that of the input, is not used.
 
-    Raises: ShapeError if that is no int of at least 1, or ``range`` no (low, high).
+    Raises: ShapeError if ``bins`` is no int of at least 1, or ``range`` no finite (low, high) with
+    low < high.
     """
     _histogram_range(node)
     return (_positive_param(node, "bins"),)
@@ -227,11 +231,13 @@ def _histogram_shape(node: Node, shape: Shape) -> Shape:
 def _histogram(node: Node, x: Entry) -> Entry:
     """Expand histogram to a search for the bin of each element, and counts of them, in int64.
 
-    ``node`` has the parameters ``bins`` and ``range``.
+    ``node`` has the parameters ``bins`` and ``range``. Elements outside of the range and NaN are
+    not counted.
 
     Source: numpy.histogram with equal bins, of which the last includes its upper end.
 
-    Raises: ShapeError if ``bins`` is no int of at least 1, or ``range`` no (low, high).
+    Raises: ShapeError if ``bins`` is no int of at least 1, or ``range`` no finite (low, high) with
+    low < high.
     """
     bins, (low, high) = _positive_param(node, "bins"), _histogram_range(node)
     values = make("cast", x, dtype="float64")
@@ -277,8 +283,9 @@ def _searchsorted_shape(node: Node, sequence: Shape, values: Shape) -> Shape:
     """Infer the shape, ``values``; ``sequence`` is the shape of the sorted sequence.
 
     Raises:
-        ShapeError: If the sequence is neither a vector nor a vector for each row of the values.
-        GraphError: If the parameter ``side`` of ``node`` is unknown.
+        ShapeError: If the sequence is neither a vector nor known to be a vector for each row of the
+            values, which has their leading axes.
+        GraphError: If the parameter ``side`` of ``node`` is neither "left" nor "right".
     """
     side = node.params["side"]
     if side not in SIDES:
@@ -363,7 +370,8 @@ def _comes_before(element: Entry, value: Entry, or_equal: bool) -> Entry:
 def _digitize(node: Node, x: Entry, bins: Entry) -> Entry:
     """Expand digitize to searchsorted of ``x`` in ``bins``, which are increasing.
 
-    The parameter ``right`` of ``node`` counts bins below the element, else those at most it.
+    With the parameter ``right`` of ``node`` it is the number of bins below the element, else of
+    those that are at most it.
 
     Raises: ShapeError if the bins are neither a vector nor one for each row of x.
     """
@@ -404,11 +412,12 @@ MAX_COMPARED = 64
 def _expand_isin(node: Node, x: Entry, test: Entry) -> Entry | None:
     """Expand to comparisons with all elements of a small set, or to a search in a large one.
 
-    ``test`` is the set, in any shape; the parameter ``invert`` of ``node`` negates the result. The
-    dtype of ``x`` must be known.
+    ``test`` is the set, in any shape, large if it has more than `MAX_COMPARED` elements; the
+    parameter ``invert`` of ``node`` negates the result. NaN is in no set. The dtype of ``x`` must
+    be known.
 
     Returns:
-        None for a set of unknown size and for complex numbers, where NumPy computes isin.
+        None for a set of symbolic size and for complex numbers, where NumPy computes isin.
 
     Raises: ShapeError if a rank is unknown.
     """
@@ -485,9 +494,9 @@ def _compact_nonzero(node: Node, x: Entry, rows: Entry, width: Extent) -> Entry:
 def _argwhere(node: Node, x: Entry) -> Entry:
     """Expand argwhere: the coordinates of nonzero elements, cut or filled to ``size`` rows.
 
-    ``node`` has the parameters ``fill_value`` and ``size``.
+    ``node`` has the parameters ``fill_value`` and ``size``. NaN is not 0.
 
-    Raises: ShapeError if that is no int >= 0 or Size, DTypeError if int64 cannot hold
+    Raises: ShapeError if ``size`` is no int >= 0 or Size, DTypeError if int64 cannot hold
     ``fill_value``.
     """
     shape, size = known_shape(x), count_param(node, "size")
@@ -509,7 +518,7 @@ def _flatnonzero(node: Node, x: Entry) -> Entry:
 
     They are cut or filled to ``size``. ``node`` has the parameters ``fill_value`` and ``size``.
 
-    Raises: ShapeError if that is no int >= 0 or Size, DTypeError if int64 cannot hold
+    Raises: ShapeError if ``size`` is no int >= 0 or Size, DTypeError if int64 cannot hold
     ``fill_value``.
     """
     count, size = numel(known_shape(x)), count_param(node, "size")
@@ -520,7 +529,8 @@ def _flatnonzero(node: Node, x: Entry) -> Entry:
 def _nonzero_dtype(node: Node, x: DType) -> DType:
     """Infer the dtype, int64, which must be able to hold the parameter ``fill_value`` of ``node``.
 
-    Raises: DTypeError if it cannot, or ``x``, the input's dtype, is complex.
+    Raises: DTypeError if it cannot, ``fill_value`` is no int, whole float or bool, or ``x``, the
+    input's dtype, is complex.
     """
     check_kinds(node, "biuf", x)
     check_number(node, node.params["fill_value"], int64)

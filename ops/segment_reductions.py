@@ -103,7 +103,8 @@ def _expand_segment_mean(divisor: Callable[[Entry], Entry]) -> Callable[..., Ent
 def _segment_dtype(node: Node, x: DType, ids: DType) -> DType:
     """Infer the dtype, that of ``x``.
 
-    Raises: DTypeError, naming ``node``, if ``ids``, a dtype, is no integer, or x no number.
+    Raises: DTypeError, naming ``node``, if ``ids``, a dtype, is no integer, or x is bool or
+    complex.
     """
     check_kinds(node, "iuf", x)
     return indexed_dtype(node, x, ids)

@@ -179,9 +179,11 @@ argsort.set_attr("FGradient", no_gradient)
 def _top_k_shape(node: Node, shape: Shape) -> tuple[Shape, Shape]:
     """Infer the shapes of values and positions: ``k`` elements along ``axis`` of ``shape``.
 
-    ``node`` has the parameters ``axis`` and ``k``.
+    ``node`` has the parameters ``axis`` and ``k``. With symbolic extents a guard is recorded that
+    there are k.
 
-    Raises: ShapeError if there are less than k, k is no int >= 0 or Size, or the axis out of range.
+    Raises: ShapeError if there are less than k, k is no int >= 0 or Size, or the axis no int or out
+    of range.
     """
     k = count_param(node, "k")
     axis = _axis(node, len(shape))
@@ -255,7 +257,8 @@ def _unique_shape(node: Node, shape: Shape) -> tuple[Shape, Shape]:
 def _compute_unique(node: Node, x: Array) -> tuple[Array, Array]:
     """Compute unique of an array ``x`` with NumPy: values in increasing order, and counts as int64.
 
-    Both are cut to the parameter ``size`` of ``node``, or filled up by 0.
+    Both are cut to the parameter ``size`` of ``node``, or filled up by 0. NaN counts as one value,
+    the last.
     """
     values, counts = np.unique(x, return_counts=True)
     return _fit_to_size(node, values, 0), _fit_to_size(node, counts.astype(np.int64), 0)

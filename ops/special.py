@@ -274,11 +274,12 @@ BERNOULLI = (
 def _polygamma(node: Node, x: Entry) -> Entry:
     """Expand the n-th derivative of digamma, in float64, cast to the dtype of ``x``.
 
-    Recurrence raises x in steps of 1 to 10 + n, where an asymptotic series is used; x below 1/2 is
-    reflected. Source: NIST Digital Library of Mathematical Functions, 5.15.
+    For n of 0 and 1 these are the operators digamma and trigamma. Recurrence raises x in steps of 1
+    to 10 + n, where an asymptotic series is used; x below 1/2 is reflected. Source: NIST Digital
+    Library of Mathematical Functions, 5.15.
 
     Raises:
-        GraphError: If the parameter ``n`` of ``node`` is no int from 0 to 20.
+        GraphError: If the parameter ``n`` of ``node`` is no int from 0 to 20; a bool is none.
     """
     n = node.params["n"]
     if isinstance(n, bool) or not isinstance(n, int) or not 0 <= n <= 20:
@@ -324,7 +325,7 @@ def _reflect_polygamma(n: int, x: Entry, magnitude: Entry) -> Entry:
 
 
 def _power(x: Entry, n: int) -> Entry:
-    """Return x to the power n >= 1 by multiplication."""
+    """Return x to the power n >= 1 by multiplication; for 1 it is x itself."""
     out = x
     for _ in range(n - 1):
         out = out * x

@@ -31,7 +31,8 @@ def _reduced_axes(node: Node, x: Entry) -> tuple[int, ...]:
 
     ``node`` has the parameter ``axis``.
 
-    Raises: ShapeError if it is no int or ints, out of range, or has an axis twice.
+    Raises: ShapeError if it is neither None nor an int or ints, out of range, or has an axis twice,
+    or the rank of x is unknown.
     """
     return normalize_axes(node, len(known_shape(x)), node.params["axis"])
 
@@ -39,7 +40,7 @@ def _reduced_axes(node: Node, x: Entry) -> tuple[int, ...]:
 def _keep_axes(node: Node, x: Entry, value: Entry) -> Entry:
     """Return ``value``, of the shape of the node's output, so that it broadcasts to ``x``.
 
-    Its reduced axes are put back with length 1.
+    Its reduced axes are put back with length 1; it is returned itself if it has them.
 
     Raises: ShapeError if the rank of x is unknown.
     """
@@ -56,19 +57,20 @@ DTYPE_PARAMS = {"axis": None, "dtype": None, "keepdims": False}
 def _infer_sum_type(node: Node, dtype: DType) -> DType:
     """Return the parameter ``dtype`` of ``node``, or where it is None ``dtype`` of the input.
 
-    Raises: DTypeError if the input is no number, or there is no such dtype.
+    Raises: DTypeError if either is bool or complex, or there is no such dtype.
     """
-    check_kinds(node, "iuf", dtype)
-    result = node.params["dtype"]
-    return dtype if result is None else dtype_of(result)
+    result = dtype if node.params["dtype"] is None else dtype_of(node.params["dtype"])
+    for checked in (dtype, result):
+        check_kinds(node, "iuf", checked)
+    return result
 
 
 def _infer_mean_type(node: Node, dtype: DType) -> DType:
     """Return the dtype of a mean: the parameter ``dtype``, or where it is None that of the input.
 
-    For integers it is float64. ``node`` has the parameter ``dtype``.
+    If that is an integer dtype, it is float64. ``node`` has the parameter ``dtype``.
 
-    Raises: DTypeError if the input is no number, or there is no such dtype.
+    Raises: DTypeError if either is bool or complex, or there is no such dtype.
     """
     result = _infer_sum_type(node, dtype)
     return result if result.is_float else float64
@@ -156,10 +158,10 @@ VARIANCE_PARAMS = {**PARAMS, "correction": 0}
 
 
 def _correction_param(node: Node) -> float:
-    """Return the parameter ``correction`` of ``node``.
+    """Return the parameter ``correction`` of ``node`` as a float.
 
     Raises:
-        ShapeError: If it is no finite number.
+        ShapeError: If it is no finite int or float; a bool is none.
     """
     value = node.params["correction"]
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):
@@ -201,9 +203,10 @@ def _corrected_count(node: Node, x: Entry, correction: float, keepdims: bool) ->
 def _variance(node: Node, x: Entry) -> Entry:
     """Expand to the sum of squared distances to the mean over the count minus ``correction``.
 
-    ``node`` has the parameters ``axis``, ``correction`` and ``keepdims``.
+    The count minus it is taken as at least 0: then the quotient is infinite or NaN. ``node`` has
+    the parameters ``axis``, ``correction`` and ``keepdims``.
 
-    Raises: ShapeError if that parameter is no finite number, or ``axis`` is out of range.
+    Raises: ShapeError if ``correction`` is no finite number, or ``axis`` is out of range.
     """
     axis, keepdims = node.params["axis"], node.params["keepdims"]
     correction = _correction_param(node)
@@ -319,10 +322,10 @@ composite(
 
 
 def _order_param(node: Node) -> float:
-    """Return the parameter ``ord`` of ``node``, the order of a norm; it may be infinite.
+    """Return the parameter ``ord`` of ``node``, the order of a norm, as a float, perhaps infinite.
 
     Raises:
-        ShapeError: If it is no number, or NaN.
+        ShapeError: If it is no int or float, such as a bool or a text, or NaN.
     """
     value = node.params["ord"]
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:
@@ -333,7 +336,8 @@ def _order_param(node: Node) -> float:
 def _infer_norm_shape(node: Node, shape: Shape) -> Shape:
     """Return the reduced ``shape``; norms of infinite order have no value for no elements.
 
-    ``node`` has the parameter ``ord``.
+    ``node`` has the parameters ``axis``, ``keepdims`` and ``ord``. None where the rank is unknown
+    and matters.
 
     Raises: ShapeError if ``ord`` is no number, ``axis`` is out of range, or for an infinite order
     empty.
@@ -578,10 +582,11 @@ composite(
 def _sorted_rows(node: Node, x: Entry) -> tuple[Entry, int]:
     """Return ``x`` with the reduced axes as one last axis, sorted, and the length of that.
 
-    The axes are the parameter ``axis`` of ``node``, None for all.
+    The axes are the parameter ``axis`` of ``node``, None for all. NaN is sorted to the end.
 
     Raises:
-        ShapeError: If the length is symbolic or 0, or an axis out of range.
+        ShapeError: If the length is symbolic or 0, an axis is out of range, no int or listed twice,
+            or the rank is unknown.
     """
     shape, axes = known_shape(x), _reduced_axes(node, x)
     other_axes = tuple(k for k in range(len(shape)) if k not in axes)
@@ -622,7 +627,7 @@ def _quantile(node: Node, x: Entry) -> Entry:
     ``node`` has the parameters ``axis``, ``keepdims`` and ``q``.
 
     Raises:
-        ShapeError: If ``q`` is no number from 0 to 1, or the axis is empty or of unknown length.
+        ShapeError: If ``q`` is no number from 0 to 1, or the axis is empty or of symbolic length.
     """
     q = node.params["q"]
     if isinstance(q, bool) or not isinstance(q, (int, float)) or not 0 <= q <= 1:
@@ -653,10 +658,10 @@ composite(
 def _diff(node: Node, x: Entry) -> Entry:
     """Expand to differences of neighbours along ``axis``, taken ``n`` times; an axis of 0 stays.
 
-    ``node`` has the parameters ``axis`` and ``n``.
+    For 0 times it is ``x`` itself. ``node`` has the parameters ``axis``, one int, and ``n``.
 
     Raises:
-        ShapeError: If ``n`` is no int of at least 0, or ``axis`` is out of range.
+        ShapeError: If ``n`` is no int of at least 0, or ``axis`` is no int or out of range.
     """
     axis, n = normalize_axis(node, len(known_shape(x)), node.params["axis"]), node.params["n"]
     if isinstance(n, bool) or not isinstance(n, int) or n < 0:

@@ -76,8 +76,8 @@ def register_triangle(name: str, is_in_triangle: Callable[[Expr, int], Expr], do
 def _band_part(node: Node, x: Entry) -> Entry:
     """Expand band_part to triangles; a negative number of diagonals keeps all on its side.
 
-    The parameters are ``num_lower`` and ``num_upper``. Source: tf.linalg.band_part. ``node`` has
-    the parameters ``num_lower`` and ``num_upper``.
+    ``node`` has the parameters ``num_lower`` and ``num_upper``. If both are negative, it is an
+    identity. Source: tf.linalg.band_part.
 
     Raises: ShapeError if one is no int, or the rank of ``x`` is below 2.
     """
@@ -125,11 +125,11 @@ def _matrix_axes(node: Node, rank: int) -> tuple[int, int]:
 
 
 def _diagonal_shape(node: Node, shape: Shape) -> Shape:
-    """Infer the shape: the other axes, then the length of the diagonal.
+    """Infer the shape: the other axes, then the length of the diagonal, 0 if it lies outside.
 
     Raises:
-        ShapeError: If it is unknown which of the two axes is shorter, they are equal or out of
-            range, or the parameter ``offset`` of ``node`` is no int.
+        ShapeError: If it is not known which of the two axes is shorter, they are equal, no ints or
+            out of range, or the parameter ``offset`` of ``node`` is no int.
     """
     a, b = _matrix_axes(node, len(shape))
     k = int_param(node, "offset")
@@ -249,9 +249,9 @@ def _diag(node: Node, x: Entry) -> Entry:
 def _trace(node: Node, x: Entry) -> Entry:
     """Expand trace: the sum of the diagonal ``offset`` of the axes ``axis1`` and ``axis2``.
 
-    ``node`` has the parameters that are passed on.
+    ``node`` has these parameters. A diagonal outside of the matrix gives 0.
 
-    Raises: ShapeError if these are equal or out of range, or ``offset`` is no int.
+    Raises: ShapeError if the axes are equal, no ints or out of range, or ``offset`` is no int.
     """
     params: dict[str, Any] = {k: node.params[k] for k in ("offset", "axis1", "axis2")}
     return make("reduce_sum", make("diagonal", x, **params), axis=-1)

@@ -17,6 +17,7 @@ from passkit.graph.op import REQUIRED, OpPattern
 from passkit.ops.composites import composite
 from passkit.ops.helpers import common_dtype, make, parse_extents
 from passkit.ops.movement import register_movement
+from passkit.ops.ranges import check_number
 from passkit.ops.reduce import lowest
 from passkit.ops.window_geometry import (
     WINDOW_PARAMS,
@@ -66,25 +67,32 @@ def _view_geometry(node: Node, shape: Shape) -> WindowGeometry:
 def _windows_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape (batch, *result, *window, channels) of windows in an input of ``shape``.
 
-    ``node`` has the parameters ``dilations``, ``padding``, ``strides`` and ``window``.
+    ``node`` has the parameters ``dilations``, ``fill``, ``padding``, ``strides`` and ``window``.
 
-    Raises: ShapeError if they do not fit, the rank is not 3 to 5, or a parameter is invalid.
+    Raises: ShapeError if they do not fit, the rank is not 3 to 5, or a parameter is invalid;
+    DTypeError if the dtype of the input is known and cannot hold ``fill``.
     """
     geometry = _view_geometry(node, shape)
+    if node.inputs[0].dtype is not None:
+        fill_value(node)
     return (shape[0], *geometry.result, *geometry.window, shape[-1])
 
 
 def fill_value(node: Node) -> Any:
     """Return the value of padding, a NumPy scalar in the dtype of a node's input, which is known.
 
-    It is the parameter ``fill``, 0 without one. "least" is the lowest value of the dtype, which
-    never is the maximum of a window unless all elements are as low.
+    It is the parameter ``fill``, 0 without one. "least" is the lowest value of the dtype, -inf for
+    floats, which never is the maximum of a window unless all elements are as low.
+
+    Raises: DTypeError if ``fill`` is neither "least" nor a number that the dtype holds, or "least"
+    for complex numbers.
     """
     dtype = node.inputs[0].dtype
     assert dtype is not None
     value = node.params.get("fill", 0)
-    if value == "least":
-        value = lowest(dtype) if dtype.kind != "b" else False
+    if isinstance(value, str) and value == "least":
+        value = lowest(dtype)
+    check_number(node, value, dtype)
     return dtype.numpy.type(value)
 
 

@@ -157,6 +157,9 @@ def test_dtypes_may_be_unknown_or_foreign_to_numpy() -> None:
     assert np.exp(unknown).dtype is None and unknown.sum().dtype is None
     assert np.concatenate([unknown, unknown]).shape == (6,)
     assert np.exp(narrow).dtype.name == (np.maximum(narrow, 0.5) * narrow).dtype.name == "bfloat16"
+    x, i = pk.var("a", (3,)), pk.var("b", (3,), "int32")
+    assert np.add(narrow, x).dtype.name == np.concatenate([narrow, x]).dtype.name == "float32"
+    assert np.concatenate([narrow, i]).dtype.name == (narrow + i).dtype.name
 
 
 def test_gradients_pass_through_methods() -> None:
@@ -187,3 +190,16 @@ def test_functions_without_an_operator_are_refused() -> None:
             call()
     with pytest.raises(DTypeError, match="'nonsense' is not an element type"):
         x.astype("nonsense")
+
+
+def test_operands_that_numpy_does_not_take_are_refused() -> None:
+    """Dtypes without a loop of NumPy, numbers that do not fit and odd decimals are refused."""
+    x, i = pk.var("x", (3,)), pk.var("i", (3,), "int32")
+    with pytest.raises(DTypeError, match="np.invert does not take float32; x.astype"):
+        np.invert(x)
+    with pytest.raises(DTypeError, match="np.left_shift does not take float32 and int;"):
+        np.left_shift(x, 1)
+    with pytest.raises(DTypeError, match="1099511627776 does not fit int32"):
+        i.clip(0, 2**40)
+    with pytest.raises(pk.errors.ArgumentError, match="round: decimals must be an int, got 1.5"):
+        x.round(1.5)

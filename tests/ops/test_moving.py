@@ -254,6 +254,11 @@ SHAPE_ERRORS: list[tuple[Function, str]] = [
     (lambda x: ops.top_k(x, -1), "top_k needs k >= 0, got -1"),
     (lambda x: ops.top_k(x, 4), r"axis 1 must have k elements \(at least 4\), got 3"),
     (lambda x: ops.searchsorted(x, F[:1]), r"each row of the values, got \(2, 3\) for \(1, 3\)"),
+    (lambda x: ops.index_add(x, I32, F, batch_dims=False), "batch_dims from 0 to 0, got False"),
+    (
+        lambda x: ops.histogram(x, range=(0, float("inf"))),
+        r"finite \(low, high\) with low < high as range, got \(0, inf\)",
+    ),
     (lambda x: ops.unique(x, -1), "unique needs size >= 0, got -1"),
 ]
 
@@ -268,6 +273,18 @@ def test_invalid_shapes_and_parameters_raise(build: Function, message: str) -> N
 OTHER_ERRORS: list[tuple[type, Function, str]] = [
     (pk.DTypeError, lambda x: ops.gather(x, F), "needs integers as indices, got float32"),
     (pk.DTypeError, lambda x: ops.full((2,), "a"), "full needs a number, got 'a'"),
+    (
+        pk.DTypeError,
+        lambda x: ops.windows(ops.cast(x[None], "int8"), window=2, fill=300),
+        "windows of int8 cannot hold 300",
+    ),
+    (
+        pk.DTypeError,
+        lambda x: ops.windows(ops.complex(x, x)[None], window=2, fill="least"),
+        "complex64 has no smallest and largest value",
+    ),
+    (pk.DTypeError, lambda x: ops.sum(x, dtype="complex64"), "sum needs .* got complex64"),
+    (pk.DTypeError, lambda x: ops.mean(x, dtype="bool"), "mean needs .* got bool"),
     (pk.DTypeError, lambda x: ops.full((), 10**400, "int8"), "of int8 cannot hold 10{36}"),
     (pk.DTypeError, lambda x: ops.full((), 10**400), "of float32 cannot hold 10{36}"),
     (

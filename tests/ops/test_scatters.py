@@ -75,6 +75,18 @@ def test_gradients_of_products_with_zeros() -> None:
         assert [a.tolist() for a in gradients] == [[5, 0, 0], [2, 21, 0, 0]]
 
 
+@pytest.mark.parametrize("kind, expected", [("add", 1), ("mul", 0), ("min", 0), ("max", 1)])
+def test_sums_and_products_of_bools_are_bools(kind: str, expected: int) -> None:
+    """A kernel stores 0 or 1 for updates of bools that meet, of which two are true."""
+    x, rows = pk.var("x", (1, 1, 2, 1), "bool"), pk.var("rows", (1, 3), "int64")
+    updates = pk.var("u", (1, 1, 3, 1), "bool")
+    program = pk.compile(pk.Graph([pk.ops.scatter_rows(x, rows, updates, kind=kind)]))
+    bits = np.array([True, False, True]).reshape(1, 1, 3, 1)
+    (result,) = program(x=np.ones((1, 1, 2, 1), bool), rows=np.zeros((1, 3), np.int64), u=bits)
+
+    assert result.view(np.uint8).ravel().tolist() == [expected, 1]
+
+
 def test_differences_of_bools_raise() -> None:
     """A sum of bools is their disjunction, but bools have no difference."""
     x, at = pk.var("x", (4,), "bool"), pk.var("at", (2,), "int64")
