@@ -2,7 +2,7 @@
 
     python benchmarks/show.py core [--quick] [--only softmax] [--json FILE] [--peers PYTHON]
                                    [--torch PYTHON] [--onnx PYTHON] [--tensorflow PYTHON]
-                                   [--scripts CHECKOUT] [--steps FILE]
+                                   [--scripts CHECKOUT] [--suite CHECKOUT] [--steps FILE]
 
 Exits 0 whether demands are met or not, and prints how many are. Each module of `shows/` holds the
 table of one subject.
@@ -41,12 +41,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--onnx", help="a Python with onnxruntime, where that of --peers has none")
     parser.add_argument("--tensorflow", default="", help="a Python with tensorflow")
     parser.add_argument("--scripts", default="", help="a checkout of TensorFlow-Examples")
+    parser.add_argument("--suite", default="", help="a checkout of array-api-tests")
     parser.add_argument("--steps", type=Path, help="a report of `train.py time`, not measured anew")
     options = parser.parse_args(arguments)
     shows.peers_python, shows.torch_python = options.peers, options.torch or options.peers
     shows.onnx_python = options.onnx or options.peers
     shows.tensorflow_python, shows.scripts = options.tensorflow, options.scripts
-    shows.steps = options.steps
+    shows.suite, shows.steps = options.suite, options.steps
     load = os.getloadavg()[0]
     if load > 0.5:
         print(f"the machine is busy (load {load:.1f}): times will not hold", file=sys.stderr)

@@ -25,7 +25,9 @@ import pytest
 OURS = "passkit.xp"
 """The id of the backend that suites do not know."""
 
-_outcomes: dict[str, dict[str, str]] = {}
+_outcomes: dict[str, dict[str, Any]] = {}
+_skipped_by_marks: set[str] = set()
+"""Tests whose marks exclude the library: those for NumPy only, or that name the library."""
 
 
 def _add_to_scipy() -> None:
@@ -48,6 +50,16 @@ def _add_to_scipy() -> None:
         raise pytest.UsageError(f"SciPy has no backend {backend!r}; it has {names}")
     # The marker of a fixture is frozen, and has its parameters since the import.
     object.__setattr__(conftest.xp._fixture_function_marker, "params", selected)
+    obey_marks = conftest.skip_or_xfail_xp_backends
+
+    def noting(request: pytest.FixtureRequest, skip_or_xfail: str) -> None:
+        try:
+            obey_marks(request, skip_or_xfail)
+        except (pytest.skip.Exception, pytest.xfail.Exception):
+            _skipped_by_marks.add(request.node.nodeid)
+            raise
+
+    conftest.skip_or_xfail_xp_backends = noting
 
 
 def _select_for_sklearn() -> None:
@@ -61,10 +73,29 @@ def _select_for_sklearn() -> None:
         for dtype in ("float64", "float32"):
             yield backend, device, dtype
 
+    def permutations() -> Iterator[tuple[Any, Any, str]]:
+        selected = arrays.NamespaceAndDevice(backend, device)
+        yield selected, arrays.NamespaceAndDevice("numpy", None), f"{backend} to numpy"
+        for other, place in (("numpy", None), ("array_api_strict", "device1")):
+            yield arrays.NamespaceAndDevice(other, place), selected, f"{other} to {backend}"
+
     arrays.yield_namespace_device_dtype_combinations = combinations
+    arrays.yield_mixed_namespace_input_permutations = permutations
     arrays.yield_namespaces = lambda include_numpy_namespaces=True: iter([backend])
     if backend == "jax.numpy":
         importlib.import_module("jax").config.update("jax_enable_x64", True)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Give tests of scikit-learn that list libraries the selected one only."""
+    if os.environ["SUITE_NAME"] != "sklearn":
+        return
+    markers = metafunc.definition.own_markers
+    for place, mark in enumerate(markers):
+        if mark.name == "parametrize" and mark.args[0] == "library":
+            selected = pytest.mark.parametrize("library", [os.environ["SUITE_BACKEND"]])
+            markers[place] = selected.mark
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -91,6 +122,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for mark in item.iter_markers("skip_xp_backends"):
             if "torch" in mark.args and mark.kwargs.get("reason") == "lazy backends only":
                 item.add_marker(pytest.mark.skip(reason="lazy backends only"))
+                _skipped_by_marks.add(item.nodeid)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -118,6 +150,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
         is_expected_failure = hasattr(report, "wasxfail")
         entry["outcome"] = "xfailed" if is_expected_failure else "skipped"
         entry["message"] = str(report.longrepr)[-200:]
+        entry["by_mark"] = report.nodeid in _skipped_by_marks
 
 
 def pytest_runtest_logfinish(nodeid: str) -> None:

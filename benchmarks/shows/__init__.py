@@ -21,6 +21,8 @@ tensorflow_python = ""
 """The interpreter that has TensorFlow, for measurements beside the peers."""
 scripts = ""
 """The folder of aymericdamien's TensorFlow-Examples."""
+suite = ""
+"""A checkout of array-api-tests."""
 steps: Path | None = None
 """A report of `train.py time` that is read instead of measuring."""
 onnx_python = sys.executable

@@ -1,10 +1,11 @@
-"""Records of long fuzzing campaigns in `benchmarks/results`.
+"""Records in `benchmarks/results` of what takes hours: fuzzing campaigns, suites of other projects.
 
-The first line of such a file holds the date and the commit, the last one the result.
+The first line of a campaign's file holds the date and the commit, the last one the result.
 """
 
 from __future__ import annotations
 
+import json
 import re
 
 from shows import RESULTS, ROOT, Figure
@@ -24,3 +25,23 @@ def recorded(file: str, least: int) -> Figure:
     graphs, failed = int(counts[1]), int(counts[2])
     text = f"{graphs} of {heading[1]} at {heading[2]}, {failed} failed"
     return Figure(text, graphs >= least and failed == 0, [lines[0], lines[-1]])
+
+
+def recorded_suite(name: str) -> Figure:
+    """Read the table of `suites.py`; met if `passkit.xp` passes as many tests as each library."""
+    path = RESULTS / f"{name}.json"
+    shown_path = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+    if not path.exists():
+        return Figure(
+            f"{shown_path} is missing: python benchmarks/suites.py {name} --json {shown_path}",
+            False,
+        )
+    report = json.loads(path.read_text())
+    counts = {library: table["all"] for library, table in report["tables"].items()}
+    text = ", ".join(
+        f"{library} {row.get('passed', 0)} (failed {row.get('failed', 0)})"
+        for library, row in counts.items()
+    )
+    passed = {library: row.get("passed", 0) for library, row in counts.items()}
+    is_met = len(passed) > 1 and passed.get("passkit.xp", 0) >= max(passed.values())
+    return Figure(f"{text}; of {report['date']}", is_met, counts)

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from functools import cache
 
 import shows
-from shows import ROOT, Demand, Figure, tests
+from shows import ROOT, Demand, Figure, ended, tests
+from shows.records import recorded_suite
 
 STREAMS = "tests/streams"
 XP = "tests/frontends/xp"
@@ -155,6 +156,16 @@ DEMANDS = [
     Demand("the recorders in C and Python agree", passing(f"{STREAMS}/test_recorder.py")),
     Demand("memory of programs that never repeat", passing(f"{STREAMS}/test_memory.py")),
     Demand("23, 24. the array API: tests of every family", passing(XP)),
+    Demand(
+        "24. array-api-tests 2024.12: nothing fails that passes with NumPy",
+        lambda: ended(["benchmarks/array_api.py", "--suite", shows.suite], "--suite"),
+        slow=True,
+    ),
+    Demand("SciPy's tests: as many pass as with PyTorch or JAX", lambda: recorded_suite("scipy")),
+    Demand(
+        "scikit-learn's tests: as many pass as with PyTorch or JAX",
+        lambda: recorded_suite("sklearn"),
+    ),
     Demand("25. recording <= 1.5 us an operation", recording, slow=True),
     Demand("25. a warm flush of 46 operations <= 60 us", flushing, slow=True),
     Demand("25. small arrays <= 5 times NumPy", small_arrays, slow=True),

@@ -140,6 +140,27 @@ def test_records_of_campaigns(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     assert not records.recorded("fuzz.txt", 20).met
 
 
+def test_records_of_suites(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The table of a foreign suite is met if no library passes more tests than passkit.xp."""
+    from shows import records
+
+    monkeypatch.setattr(records, "RESULTS", tmp_path)
+    assert "python benchmarks/suites.py scipy --json" in records.recorded_suite("scipy").text
+    tables = {
+        "passkit.xp": {"all": {"passed": 7, "failed": 1}},
+        "torch": {"all": {"passed": 7}},
+        "jax.numpy": {"all": {"skipped": 9}},
+    }
+    report = {"date": "2026-11-29", "tables": tables}
+    (tmp_path / "scipy.json").write_text(json.dumps(report))
+    figure = records.recorded_suite("scipy")
+    assert figure.met
+    assert figure.text.startswith("passkit.xp 7 (failed 1), torch 7 (failed 0), jax.numpy 0 ")
+    tables["torch"]["all"]["passed"] = 8
+    (tmp_path / "scipy.json").write_text(json.dumps(report))
+    assert not records.recorded_suite("scipy").met
+
+
 def test_stitched_kernels_have_rows_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stitched rows compare with peers, hand-written kernels, unfused, ONNX."""
     from shows import operators, stitch

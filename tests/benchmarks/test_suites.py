@@ -14,10 +14,13 @@ def test_outcomes_are_counted_by_subject() -> None:
     """Expected failures count as skipped, and a last row has the sums."""
     tests = ("scipy/a/t1", "scipy/a/t2", "scipy/b/t1", "t2")
     outcomes = ("passed", "failed", "xfailed", "skipped")
-    results = {"outcomes": {test: {"outcome": o} for test, o in zip(tests, outcomes, strict=True)}}
-    table = suites.counts_by_subject(suites.SUITES[0], results)
+    entries: dict[str, dict[str, str | bool]] = {
+        test: {"outcome": outcome} for test, outcome in zip(tests, outcomes, strict=True)
+    }
+    entries["scipy/b/t1"]["by_mark"] = True
+    table = suites.counts_by_subject(suites.SUITES[0], {"outcomes": entries})
     assert list(table) == ["a", "b", "other", "all"]
-    assert table["all"] == {"passed": 1, "failed": 1, "skipped": 2}
+    assert table["all"] == {"passed": 1, "failed": 1, "skipped": 2, "by marks": 1}
 
 
 def test_names_of_tests_compare_between_libraries() -> None:
