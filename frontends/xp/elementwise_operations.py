@@ -11,6 +11,7 @@ from attrs import frozen
 
 import passkit.ops as ops
 from passkit.errors import DTypeError
+from passkit.frontends.xp import complex_limits
 from passkit.frontends.xp.runtime import OPERATIONS, operation
 from passkit.graph.node import Entry
 from passkit.streams.operation import Operation
@@ -191,7 +192,9 @@ FUNCTIONS = (
     ArrayFunction("divide", ops.divide, np.divide, "the quotient x1 / x2", 2, "quotient"),
     ArrayFunction("equal", ops.equal, np.equal, "whether x1 == x2", 2),
     ArrayFunction("exp", ops.exp, np.exp, "the exponential function", domain="float"),
-    ArrayFunction("expm1", ops.expm1, np.expm1, "exp(x) - 1, accurate near 0", domain="float"),
+    ArrayFunction(
+        "expm1", ops.expm1, complex_limits.expm1, "exp(x) - 1, accurate near 0", domain="float"
+    ),
     ArrayFunction("floor", _unchanged_integers(ops.floor), np.floor, "x rounded down"),
     ArrayFunction(
         "floor_divide",
@@ -292,7 +295,7 @@ FUNCTIONS = (
     ArrayFunction("square", ops.square, np.square, "x * x", domain="number"),
     ArrayFunction("subtract", ops.subtract, np.subtract, "the difference x1 - x2", 2),
     ArrayFunction("tan", ops.tan, np.tan, "the tangent of an angle in radians", domain="float"),
-    ArrayFunction("tanh", ops.tanh, np.tanh, "the hyperbolic tangent", domain="float"),
+    ArrayFunction("tanh", ops.tanh, complex_limits.tanh, "the hyperbolic tangent", domain="float"),
     ArrayFunction("trunc", _unchanged_integers(ops.trunc), np.trunc, "x rounded towards 0"),
 )
 """Functions with one operand or two. conj, imag, real, clip and constant powers are separate."""

@@ -12,12 +12,13 @@ themselves, since they decide about broadcasting, and so do short last axes, whi
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 from attrs import define
 
 from passkit.errors import PasskitError
+from passkit.graph.call import find_operator
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, var
 from passkit.passes.apply import ApplyPasses
@@ -25,7 +26,7 @@ from passkit.program.executable import Executable
 from passkit.streams.operation import Operation
 from passkit.streams.recorder import ArrayType, Value
 from passkit.values.dtype import dtype_of
-from passkit.values.size import Extent, Size
+from passkit.values.size import Extent, Size, symbols_of
 
 MAX_FLUSHES = 64
 
@@ -232,7 +233,7 @@ class Plan:
         """
         computed = set(self.computed(outputs))
         by_number: list[Any] = []
-        input_names: list[str] = []
+        inputs: list[Entry] = []
         results: dict[int, Any] = {}
         for position, (operation, extents, *items) in enumerate(self.keys):
             operands = []
@@ -241,10 +242,9 @@ class Plan:
                     operands.append(by_number[item])
                     continue
                 dtype, item_dims = item
-                name = f"x{len(input_names)}"
                 shape = tuple(extent_of(d, dims) for d in item_dims)
-                operands.append(var(name, shape, dtype_of(dtype)))
-                input_names.append(name)
+                operands.append(var(f"x{len(inputs)}", shape, dtype_of(dtype)))
+                inputs.append(operands[-1])
                 by_number.append(operands[-1])
             result = None
             if position in computed:
@@ -254,10 +254,39 @@ class Plan:
             by_number.append(result)
             results[position] = result
         graph = Graph([results[p] for p in outputs])
+        if dims is None:
+            graph = self._sized(graph, computed, inputs)
         if any(n.op is not None and n.op.name == "slice" for n in graph.nodes):
             graph = ApplyPasses(graph, "PushSlices")
-        position_of = {name: k for k, name in enumerate(input_names)}
+        position_of = {entry.node.name: k for k, entry in enumerate(inputs)}
         return graph, tuple(position_of[n.name] for n in graph.inputs)
+
+    def _sized(self, graph: Graph, computed: Iterable[int], inputs: Sequence[Entry]) -> Graph:
+        """Return a graph whose inputs determine the extents that its operations have as parameters.
+
+        They can be extents of arrays that only other operations read. Then the first output gets
+        such an array as a further input, by the operator ``sized_by``.
+
+        Args:
+            graph: the graph.
+            computed: the positions of its operations.
+            inputs: the inputs of all operations.
+        """
+        extents = {d for k in computed for d in self.keys[k][1] or () if d >= 0}
+        if not extents:
+            return graph
+        open_symbols = {f"d{d}" for d in extents}
+        open_symbols -= symbols_of(node.entries[0].shape for node in graph.inputs)
+        added = []
+        for entry in inputs:
+            symbols = symbols_of(entry.shape or ())
+            if symbols & open_symbols:
+                open_symbols -= symbols
+                added.append(entry)
+        if not added:
+            return graph
+        first, *others = graph.outputs
+        return Graph([find_operator("sized_by")(first, *added), *others])
 
     def _build(
         self,

@@ -47,6 +47,19 @@ def test_equal_and_different_extents_are_different_patterns() -> None:
     assert counts() == (4, 0)
 
 
+def test_extents_that_only_other_operations_have_are_given_to_the_plan() -> None:
+    """A result reshaped to extents of an array that it does not depend on is right at all sizes."""
+    for rows, columns in ((50, 70), (30, 90)):
+        x, y = random(rows, columns), random(rows * columns)
+        other = x + 1
+        result = np.asarray(xp.reshape(y * 2, (rows, columns)) * 2)
+        expected = np.asarray(y).reshape(rows, columns) * np.float32(4)
+        np.testing.assert_array_equal(result, expected, strict=True)
+        assert "pending" in repr(other)
+
+    assert counts() == (1, 1)
+
+
 def test_numbers_are_not_part_of_a_plan() -> None:
     """The same program with other Python numbers runs the same kernel."""
     x = random(40, 40)

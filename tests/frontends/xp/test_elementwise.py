@@ -187,6 +187,36 @@ def test_complex_numbers_run_in_numpy() -> None:
     assert_all_same(pairs)
 
 
+def test_complex_functions_have_the_special_values_of_the_standard() -> None:
+    """expm1 and tanh have limits at infinite real parts, where NumPy has NaN or another zero."""
+    inf, nan = np.inf, np.nan
+    cases = {
+        xp.expm1: [
+            (complex(inf, 0.0), complex(inf, 0.0)),
+            (complex(-inf, inf), complex(-1.0, 0.0)),
+            (complex(-inf, nan), complex(-1.0, 0.0)),
+            (complex(inf, inf), complex(inf, nan)),
+            (complex(nan, 0.0), complex(nan, 0.0)),
+            (complex(-0.0, 0.0), complex(0.0, 0.0)),
+            (1e-9 + 1e-9j, np.expm1(1e-9 + 1e-9j)),
+        ],
+        xp.tanh: [
+            (complex(inf, 2.0), complex(1.0, 0.0)),
+            (complex(-inf, -2.0), complex(-1.0, -0.0)),
+            (complex(inf, nan), complex(1.0, 0.0)),
+            (0.5 + 2j, np.tanh(0.5 + 2j)),
+        ],
+    }
+    for function, pairs in cases.items():
+        operands, expected = map(np.asarray, zip(*pairs, strict=True))
+        result = np.asarray(function(xp.asarray(operands)))
+        np.testing.assert_allclose(result, expected, rtol=1e-15)
+        for part, expected_part in ((result.real, expected.real), (result.imag, expected.imag)):
+            is_negative = np.signbit(part) & ~np.isnan(part)
+            np.testing.assert_array_equal(is_negative, np.signbit(expected_part))
+        assert function(xp.asarray(pairs[0][0])).shape == ()
+
+
 def test_parts_of_complex_numbers_do_not_change_with_them() -> None:
     """xp.real returns a copy: an update of it leaves the complex array as it was."""
     x = xp.asarray([1 + 2j, 3 - 4j])
