@@ -43,7 +43,7 @@ def _step(condition: Expr, like: Expr) -> Expr:
 
 
 def _sign(x: Expr) -> Expr:
-    """Return -1, 0 or 1, the sign of x; 0 for NaN."""
+    """Return -1, 0 or 1, the sign of x, in its dtype; 0 for NaN."""
     return ast.where(x > 0.0, _one(x), ast.where(x < 0.0, -_one(x), 0.0))
 
 

@@ -24,8 +24,8 @@ def may_round(x: Expr) -> bool:
 def commutes_with_rounding(x: Expr) -> bool:
     """Return whether rounding the variables of ``x`` gives the same as rounding its value.
 
-    That excludes expressions that round themselves, and those that depend on a comparison of
-    floats.
+    That excludes expressions that round themselves, and those that compare floats or convert them
+    to integers or bools.
     """
     for part in walk(x):
         if part.dtype.is_float:

@@ -195,8 +195,9 @@ class _Assembler:
     def _step(self, node: Node) -> ProgramStep | None:
         """Return the step of a node; None for variables and constants.
 
-        It is an AliasStep where all results share other memory, a LaunchStep where the node has a
-        compiled kernel, a LibraryCall where a library computes its dtype, else a PythonCall.
+        It is an AliasStep where all results share other memory, else a LaunchStep where the node
+        has a compiled kernel, else a LibraryCall for a matrix product, a convolution or a gradient
+        of its filters that a library computes in this dtype, else a PythonCall.
         """
         if node.op is None or node.op.name == "constant":
             return None

@@ -271,7 +271,7 @@ def evaluate(
 
     Returns:
         An array of the shape that the variables broadcast to. An expression that is only a variable
-            gives its array of ``values`` itself, one that is only a constant the Python number. The
+            gives its array of ``values`` itself, one that is only a constant a NumPy scalar. The
             operands of a Select load only where they are selected.
 
     Raises:

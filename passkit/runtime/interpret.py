@@ -71,8 +71,9 @@ def interpret(
         The outputs, as new arrays.
 
     Raises:
-        FeedError: A feed is missing, unknown or does not match its input, or a state variable
-            without initial value is read before it is assigned.
+        FeedError: A feed is missing, unknown or does not match its input, the feeds do not
+            determine a symbolic size, or a state variable without initial value is read before it
+            is assigned.
         ArgumentError: ``graph`` is no Graph, ``state`` is no dict, or a feed is a masked array.
         GraphError: Two state variables have the same name.
         ShapeError, DTypeError, CodeGenError, RuleError: A node cannot be evaluated; see `compute`.
@@ -154,8 +155,8 @@ class _Interpreter:
         """Evaluate the graph on an array for each input; return its outputs, and update the state.
 
         ``feeds`` are in the order of the graph's inputs. Raises: FeedError where a state variable
-        is read before it has a value; CapacityError, ShapeError, DTypeError and CodeGenError as
-        `execute`.
+        is read before it has a value; CapacityError, ShapeError, DTypeError, CodeGenError and
+        RuleError as `execute`.
         """
         feeds_by_node = dict(zip(self.graph.inputs, feeds, strict=True))
         positions = {node: k for k, node in enumerate(self.graph.nodes)}

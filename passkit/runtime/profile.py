@@ -156,7 +156,7 @@ class ExecutionProfile:
     def lines(self) -> tuple[KernelTime, ...]:
         """The totals of each kernel or library call, in descending order of time.
 
-        Steps without time and traffic are left out.
+        Steps with neither time nor traffic are left out.
         """
         steps_by_text: dict[str, list[StepTime]] = {}
         for row in self.rows:

@@ -43,7 +43,10 @@ class StageContext:
     is_loop: bool
 
     def epoch_of(self, moment: int) -> int:
-        """Return the row epoch before the thread loop (0), in it (1) and after it (2)."""
+        """Return the row epoch before the thread loop (0), in it (1) and after it (2).
+
+        It is the same for all three unless the stage is a loop of its own.
+        """
         return self.row_epoch + moment * self.is_loop
 
 

@@ -16,7 +16,7 @@ from attrs import define, evolve, field, frozen
 from passkit.errors import DeviceError, MissingDependencyError
 from passkit.library.gpu_profile import read_gpu_profile
 from passkit.plan.gpus import Gpu, gpu_of
-from passkit.plan.target import KIB, Target, target_of
+from passkit.plan.target import KIB, Target
 from passkit.runtime.cuda.driver import (
     CudaLimits,
     CudaProperties,
@@ -27,7 +27,7 @@ from passkit.runtime.cuda.driver import (
 )
 from passkit.runtime.cuda.driver_bindings import BindingsDriver
 from passkit.runtime.cuda.driver_pycuda import PyCudaDriver
-from passkit.runtime.device.interface import check_process
+from passkit.runtime.device.interface import check_process, is_registered
 from passkit.runtime.device.pool import DevicePool, FreeListAllocator
 from passkit.values.units import bytes_text
 
@@ -165,8 +165,10 @@ class CudaDevice:
             doing: The activity of the block, for error messages: "a call".
 
         Raises:
-            DeviceError: for a driver call that fails inside.
+            DeviceError: for a driver call that fails inside, or in a fork of the process that
+                opened the device.
         """
+        check_process(self)
         try:
             with self.driver.current():
                 yield
@@ -325,7 +327,7 @@ def adapt_target(target: Target) -> Target:
     A target that a caller created or changed is returned as it is, without opening a device.
     Raises: as `device`; CacheError where other users may write to the cache folder.
     """
-    if target is not target_of(target.name):
+    if not is_registered(target):
         return target
     properties = device().properties
     return fit_target(profiled_target(target, properties), properties.limits)

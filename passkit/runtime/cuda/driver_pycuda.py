@@ -142,7 +142,7 @@ class PyCudaDriver(Driver):
         """Return how many blocks of a function a multiprocessor holds at a time.
 
         ``threads`` are those of a block, ``shared`` its bytes of dynamic shared memory. Raises:
-        DriverError without cuda-bindings.
+        DriverError where the driver refuses, or without cuda-bindings.
         """
         return self._bindings().blocks_at_once(self._bindings_function(function), threads, shared)
 
@@ -255,7 +255,7 @@ class PyCudaDriver(Driver):
     def graph(self, launches: Sequence[LaunchParams]) -> Any:
         """Return an executable graph of launches, each of which depends on the one before.
 
-        Raises: DriverError without cuda-bindings.
+        Raises: DriverError where the driver refuses, or without cuda-bindings.
         """
         return self._bindings().graph([self._bindings_params(p) for p in launches])
 

@@ -163,11 +163,12 @@ def transpose_kernel(device: CudaDevice, rows: int, columns: int, itemsize: int)
 def pad_kernel(
     device: CudaDevice, geometry: Geometry, size: Sequence[int], itemsize: int
 ) -> LayoutKernel:
-    """Return the kernel that pads images with zeros, or crops them at their ends.
+    """Return the kernel that pads images with zeros, or crops them, at both ends of their axes.
 
     Args:
         device: The device.
-        geometry: The convolution; its ``before`` is the number of zeros in front of each axis.
+        geometry: The convolution; its ``before`` is the number of zeros in front of each axis, or
+            the elements that are left out there, as a negative number.
         size: The spatial extents of the padded images.
         itemsize: The bytes of an element.
 

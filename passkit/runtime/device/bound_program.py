@@ -211,7 +211,10 @@ class BoundProgram(ABC):
         return nbytes
 
     def action(self, step: ProgramStep) -> StepAction | None:
-        """Return the function that runs a step; None for an alias or an empty grid."""
+        """Return the function that runs a step; None for an alias or an empty grid.
+
+        Raises: DeviceError where a kernel does not fit on the device.
+        """
         match step:
             case AliasStep():
                 return None

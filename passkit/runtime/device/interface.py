@@ -10,6 +10,7 @@ import os
 from typing import Any, Protocol
 
 from passkit.errors import DeviceError
+from passkit.plan.target import Target, list_targets, target_of
 
 
 class DeviceEvent(Protocol):
@@ -49,6 +50,11 @@ class DeviceQueue(Protocol):
     def seconds(self, event: Any) -> float:
         """Return how long one transfer or kernel took, on a queue that measures."""
         ...
+
+
+def is_registered(target: Target) -> bool:
+    """Return whether a target is the one registered under its name, not one with that name only."""
+    return target.name in list_targets() and target_of(target.name) is target
 
 
 def check_process(device: Any) -> None:

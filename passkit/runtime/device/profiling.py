@@ -21,10 +21,10 @@ def profile_on_device(
     runs: int,
     copying: Callable[[int], float],
 ) -> ExecutionProfile:
-    """Run a program several times and time each step by events.
+    """Run a program ``runs`` + 1 times and time each step by events.
 
     A first, unmeasured run allocates buffers, and lets drivers finish kernels, which some do at the
-    first launch. An alias takes 0 seconds.
+    first launch. An alias takes 0 seconds. Every run updates the program's variables.
 
     Args:
         bound: The program.

@@ -135,7 +135,7 @@ def reading_from(saved: KernelCache | None) -> Iterator[None]:
     copied to the user's cache.
 
     Args:
-        saved: the other cache; None changes nothing.
+        saved: the other cache; None for none, also inside the block of another one.
     """
     token = _saved.set(saved)
     try:
@@ -158,7 +158,7 @@ def recall(names: Iterable[str]) -> dict[str, Address] | None:
     They must have been compiled by this machine's compiler; without one, those of any are loaded.
 
     Returns:
-        The address of each by its digest; None if one of them is in no cache.
+        The address of each by its digest; None if one of them is in no cache or cannot be loaded.
 
     Raises:
         CacheError: Others can write to the cache folder.

@@ -237,7 +237,7 @@ class KernelCache:
         return self.folder / "libraries"
 
     def find(self, key: str, fingerprint: str | None) -> CachedKernel | None:
-        """Return the entry of a kernel, and mark it as used now.
+        """Return the entry of a kernel, and mark it as used now, at most once an hour.
 
         Args:
             key: the digest of the kernel.
@@ -313,7 +313,7 @@ class KernelCache:
             The path of the copy in the cache.
 
         Raises:
-            CacheError: Others can write to the folder.
+            CacheError: The folder is a file, or others can write to it.
             OSError: The folder cannot be written, or the library cannot be read.
         """
         trusted_folder(self.folder)

@@ -204,7 +204,7 @@ def panel_width() -> int:
     """Return the number of filters of a panel of the direct kernel, by asking the compiled unit.
 
     It is 0 where the CPU has too few vector registers. Raises: CompilerError where the unit cannot
-    be compiled. The answer is remembered.
+    be compiled, CacheError where others can write to the cache folder. The answer is remembered.
     """
     sizes = (int(UnitTask.QUERY_PANEL_WIDTH),)
     return int(run_unit(entry(), sizes, (0, 0, 0, 0, 0), np.zeros(1, np.int64))[0])
@@ -241,7 +241,10 @@ def _im2col_tiles(c: Geometry, window_nbytes: int) -> tuple[int, int, int]:
 
 
 def is_signal_filter(c: Geometry) -> bool:
-    """Return whether a convolution is a signal filter that is cheap enough for float64 sums."""
+    """Return whether a convolution is a signal filter that is cheap enough for float64 sums.
+
+    A signal filter has one channel, and at least `MIN_SIGNAL_TAPS` taps along one axis.
+    """
     taps = prod(c.window)
     is_long = c.channels == 1 and taps == max(c.window) >= MIN_SIGNAL_TAPS
     return is_long and c.filters * taps <= MAX_SIGNAL_PRODUCTS * prod(c.stride)

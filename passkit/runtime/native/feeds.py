@@ -47,7 +47,8 @@ def make_program(
 ) -> Any:
     """Create a `Program` of the launcher: a callable of feeds that returns a list of arrays.
 
-    Its calls raise a FeedError for feeds or arrays of ``out`` that do not match.
+    Its calls raise a FeedError for feeds or arrays of ``out`` that do not match, and an
+    ArgumentError for a masked array.
 
     Args:
         inputs: the name, dtype and shape that each input needs; `FeedChecker` converts or rejects
@@ -135,9 +136,9 @@ class FeedChecker(NamedTuple):
 
 
 def by_name(names: Sequence[str], feeds: Any, named: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the feeds of a call by the names of its inputs.
+    """Return the feeds of a call by the names of its inputs, as a new dict.
 
-    Names in a dict are not checked.
+    Neither the names in ``feeds`` and ``named`` nor the values are checked.
 
     Args:
         names: the names of the inputs, in order.

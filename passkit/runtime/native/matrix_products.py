@@ -110,8 +110,8 @@ def library_name(m: Any, n: Any, k: Any, trans_a: bool, trans_b: bool, single: b
     """Return the name of the library that multiplies (m, k) x (k, n), for reports.
 
     ``single`` is whether the dtype is float32, ``trans_a`` and ``trans_b`` whether the operands are
-    stored transposed. With symbolic sizes, for which the library is selected at run time, it is the
-    BLAS library.
+    stored transposed. It is the BLAS library for products without terms or elements, and for
+    symbolic sizes, for which the library is selected at run time.
     """
     is_known = isinstance(m, int) and isinstance(n, int) and isinstance(k, int)
     if single and is_known and m * n * k > 0:

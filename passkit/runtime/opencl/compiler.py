@@ -93,8 +93,8 @@ def compiler_options(device: OpenClDevice, block: int) -> tuple[str, ...]:
     """Return the options of the compiler of ``device`` for work-groups of ``block`` items.
 
     They select the language's version, disable warnings, and request correctly rounded division
-    where the device has it. PoCL up to version 3 drops stores between barriers of groups of several
-    items when it optimizes, so that it does not optimize them here.
+    where the device has it. PoCL does not optimize groups of several items here, as its versions up
+    to 3 drop stores between barriers when they do.
     """
     options = [f"-cl-std={_language(device)}", "-w"]
     if device.limits.exact:
@@ -107,7 +107,7 @@ def compiler_options(device: OpenClDevice, block: int) -> tuple[str, ...]:
 def _language(device: OpenClDevice) -> str:
     """Return OpenCL C's version for a device, such as "CL1.2".
 
-    Devices with sub-group shuffles get the version of their sub-groups, 2.0 or 3.0.
+    Devices with sub-group shuffles, except CPUs, get the version of their sub-groups, 2.0 or 3.0.
     """
     if not device.limits.shuffles or device.limits.is_cpu:
         return "CL1.2"

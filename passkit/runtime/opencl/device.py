@@ -14,8 +14,8 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from passkit.errors import DeviceError, MissingDependencyError
-from passkit.plan.target import KIB, Target, target_of
-from passkit.runtime.device.interface import check_process
+from passkit.plan.target import KIB, Target
+from passkit.runtime.device.interface import check_process, is_registered
 from passkit.runtime.device.pool import DevicePool
 from passkit.values.dtype import float32
 from passkit.values.units import bytes_text
@@ -165,8 +165,9 @@ class OpenClDevice:
         """Convert pyopencl's errors inside the `with` block; other exceptions pass unchanged.
 
         ``doing`` is the activity of the block, for error messages. Raises: DeviceError for a call
-        of pyopencl that fails inside.
+        of pyopencl that fails inside, or in a fork of the process that opened the device.
         """
+        check_process(self)
         cl = pyopencl()
         try:
             yield
@@ -349,15 +350,16 @@ def adapt_target(target: Target) -> Target:
     A target that a caller created or changed is returned as it is, without opening a device.
     Raises: as `device`.
     """
-    return fit_target(target, device().limits) if target is target_of(target.name) else target
+    return fit_target(target, device().limits) if is_registered(target) else target
 
 
 def fit_target(target: Target, limits: OpenClLimits) -> Target:
     """Return a copy of a target whose work-groups and scratch memory fit a device's limits.
 
-    Work-groups have a power of two of at most `MAX_BLOCK` items, scratch memory whole KiB. A CPU
-    runs the work-items of a group one after the other, so that one is enough; it computes with
-    vectors of the width that it prefers. Other devices get ``shuffles`` from ``limits``.
+    Work-groups have a power of two of at most `MAX_BLOCK` items; the device's local memory, less
+    that of reductions, is rounded down to KiB. A CPU runs the work-items of a group one after the
+    other, so that one is enough; it computes with vectors of the width that it prefers. Other
+    devices get ``shuffles`` from ``limits``.
     """
     largest = min(target.block, MAX_BLOCK, limits.block)
     block = 1 if limits.is_cpu else power_of_two(largest)

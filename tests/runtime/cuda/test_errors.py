@@ -171,8 +171,11 @@ def test_a_forked_process_raises() -> None:
     with fake_cuda():
         own = devices.device()
         object.__setattr__(own, "process", 1)
-        with pytest.raises(DeviceError, match=f"opened by process 1, and process {os.getpid()} "):
+        message = f"opened by process 1, and process {os.getpid()} "
+        with pytest.raises(DeviceError, match=message):
             pk.compile(graph(), target="cuda")
+        with pytest.raises(DeviceError, match=message), own.active("a call"):
+            pass  # a call of an executable that was compiled before
 
 
 def test_missing_libraries_drivers_and_devices_raise(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -137,6 +137,28 @@ def test_a_forked_process_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     assert own.process == number
 
 
+def test_a_call_in_a_forked_process_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An executable that was called before does not run in a fork of its process."""
+    require_pyopencl()
+    exe = pk.compile(pk.parse("x: f32[2]; return neg(x)"), target="opencl")
+    x, number = np.ones(2, np.float32), os.getpid()
+    assert exe(x=x)[0].tolist() == [-1, -1]
+    monkeypatch.setattr("os.getpid", lambda: number + 1)
+
+    with pytest.raises(DeviceError, match=f"{number}, and process {number + 1} is a fork"):
+        exe(x=x)
+
+
+def test_unregistered_targets_are_used_as_they_are() -> None:
+    """A target of an unknown name needs no registration, and is not adapted to the device."""
+    require_pyopencl()
+    target = evolve(target_of("opencl"), name="unregistered", block=1)
+    assert devices.adapt_target(target) is target
+
+    exe = pk.compile(pk.parse("x: f32[2]; return neg(x)"), target=target)
+    assert exe(x=np.ones(2, np.float32))[0].tolist() == [-1, -1]
+
+
 def test_devices_are_described(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limits are the driver's; a caller's own target stays as it is."""
     cl = require_pyopencl()
