@@ -137,8 +137,9 @@ class InterpretedWarning(UserWarning):
 def nearest(name: str, candidates: Iterable[str]) -> str:
     """Return a hint with the known name closest to ``name``, or with the first known names.
 
-    Names of ``candidates`` longer than 80 characters are cut. Where none is close, the hint lists
-    the first 20 in alphabetical order, "known: " alone if there are none.
+    Names of ``candidates`` longer than 80 characters are cut in both; only the first 200 characters
+    of ``name`` are compared. Where none is close, the hint lists the first 20 in alphabetical
+    order, "known: " alone if there are none.
 
     >>> nearest("Fuson", ["Fusion", "CodeGen"])
     "did you mean 'Fusion'?"

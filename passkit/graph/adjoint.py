@@ -39,31 +39,40 @@ def gradients(
 ) -> list[Entry | None]:
     """Return the gradients of the sum of ``ys`` by each of ``xs``.
 
-    Gradients of 16-bit floats, and their sums, are computed in float32 and rounded once.
+    Gradients of 16-bit floats are computed in float32 where they, or their sums, would otherwise be
+    rounded more than once.
 
     Args:
-        ys: the entries to differentiate; floats.
-        xs: the entries to differentiate by; floats.
-        grad_ys: for each y the weights of its elements, of its shape and dtype; None is all ones.
-        unconnected: the gradient of an x that no y depends on: ``"zero"`` is zeros of its shape,
-            ``"none"`` is None, ``"error"`` raises a GraphError.
-        aggregate: sums a list of entries, of float32 for 16-bit gradients; by default they are
-            added as a balanced tree.
-        recompute: called with each forward node that a gradient needs; where it returns True the
-            node is computed again in the backward pass, so that its results need not be kept.
+        ys: the entries to differentiate; floats (not complex), or of unknown dtype.
+        xs: the entries to differentiate by, variables or computed; floats, or of unknown dtype.
+        grad_ys: a list or tuple with the weights of each y: an entry or array of exactly its shape
+            and dtype, or None for ones. Anything else is the weights of the only y. None in place
+            of the list is ones for all.
+        unconnected: the gradient of an x that no y depends on, or only through operators that pass
+            on no gradient, such as stop_gradient, floor and casts to integers: ``"zero"`` is zeros
+            of its shape, ``"none"`` is None, ``"error"`` raises a GraphError.
+        aggregate: called with the two or more gradients that the users of an entry pass to it;
+            returns their sum. They are float32 for some 16-bit entries. By default they are added
+            as a balanced tree.
+        recompute: called with each forward node that a gradient needs and that has inputs and no
+            state; where it returns True the node is computed again in the backward pass, so that
+            its results need not be kept.
 
     Returns:
-        A gradient for each x, of its shape and dtype; None for an x that no y depends on, with
+        A gradient for each x, of its shape and dtype; None for an unconnected x with
         ``unconnected="none"``.
 
     Raises:
         GraphError: An operator has no gradient, an x is unconnected with ``"error"``, an element of
             ``ys`` or ``xs`` is no entry, or ``grad_ys`` has another length than ``ys``.
-        ArgumentError: ``ys`` or ``xs`` is neither an entry nor a sequence, or a weight neither an
-            entry nor numbers.
-        DTypeError: A y or x is no float, or a gradient has the wrong dtype.
+        ArgumentError: ``ys`` or ``xs`` is neither an entry nor a sequence, a weight neither an
+            entry nor numbers, ``aggregate`` or ``recompute`` no function, or a result of
+            ``aggregate`` no entry.
+        DTypeError: A y or x is known to be no float, a weight or gradient has the wrong dtype, or
+            an elementwise operator has an input of unknown dtype.
         ShapeError: A gradient does not fit its input, or a weight its y.
         RuleError: FGradient or FExpand of an operator returns something else than it must.
+        CodeGenError: No operator computes the derivative of an operator's FCodeGen.
         SettingError: ``unconnected`` is none of the three.
 
     Example:
@@ -77,6 +86,9 @@ def gradients(
         raise SettingError(
             f"unconnected must be one of {', '.join(map(repr, UNCONNECTED))}, got {unconnected!r}"
         )
+    for name, function in (("aggregate", aggregate), ("recompute", recompute)):
+        if function is not None:
+            arguments.function(f"gradients: {name}", function)
     heads, leaves = _entries("ys", ys), _entries("xs", xs)
     for argument, entries in (("ys", heads), ("xs", leaves)):
         for e in entries:
@@ -101,9 +113,9 @@ def _entries(argument: str, value: Entry | Sequence[Entry]) -> list[Entry]:
 
     Args:
         argument: the argument's name, for messages.
-        value: the argument.
+        value: the argument: an entry, or any iterable but a text or mapping.
 
-    Raises: ArgumentError where it is no sequence, GraphError where an element is no entry.
+    Raises: ArgumentError where it is neither, GraphError where an element is no entry.
     """
     need = "an Entry or a sequence of entries"
     if isinstance(value, Entry):
@@ -122,11 +134,12 @@ def _seeds(ys: Sequence[Entry], grad_ys: Entry | Sequence[Adjoint] | None) -> li
 
     Args:
         ys: the entries to differentiate.
-        grad_ys: one weight for each y, of its shape and dtype; None, for all or for one, means
-            ones.
+        grad_ys: a list or tuple of one weight for each y, of its shape and dtype; anything else is
+            the weight of the only y. None, for all or for one, means ones.
 
     Raises: GraphError on another number of weights; ShapeError or DTypeError on a weight whose
-    shape or dtype is not that of its y; ArgumentError on one that is neither an entry nor numbers.
+    known shape or dtype is not that of its y; ArgumentError on one that is neither an entry nor
+    numbers.
     """
     if grad_ys is None:
         return [ones(y) for y in ys]
@@ -142,8 +155,9 @@ def _seeds(ys: Sequence[Entry], grad_ys: Entry | Sequence[Adjoint] | None) -> li
 def _weight(y: Entry, value: Any) -> Entry:
     """Return ``value``, the adjoint that a user gives for ``y``, as an entry.
 
-    Raises: ShapeError or DTypeError where its shape or dtype is known not to be that of ``y``;
-    ArgumentError where it is neither an entry nor numbers.
+    Raises: ShapeError or DTypeError where its shape or dtype and that of ``y`` are known and not
+    equal (a symbolic size equals only itself); as `as_entry` where it is neither an entry nor
+    numbers.
     """
     weight = as_entry(value)
     if weight.shape != y.shape and None not in (weight.shape, y.shape):
@@ -171,9 +185,9 @@ def ones(like: Entry) -> Entry:
 
 
 def _unconnected(x: Entry, k: int, unconnected: str) -> Entry | None:
-    """Return the gradient of ``xs[k]``, which is ``x`` and on which no y depends.
+    """Return the gradient of ``xs[k]``, which is ``x`` and gets no gradient from any y.
 
-    ``unconnected`` says which: ``"none"`` gives None, ``"zero"`` zeros of its shape.
+    ``unconnected`` says which: ``"none"`` gives None, ``"zero"`` zeros of its shape and dtype.
 
     Raises: GraphError on any other value of ``unconnected``.
     """
@@ -188,7 +202,10 @@ def _unconnected(x: Entry, k: int, unconnected: str) -> Entry | None:
 
 
 def add_all(terms: Sequence[Entry]) -> Entry:
-    """Return the sum of one or more entries, added in their order as a balanced tree."""
+    """Return the sum of one or more entries of one dtype, added in order as a balanced tree.
+
+    A single entry is returned itself.
+    """
     level = list(terms)
     add = find_operator("+")
     while len(level) > 1:
@@ -207,6 +224,9 @@ def with_known_sizes(results: Sequence[Adjoint], order: Iterable[Node]) -> Seque
     Args:
         results: the gradients, in any order; None stays None.
         order: the nodes of the forward graph, whose variables may be added.
+
+    Returns: A gradient for each of ``results``, in their order: the same entry where no variable
+    has to be added.
     """
     sources: dict[str, tuple[int, Entry]] = {}  # symbol: its bit, and a variable that has it
     for node in order:
@@ -266,18 +286,19 @@ class ReverseSweep:
         xs: Sequence[Entry],
         state_as_read: bool = False,
     ) -> list[Adjoint]:
-        """Return the adjoint of each of ``xs``, None where no y depends on it.
+        """Return the adjoint of each of ``xs``, None where no adjoint of a y reaches it.
 
         Args:
             order: the nodes to go through, in post-order.
             ys: the entries at which the sweep starts.
-            seeds: the adjoint of each y.
+            seeds: the adjoint of each y; None where it is zero.
             xs: the entries at which it ends.
             state_as_read: whether gradients refer to state variables as the nodes read them, rather
                 than as they are when the gradient runs.
 
-        Raises: GraphError where an operator has no gradient; RuleError, ShapeError or DTypeError
-        where a gradient is no entry or does not fit its input.
+        Raises: GraphError where an operator has no gradient; CodeGenError where no operator
+        computes its derivative; RuleError, ShapeError or DTypeError where a gradient is no entry or
+        does not fit its input; ArgumentError where ``aggregate`` returns no entry.
         """
         values = state_values(order)
         live = _live(order, values, xs)
@@ -315,22 +336,28 @@ class ReverseSweep:
     def forward_node(self, node: Node, after: Node) -> NodeLike:
         """Return what the gradient of ``node`` refers to: a copy of it, a view, or ``node`` itself.
 
-        New copies run after the node ``after``.
+        A copy, or a view with copied inputs, comes from the rematerialization, if there is one; new
+        copies run after the node ``after``. Else it is a view if the node reads state variables.
         """
         if self.rematerialization is not None:
             return self.rematerialization.forward_node(node, after)
         return view_of_state_read(node) or node
 
     def sum(self, terms: Sequence[Entry], entry: Entry) -> Entry:
-        """Return the adjoint of ``entry``: the sum of the terms that its users pass to it.
+        """Return the adjoint of ``entry``: the sum of the one or more terms that users pass to it.
 
-        Terms of a 16-bit entry that are float32, or more than two, are summed in float32; the sum
-        is rounded once.
+        Terms of a 16-bit entry are summed in float32 where there are more than two, or one of them
+        is float32; the sum is rounded once. A single term is returned itself, or rounded.
+
+        Raises: ArgumentError where ``aggregate`` returns no entry.
         """
         rounds = len(terms) > 2 or any(t.dtype is not entry.dtype for t in terms)
         if is_narrow_entry(entry) and len(terms) > 1 and rounds:
             terms = [widen(t) for t in terms]
         total = terms[0] if len(terms) == 1 else self.aggregate(terms)
+        if not isinstance(total, Entry):
+            need = "a function that returns the sum of the entries it is called with"
+            arguments.refuse("gradients: aggregate", total, need)
         return narrow_like(total, entry)
 
     def through_expansion(
@@ -343,11 +370,11 @@ class ReverseSweep:
             dys: the adjoint of each of them; None where it is zero.
             xs: the composite's inputs.
 
-        Returns: An adjoint for each of ``xs``, None where no head depends on it. For an entry that
-        occurs twice in ``xs``, the first occurrence has the entire adjoint and the others None.
+        Returns: An adjoint for each of ``xs``, None where no adjoint of a head reaches it. For an
+        entry that occurs twice in ``xs``, the first occurrence has the entire adjoint and the
+        others None.
 
-        Raises: GraphError where an operator in between has no gradient; RuleError, ShapeError or
-        DTypeError where a gradient is no entry or does not fit its input.
+        Raises: What `adjoints` raises, for an operator in between.
         """
         unique = list(dict.fromkeys(xs))
         dxs = self.adjoints(nodes_between(heads, xs), heads, dys, unique)
@@ -362,7 +389,8 @@ def state_values(order: Iterable[Node]) -> dict[Node, tuple[Entry, ...]]:
         order: the nodes in program order.
 
     Returns:
-        For each such node its inputs, with the last value written in place of each state variable.
+        For each such node, and only for these, its inputs with the last value written in place of
+        each state variable; for an AS_READ node the value that the node it depends on had read.
     """
     latest: dict[Entry, Entry] = {}
     inputs_of: dict[Node, tuple[Entry, ...]] = {}
@@ -386,10 +414,10 @@ def _live(
 
     Args:
         order: the nodes, producers first.
-        values: the inputs to go by for the nodes whose own inputs were replaced.
+        values: for some nodes the inputs to use in place of their own.
         xs: the entries to differentiate by.
 
-    Results of other than float dtypes are left out, for they pass on no gradient.
+    Results known not to be floats are left out, as is what depends on ``xs`` only through them.
     """
     live = set(xs)
     for node in order:
@@ -399,9 +427,9 @@ def _live(
 
 
 def nodes_between(heads: Iterable[Entry], xs: Iterable[Entry]) -> list[Node]:
-    """Return the nodes that compute ``heads`` from ``xs``, producers first.
+    """Return the nodes that compute ``heads``, producers first, without the nodes of ``xs``.
 
-    The nodes of ``xs`` and what only they read are left out.
+    What only those of ``xs`` read is left out, too. Control dependencies are not followed.
     """
     done = {e.node for e in xs}
     order: list[Node] = []

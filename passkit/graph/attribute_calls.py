@@ -52,7 +52,8 @@ def call_attribute(table: Table, node: NodeLike, *arguments: Any) -> Any:
         *arguments: what the attribute function is called with, usually ``node`` first.
 
     Raises:
-        RuleError: The function cannot be called with that number of arguments.
+        RuleError: The function cannot be called with that number of arguments. Other errors of the
+            function propagate unchanged.
     """
     assert node.op is not None
     function = table.get(node.op.name)
@@ -74,7 +75,8 @@ def call_operator_attribute(table: Table, name: str, where: str, *arguments: Any
 
     Returns: The result of the function, unchecked.
 
-    Raises: RuleError where the function cannot be called with that number of arguments.
+    Raises: RuleError where the function cannot be called with that number of arguments. Other
+    errors of the function propagate unchanged.
     """
     function = table.get(name)
     try:
@@ -141,7 +143,11 @@ def refuse_operator_result(
 
 
 def _accepts(function: Callable[..., Any], count: int, error: TypeError) -> bool:
-    """Return whether ``function`` takes ``count`` arguments, so ``error`` came from inside it."""
+    """Return whether ``function`` takes ``count`` arguments, so ``error`` came from inside it.
+
+    For a function without a signature, that is whether the traceback of ``error``, the TypeError of
+    calling it, leads into another function.
+    """
     try:
         inspect.signature(function).bind(*range(count))
     except TypeError:
@@ -153,7 +159,7 @@ def _accepts(function: Callable[..., Any], count: int, error: TypeError) -> bool
 
 
 def _parameters(function: Callable[..., Any]) -> str:
-    """Return the parameter list of a function as messages show it."""
+    """Return the parameter list of a function as text, "others" if it has no signature."""
     try:
         return str(inspect.signature(function)).partition(" ->")[0]
     except (TypeError, ValueError):
@@ -181,9 +187,9 @@ def parameter_names(table: Table, count: int) -> list[str]:
 
 
 def _for_each_output(node: NodeLike, need: str) -> str:
-    """Return ``need``, a phrase for one result, extended for a node with several outputs.
+    """Return ``need``, a phrase for one result, extended unless the operator has one output.
 
-    It then reads "a tuple of 2, … for each result".
+    It then reads "a tuple of 2, … for each result", or "a tuple, …" for any number of outputs.
     """
     assert node.op is not None
     count = node.op.num_outputs
@@ -193,7 +199,10 @@ def _for_each_output(node: NodeLike, need: str) -> str:
 
 
 def _is_wrong_count(node: NodeLike, count: int) -> bool:
-    """Return whether ``count`` values are too few or too many for the outputs of a node."""
+    """Return whether ``count`` values are too few or too many for the outputs of a node.
+
+    It is False for an operator of any number of outputs (-1).
+    """
     assert node.op is not None
     return node.op.num_outputs not in (count, -1)
 
@@ -253,7 +262,7 @@ def _check_expressions(table: Table, node: NodeLike, result: Any) -> tuple[Expr,
 
 
 def reduce_of(node: NodeLike) -> Reduce | None:
-    """Return the reduction that FReduce describes, or None for an operator without FReduce.
+    """Return the reduction that FReduce describes; None for a variable or without FReduce.
 
     Raises: RuleError where FReduce returns something else than a `pk.ast.Reduce`, or takes other
     arguments than the node.
@@ -262,7 +271,7 @@ def reduce_of(node: NodeLike) -> Reduce | None:
 
 
 def scan_of(node: NodeLike) -> Scan | None:
-    """Return the scan that FScan describes, or None for an operator without FScan.
+    """Return the scan that FScan describes; None for a variable or an operator without FScan.
 
     Raises: RuleError where FScan returns something else than a `pk.ast.Scan`, or takes other
     arguments than the node.
@@ -271,7 +280,9 @@ def scan_of(node: NodeLike) -> Scan | None:
 
 
 def contraction_of(node: NodeLike) -> Contract | Convolution | None:
-    """Return the matrix product or convolution that FContract describes; None without FContract.
+    """Return the matrix product or convolution that FContract describes.
+
+    It is None for a variable or an operator without FContract.
 
     Raises: RuleError where FContract returns neither `pk.ast.Contract` nor `pk.ast.Convolution`, or
     takes other arguments than the node.
@@ -282,7 +293,7 @@ def contraction_of(node: NodeLike) -> Contract | Convolution | None:
 def _described(table: Table, node: NodeLike) -> Any:
     """Return the reduction, scan or contraction that FReduce, FScan or FContract gives for a node.
 
-    Returns: None where the node's operator does not have the attribute ``table``.
+    Returns: None for a variable, or where the node's operator does not have the attribute.
 
     Raises: RuleError where the function returns something else, or takes other arguments than the
     node.
@@ -353,7 +364,7 @@ def _check_shape(table: Table, node: NodeLike, shape: Any, result: Any) -> Shape
         shape: the shape.
         result: the entire result of the function, for messages.
 
-    Raises: RuleError where it is no tuple of extents.
+    Raises: RuleError where it is no tuple of sizes and integers >= 0; a bool is none.
     """
     if shape is None:
         return None
@@ -382,7 +393,7 @@ def _check_extent(table: Table, node: NodeLike, n: Any, result: Any) -> Extent:
     """Return ``n``, one extent of a shape in ``result``, as a Size or one of Python's integers.
 
     Raises: RuleError, which names the attribute ``table`` of ``node`` and shows ``result``, unless
-    ``n`` is a Size or an integer >= 0.
+    ``n`` is a Size or an integer >= 0 of Python or NumPy; a bool is none.
     """
     if isinstance(n, Size):
         return n
@@ -399,6 +410,8 @@ def _check_extent(table: Table, node: NodeLike, n: Any, result: Any) -> Extent:
 
 def call_infer_type(node: NodeLike, dtypes: Sequence[DType]) -> Sequence[DType]:
     """Call FInferType: return the dtype of each output; a single dtype applies to all of them.
+
+    For an operator of any number of outputs (-1), a single dtype is returned once.
 
     Args:
         node: a node whose operator has FInferType; its ``entries`` may not exist yet.
@@ -471,7 +484,10 @@ def check_entries(table: Table, node: NodeLike, result: Any, need: str) -> tuple
 
 
 def _advice_for_entry(value: Any) -> str:
-    """Return how to make an entry of a value that was returned in place of one; "" if unclear."""
+    """Return how to make an entry of a value that was returned in place of one.
+
+    It is "" for anything but numbers, arrays and kernel expressions.
+    """
     if isinstance(value, (bool, int, float, np.generic, np.ndarray)):
         return "pk.constant(…) makes an entry of an array or number"
     if isinstance(value, ast.Expr):
@@ -480,7 +496,7 @@ def _advice_for_entry(value: Any) -> str:
 
 
 def check_entry(table: Table, node: NodeLike, result: Any) -> Entry | None:
-    """Return the result of an attribute function that must be an entry or None.
+    """Return ``result``, of an attribute function, if it is an entry or None.
 
     Raises: RuleError where it is something else, naming the attribute ``table`` and ``node``.
     """
@@ -492,7 +508,9 @@ def check_entry(table: Table, node: NodeLike, result: Any) -> Entry | None:
 
 
 def call_gradient(node: NodeLike, dys: Sequence[Entry | None]) -> Sequence[Entry | None]:
-    """Call FGradient: return the gradient of each input, None where it is 0.
+    """Call FGradient: return its list or tuple of the gradient of each input, None where it is 0.
+
+    Shapes and dtypes are not checked.
 
     Args:
         node: a node whose operator has FGradient, or a view of one with other inputs or entries.
@@ -533,17 +551,27 @@ def call_list_input_names(op: Op, params: Mapping[str, Any]) -> list[str]:
 
 
 def check_arrays(node: NodeLike, result: Any) -> list[Any]:
-    """Return the result of FCompute for ``node``, one array or a sequence, as a list of arrays.
+    """Return the result of FCompute for ``node`` as a list with an array for each output.
 
-    There is an array for each output.
+    A tuple or list is taken as its elements, anything else as the only output. The elements are
+    returned as they are, also numbers and lists that NumPy converts.
 
-    Raises: RuleError where there are too few or too many, or one is None or an array of objects.
+    Raises: RuleError where there are too few or too many, or one is None, an array of objects or
+    no array at all, such as a list of rows of different lengths.
     """
     arrays = list(result) if isinstance(result, (tuple, list)) else [result]
     need = _for_each_output(node, "an array")
     if _is_wrong_count(node, len(arrays)):
         refuse_result(FCompute, node, need, result, f"it gave {len(arrays)}")
     for array in arrays:
-        if array is None or np.asarray(array).dtype.kind == "O":
+        if array is None or not _is_array_like(array):
             refuse_result(FCompute, node, need, array)
     return arrays
+
+
+def _is_array_like(value: Any) -> bool:
+    """Return whether NumPy makes an array of ``value``, and not one of objects."""
+    try:
+        return bool(np.asarray(value).dtype.kind != "O")
+    except ValueError:  # rows of different lengths
+        return False

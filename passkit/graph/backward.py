@@ -48,22 +48,25 @@ def backward(
 
     Args:
         node: the node, or a view of it.
-        dys: the adjoint of each result.
-        needed: for each input whether its adjoint is used; others may be anything.
+        dys: the adjoint of each result; None where it is zero.
+        needed: for each input whether its adjoint is used; that of others is None.
         has_more: for each input whether other adjoints will be added to the returned one.
         through_expansion: differentiates what a composite expands to.
 
     Returns:
-        An adjoint for each input, in its dtype. That of a 16-bit input may be float32, not rounded
-        yet, where otherwise both it and the sum that it is a part of would be rounded.
+        An adjoint for each input, in its dtype; None where it is zero or not needed. That of a
+        16-bit input may be float32, not rounded yet, where otherwise both it and the sum that it is
+        a part of would be rounded.
 
     Raises:
-        GraphError: The operator has no gradient.
+        GraphError: The operator has no gradient: none of FGradient, FCodeGen and FExpand, or only
+            an FExpand that declines to expand this node.
         CodeGenError: No operator computes the derivative of its FCodeGen.
-        RuleError: FGradient returns something else than an entry or None for each input.
+        RuleError: FGradient, FCodeGen or FExpand returns something else than it must.
         ShapeError: A gradient does not fit its input.
-        DTypeError: A gradient does not fit its input, or FGradient mixes dtypes when 16-bit inputs
-            are widened to float32.
+        DTypeError: A gradient does not fit its input, FGradient mixes dtypes when 16-bit inputs
+            are widened to float32, or FCodeGen is differentiated and the dtype of an input is not
+            known.
     """
     with np.errstate(over="ignore"):  # of constants, in what may be computed again
         dxs = _input_adjoints(node, dys, needed, through_expansion)
@@ -97,14 +100,14 @@ def _input_adjoints(
     Args:
         node: the node, whose inputs have the dtypes to compute in.
         dys: the adjoint of each result; None where it is zero.
-        needed: for each input whether its adjoint is used; the others may be None.
+        needed: for each input whether its adjoint is used.
         through_expansion: differentiates the graph that FExpand gives.
 
-    Returns: An adjoint for each input, None where it is zero.
+    Returns: An adjoint for each input, None where it is zero or not needed.
 
-    Raises: GraphError where the operator has none of the three; RuleError where a function returns
-    something else; CodeGenError where no operator computes the derivative; ShapeError or DTypeError
-    where an adjoint does not fit its input.
+    Raises: GraphError where the operator has none of the three, or FExpand is the first and
+    declines; RuleError where a function returns something else; CodeGenError where no operator
+    computes the derivative; ShapeError or DTypeError where an adjoint does not fit its input.
     """
     assert node.op is not None
     name = node.op.name
@@ -112,15 +115,14 @@ def _input_adjoints(
         dxs = call_gradient(node, dys)
     elif FCodeGen.get(name) is not None:
         dxs = _elementwise_adjoints(node, dys, needed)
-    elif FExpand.get(name) is not None:
-        heads = expand_node(node, node.inputs)
-        assert heads is not None
-        dxs = through_expansion(heads, dys, node.inputs)
     else:
-        raise GraphError(
-            f"{node.where} has no gradient: set FGradient on op {name}, (node, *dy) -> an entry "
-            f"or None for each input, or put stop_gradient in front of it"
-        )
+        heads = None if FExpand.get(name) is None else expand_node(node, node.inputs)
+        if heads is None:
+            raise GraphError(
+                f"{node.where} has no gradient: set FGradient on op {name}, (node, *dy) -> an "
+                f"entry or None for each input, or put stop_gradient in front of it"
+            )
+        dxs = through_expansion(heads, dys, node.inputs)
     return [
         _reduce_to_input(node, k, dx) if need and dx is not None else None
         for k, (dx, need) in enumerate(zip(dxs, needed, strict=True))
@@ -130,7 +132,10 @@ def _input_adjoints(
 def _reduce_to_input(node: NodeLike, k: int, dx: Entry) -> Entry:
     """Return the adjoint ``dx`` of input ``k`` of ``node``, summed over the axes that it broadcast.
 
-    Raises: DTypeError or ShapeError where it does not fit the input.
+    It is ``dx`` itself where both shapes are known and equal.
+
+    Raises: DTypeError where both dtypes are known and differ; ShapeError where the input's shape
+    cannot broadcast to that of ``dx``.
     """
     x = node.inputs[k]
     if dx.dtype is not x.dtype and dx.dtype is not None and x.dtype is not None:
@@ -151,7 +156,7 @@ def _reduce_to_input(node: NodeLike, k: int, dx: Entry) -> Entry:
 def _may_broadcast(shape: Shape | None, to: Shape | None) -> bool:
     """Return whether ``shape`` may broadcast to ``to``.
 
-    It is True where unknown ranks or extents leave it open.
+    It is True where unknown ranks or symbolic extents leave it open.
     """
     if shape is None or to is None:
         return True
@@ -180,7 +185,10 @@ def _elementwise_adjoints(
     Args:
         node: the node, or a view of it.
         dys: the adjoint of each result; None where it is zero.
-        needed: for each input whether its adjoint is used; the others are None.
+        needed: for each input whether its adjoint is used.
+
+    Returns: An adjoint for each input; None where it is zero or not needed, and for constants of
+    one element.
 
     Raises: DTypeError where the dtype of an input is not known; CodeGenError where no operator
     computes the derivative.
@@ -214,9 +222,10 @@ def _differentiate(
 
     The sequence takes the node's results, its inputs, and the adjoints of those results for which
     ``has_adjoint`` is true; it computes an adjoint for each input that is ``needed`` and no
-    constant number, and None for the others.
+    constant number, and None for the others and where the derivative is zero.
 
-    Raises: CodeGenError where no operator computes the derivative.
+    Raises: CodeGenError where no operator computes the derivative; RuleError where FCodeGen returns
+    no expression for each result.
     """
     args = tuple(_argument(k, e) for k, e in enumerate(node.inputs))
     values = call_codegen(node, *args)
@@ -233,7 +242,7 @@ def _differentiate(
 
 
 def _constant_number(e: Entry) -> np.ndarray[Any, Any] | None:
-    """Return the array of an entry that is a constant of one element, else None."""
+    """Return the array of an entry that is a constant of one element, of any rank; else None."""
     if e.node.op is CONSTANT and e.node.params["value"].size == 1:
         return e.node.params["value"]  # type: ignore[no-any-return]
     return None
@@ -242,7 +251,8 @@ def _constant_number(e: Entry) -> np.ndarray[Any, Any] | None:
 def _argument(k: int, e: Entry) -> Expr:
     """Return the argument of FCodeGen for input ``k``, which is ``e``.
 
-    That is a variable ``x{k}`` of its dtype, or a literal if it is a constant of one number.
+    That is a variable ``x{k}`` of its dtype, which must be known, or a literal if it is a constant
+    of one number.
     """
     assert e.dtype is not None
     number = _constant_number(e)

@@ -37,17 +37,20 @@ def apply(
     Args:
         op: the operator.
         inputs: entries, arrays and numbers; parameters may follow them.
-        params: parameters by name, and inputs by name where the operator names them.
+        params: parameters by name, and inputs by name where the operator names them
+            (FListInputNames). A named input that is missing becomes a new variable called
+            ``{name or op.name}_{input}``.
         name: the name of the node, or "".
         control: nodes that must run before it.
 
     Raises:
-        GraphError: The number of inputs is wrong, or a parameter is unknown, missing, passed twice
-            or of a wrong type.
-        ArgumentError: ``name`` is no string, or an input is neither an entry, an array nor a
-            number.
+        GraphError: The number of inputs is wrong, a parameter is unknown, missing, passed twice or,
+            where its default is a bool, float or string, of another type; or an input is a tuple of
+            entries.
+        ArgumentError: ``name`` is no string, ``control`` no sequence of nodes, or an input is
+            neither an entry, an array nor a number.
         ShapeError: The shapes of the inputs do not fit the operator.
-        DTypeError: The dtypes of the inputs do not fit the operator.
+        DTypeError: The dtypes of the inputs do not fit the operator, or passkit does not have one.
         RuleError: An attribute function of the operator returns something else than it must.
     """
     arguments.text("the name of a node", name)
@@ -77,10 +80,11 @@ def apply(
 def _positional(
     op: Op, inputs: Sequence[Any], params: Mapping[str, Any], where: str
 ) -> tuple[Sequence[Any], dict[str, Any]]:
-    """Return the inputs and all parameters of a call, where parameters may follow the inputs.
+    """Return the inputs and the passed parameters of a call, where parameters may follow inputs.
 
-    An operator of any number of inputs takes them one by one or as one sequence. A text in front of
-    them is its required parameter, as in ``einsum("ij,jk", a, b)``.
+    An operator of any number of inputs takes them one by one or as one list or tuple, which
+    parameters may follow. A text in front of them is its first parameter if that is required, as in
+    ``einsum("ij,jk", a, b)``. Names and types of parameters are not checked.
 
     Args:
         op: the operator.
@@ -88,7 +92,7 @@ def _positional(
         params: its keyword arguments.
         where: the operator or node, for messages.
 
-    Returns: The inputs, and the parameters by name.
+    Returns: The inputs, as they were passed, and the parameters by name, without defaults.
 
     Raises: GraphError where there are too many positional arguments, an entry stands where a
     parameter is expected, or a parameter is passed by position and by name.
@@ -113,9 +117,10 @@ def _positional(
 
 
 def check_param(where: str, key: str, value: Any, default: Any) -> None:
-    """Raise a GraphError unless a parameter has the type of its default.
+    """Raise a GraphError unless a parameter has the type of its default: bool, float or str.
 
-    Only defaults of type bool, float (which accepts integers) and str are checked.
+    A float accepts ints, but no bools. With a default of another type, such as int or None, any
+    value passes.
 
     Args:
         where: the operator, for the message.
@@ -131,10 +136,10 @@ def check_param(where: str, key: str, value: Any, default: Any) -> None:
 
 
 def _param(value: Any, default: Any) -> Any:
-    """Return the value of a parameter as nodes store it: tuples and Python's numbers.
+    """Return the value of a parameter as nodes store it: tuples and Python's numbers, as `plain`.
 
-    An array is converted to a list where the default is a number or a tuple. Elsewhere it stays,
-    since a custom operator may take a table as a parameter.
+    An array becomes a number or tuples where the default is a bool, number, string or tuple.
+    Elsewhere it stays, since a custom operator may take a table as a parameter.
 
     Raises: DTypeError for a NumPy dtype that passkit does not have.
     """
@@ -143,16 +148,19 @@ def _param(value: Any, default: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Return a parameter with tuples for lists, Python's numbers, and names for dtypes.
+    """Return a parameter with tuples for lists, Python's numbers for NumPy's, names for dtypes.
 
-    Other values, arrays too, stay. Raises: DTypeError for a NumPy dtype that passkit does not have.
+    A dtype is a DType, one of NumPy or its scalar types, or bool, int, float or complex. Other
+    values, arrays too, stay.
+
+    Raises: DTypeError for a NumPy dtype that passkit does not have.
     """
     if isinstance(value, (list, tuple)):
         return tuple(plain(v) for v in value)
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, (DType, np.dtype)) or (
-        isinstance(value, type) and issubclass(value, (np.generic, bool, int, float))
+        isinstance(value, type) and issubclass(value, (np.generic, bool, int, float, complex))
     ):
         return dtype_of(value).name
     return value
@@ -186,7 +194,7 @@ def _complete(
         by_name: those given by name.
         names: the names of all inputs.
         prefix: the node's name; a new variable is called ``{prefix}_{name}``. It has the dtype of
-            the first entry among the inputs and no shape yet.
+            the first entry among the inputs (unknown without one) and no shape yet.
 
     Raises: GraphError where an input is given both by position and by name.
     """
@@ -200,12 +208,15 @@ def _complete(
 
 
 def _same_dtype(inputs: Sequence[Any]) -> list[Entry]:
-    """Return the inputs as entries; Python scalars take the promoted dtype of the entries.
+    """Return the inputs as entries; Python scalars get a dtype by the promoted one of the entries.
 
-    Without an entry of known dtype a scalar becomes a constant of NumPy's dtype for it.
+    It is that of `weak_scalar`: the entries' own, or one of a higher kind (0.5 beside int32 is
+    float64). Entries and arrays keep their dtypes. Without an entry of known dtype a scalar becomes
+    a constant of NumPy's dtype for it.
 
     Raises: ArgumentError for an input that is neither an entry, an array nor a number; DTypeError
-    for a Python int that does not fit the dtype of the entries.
+    for a Python int that does not fit the integer dtype of the entries; GraphError for a tuple of
+    entries.
     """
     if not any(map(_is_weak, inputs)):
         return [as_entry(x) for x in inputs]
@@ -223,12 +234,13 @@ def operate(symbol: str, *operands: Any) -> Entry:
     Args:
         symbol: the TOperator of the operator, such as ``"+"``.
         *operands: entries, arrays or numbers. An operator with FOperator, such as indexing, gets
-            them as they are.
+            them as they are, and raises errors of its own.
 
     Raises:
         RegistryError: No registered operator implements it.
         ArgumentError: An operand is neither an entry, an array nor a number.
-        DTypeError: All operands are Python scalars, or their dtypes do not fit the operator.
+        DTypeError: All operands are Python scalars, or their dtypes do not fit the operator or
+            each other (complex and real ones do not).
         ShapeError: Their shapes do not.
     """
     op = find_operator(symbol)
@@ -239,6 +251,8 @@ def operate(symbol: str, *operands: Any) -> Entry:
 
 def find_operator(symbol: str) -> Op:
     """Return the operator whose TOperator is ``symbol``, such as ``"+"`` or ``"cast"``.
+
+    All operator modules are loaded before it is given up.
 
     Raises: RegistryError where there is none.
     """
@@ -255,11 +269,12 @@ def find_operator(symbol: str) -> Op:
 def promote_operands(operator: str, operands: Iterable[Any]) -> list[Entry]:
     """Return operands as entries of one dtype, with casts where they differ (NumPy 2's rules).
 
-    Entries of unknown dtype are not cast. ``operator`` is the sign of the Python operator.
+    Entries of unknown dtype are not cast; if all entries and arrays are such, Python scalars become
+    constants of NumPy's dtype for them. ``operator`` is the sign of the Python operator.
 
     Raises: DTypeError where all operands are Python scalars (the message names ``operator``), a
-    Python int does not fit the common dtype, or a complex array meets a real one; ArgumentError
-    where one is neither an entry, an array nor a number.
+    Python int does not fit the common integer dtype, or a real entry or array would become complex;
+    ArgumentError where one is neither an entry, an array nor a number.
     """
     operands = list(operands)
     arrays = [as_entry(x) for x in operands if not _is_weak(x)]
@@ -277,12 +292,18 @@ def promote_operands(operator: str, operands: Iterable[Any]) -> list[Entry]:
 
 
 def convert(entry: Entry, dtype: DType) -> Entry:
-    """Return ``entry`` cast to ``dtype``, or itself if it has that dtype or an unknown one."""
+    """Return ``entry`` cast to ``dtype``, or itself if it has that dtype or an unknown one.
+
+    Raises: DTypeError for a cast from or to a complex dtype.
+    """
     if entry.dtype is dtype or entry.dtype is None:
         return entry
     return find_operator("cast")(entry, dtype=dtype.name)  # type: ignore[no-any-return]
 
 
 def _is_weak(value: Any) -> bool:
-    """Return whether a value is a Python scalar, whose dtype follows the other operands."""
+    """Return whether a value is a Python bool, int, float or complex.
+
+    The dtype of such an operand follows the others; that of NumPy's scalars does not.
+    """
     return isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic)

@@ -26,7 +26,7 @@ def text_of(graph: Graph) -> str:
 def graph_of(text: str) -> Graph:
     """Return the graph in JSON text; unpickling calls it.
 
-    Raises: ParseError where the text is malformed.
+    Raises: ParseError where the text is malformed; RegistryError where an operator is unknown.
     """
     return _root.from_json(text)  # type: ignore[no-any-return]
 
@@ -42,7 +42,7 @@ def text_of_entries(entries: Sequence[Entry]) -> str:
 def entry_of(text: str, number: int) -> Entry:
     """Return output ``number`` of the graph that ``text`` holds as JSON; unpickling calls it.
 
-    Raises: ParseError where the text is malformed.
+    Raises: ParseError where the text is malformed; RegistryError where an operator is unknown.
     """
     return graph_of(text).outputs[number]
 
@@ -50,16 +50,16 @@ def entry_of(text: str, number: int) -> Entry:
 def node_of(text: str) -> Node:
     """Return the node of the first output of the graph in JSON text; unpickling calls it.
 
-    Raises: ParseError where the text is malformed.
+    Raises: ParseError where the text is malformed; RegistryError where an operator is unknown.
     """
     return graph_of(text).outputs[0].node
 
 
 def deep_copy(node: Node, memo: dict[int, Any]) -> Node:
-    """Copy a node and all that it depends on; nodes in ``memo`` are copied already.
+    """Return a copy of a node and of all that it depends on, or its copy in ``memo``.
 
     ``memo`` is that of `copy.deepcopy`, which maps ids of objects to their copies; it is extended.
-    Read-only arrays in parameters are shared.
+    Values of parameters, such as arrays, are shared with the original.
     """
     for each in post_order([node], lambda n: () if id(n) in memo else before(n)):
         if id(each) not in memo:
@@ -70,9 +70,11 @@ def deep_copy(node: Node, memo: dict[int, Any]) -> Node:
 
 
 def deep_copy_graph(graph: Graph, memo: dict[int, Any]) -> Graph:
-    """Return a copy of a graph and its nodes, with those annotations that JSON can represent.
+    """Return a copy of a graph and its nodes, its inputs in the same order.
 
-    ``memo`` is the one of `copy.deepcopy`: it maps ids of objects to their copies and is extended.
+    Of the annotations it has those that are strings, numbers (of Python, finite), bools, or lists
+    or tuples of strings or of ints. ``memo`` is the one of `copy.deepcopy`: it maps ids of objects
+    to their copies and is extended.
     """
     for node in graph.nodes:
         deep_copy(node, memo)

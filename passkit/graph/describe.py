@@ -69,14 +69,23 @@ OPERAND, ENTRY, NODES = (
 
 @frozen
 class ExampleCall:
-    """An example call of an operator: its inputs, parameters and results."""
+    """An example call of an operator.
+
+    Attributes:
+        inputs: what it is called with.
+        params: its parameters, by name.
+        results: the entries that it returned.
+    """
 
     inputs: Sequence[Entry]
     params: Mapping[str, Any]
     results: tuple[Entry, ...]
 
     def has(self, dtype: str) -> bool:
-        """Return whether an input or result of the call has the dtype called ``dtype``."""
+        """Return whether a result, or an input of the node it created, has the dtype ``dtype``.
+
+        ``dtype`` is a name, such as "float32".
+        """
         entries = (*self.results, *self.results[0].node.inputs)
         return any(e.dtype is not None and e.dtype.name == dtype for e in entries)
 
@@ -84,8 +93,9 @@ class ExampleCall:
 def input_names(op: Op) -> list[str]:
     """Return the names of an operator's inputs.
 
-    Where they depend on boolean parameters, these are the longest list. An operator of any number
-    of inputs that does not name them has ``["*x"]``.
+    They are those of FListInputNames; where these depend on boolean parameters, the longest list.
+    Without it, an operator of any number of inputs has ``["*x"]``; another has the names of
+    arguments of its functions (see `_argument_names`), else x, y, z, u, v, w, x6 and so on.
 
     Raises: RuleError where FListInputNames returns no list or tuple of texts.
     """
@@ -105,7 +115,8 @@ def _argument_names(op: Op) -> list[str]:
     """Return the names that FCodeGen, FExpand or FCompute give to the inputs; [] if none does.
 
     These are functions of the node and the inputs, or wrap (``__wrapped__``) a function of the
-    inputs and the parameters.
+    inputs and the parameters. A function with ``*args`` or ``**kwargs``, or with another number of
+    inputs than the operator declares, is passed over.
     """
     for table in (FCodeGen, FExpand, FCompute):
         function = table.get(op.name)
@@ -131,7 +142,10 @@ def call_text(op: Op) -> str:
 
 
 def result_type(op: Op) -> UnquotedText:
-    """Return the type of the result of a call: an entry, or a tuple of entries."""
+    """Return the type of the result of a call as text: "Entry", or a tuple of as many as results.
+
+    It is "tuple[Entry, ...]" for any number of results.
+    """
     if op.num_outputs == 1:
         return ENTRY
     if op.num_outputs == -1:
@@ -144,7 +158,7 @@ def parameter_type(op: Op, name: str) -> str:
 
     It is "Any" where the default is not a bool, int, float or str.
 
-    Raises: KeyError where ``op`` has no such parameter.
+    Raises: KeyError for a name that TParameters does not list and that is no parameter of ``op``.
     """
     stated = TParameters.get(op.name, {}).get(name)
     if stated is not None:
@@ -157,8 +171,13 @@ def parameter_type(op: Op, name: str) -> str:
 def signature(op: Op) -> Signature:
     """Return the signature of a call.
 
-    Inputs are keywords only where FListInputNames names them; then all but the first may be left
-    out, and become variables. Parameters follow the inputs by position where their number is fixed.
+    Inputs may be passed by keyword only where FListInputNames names them; all but the first then
+    have a default, unless the operator has a fixed number of inputs and a required parameter.
+    Parameters follow the inputs by position where the number of inputs is fixed, else they are
+    keyword-only, as are ``name`` and ``control`` at the end. Parameters whose names Python does not
+    accept are left out.
+
+    Raises: RuleError where FListInputNames returns no list or tuple of texts.
     """
     load_operators()
     return Signature(list(_parameters(op)), return_annotation=result_type(op))
@@ -192,9 +211,11 @@ def _parameters(op: Op) -> Iterator[Parameter]:
 def _inputs(op: Op, names: Sequence[str], params: Iterable[str]) -> Iterator[Parameter]:
     """Yield the inputs of an operator as parameters of a Python signature.
 
+    They are positional-only unless FListInputNames names them.
+
     Args:
         op: the operator.
-        names: the names of its inputs; ``["*x"]`` is any number of them.
+        names: the names of its inputs; ``["*x"]`` is any number of them, yielded as ``*x``.
         params: the names of its parameters. If an input has the name of one, all inputs get a
             trailing underscore and are positional-only.
     """
@@ -214,9 +235,11 @@ def _inputs(op: Op, names: Sequence[str], params: Iterable[str]) -> Iterator[Par
 
 
 def _parameter(op: Op, name: str, kind: Any) -> Parameter:
-    """Return parameter ``name`` of an operator as one of a Python signature.
+    """Return parameter ``name`` of an operator as one of a Python signature, with default and type.
 
     ``kind`` is one of `inspect.Parameter`, such as KEYWORD_ONLY.
+
+    Raises: KeyError where ``op`` has no such parameter.
     """
     default = Parameter.empty if op.params[name] is REQUIRED else op.params[name]
     return Parameter(name, kind, default=default, annotation=UnquotedText(parameter_type(op, name)))
@@ -226,7 +249,9 @@ def documentation(op: Op) -> str:
     """Return the documentation of an operator as plain text.
 
     It consists of the signature, the description, parameters, dtypes, shapes, an example, aliases,
-    and the names in NumPy and TensorFlow, as far as each is known.
+    and the names of TCounterparts, such as NumPy's, as far as each is known.
+
+    Raises: RuleError where FListInputNames returns no list or tuple of texts.
     """
     parts = [f"{op.name}{signature(op)}", op.doc.strip(), _parameter_section(op)]
     parts += [_type_section(op), "\n".join(_names(op))]
@@ -259,7 +284,8 @@ def _meaning(op: Op, key: str) -> str:
 def _type_section(op: Op) -> str:
     """Return the section about dtypes, shape and an example; "" where the example call fails.
 
-    Attribute functions may be anybody's code and raise anything; help must work all the same.
+    It is "", too, where the operator accepts no dtype. Attribute functions may be anybody's code
+    and raise anything; help must work all the same.
     """
     try:
         calls = example_calls(op)
@@ -278,7 +304,10 @@ def _type_section(op: Op) -> str:
 
 
 def shape_rule(op: Op) -> str:
-    """Return the shape of the result in words, where it follows from OpPattern; else ""."""
+    """Return the shape of the result in words, where it follows from OpPattern; else "".
+
+    It does for operators with inputs that are elementwise or broadcast.
+    """
     if op.pattern > OpPattern.BROADCAST or op.num_inputs == 0:
         return ""
     if op.num_inputs == 1:
@@ -307,7 +336,8 @@ def _relative(dtypes: Sequence[str], results: Sequence[str]) -> list[str]:
 
     Args:
         dtypes: the dtypes of the inputs, one for each example call.
-        results: the dtypes of the result in the same calls. If they are all equal, they stay.
+        results: the dtypes of the result in the same calls. If there are several and they are all
+            equal, they stay.
     """
     if len(set(results)) == 1 < len(results):
         return list(results)
@@ -315,7 +345,7 @@ def _relative(dtypes: Sequence[str], results: Sequence[str]) -> list[str]:
 
 
 def _families(dtypes: Iterable[str]) -> str:
-    """Return dtypes as text, with the names of complete groups in place of their members."""
+    """Return dtypes as text, in the order of FAMILIES, with names for complete groups of them."""
     rest, names = list(dtypes), []
     for family, members in FAMILIES.items():
         inside = [d for d in members if d in rest]
@@ -331,13 +361,13 @@ def example_text(op: Op, call: ExampleCall) -> str:
 
 
 def _typed(entry: Entry) -> str:
-    """Return dtype and shape of an entry as text."""
+    """Return dtype and shape of an entry as text: ``float32[4,6]``, ``[?]`` for an unknown rank."""
     shape = "?" if entry.shape is None else ",".join(map(str, entry.shape))
     return f"{entry.dtype}[{shape}]"
 
 
 def _names(op: Op) -> Iterator[str]:
-    """Yield a line of aliases, and one for each system that has an equivalent operator."""
+    """Yield a line of aliases, if there are any, and one for each system in TCounterparts."""
     aliases = [n for n in list_ops(aliases=True) if n != op.name and get_op(n) is op]
     if aliases:
         yield f"Also called: {', '.join(aliases)}"
@@ -346,9 +376,12 @@ def _names(op: Op) -> Iterator[str]:
 
 
 def example_calls(op: Op) -> dict[str, ExampleCall]:
-    """Return the example call for each dtype that the operator accepts or returns, by its name.
+    """Return the example call for each dtype that the operator accepts, by the dtype's name.
 
-    Raises: RegistryError when the call fails for another reason than its dtype.
+    A dtype is left out where the call of `example` raises a DTypeError, or neither its inputs nor
+    its results have that dtype.
+
+    Raises: RegistryError where the call raises another PasskitError.
     """
     load_operators()
     calls = {d: call for d in DTYPES if (call := example(op, dtype_of(d))) is not None}
@@ -358,9 +391,10 @@ def example_calls(op: Op) -> dict[str, ExampleCall]:
 def example(op: Op, dtype: DType) -> ExampleCall | None:
     """Return an operator's example call for ``dtype``, or None where it does not accept that.
 
-    The call is that of FExample, by default of variables of shape (4, 6).
+    The call is that of FExample, by default of variables of shape (4, 6). It is None where calling
+    the operator raises a DTypeError.
 
-    Raises: RegistryError when the call fails for another reason.
+    Raises: RegistryError where the call, or FExample, raises another PasskitError.
     """
     try:
         call_in = _default_call if FExample.get(op.name) is None else _call_of_example
@@ -390,9 +424,10 @@ def _call_of_example(op: Op, dtype: DType) -> tuple[list[Any], dict[str, Any]]:
 
 
 def _default_call(op: Op, dtype: DType) -> tuple[list[Entry], dict[str, Any]]:
-    """Return the example call of an operator without FExample: no parameters, only inputs.
+    """Return the inputs and parameters of an example call of an operator without FExample.
 
-    They are variables of shape (4, 6) and dtype ``dtype``.
+    The inputs are variables of shape (4, 6) and dtype ``dtype``, one for an operator of any number;
+    there are no parameters.
     """
     named = FListInputNames.get(op.name) is not None
     names = call_list_input_names(op, op.params) if named else input_names(op)

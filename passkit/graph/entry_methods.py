@@ -25,46 +25,91 @@ def _apply(name: str, *args: Any, **params: Any) -> Any:
 
 
 class EntryMethods:
-    """The methods of `Entry` with NumPy's names. Results are entries; nothing is computed."""
+    """The methods of `Entry` with NumPy's names. Results are entries; nothing is computed.
+
+    An axis is an int from -rank to rank - 1; the others raise a ShapeError. A dtype that the
+    operator does not accept raises a DTypeError.
+    """
 
     __slots__ = ()
 
     # Reductions
 
     def sum(self, axis: ReducedAxes = None, dtype: Any = None, *, keepdims: bool = False) -> Entry:
-        """Return the sum along axes; integers are summed in 64 bits unless ``dtype`` is given."""
+        """Return the sum along axes, by default all, in ``dtype`` or that of the elements.
+
+        Integers and booleans are summed in 64 bits unless ``dtype`` is given.
+
+        Raises: DTypeError for complex elements; ShapeError for an axis that does not exist.
+        """
         return _apply("sum", self, axis, dtype, keepdims=keepdims)  # type: ignore[no-any-return]
 
     def prod(self, axis: ReducedAxes = None, dtype: Any = None, *, keepdims: bool = False) -> Entry:
-        """Return the product along axes; that of integers has 64 bits unless ``dtype`` is given."""
+        """Return the product along axes, by default all, in ``dtype`` or that of the elements.
+
+        That of integers and booleans has 64 bits unless ``dtype`` is given.
+
+        Raises: DTypeError for complex elements; ShapeError for an axis that does not exist.
+        """
         return _apply("prod", self, axis, dtype, keepdims=keepdims)  # type: ignore[no-any-return]
 
     def mean(self, axis: ReducedAxes = None, dtype: Any = None, *, keepdims: bool = False) -> Entry:
-        """Return the mean along axes; that of integers is float64."""
+        """Return the mean along axes, by default all; that of integers and booleans is float64.
+
+        ``dtype`` is a float dtype to convert the elements to first.
+
+        Raises: DTypeError for complex elements; ShapeError for an axis that does not exist.
+        """
         return _apply("mean", self, axis, dtype, keepdims=keepdims)  # type: ignore[no-any-return]
 
     def max(self, axis: ReducedAxes = None, *, keepdims: bool = False) -> Entry:
-        """Return the largest element along axes; NaN if one is NaN."""
+        """Return the largest element along axes, by default all; NaN if one is NaN.
+
+        Raises: DTypeError for complex elements; ShapeError for an axis that does not exist or has
+        length 0.
+        """
         return _apply("max", self, axis, keepdims=keepdims)  # type: ignore[no-any-return]
 
     def min(self, axis: ReducedAxes = None, *, keepdims: bool = False) -> Entry:
-        """Return the smallest element along axes; NaN if one is NaN."""
+        """Return the smallest element along axes, by default all; NaN if one is NaN.
+
+        Raises: DTypeError for complex elements; ShapeError for an axis that does not exist or has
+        length 0.
+        """
         return _apply("min", self, axis, keepdims=keepdims)  # type: ignore[no-any-return]
 
     def any(self, axis: ReducedAxes = None, *, keepdims: bool = False) -> Entry:
-        """Return whether any element along axes is true; numbers are true unless they are 0."""
+        """Return whether any element along axes, by default all, is true: a number other than 0.
+
+        Raises: ShapeError for an axis that does not exist.
+        """
         return _apply("any", self, axis, keepdims=keepdims)  # type: ignore[no-any-return]
 
     def all(self, axis: ReducedAxes = None, *, keepdims: bool = False) -> Entry:
-        """Return whether all elements along axes are true; numbers are true unless they are 0."""
+        """Return whether all elements along axes, by default all, are true: numbers other than 0.
+
+        Raises: ShapeError for an axis that does not exist.
+        """
         return _apply("all", self, axis, keepdims=keepdims)  # type: ignore[no-any-return]
 
     def argmax(self, axis: int | None = None, *, keepdims: bool = False) -> Entry:
-        """Return where the largest element is: the first of equal ones."""
+        """Return the int64 index of the largest element along an axis, the first of equal ones.
+
+        Without an axis it is the index among all elements in row-major order.
+
+        Raises: DTypeError for complex elements; ShapeError for an axis that does not exist or has
+        length 0.
+        """
         return _apply("argmax", self, axis, keepdims=keepdims)  # type: ignore[no-any-return]
 
     def argmin(self, axis: int | None = None, *, keepdims: bool = False) -> Entry:
-        """Return where the smallest element is: the first of equal ones."""
+        """Return the int64 index of the smallest element along an axis, the first of equal ones.
+
+        Without an axis it is the index among all elements in row-major order.
+
+        Raises: DTypeError for complex elements; ShapeError for an axis that does not exist or has
+        length 0.
+        """
         return _apply("argmin", self, axis, keepdims=keepdims)  # type: ignore[no-any-return]
 
     def var(
@@ -75,7 +120,13 @@ class EntryMethods:
         ddof: float = 0,
         keepdims: bool = False,
     ) -> Entry:
-        """Return the variance along axes, the sum of squares divided by their number - ``ddof``."""
+        """Return the variance along axes, by default all; that of integers is float64.
+
+        It is the sum of the squared distances from the mean, divided by their number - ``ddof``.
+        ``dtype`` is a float dtype to convert the elements to first.
+
+        Raises: DTypeError for complex elements; ShapeError for an axis that does not exist.
+        """
         return _apply("var", self, axis, dtype, ddof=ddof, keepdims=keepdims)  # type: ignore[no-any-return]
 
     def std(
@@ -86,17 +137,32 @@ class EntryMethods:
         ddof: float = 0,
         keepdims: bool = False,
     ) -> Entry:
-        """Return the standard deviation along axes, the square root of `var`."""
+        """Return the standard deviation along axes, the square root of `var`.
+
+        Raises: DTypeError for complex elements; ShapeError for an axis that does not exist.
+        """
         return _apply("std", self, axis, dtype, ddof=ddof, keepdims=keepdims)  # type: ignore[no-any-return]
 
     # Scans
 
     def cumsum(self, axis: int | None = None, dtype: Any = None) -> Entry:
-        """Return the sums so far along an axis, or of all elements in row-major order."""
+        """Return the sums so far along an axis; without one, of all elements in row-major order.
+
+        The latter have one axis. Integers and booleans are summed in 64 bits unless ``dtype`` is
+        given.
+
+        Raises: DTypeError for complex elements; ShapeError for an axis that does not exist.
+        """
         return _apply("cumsum", self, axis, dtype)  # type: ignore[no-any-return]
 
     def cumprod(self, axis: int | None = None, dtype: Any = None) -> Entry:
-        """Return the products so far along an axis, or of all elements in row-major order."""
+        """Return the products so far along an axis; without one, of all elements in order.
+
+        The latter have one axis. Those of integers and booleans have 64 bits unless ``dtype`` is
+        given.
+
+        Raises: DTypeError for complex elements; ShapeError for an axis that does not exist.
+        """
         return _apply("cumprod", self, axis, dtype)  # type: ignore[no-any-return]
 
     # Shapes
@@ -116,27 +182,39 @@ class EntryMethods:
 
     @property
     def mT(self) -> Entry:  # noqa: N802
-        """The entry with its last two axes swapped: each matrix transposed."""
+        """The entry with its last two axes swapped: each matrix transposed.
+
+        Raises: ShapeError for a rank below 2.
+        """
         return _apply("matrix_transpose", self)  # type: ignore[no-any-return]
 
     def reshape(self, *shape: Any) -> Entry:
-        """Return the elements in another shape, given as sizes or as one tuple; one may be -1."""
+        """Return the elements in another shape, given as sizes or as one tuple or list.
+
+        One size may be -1, which is computed from the others. Raises: ShapeError where the number
+        of elements differs.
+        """
         return _apply("reshape", self, _listed(shape))  # type: ignore[no-any-return]
 
     def transpose(self, *axes: Any) -> Entry:
         """Return the entry with its axes in another order, by default in reverse order.
 
-        The order is given as axes, as one tuple, or as None.
+        The order is given as axes, as one tuple or list, or as None, the default.
+
+        Raises: ShapeError where it is no permutation of the axes.
         """
         order = _listed(axes)
         return _apply("transpose", self, None if order in ((), (None,)) else order)  # type: ignore[no-any-return]
 
     def swapaxes(self, axis1: int, axis2: int) -> Entry:
-        """Return the entry with two axes swapped."""
+        """Return the entry with two axes swapped. Raises: ShapeError if one does not exist."""
         return _apply("swapaxes", self, axis1, axis2)  # type: ignore[no-any-return]
 
     def squeeze(self, axis: ReducedAxes = None) -> Entry:
-        """Return the entry without axes of length 1: all of them, or those that are named."""
+        """Return the entry without axes of length 1: all of them, or those that are named.
+
+        Raises: ShapeError for a named axis that has another length or does not exist.
+        """
         return _apply("squeeze", self, axis)  # type: ignore[no-any-return]
 
     def flatten(self) -> Entry:
@@ -148,33 +226,64 @@ class EntryMethods:
         return _apply("ravel", self)  # type: ignore[no-any-return]
 
     def repeat(self, repeats: Any, axis: int | None = None) -> Entry:
-        """Return each element repeated, along an axis or in row-major order."""
+        """Return each element, or part along ``axis``, repeated, as `numpy.repeat`.
+
+        ``repeats`` is a number for all or one for each. Without an axis the result has one, with
+        the elements in row-major order.
+
+        Raises: ShapeError for a negative number or an axis that does not exist.
+        """
         return _apply("repeat", self, repeats, axis)  # type: ignore[no-any-return]
 
     def take(self, indices: Any, axis: int | None = None) -> Entry:
-        """Return the parts at indices along an axis, or the elements in row-major order."""
+        """Return the parts at integer indices along an axis, as `numpy.take`.
+
+        Without an axis they are elements, counted in row-major order.
+
+        Raises: DTypeError for indices that are not integers; ShapeError for an axis that does not
+        exist.
+        """
         return _apply("take", self, indices, axis)  # type: ignore[no-any-return]
 
     # Elementwise, and products
 
     def astype(self, dtype: Any) -> Entry:
-        """Return the elements converted to a dtype. Raises: DTypeError if there is none such."""
+        """Return the elements converted to a dtype, or this entry itself if it has it.
+
+        Converted to bool, all but 0 is true.
+
+        Raises: DTypeError if there is no such dtype, and between complex and other dtypes.
+        """
         return _apply("astype", self, dtype)  # type: ignore[no-any-return]
 
     def clip(self, min: Any = None, max: Any = None) -> Entry:
-        """Return the elements limited to an interval; None is no limit."""
+        """Return the elements limited to an interval; None is no limit.
+
+        With two None it is this entry itself. The dtype is that of NumPy's maximum and minimum: a
+        limit of 0.5 makes integers float64.
+
+        Raises: DTypeError for complex elements.
+        """
         return _apply("clip", self, min, max)  # type: ignore[no-any-return]
 
     def round(self, decimals: int = 0) -> Entry:
-        """Return the elements rounded to a number of decimals, halves to even."""
+        """Return the elements rounded to a number of decimals, halves to even.
+
+        A negative number rounds to tens, hundreds and so on. The dtype stays.
+
+        Raises: DTypeError for complex elements.
+        """
         return _apply("round", self, decimals)  # type: ignore[no-any-return]
 
     def dot(self, b: Any) -> Entry:
-        """Return the product with a vector or matrix, as `numpy.dot`."""
+        """Return the product with a vector, matrix or number in their common dtype (`numpy.dot`).
+
+        Raises: ShapeError where the shapes do not fit; DTypeError for booleans and complex numbers.
+        """
         return _apply("dot", self, b)  # type: ignore[no-any-return]
 
     def conj(self) -> Entry:
-        """Return the complex conjugates."""
+        """Return the complex conjugates; real numbers stay. Raises: DTypeError for booleans."""
         return _apply("conj", self)  # type: ignore[no-any-return]
 
     # NumPy's protocols
@@ -187,7 +296,7 @@ class EntryMethods:
 
 
 def _listed(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the numbers of a method that takes them one by one or as one sequence."""
+    """Return the arguments of a method as a tuple; a single tuple or list means its elements."""
     if len(arguments) == 1 and isinstance(arguments[0], (tuple, list)):
         return tuple(arguments[0])
     return arguments

@@ -49,7 +49,7 @@ class OperatorSequence:
     def apply(self, inputs: Sequence[Entry]) -> list[Entry | None]:
         """Call the operators in turn on ``inputs``, the first of the numbered values.
 
-        Returns: The results, None where the sequence has none.
+        Returns: The results, None where `results` has None. One may be an input itself.
         """
         values = list(inputs)
         for call in self.calls:
@@ -64,10 +64,12 @@ def expr_to_graph(results: Sequence[Expr | None], inputs: Mapping[Expr, int]) ->
         results: the expressions to compute; None passes through.
         inputs: the expressions that are given, with the number of the entry that holds each.
 
-    Returns: The operator calls, with the number of each result, None for None.
+    Returns: The operator calls, with the number of each result, None for None. Equal parts are
+    computed once.
 
     Raises:
         CodeGenError: A part is no input, and no operator computes it.
+        RegistryError: No operator has the TOperator of a sign.
     """
     numbers = dict(inputs)
     calls: list[OperatorCall] = []
@@ -88,7 +90,9 @@ def expr_to_graph(results: Sequence[Expr | None], inputs: Mapping[Expr, int]) ->
 def _operator_of(x: Expr) -> tuple[Callable[..., Entry], tuple[Expr, ...]]:
     """Return the operator that computes the outermost operation of ``x``, and its operands.
 
-    Raises: CodeGenError where no operator computes it.
+    Raises: CodeGenError where no operator computes it: for ``//`` and ``%``, variables, and
+    functions without an operator of their name; RegistryError where no operator is registered for
+    another sign.
     """
     match x:
         case Const():
@@ -118,7 +122,7 @@ def _literal(value: Any, dtype: DType) -> Callable[..., Entry]:
 
 
 def _cast(dtype: DType) -> Callable[..., Entry]:
-    """Return a function that converts an entry to ``dtype``."""
+    """Return a function that converts an entry to ``dtype``, as `passkit.graph.call.convert`."""
     return lambda entry: convert(entry, dtype)
 
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -38,6 +38,9 @@ class Annotation(dict[Any, Any]):
     Args:
         name: the name of the annotation, for messages.
         items: the results, by node or entry.
+
+    Raises:
+        ArgumentError: ``items`` is no mapping or iterable of pairs, or ``name`` no string.
     """
 
     def __init__(
@@ -146,8 +149,11 @@ class Graph:
     def with_unread(self, names: Iterable[str]) -> Graph:
         """Return this graph with ``names`` that a call may feed although no node reads them.
 
-        Names of inputs are left out. Passes and JSON keep the others.
+        They replace those of before; names of inputs are left out. Passes and JSON keep the others.
+
+        Raises: ArgumentError where ``names`` is no sequence of strings.
         """
+        names = arguments.sequence("Graph.with_unread: names", names, str, "a sequence of names")
         input_names = {self.names[n] for n in self.inputs}
         unread = tuple(n for n in dict.fromkeys(names) if n not in input_names)
         others = {k: v for k, v in self.attrs.items() if k != UNREAD}
@@ -160,7 +166,10 @@ class Graph:
 
     @cached_property
     def users(self) -> Mapping[Entry, tuple[Node, ...]]:
-        """Return for each entry the nodes that read it, a node once for each of its inputs."""
+        """Return for each entry the nodes that read it, a node once for each time it does.
+
+        An entry that no node reads, such as an output only, is no key.
+        """
         users: dict[Entry, list[Node]] = {}
         for node in self.nodes:
             for entry in node.inputs:
@@ -171,7 +180,8 @@ class Graph:
     def names(self) -> Mapping[Node, str]:
         """Return a unique name for each node: its own, else its operator's; repeats are numbered.
 
-        Inputs are named first, so that their names do not depend on the rest of the graph.
+        A variable without a name is called "variable". Inputs are named first, so that their names
+        do not depend on the rest of the graph.
         """
         counts: dict[str, int] = {}
         names: dict[Node, str] = {}
@@ -191,14 +201,19 @@ class Graph:
 
     @cached_property
     def key(self) -> str:
-        """Return a digest of structure, parameters, shapes and dtypes, but not of names."""
+        """Return a digest of structure, parameters, and shapes and dtypes of variables.
+
+        The only names in it are those of state variables; annotations are not in it.
+        """
         return digest(self)
 
     def shape(self, entry: Entry) -> Shape:
-        """Return the shape of an entry: that of InferShape, else the one known from the node.
+        """Return the shape of an entry: that of InferShape if it ran, else the entry's own.
 
-        Raises: PassError where it is not known, or the entry is not in the graph that InferShape
-        annotated; ArgumentError where ``entry`` is no Entry.
+        Extents may be symbolic.
+
+        Raises: PassError where the rank is not known, or the entry is not in the graph that
+        InferShape annotated; ArgumentError where ``entry`` is no Entry.
         """
         arguments.instance("Graph.shape: entry", entry, Entry, "an Entry")
         shape: Shape | None = self.attrs["shape"][entry] if "shape" in self.attrs else entry.shape
@@ -207,7 +222,7 @@ class Graph:
         return shape
 
     def dtype(self, entry: Entry) -> DType:
-        """Return the dtype of an entry: that of InferType, else the one known from the node.
+        """Return the dtype of an entry: that of InferType if it ran, else the entry's own.
 
         Raises: PassError where it is not known, or the entry is not in the graph that InferType
         annotated; ArgumentError where ``entry`` is no Entry.
@@ -233,6 +248,8 @@ class Graph:
     def with_inputs(self, order: Sequence[Node]) -> Graph:
         """Return this graph with its inputs in another order, which is that of a call's arguments.
 
+        It is this graph itself where ``order`` is the order of `inputs` already.
+
         Raises: GraphError when ``order`` is no permutation of the inputs; ArgumentError when it is
         no sequence of nodes.
         """
@@ -254,12 +271,14 @@ class Graph:
     def fed_as(self, before: Graph, moved: Mapping[Node, Node] = MappingProxyType({})) -> Graph:
         """Return this graph with the input order of the graph it was made from; new inputs last.
 
-        A call with positional arguments then feeds the same inputs before and after a pass.
+        A call with positional arguments then feeds the same inputs before and after a pass. If this
+        graph has no `unread` names, it gets those of that graph. Where nothing changes, it is this
+        graph itself.
 
         Args:
             before: the graph that this one was made from.
             moved: the node that replaces an input of that graph. By default it is the same node,
-                or, where that is gone, the one of its name.
+                or, where that is gone, the one of its name, if only one input had it.
 
         Raises: ArgumentError where ``before`` is no Graph.
         """
@@ -292,15 +311,21 @@ class Graph:
     def rebuild(self, change: Callable[[Node, tuple[Entry, ...]], Sequence[Entry] | None]) -> Graph:
         """Return the graph in which ``change`` replaces nodes.
 
-        Control dependences on a replaced node move to its replacement. Annotations are dropped.
+        Control dependences on a replaced node move to its replacement. Annotations are dropped,
+        except the `unread` names. Nodes that stay infer shapes and dtypes again where their inputs
+        changed.
 
         Args:
             change: called with each node, in post-order, and its inputs in the new graph; returns
-                the entries that replace those of the node, or None to keep it.
+                a list or tuple of the entries that replace those of the node (surplus ones are
+                ignored), or None to keep it.
 
         Raises:
-            GraphError: ``change`` returns fewer entries than the node has.
+            GraphError: ``change`` returns fewer entries than the node has, or something else than a
+                list or tuple of entries.
             ArgumentError: ``change`` is no function.
+            ShapeError: A new input does not fit a node that stays.
+            DTypeError: A new input does not fit a node that stays.
         """
         return self.rebuilt(change)[0]
 
@@ -309,8 +334,8 @@ class Graph:
     ) -> tuple[Graph, dict[Entry, Entry]]:
         """Return the graph that `rebuild` returns, and the map from old entries to new ones.
 
-        ``change`` is that of `rebuild`. Raises: GraphError when it returns fewer entries than the
-        node has; ArgumentError when it is no function.
+        ``change`` is that of `rebuild`, and so are the errors. The map has every entry of this
+        graph.
         """
         arguments.function("Graph.rebuild: change", change)
         new: dict[Entry, Entry] = {}
@@ -322,13 +347,11 @@ class Graph:
                 control = tuple(moved[c] for c in node.control)
                 same = inputs == node.inputs and control == node.control
                 entries = (node if same else node.replaced(inputs, control)).entries
-            elif node.control:
-                entries = _follow(entries, moved)
-            if len(entries) < len(node.entries):
-                raise GraphError(
-                    f"Graph.rebuild: change must return an entry for each of the "
-                    f"{len(node.entries)} result(s) of {node.where}, got {len(entries)}"
-                )
+            else:
+                _check_replacements("Graph.rebuild", node, entries)
+                if len(entries) < len(node.entries):
+                    _refuse_replacements("Graph.rebuild", node, str(len(entries)))
+                entries = _follow(entries, moved) if node.control else entries
             new.update(zip(node.entries, entries, strict=False))
             moved[node] = entries[0].node
         updates = [(moved[v], new[e]) for v, e in self.updates]
@@ -337,15 +360,19 @@ class Graph:
     def transform(self, change: Callable[[Node], Sequence[Entry] | None]) -> Graph:
         """Return the graph in which ``change`` replaces nodes, given with their new inputs.
 
-        Like `rebuild`, but nodes are passed with their new inputs and control dependences.
+        Like `rebuild`, but nodes are passed with their new inputs and control dependences, so that
+        they may be other objects than the nodes of this graph.
 
         Args:
-            change: called with each node, in post-order; returns the entries that replace those of
-                the node, one for each, or None to keep it.
+            change: called with each node, in post-order; returns a list or tuple of the entries
+                that replace those of the node, one for each, or None to keep it.
 
         Raises:
-            GraphError: ``change`` returns more or fewer entries than the node has.
+            GraphError: ``change`` returns more or fewer entries than the node has, or something
+                else than a list or tuple of entries.
             ArgumentError: ``change`` is no function.
+            ShapeError: A new input does not fit a node.
+            DTypeError: A new input does not fit a node.
         """
         arguments.function("Graph.transform: change", change)
         new: dict[Entry, Entry] = {}
@@ -358,11 +385,10 @@ class Graph:
             entries = change(updated)
             if entries is None:
                 entries = updated.entries
+            else:
+                _check_replacements("Graph.transform", node, entries)
             if len(entries) != len(node.entries):
-                raise GraphError(
-                    f"Graph.transform: change must return an entry for each of the "
-                    f"{len(node.entries)} result(s) of {node.where}, got {len(entries)}"
-                )
+                _refuse_replacements("Graph.transform", node, str(len(entries)))
             new.update(zip(node.entries, entries, strict=True))
             moved[node] = entries[0].node
         updates = [(moved[v], new[e]) for v, e in self.updates]
@@ -371,8 +397,11 @@ class Graph:
     def replace(self, values: Mapping[Entry, Entry]) -> Graph:
         """Return the graph in which every use of a key of ``values`` reads its value instead.
 
+        Outputs and new values of state are uses. The values stay as they are: keys that they depend
+        on are not replaced in them. Annotations but the `unread` names are dropped.
+
         Raises: GraphError when a key is not in this graph; ArgumentError when ``values`` is no
-        mapping of entries.
+        mapping of entries; ShapeError or DTypeError when a node cannot take the new input.
         """
         values = arguments.mapping("Graph.replace: values", values, "a mapping of entries")
         present = {e for n in self.nodes for e in n.entries}
@@ -401,13 +430,16 @@ class Graph:
         """Return the graph in which ``replacement`` replaces every match of ``pattern``.
 
         One sweep in post-order: an earlier match wins over one that overlaps it, and replacements
-        are not matched again. Values inside a match that other nodes use stay.
+        are not matched again. Values inside a match that other nodes use stay. Nodes with control
+        dependences, and operators that read or write state, are never part of a match. Annotations
+        but the `unread` names are dropped.
 
         Args:
-            pattern: a function that builds the nodes to look for from placeholders. An argument
-                that it uses twice must match one entry.
+            pattern: a function that builds the nodes to look for from placeholders, or an operator.
+                An argument that it uses twice must match one entry; parameters must be equal.
             replacement: a function that builds the new entry from the matched entries.
-            where: called with the matched entries; returns whether to replace them.
+            where: called with the matched entries; returns whether to replace them. By default all
+                matches are replaced.
 
         Raises:
             ArgumentError: An argument is no function.
@@ -435,7 +467,7 @@ class Graph:
         return self  # it is immutable
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Graph:
-        """Return an equal graph of new nodes, without annotations that refer to nodes."""
+        """Return an equal graph of new nodes, with those annotations that JSON can represent."""
         return copying.deep_copy_graph(self, memo)  # type: ignore[no-any-return]
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -459,7 +491,7 @@ class Graph:
 
 
 def _updates(updates: Any) -> tuple[Update, ...]:
-    """Return an argument as pairs of a variable and its new value.
+    """Return an argument, an iterable of pairs (variable's node, new value), as a tuple of them.
 
     Raises: ArgumentError for anything else.
     """
@@ -476,12 +508,34 @@ def _entries_with(node: Node, inputs: tuple[Entry, ...]) -> tuple[Entry, ...]:
     return node.entries if inputs == node.inputs else node.replaced(inputs).entries
 
 
+def _check_replacements(where: str, node: Node, entries: Any) -> None:
+    """Raise a GraphError unless ``entries``, which replace those of ``node``, are a list or tuple.
+
+    All its elements must be entries; their number is not checked. ``where`` is the method, for the
+    message.
+    """
+    if not isinstance(entries, (list, tuple)):
+        _refuse_replacements(where, node, f"{arguments.shown(entries)}; put it into a list")
+    for entry in entries:
+        if not isinstance(entry, Entry):
+            _refuse_replacements(where, node, arguments.shown(entry))
+
+
+def _refuse_replacements(where: str, node: Node, got: str) -> NoReturn:
+    """Raise a GraphError: ``change`` of the method ``where`` returned ``got`` for ``node``."""
+    raise GraphError(
+        f"{where}: change must return an entry for each of the {len(node.entries)} result(s) of "
+        f"{node.where}, got {got}"
+    )
+
+
 def _follow(entries: Sequence[Entry], moved: Mapping[Node, Node]) -> list[Entry]:
     """Return ``entries`` with the control dependences of their nodes updated.
 
     Args:
         entries: the entries.
-        moved: the replacements of nodes that control dependences refer to.
+        moved: the replacements of nodes that control dependences refer to; a node that is no key
+            stays.
     """
     updated: dict[Node, Node] = {}
     for node in dict.fromkeys(e.node for e in entries):
@@ -500,9 +554,12 @@ def post_order(
 ) -> list[Node]:
     """Return the nodes that ``heads`` depend on, and these, in depth-first post-order.
 
+    Each node is listed once.
+
     Args:
         heads: the nodes to start from.
-        before: the nodes that a node depends on; they come first in the order.
+        before: returns the nodes that a node depends on, which come first in the order; by default
+            those of its inputs, then its control dependences.
 
     Raises:
         GraphError: There is a cycle; the message names a node on it.
@@ -533,12 +590,14 @@ def post_order(
 def digest(graph: Graph, variables: Mapping[Node, object] | None = None) -> str:
     """Return a SHA-256 digest of a graph's structure, the same in every process.
 
-    Names of operator nodes do not matter.
+    Parameters and control dependences are part of it; names of operator nodes and annotations are
+    not.
 
     Args:
         graph: the graph.
         variables: for some variables a value whose repr represents them in the digest. Others are
-            represented by position (state variables by name), shape and dtype.
+            represented by their position among the inputs (state variables by name), shape and
+            dtype.
     """
     ids: dict[Node, int] = {}
     sha = hashlib.sha256()
@@ -560,7 +619,12 @@ def digest(graph: Graph, variables: Mapping[Node, object] | None = None) -> str:
 
 
 def freeze(value: Any) -> Any:
-    """Return a parameter as a value whose repr is the same in every process."""
+    """Return a parameter as a value that can be a key and whose repr is the same in every process.
+
+    Arrays become dtype, shape and a digest of their bytes; mappings sorted pairs; lists and tuples
+    tuples; objects with a ``key`` that; functions their module and qualified name. Anything else is
+    represented by its repr.
+    """
     if isinstance(value, np.ndarray):
         data = np.ascontiguousarray(value).tobytes()
         return "array", str(value.dtype), value.shape, hashlib.sha256(data).hexdigest()
@@ -570,14 +634,16 @@ def freeze(value: Any) -> Any:
         return tuple(freeze(v) for v in value)
     if hasattr(value, "key"):
         return value.key
-    return repr(value) if not callable(value) else f"{value.__module__}.{value.__qualname__}"
+    if callable(value) and hasattr(value, "__qualname__"):
+        return f"{value.__module__}.{value.__qualname__}"
+    return repr(value)
 
 
 def graph_of_argument(where: str, value: Any) -> Graph:
-    """Return a graph, or entries as a graph that has them as outputs.
+    """Return a graph itself, or an entry or several as a graph that has them as outputs.
 
     Raises:
-        ArgumentError: ``value`` is neither, nor a sequence; the message begins with ``where``.
+        ArgumentError: ``value`` is none of these; the message begins with ``where``.
         GraphError: It is a sequence of something else than entries.
     """
     if isinstance(value, Graph):

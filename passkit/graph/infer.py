@@ -27,7 +27,8 @@ def infer_shapes(node: NodeLike, shapes: Sequence[Shape | None]) -> Sequence[Sha
     """Return the shape of each result of ``node``, None where the rank is unknown.
 
     Without FInferShape, elementwise operators broadcast their inputs, and other ranks are unknown.
-    An input of unknown rank makes all results unknown, unless FInferShape is ``partial``.
+    An input of unknown rank makes all results unknown, unless FInferShape has an attribute
+    ``partial`` that is true. If the operator has any number of results (-1), "all" is one.
 
     Raises: ShapeError where the input shapes do not fit the operator; RuleError where FInferShape
     returns no shape for each result.
@@ -47,10 +48,11 @@ def infer_shapes(node: NodeLike, shapes: Sequence[Shape | None]) -> Sequence[Sha
 
 
 def infer_dtypes(node: NodeLike, dtypes: Sequence[DType | None]) -> Sequence[DType | None]:
-    """Return the dtype of each result of ``node``, None where an input dtype is unknown.
+    """Return the dtype of each result of ``node``; all are None if an input dtype is unknown.
 
     Without FInferType, the dtypes are those of the FCodeGen expressions; without FCodeGen, all
-    inputs must have one dtype, and the results have it.
+    inputs must have one dtype, and the results have it; they are None if there are no inputs. If
+    the operator has any number of results (-1), "all" is one.
 
     Raises: DTypeError where the input dtypes do not fit the operator; RuleError where FInferType or
     FCodeGen returns something else than it must.
@@ -101,7 +103,8 @@ _guards: ContextVar[list[tuple[Extent, Extent, str]] | None] = ContextVar("guard
 class collect_guards:  # noqa: N801 – used like a function: with collect_guards() as guards
     """Context manager that collects the guards which `agree` and `demand` record inside it.
 
-    It returns the list of guards: two extents that must be equal, and a text for messages.
+    Entering it returns the list of guards, which grows: tuples of two extents that must be equal,
+    and a text for messages. The innermost one gets them all.
     """
 
     def __enter__(self) -> list[tuple[Extent, Extent, str]]:
@@ -123,10 +126,11 @@ def agree(node: NodeLike, a: Extent, b: Extent, what: str) -> Extent:
         what: what the extents are, for messages, such as ``"dimension 0"``.
 
     Returns:
-        ``b`` if it is a number, else ``a``. Symbolic extents that differ are recorded as a guard.
+        ``b`` if it is a number, else ``a``. If they are not equal and one is symbolic, that they
+        must be is recorded as a guard, inside `collect_guards`; elsewhere it is not checked.
 
     Raises:
-        ShapeError: Both are known and differ.
+        ShapeError: Both are numbers and differ.
     """
     if a == b:
         return a
@@ -141,10 +145,11 @@ def agree(node: NodeLike, a: Extent, b: Extent, what: str) -> Extent:
 def demand(node: NodeLike, a: Extent, b: Extent, what: str) -> None:
     """Require ``a >= b``, for extents that are not negative, while shapes of ``node`` are inferred.
 
-    Where it depends on symbolic sizes the equivalent guard ``b // (a + 1) == 0`` is recorded.
+    Where ``b - a`` depends on symbolic sizes the equivalent guard ``b // (a + 1) == 0`` is recorded
+    inside `collect_guards`; elsewhere it is not checked.
 
-    Raises: ShapeError where a < b is certain; the message is ``what`` with b, unless that is 1, and
-    a.
+    Raises: ShapeError where ``b - a`` is a number above 0; the message is ``what`` with b, unless
+    that is 1, and a.
     """
     lack = b - a
     if isinstance(lack, int):
@@ -160,7 +165,9 @@ def demand(node: NodeLike, a: Extent, b: Extent, what: str) -> None:
 def broadcast_rule(node: NodeLike, *shapes: Shape) -> Shape:
     """Infer the shape of a result as NumPy broadcasts ``shapes``; an FInferShape of any arity.
 
-    Raises: ShapeError, naming ``node``, where the shapes do not broadcast.
+    It is () for no shapes. Symbolic extents that differ are taken as equal, with a guard.
+
+    Raises: ShapeError, naming ``node``, where two extents are numbers, differ, and neither is 1.
     """
     return broadcast_shapes(node, shapes)
 
@@ -168,9 +175,10 @@ def broadcast_rule(node: NodeLike, *shapes: Shape) -> Shape:
 def broadcast_shapes(node: NodeLike, shapes: Sequence[Shape]) -> Shape:
     """Return the shape that ``shapes`` broadcast to as in NumPy, aligned at the last axis.
 
-    Symbolic extents that differ are recorded as a guard; () for no shapes.
+    A symbolic extent beside another one that is not 1 is taken as equal to it, which is recorded as
+    a guard. The result is () for no shapes.
 
-    Raises: ShapeError, naming ``node``, where two known extents differ and neither is 1.
+    Raises: ShapeError, naming ``node``, where two extents are numbers, differ, and neither is 1.
     """
     first = shapes[0] if shapes else ()
     if all(s == first for s in shapes):
@@ -195,7 +203,10 @@ def broadcast_shapes(node: NodeLike, shapes: Sequence[Shape]) -> Shape:
 
 
 def show_shape(shape: Shape | None) -> str:
-    """Return a shape as text, such as ``(n, 512)``; ``(?)`` where the rank is unknown."""
+    """Return a shape as text, such as ``(n, 512)`` or ``(3,)``; ``(?)`` if the rank is unknown.
+
+    Long extents are cut to 80 characters.
+    """
     if shape is None:
         return "(?)"
     inside = ", ".join(shortened(str(n)) for n in shape)

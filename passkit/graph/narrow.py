@@ -23,9 +23,9 @@ from passkit.values.dtype import float32
 
 
 def widen(entry: Entry) -> Entry:
-    """Return a 16-bit float entry converted to float32, any other entry unchanged.
+    """Return a 16-bit float entry converted to float32, any other entry itself.
 
-    A constant of one element stays a constant.
+    A constant of one element becomes a constant of float32, others are cast.
     """
     if not is_narrow_entry(entry):
         return entry
@@ -35,9 +35,9 @@ def widen(entry: Entry) -> Entry:
 
 
 def narrow_like(entry: Entry, like: Entry) -> Entry:
-    """Return ``entry`` rounded to the dtype of ``like`` if that is a 16-bit float.
+    """Return ``entry`` cast to the dtype of ``like`` if that is a 16-bit float.
 
-    Otherwise return ``entry`` itself.
+    Otherwise, or where ``entry`` has that dtype or an unknown one, return ``entry`` itself.
     """
     return convert(entry, like.dtype) if like.dtype and is_narrow_entry(like) else entry
 
@@ -51,7 +51,8 @@ def expand_node(node: NodeLike, inputs: Sequence[Entry]) -> tuple[Entry, ...] | 
 
     Returns:
         The entries that replace the node's results, or None where FExpand declines. Where it
-        declines only for float32 inputs, the operator itself runs in float32.
+        declines only for float32 inputs, the operator itself runs in float32, and its results are
+        rounded.
 
     Raises:
         RuleError: FExpand returns something else than entries.
@@ -73,7 +74,8 @@ def widened_view(node: NodeLike) -> NodeView:
     """Return a view of ``node`` with its 16-bit inputs and results in float32, for FGradient.
 
     A result that was rounded is computed again from the widened inputs; for a composite the forward
-    computes the same value, before it rounds. Other 16-bit results are converted.
+    computes the same value, before it rounds. Other 16-bit results, and those of operators with
+    state, are converted where the widened node gives another dtype.
     """
     assert node.op is not None
     wide = Node(node.op, map(widen, node.inputs), node.params)
@@ -89,9 +91,9 @@ def widened_view(node: NodeLike) -> NodeView:
 
 @contextmanager
 def explain_float32(node: NodeLike, attribute: str) -> Iterator[None]:
-    """Extend a DTypeError that an attribute function raises when its inputs were widened.
+    """Replace a DTypeError that the body raises by one that explains that inputs were widened.
 
-    The message then says that the function gets float32 in place of 16-bit floats.
+    Its message says that the function gets float32 in place of 16-bit floats, and quotes the first.
 
     Args:
         node: the node that the function was called for.

@@ -46,6 +46,8 @@ def register_nested(
 ) -> None:
     """Let JSON and text serialize values of type ``kind``, which contain a graph.
 
+    It replaces an earlier registration of ``tag``.
+
     Args:
         tag: the name that marks such values in files.
         kind: their class.
@@ -56,7 +58,7 @@ def register_nested(
 
 
 def nested_of(value: Any) -> Nested | None:
-    """Return the registration of the type of ``value``, or None if it contains no graph."""
+    """Return the first registration whose type ``value`` is an instance of, or None."""
     return next((n for n in NESTED.values() if isinstance(value, n.kind)), None)
 
 

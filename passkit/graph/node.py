@@ -16,10 +16,11 @@ import numpy as np
 
 from passkit import ast
 from passkit.errors import ArgumentError, DTypeError, GraphError, ShapeError
+from passkit.graph.attribute_calls import refuse_result
 from passkit.graph.entry_methods import EntryMethods
 from passkit.graph.infer import infer_dtypes, infer_shapes, show_shape
 from passkit.graph.node_view import NodeLike
-from passkit.graph.op import REQUIRED, Op, register_op
+from passkit.graph.op import REQUIRED, FInferType, Op, register_op
 from passkit.values import arguments
 from passkit.values.dtype import DType, dtype_of
 from passkit.values.lazy import Lazy
@@ -59,6 +60,11 @@ class Entry(EntryMethods):
         index: which result of the node it is, from 0 on.
         shape: its extents, integers or sizes; None while the rank is unknown.
         dtype: its dtype; None while that is unknown.
+
+    Raises:
+        ArgumentError: ``node`` is no Node, ``shape`` no tuple or None, or ``dtype`` no DType or
+            None.
+        SettingError: ``index`` is no integer from 0 on.
     """
 
     __slots__ = ("dtype", "index", "node", "shape")
@@ -215,7 +221,7 @@ class Node(NodeLike):
         put(self, "control", control)
 
     def _set_entries(self, types: Iterable[tuple[Shape | None, DType | None]]) -> None:
-        """Create an entry for each result, of the given shape and dtype."""
+        """Set ``entries`` to a new entry for each of ``types``, pairs of shape and dtype."""
         entries = tuple(Entry(self, k, shape, dtype) for k, (shape, dtype) in enumerate(types))
         object.__setattr__(self, "entries", entries)
 
@@ -227,9 +233,11 @@ class Node(NodeLike):
     ) -> Node:
         """Return a node like this one with other inputs, control dependences or name.
 
-        Arguments that are None keep what this node has. Shapes and dtypes are inferred again.
+        Arguments that are None keep what this node has. It is always a new node, whose shapes and
+        dtypes are inferred. The number of inputs is not checked.
 
-        Raises: ShapeError or DTypeError where the inputs do not fit the operator.
+        Raises: ShapeError or DTypeError where the inputs do not fit the operator; RuleError where
+        an attribute function cannot infer; ArgumentError where an argument has a wrong type.
         """
         return Node(
             self.op,
@@ -242,10 +250,10 @@ class Node(NodeLike):
     def isolated(self, inputs: tuple[Entry, ...]) -> Node:
         """Return a node like this one with other inputs, no name and no control dependences.
 
-        Shapes and dtypes are inferred again only where ``inputs`` have others than this node's.
+        There must be as many ``inputs`` as this node has. Shapes and dtypes are inferred again only
+        where an input has others than the one it replaces.
 
-        Raises: ShapeError or DTypeError where they then do not fit the operator; ValueError for
-        another number of inputs.
+        Raises: ShapeError or DTypeError where they then do not fit the operator.
         """
         pairs = zip(inputs, self.inputs, strict=True)
         if not all(a.shape == b.shape and a.dtype is b.dtype for a, b in pairs):
@@ -274,10 +282,11 @@ _ENTRY_TYPES = frozenset({Entry})
 def _infer(node: Node) -> tuple[Sequence[Shape | None], Sequence[DType | None]]:
     """Return the shapes of a node's results, and their dtypes; None for one that is unknown.
 
-    Those of a variable are its parameters.
+    There are as many of either. Those of a variable are its parameters "shape" and "dtype".
 
     Raises: ShapeError or DTypeError where the inputs do not fit the operator; ShapeError for a
-    result of too many elements.
+    result of too many axes or elements; RuleError where an attribute function returns something
+    else than it must, or FInferShape and FInferType give different numbers of results.
     """
     if node.op is None:
         shape = node.params.get("shape")
@@ -289,7 +298,27 @@ def _infer(node: Node) -> tuple[Sequence[Shape | None], Sequence[DType | None]]:
     for shape in result_shapes:
         if not any(shape is s for s in shapes):
             _check_elements(node, shape)
-    return result_shapes, infer_dtypes(node, dtypes)
+    result_dtypes = infer_dtypes(node, dtypes)
+    if len(result_shapes) != len(result_dtypes):
+        return _of_equal_length(node, result_shapes, result_dtypes)
+    return result_shapes, result_dtypes
+
+
+def _of_equal_length(
+    node: Node, shapes: Sequence[Shape | None], dtypes: Sequence[DType | None]
+) -> tuple[Sequence[Shape | None], Sequence[DType | None]]:
+    """Return the shapes and dtypes of the results of an operator that has any number of them.
+
+    A single dtype, or a single unknown shape, applies to all results.
+
+    Raises: RuleError where there are different numbers of them otherwise.
+    """
+    if len(dtypes) == 1:
+        return shapes, list(dtypes) * len(shapes)
+    if list(shapes) == [None]:
+        return [None] * len(dtypes), dtypes
+    need = f"a dtype for each of the {len(shapes)} results of FInferShape"
+    refuse_result(FInferType, node, need, tuple(dtypes), f"it gave {len(dtypes)}")
 
 
 MOST_AXES = 64
@@ -301,8 +330,8 @@ MOST_ELEMENTS = 1 << 59
 def _check_elements(node: Node, shape: Shape | None) -> None:
     """Check a shape of a result of ``node`` against what arrays can have; None passes.
 
-    Raises: ShapeError if it has more than MOST_AXES axes, or if its known extents multiply to more
-        than MOST_ELEMENTS.
+    Raises: ShapeError if it has more than MOST_AXES axes, or if its extents that are numbers other
+        than 0 multiply to more than MOST_ELEMENTS.
     """
     if shape is not None and len(shape) > MOST_AXES:
         raise ShapeError(
@@ -326,14 +355,15 @@ def var(
 
     Args:
         name: the name under which a call feeds it.
-        shape: its extents. A name is a symbolic size, equal to every other size of that name; None
-            is a size of its own. A shape of None leaves the rank open, too.
+        shape: its extents: integers, sizes, names or None. A name, an identifier, is a symbolic
+            size, equal to every other size of that name; None is the size called
+            ``{name}.{axis}``. A shape of None leaves the rank open, too.
         dtype: its dtype, or None to leave it open.
 
     Raises:
         ArgumentError: ``name`` is not a text, or ``shape`` not a sequence.
-        ShapeError: An extent is negative, or not a number, a name or None; or there are too many
-            axes or elements.
+        ShapeError: An extent is negative, a bool, a float, a text that is no identifier or anything
+            else; or there are too many axes or elements.
         DTypeError: There is no such dtype.
 
     Example:
@@ -356,11 +386,15 @@ def state(name: str, value: Any) -> Entry:
 
     Args:
         name: the name under which an executable gives access to the value.
-        value: the initial array, or a pair (shape, dtype) for a variable that starts unset.
+        value: the initial array, number or nested list, which is copied; or a tuple (shape, dtype)
+            for a variable that starts unset. Its shape has numbers only. A tuple of two members, of
+            which the first is no number or text, is taken as such a pair.
 
     Raises:
-        ArgumentError: ``name`` is not a text, or ``value`` neither an array nor such a pair.
-        SettingError: An extent of the pair is negative.
+        ArgumentError: ``name`` is not a text, ``value`` neither an array nor such a pair, or an
+            extent of the pair no integer.
+        SettingError: An extent of the pair is negative or a bool.
+        ShapeError: The pair has too many axes or elements.
         DTypeError: There is no such dtype.
 
     Example:
@@ -443,7 +477,8 @@ def is_state(entry: Entry) -> bool:
 def as_read(entry: Entry, by: Node) -> Entry:
     """Return the value that the state variable ``entry`` had when the node ``by`` read it.
 
-    A later update may overwrite the variable; the new node reads it no later than ``by``.
+    A later update may overwrite the variable. The result is that of a new AS_READ node with ``by``
+    as its control dependence and the name of the variable.
     """
     return Node(AS_READ, (entry,), name=entry.node.name, control=(by,)).entries[0]
 
@@ -452,12 +487,15 @@ def constant(value: Any, dtype: Any = None, name: str = "") -> Entry:
     """Create a constant.
 
     Args:
-        value: a number, an array or a nested list of numbers; it is copied.
-        dtype: the dtype to convert it to; that of the array by default.
+        value: a number, an array or a nested list of numbers or booleans; it is copied.
+        dtype: the dtype to convert it to, as `numpy.array` does: integers then lose fractions. By
+            default it is NumPy's for the value: int64 for an int, float64 for a float.
         name: a name for messages, or "".
 
     Raises:
-        ArgumentError: ``value`` is no array of numbers, or ``name`` no text.
+        ArgumentError: ``value`` is no array of numbers, such as a text, None, an entry or rows of
+            different lengths; it is a Python number that ``dtype`` cannot hold; or ``name`` is no
+            text.
         DTypeError: There is no such dtype, or passkit does not have that of the array.
 
     Example:
@@ -477,10 +515,11 @@ def as_entry(value: Any) -> Entry:
     """Return ``value`` if it is an entry, else a constant of it.
 
     Raises:
-        GraphError: It is a tuple of entries, such as the results of an operator with several.
+        GraphError: It is a tuple that begins with an entry, such as the results of an operator with
+            several.
         DTypeError: It is a kernel expression (`pk.ast`), or an array of a dtype that passkit does
             not have.
-        ArgumentError: It is neither a number nor an array.
+        ArgumentError: It is neither a number nor an array or nested list of numbers.
     """
     if isinstance(value, Entry):
         return value

@@ -43,12 +43,15 @@ class NodeLike:
 
     @property
     def label(self) -> str:
-        """Return the name, or the operator's name if there is none."""
+        """Return the name; without one the operator's name, or "variable"."""
         return self.name or (self.op.name if self.op else "variable")
 
     @property
     def where(self) -> str:
-        """Return operator and name, as error messages refer to this node."""
+        """Return operator and name, as error messages refer to this node: "exp 'y'", "exp".
+
+        A variable is "variable 'x'". Names are cut to 80 characters.
+        """
         if self.op is None:
             return f"variable '{arguments.shortened(self.name)}'"
         name = arguments.shortened(self.name)
@@ -63,7 +66,7 @@ class NodeLike:
         """Return a view of this node with other inputs, for attribute functions.
 
         Args:
-            inputs: the inputs of the view, one for each input of this node.
+            inputs: the inputs of the view, one for each input of this node; nothing is checked.
             entries: the results of the view; those of this node by default.
         """
         return NodeView(self, tuple(inputs), self.entries if entries is None else tuple(entries))

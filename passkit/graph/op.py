@@ -15,7 +15,7 @@ from importlib import import_module
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-from passkit.errors import RegistryError, nearest
+from passkit.errors import RegistryError, SettingError, nearest
 from passkit.graph import registry
 from passkit.graph.registry import Setting, calling_place, declare
 from passkit.values import arguments
@@ -159,17 +159,22 @@ class Op:
 
         Args:
             *inputs: entries; arrays, which become constants; or Python scalars, which become
-                constants of the other inputs' dtype. Parameters may follow them by position.
+                constants of the other inputs' dtype, or of a higher kind: 0.5 beside int32 is
+                float64. Parameters may follow them by position. An operator of any number of inputs
+                takes one list of them, too.
             name: a name of the node, for messages and feeds.
             control: nodes that must run before this one.
-            **params: the parameters, and inputs by name.
+            **params: the parameters; inputs by name, where FListInputNames names them: those that
+                are missing then become new variables.
 
         Raises:
-            GraphError: A number of inputs or a parameter is wrong.
-            ArgumentError: ``name`` is no string, or an input is neither an entry, an array nor a
-                number.
+            GraphError: The number of inputs is wrong, or a parameter is unknown, missing, passed
+                twice or of a wrong type.
+            ArgumentError: ``name`` is no string, ``control`` no sequence of nodes, or an input is
+                neither an entry, an array nor a number.
             ShapeError: The shapes of the inputs do not fit.
             DTypeError: The dtypes of the inputs do not fit.
+            RuleError: An attribute function of the operator returns something else than it must.
         """
         entries = call.apply(self, inputs, params, name, control).entries
         return entries[0] if self.num_outputs == 1 else entries
@@ -178,15 +183,16 @@ class Op:
         """Register an attribute of this operator and return the operator.
 
         Args:
-            key: the attribute, such as ``"FCodeGen"``; `register_attr` declares one of your own.
+            key: the attribute, such as ``"FCodeGen"``. One that is not declared is declared with
+                the type of this value; `register_attr` does so with a description.
             value: its value, of the type that the attribute declares.
-            plevel: the priority, above 0; a higher one wins. Setting it again from the same line of
-                source replaces the value.
+            plevel: the priority, above 0. A value of a higher priority stays; one of a lower is
+                replaced, as is one of the same that the same line of source has set.
 
         Raises:
-            RegistryError: The attribute is misspelt, the value has another type or is none of the
-                allowed ones, ``plevel`` is 0 or less, or another place has set it with the same
-                priority.
+            RegistryError: The attribute is not declared and nearly has the name of one that is, the
+                value has another type or is none of the allowed ones, ``plevel`` is 0 or less, or
+                another place has set it with the same priority.
             ArgumentError: ``key`` is no identifier, or ``plevel`` no int.
         """
         registry.register_value(
@@ -195,10 +201,10 @@ class Op:
         return self
 
     def get_attr(self, key: str, *default: Any) -> Any:
-        """Return the value of an attribute, or ``default`` where this operator lacks it.
+        """Return the value of attribute ``key``, or ``default`` where this operator lacks it.
 
-        Raises: RegistryError when no such attribute is declared, or when this operator lacks it and
-        no default is passed; ArgumentError when ``key`` is no text.
+        Raises: RegistryError when no such attribute is declared, even with a default, or when this
+        operator lacks it and no default is passed; ArgumentError when ``key`` is no text.
         """
         table = registry.table(arguments.text(f"op {self.name}: attribute", key))
         if self.name not in table.rows and not default:
@@ -219,8 +225,8 @@ class Op:
     def add_alias(self, alias: str) -> Op:
         """Make ``alias`` another name of this operator and return the operator.
 
-        Raises: RegistryError where it is the name of another operator, ArgumentError where it is no
-        identifier.
+        Raises: RegistryError where it is the name or an alias of another operator that is loaded,
+        ArgumentError where it is no identifier.
         """
         other = _ops.get(arguments.name(f"op {self.name}: alias", alias, "swish"))
         if other is not None and other is not self:
@@ -233,7 +239,8 @@ class Op:
     def include(self, group: str) -> Op:
         """Take the attributes of an op group, also those that the group is given later.
 
-        Attributes of the operator itself have the higher default priority. Returns the operator.
+        Attributes of the operator itself have the higher default priority. A group that does not
+        exist is created; including one again changes nothing. Returns the operator.
 
         Raises: RegistryError where the group and another place have set an attribute with the same
         priority; ArgumentError where ``group``, its name, is no text.
@@ -310,11 +317,11 @@ def register_op(
         name: the name of the operator.
         num_inputs: the number of inputs, -1 for any number. None means 1 for a new operator, and
             the registered number for an existing one.
-        num_outputs: the number of results, -1 for as many as FInferShape returns. None means the
-            same as for ``num_inputs``.
+        num_outputs: the number of results, from 1 on, or -1 for as many as FInferShape returns.
+            None means the same as for ``num_inputs``.
         params: names of parameters and their defaults, `REQUIRED` for those without a default. A
             registered operator gets those that it does not have; its other defaults stay.
-        doc: a description; it replaces that of a registered operator.
+        doc: a description; unless it is "", it replaces that of a registered operator.
 
     Returns:
         The operator; its ``set_attr`` registers what it computes.
@@ -322,12 +329,16 @@ def register_op(
     Raises:
         RegistryError: The operator is registered with other numbers of inputs or outputs.
         ArgumentError: ``name`` is no identifier, ``params`` no mapping or ``doc`` no string.
-        SettingError: A number of inputs or outputs is no int, or below -1.
+        SettingError: A number of inputs or outputs is no int or below -1, or there are no outputs.
     """
     arguments.name("register_op: name", name, "swish")
     for which, counted in (("num_inputs", num_inputs), ("num_outputs", num_outputs)):
         if counted is not None:
             arguments.count(f"register_op({name!r}): {which}", counted, -1)
+    if num_outputs == 0:
+        raise SettingError(
+            f"register_op({name!r}): num_outputs must be at least 1, or -1 for any number, got 0"
+        )
     params = arguments.mapping(f"register_op({name!r}): params", params)
     arguments.text(f"register_op({name!r}): doc", doc)
     in_library = sys._getframe(1).f_globals.get("__name__") in _operator_modules
@@ -355,15 +366,15 @@ def register_op(
 def register_later(*modules: str) -> None:
     """Import ``modules``, which register operators, when an unknown operator is looked up.
 
-    They are imported in order until the operator is registered, so that a program that uses few
-    operators imports few modules.
+    They are names of modules, imported in order, behind those given before, until the operator is
+    registered, so that a program that uses few operators imports few modules.
     """
     _pending_modules.extend(modules)
     _operator_modules.update(modules)
 
 
 def load_operators() -> bool:
-    """Import all modules given to `register_later`; return whether there were any."""
+    """Import all modules given to `register_later`; return whether any was not imported yet."""
     with _loading:
         any_pending = bool(_pending_modules)
         while _pending_modules:
@@ -393,8 +404,8 @@ def op_group(name: str) -> OpGroup:
 def get_op(name: str) -> Op:
     """Return a registered operator, by name or alias, loading plug-ins if it is unknown.
 
-    Raises: RegistryError with the nearest name where there is none; ArgumentError where ``name`` is
-    no text.
+    Raises: RegistryError with the nearest name of a loaded operator where there is none;
+    ArgumentError where ``name`` is no text.
     """
     op = _load(arguments.text("get_op: name", name))
     if op is None:
@@ -408,6 +419,9 @@ def get_op(name: str) -> Op:
 
 
 def list_ops(aliases: bool = False) -> list[str]:
-    """Return the sorted names of all operators; with ``aliases`` also their other names."""
+    """Return the sorted names of all operators; with ``aliases`` also their other names.
+
+    All operator modules are imported for it.
+    """
     load_operators()
     return sorted(n for n, op in _ops.items() if aliases or n == op.name)

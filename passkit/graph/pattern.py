@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from inspect import Parameter, signature
-from itertools import zip_longest
 
 import numpy as np
 from attrs import frozen
@@ -14,6 +13,8 @@ from passkit.graph.graph import Graph, freeze, post_order
 from passkit.graph.infer import show_shape
 from passkit.graph.node import CONSTANT, Entry, Node, is_state, var
 from passkit.graph.op import Op, TStateful
+from passkit.values.arguments import shown
+from passkit.values.size import Shape
 
 EntryFunction = Callable[..., Entry]
 """A function that builds an entry from entries."""
@@ -35,9 +36,13 @@ class GraphPattern:
     def of(function: EntryFunction) -> GraphPattern:
         """Return the pattern that ``function`` builds from a placeholder for each argument.
 
+        A placeholder is a variable of unknown shape and dtype. ``function`` may be an operator,
+        which has a placeholder for each input.
+
         Raises:
-            GraphError: It does not return the only result of an operator, does not use one of its
-                arguments, or takes other than plain arguments.
+            GraphError: It does not return the only result of an operator other than a constant,
+                does not use one of its arguments, takes other than plain arguments, or has no
+                signature. Errors of the function propagate.
         """
         arguments = tuple(var(name, None, None) for name in _argument_names(function))
         root = function(*arguments)
@@ -63,12 +68,16 @@ class GraphPattern:
     def match(self, node: Node, refuse: Callable[[Node], bool]) -> tuple[Entry, ...] | None:
         """Match the pattern against the nodes that end in ``node``.
 
+        Operators, numbers of results, inputs in their order, and parameters must be equal, and
+        constants equal those of the pattern (see `_same_constant`).
+
         Args:
             node: the node to match the root of the pattern with.
-            refuse: returns whether a node must not be a part of a match.
+            refuse: returns whether a node must not be a part of a match; it is called with
+                operators other than constants, ``node`` included.
 
         Returns:
-            The entries that match the arguments, or None where there is no match.
+            The entries that match the arguments, in their order, or None where there is no match.
         """
         if self.root.node.op is not node.op:
             return None
@@ -99,10 +108,21 @@ class GraphPattern:
 
 
 def _argument_names(function: EntryFunction | Op) -> list[str]:
-    """Return the names of a function's arguments. Raises: GraphError unless all are plain."""
+    """Return the names of a function's arguments; those of an operator are x0, x1 and so on.
+
+    An operator of any number of inputs has none.
+
+    Raises: GraphError for ``*args``, keyword-only arguments, and a function without a signature.
+    """
     if isinstance(function, Op):
         return [f"x{k}" for k in range(max(function.num_inputs or 0, 0))]
-    parameters = list(signature(function).parameters.values())
+    try:
+        parameters = list(signature(function).parameters.values())
+    except ValueError:  # a function of C
+        raise GraphError(
+            f"a pattern takes plain arguments, and {shown(function)} does not tell its own; "
+            f"wrap it into a lambda"
+        ) from None
     for p in parameters:
         if p.kind not in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD):
             raise GraphError(
@@ -112,18 +132,23 @@ def _argument_names(function: EntryFunction | Op) -> list[str]:
 
 
 def _same_constant(pattern: Node, node: Node) -> bool:
-    """Return whether ``node`` is a constant of the same value as one of the pattern.
+    """Return whether ``node`` is a constant of the same value as ``pattern``, one of the pattern.
 
-    The dtype does not matter; a scalar of the pattern also matches arrays filled with it.
+    A scalar of the pattern also matches arrays filled with it; empty arrays match nothing. The
+    pattern's value is cast to the dtype of the node's, and may be rounded to a float in doing so,
+    but no integer or bool stands for another number. The bits must then be equal: -0.0 is not 0.0.
     """
     if node.op is not CONSTANT:
         return False
     a, b = pattern.params["value"], node.params["value"]
-    if a.ndim and a.shape != b.shape:
+    if (a.ndim and a.shape != b.shape) or (a.dtype.kind == "c" and b.dtype.kind != "c"):
         return False
     with np.errstate(all="ignore"):
-        cast = np.broadcast_to(a.astype(b.dtype), b.shape)
-    return bool(b.size > 0 and np.ascontiguousarray(cast).tobytes() == b.tobytes())
+        cast = a.astype(b.dtype)
+    if b.dtype.kind in "biu" and not np.array_equal(cast, a):
+        return False
+    filled = np.ascontiguousarray(np.broadcast_to(cast, b.shape))
+    return bool(b.size > 0 and filled.tobytes() == b.tobytes())
 
 
 def rewrite(
@@ -134,19 +159,20 @@ def rewrite(
 ) -> Graph:
     """Return ``graph`` with every match of ``pattern`` replaced by ``replacement``.
 
-    The arguments are those of `Graph.rewrite`; a match is kept where ``where``, called with the
-    matched entries, returns False.
+    The arguments are those of `Graph.rewrite`; a match is left as it is where ``where``, called
+    with the matched entries, returns False. A replacement that is a new node without a name gets
+    that of the node that it replaces. Annotations but the unread names are dropped.
 
     One sweep in post-order: an earlier match wins over one that overlaps it, and nodes that a
-    replacement created are not matched again. Nodes with control dependences and operators that
-    write state are never part of a match, nor are inner nodes that read a state variable in a
-    graph that writes state.
+    replacement created are not matched again. Nodes with control dependences and operators with
+    TStateful are never part of a match, nor are inner nodes that read a state variable in a graph
+    that has such operators.
 
     Raises:
         GraphError: The pattern or the replacement does not return one entry, or the pattern does
             not use one of its arguments.
-        ShapeError: The replacement has another shape.
-        DTypeError: The replacement has another dtype.
+        ShapeError: The replacement has another known shape.
+        DTypeError: The replacement has another known dtype.
     """
     compiled = GraphPattern.of(pattern)
     stateful = any(n.op is not None and TStateful.get(n.op.name) for n in graph.nodes)
@@ -179,7 +205,10 @@ def rewrite(
 
 
 def _new_nodes(new: Entry, matched: set[Node]) -> set[Node]:
-    """Return the nodes from which ``new`` is computed, down to the matched ones."""
+    """Return the node of ``new`` and those that it is computed from, without ``matched``.
+
+    Inputs of the matched ones are not followed.
+    """
     nodes: set[Node] = set()
     todo = [new.node]
     while todo:
@@ -191,9 +220,12 @@ def _new_nodes(new: Entry, matched: set[Node]) -> set[Node]:
 
 
 def _check_replacement(node: Node, new: object) -> Entry:
-    """Return ``new``, which replaces a matched ``node``, if its shape and dtype are the same.
+    """Return ``new``, which replaces a matched ``node``, if shape and dtype may be the same.
 
-    Raises: GraphError if it is no entry; ShapeError or DTypeError if shape or dtype differ.
+    Those that are unknown, and symbolic extents, are not compared.
+
+    Raises: GraphError if it is no entry; ShapeError if the ranks, or extents that are numbers,
+    differ; DTypeError if the dtypes differ.
     """
     if not isinstance(new, Entry):
         raise GraphError(
@@ -205,16 +237,21 @@ def _check_replacement(node: Node, new: object) -> Entry:
             f"the replacement of {node.where} must be {old.dtype}, as that is, got {new.dtype}; "
             f"insert pk.ops.cast(x, '{old.dtype}')"
         )
-    if old.shape is not None and new.shape is not None:
-        pairs = zip_longest(old.shape, new.shape)
-        if any(a != b and (_is_certain(a) and _is_certain(b)) for a, b in pairs):
-            raise ShapeError(
-                f"the replacement of {node.where} must have its shape {show_shape(old.shape)}, got "
-                f"{show_shape(new.shape)}; insert reshape or broadcast_to"
-            )
+    if _certainly_differ(old.shape, new.shape):
+        raise ShapeError(
+            f"the replacement of {node.where} must have its shape {show_shape(old.shape)}, got "
+            f"{show_shape(new.shape)}; insert reshape or broadcast_to"
+        )
     return new
 
 
-def _is_certain(n: object) -> bool:
-    """Return whether an extent is a number, or None for an axis that does not exist."""
-    return n is None or isinstance(n, int)
+def _certainly_differ(a: Shape | None, b: Shape | None) -> bool:
+    """Return whether two shapes have different ranks, or extents that are different numbers.
+
+    It is False where a rank is unknown (None).
+    """
+    if a is None or b is None:
+        return False
+    return len(a) != len(b) or any(
+        isinstance(m, int) and isinstance(n, int) and m != n for m, n in zip(a, b, strict=True)
+    )

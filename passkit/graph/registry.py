@@ -67,7 +67,10 @@ class Table:
         self.rows: dict[str, Setting] = {}
 
     def get(self, name: str | None, default: Any = None) -> Any:
-        """Return the value of the operator called ``name``, or ``default`` if it has none."""
+        """Return the value of the operator called ``name``, or ``default`` if it has none.
+
+        None as name gives ``default``.
+        """
         setting = self.rows.get(name) if name is not None else None
         return default if setting is None else setting.value
 
@@ -109,7 +112,7 @@ def register_attr(key: str, kind: type | tuple[type, ...], doc: str) -> None:
     Its values are then checked from the first on, messages say what they mean, and its name may be
     like that of another attribute. A pass reads it by ``node.op.get_attr(key, default)``, or names
     it in ``depends_op``. By custom, names of functions begin with F, those of values with T.
-    Declaring it again changes nothing.
+    Declaring it again, or after its first value, changes nothing.
 
     Args:
         key: The name of the attribute.
@@ -153,11 +156,13 @@ def register_value(key: str, name: str, setting: Setting) -> bool:
         name: the operator's name, which need not be registered yet.
         setting: the value, its priority and the source position that registers it.
 
-    Returns: True if the value is stored, False if one of higher priority is there and stays.
+    Returns: True if the value is stored, False if one of higher priority is there and stays. One of
+    lower priority, or of the same from the same place, is replaced.
 
-    Raises: RegistryError for a misspelt attribute, a priority of 0 or less, a value of the wrong
-    type or none of the allowed ones, or a value of the same priority that another place registered;
-    ArgumentError for a key that is no identifier or a priority that is no int.
+    Raises: RegistryError for an undeclared attribute whose name is nearly that of a declared one, a
+    priority of 0 or less, a value of the wrong type or none of the allowed ones, or a value of the
+    same priority that another place registered; ArgumentError for a key that is no identifier or a
+    priority that is no int.
     """
     rows = checked_table(key, setting).rows
     with _lock:
@@ -231,7 +236,10 @@ def store(key: str, setting: Setting, settings: dict[str, Setting], name: str) -
 
 
 def _misspelt(key: str) -> str | None:
-    """Return the explicitly declared name that ``key`` nearly equals, or None."""
+    """Return the explicitly declared name that ``key`` nearly equals, or None.
+
+    Upper and lower case are the same here; attributes that a first value declared do not count.
+    """
     from difflib import get_close_matches  # only errors need it
 
     names = {key.lower(): key for key, t in _tables.items() if t.signature != OWN}
@@ -240,12 +248,15 @@ def _misspelt(key: str) -> str | None:
 
 
 def _kind_of(value: Any) -> type | tuple[type, ...]:
-    """Return the type that a first value declares: Callable for functions, else its own."""
+    """Return the type that a first value declares: Callable for callables, else its own.
+
+    A class counts as a value of type `type`.
+    """
     return Callable if callable(value) and not isinstance(value, type) else type(value)  # type: ignore[return-value]
 
 
 def _type_name(kind: type | tuple[type, ...]) -> str:
-    """Return a type, or several, as messages name them."""
+    """Return the name of a type, or of several with "or"; Callable is called "function"."""
     if isinstance(kind, tuple):
         return " or ".join(_type_name(k) for k in kind)
     return "function" if kind is Callable else kind.__name__  # type: ignore[comparison-overlap]

@@ -21,7 +21,7 @@ from passkit.graph.op import TStateful
 def view_of_state_read(node: Node) -> NodeView | None:
     """Return a view of ``node`` with the values of state variables at the time when it read them.
 
-    None if the node reads no state variable.
+    These are new AS_READ nodes, one for each variable. None if the node reads no state variable.
     """
     if not any(is_state(e) for e in node.inputs):
         return None
@@ -42,9 +42,9 @@ class Rematerialization:
         self.copies: dict[Node, Node] = {}
 
     def is_recomputed(self, node: Node) -> bool:
-        """Return whether a node is recomputed: never if it has no inputs or writes state.
+        """Return whether a node is recomputed: never one without inputs or with TStateful.
 
-        ``rule`` decides about other nodes; its answer is stored in ``decisions``.
+        ``rule`` decides about other nodes, once for each; all answers are stored in ``decisions``.
         """
         if node not in self.decisions:
             can = node.op is not None and node.op is not CONSTANT and bool(node.inputs)
@@ -55,7 +55,9 @@ class Rematerialization:
     def forward_node(self, node: Node, after: Node) -> NodeLike:
         """Return the copy of ``node``, or a view of it that refers to the copies of its inputs.
 
-        New copies run after the node ``after``, which computes the gradient that needs them.
+        Where neither it nor a producer is copied, it is a view if the node reads state variables,
+        else ``node`` itself. New copies run after the node ``after``, which computes the gradient
+        that needs them.
         """
         self.copy([node, *(e.node for e in node.inputs)], after)
         if node in self.copies:

@@ -45,13 +45,12 @@ def is_narrow_entry(entry: Entry) -> bool:
 
 
 def worst_rounding(heads: Iterable[Entry | None], given: Mapping[Entry, Rounding]) -> Rounding:
-    """Return the worst rounding among ``heads``.
+    """Return the worst rounding among ``heads``; NEVER for no results.
 
     Args:
         heads: the results of a computation; None is skipped.
-        given: its inputs, and how each of them was rounded.
-
-    Returns: NEVER for no results.
+        given: its inputs, and how each of them was rounded. Variables that are not in it count as
+            never rounded.
 
     Raises: RuleError where an attribute function returns something else than it must.
     """
@@ -71,7 +70,7 @@ def worst_rounding(heads: Iterable[Entry | None], given: Mapping[Entry, Rounding
 def effect_of(node: NodeLike) -> Effect:
     """Return the effect of a node's operator on the 16-bit floats of its inputs and results.
 
-    It is ROUNDS where no attribute tells.
+    It is MOVES for a variable, and ROUNDS where no attribute tells.
 
     Raises: RuleError where an attribute function returns something else than it must.
     """
@@ -91,7 +90,10 @@ def effect_of(node: NodeLike) -> Effect:
 
 
 def _after(node: NodeLike, before: Rounding) -> Rounding:
-    """Return the rounding of the results of ``node``; ``before`` is the worst of its inputs."""
+    """Return the rounding of the results of ``node``; ``before`` is the worst of its inputs.
+
+    Raises: RuleError where an attribute function returns something else than it must.
+    """
     if node.op is CONSTANT:
         return Rounding.ONCE if _is_rounded(node) else Rounding.NEVER
     effect = effect_of(node)
@@ -104,7 +106,8 @@ def _after(node: NodeLike, before: Rounding) -> Rounding:
 def _is_rounded(node: NodeLike) -> bool:
     """Return whether a 16-bit constant may be the rounded value of another number.
 
-    Powers of two, 0 and NaN count as exact; inf may be a number that is too large.
+    Powers of two and their negatives, 0 and NaN count as exact; inf may be a number that is too
+    large. It is False for constants of other dtypes.
     """
     if not is_narrow_entry(node.entries[0]):
         return False
@@ -114,7 +117,12 @@ def _is_rounded(node: NodeLike) -> bool:
 
 
 def _effect_of_code(node: NodeLike) -> Effect:
-    """Return the effect of an elementwise operator, by the expression of its FCodeGen."""
+    """Return the effect of an elementwise operator: the worst of its FCodeGen expressions.
+
+    It is ROUNDS where the dtype of an input is unknown.
+
+    Raises: RuleError where FCodeGen does not return an expression for each result.
+    """
     args = [Var(f"x{k}", e.dtype) for k, e in enumerate(node.inputs) if e.dtype is not None]
     if len(args) < len(node.inputs):
         return Effect.ROUNDS
@@ -139,7 +147,10 @@ def _effect_of_reduction(reduction: Reduce | Scan) -> Effect:
 
 
 def _effect_of_composite(node: NodeLike) -> Effect:
-    """Return the effect of a composite: the worst of what it expands to."""
+    """Return the effect of a composite, by what FExpand expands it to; ROUNDS if that declines.
+
+    Raises: RuleError where FExpand returns something else than entries or None.
+    """
     heads = call_expand(node, node.inputs)
     if heads is None:
         return Effect.ROUNDS

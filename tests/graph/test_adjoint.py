@@ -254,6 +254,26 @@ BAD: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         pk.DTypeError,
         "given for x must be float32, got float64",
     ),
+    "an aggregate that is no function": (
+        lambda: pk.gradients(X, X, aggregate=3),
+        pk.ArgumentError,
+        "gradients: aggregate must be a function, got 3",
+    ),
+    "a sum that is no entry": (
+        lambda: pk.gradients(ops.tanh(X) + X, X, aggregate=lambda terms: len(terms)),
+        pk.ArgumentError,
+        "aggregate must be a function that returns the sum .*, got 2",
+    ),
+    "a rule of recomputation that is no function": (
+        lambda: pk.gradients(X, X, recompute=True),
+        pk.ArgumentError,
+        "gradients: recompute must be a function, got True",
+    ),
+    "a composite that does not expand": (
+        lambda: _through("test_declines", FExpand=lambda node, x: None),
+        pk.GraphError,
+        "test_declines has no gradient: set FGradient on op test_declines",
+    ),
     "no gradient": (
         lambda: _through("test_no_way_back"),
         pk.GraphError,

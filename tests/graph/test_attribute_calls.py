@@ -251,6 +251,11 @@ CASES = {
         "must give an array, got",
         "it gave 2",
     ),
+    "FCompute gives rows of different lengths": case(
+        {**SAME, "FCompute": lambda node, x: ([[1.0, 2.0], [3.0]],)},
+        interpret,
+        "must give an array, got [[1.0, 2.0], [3.0]]",
+    ),
     "FCompute takes no node": case(
         {**SAME, "FCompute": lambda: 3},
         interpret,
@@ -429,3 +434,18 @@ def test_operators_and_kernel_functions_refuse_each_others_operands() -> None:
         pk.ast.exp(X)  # type: ignore[arg-type]
     with pytest.raises(pk.ArgumentError, match=r"operand of '\*' .* pk.ops, in FExpand\), got E"):
         pk.ast.const(1, float32) * X
+
+
+def test_any_number_of_results_have_one_dtype_or_one_each() -> None:
+    """With any number of results, a single dtype or an unknown one applies to all of them."""
+    op = pk.register_op("test_any_number", num_inputs=1, num_outputs=-1)
+    op.set_attr("FInferShape", lambda node, shape: (shape, shape))
+    op.set_attr("FInferType", lambda node, dtype: dtype)
+
+    assert [e.dtype for e in op(X)] == [X.dtype] * 2
+    assert [e.dtype for e in op(pk.var("y", (2,), None))] == [None, None]
+
+    op.set_attr("FInferType", lambda node, dtype: (dtype,) * 3, plevel=11)
+    assert [e.shape for e in op(pk.var("y", None))] == [None] * 3
+    with pytest.raises(pk.RuleError, match="for each of the 2 results of FInferShape.* it gave 3"):
+        op(X)

@@ -46,11 +46,11 @@ def test_numbers_among_inputs_are_weak() -> None:
 def test_parameters_are_plain() -> None:
     """Lists, NumPy numbers and dtypes become what text and JSON can write."""
     op = pk.register_op("test_call_plain", num_inputs=1, params={"value": None})
-    value = [np.int64(1), (2.5, np.float32), np.dtype("int8"), pk.ast.dt.bool_, float]
+    value = [np.int64(1), (2.5, np.float32), np.dtype("int8"), pk.ast.dt.bool_, float, complex]
 
     plain = op(x, value=value).node.params["value"]
 
-    assert plain == (1, (2.5, "float32"), "int8", "bool", "float64")
+    assert plain == (1, (2.5, "float32"), "int8", "bool", "float64", "complex128")
     assert [type(v) for v in (plain[0], plain[1][0])] == [int, float]
 
 

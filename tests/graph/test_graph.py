@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -169,6 +170,35 @@ def test_transform_checks_the_number_of_results() -> None:
     for results, count in (([], 0), (list(graph.outputs) * 3, 3)):
         with pytest.raises(pk.GraphError, match=rf"1 result\(s\) of variable 'x', got {count}"):
             graph.transform(lambda node, results=results: results)
+
+
+@pytest.mark.parametrize("result, shown", [("y", r"Entry\(.*; put it into a list"), ([3], "3")])
+def test_replacements_are_lists_of_entries(result: Any, shown: str) -> None:
+    """An entry without a list around it, and a list of something else, are refused."""
+    graph = pk.parse("x: f32[4]; y = exp(x); return y")
+    replacement = graph.outputs[0] if result == "y" else result
+
+    for method in (graph.rebuild, graph.transform):
+        with pytest.raises(pk.GraphError, match=rf"result\(s\) of variable 'x', got {shown}"):
+            method(lambda *_: replacement)
+
+
+def test_unread_names_are_a_sequence_of_names() -> None:
+    """One name in place of a sequence is refused."""
+    graph = pk.parse("x: f32[4]; y = exp(x); return y")
+
+    assert graph.with_unread(["x", "z", "z"]).unread == ("z",)
+    with pytest.raises(pk.ArgumentError, match="names must be a sequence of names, got 'zeta'"):
+        graph.with_unread("zeta")
+
+
+def test_functions_without_a_name_are_parameters() -> None:
+    """The key of a graph with a partial function as parameter is its repr."""
+    op = pk.register_op("test_partial", num_inputs=1, params={"f": None})
+    x = pk.var("x", (2,))
+    keys = {pk.Graph([op(x, f=partial(pow, n))]).key for n in (2, 2, 3)}
+
+    assert len(keys) == 2
 
 
 def test_annotations_belong_to_one_graph() -> None:

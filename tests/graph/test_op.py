@@ -36,6 +36,12 @@ def test_counts_do_not_change(count: dict[str, int], message: str) -> None:
         pk.register_op("test_op_counts", **count)
 
 
+def test_an_operator_has_results() -> None:
+    """An operator without results cannot be registered."""
+    with pytest.raises(pk.SettingError, match="'test_nothing'.: num_outputs .* any number, got 0"):
+        pk.register_op("test_nothing", num_outputs=0)
+
+
 def test_an_alias_is_the_same_operator() -> None:
     """An alias is looked up as the operator is; the name of another operator is refused."""
     op = pk.register_op("test_op_alias", num_inputs=1).add_alias("test_op_other_name")

@@ -14,6 +14,11 @@ ops = pk.ops
 silu = (lambda x: x * ops.sigmoid(x), ops.silu)
 
 
+def times(factor: complex) -> Callable[[pk.Entry], pk.Entry]:
+    """Return a pattern that multiplies its argument by ``factor``."""
+    return lambda x: ops.mul(x, pk.constant(factor))
+
+
 def rewritten(text: str, pattern: Any, replacement: Any, where: Any = None) -> str:
     """Return the text of a graph after rewriting, without its inputs."""
     graph = pk.parse(text).rewrite(pattern, replacement, where)
@@ -80,6 +85,15 @@ def test_constants_match_by_value() -> None:
     assert "exp" in rewritten(zero.format("-0.0"), lambda x: x + -0.0, ops.exp)
     assert "exp" not in rewritten(zero.format("0.0"), lambda x: x + -0.0, ops.exp)
     assert "exp" not in rewritten("x: f32[2]; y = add(x, x); return y", lambda x: x + 0.5, ops.exp)
+
+
+def test_a_number_does_not_match_an_integer_that_it_is_rounded_to() -> None:
+    """0.5 is not 0, 256 is not 0 in 8 bits, and 1 is 1 in any dtype."""
+    text = "x: {0}[2]; c: {0}[] = {1}; y = mul(x, c); return y"
+
+    for dtype, value, factor in (("i32", "0", 0.5), ("u8", "0", 256), ("f32", "1", 1 + 2j)):
+        assert "exp" not in rewritten(text.format(dtype, value), times(factor), ops.exp)
+    assert "neg" in rewritten(text.format("i32", "1"), times(1.0), ops.neg)
 
 
 def test_arrays_match_by_value() -> None:
@@ -156,6 +170,18 @@ BAD: list[tuple[Callable[..., Any], Callable[..., Any], type[Exception], str]] =
         lambda x: ops.cast(x, "float64"),
         pk.DTypeError,
         r"replacement of exp 'y' must be float32, .*, got float64; insert pk.ops.cast\(x, 'f",
+    ),
+    (
+        max,
+        ops.exp,
+        pk.GraphError,
+        "<built-in function max> does not tell its own; wrap it into a lambda",
+    ),
+    (
+        ops.exp,
+        lambda x: ops.expand_dims(x + pk.var("z", ("n", 2)), axis=0),
+        pk.ShapeError,
+        r"replacement of exp 'y' must have its shape \(2,\), got \(1, n, 2\); insert",
     ),
     (
         ops.exp,
