@@ -402,7 +402,8 @@ def state_values(order: Iterable[Node]) -> dict[Node, tuple[Entry, ...]]:
                 read = inputs_of.get(reader, reader.inputs)
                 values = dict(zip(reader.inputs, read, strict=True))
             inputs_of[node] = tuple(values.get(e, e) for e in node.inputs)
-        if node.op is not None and TStateful.get(node.op.name) and is_state(node.inputs[0]):
+        is_stateful = node.op is not None and TStateful.get(node.op.name)
+        if is_stateful and node.inputs and is_state(node.inputs[0]):
             latest[node.inputs[0]] = node.entries[0]
     return inputs_of
 

@@ -44,17 +44,20 @@ def ApplyPasses(  # noqa: N802  (NNVM's name, which users know)
 
     Args:
         graph: The graph, which is not changed.
-        passes: The name of a pass, a Pass, or a sequence of them.
-        **options: Options of `PassContext`. Those not given are taken from the context in force,
-            then from what the graph was planned with.
+        passes: The name of a pass, a Pass, or a sequence of them. An empty sequence returns the
+            graph itself.
+        **options: Options of `PassContext`. Those not given, or None, are taken from the context in
+            force, then from what the graph was planned with.
 
     Raises:
         RegistryError: A pass is not registered; before any pass runs.
-        ArgumentError: ``passes`` is neither a pass nor a sequence.
+        ArgumentError: ``passes`` is neither a pass nor a sequence, or an option has a wrong type.
         SettingError: An option is unknown or has a wrong value.
         PassError: ``graph`` is no Graph, an element of ``passes`` is neither a name nor a Pass, an
-            annotation is missing that no implied pass provides, a pass breaks its declaration, or
-            the graph was planned for another target.
+            annotation is missing that no implied and enabled pass provides, an operator lacks an
+            attribute that a pass needs, a pass breaks its declaration, or the graph was planned for
+            another target.
+        Exception: What a pass raises, with a note of the passes that ran.
     """
     if not isinstance(graph, Graph):
         raise PassError(
@@ -106,8 +109,10 @@ class _PassRunner:
     def run_all(self, graph: Graph) -> Graph:
         """Return the graph after all passes; those that are disabled are skipped.
 
-        Raises: PassError if an annotation is missing or a pass breaks its declaration, and what
-        passes raise.
+        With the option ``dump``, the graph is written to files after each.
+
+        Raises: PassError if an annotation or an operator's attribute is missing or a pass breaks
+        its declaration, and what passes raise.
         """
         for each in self.passes:
             if each.name in self.context.disabled:
@@ -120,8 +125,9 @@ class _PassRunner:
     def with_dependencies(self, graph: Graph, dependent: Pass) -> Graph:
         """Return the graph with every annotation that a pass depends on, after implied passes.
 
-        Raises: PassError if an annotation is missing that no implied pass provides, implied passes
-        depend on each other in a circle, or one was run `MAX_REPEATS` times in vain.
+        Raises: PassError if an annotation is missing that no implied and enabled pass provides,
+        implied passes depend on each other in a circle, or one was run `MAX_REPEATS` times in vain;
+        and what `run` raises.
         """
         stack = [dependent]
         runs: Counter[str] = Counter()
@@ -212,7 +218,9 @@ class _PassRunner:
     ) -> Graph:
         """Return the result of a pass without stale annotations, with the options it used.
 
-        The dropped annotations are recorded with the name of the pass, for error messages.
+        Annotations are dropped if the pass declares ``changes_graph``, unless it is implied and
+        returned the same outputs. They are recorded with the name of the pass, for error messages.
+        The options are annotated by passes that depend on the target; inputs keep their order.
 
         Args:
             before: the graph that the pass got.
@@ -263,7 +271,7 @@ class _PassRunner:
 def check_op_attributes(graph: Graph, each: Pass) -> None:
     """Check that every operator has the attributes that the pass ``each`` depends on.
 
-    Constants need none.
+    Constants and variables need none.
 
     Raises: PassError listing the operators that lack one, or for an attribute that is not declared.
     """
@@ -287,8 +295,9 @@ def check_op_attributes(graph: Graph, each: Pass) -> None:
 def check_result(before: Graph, each: Pass, out: Graph) -> None:
     """Check ``out``, the result of the pass ``each`` on ``before``, against its declaration.
 
-    Raises: PassError if it is no graph, lacks a provided annotation, changed without a declaration,
-    or has annotations of nodes that are not in it.
+    Raises: PassError if it is no graph, lacks a provided annotation, has other outputs or updates
+    without declaring ``changes_graph``, or has a provided or preserved `Annotation` of nodes that
+    are not in it.
     """
     if not isinstance(out, Graph):
         raise PassError(
@@ -330,7 +339,9 @@ def _as_graph(value: object) -> str:
 
 
 def check_annotation(graph: Graph, each: Pass, annotation: Annotation) -> None:
-    """Check that the nodes and entries among the keys of an annotation are those of this graph.
+    """Check that the nodes, and the entries' nodes, among an annotation's keys are in this graph.
+
+    Other keys are ignored.
 
     Raises: PassError, naming the pass ``each`` and a node of another graph.
     """

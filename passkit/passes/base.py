@@ -73,8 +73,13 @@ class Pass:
     def _takes_context(self) -> bool:
         """Return whether the body takes the PassContext after the graph.
 
-        Raises: ArgumentError if it can be called with neither one nor two arguments.
+        It does if it has two or more positional parameters, also if the second has a default.
+
+        Raises: ArgumentError if ``name`` is no string, or the body is no function that can be
+        called with one argument, or with two if it has that many parameters.
         """
+        arguments.text("Pass: name", self.name)
+        arguments.function(f"Pass {self.name}: body", self.body)
         need = "of a graph, or of a graph and the PassContext"
         return arguments.parameters(f"Pass {self.name}: body", self.body, need, 1, 2) > 1
 
@@ -86,9 +91,9 @@ class Pass:
     def __call__(self, graph: Graph, **options: Any) -> Graph:
         """Return the graph after this pass; as `ApplyPasses` of this pass alone.
 
-        ``options`` are those of `PassContext`.
+        ``options`` are those of `PassContext`. A disabled pass returns the graph unchanged.
 
-        Raises: as `ApplyPasses`, above all PassError and SettingError.
+        Raises: What `ApplyPasses` raises, such as PassError and SettingError.
         """
         from passkit.passes.apply import ApplyPasses  # which imports this module
 
@@ -214,7 +219,8 @@ def list_passes() -> list[str]:
 def providers(annotation: str) -> list[Pass]:
     """Return the passes that provide an annotation, sorted by name; empty if there are none.
 
-    Modules of passes are imported if no pass that is loaded provides it.
+    Modules of passes are imported only if no pass that is loaded provides it, so it may be that not
+    all are returned.
     """
     matching = [p for p in list(_passes.values()) if annotation in p.provides]
     if not matching:
@@ -225,7 +231,8 @@ def providers(annotation: str) -> list[Pass]:
 def provider(annotation: str, dependent: str) -> Pass:
     """Return the pass to run for an annotation that is not set: an implied one, if there is any.
 
-    ``dependent`` is the name of the pass that depends on the annotation.
+    Of several, it is the first by name. ``dependent`` is the name of the pass that depends on the
+    annotation, for the message.
 
     Raises: PassError if no pass provides the annotation.
     """
@@ -240,13 +247,16 @@ def provider(annotation: str, dependent: str) -> Pass:
 
 
 def _modules() -> list[str]:
-    """Return the full names of the modules in which passes may be defined."""
+    """Return the full names of all modules and packages in `passkit.passes`."""
     package = import_module("passkit.passes")
     return [f"passkit.passes.{m.name}" for m in pkgutil.iter_modules(package.__path__)]
 
 
 def _load(name: str) -> None:
-    """Import the module that is named like the pass ``name``, if there is one."""
+    """Import the module that is named like the pass ``name``, if there is one.
+
+    Case and underscores do not matter: "InferShape" is in ``infer_shape``.
+    """
     for module in _modules():
         if module.rpartition(".")[2].replace("_", "") == name.lower():
             import_module(module)

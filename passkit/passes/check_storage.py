@@ -22,14 +22,15 @@ def check_storage(graph: Graph, plan: StoragePlan, sizes: Mapping[str, int] | No
     """Check a memory plan of a graph for some sizes.
 
     Args:
-        graph: The graph, with shapes and dtypes.
-        plan: The plan.
-        sizes: The values of all unknown sizes.
+        graph: The graph, in functional form, with shapes and dtypes.
+        plan: The plan, which has a storage for every entry.
+        sizes: The values of all unknown sizes; None if there are none.
 
     Returns: The bytes of the arena.
 
     Raises: PassError naming the first value that is lost before it is read, overwritten while it is
-    read, or not where the caller will read it; ShapeError if a size has no value.
+    read, written where a run must not, outside of the arena, or not where the caller will read it;
+    ShapeError if a size has no value.
     """
     simulation = _Simulation(graph, plan, sizes or {})
     for node in graph.nodes:
@@ -72,7 +73,7 @@ class _Simulation:
     def byte_range(self, storage: Storage, nbytes: int) -> ByteRange:
         """Return the range of the first ``nbytes`` of a storage: (buffer, first byte, end).
 
-        All slots are ranges of one buffer, the arena, which is None.
+        All slots are ranges of one buffer, the arena, which is None; other buffers begin at 0.
 
         Raises: PassError if it ends after the arena.
         """
@@ -86,14 +87,14 @@ class _Simulation:
         return None, start, start + nbytes
 
     def range_of(self, entry: Entry) -> ByteRange:
-        """Return the range of bytes, and the buffer, that the plan assigns to an entry.
+        """Return the range of bytes that the plan assigns to an entry: (buffer, first byte, end).
 
         Raises: PassError if it ends after the arena; ShapeError if a size has no value.
         """
         return self.byte_range(self.plan[entry], self.nbytes(entry))
 
     def read(self, entry: Entry, byte_range: ByteRange, reader: str) -> None:
-        """Check that a range of bytes holds the value of ``entry``.
+        """Check that exactly this range of bytes holds the value of ``entry``; an empty one does.
 
         Raises: PassError naming ``reader``, a phrase for messages, and what the range holds.
         """
@@ -128,7 +129,10 @@ class _Simulation:
         self.write_range(self.range_of(entry), value)
 
     def write_range(self, byte_range: ByteRange, value: Entry) -> None:
-        """Record that a range of bytes holds a value; values that it overlaps are lost."""
+        """Record that a range of bytes holds a value; values that it overlaps are lost.
+
+        Nothing is checked.
+        """
         buffer, start, end = byte_range
         intact = [c for c in self.contents.get(buffer, ()) if c[0] >= end or c[1] <= start]
         self.contents[buffer] = [*intact, (start, end, value)]
@@ -136,8 +140,11 @@ class _Simulation:
     def run(self, node: Node) -> None:
         """Run a node: read its inputs, then write its outputs, in the recorded contents.
 
+        An output that equals an input and has its bytes is an alias, and is not written.
+
         Raises: PassError if an input was overwritten, an output overwrites an input that is still
-        read, or two outputs share bytes; ShapeError if a size has no value.
+        read, an input or a constant of the graph, or two outputs share bytes; ShapeError if a size
+        has no value.
         """
         for entry in node.inputs:
             self.read(entry, self.range_of(entry), node.where)
@@ -160,7 +167,9 @@ class _Simulation:
     def check_in_place(self, node: Node, k: int, source: Entry, entry: Entry) -> None:
         """Check that output ``entry`` of ``node`` overwrites input ``k`` only element by element.
 
-        ``source`` is that input. Nothing is checked where their ranges do not overlap.
+        ``source`` is that input. Nothing is checked where their ranges do not overlap; else they
+        must be the same range, with as many elements of as many bytes, and the operator must allow
+        it.
 
         Raises: PassError naming both, with the number and dtype of their elements; ShapeError if a
         size has no value.
@@ -186,6 +195,8 @@ class _Simulation:
 
     def check_results(self) -> None:
         """Check that outputs and state hold the values that the caller reads.
+
+        State without an update must hold its old value.
 
         Raises: PassError naming the first that does not; ShapeError if a size has no value.
         """

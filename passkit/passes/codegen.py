@@ -48,7 +48,8 @@ def codegen(graph: Graph, context: PassContext) -> Graph:
     are printed for the target of ``context``.
 
     Raises: ScheduleError if templates were given and SchedulePlan has not run, or if a group has no
-    schedule on the target; CodeGenError if a group cannot be lowered or printed.
+    schedule on the target; CodeGenError if a group cannot be lowered or printed, or its kernel has
+    a race; RuleError if FKernel returns something else than a kernel's text or None.
     """
     schedules, shared = graph.attrs.get("schedule"), graph.attrs.get("shared")
     if schedules is None and context.templates:
@@ -76,11 +77,11 @@ def codegen(graph: Graph, context: PassContext) -> Graph:
 
 
 def _with_block(kernel: Kernel, target: Target) -> Kernel:
-    """Return the kernel with its threads per block, and the scratch of all rows of a block.
+    """Return a kernel with its threads per block, and the scratch of all rows of a block.
 
-    These are for ``target``, a device. If the scratch of a block's rows is known to exceed the
-    usual limit, a block has fewer rows; a launch checks again. Source:
-    `passkit.runtime.cuda.launch_config`.
+    These are for ``target``, a device; for a kernel without rows only the threads are set. If the
+    scratch of a block's rows is known to exceed the usual limit, a block has fewer rows, but still
+    a warp; a launch checks again. Source: `passkit.runtime.cuda.launch_config`.
     """
     if not dialect_of(kernel.dialect).scratch_of_row or not has_rows(kernel.ast):
         return evolve(kernel, block=target.block)
@@ -96,7 +97,7 @@ def _with_block(kernel: Kernel, target: Target) -> Kernel:
 
 
 def _default_schedule(group: Group, target: Target) -> Schedule:
-    """Return the planner's schedule of a group on a target.
+    """Return the planner's schedule of a group on a target, without looking at measurements.
 
     It is for a graph without the annotation of SchedulePlan.
 
@@ -139,7 +140,8 @@ def make_kernel(
         reach: The vector accesses and shuffles that the device has.
 
     Raises:
-        CodeGenError: If the group cannot be lowered or printed in the dialect.
+        CodeGenError: If the group cannot be lowered or printed in the dialect, or its kernel has a
+            race.
         RegistryError: If there is no such dialect.
     """
     return _kernel(group.key, schedule, shared, dialect, aliased, reach, UncachedArgument(group))
@@ -197,9 +199,11 @@ def operator_kernel(graph: Graph, node: Node, dialect: str) -> Kernel | None:
     """Return the kernel that a plug-in's FKernel gives for a node in a dialect.
 
     ``graph`` has the shapes and dtypes of its inputs and outputs, which become parameters of the
-    kernel.
+    kernel: x0, x1, … and y0, y1, ….
 
-    Returns: None if the operator has no FKernel for that dialect.
+    Returns: None for a variable, or if the operator has no FKernel for that dialect.
+
+    Raises: RuleError if FKernel returns something else; PassError if a shape or dtype is unknown.
     """
     own = own_kernel_of(node, dialect)
     if own is None:

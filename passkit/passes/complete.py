@@ -35,11 +35,12 @@ from passkit.values.size import substitute
     implied=True,
 )
 def complete(graph: Graph) -> Graph:
-    """Give every entry its shape and dtype; a graph whose entries have them is returned as it is.
+    """Give every entry its shape and dtype; a graph whose entries have them keeps its nodes.
 
     x: f32[?]; y: f32[2,3]; z = add(x, y)    becomes    x: f32[2,3]; y: f32[2,3]; z = add(x, y)
 
-    Raises: ShapeError or DTypeError naming the variables whose shape or dtype must be given.
+    Raises: ShapeError or DTypeError naming the variables whose shape or dtype must be given, or the
+    operator from whose inputs they do not follow; ShapeError if shapes do not fit.
     """
     shapes, dtypes = graph.attrs["shape"], graph.attrs["dtype"]
     _require_known(graph, "shape", [e for e, s in shapes.items() if s is None], ShapeError)
@@ -49,9 +50,10 @@ def complete(graph: Graph) -> Graph:
     _, guards, values = infer_graph_shapes(graph)
 
     def with_inferred(node: Node) -> Sequence[Entry] | None:
-        """Return the entries of a new node with inferred values, None for a variable that has them.
+        """Return the entries of ``node`` with inferred values, None for a variable that has them.
 
-        Symbols in the parameters of an operator get their values; a variable its shape and dtype.
+        Symbols in the parameters of an operator get their values, in a new node unless there are
+        none; a variable gets its shape and dtype, in a new node.
         """
         if node.op is not None:
             return with_values(node, values).entries
@@ -75,6 +77,8 @@ def _require_known(
     graph: Graph, fact: str, unknown: list[Entry], error: type[PasskitError]
 ) -> None:
     """Raise ``error`` with a way out if there are entries of unknown shape or dtype.
+
+    It names the variables among them, or if there are none the first operator.
 
     Args:
         graph: the graph.

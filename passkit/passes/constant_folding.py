@@ -21,11 +21,13 @@ _origins: dict[int, tuple[ref[Any], Entry]] = {}
 
 
 def can_fold(node: Node) -> bool:
-    """Whether a node is folded.
+    """Return whether a node is folded.
 
-    Its inputs must be constants and its outputs at most 64 MiB; it must have no state and no
-    parameter of unknown size. Operators that only replicate a value (a broadcast, zeros of a shape)
-    are not folded, because reading the result costs more than computing it.
+    It must be an operator, but no constant; its inputs must be constants, and its outputs have
+    known sizes and at most 64 MiB together; it must have no state, no control dependencies and no
+    parameter of symbolic size. Elementwise and injective operators whose outputs are larger than
+    their inputs (a broadcast, zeros of a shape) are folded only up to 4 KiB, because reading the
+    result costs more than computing it.
     """
     if node.op is None or node.op is CONSTANT or node.control or TStateful.get(node.op.name):
         return False
@@ -45,7 +47,7 @@ def can_fold(node: Node) -> bool:
 
 
 def nbytes(entry: Entry) -> int | None:
-    """Return the bytes of an entry, None if shape or dtype are unknown before a call."""
+    """Return the bytes of an entry, None if dtype, rank or an extent is no known number."""
     if entry.shape is None or entry.dtype is None:
         return None
     count = numel(entry.shape)
@@ -58,8 +60,8 @@ def fold(node: Node) -> Sequence[Entry]:
     Only those of constants of more than 4 KiB are recorded, for `origin_of`. The node's inputs are
     constants.
 
-    Raises: FeedError if an operator cannot be evaluated for these values, such as the inverse of a
-    singular matrix.
+    Raises: What `interpret` raises if the operator cannot be evaluated for these values: FeedError
+    for the inverse of a singular matrix, CapacityError, RuleError or others.
     """
     values = interpret(Graph(list(node.entries)))
     has_several = len(values) > 1

@@ -59,12 +59,14 @@ class PassContext:
         keep_apart: Lists of nodes that Fusion must not put in one group.
         no_fuse: Nodes that form groups of their own.
         templates: By the name of a group, or of an operator in it, how its loops are tiled.
-        evaluator: Estimates the seconds of groups: an `Evaluator`, or "model"; by default what was
-            measured on this machine, else the cost model.
+        evaluator: Estimates the seconds of groups: an `Evaluator`, or "model"; by default the
+            seconds that `tune` stored on this machine, where there are some, else the cost model.
         passes: The passes of a compilation, in order, by name or as `Pass`; or those to add to the
             default ones, by their position: ``{"after Simplify": ["Mine"], "before Fusion": [p]}``.
 
-    Raises: SettingError if an option has a wrong value; RegistryError for an unknown name.
+    Raises: SettingError if an option has a wrong value, such as an unknown target, strategy or
+        disabled pass; RegistryError for an unknown name in ``passes``; ParseError for the text of a
+        template; ArgumentError if ``disabled`` or ``dump`` has another type.
 
     >>> with PassContext(fusion="nnvm"):
     ...     inner = PassContext(numerics="fast")
@@ -130,8 +132,10 @@ class PassContext:
             outer: the context in force, None for the outermost.
             options: the options given, by name, which are parsed here.
 
-        Raises: SettingError for a wrong value, RegistryError for an unknown name of a target,
-        strategy or pass, ParseError for a template that cannot be read.
+        Raises: SettingError for a wrong value, such as an unknown target, strategy or disabled
+        pass; RegistryError for an unknown name in ``passes``; ParseError for a template that cannot
+        be read; ArgumentError if ``disabled`` is no names or ``dump`` no path; KeyError for an
+        unknown option.
         """
         fields: dict[str, Any] = {k: getattr(outer, k) if outer else v for k, v in DEFAULTS.items()}
         fields["target"] = outer.target if outer else resolve_target("cpu")
@@ -143,12 +147,13 @@ class PassContext:
             object.__setattr__(self, key, value)
 
     def with_options(self, **options: Any) -> PassContext:
-        """Return this context with some options changed; it shares timing, dump and fuel.
+        """Return a new context like this one with some options changed.
 
-        An option that is None stays as it is.
+        An option that is None stays as it is. Timing, dump and fuel that are not changed are
+        shared.
 
-        Raises: SettingError for an unknown option, with the nearest, or a wrong value;
-        RegistryError for an unknown name of a target, strategy or pass.
+        Raises: SettingError for an unknown option, with the nearest; what `PassContext` raises for
+        a wrong value.
         """
         for key in options:
             if key not in OPTIONS:
@@ -160,8 +165,8 @@ class PassContext:
     def inheriting(self, recorded: Mapping[str, Any]) -> PassContext:
         """Return this context with ``recorded`` values for options that nobody gave.
 
-        ``recorded`` has them by name; other keys are ignored. It is this context itself if there
-        are none.
+        ``recorded`` has them by name; other keys, and None, are ignored. It is this context itself
+        if it has no key of an option that was not given.
         """
         missing = {k: v for k, v in recorded.items() if k in OPTIONS and k not in self.given}
         return self.with_options(**missing) if missing else self
@@ -221,7 +226,8 @@ def current() -> PassContext | None:
 def evaluator_of(context: PassContext) -> Any:
     """Return the evaluator of a context: its option ``evaluator``.
 
-    If that is None, it is the evaluator of this machine's measurements.
+    If that is None, it is the one of the measurements stored in the cache folder, which are read if
+    they changed; the cost model answers where there are none.
 
     Raises: CacheError if other users may write to the folder of the measurements.
     """

@@ -71,7 +71,7 @@ def expand(graph: Graph, context: PassContext) -> Graph:
     y = softmax(x)    becomes    e = exp(sub(x, reduce_max(x))); y = div(e, reduce_sum(e))
 
     Raises: PassError if FExpand gives a shape or dtype that the operator does not declare, or does
-    not terminate.
+    not terminate; RuleError if it returns something else than entries or None.
     """
     expands_all = find_fusion(context.fusion).expands
     for _ in range(MAX_DEPTH):
@@ -80,7 +80,8 @@ def expand(graph: Graph, context: PassContext) -> Graph:
         def replace(node: Node, existing: set[Node] = existing) -> Sequence[Entry] | None:
             """Return the entries that replace a node's outputs, None for a node that stays.
 
-            ``existing`` are the nodes from before this iteration.
+            ``existing`` are the nodes from before this iteration. A composite stays where FExpand
+            declines, or its control dependencies would be lost.
             """
             if is_composite(node, expands_all):
                 entries = expansion(node, existing)
@@ -110,9 +111,10 @@ def composites_left(context: PassContext) -> str:
 
 
 def is_composite(node: Node, expands_all: bool = True) -> bool:
-    """Whether a node is to be expanded. Operators that write state are left to Functionalize.
+    """Return whether a node is to be expanded: its operator has FExpand, and no TStateful.
 
-    Unless ``expands_all``, composites that can run without being expanded do not count.
+    Those with state are left to Functionalize. Unless ``expands_all``, composites that have one of
+    `RUNS_ITSELF`, and so run without being expanded, do not count.
     """
     if node.op is None or node.op.name not in FExpand.rows or TStateful.get(node.op.name):
         return False
@@ -130,7 +132,10 @@ def is_narrow_contraction(node: Node) -> bool:
 
 
 def _in_float32(node: Node) -> list[Entry]:
-    """Return the outputs of a contraction computed in float32 and rounded once to their dtypes."""
+    """Return the outputs of a contraction computed in float32 and rounded once to their dtypes.
+
+    All dtypes are known.
+    """
     assert node.op is not None
     wide = [convert(e, float32) if is_narrow(_dtype(e)) else e for e in node.inputs]
     outputs = node.op(*wide, **node.params)
@@ -153,10 +158,12 @@ def expansion(node: Node, existing: Collection[Node] = ()) -> Sequence[Entry] | 
         node: The composite.
         existing: Nodes that were created before the expansion.
 
-    Returns: One entry for each output; None if FExpand gives none, or if control dependencies would
-        be lost because an output is an input.
+    Returns: One entry for each output; None if FExpand declines, or if the composite has control
+        dependencies and an entry is not of a new node, such as an input, so that they would be
+        lost.
 
-    Raises: PassError if an entry has a shape or dtype that the operator does not declare.
+    Raises: PassError if an entry has another shape or dtype than the output that it replaces;
+        RuleError if FExpand returns something else than entries or None.
     """
     assert node.op is not None
     entries = expand_node(node, node.inputs)

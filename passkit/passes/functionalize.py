@@ -31,7 +31,9 @@ def functionalize(graph: Graph) -> Graph:
     state a; e = exp(a); w = assign(a, 0); y = add(e, 1) after w; return y
     becomes    state a; e = exp(a); y = add(e, 1); return y; update a = 0
 
-    Raises: GraphError if an operator writes anything but a state variable.
+    A graph without writes and ``as_read`` keeps its nodes.
+
+    Raises: GraphError if an operator writes anything but a state variable, or its FExpand declines.
     """
     if not any(n.op is AS_READ or writes_state(n) for n in graph.nodes):
         return graph.with_attrs(functional=True)
@@ -83,14 +85,17 @@ class _ProgramOrderWalk:
     read_values: dict[tuple[Node, Entry], Entry] = field(factory=dict)
 
     def read(self, entry: Entry) -> Entry:
-        """Return the value of an entry at this point: the last one written, for a variable."""
+        """Return the value of an entry at this point: the last one written, for a variable.
+
+        It is the entry itself if nothing replaced it.
+        """
         latest = self.latest.get(entry.node)
         return self.values.get(entry, entry) if latest is None else latest
 
     def visit(self, node: Node) -> None:
         """Process the next node in program order: record its functional entries in ``values``.
 
-        Raises: GraphError if it writes anything but a state variable.
+        Raises: GraphError if it writes anything but a state variable, or its FExpand declines.
         """
         if node.op is None:
             return
@@ -120,8 +125,13 @@ class _ProgramOrderWalk:
             inputs: its inputs after rewriting; the first is the variable's value.
             control: its control dependencies after rewriting.
 
-        Raises: GraphError if its first input is not a state variable.
+        Raises: GraphError if its first input is not a state variable, or FExpand declines to give
+        its new value.
         """
+        if not node.inputs:
+            raise GraphError(
+                f"{node.where} must write a state variable, its first input, and has no inputs"
+            )
         target = node.inputs[0].node
         if target.op is not None or not target.params.get("state"):
             kind = "an input" if target.op is None else f"the result of {target.where}"
@@ -132,7 +142,11 @@ class _ProgramOrderWalk:
         assert node.op is not None
         view = node.replaced((node.inputs[0], *inputs[1:]))
         entries = expand_node(view, inputs)
-        assert entries is not None
+        if entries is None:
+            raise GraphError(
+                f"{node.where} writes state, and its FExpand gave None; it must give the new value "
+                f"of '{target.label}'"
+            )
         self.latest[target] = entries[0]
         self.values.update(zip(node.entries, entries, strict=True))
         self.control[node] = control

@@ -46,6 +46,8 @@ def fuse_matmul_sums(graph: Graph, context: PassContext) -> Graph:
     y = a @ b + c @ d    becomes    y = matmul_sum(a, b, c, d)
 
     The sum is rounded like one product whose reduction runs over the steps of all products.
+
+    Raises: RuleError if an FContractSum returns something else than an entry or None.
     """
     if not find_fusion(context.fusion).library_patterns or context.target.device:
         return graph
@@ -87,6 +89,8 @@ def _product_sums(graph: Graph, context: PassContext) -> list[_ProductSum]:
     """Return the sums of products of a graph; none is part of another.
 
     Nodes with control dependencies and nodes in fusion hints of ``context`` are left alone.
+
+    Raises: RuleError if an FContractSum returns something else than an entry or None.
     """
     hints = (*context.keep_together, *context.keep_apart, context.no_fuse)
     hinted = {name for names in hints for name in names}
@@ -116,14 +120,14 @@ def _product_sums(graph: Graph, context: PassContext) -> list[_ProductSum]:
 
 
 def _is_addition(node: Node) -> bool:
-    """Return whether a node adds two values, as the operator ``+`` does."""
+    """Return whether a node adds two values: its operator is that of ``+``; not for a variable."""
     return node.op is not None and TOperator.get(node.op.name) == "+"
 
 
 def _is_read_once(graph: Graph, entry: Entry, root: Node) -> bool:
-    """Return whether one node alone reads ``entry``, and it has the shape of ``root``, the sum.
+    """Return whether ``entry`` is read once, as one input, and has the shape of ``root``, the sum.
 
-    False for an output of the graph.
+    False for an output of the graph and a new value of state.
     """
     has_same_shape = graph.shape(entry) == graph.shape(root.entries[0])
     return has_same_shape and len(graph.users.get(entry, ())) == 1 and entry not in graph.heads
@@ -143,6 +147,8 @@ def _product_sum(
     Returns:
         None if there are fewer than two products or several other addends, if the products cannot
         be fused, exceed a limit, or are so small that kernels are faster.
+
+    Raises: RuleError if FContractSum returns something else than an entry or None.
     """
     products: list[OperandPosition] = []
     addends: list[OperandPosition] = []
@@ -166,9 +172,9 @@ def _product_sum(
 def _fused(nodes: Sequence[Node]) -> Entry | None:
     """Return the sum of the outputs of product nodes as one operator.
 
-    None if the nodes have different operators, or their FContractSum refuses.
+    None if there are no nodes or they have different operators, or their FContractSum returns None.
 
-    Raises: RuleError if that returns no entry.
+    Raises: RuleError if that returns something else than an entry or None.
     """
     if len({n.op for n in nodes}) != 1 or nodes[0].op is None:
         return None
@@ -176,6 +182,6 @@ def _fused(nodes: Sequence[Node]) -> Entry | None:
 
 
 def _nbytes(graph: Graph, entry: Entry) -> int:
-    """Return the size of an entry in bytes, 0 if it is symbolic."""
+    """Return the size of an entry in bytes, 0 if it is symbolic. Its rank and dtype are known."""
     size = numel(graph.shape(entry))
     return size * graph.dtype(entry).nbytes if isinstance(size, int) else 0

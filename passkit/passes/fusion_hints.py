@@ -24,9 +24,10 @@ HINTED = "hinted"
 
 
 def with_hints_by_name(graph: Graph, context: PassContext) -> PassContext:
-    """Return the context with names in its hints in place of nodes of the graph.
+    """Return the context with names in its hints in place of nodes.
 
-    It is the context itself if all are names.
+    A node of the graph has its unique name there, another node its own. It is the context itself if
+    all are names.
 
     Raises: SettingError for a node that is not in the graph and has no name.
     """
@@ -55,9 +56,9 @@ def with_hints_by_name(graph: Graph, context: PassContext) -> PassContext:
 def pin_hinted_names(graph: Graph, context: PassContext) -> tuple[Graph, PassContext]:
     """Return the graph with permanent names for nodes in hints, and the context with these names.
 
-    The names in hints that the graph has are added to its annotation `HINTED`. A graph that has
-    been through passes keeps its names, which are permanent already. Without hints the graph is
-    returned as it is.
+    The names in hints that the graph, or a graph nested in it, has are added to its annotation
+    `HINTED`. A graph with annotations has been through passes and keeps its names, which are
+    permanent already. Without hints the graph is returned as it is.
 
     Raises: SettingError for a node that is not in the graph and has no name.
     """
@@ -101,7 +102,8 @@ def check_hint_names(graph: Graph, context: PassContext) -> None:
 def nested_hint_options(graph: Graph, context: PassContext) -> dict[str, Any]:
     """Return the hints of ``context`` about nodes of ``graph``, as options by name.
 
-    ``graph`` is a nested graph, one that an operator holds; hints about other nodes are left out.
+    ``graph`` is a nested graph, one that an operator holds; hints about nodes that are neither in
+    it nor in graphs nested in it are left out. All three options are there; groups may be empty.
     """
     names = {*graph.names.values(), *_nested_names(graph)}
     return _map_hints(context, lambda _, nodes: [str(n) for n in nodes if n in names])
@@ -124,7 +126,7 @@ def _hints(context: PassContext) -> Iterator[tuple[str, Any]]:
 def _map_hints(
     context: PassContext, change: Callable[[str, Sequence[NodeName]], list[str]]
 ) -> dict[str, Any]:
-    """Return all hints as options by name, each list of nodes after ``change(option, nodes)``."""
+    """Return all three hint options by name, each list of nodes after ``change(option, nodes)``."""
     groups = {o: [change(o, nodes) for nodes in getattr(context, o)] for o in GROUP_OPTIONS}
     return {**groups, NO_FUSE: change(NO_FUSE, getattr(context, NO_FUSE))}
 

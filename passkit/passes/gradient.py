@@ -21,12 +21,13 @@ def gradient(graph: Graph) -> Graph:
 
     Annotations of the graph are the arguments. All but ``grad_xs`` are optional:
 
-    - ``grad_xs``: entries, variables or their names.
-    - ``grad_ys``: the entries to differentiate, by default the outputs.
+    - ``grad_xs``: entries, nodes or their names, or one of these.
+    - ``grad_ys``: the same to differentiate, by default the outputs.
     - ``grad_ys_out_grad``: the gradients of ``grad_ys``, by default ones.
     - ``grad_aggregate_fun``: sums a list of entries.
     - ``grad_mirror_fun``: whether a node is recomputed in the backward pass.
-    - ``grad_unconnected``: "zero" or "error", for an x on which no y depends.
+    - ``grad_unconnected``: for an x on which no y depends "zero", the default, "error", or "none",
+      with which there is no output for it.
 
     Updates of state are kept.
 
@@ -50,9 +51,9 @@ def gradient(graph: Graph) -> Graph:
 def _entries(graph: Graph, values: Any) -> list[Entry]:
     """Return the entries of a graph that an annotation lists by name, as nodes or as entries.
 
-    ``values`` may be a single one; of a node it is the first entry.
+    ``values`` is a sequence of them or a single one; of a node, or a name, it is the first entry.
 
-    Raises: PassError for a value that is not part of the graph.
+    Raises: PassError for a value that is not part of the graph, and for one of another type.
     """
     names = {name: node for node, name in graph.names.items()}
     is_single = isinstance(values, (str, Entry, Node)) or not isinstance(values, Sequence)

@@ -30,7 +30,7 @@ def infer_shape(graph: Graph) -> Graph:
 
     The annotation ``shape_guards`` lists the equalities of sizes that only a call can check, with
     their origin; those that the graph has already are kept. ``shape_num_unknown`` is the number of
-    entries whose shape is unknown.
+    entries whose rank is unknown.
 
     x: f32[?]; y: f32[2,3]; z = add(exp(x), y)    becomes    shape[x] = (2, 3)
 
@@ -52,9 +52,10 @@ def infer_graph_shapes(
 
     Returns:
         The shape of each entry, None where its rank remains unknown; the guards, conditions on
-        symbolic sizes that a call checks; and the symbols whose value the guards determine.
+        symbolic sizes that a call checks; and by symbol the values that the guards determine.
 
-    Raises: ShapeError if shapes do not fit, or if a guard can never hold.
+    Raises: ShapeError if shapes do not fit, or if a guard can never hold; RuleError if FInferShape
+    or FInferShapeBack returns something else than it must.
     """
     declared: dict[Entry, Shape | None] = {e: e.shape for n in graph.nodes for e in n.entries}
     if None in declared.values():
@@ -106,10 +107,10 @@ def _infer_ranks(graph: Graph, shapes: dict[Entry, Shape | None]) -> None:
 
 
 def joins_inputs(node: Node) -> bool:
-    """Whether an operator combines several inputs elementwise, so that any may be broadcast.
+    """Return whether an operator combines several inputs elementwise, so that any may be broadcast.
 
-    ``node`` is no variable. The shape that its output implies for an input of unknown rank is a
-    guess only.
+    ``node`` is no variable. Such an operator has two inputs or more, and the TOpPattern ELEMWISE or
+    BROADCAST. The shape that its output implies for an input of unknown rank is a guess only.
     """
     assert node.op is not None
     return node.op.pattern <= OpPattern.BROADCAST and len(node.inputs) > 1
@@ -120,9 +121,10 @@ def _backward(
 ) -> Sequence[Shape | None]:
     """Return the shapes of a node's inputs that follow from those of its inputs and outputs.
 
-    By default inputs that are combined elementwise have the shape of the output; an operator with
-    FInferShapeBack decides otherwise. The result has a shape for each input, None where nothing
-    follows.
+    The input of an elementwise operator, and unknown inputs that are combined elementwise, have the
+    shape of the output, or if that is unknown the one that the known inputs broadcast to; an
+    operator with FInferShapeBack decides itself. The result has a shape for each input, None where
+    nothing follows.
 
     Raises: ShapeError if inputs that are combined elementwise do not broadcast, or what
     FInferShapeBack raises.
@@ -177,7 +179,7 @@ def _forward(
 
 
 def _is_static(shape: Shape | None) -> bool:
-    """Return whether a shape is known and has no symbolic size."""
+    """Return whether the rank is known and every extent is a number."""
     return shape is not None and all(type(d) is int for d in shape)
 
 
@@ -192,9 +194,9 @@ def substitute_shape(shape: Shape | None, values: dict[str, Extent]) -> Shape | 
 
 
 def with_values(node: Node, values: dict[str, Extent]) -> Node:
-    """Return a node with ``values`` in place of the symbols in its parameters, by name.
+    """Return a node with ``values``, by name, in place of the symbols in its parameters.
 
-    It is the node itself if no parameter has any.
+    It is the node itself if no parameter changes.
 
     Raises: ShapeError if a size then divides by zero.
     """
@@ -209,7 +211,8 @@ def with_values(node: Node, values: dict[str, Extent]) -> Node:
 def _substitute_param(value: Any, values: dict[str, Extent]) -> Any:
     """Return a parameter with values in place of symbols, in tuples too.
 
-    It is the same object if it has none.
+    It is the same object if nothing in it changes. Raises: ShapeError if a size then divides by
+    zero.
     """
     if isinstance(value, Size):
         size = substitute(value, values)
@@ -223,10 +226,11 @@ def _substitute_param(value: Any, values: dict[str, Extent]) -> Any:
 def _unify(entry: Entry, a: Shape | None, b: Shape | None, guards: list[Guard]) -> Shape | None:
     """Return the shape of an entry that is ``a`` by its inputs and ``b`` by its uses.
 
-    None is an unknown shape; the result is None if both are. Sizes that may be equal at a call are
-    appended to ``guards``.
+    None is an unknown shape; the result is None if both are. Where extents differ and one is
+    symbolic, that they must be equal is appended to ``guards``; the result has the number if one of
+    them is a number, else that of ``a``.
 
-    Raises: ShapeError if ranks or known extents differ.
+    Raises: ShapeError if ranks differ, or extents that are both numbers.
     """
     if a is None or b is None or a == b:
         return b if a is None else a
@@ -253,7 +257,10 @@ def solve_guards(guards: Iterable[Guard], values: dict[str, Extent]) -> dict[str
         guards: the equalities.
         values: extents of symbols that are solved already; it is not changed.
 
-    Raises: ShapeError if an equality can never hold.
+    Returns: A new dict. Equalities that determine no symbol are passed over.
+
+    Raises: ShapeError if both sides are different numbers, or would need a size that is no whole
+    number of at least 0.
     """
     values = dict(values)
     for a, b, where in guards:
@@ -281,10 +288,11 @@ def _shown(size: Extent, value: Extent) -> str:
 def _isolate(difference: Size, where: str) -> tuple[str, Extent] | None:
     """Solve ``difference == 0`` for one symbol; return the symbol and its value, None if none can.
 
-    Of the symbols that occur linearly and in one term only, the last by name is solved for, so that
-    the choice is deterministic. ``where`` says in errors what must agree.
+    Of the symbols that occur linearly and in one term only, and whose value is exact, the last by
+    name is solved for, so that the choice is deterministic. ``where`` says in errors what must
+    agree.
 
-    Raises: ShapeError if the value is not a natural number.
+    Raises: ShapeError if there is only one symbol and its value is not a natural number.
     """
     for name in sorted(difference.symbols, reverse=True):
         coefficients = [c for monomial, c in difference.terms if monomial == (name,)]

@@ -44,8 +44,8 @@ def infer_type(graph: Graph) -> Graph:
 
     x: ?[4]; y: f64[4]; z = add(x, y)    becomes    dtype[x] = float64
 
-    Raises: DTypeError naming the node, its operator and the dtypes that do not fit; GraphError for
-    an operator without inputs that needs one.
+    Raises: DTypeError naming the node, its operator and the dtypes that do not fit; RuleError if
+    FInferType or FCodeGen returns something else than it must.
     """
     dtypes: dict[Entry, DType | None] = {e: e.dtype for n in graph.nodes for e in n.entries}
     if None in dtypes.values():
@@ -64,7 +64,10 @@ def _infer_unknown(graph: Graph, dtypes: dict[Entry, DType | None]) -> None:
     propagation = Propagation(graph, dtypes)
 
     def infer(node: Node) -> None:
-        """Infer the unknown dtypes of a node's inputs, then of its outputs. Raises: DTypeError."""
+        """Infer the unknown dtypes of a node's inputs, then of its outputs.
+
+        All unknown inputs get one dtype, or none. Raises: DTypeError where known ones do not fit.
+        """
         inputs = [dtypes[e] for e in node.inputs]
         if None in inputs:
             common = only_fitting_dtype(node, inputs, [dtypes[e] for e in node.entries])
@@ -86,7 +89,8 @@ def only_fitting_dtype(
     """Return the one dtype that all unknown inputs can have, None if none or several fit.
 
     ``inputs`` and ``outputs`` have the dtype of each input and output of ``node``, None where it is
-    unknown. `CANDIDATES` are tried.
+    unknown. `CANDIDATES`, which lack bfloat16, are tried; one that raises a DTypeError does not
+    fit, other errors propagate.
     """
     fitting: list[DType] = []
     for candidate in CANDIDATES:
@@ -102,7 +106,8 @@ def only_fitting_dtype(
 def _check(node: Node, dtypes: dict[Entry, DType | None]) -> None:
     """Check ``dtypes``, inferred dtypes by entry, of a node against the operator's rule.
 
-    Raises: DTypeError where the inputs give another dtype than the uses need, or none.
+    Raises: DTypeError where the inputs do not fit the operator, or give a result another dtype than
+    ``dtypes`` has.
     """
     inputs = [dtypes[e] for e in node.inputs]
     for entry, dtype in zip(node.entries, infer_dtypes(node, inputs), strict=False):

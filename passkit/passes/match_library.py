@@ -32,6 +32,8 @@ def match_library(graph: Graph, context: PassContext) -> Graph:
     and patterns with a node in a fusion hint, are kept.
 
     y = matmul(reshape(windows(x)), reshape(g), transpose_a)  becomes  y = window_products(x, g)
+
+    Raises: RuleError if an FLibraryPattern returns something else than an entry or None.
     """
     has_library = context.target.device in ("", "cuda")
     if not find_fusion(context.fusion).library_patterns or not has_library:
@@ -60,7 +62,10 @@ def match_library(graph: Graph, context: PassContext) -> Graph:
 
 
 def _nodes_of_pattern(node: Node) -> Iterator[Node]:
-    """Yield a node, its producers and theirs: patterns have a view of a reshaped array."""
+    """Yield a node, its producers and theirs, some perhaps repeatedly.
+
+    Patterns have a view of a reshaped array.
+    """
     yield node
     for e in node.inputs:
         yield e.node

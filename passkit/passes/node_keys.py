@@ -17,9 +17,9 @@ from passkit.values.size import Size
 def node_key(node: Node) -> Hashable | None:
     """Return the key of a node: its operator, inputs, control dependencies and parameters.
 
-    The key of a constant is its value alone. None for a variable, and for an operator that writes
-    state (`TStateful`), such as an assignment; they equal no other node. Random operators are
-    functions of their keys, so they have keys here, too.
+    The key of a constant is its value alone: dtype, shape and bytes. None for a variable, and for
+    an operator with TStateful, such as an assignment; they equal no other node. Random operators
+    are functions of their keys, so they have keys here, too. Names are no part of a key.
     """
     if node.op is None or TStateful.get(node.op.name):
         return None
@@ -31,6 +31,10 @@ def node_key(node: Node) -> Hashable | None:
 
 def value_key(value: Any) -> Hashable:
     """Return the key of a parameter: equal for equal bits of equal types, else by identity.
+
+    Arrays and NumPy scalars have equal keys if dtype, shape and bytes are equal; so have lists and
+    tuples of such values, and mappings with the same texts of keys. Objects of other types than
+    these, Python's numbers, strings, bytes, None, DType and Size equal only themselves.
 
     >>> value_key(0.0) == value_key(-0.0), value_key(1) == value_key(True), value_key((1, 2))
     (False, False, ('tuple', (('int', '1'), ('int', '2'))))

@@ -51,9 +51,9 @@ class Fuel:
     _lock: Any = field(factory=Lock, repr=False)
 
     def spend(self, decision: str) -> bool:
-        """Use up one unit and record the decision; return False if none is left.
+        """Use up one unit and record the decision; return whether there was one left.
 
-        Without a limit nothing is recorded.
+        Without a limit it is always True, and nothing is recorded.
         """
         if self.left is None:
             return True
@@ -74,7 +74,11 @@ class Dump:
     _lock: Any = field(factory=Lock, repr=False)
 
     def path(self, name: str) -> Path:
-        """Return the next numbered path for a pass, without a suffix; create the folder."""
+        """Return the next numbered path for a pass, without a suffix; create the folder.
+
+        It is ``{folder}/{number}_{name}`` with a number of three digits, from 000 on. Raises:
+        OSError if the folder cannot be created.
+        """
         with self._lock:
             number, self.count = self.count, self.count + 1
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -99,7 +103,7 @@ def _one_of(option: str, choices: tuple[str, ...]) -> Callable[[Any], str]:
 
 
 def _parse_disabled(names: Any) -> tuple[str, ...]:
-    """Return the option ``disabled``, one name or several of passes, as a tuple.
+    """Return the option ``disabled``, one name or an iterable of names of passes, as a tuple.
 
     Raises: SettingError for an unknown pass or one that is required, ArgumentError for other
     values.
@@ -116,9 +120,9 @@ def _parse_disabled(names: Any) -> tuple[str, ...]:
 
 
 def _parse_fuel(value: Any) -> Fuel:
-    """Return the option ``fuel``, a number >= 0, as a counter.
+    """Return the option ``fuel``, an int >= 0, as a counter.
 
-    Raises: SettingError for anything else, bools included.
+    Raises: SettingError for anything else, also for bools and NumPy's integers.
     """
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise SettingError(f"fuel must be a number of decisions >= 0, got {value!r}")
@@ -139,7 +143,7 @@ def _parse_dump(value: Any) -> Dump:
 def _parse_timing(value: Any) -> Timing | None:
     """Return a new tree of times if the option ``timing`` is True, else None.
 
-    Raises: SettingError if it is no bool.
+    Raises: SettingError if it is no bool of Python.
     """
     if not isinstance(value, bool):
         raise SettingError(f"timing must be True or False, got {value!r}")
@@ -224,10 +228,10 @@ def _parse_templates(value: Any) -> tuple[tuple[str, Template], ...]:
 
 
 def resolve_target(value: Any) -> Target:
-    """Return a target given by name or as a Target.
+    """Return a target given by name or as a Target, which is returned itself.
 
-    A CPU given by name has the figures measured on this machine, and default figures where nothing
-    was measured.
+    The target "cpu" given by name has the figures stored for this CPU by an earlier measurement,
+    and its default figures where none are stored. Nothing is measured here.
 
     Raises: SettingError for an unknown name, and anything that is neither a name nor a Target;
     CacheError if other users may write to the folder of the measurements.
@@ -289,6 +293,7 @@ PARSERS: dict[str, Callable[[Any], Any]] = {
 def node_name(node: object) -> str:
     """Return the name of a node that is given by its name or itself.
 
-    It is "" for an unnamed node, and ``str(node)`` for any other object.
+    That is a string itself; else the attribute ``name`` of the object, "" for an unnamed node, or
+    ``str(node)`` if it has no such attribute.
     """
     return node if isinstance(node, str) else getattr(node, "name", str(node))

@@ -66,7 +66,8 @@ class Pipeline:
     def position(self, stage: str) -> int | None:
         """Return the position of the pass that takes the role of a default pass, None without one.
 
-        It is the default pass ``stage`` itself, or a user's that provides the same annotation.
+        It is the first that is the default pass ``stage`` itself, given by name, or another pass
+        that provides its annotation in `STAGES`.
 
         Raises: RegistryError if a pass given by name is not registered.
         """
@@ -80,7 +81,8 @@ class Pipeline:
     def as_option(self) -> Any:
         """Return the value of ``passes=`` for this pipeline, by names, so that a file can hold it.
 
-        It is a list of names, or if the user added passes a mapping of lists by position.
+        It is a list of names, or if the user added passes by position, a dict of lists of names by
+        position, such as "after Simplify".
 
         Raises: PassError for a pass that is not registered under its name.
         """
@@ -101,11 +103,12 @@ def parse_pipeline(value: Any) -> Pipeline:
     Args:
         value: The complete list of passes; or a mapping whose keys are "after NAME" and "before
             NAME", NAME a pass of `DEFAULT_PIPELINE`, and whose values are passes or lists of them.
-            Passes are given by name or as `Pass`. Memory is planned last, whether or not a list
-            says so.
+            Passes are given by name or as `Pass`. A list in which no pass provides what PlanMemory
+            does gets that at its end. A Pipeline is returned itself.
 
     Raises:
-        SettingError: Another value, an unknown position, or a pass before one that it depends on.
+        SettingError: Another value, an empty list, an unknown position, or a pass before one that
+            it depends on.
         RegistryError: An unknown pass, with the nearest name.
     """
     if isinstance(value, Pipeline):
@@ -188,9 +191,11 @@ def _registered(name: str) -> Pass | None:
 
 
 def _check_order(pipeline: Pipeline) -> None:
-    """Check that no user's pass precedes the only passes that provide what it depends on.
+    """Check that no pass precedes the only passes of the pipeline that provide what it depends on.
 
-    Raises: SettingError naming both passes.
+    Annotations that an implied pass provides do not matter.
+
+    Raises: SettingError naming both passes; RegistryError if a name is not registered.
     """
     resolved = [_pass(p) for p in pipeline.passes]
     for k, each in enumerate(resolved):
@@ -220,10 +225,11 @@ def missing_stages(pipeline: Pipeline, last: str) -> Iterator[str]:
 def parse_passes_arguments(texts: Sequence[str]) -> list[str] | dict[str, list[str]] | None:
     """Return the value of ``passes=`` for arguments of the command line, None without any.
 
-    One text may be a complete pipeline, ``Expand,Fusion,CodeGen,RTCGen``; others have a position
-    each, ``after Simplify=Mine,Other``.
+    A single text may be a complete pipeline, ``Expand,Fusion,CodeGen,RTCGen``, and is then a list
+    of names. Otherwise each has a position, ``after Simplify=Mine,Other``, and they are a dict of
+    lists by position. Names and positions are not checked.
 
-    Raises: SettingError for a mixture of both.
+    Raises: SettingError for a text without "=" beside others.
     """
     if not texts:
         return None

@@ -54,7 +54,9 @@ def storage_plan(graph: Graph, share_outputs: bool = False) -> StoragePlan:
     """Return the memory plan of a graph: the storage of each entry, arena offset or buffer.
 
     With ``share_outputs``, outputs are in the arena too, as in NNVM; otherwise each has its own
-    array. The graph has the annotations shape and dtype.
+    array. The graph is in functional form, and the shapes and dtypes of its entries are known.
+
+    Raises: PassError if one is not known.
     """
     return MemoryPlanner(graph, share_outputs).plan()
 
@@ -88,7 +90,11 @@ class MemoryPlanner:
         self.slots = _Slots()
 
     def plan(self) -> StoragePlan:
-        """Return the storage of all values, the copies at the end, and the entries in place."""
+        """Plan everything and return the plan; call it once.
+
+        It has the storage of all values, the sizes of slots, the copies at the end, the entries in
+        place, the aliases, and the donors of outputs.
+        """
         self.find_values()
         self.assign_outputs()
         self.find_donors()
@@ -128,8 +134,9 @@ class MemoryPlanner:
     def keep_sources_for_epilogues(self) -> None:
         """Extend the live range of a convolution's operands if the next node reads its output.
 
-        The next kernel may run on each part of the output as soon as that is stored, while other
-        parts are still computed from the operands.
+        They then live until that node, the next that is no variable or constant. Its kernel may run
+        on each part of the output as soon as that is stored, while other parts are still computed
+        from the operands.
         """
         order = [n for n in self.graph.nodes if n.op is not None and n.op is not CONSTANT]
         position = {node: now for now, node in enumerate(self.graph.nodes)}
@@ -195,9 +202,9 @@ class MemoryPlanner:
     def operand_donors(self, node: Node, inputs: Mapping[_Value, int]) -> dict[Entry, _Value]:
         """Return, for outputs of a node, different inputs that it reads last and may overwrite.
 
-        ``inputs`` are the positions of the graph's inputs. The result is empty for a node, such as
-        a packed kernel, with more than MOST_PAIRS pairs of operands and outputs: to look at all
-        pairs would take longer than to plan the rest.
+        Outputs without one are no keys. ``inputs`` are the positions of the graph's inputs. The
+        result is empty for a node, such as a packed kernel, with more than MOST_PAIRS pairs of
+        operands and outputs: to look at all pairs would take longer than to plan the rest.
         """
         donors: dict[Entry, _Value] = {}
         if node.op is None or len(node.inputs) * len(node.entries) > MOST_PAIRS:
@@ -222,6 +229,8 @@ class MemoryPlanner:
 
     def assign_updates(self) -> list[tuple[Entry, Storage]]:
         """Assign the storage of old state to its new values where that is safe.
+
+        Such values are also recorded in ``inplace`` if their node reads the old state.
 
         Returns: The new values that must be copied at the end, with the storage of the state.
         """
@@ -298,10 +307,11 @@ class MemoryPlanner:
                     break
 
     def may_overwrite(self, old: _Value, entry: Entry) -> bool:
-        """Whether a node may write its output ``entry`` over ``old``, which it reads.
+        """Return whether a node may write its output ``entry`` over ``old``, which it reads.
 
         Every read of ``old`` must be of the element that is written next: declared by the
-        operator, with as many elements as the output, so that nothing is broadcast.
+        operator, with as many elements as the output, so that nothing is broadcast. False if the
+        node does not read ``old``.
         """
         node, pairs = entry.node, set(sharing(self.graph, entry.node))
         reads = [k for k, e in enumerate(node.inputs) if self.values[e] is old]
@@ -311,7 +321,10 @@ class MemoryPlanner:
         )
 
     def have_equal_layout(self, a: Entry, b: Entry) -> bool:
-        """Return whether two entries have as many elements, of as many bytes."""
+        """Return whether two entries have as many elements, of as many bytes.
+
+        Symbolic numbers of elements must be the same expression.
+        """
         graph = self.graph
         has_same_width = graph.dtype(a).nbytes == graph.dtype(b).nbytes
         return has_same_width and numel(graph.shape(a)) == numel(graph.shape(b))

@@ -33,7 +33,7 @@ class Propagation(Generic[Fact]):
     def set_fact(self, entry: Entry, fact: Fact | None) -> None:
         """Set the fact of an entry and put its producer and users on the worklist.
 
-        Do nothing if ``fact`` is None or the entry has a fact.
+        Do nothing if ``fact`` is None or the entry has a fact already, even another one.
         """
         if fact is None or self.facts[entry] is not None:
             return
@@ -47,7 +47,8 @@ class Propagation(Generic[Fact]):
         Args:
             infer: Called with a node that has an entry without a fact, initially and whenever a
                 fact about one of its entries is set. It calls `set_fact`.
-            guess: Called in the same way, but only while nothing is left to infer.
+            guess: Called with nodes that ``infer`` was called with and that still have such an
+                entry, but only while nothing is left to infer.
         """
         incomplete = [n for n in self.graph.nodes if n.op is not None and self._is_incomplete(n)]
         self._worklist.extend(incomplete)
@@ -64,5 +65,5 @@ class Propagation(Generic[Fact]):
                     guess(node)
 
     def _is_incomplete(self, node: Node) -> bool:
-        """Whether an input or output of the node has no fact yet."""
+        """Return whether an input or output of the node has no fact yet."""
         return any(self.facts[e] is None for e in (*node.inputs, *node.entries))

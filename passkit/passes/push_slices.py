@@ -49,7 +49,10 @@ def push_slices(graph: Graph, context: PassContext) -> Graph:
     pusher = _Pusher(graph)
 
     def change(node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
-        """Return the entries of a slice that was moved; None for any other node."""
+        """Return the entries of a slice that was moved; None for any other node.
+
+        ``inputs`` are the node's inputs in the new graph, which are recorded.
+        """
         pusher.inputs[node] = inputs
         ranges = _ranges_of(node, graph)
         if ranges is None or not pusher.passes(node.inputs[0]):
@@ -63,7 +66,11 @@ def push_slices(graph: Graph, context: PassContext) -> Graph:
 
 
 def _ranges_of(node: Node, graph: Graph) -> Ranges | None:
-    """Return what a slice reads of each axis; None if the node is no slice of such parameters."""
+    """Return what a slice reads of each axis; None if the node is no slice that can be moved.
+
+    That is any other operator, one with control dependencies, and a slice whose parameters do not
+    have a number for each axis, or whose ``size`` has a -1.
+    """
     if node.op is None or node.op.name != "slice" or node.control:
         return None
     begin, size, step = (node.params[name] for name in ("begin", "size", "step"))
@@ -88,7 +95,11 @@ class _Pusher:
         self.slice: Node
 
     def passes(self, entry: Entry) -> bool:
-        """Return whether a slice of ``entry`` may move before the operator that computes it."""
+        """Return whether a slice of ``entry`` may move before the operator that computes it.
+
+        The entry must be its only result, read once and no output; the operator must have a rule,
+        no state and no control dependencies.
+        """
         node, graph = entry.node, self._graph
         if node.op is None or node.control or len(node.entries) > 1 or entry in graph.heads:
             return False
@@ -102,7 +113,7 @@ class _Pusher:
         Args:
             entry: the entry.
             rebuilt: the same in the new graph.
-            ranges: what is read of each axis.
+            ranges: what is read of each axis. If that is everything, ``rebuilt`` is returned.
         """
         shape = self._graph.shape(entry)
         if all(r == (0, n, 1) for r, n in zip(ranges, shape, strict=True)):
@@ -134,7 +145,13 @@ def _sliced(node: Node, x: Entry, ranges: Ranges) -> Entry:
 
 
 def _with_inputs(node: Node, inputs: Sequence[Entry], ranges: Ranges) -> Node:
-    """Return a node like another one that computes the elements in ``ranges`` of its result."""
+    """Return a node like another one, without its name, that computes part of its result.
+
+    Args:
+        node: the other node.
+        inputs: the parts of its inputs that it reads.
+        ranges: the elements of its result to compute.
+    """
     assert node.op is not None
     if node.op.name == "broadcast_to":
         return Node(node.op, inputs, {**node.params, "shape": tuple(r.size for r in ranges)})
@@ -149,7 +166,11 @@ its result; None if that cannot be told."""
 
 
 def _rule(node: Node) -> RangeRule | None:
-    """Return the rule of an operator; None if slices stay behind it."""
+    """Return the rule of a node's operator, which is no variable's; None if slices stay behind it.
+
+    Elementwise operators and broadcasts with FCodeGen have one, reductions whose only parameters
+    are axis and keepdims, and those in `_RULES`.
+    """
     assert node.op is not None
     name = node.op.name
     if name in _RULES:
@@ -167,7 +188,7 @@ def _rule(node: Node) -> RangeRule | None:
 def _aligned(shape: Shape, result: Shape, ranges: Ranges) -> Ranges | None:
     """Return what is read of an operand of this shape, which is broadcast to ``result``.
 
-    Returns: None if an extent may be 1 or that of the result.
+    Returns: None if an extent is symbolic and not that of the result, so that it may be 1.
     """
     first = len(result) - len(shape)
     operand_ranges = []
@@ -182,7 +203,10 @@ def _aligned(shape: Shape, result: Shape, ranges: Ranges) -> Ranges | None:
 
 
 def _broadcast_ranges(node: Node, graph: Graph, ranges: Ranges) -> OperandRanges | None:
-    """Return what an elementwise operator or a broadcast reads of each operand."""
+    """Return what an elementwise operator or a broadcast reads of each operand.
+
+    None if that cannot be told of one of them, whose extent is symbolic.
+    """
     result = graph.shape(node.entries[0])
     operands = [_aligned(graph.shape(e), result, ranges) for e in node.inputs]
     return None if any(r is None for r in operands) else operands
@@ -197,7 +221,10 @@ def _transposed_ranges(node: Node, graph: Graph, ranges: Ranges) -> OperandRange
 
 
 def _inserted_axis_ranges(node: Node, graph: Graph, ranges: Ranges) -> OperandRanges | None:
-    """Return what is read of an operand that gets axes of length 1; these are read whole."""
+    """Return what is read of an operand that gets axes of length 1; these are read whole.
+
+    None if a range of such an axis is not all of it.
+    """
     axis = node.params["axis"]
     axes = {a % len(ranges) for a in (axis if isinstance(axis, (tuple, list)) else (axis,))}
     if any(ranges[a][:2] != (0, 1) for a in axes):
@@ -206,12 +233,12 @@ def _inserted_axis_ranges(node: Node, graph: Graph, ranges: Ranges) -> OperandRa
 
 
 def _first_operand_ranges(node: Node, graph: Graph, ranges: Ranges) -> OperandRanges | None:
-    """Return what is read by an operator that passes its first operand on."""
+    """Return what is read by an operator that passes its first operand on; the others whole."""
     return [ranges, *[None] * (len(node.inputs) - 1)]
 
 
 def _reduction_ranges(node: Node, graph: Graph, ranges: Ranges) -> OperandRanges | None:
-    """Return what a reduction reads: its own axes whole."""
+    """Return what a reduction reads: the axes that it reduces whole, of the others ``ranges``."""
     shape = graph.shape(node.inputs[0])
     axis = node.params["axis"]
     if axis is None:
@@ -231,7 +258,10 @@ def _reduction_ranges(node: Node, graph: Graph, ranges: Ranges) -> OperandRanges
 
 
 def _product_ranges(node: Node, graph: Graph, ranges: Ranges) -> OperandRanges | None:
-    """Return what a matrix product of two operands of equal batch axes reads."""
+    """Return what a matrix product of two operands of equal batch axes reads.
+
+    None for other operands: of different ranks, of a rank below 2, or with other batch axes.
+    """
     a, b = (graph.shape(e) for e in node.inputs)
     if len(node.inputs) != 2 or len(a) != len(b) or len(a) < 2 or a[:-2] != b[:-2]:
         return None

@@ -37,7 +37,8 @@ def schedule_plan(graph: Graph, context: PassContext) -> Graph:
     usual template is an optional decision.
 
     Raises: ScheduleError for a template of no group or of several, or that its group's kernel
-    cannot have; and for a group without any schedule, which Fusion does not make.
+    cannot have; and for a group without any schedule, which Fusion does not make. CacheError if
+    other users may write to the folder of the measurements.
     """
     schedules, target = {}, context.target
     templates = _templates_by_node(graph, context)
@@ -180,8 +181,8 @@ def _with_streamed_outputs(
 def streamed_outputs(graph: Graph, entries: Sequence[Entry], target: Target) -> tuple[int, ...]:
     """Return the positions of a kernel's outputs that are written past the caches.
 
-    They are outputs of the graph that no node reads, if together they exceed the target's
-    ``stream_bytes``. ``entries`` are all outputs of the kernel.
+    They are outputs of the graph of known size that no node reads, if together they have at least
+    the target's ``stream_bytes``; else none. ``entries`` are all outputs of the kernel.
     """
     positions, total = [], 0
     outputs = set(graph.outputs)

@@ -31,7 +31,8 @@ def simplify(graph: Graph, context: PassContext) -> Graph:
 
     a = exp(x); b = exp(x); y = add(a, b)    becomes    a = exp(x); y = add(a, a)
 
-    Raises: PassError if FSimplify changes a shape or dtype, or does not terminate; FeedError if a
+    Raises: PassError if FSimplify changes a shape or dtype, or does not terminate; RuleError if it
+    returns something else than an entry or None; FeedError, or another error of `interpret`, if a
     constant operator cannot be evaluated.
     """
     simplifier = _Simplifier(context.spend)
@@ -63,15 +64,14 @@ class _Simplifier:
         self.rewriting_keys: dict[Node, Hashable] = {}
 
     def result(self, entry: Entry) -> Entry:
-        """Return the simplified entry for an entry of a finished node."""
+        """Return the simplified entry for an entry of a finished node, perhaps the entry itself."""
         return self.results[entry.node][entry.index]
 
     def simplify(self, node: Node) -> None:
         """Finish a node, and all nodes that its simplification depends on: set ``results``.
 
         Raises: PassError if FSimplify returns an entry that depends on the rewritten node itself,
-        changes a shape or dtype, or does not terminate; FeedError if a constant operator cannot be
-        evaluated.
+        changes a shape or dtype, or does not terminate; what `rewrite` raises.
         """
         stack = [node]
         while stack:
@@ -104,8 +104,7 @@ class _Simplifier:
     def step(self, node: Node) -> None:
         """Finish a node whose inputs are finished, or record its replacement.
 
-        Raises: PassError if FSimplify changes a shape or dtype, or rewrites a node too often;
-        FeedError if a constant operator cannot be evaluated.
+        Raises: PassError if FSimplify rewrites a node too often; what `rewrite` raises.
         """
         inputs = tuple(self.result(e) for e in node.inputs)
         control = tuple(dict.fromkeys(self.results[c][0].node for c in node.control))
@@ -151,10 +150,12 @@ class _Simplifier:
     def rewrite(self, node: Node) -> Sequence[Entry] | None:
         """Return simpler entries with the values of a node's outputs, None if there are none.
 
-        None also for a node with control dependencies, one that writes state, or without fuel.
+        None also for a constant, a node with control dependencies or TStateful, or without fuel.
+        A node that can be folded is not given to FSimplify, even without fuel.
 
-        Raises: PassError if FSimplify changes the shape or dtype; FeedError if a constant operator
-        cannot be evaluated.
+        Raises: PassError if FSimplify changes the shape or dtype; RuleError if it returns something
+        else than an entry or None; FeedError, or another error of `interpret`, if a constant
+        operator cannot be evaluated.
         """
         assert node.op is not None
         if node.control or node.op is CONSTANT or TStateful.get(node.op.name):

@@ -80,7 +80,12 @@ def split_reduce(graph: Graph, context: PassContext) -> Graph:
 def chunks_of(graph: Graph, node: Node) -> Chunks | None:
     """Return the chunks in which a reduction is split, None if it is better left alone.
 
-    None also for a node that is no reduction. ``graph`` has the shapes and users of entries.
+    That is one of few elements, of an empty array, or whose elements are read again. None also for
+    a node that is no reduction, and for parts of a split one. ``graph`` has the shapes and users of
+    entries.
+
+    Raises: PassError if the rank of the input is unknown; RuleError if FReduce returns something
+    else than a reduction.
     """
     reduction = reduce_of(node)
     if reduction is None or node.op in (PARTIAL, JOIN):
@@ -136,7 +141,7 @@ def _outermost_chunks(shape: Shape, reduction: Reduce, elements: int) -> Chunks 
 
 
 def _elements_are_read_again(graph: Graph, node: Node, shape: Shape) -> bool:
-    """Whether the reduced elements are used around this reduction, as in softmax and variance.
+    """Return whether the reduced elements are used around a reduction, as in softmax and variance.
 
     ``shape`` is that of the operand of ``node``. A value nearby that depends on the result then has
     as many elements as are reduced, or the operand depends on another reduction of as many.

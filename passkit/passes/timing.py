@@ -17,7 +17,7 @@ class Timing:
 
     @property
     def self_seconds(self) -> float:
-        """Return the seconds of the pass that were not spent in the passes it ran."""
+        """Return the seconds of the pass that were not spent in ``children``."""
         return self.seconds - sum(c.seconds for c in self.children)
 
     def __str__(self) -> str:

@@ -354,6 +354,19 @@ def test_invalid_calls_and_rules_are_refused(name: str) -> None:
         build()
 
 
+def test_operators_with_state_may_have_no_inputs() -> None:
+    """A stateful operator without inputs writes no variable that a gradient would have to track."""
+    op = pk.register_op("test_ticks", num_inputs=0)
+    op.set_attr("TStateful", True)
+    op.set_attr("FInferShape", lambda node: (2, 3))
+    op.set_attr("FInferType", lambda node: X.dtype)
+    ticks = op()
+
+    (dx,) = pk.gradients(ops.mul(ticks, X), X)
+
+    assert dx is not None and ticks in pk.Graph([dx]).users
+
+
 def test_long_chains_are_differentiated_without_recursion() -> None:
     """A chain of 5,000 nodes is differentiated, each node once."""
     x = pk.var("x", (3,), "float64")

@@ -52,6 +52,14 @@ def test_two_places_clash_and_are_named() -> None:
     assert str(e.value).count("test_base.py:") == 2
 
 
+def test_a_pass_has_a_name_and_a_function() -> None:
+    """A Pass is not created of another name than a string, or without a function."""
+    with pytest.raises(pk.ArgumentError, match="Pass: name must be a string, got 3"):
+        pk.Pass(3, keep)  # type: ignore[arg-type]
+    with pytest.raises(pk.ArgumentError, match="Pass P: body must be a function, got 'keep'"):
+        pk.Pass("P", "keep")  # type: ignore[arg-type]
+
+
 def test_names_of_bundled_passes_are_reserved() -> None:
     """A user's pass cannot take the name of a bundled pass that has not been imported yet."""
     with pytest.raises(

@@ -154,6 +154,20 @@ def test_only_state_can_be_written() -> None:
         pk.ApplyPasses(pk.Graph([poke(ops.exp(x, name="e"))]), "Functionalize")
 
 
+def test_a_write_needs_a_variable_and_a_value() -> None:
+    """An operator that writes state without an input, or that expands to nothing, is refused."""
+    nowhere = pk.register_op("test_writes_nowhere", num_inputs=0)
+    nothing = pk.register_op("test_writes_nothing", num_inputs=1)
+    for op in (nowhere, nothing):
+        op.set_attr("TStateful", True)
+        op.set_attr("FExpand", lambda node, *x: None)
+
+    with pytest.raises(pk.GraphError, match="test_writes_nowhere 'w' must write .* has no inputs"):
+        pk.ApplyPasses(pk.Graph([nowhere(name="w")]), "Functionalize")
+    with pytest.raises(pk.GraphError, match="nothing writes state.* the new value of 'a'"):
+        pk.ApplyPasses(pk.Graph([nothing(counter(3.0))]), "Functionalize")
+
+
 def test_a_user_operator_writes_its_expansion() -> None:
     """Any operator with TStateful and FExpand writes the value of its expansion."""
     double = pk.register_op("test_double_in_place")
