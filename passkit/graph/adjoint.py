@@ -354,7 +354,7 @@ class ReverseSweep:
         rounds = len(terms) > 2 or any(t.dtype is not entry.dtype for t in terms)
         if is_narrow_entry(entry) and len(terms) > 1 and rounds:
             terms = [widen(t) for t in terms]
-        total = terms[0] if len(terms) == 1 else self.aggregate(terms)
+        total: Any = terms[0] if len(terms) == 1 else self.aggregate(terms)
         if not isinstance(total, Entry):
             need = "a function that returns the sum of the entries it is called with"
             arguments.refuse("gradients: aggregate", total, need)

@@ -61,7 +61,8 @@ class Binder:
 
         The shapes and the values of their sizes are kept in ``last_shapes`` and ``last_sizes``.
 
-        Raises: FeedError if a shape does not fit its input.
+        Raises: FeedError if a shape does not fit its input; what ``specialize`` raises for shapes
+        that break a guard.
         """
         program, sizes = self.fit(shapes)
         self.last_shapes, self.last_sizes = shapes, sizes
@@ -70,10 +71,10 @@ class Binder:
     def fit(self, shapes: CallShapes) -> tuple[RuntimeProgram | None, dict[str, int]]:
         """Return the program planned for these shapes alone, and the values of its sizes.
 
-        The program is None if the general table serves the shapes; the sizes are empty if it does
-        not. A new program is kept in ``specialized``.
+        The program is None if the general table serves the shapes; the sizes are an empty dict if
+        it does not. A new program is kept in ``specialized``.
 
-        Raises: FeedError if a shape does not fit its input; and what planning raises.
+        Raises: FeedError if a shape does not fit its input; what ``specialize`` raises.
         """
         sizes = self.table.sizes(shapes)
         if self.table.broken(sizes) is None:

@@ -29,7 +29,7 @@ def compile(
     the graph in NumPy, after one warning that says what to install.
 
     Args:
-        graph: The graph, or its outputs.
+        graph: The graph, or an entry or sequence of entries, its outputs.
         state: The values of the variables; executables that are given one `State` share them. By
             default each executable has its own.
         target: Where kernels run: "cpu" (default), "opencl", "cuda", "interpret" (NumPy, operator
@@ -49,7 +49,8 @@ def compile(
         templates: By the name of a group, or of an operator in it: how its loops are tiled, as
             `passkit.templates` writes it.
         evaluator: Estimates the seconds of kernels: "model", or an object with the methods of an
-            Evaluator. By default what was measured on this machine, else the cost model.
+            Evaluator. By default the seconds that `tune` stored on this machine, where there are
+            some, else the cost model; nothing is measured here.
         passes: The passes that run: all of them as a list, or some that join the default ones,
             ``{"after Simplify": ["Mine"], "before Fusion": [other]}``. Plans made by other passes,
             or by a fusion strategy of yours, are not kept on disk.
@@ -57,10 +58,16 @@ def compile(
     Returns: The executable, which is called with arrays.
 
     Raises:
-        SettingError: An option is unknown or has a wrong value; before anything runs.
-        RegistryError: A pass, strategy or target is not registered.
-        ArgumentError: ``graph`` or ``state`` has a wrong type.
-        GraphError, ShapeError, DTypeError: The graph cannot be typed.
+        SettingError: An option is unknown or has a wrong value, such as an unknown target or
+            strategy; before anything runs.
+        RegistryError: A pass in ``passes`` is not registered.
+        ParseError: A template cannot be read.
+        ArgumentError: ``graph``, ``state``, ``disabled`` or ``dump`` has a wrong type.
+        GraphError: An output is no entry, or the graph writes something else than state.
+        ShapeError: Shapes do not fit, or that of a variable must be given.
+        DTypeError: Dtypes do not fit, or that of a variable must be given.
+        PassError: A pass breaks its contract.
+        ScheduleError: A group has no such template.
         CompilerError: The C++ compiler refuses a kernel.
         DeviceError: The target's device is not available.
 

@@ -79,8 +79,11 @@ class CopySpeed:
 def copy_speed(single_thread: bool = False) -> CopySpeed:
     """Measure copies on this machine, once in a process, with the launcher and clock of kernels.
 
+    It takes a while; the result is cached for each value of ``single_thread``.
+
     Args:
-        single_thread: Whether to use one thread only; by default as many as copy fastest.
+        single_thread: Whether to use one thread only; by default one or all, whichever copies
+            faster.
 
     Raises: CompilerError if there is no C++ compiler.
     """
@@ -107,8 +110,8 @@ def _kernel(name: str, store: str, after: str) -> KernelText:
 def _best(entries: Iterable[int], size: int, single_thread: bool) -> float:
     """Return the least seconds of a copy of ``size`` bytes, over kernels and one thread or all.
 
-    ``entries`` are the addresses of the kernels. With ``single_thread``, or for at most four tiles,
-    only one thread is tried.
+    ``entries`` are the addresses of the kernels. With ``single_thread``, or for no more than one
+    tile, only one thread is tried.
 
     Raises: CompilerError if the launcher cannot be compiled.
     """
@@ -118,9 +121,10 @@ def _best(entries: Iterable[int], size: int, single_thread: bool) -> float:
 
 
 def _timed(array: Any, entry: int, shared: bool) -> float:
-    """Return the median seconds of a copy of ``array`` by the kernel at the address ``entry``.
+    """Return the median seconds of a copy of ``array``, of float32, by the kernel at ``entry``.
 
-    ``shared`` tells whether all threads copy. The first run, which maps the pages, does not count.
+    ``entry`` is its address, ``shared`` tells whether all threads copy. The first run, which maps
+    the pages, does not count.
 
     Raises: CompilerError if the launcher cannot be compiled.
     """

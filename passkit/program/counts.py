@@ -23,7 +23,11 @@ class ProgramCounts:
     sizes: Mapping[str, int]
 
     def launches(self) -> dict[str, int]:
-        """Return the number of steps of each kind, by the names in `Executable.stats`."""
+        """Return the number of steps of each kind, by the names in `Executable.stats`.
+
+        The kinds are "launches" (kernels and library calls), "kernels", "distinct_kernels",
+        "library_calls", "python_calls" and, of these, "interpreted_calls".
+        """
         libraries = sum(isinstance(s, LibraryCall) for s in self.steps)
         python = [s for s in self.steps if isinstance(s, PythonCall)]
         return {
@@ -57,7 +61,11 @@ class ProgramCounts:
         return int(size)
 
     def _bytes_unfused(self) -> int:
-        """Return the bytes that all operators would move if each read and wrote memory."""
+        """Return the bytes that operators would move if each read and wrote memory.
+
+        These are the operators in groups, and library calls; steps in Python count 0, as do arrays
+        of unknown size.
+        """
         total = 0
         for group in self.graph.attrs.get("subgraph", {}).values():
             for node in group.ops:

@@ -88,7 +88,9 @@ class Executable:
     if TYPE_CHECKING:
 
         def __call__(self, *feeds: Any, **named: Any) -> list[Any]:
-            """Run on arrays, in order or by name; return the results in the order of outputs.
+            """Run on arrays, in order, by name or in one dict; return a list of the results.
+
+            The results are in the order of the outputs.
 
             Raises: FeedError if the arrays do not fit the inputs.
             """
@@ -222,7 +224,11 @@ class Executable:
         object.__setattr__(self, "__call__", runner)
 
     def _specialize(self, shapes: CallShapes) -> RuntimeProgram:
-        """Return the program for input ``shapes`` that break a guard of the general plan."""
+        """Return the program for input ``shapes`` that break a guard of the general plan.
+
+        Raises: FeedError if a shape does not fit the declaration of its input; what planning
+        raises.
+        """
         return self._planner.plan_for_shapes([s.name for s in self.inputs], shapes)
 
     @property
@@ -242,7 +248,7 @@ class Executable:
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
-        """The kernels, one for each launch, in order."""
+        """The kernels, one for each launch, in order; none if the graph is interpreted."""
         kernels = self.graph.attrs.get("kernel", {})
         return tuple(kernels[n] for n in self.graph.nodes if n in kernels)
 
@@ -253,7 +259,11 @@ class Executable:
 
     @property
     def sizes(self) -> Mapping[str, int]:
-        """The values of unknown sizes in the last call with new shapes; empty before it."""
+        """The values of unknown sizes in the last call with new shapes, as a new dict.
+
+        It is empty before such a call, if the graph is interpreted, and if the call's shapes broke
+        a guard, so that they have a program of their own.
+        """
         return {} if self._binder is None else dict(self._binder.last_sizes)
 
     @property
@@ -263,7 +273,7 @@ class Executable:
 
     @property
     def source(self) -> str:
-        """The text of all kernels, each once."""
+        """The text of all kernels, each once; "" if there are none."""
         return "\n".join({k.key: k.source for k in self.kernels}.values())
 
     @property
@@ -327,8 +337,10 @@ class Executable:
 
         Raises:
             PassError: The executable interprets.
-            FeedError: Feeds do not fit the inputs.
-            ArgumentError: ``runs`` is below 1, or ``copies`` no bool.
+            FeedError: Feeds do not fit the inputs, or an array is given by the name of an option.
+            SettingError: ``runs`` is no integer from 1 on.
+            ArgumentError: ``copies`` is no bool.
+            CompilerError: The launcher, or the copy to compare with, cannot be compiled.
         """
         from passkit.program.profiling import profile_executable
 

@@ -21,14 +21,15 @@ def explain(
     """Return, for each edge between two operators, whether it is fused, and the reason.
 
     Args:
-        graph: The graph. If it has no fusion plan, it is planned first, under ``options``.
-        name: The name of a node, to return only the edges at this node.
-        **options: As for `passkit.compile`.
+        graph: The graph, or an entry or entries as its outputs. If it has no fusion plan, it is
+            planned first, under ``options``.
+        name: The name of a node, to return only the edges at this node; None for all.
+        **options: As for `passkit.compile`; ignored for a graph with a fusion plan.
 
     Returns: A sequence of decisions, each with its reason, figures and a way out; printed, a table.
 
-    Raises: GraphError if no node has this name; ArgumentError if ``graph`` is no graph or ``name``
-    no text; else as `passkit.compile`.
+    Raises: GraphError if no edge begins or ends at a node of this name; ArgumentError if ``graph``
+    is no graph or ``name`` no text; and, where it is planned, what the passes up to Fusion raise.
     """
     graph = graph_of_argument("explain: graph", graph)
     if name is not None:
@@ -42,14 +43,17 @@ def templates(
     """Return, for each group, its template, why it was chosen, and the possible others.
 
     Args:
-        graph: The graph. If it has no schedules, it is planned first, under ``options``.
-        name: The name of a group, or of an operator in it, to return only this group.
-        **options: As for `passkit.compile`.
+        graph: The graph, or an entry or entries as its outputs. If it has no schedules, it is
+            planned first, under ``options``.
+        name: The name of a group, or of an operator in it, to return only the groups that have it;
+            None for all.
+        **options: As for `passkit.compile`; ignored for a graph with schedules.
 
-    Returns: A sequence of groups with their templates, ranked by the cost model; printed, a table.
+    Returns: A sequence of groups with their templates, ranked by the cost model; printed, a text
+    of several lines for each.
 
     Raises: GraphError if no group has this name; ArgumentError if ``graph`` is no graph or ``name``
-    no text; else as `passkit.compile`.
+    no text; and, where it is planned, what the passes up to SchedulePlan raise.
     """
     graph = graph_of_argument("templates: graph", graph)
     if name is not None:

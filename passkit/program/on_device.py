@@ -33,7 +33,7 @@ def plan_for_device(graph: Graph, context: PassContext) -> Graph:
     Groups whose kernel the device refuses run unfused; a warning names each of them.
 
     Raises: KernelRefusedError if the device refuses the kernel of a single operator, or of a graph
-    that was fused before; DeviceError if there is no such device.
+    that was fused before; DeviceError if there is no such device; and what the passes raise.
     """
     is_fused = "subgraph" in graph.attrs
     before_fusion = graph if is_fused else run_until_fusion(graph)
@@ -89,7 +89,8 @@ class DeviceBinder(Binder):
 
         The shapes and the values of their sizes are kept in ``last_shapes`` and ``last_sizes``.
 
-        Raises: FeedError if a shape does not fit its input.
+        Raises: FeedError if a shape does not fit its input; what ``specialize`` raises for shapes
+        that break a guard; DeviceError if the device fails.
         """
         specialized, sizes = self.fit(shapes)
         self.last_shapes, self.last_sizes = shapes, sizes

@@ -49,7 +49,10 @@ _OPS = (
 
 
 def planner_is_imported() -> bool:
-    """Whether this process has imported the planner; it then plans instead of reading files."""
+    """Return whether this process has imported the planner, that is `PLANNER`.
+
+    `Executable` then plans instead of reading files.
+    """
     return PLANNER in sys.modules
 
 
@@ -63,7 +66,9 @@ def plan_key(
         options: The options of `passkit.compile`; None means the default.
         library: The measurements that the planner reads, by default those on disk now.
 
-    Returns: The key, or None if plans of this graph under these options are not stored.
+    Returns: The key, or None if plans of this graph under these options are not stored: the graph
+    has annotations or an operator that is not passkit's own; or an option is no string, none of
+    `KEYED_OPTIONS`, another target than "cpu", or a strategy of the user's.
 
     Raises: CacheError if other users may write to the folder of the measurements.
     """
@@ -90,7 +95,7 @@ def plan_key(
 
 
 def _has_only_bundled_operators(graph: Graph) -> bool:
-    """Whether passkit's own files define every operator of a graph, and nobody changed one.
+    """Return whether passkit's own files define every operator of a graph, and nobody changed one.
 
     An attribute that another file registers for any of passkit's operators counts as a change.
     """
@@ -104,9 +109,10 @@ def _has_only_bundled_operators(graph: Graph) -> bool:
 
 @lru_cache(maxsize=1)
 def source_files() -> list[tuple[str, int, int]]:
-    """Return name, size and modification time of each source file of passkit.
+    """Return name without folder, size and modification time of each source file of passkit.
 
-    Read once: a file that changes later is not the code that this process runs.
+    The time is in nanoseconds. Read once: a file that changes later is not the code that this
+    process runs. The list is cached and must not be changed.
     """
     files = []
     folders = [_PACKAGE, _OPS]
@@ -130,7 +136,8 @@ def load_plan(key: str, graph: Graph, state: Mapping[str, Any]) -> ProgramTable 
 
     Returns: The table to run, or None if no intact plan is stored or a kernel is not in the cache.
 
-    Raises: CacheError if other users may write to the cache folder.
+    Raises: CacheError if other users may write to the cache folder; CompilerError if the launcher,
+    which has some library calls, cannot be compiled.
     """
     cache = open_cache()
     try:
@@ -197,8 +204,8 @@ def plan_path(cache: KernelCache, key: str) -> str:
 def _link(row: Any, addresses: Mapping[str, int]) -> Any:
     """Return a row of the table with the addresses of kernels in place of their keys.
 
-    ``addresses`` has the address of each compiled kernel; those of library calls come from the
-    launcher. Rows without a kernel stay.
+    ``addresses`` has the address of each compiled kernel and of the convolution library; those of
+    matrix products come from the launcher. Other rows stay.
 
     Raises: CompilerError if the launcher cannot be compiled.
     """

@@ -122,7 +122,9 @@ def encode_constants(
     bytes as text, or ``[k]`` for output k of the recipe. The recipe is a graph as JSON, whose
     variable ``c7`` stands for constant 7 of ``source``.
 
-    Returns: None if constants that were not folded are larger than `MAX_CONSTANT_BYTES` together.
+    Returns: A pair of the entries, in the order of ``constants``, and the recipe, None if it is not
+    needed. None in place of the pair if the constants to be written as bytes, here or in the
+    recipe, are larger than `MAX_CONSTANT_BYTES` together.
     """
     numbers = {_content_key(a): k for k, a in enumerate(constant_arrays(source))}
     entries: list[Any] = []
@@ -148,7 +150,7 @@ def encode_constants(
 
 
 def _folded_expression(array: Any) -> Entry | None:
-    """Return the entry that constant folding replaced by an array of these bytes.
+    """Return the entry that constant folding replaced by an array of these bytes, of any shape.
 
     Returns: None if constant folding created no array of these bytes and this dtype.
     """
@@ -167,7 +169,8 @@ def _recipe(derived: Sequence[Entry], numbers: Mapping[tuple[str, bytes], int]) 
     ``derived`` are the entries, its outputs; ``numbers`` has the number of each constant of the
     source by `_content_key`, which names its variable.
 
-    None if it needs other large constants, which are neither in the source nor folded.
+    None if it needs other constants, neither in the source nor folded, of more than
+    `MAX_CONSTANT_BYTES` together.
     """
     bytes_left = MAX_CONSTANT_BYTES
     variables: dict[int, Entry] = {}

@@ -39,6 +39,7 @@ class Planner:
 
     Raises:
         SettingError: An option is unknown or has a wrong value.
+        RegistryError: A pass in ``passes`` is not registered.
         DeviceError: The target's device is not available.
     """
 
@@ -96,7 +97,8 @@ class Planner:
         ``names`` and ``shapes`` are those of the inputs, in one order. Templates do not apply: they
         were specified for the loops of the general plan.
 
-        Raises: FeedError if a shape does not fit the declaration of its input.
+        Raises: FeedError if a shape does not fit the declaration of its input; what the passes
+        raise for these shapes.
         """
         graph = with_shapes(self.source, dict(zip(names, shapes, strict=True)))
         with self.context.with_options(templates={}):
@@ -105,7 +107,9 @@ class Planner:
     def interpreter(self) -> tuple[Graph, InterpretedRunner]:
         """Return the graph with shapes and dtypes, and the runner that evaluates it in NumPy.
 
-        A user's passes run, since they may change what the graph computes.
+        A user's passes before Fusion run, since they may change what the graph computes.
+
+        Raises: ShapeError or DTypeError where these do not fit; what the user's passes raise.
         """
         names = [self.source.names[n] for n in self.source.inputs]
         with self.context:
@@ -130,8 +134,8 @@ class Planner:
     def _compile_nested_graph(self, graph: Graph) -> Callable[..., list[Any]]:
         """Return the compiled form of a graph that an operator holds, under the context in force.
 
-        It is called with arrays. Templates are for the outer graph, and hints for the graph that
-        has their nodes.
+        It is called with arrays, and returns a list of them. Templates are for the outer graph, and
+        hints for the graph that has their nodes.
         """
         options = {"templates": {}, **nested_hint_options(graph, current() or PassContext())}
         return self.compile_nested(graph, options)
@@ -145,8 +149,10 @@ def planning_context(graph: Graph, options: Mapping[str, Any], library: Snapshot
     ``library`` unless one is given, and the target of a device has the limits of this machine's.
 
     Raises:
-        SettingError: An option is unknown or has a wrong value.
-        RegistryError: A pass, strategy or target is not registered.
+        SettingError: An option is unknown or has a wrong value, such as an unknown target or
+            strategy; or a fusion hint has an unnamed node that is not in the graph.
+        RegistryError: A pass in ``passes`` is not registered.
+        ParseError: A template cannot be read.
         DeviceError: The target's device is not available.
     """
     context = with_hints_by_name(graph, (current() or PassContext()).with_options(**options))
@@ -162,7 +168,8 @@ def planning_context(graph: Graph, options: Mapping[str, Any], library: Snapshot
 def plan_graph(graph: Graph) -> Graph:
     """Return the graph after the entire pipeline, under the context in force.
 
-    Raises: KernelRefusedError if a device refuses the kernel of a single operator.
+    Raises: KernelRefusedError if a device refuses the kernel of a single operator; what the passes
+    raise.
     """
     context = current() or PassContext()
     if context.target.device:
@@ -171,9 +178,13 @@ def plan_graph(graph: Graph) -> Graph:
 
 
 def declared_inputs(source: Graph, planned_graph: Graph) -> tuple[ProgramInput, ...]:
-    """Return each input of the source graph: its shape as declared and as the plan relies on.
+    """Return each input of the source graph, in order: name, dtype, and shape as declared and used.
 
-    The planned graph may lack some inputs, and knows more of the shapes of the others.
+    The planned graph may lack some inputs, and knows more of the shapes of the others. An input of
+    undeclared rank has the shape that the plan relies on as both.
+
+    Raises: ShapeError or DTypeError if the planned graph lacks an input, and the source graph does
+    not tell its shape or dtype.
     """
     names = [source.names[n] for n in source.inputs]
     if names != [planned_graph.names[n] for n in planned_graph.inputs]:

@@ -32,7 +32,8 @@ def planned(graph: Graph, last: str = DEFAULT_PIPELINE[-1], **options: Any) -> G
     Raises:
         PassError: ``last`` is not a pass of the default pipeline, or a pass of the user's would run
             before passes that the graph has been through.
-        SettingError: The pipeline lacks a required pass.
+        SettingError: The pipeline lacks a required pass, or an option has a wrong value.
+        Exception: What a pass raises.
     """
     if last not in DEFAULT_PIPELINE:
         raise PassError(
@@ -70,7 +71,7 @@ def run_from_fusion(graph: Graph, last: str = DEFAULT_PIPELINE[-1]) -> Graph:
 
     The pipeline and its options are those of the context in force. ``last`` is the name of a stage.
 
-    Raises: Whatever a pass raises, above all PassError and ScheduleError.
+    Raises: Whatever a pass raises, such as PassError and ScheduleError.
     """
     context = current() or PassContext()
     pipeline = context.passes
@@ -91,9 +92,9 @@ def _run(graph: Graph, context: PassContext, passes: tuple[str | Pass, ...]) -> 
 
 
 def _check_user_passes(graph: Graph, pipeline: Pipeline, start: int) -> None:
-    """Raise a PassError if a user's pass had to run before a position that the graph is past.
+    """Raise a PassError if the first ``start`` passes of ``pipeline`` have a user's among them.
 
-    ``start`` is the position in ``pipeline``; the message names the pass.
+    ``graph`` is already past these. The message names the pass.
     """
     for name in pipeline.names()[:start]:
         if name not in DEFAULT_PIPELINE:
@@ -105,7 +106,7 @@ def _check_user_passes(graph: Graph, pipeline: Pipeline, start: int) -> None:
 
 
 def _fusion_position(pipeline: Pipeline) -> int:
-    """Return the position of the pass that fuses; the end of the pipeline if there is none."""
+    """Return the index of the pass that fuses; the length of the pipeline if there is none."""
     position = pipeline.position("Fusion")
     return len(pipeline.passes) if position is None else position
 
@@ -113,7 +114,8 @@ def _fusion_position(pipeline: Pipeline) -> int:
 def _end(pipeline: Pipeline, last: str) -> int:
     """Return the position behind the pass that takes the role of ``last``.
 
-    User passes that directly follow it are included. A pipeline without such a pass ends at Fusion.
+    User passes that directly follow it are included. A pipeline without such a pass ends before
+    Fusion.
     """
     position = pipeline.position(last)
     if position is None:
@@ -129,9 +131,10 @@ def with_shapes(graph: Graph, shapes: Mapping[str, tuple[int, ...]]) -> Graph:
 
     Args:
         graph: The graph before planning.
-        shapes: Shapes by the names of inputs.
+        shapes: Shapes by the names of inputs; other names are ignored.
 
-    Raises: FeedError if a shape does not fit the declaration of its input.
+    Raises: FeedError if a shape does not fit the declaration of its input; ShapeError if an
+    operator does not take the shapes.
     """
     declared = [(graph.names[n], n.entries[0].shape) for n in graph.inputs]
     sizes = bind_sizes((name, s, shapes[name]) for name, s in declared if name in shapes)

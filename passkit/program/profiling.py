@@ -40,16 +40,18 @@ def profile_executable(
     Args:
         executable: the executable.
         binder: that of the executable, None if it interprets.
-        feeds: arrays by input name, or in order. Without any feeds the inputs are random numbers
-            of the shapes of the last call.
+        feeds: arrays by input name, or in order. If it is None and ``named`` is empty, the inputs
+            are random numbers of the shapes of the last call, before one of `_default_shapes`.
         named: more feeds, by keyword.
         runs: the number of calls, of which the median is taken.
         copies: whether to measure the machine's copy speed, to compare with.
 
     Raises:
         PassError: The executable interprets.
-        FeedError: The feeds do not fit the inputs.
-        ArgumentError: ``runs`` or ``copies`` has a wrong value.
+        FeedError: The feeds do not fit the inputs, or ``runs`` or ``copies`` is no number and the
+            name of an input.
+        SettingError: ``runs`` is no integer from 1 on.
+        ArgumentError: ``copies`` is no bool.
     """
     program = executable.program
     if program is None or binder is None:

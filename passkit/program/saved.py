@@ -71,7 +71,7 @@ def describe(executable: Executable) -> dict[str, str]:
 
 
 def restore(texts: Mapping[str, str], origin: str, state: State | None = None) -> Executable:
-    """Compile the executable that `describe` returned texts of.
+    """Compile the executable that `describe` returned texts of, with the options in them.
 
     Args:
         texts: The result of `describe`.
@@ -81,6 +81,7 @@ def restore(texts: Mapping[str, str], origin: str, state: State | None = None) -
     Raises:
         ModelError: The options are not such as `describe` writes.
         ParseError: The graph cannot be read.
+        PasskitError: An operator refuses its inputs, or what `passkit.compile` raises.
     """
     options = read_options(texts["options.json"], origin)
     measured = texts["tuned.jsonl"].encode().split(b"\n")
@@ -120,7 +121,10 @@ def _not_saved(origin: str, error: Exception) -> ModelError:
 
 
 def _is_option(key: str, value: Any) -> bool:
-    """Return whether ``key`` is an option that `describe` writes, and ``value`` of its type."""
+    """Return whether ``key`` is an option that `describe` writes, and ``value`` of its JSON type.
+
+    Names in the value are not checked.
+    """
     if key in _NAME_OPTIONS:
         return isinstance(value, str)
     if key in _LIST_OPTIONS:
@@ -185,11 +189,13 @@ def load(folder: str | Path) -> Executable:
         folder: A folder that `Executable.save` wrote.
 
     Raises:
-        ModelError: The folder holds no saved executable.
+        ModelError: The folder holds no saved executable, or one of another version's format.
         ParseError: Its graph cannot be read.
         FeedError: Its state does not fit the graph.
         CacheError: Other users may write to its kernels.
         ArgumentError: ``folder`` is no path.
+        PasskitError: What `passkit.compile` raises, such as RegistryError for a pass that is not
+            registered here.
     """
     folder = arguments.path("load: folder", folder)
     texts: dict[str, str] = {}

@@ -42,6 +42,8 @@ _array_library: tuple[Callable[..., bool], Callable[..., Any]] | None = None
 def register_arrays(takes: Callable[..., bool], make: Callable[..., Any]) -> None:
     """Set what compiles functions that are called with arrays of an array library.
 
+    It replaces what was set before: there is one array library.
+
     Args:
         takes: ``takes(args, kwargs)`` returns whether a call has such an array.
         make: ``make(function, options)`` returns the function for such calls.
@@ -69,14 +71,17 @@ def jit(function: Callable[..., Any] | None = None, **options: Unpack[CompileOpt
 
     Args:
         function: Takes entries, and returns an entry, or a tuple, list or dict of them; calls
-            return arrays in the same form. Arguments that are not arrays are constants of a trace,
-            and must be hashable. Functions of arrays of `passkit.xp` take and return nested lists,
-            tuples, dicts and data classes of them, too. Without a function, return a decorator.
-        **options: As for `passkit.compile`; not for functions of arrays of `passkit.xp`.
+            return arrays in the same form. Arguments may be arrays and tuples of them; others, such
+            as numbers and NumPy's scalars, are constants of a trace, and must be hashable.
+            Functions of arrays of `passkit.xp` take and return nested lists, tuples, dicts and data
+            classes of them, too. Without a function, return a decorator.
+        **options: As for `passkit.compile`, which checks them at the first call; not for functions
+            of arrays of `passkit.xp`.
 
     Raises: ArgumentError if ``function`` is none; GraphError when called, if an argument is neither
     an array nor hashable, or if the function returns anything but entries or reads a variable that
-    is not an argument.
+    is not an argument; DTypeError when called with an array of a dtype that passkit does not have;
+    and when called, what `passkit.compile` raises.
 
     >>> import passkit as pk
     >>> @pk.jit(target="interpret")
@@ -110,11 +115,12 @@ class JitFunction:
         update_wrapper(self, function, updated=())  # its fields are not those of this object
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        """Return the function's value for these arrays.
+        """Return the function's value for these arrays, in the form that the function returns.
 
         Raises: GraphError if an argument is neither an array nor hashable, or if a new trace is
         needed and the function cannot be traced; TypeError if the arguments do not fit its
-        signature.
+        signature; DTypeError for an array of a dtype that passkit does not have; and where a trace
+        is new, what the function and `passkit.compile` raise.
         """
         if _array_library is not None and (named or not {*map(type, args)} <= _NUMPY_ARRAYS):
             takes, make = _array_library
@@ -139,7 +145,7 @@ class JitFunction:
         in ``executables``, and its runner is kept for the next call.
 
         Raises: GraphError if a constant argument is not hashable, or the function cannot be traced;
-        TypeError if the arguments do not fit its signature.
+        TypeError if the arguments do not fit its signature; and what `_trace` raises.
         """
         bound = signature(self.function).bind(*args, **named)
         bound.apply_defaults()
@@ -169,9 +175,9 @@ class JitFunction:
             arrays: the arrays by name, with items of tuples as ``name_k``.
             shapes: the shape of each variable, in the order of ``arrays``; None is unknown.
 
-        Raises: GraphError for a result that is not made of entries, and for a variable that is not
-        an argument; DTypeError for an array of a dtype that passkit does not have; and as
-        `passkit.compile`.
+        Raises: GraphError or ArgumentError for a result that is not made of entries, and GraphError
+        for a variable that is not an argument; DTypeError for an array of a dtype that passkit does
+        not have; and what the function and `passkit.compile` raise.
         """
         inputs = {
             name: var(name, shape, dtype_of(array.dtype))
@@ -201,13 +207,16 @@ class JitFunction:
 
 
 def _with_inputs_in_order(graph: Graph, names: list[str]) -> Graph:
-    """Return the graph with its inputs in the order of ``names``, the arguments' names."""
+    """Return the graph with its inputs in the order of ``names``, the names of all of them."""
     position = {name: k for k, name in enumerate(names)}
     return graph.with_inputs(sorted(graph.inputs, key=lambda n: position[n.name]))
 
 
 def _leaves(bound_arguments: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Return (name, value) of each argument, with the items of a tuple as arguments ``name_k``."""
+    """Return (name, value) of each argument, with the items of a tuple as arguments ``name_k``.
+
+    Tuples in tuples, and lists, stay as they are.
+    """
     leaves = []
     for name, value in bound_arguments.items():
         if isinstance(value, tuple):
@@ -223,7 +232,7 @@ def _is_array(value: Any) -> bool:
 
 
 def _constant_key(name: str, value: Any) -> Any:
-    """Return the name of the type and the value of a constant argument, as part of a key.
+    """Return the name of the type and the value of a constant argument, a pair, as part of a key.
 
     Raises: GraphError, naming the argument, if the value is not hashable.
     """
@@ -238,7 +247,10 @@ def _constant_key(name: str, value: Any) -> Any:
 
 
 def _serves(traced: TraceShapes, shapes: tuple[tuple[int, ...], ...]) -> bool:
-    """Return whether a trace serves arrays of ``shapes``: None in ``traced`` is any extent."""
+    """Return whether a trace serves arrays of ``shapes``: None in ``traced`` is any extent.
+
+    Both have as many shapes, of the same ranks.
+    """
     return all(
         extent is None or extent == n
         for traced_shape, shape in zip(traced, shapes, strict=True)
@@ -247,7 +259,10 @@ def _serves(traced: TraceShapes, shapes: tuple[tuple[int, ...], ...]) -> bool:
 
 
 def _widened(traced: TraceShapes, shapes: tuple[tuple[int, ...], ...]) -> TraceShapes:
-    """Return ``traced`` shapes in which extents that differ from ``shapes`` are unknown (None)."""
+    """Return ``traced`` shapes in which extents that differ from ``shapes`` are unknown (None).
+
+    Both have as many shapes, of the same ranks.
+    """
     return tuple(
         tuple(
             extent if extent == n else None for extent, n in zip(traced_shape, shape, strict=True)
@@ -270,10 +285,12 @@ def _unpacked(result: Any, function: Callable[..., Any]) -> tuple[list[Entry], P
     """Return the entries of a traced function's result, and a function that packs arrays like it.
 
     The latter takes the list of arrays that stand for the entries. Numbers and arrays in a tuple,
-    list or dict become constants.
+    list or dict become constants. A named tuple stays one; other subclasses are called with the
+    list.
 
-    Raises: GraphError for a result that is neither an entry nor a tuple, list or dict;
-    ArgumentError for an element that is neither an entry nor an array of numbers.
+    Raises: GraphError for a result that is neither an entry nor a tuple, list or dict, and for a
+    tuple of entries in it; ArgumentError for another element that is neither an entry nor an array
+    of numbers.
     """
     if isinstance(result, Entry):
         return [result], _single
@@ -281,7 +298,7 @@ def _unpacked(result: Any, function: Callable[..., Any]) -> tuple[list[Entry], P
         names = list(result)
         return [as_entry(result[n]) for n in names], lambda out: dict(zip(names, out, strict=True))
     if isinstance(result, (tuple, list)):
-        return [as_entry(e) for e in result], type(result)
+        return [as_entry(e) for e in result], getattr(result, "_make", type(result))
     raise GraphError(
         f"{function.__name__} must return an Entry, or a tuple, list or dict of them, got "
         f"{type(result).__name__}"

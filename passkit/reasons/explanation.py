@@ -43,7 +43,7 @@ class Explanation(Sequence[Decision]):
         return evolve(self, decisions=tuple(d for d in self.decisions if not d.fused))
 
     def filter(self, name: str) -> Explanation:
-        """Return the edges that begin or end at the node called ``name``.
+        """Return the explanation of the edges that begin or end at the node called ``name``.
 
         Raises: GraphError with the nearest name if there are no such edges.
         """
@@ -60,8 +60,9 @@ class Explanation(Sequence[Decision]):
             producer: The name of a node.
             consumer: The name of another. The order matters only if edges lead both ways.
 
-        Returns: The edges between the two; if there are none, the edges of a shortest path between
-            them; without a path, one decision that says that they are independent.
+        Returns: The edges from ``producer`` to ``consumer``; if there are none, the edges of a
+            shortest path between them, in either direction; without a path, and for two equal
+            names, one decision that says that they are independent.
 
         Raises: GraphError with the nearest name for a node without edges.
         """
@@ -85,7 +86,7 @@ class Explanation(Sequence[Decision]):
     def _path(self, start: str, end: str) -> tuple[Decision, ...]:
         """Return the edges of a shortest path from the node ``start`` to ``end``, by name.
 
-        Returns: The edges in order; () if no path leads there.
+        Returns: The edges in order; () if no path leads there, or ``end`` is ``start``.
         """
         edges_from: dict[str, list[Decision]] = {}
         for d in self.decisions:
@@ -104,7 +105,10 @@ class Explanation(Sequence[Decision]):
         return tuple(reversed(path)) if end == start else ()
 
     def rows(self) -> list[dict[str, object]]:
-        """Return one mapping for each edge, as JSON can hold it."""
+        """Return a dict for each edge, in order, as JSON can hold it.
+
+        Its keys are producer, consumer, fused, code, reason, data and way_out.
+        """
         return [
             {
                 "producer": d.producer,
@@ -155,7 +159,8 @@ def explain(graph: Graph, name: str | None, fuse: Callable[[Graph], Graph]) -> E
         name: The name of a node, to return only its edges; None for all.
         fuse: Returns the graph with a fusion plan; called if it has none.
 
-    Raises: GraphError with the nearest name if no edge has the name.
+    Raises: GraphError with the nearest name if no edge begins or ends at the node; what ``fuse``
+    raises.
     """
     if "fusion_log" not in graph.attrs:
         graph = fuse(graph)

@@ -57,7 +57,7 @@ class RankedGroup:
 
     @property
     def why(self) -> str:
-        """The reason why it has this template, a sentence."""
+        """The reason why it has this template, as a clause without a full stop."""
         if self.source is Source.USER:
             return "it was specified in the option templates"
         if self.source is Source.MEASURED:
@@ -78,7 +78,10 @@ class RankedGroup:
         )
 
     def as_dict(self) -> dict[str, object]:
-        """Return the group as JSON can hold it."""
+        """Return the group as a dict that JSON can hold, with the property `why`.
+
+        Symbolic numbers of tiles are texts; ``bytes`` is ``nbytes``.
+        """
         return {
             "name": self.name,
             "operators": list(self.operators),
@@ -130,7 +133,7 @@ class Ranking(Sequence[RankedGroup]):
         return iter(self.groups)
 
     def rows(self) -> list[dict[str, object]]:
-        """Return one mapping for each group, as JSON can hold it."""
+        """Return the dict of `RankedGroup.as_dict` for each group, in order."""
         return [g.as_dict() for g in self.groups]
 
     def __str__(self) -> str:
@@ -151,10 +154,11 @@ def rank(graph: Graph, name: str | None, plan: Callable[[Graph], Graph]) -> Rank
 
     Args:
         graph: The graph.
-        name: The name of a group, or of an operator in it, to return only this group; None for all.
+        name: The name of a group, or of an operator in it, to return only the groups that have it;
+            None for all.
         plan: Returns the graph with schedules; called if it has none.
 
-    Raises: GraphError with the nearest name if no group has the name.
+    Raises: GraphError with the nearest name if no group has the name; what ``plan`` raises.
     """
     if "schedule" not in graph.attrs:
         graph = plan(graph)

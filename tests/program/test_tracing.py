@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -33,12 +33,25 @@ def test_jit_keeps_calls_and_name() -> None:
     assert len(scaled.executables) == 2
 
 
+class Bounds(NamedTuple):
+    """A result with named members."""
+
+    low: Any
+    high: Any
+
+
 @pytest.mark.parametrize(
     "result",
-    [lambda x: x, lambda x: (x + 1, x), lambda x: [x + 1], lambda x: {"a": x + 1, "b": -x}],
+    [
+        lambda x: x,
+        lambda x: (x + 1, x),
+        lambda x: [x + 1],
+        lambda x: {"a": x + 1, "b": -x},
+        lambda x: Bounds(x - 1, x + 1),
+    ],
 )
 def test_results_come_in_the_same_form(result: Any) -> None:
-    """An array, or a tuple, list or dict of them, also on the second, fast call."""
+    """An array, or a tuple, named tuple, list or dict of them, also on the second, fast call."""
     f = pk.jit(result)
     expected = result(array(4))
 
