@@ -120,18 +120,20 @@ def assign_index(x: Any, key: Any, value: Any) -> Entry:
 
     Args:
         x: An entry or array.
-        key: Ints, slices, None and Ellipsis, as in basic indexing.
+        key: Ints, sizes, slices, None and Ellipsis, or a tuple of them, as in basic indexing.
         value: An entry, array or number, which broadcasts to the shape of ``x[key]``. A Python
-            number gets the dtype of ``x``.
+            bool, int or float gets the dtype of ``x``.
 
     Returns:
         An entry of the shape and dtype of ``x``.
 
     Raises:
-        ShapeError: If the key does not fit the shape of ``x``, the rank of ``x`` is unknown, or the
-            value does not broadcast.
-        DTypeError: If the value has another dtype than ``x``.
-        ArgumentError: If ``x`` or ``value`` is no array of numbers.
+        ShapeError: If the key is something else, such as a list or bool, or does not fit the shape
+            of ``x``, the rank of ``x`` is unknown, or the value does not broadcast.
+        DTypeError: If the value has another dtype than ``x``, is a complex number beside a real
+            ``x``, or a number that an ``x`` of integers cannot hold, such as 0.5.
+        ArgumentError: If ``x`` or ``value`` is no array of numbers; a GraphError for a tuple of
+            entries.
     """
     entry = as_entry(x)
     parsed = parse_key(entry, key)
@@ -152,8 +154,8 @@ def _value_entry(value: Any, x: Entry) -> Entry:
     ``x`` is the array that is written. A complex number, and any number beside an unknown dtype,
     becomes a constant of its own dtype. Floats out of range become infinity.
 
-    Raises: DTypeError if an integer does not fit the dtype; ArgumentError, or GraphError for a
-    tuple of entries, if ``value`` is no number, array or entry.
+    Raises: DTypeError for a number that is not whole or out of range beside an ``x`` of integers;
+    ArgumentError, or GraphError for a tuple of entries, if ``value`` is no number, array or entry.
     """
     if isinstance(value, (bool, int, float)) and x.dtype is not None:
         return make("full", shape=(), fill_value=value, dtype=x.dtype.name)
@@ -164,11 +166,11 @@ def _strided_slice(node: Node, x: Entry) -> Entry:
     """Expand to the basic indexing of ``x`` that begin, end, strides and masks describe.
 
     Strides of None are 1. An index that selects everything gives an ``identity`` of x. ``node`` has
-    the parameters ``begin``, ``end`` and ``strides``.
+    the parameters ``begin``, ``end``, ``strides`` and those of `MASKS`.
 
     Raises:
-        ShapeError: If begin, end and strides are no tuples of one length, a mask is no int, or the
-            index does not fit the shape of ``x``.
+        ShapeError: If begin, end and strides are no tuples of one length, a mask or an entry of
+            these is no int, a stride is 0, or the index does not fit the shape of ``x``.
     """
     params = node.params
     masks = {name: int_param(node, name) for name in MASKS}

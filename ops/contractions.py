@@ -201,7 +201,7 @@ class LabelledOperand:
 def _merge_repeated_labels(operand: LabelledOperand) -> LabelledOperand:
     """Return the operand with one axis in place of those with the same label: the diagonal.
 
-    That axis is the last.
+    That axis is the last. Without a label that is repeated, nothing changes.
 
     Raises:
         ShapeError: If the extent of such an axis is symbolic.
@@ -228,7 +228,10 @@ def _merge_repeated_labels(operand: LabelledOperand) -> LabelledOperand:
 
 
 def _sum_unused_labels(operand: LabelledOperand, used: str) -> LabelledOperand:
-    """Sum the operand over the axes whose label is not in ``used``; unchanged if there are none."""
+    """Return the operand summed over the axes whose label is not in ``used``.
+
+    It is the operand itself if there are none.
+    """
     summed_axes = tuple(k for k, c in enumerate(operand.labels) if c not in used)
     if not summed_axes:
         return operand

@@ -401,7 +401,8 @@ window_products = register_op(
 def _window_param(node: Node) -> tuple[int, ...]:
     """Return the parameter ``window`` of ``node``, an int for each spatial axis.
 
-    Raises: ShapeError if it is neither an int >= 1 nor one for each axis.
+    Raises: ShapeError if it is neither an int >= 1 nor one for each axis, or the rank of the first
+    input is unknown.
     """
     return per_axis(node, "window", len(known_shape(node.inputs[0])) - 2)
 
@@ -503,7 +504,7 @@ def _compute_window_products(node: Node, x: Any, y: Any) -> Any:
 
 
 def _window_products_gradient(node: Node, dw: Entry) -> list[Entry]:
-    """Return the gradients of window_products by the image x and by y.
+    """Return the gradients of window_products by the image x and by y, of its output's, ``dw``.
 
     By y it is the convolution of x with dw, by x the gradient of a convolution by its image.
     ``node`` has the parameters that are passed on.

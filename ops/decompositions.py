@@ -137,7 +137,7 @@ def matrix_shape(node: Node, shape: Shape) -> tuple[Shape, Extent, Extent]:
 def square_shape(node: Node, shape: Shape) -> tuple[Shape, Extent]:
     """Return the batch axes and the size of square matrices, an input of shape ``shape``.
 
-    Symbolic rows and columns are recorded as equal.
+    Where rows and columns differ symbolically, a guard that they are equal is recorded.
 
     Raises:
         ShapeError: If there are no matrices, or they are not square; the error names ``node``.

@@ -118,17 +118,20 @@ def _rounding(function: str) -> Callable[[Expr], Expr]:
 
 
 def _pow(x: Expr, y: Expr) -> Expr:
-    """Return x to the power y; integers wrap, and have negative powers as `ast.whole_power`."""
+    """Return x to the power y, both floats or both integers, which wrap.
+
+    A negative power of an integer is 0, except of 1 and -1.
+    """
     return ast.pow(x, y) if x.dtype.is_float else ast.whole_power(x, y)
 
 
 def _clip(x: Expr, low: Expr, high: Expr) -> Expr:
-    """Return x limited to low and high; where low > high, high."""
+    """Return x limited to low and high; where low > high, high. NaN stays."""
     return ast.minimum(ast.maximum(x, low), high)
 
 
 def _where(condition: Expr, x: Expr, y: Expr) -> Expr:
-    """Return x where the condition holds, else y."""
+    """Return x where the bool ``condition`` is true, else y."""
     return ast.where(condition, x, y)
 
 

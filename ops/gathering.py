@@ -504,8 +504,8 @@ def _invert_permutation_shape(node: Node, shape: Shape) -> Shape:
 def _invert_permutation(node: Node, x: Entry) -> Entry:
     """Expand invert_permutation: scatter the position of each number to the number's position.
 
-    ``x`` is a vector of integers. A negative number counts from the end; one outside of the
-    positions is dropped, and a position that no number names gets 0. ``node`` is not used.
+    ``x`` is a vector of integers. Numbers outside of its positions, negative ones too, are dropped;
+    a position that no number names gets 0. ``node`` is not used.
 
     Raises: ShapeError if a rank is unknown.
     """

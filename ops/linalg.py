@@ -193,7 +193,8 @@ def _match_window_products(node: Node) -> Entry | None:
     of windows with one window a row.
 
     Returns:
-        The rewritten result, or None where the node does not match.
+        The rewritten result, or None where the node does not match; for example where an extent is
+        symbolic, a window has one element, or padding is not filled with 0.
 
     Raises: ShapeError if a rank is unknown.
     """

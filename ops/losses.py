@@ -146,10 +146,13 @@ def _binary_cross_entropy(node: Node, labels: Entry, p: Entry) -> Entry:
 
 
 def _kl_divergence(node: Node, labels: Entry, p: Entry) -> Entry:
-    """Return labels * log(labels / p), and 0 where a label is not above 0; ``node`` is not used."""
-    positive = labels > 0
-    ratio = make("where", positive, labels, 1.0) / make("where", positive, p, 1.0)
-    return make("where", positive, labels * make("log", ratio), 0.0)
+    """Return labels * log(labels / p), and 0 where a label is 0 or less; NaN stays.
+
+    ``node`` is not used.
+    """
+    no_mass = labels <= 0
+    ratio = make("where", no_mass, 1.0, labels) / make("where", no_mass, 1.0, p)
+    return make("where", no_mass, 0.0, labels * make("log", ratio))
 
 
 elementwise_loss(

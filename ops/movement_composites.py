@@ -391,6 +391,8 @@ def _expand_at_least(rank: int) -> Callable[..., Entry]:
 
         The new axes are in front; a matrix gets a third axis at the end, a vector one on either
         side. ``node`` is not used.
+
+        Raises: ShapeError if the rank of ``x`` is unknown.
         """
         missing = rank - x.ndim
         if missing <= 0:

@@ -498,9 +498,11 @@ def _clip_norm_param(node: Node) -> float:
 def _clip_by_norm(node: Node, x: Entry) -> Entry:
     """Expand clip_by_norm: scale vectors along ``axis`` that are longer than ``clip_norm`` to it.
 
-    Others keep their bits. ``node`` has the parameters ``axis`` and ``clip_norm``.
+    Others keep their bits. ``node`` has the parameters ``axis``, one or several axes or None for
+    all, and ``clip_norm``.
 
-    Raises: ShapeError if the axis is out of range, GraphError if ``clip_norm`` is below 0.
+    Raises: ShapeError if the axis is out of range, no int or listed twice, GraphError if
+    ``clip_norm`` is below 0 or NaN.
     """
     axes = normalize_axes(node, len(known_shape(x)), node.params["axis"])
     limit = _clip_norm_param(node)
@@ -535,11 +537,11 @@ def _global_norm(node: Node, *xs: Entry) -> Entry:
 def _scale_by_global_norm(node: Node, norm: Entry, x: Entry) -> Entry:
     """Expand scale_by_global_norm: x * clip_norm / max(norm, clip_norm), for the scalar ``norm``.
 
-    ``node`` has the parameter ``clip_norm``.
+    That ``norm`` is a scalar is not checked. ``node`` has the parameter ``clip_norm``.
 
     Source: Pascanu, Mikolov and Bengio, On the Difficulty of Training RNNs, algorithm 1.
 
-    Raises: GraphError if ``clip_norm`` is below 0.
+    Raises: GraphError if ``clip_norm`` is below 0 or NaN.
     """
     limit = _clip_norm_param(node)
     return x * (limit / make("maximum", norm, limit))

@@ -428,8 +428,9 @@ def take(a: Any, indices: Any, axis: int | None = None) -> Entry:
 
     Indices are integers; negative ones count from the end, and those out of range are clipped.
 
-    Raises: DTypeError for other indices; ShapeError for an axis that is empty, no int or out of
-    range; ArgumentError if ``a`` or ``indices`` is neither an entry nor numbers.
+    Raises: DTypeError for other indices; ShapeError for an axis that is no int or out of range, or
+    empty if there are indices; ArgumentError if ``a`` or ``indices`` is neither an entry nor
+    numbers.
     """
     return _op("take", a, indices, axis=axis)
 
@@ -468,7 +469,7 @@ def _promoted(operands: Any) -> list[Entry]:
     """
     entries = [as_entry(x) for x in operands]
     dtypes = [e.dtype for e in entries if e.dtype is not None]
-    if len(dtypes) < len(entries):
+    if len(dtypes) < len(entries) or not entries:
         return entries
     if [d for d in dtypes if _is_foreign(d.numpy)]:  # NumPy does not promote it with all others
         dtype = reduce(promote, dtypes)

@@ -406,8 +406,8 @@ def _infer_one_hot_shape(node: Node, shape: Shape) -> Shape:
 def _infer_one_hot_type(node: Node, indices: DType) -> DType:
     """Infer the dtype, the parameter ``dtype`` of ``node``; ``indices`` is the dtype of the input.
 
-    Raises: DTypeError if that is no integer, or the result cannot hold ``on_value`` or
-    ``off_value``.
+    Raises: DTypeError if that is no integer, there is no such dtype, or it cannot hold ``on_value``
+    or ``off_value``, which must be ints, floats or bools.
     """
     check_indices(node, indices)
     dtype = _dtype_param(node)

@@ -221,7 +221,7 @@ def _shuffle(node: Node, x: Entry, key: Entry) -> Entry:
 
     ``node`` has the parameter ``axis``, one int.
 
-    Raises: ShapeError if the axis is no int, out of range or empty, or the key no scalar.
+    Raises: ShapeError if the axis is no int or out of range, the key no scalar, or a rank unknown.
     """
     shape = known_shape(x)
     axis = normalize_axis(node, len(shape), node.params["axis"])

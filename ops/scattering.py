@@ -112,7 +112,8 @@ def _point_index(node: Node, x: Array, indices: Array, updates: Array) -> Any:
     range are left out, or in mode "clip" go to the nearest point. ``node`` has the parameters
     ``batch_dims`` and ``mode``.
 
-    Raises: ShapeError if there are more coordinates than axes.
+    Raises: ShapeError if there are more coordinates than axes or ``batch_dims`` is invalid;
+    GraphError if ``mode`` is unknown.
     """
     batch, count = point_axes(node, x.shape, indices.shape)
     points = indices.shape[:-1]
@@ -385,11 +386,12 @@ def _compute_scatter(addressing: Addressing, kind: str) -> Callable[..., Array]:
     """Return the FCompute of a scatter of a kind: NumPy's advanced indexing by ``addressing``."""
 
     def compute(node: Node, x: Array, indices: Array, updates: Array) -> Array:
-        """Combine updates with a copy of the array x at indices, in NumPy.
+        """Return a copy of the array x with updates combined at indices, in NumPy.
 
         ``node`` has the parameters of the addressing. Empty x or updates leave the copy as it is.
 
-        Raises: ShapeError if a parameter is invalid.
+        Raises: ShapeError if a parameter is invalid, GraphError if ``mode`` is; neither for empty x
+        or updates.
         """
         if not x.size or not updates.size:
             return np.array(x)

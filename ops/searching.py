@@ -494,7 +494,8 @@ def _compact_nonzero(node: Node, x: Entry, rows: Entry, width: Extent) -> Entry:
 def _argwhere(node: Node, x: Entry) -> Entry:
     """Expand argwhere: the coordinates of nonzero elements, cut or filled to ``size`` rows.
 
-    ``node`` has the parameters ``fill_value`` and ``size``. NaN is not 0.
+    ``node`` has the parameters ``fill_value`` and ``size``. NaN is not 0. Rows of a scalar ``x``
+    have no elements.
 
     Raises: ShapeError if ``size`` is no int >= 0 or Size, DTypeError if int64 cannot hold
     ``fill_value``.

@@ -62,7 +62,8 @@ def slice_params(node: Node, shape: Shape) -> tuple[Shape, Shape, Shape]:
 def _count_to_end(n: Extent, begin: Extent, step: Extent) -> Extent:
     """Return the number of elements from ``begin`` on to the end of an axis of length ``n``.
 
-    For a negative step the end is the front of the axis.
+    They are ``step`` apart. For a negative step the end is the front of the axis; a symbolic step
+    counts as positive.
     """
     is_forward = not isinstance(step, int) or step > 0
     return _step_count(n - begin, step) if is_forward else _step_count(begin + 1, -step)

@@ -54,12 +54,15 @@ def _normal_cdf_approximation(x: Expr) -> Expr:
 
 
 def _normal_quantile(p: Expr) -> Expr:
-    """Return the inverse of the normal distribution function."""
+    """Return the inverse of the normal distribution function: -inf at 0, inf at 1, NaN beyond."""
     return ast.erfcinv(p + p) * -sqrt(2)
 
 
 def _logit(p: Expr) -> Expr:
-    """Return log(p / (1 - p)); near 1/2, where that cancels, by log1p."""
+    """Return log(p / (1 - p)); near 1/2, where that cancels, by log1p.
+
+    It is -inf at 0, inf at 1 and NaN beyond.
+    """
     near_half = ast.log1p((p + p - 1.0) / (1.0 - p))
     return ast.where((p > 0.3) & (p < 0.65), near_half, ast.log(p / (1.0 - p)))
 

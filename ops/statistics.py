@@ -203,8 +203,8 @@ def _corrected_count(node: Node, x: Entry, correction: float, keepdims: bool) ->
 def _variance(node: Node, x: Entry) -> Entry:
     """Expand to the sum of squared distances to the mean over the count minus ``correction``.
 
-    The count minus it is taken as at least 0: then the quotient is infinite or NaN. ``node`` has
-    the parameters ``axis``, ``correction`` and ``keepdims``.
+    A divisor below 0 counts as 0; the quotient is then infinite or NaN. ``node`` has the parameters
+    ``axis``, ``correction`` and ``keepdims``.
 
     Raises: ShapeError if ``correction`` is no finite number, or ``axis`` is out of range.
     """
@@ -263,8 +263,8 @@ def _infer_average_shape(node: Node, shape: Shape, weights: Shape) -> Shape:
 
     ``node`` has the parameters ``axis`` and ``keepdims``.
 
-    Raises: ShapeError if the shape ``weights`` does not broadcast to it, or ``axis`` is out of
-    range.
+    Raises: ShapeError if the shape ``weights`` does not broadcast to ``shape``, or ``axis`` is out
+    of range, no int or listed twice.
     """
     check_broadcast(node, weights, shape, "the weights")
     return reduced_shape(node, shape)  # type: ignore[no-any-return]

@@ -59,12 +59,12 @@ class WindowGeometry(NamedTuple):
 
     @property
     def dilated_window(self) -> tuple[int, ...]:
-        """Number of elements from the first to the last element of a window, inclusive, by axis."""
+        """Return the number of elements from the first to the last of a window, for each axis."""
         return dilated_lengths(self.window, self.dilation)
 
     @property
     def reads_no_padding(self) -> bool:
-        """Whether all windows lie inside the input."""
+        """Return whether all windows are known to lie inside the input."""
         return not any(self.before) and all(n == 0 for n in self.after)
 
 
@@ -95,7 +95,8 @@ def window_geometry(
 ) -> WindowGeometry:
     """Return the positions of the windows that the parameters of ``node`` describe.
 
-    With padding 'SAME' an empty axis has no windows. Conditions on symbolic extents are recorded.
+    With padding 'SAME' an empty axis has no windows. That a window fits into a symbolic extent is
+    recorded as a guard.
 
     Args:
         node: A node with the parameters ``strides``, ``dilations`` and ``padding``.
@@ -105,7 +106,7 @@ def window_geometry(
 
     Raises:
         ShapeError: If a window does not fit into the padded input, a parameter is invalid, or
-            padding 'SAME' depends on a symbolic extent.
+            padding 'SAME' at a stride above 1 depends on a symbolic extent.
     """
     count = len(size)
     stride = per_axis(node, "strides", count, value=strides)
@@ -159,7 +160,7 @@ def check_window_count(node: Node, geometry: WindowGeometry, result: Shape) -> N
     """Check that an operand has as many windows as the geometry, along each spatial axis.
 
     For operators that map windows back to a given size: other sizes give other numbers of windows.
-    Symbolic numbers are recorded as equal.
+    Numbers that differ symbolically are recorded as guards.
 
     Args:
         node: The node to name in errors.

@@ -141,6 +141,15 @@ def test_logsumexp_of_infinities_is_not_nan() -> None:
     check("interpret", [infinities])
 
 
+def test_divergence_of_labels_that_are_nan_is_nan() -> None:
+    """A label of 0 or less contributes 0, and one of NaN makes the loss NaN."""
+    labels, p = np.array([np.nan, 0, -1, 1]), np.array([1, 1, 1, 0.5])
+    loss = pk.ops.kl_divergence(labels, p, reduction="none")
+    (result,) = pk.interpret(pk.Graph([loss]), {})
+
+    np.testing.assert_allclose(result, [np.nan, 0, 0, math.log(2)])
+
+
 def test_softmax_is_five_primitives() -> None:
     """Softmax expands to max, sub, exp, sum, div, so that it fuses with its neighbours."""
     out = ops.softmax(pk.var("x", (2, 3)))
