@@ -243,6 +243,7 @@ def gated_linear_unit(*, name: str, activation: str, activated_half: str, doc: s
     Raises:
         RegistryError: If an operator of that name has other numbers of inputs or outputs, or an
             attribute of it was set elsewhere.
+        ArgumentError: If ``name`` is no identifier.
     """
 
     def expand(node: Node, x: Entry) -> Entry:

@@ -70,6 +70,7 @@ def matrix_operator(
     Raises:
         RegistryError: If an operator of that name has other numbers of inputs or outputs, an
             attribute of it was set elsewhere, or an alias names another.
+        ArgumentError: If ``name`` or an alias is no identifier.
     """
     op = register_op(name, num_inputs, num_outputs, params, doc)
 

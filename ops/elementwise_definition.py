@@ -102,6 +102,7 @@ def elementwise(
     Raises:
         RegistryError: If the operator exists with another number of inputs, an alias names another
             operator, or an attribute was set elsewhere.
+        ArgumentError: If ``name`` or an alias is no identifier.
     """
     num_inputs = code.__code__.co_argcount
     element = code if compute_dtype is None else _widened(compute_dtype, code)

@@ -57,6 +57,7 @@ def register_gather(
     Raises:
         RegistryError: If an operator of that name has other numbers of inputs or outputs, or an
             attribute of it was set elsewhere.
+        ArgumentError: If ``name`` is no identifier.
     """
     op = register_op(name, num_inputs=2, params=params, doc=doc)
     op.set_attr("FListInputNames", lambda params: ["x", second_input])

@@ -347,6 +347,8 @@ def size_as_entry(size: Extent) -> Entry:
 
     An int becomes a constant. The value of a symbol is computed as a sum of ones along an axis of
     that length, a quotient in a size by floor division.
+
+    Raises: ArgumentError for an int that int64 cannot hold.
     """
     if not isinstance(size, Size):
         return constant(size, "int64")

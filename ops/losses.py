@@ -69,6 +69,7 @@ def elementwise_loss(
     Raises:
         RegistryError: If an operator of that name has other numbers of inputs or outputs, an
             attribute of it was set elsewhere, or an alias names another.
+        ArgumentError: If ``name`` or an alias is no identifier.
     """
     composite(
         name=name,

@@ -206,6 +206,7 @@ def qr_gradient(node: Node, dq: Entry | None, dr: Entry | None) -> list[Entry]:
     Raises:
         GraphError: If there are fewer rows than columns, an extent is symbolic, or Q is complete
             and not the reduced one.
+        ShapeError: If a rank is unknown.
     """
     q, r = node.entries
     rows, columns = known_shape(node.inputs[0])[-2:]
@@ -232,6 +233,7 @@ def svd_gradient(node: Node, du: Entry | None, ds: Entry | None, dvh: Entry | No
 
     Raises:
         GraphError: If ``full_matrices`` is True and the matrices are not known to be square.
+        ShapeError: If a rank is unknown.
     """
     u, s, vh = node.entries
     if node.params["full_matrices"]:

@@ -59,6 +59,7 @@ def register_movement(
     Raises:
         RegistryError: If an operator of that name has other numbers of inputs or outputs, or an
             attribute of it was set elsewhere.
+        ArgumentError: If ``name`` is no identifier.
     """
     op = register_op(name, num_inputs=num_inputs, params=dict(params), doc=doc)
     op.set_attr("FInferType", same_dtype_rule)

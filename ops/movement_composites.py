@@ -47,6 +47,7 @@ def movement_composite(
     Raises:
         RegistryError: If an operator of that name has other numbers of inputs or outputs, an
             attribute of it was set elsewhere, or an alias names another.
+        ArgumentError: If ``name`` or an alias is no identifier.
     """
     attributes.setdefault("types", same_dtype_rule)
     return composite(name, inputs, expand, doc, params, TOpCost="light", **attributes)
@@ -359,7 +360,7 @@ def _stack_shape(node: Node, *shapes: Shape) -> Any:
     """Infer the shape: that of the inputs with a new axis of their number.
 
     Raises: ShapeError, naming ``node``, if there are no inputs, their shapes differ, or ``axis`` is
-    out of range.
+    no int or out of range; DTypeError if their dtypes differ.
     """
     if not shapes:
         raise ShapeError(f"{node.where} needs at least one input, got {len(shapes)}")
@@ -515,7 +516,7 @@ def array_split(x: Any, indices_or_sections: int | Sequence[int], axis: int = 0)
         ShapeError: If the axis is no int or out of range, its length or the rank unknown, or the
             number of parts below 1.
         ArgumentError: If ``indices_or_sections`` is neither an int nor a sequence of ints, or ``x``
-            neither an entry nor an array of numbers.
+            neither an entry nor an array of numbers; a GraphError for a tuple of entries.
     """
     entry = as_entry(x)
     shape = known_shape(entry)

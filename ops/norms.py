@@ -77,6 +77,7 @@ def register_norm(
     Raises:
         RegistryError: If an operator of that name has other numbers of inputs or outputs, or an
             attribute of it was set elsewhere.
+        ArgumentError: If ``name`` is no identifier.
     """
 
     def infer_shape(node: Node, data: Shape | None, *vectors: Shape | None) -> Shape | None:

@@ -35,7 +35,7 @@ def _in_dtype(x: Any, dtype: Any) -> Entry:
     An entry that has it, or an unknown dtype, is returned itself.
 
     Raises: DTypeError if there is no such dtype, or it or that of ``x`` is complex and they differ;
-    ArgumentError if ``x`` is neither an entry nor numbers.
+    ArgumentError if ``x`` is neither an entry nor numbers, GraphError if it is a tuple of entries.
     """
     entry = as_entry(x)
     return entry if dtype is None else convert(entry, dtype_of(dtype))
@@ -48,7 +48,7 @@ def _floats(x: Any, dtype: Any) -> Entry:
     An unknown dtype stays.
 
     Raises: DTypeError if there is no such dtype, or it or that of ``x`` is complex and they differ;
-    ArgumentError if ``x`` is neither an entry nor numbers.
+    ArgumentError if ``x`` is neither an entry nor numbers, GraphError if it is a tuple of entries.
     """
     entry = _in_dtype(x, dtype)
     is_float = entry.dtype is None or entry.dtype.is_float or entry.dtype.kind == "c"
@@ -59,7 +59,7 @@ def _truth(x: Any) -> Entry:
     """Return as bools whether each element of ``x``, an entry or numbers, is other than 0.
 
     An entry of bools is returned itself. Raises: ArgumentError if ``x`` is neither an entry nor
-    numbers.
+    numbers, GraphError if it is a tuple of entries.
     """
     entry = as_entry(x)
     return entry if entry.dtype is bool_ else _op("not_equal", entry, 0)
@@ -76,7 +76,7 @@ def sum(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) 
 
     Raises: DTypeError for complex numbers, or if there is no such dtype; ShapeError for an axis
     that is no int, out of range or listed twice; ArgumentError if ``a`` is neither an entry nor
-    numbers.
+    numbers, GraphError if it is a tuple of entries.
     """
     return _op("reduce_sum", _accumulated(a, dtype), axis=axis, keepdims=keepdims)
 
@@ -89,7 +89,7 @@ def prod(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False)
 
     Raises: DTypeError for complex numbers, or if there is no such dtype; ShapeError for an axis
     that is no int, out of range or listed twice; ArgumentError if ``a`` is neither an entry nor
-    numbers.
+    numbers, GraphError if it is a tuple of entries.
     """
     return _op("reduce_prod", _accumulated(a, dtype), axis=axis, keepdims=keepdims)
 
@@ -100,7 +100,7 @@ def _accumulated(x: Any, dtype: Any) -> Entry:
     None converts bools and signed integers to int64, unsigned ones to uint64, and keeps others.
 
     Raises: DTypeError if there is no such dtype, or it or that of ``x`` is complex and they differ;
-    ArgumentError if ``x`` is neither an entry nor numbers.
+    ArgumentError if ``x`` is neither an entry nor numbers, GraphError if it is a tuple of entries.
     """
     entry = _in_dtype(x, dtype)
     if dtype is None and entry.dtype is not None and entry.dtype.kind in "biu":
@@ -116,7 +116,7 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False)
 
     Raises: DTypeError for complex numbers, or if there is no such dtype; ShapeError for an axis
     that is no int, out of range or listed twice; ArgumentError if ``a`` is neither an entry nor
-    numbers.
+    numbers, GraphError if it is a tuple of entries.
     """
     return _op("reduce_mean", _floats(a, dtype), axis=axis, keepdims=keepdims)
 
@@ -127,7 +127,8 @@ def max(a: Any, axis: Any = None, *, keepdims: bool = False) -> Entry:
     Of bools it is whether any is true. ``keepdims`` keeps the axes with length 1.
 
     Raises: DTypeError for complex numbers; ShapeError for an axis that is empty, no int, out of
-    range or listed twice; ArgumentError if ``a`` is neither an entry nor numbers.
+    range or listed twice; ArgumentError if ``a`` is neither an entry nor numbers, GraphError if it
+    is a tuple of entries.
     """
     entry = as_entry(a)
     name = "reduce_any" if entry.dtype is bool_ else "reduce_max"
@@ -140,7 +141,8 @@ def min(a: Any, axis: Any = None, *, keepdims: bool = False) -> Entry:
     Of bools it is whether all are true. ``keepdims`` keeps the axes with length 1.
 
     Raises: DTypeError for complex numbers; ShapeError for an axis that is empty, no int, out of
-    range or listed twice; ArgumentError if ``a`` is neither an entry nor numbers.
+    range or listed twice; ArgumentError if ``a`` is neither an entry nor numbers, GraphError if it
+    is a tuple of entries.
     """
     entry = as_entry(a)
     name = "reduce_all" if entry.dtype is bool_ else "reduce_min"
@@ -154,7 +156,7 @@ def any(a: Any, axis: Any = None, *, keepdims: bool = False) -> Entry:
     length 1.
 
     Raises: ShapeError for an axis that is no int, out of range or listed twice; ArgumentError if
-    ``a`` is neither an entry nor numbers.
+    ``a`` is neither an entry nor numbers, GraphError if it is a tuple of entries.
     """
     return _op("reduce_any", _truth(a), axis=axis, keepdims=keepdims)
 
@@ -166,7 +168,7 @@ def all(a: Any, axis: Any = None, *, keepdims: bool = False) -> Entry:
     length 1.
 
     Raises: ShapeError for an axis that is no int, out of range or listed twice; ArgumentError if
-    ``a`` is neither an entry nor numbers.
+    ``a`` is neither an entry nor numbers, GraphError if it is a tuple of entries.
     """
     return _op("reduce_all", _truth(a), axis=axis, keepdims=keepdims)
 
@@ -178,7 +180,8 @@ def argmax(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Entry:
     order. ``keepdims`` keeps the axes with length 1.
 
     Raises: DTypeError for complex numbers; ShapeError for an axis that is empty, no int or out of
-    range; ArgumentError if ``a`` is neither an entry nor numbers.
+    range; ArgumentError if ``a`` is neither an entry nor numbers, GraphError if it is a tuple of
+    entries.
     """
     return _op("argmax", a, axis=axis, keepdims=keepdims)
 
@@ -190,7 +193,8 @@ def argmin(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Entry:
     order. ``keepdims`` keeps the axes with length 1.
 
     Raises: DTypeError for complex numbers; ShapeError for an axis that is empty, no int or out of
-    range; ArgumentError if ``a`` is neither an entry nor numbers.
+    range; ArgumentError if ``a`` is neither an entry nor numbers, GraphError if it is a tuple of
+    entries.
     """
     return _op("argmin", a, axis=axis, keepdims=keepdims)
 
@@ -206,7 +210,7 @@ def var(
 
     Raises: DTypeError for complex numbers, or if there is no such dtype; ShapeError for an axis
     that is no int, out of range or listed twice, or a ``ddof`` that is no finite number;
-    ArgumentError if ``a`` is neither an entry nor numbers.
+    ArgumentError if ``a`` is neither an entry nor numbers, GraphError if it is a tuple of entries.
     """
     return _op("var", _floats(a, dtype), axis=axis, correction=ddof, keepdims=keepdims)
 
@@ -222,7 +226,7 @@ def std(
 
     Raises: DTypeError for complex numbers, or if there is no such dtype; ShapeError for an axis
     that is no int, out of range or listed twice, or a ``ddof`` that is no finite number;
-    ArgumentError if ``a`` is neither an entry nor numbers.
+    ArgumentError if ``a`` is neither an entry nor numbers, GraphError if it is a tuple of entries.
     """
     return _op("std", _floats(a, dtype), axis=axis, correction=ddof, keepdims=keepdims)
 
@@ -237,7 +241,8 @@ def _scan(name: str, a: Any, axis: int | None, dtype: Any) -> Entry:
     accumulated as int64, unsigned ones as uint64.
 
     Raises: DTypeError for complex numbers, or if there is no such dtype; ShapeError for an axis
-    that is no int or out of range; ArgumentError if ``a`` is neither an entry nor numbers.
+    that is no int or out of range; ArgumentError if ``a`` is neither an entry nor numbers,
+    GraphError if it is a tuple of entries.
     """
     entry = _accumulated(a, dtype)
     if axis is None:
@@ -251,7 +256,8 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Entry:
     Without ``dtype``, bools and signed integers are accumulated as int64, unsigned ones as uint64.
 
     Raises: DTypeError for complex numbers, or if there is no such dtype; ShapeError for an axis
-    that is no int or out of range; ArgumentError if ``a`` is neither an entry nor numbers.
+    that is no int or out of range; ArgumentError if ``a`` is neither an entry nor numbers,
+    GraphError if it is a tuple of entries.
     """
     return _scan("cumulative_sum", a, axis, dtype)
 
@@ -262,7 +268,8 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Entry:
     Without ``dtype``, bools and signed integers are accumulated as int64, unsigned ones as uint64.
 
     Raises: DTypeError for complex numbers, or if there is no such dtype; ShapeError for an axis
-    that is no int or out of range; ArgumentError if ``a`` is neither an entry nor numbers.
+    that is no int or out of range; ArgumentError if ``a`` is neither an entry nor numbers,
+    GraphError if it is a tuple of entries.
     """
     return _scan("cumulative_prod", a, axis, dtype)
 
@@ -274,7 +281,7 @@ def size(a: Any) -> Extent:
     """Return the number of elements, an int, or a Size if an extent is symbolic.
 
     Raises: ShapeError if the rank is unknown; ArgumentError if ``a`` is neither an entry nor
-    numbers.
+    numbers, GraphError if it is a tuple of entries.
     """
     return numel(known_shape(as_entry(a)))
 
@@ -283,7 +290,7 @@ def shape(a: Any) -> tuple[Extent, ...]:
     """Return the shape, a tuple of ints and sizes.
 
     Raises: ShapeError if the rank is unknown; ArgumentError if ``a`` is neither an entry nor
-    numbers.
+    numbers, GraphError if it is a tuple of entries.
     """
     return known_shape(as_entry(a))
 
@@ -291,7 +298,8 @@ def shape(a: Any) -> tuple[Extent, ...]:
 def ndim(a: Any) -> int:
     """Return the rank, an int.
 
-    Raises: ShapeError if it is unknown; ArgumentError if ``a`` is neither an entry nor numbers.
+    Raises: ShapeError if it is unknown; ArgumentError if ``a`` is neither an entry nor numbers,
+    GraphError if it is a tuple of entries.
     """
     return len(shape(a))
 
@@ -302,7 +310,8 @@ def reshape(a: Any, shape: Any) -> Entry:
     ``shape`` is an extent or a tuple or list of them; one may be -1, which is filled in.
 
     Raises: ShapeError if ``shape`` has other negative extents or no extents, or does not fit the
-    number of elements; ArgumentError if ``a`` is neither an entry nor numbers.
+    number of elements; ArgumentError if ``a`` is neither an entry nor numbers, GraphError if it is
+    a tuple of entries.
     """
     return _op("reshape", a, shape=shape if isinstance(shape, (tuple, list)) else (shape,))
 
@@ -311,7 +320,7 @@ def transpose(a: Any, axes: Any = None) -> Entry:
     """Return ``a`` with its axes in the order ``axes``, which names each once; None reverses them.
 
     Raises: ShapeError if ``axes`` does not name each axis once; ArgumentError if ``a`` is neither
-    an entry nor numbers.
+    an entry nor numbers, GraphError if it is a tuple of entries.
     """
     return _op("transpose", a, axes=axes)
 
@@ -319,7 +328,8 @@ def transpose(a: Any, axes: Any = None) -> Entry:
 def matrix_transpose(x: Any) -> Entry:
     """Return matrices with their last two axes swapped.
 
-    Raises: ShapeError for a rank below 2; ArgumentError if ``x`` is neither an entry nor numbers.
+    Raises: ShapeError for a rank below 2; ArgumentError if ``x`` is neither an entry nor numbers,
+    GraphError if it is a tuple of entries.
     """
     return _op("matrix_transpose", x)
 
@@ -328,7 +338,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Entry:
     """Return ``a`` with the axes ``axis1`` and ``axis2``, which may be equal, swapped.
 
     Raises: ShapeError for an axis that is no int or out of range; ArgumentError if ``a`` is neither
-    an entry nor numbers.
+    an entry nor numbers, GraphError if it is a tuple of entries.
     """
     return _op("swapaxes", a, axis1=axis1, axis2=axis2)
 
@@ -339,7 +349,8 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Entry:
     Each is one int or as many as the other.
 
     Raises: ShapeError for another number of axes, or one that is no int, out of range or listed
-    twice; ArgumentError if ``a`` is neither an entry nor numbers.
+    twice; ArgumentError if ``a`` is neither an entry nor numbers, GraphError if it is a tuple of
+    entries.
     """
     return _op("moveaxis", a, source=source, destination=destination)
 
@@ -349,7 +360,7 @@ def squeeze(a: Any, axis: Any = None) -> Entry:
 
     Raises: ShapeError if an axis is longer than 1, out of range, no int or listed twice, or
     ``axis`` is None and an extent is symbolic; ArgumentError if ``a`` is neither an entry nor
-    numbers.
+    numbers, GraphError if it is a tuple of entries.
     """
     return _op("squeeze", a, axis=axis)
 
@@ -357,7 +368,8 @@ def squeeze(a: Any, axis: Any = None) -> Entry:
 def ravel(a: Any) -> Entry:
     """Return the elements in row-major order, along one axis.
 
-    Raises: ArgumentError if ``a`` is neither an entry nor numbers.
+    Raises: ArgumentError if ``a`` is neither an entry nor numbers, GraphError if it is a tuple of
+    entries.
     """
     return _op("ravel", a)
 
@@ -366,7 +378,7 @@ def expand_dims(a: Any, axis: Any) -> Entry:
     """Return ``a`` with an axis of length 1 at the position ``axis`` of the result, or at several.
 
     Raises: ShapeError if ``axis`` is None, no int or ints, out of range or has a position twice;
-    ArgumentError if ``a`` is neither an entry nor numbers.
+    ArgumentError if ``a`` is neither an entry nor numbers, GraphError if it is a tuple of entries.
     """
     return _op("expand_dims", a, axis=axis)
 
@@ -375,7 +387,8 @@ def broadcast_to(array: Any, shape: Any) -> Entry:
     """Return ``array`` repeated to ``shape``, an extent or a tuple or list of them.
 
     Raises: ShapeError if ``array`` does not broadcast to it, or it has a negative extent or no
-    extents; ArgumentError if ``array`` is neither an entry nor numbers.
+    extents; ArgumentError if ``array`` is neither an entry nor numbers, GraphError if it is a tuple
+    of entries.
     """
     return _op("broadcast_to", array, shape=shape)
 
@@ -384,7 +397,7 @@ def flip(m: Any, axis: Any = None) -> Entry:
     """Return the elements in reverse order along ``axis``: one axis, several, or None for all.
 
     Raises: ShapeError for an axis that is no int, out of range or listed twice; ArgumentError if
-    ``m`` is neither an entry nor numbers.
+    ``m`` is neither an entry nor numbers, GraphError if it is a tuple of entries.
     """
     return _op("flip", m, axis=axis)
 
@@ -396,7 +409,8 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Entry:
     row-major order.
 
     Raises: ShapeError for a shift that is no int, an axis that is no int or out of range, or
-    another number of shifts; ArgumentError if ``a`` is neither an entry nor numbers.
+    another number of shifts; ArgumentError if ``a`` is neither an entry nor numbers, GraphError if
+    it is a tuple of entries.
     """
     return _op("roll", a, shift=shift, axis=axis)
 
@@ -407,7 +421,7 @@ def tile(A: Any, reps: Any) -> Entry:  # noqa: N803 (NumPy's name)
     A sequence is aligned at the last axis; more repetitions than axes add axes in front.
 
     Raises: ShapeError for a repetition that is negative or neither an int nor a Size; ArgumentError
-    if ``A`` is neither an entry nor numbers.
+    if ``A`` is neither an entry nor numbers, GraphError if it is a tuple of entries.
     """
     return _op("tile", A, repetitions=reps if isinstance(reps, (tuple, list)) else (reps,))
 
@@ -418,7 +432,8 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Entry:
     ``repeats`` is one int, or one for each element of the axis.
 
     Raises: ShapeError for repeats that are negative, no ints or of another number, or an axis that
-    is no int or out of range; ArgumentError if ``a`` is neither an entry nor numbers.
+    is no int or out of range; ArgumentError if ``a`` is neither an entry nor numbers, GraphError if
+    it is a tuple of entries.
     """
     return _op("repeat", a, repeats=repeats, axis=axis)
 
@@ -488,7 +503,8 @@ def astype(x: Any, dtype: Any) -> Entry:
     itself.
 
     Raises: DTypeError if there is no such dtype, or complex numbers become others than bool, or
-    others become complex; ArgumentError if ``x`` is neither an entry nor numbers.
+    others become complex; ArgumentError if ``x`` is neither an entry nor numbers, GraphError if it
+    is a tuple of entries.
     """
     target = dtype_of(dtype)
     return _truth(x) if target is bool_ else convert(as_entry(x), target)
@@ -515,7 +531,8 @@ def _binary(name: str, x: Any, y: Any) -> Entry:
     A Python number takes the dtype of the other operand.
 
     Raises: DTypeError for an int that does not fit it, or dtypes that NumPy or the operator does
-    not take; ShapeError if the shapes do not broadcast.
+    not take; ShapeError if the shapes do not broadcast; ArgumentError for an operand that is
+    neither an entry nor numbers.
     """
     return _op(name, *_resolved(getattr(np, name), (x, y)))
 
@@ -527,7 +544,7 @@ def round(a: Any, decimals: int = 0) -> Entry:
     negative: then they are rounded in float64 and converted back.
 
     Raises: DTypeError for complex numbers; ArgumentError if ``a`` is neither an entry nor numbers,
-    or ``decimals`` is no int.
+    or ``decimals`` no int; GraphError if ``a`` is a tuple of entries.
     """
     entry = as_entry(a)
     arguments.instance("round: decimals", decimals, (int, np.integer), "an int")
@@ -574,7 +591,8 @@ def matmul(x1: Any, x2: Any) -> Entry:
 def conj(x: Any) -> Entry:
     """Return the complex conjugates; real numbers stay.
 
-    Raises: DTypeError for bools, ArgumentError if ``x`` is neither an entry nor numbers.
+    Raises: DTypeError for bools, ArgumentError if ``x`` is neither an entry nor numbers, GraphError
+    if it is a tuple of entries.
     """
     return _op("conj", x)
 
@@ -594,7 +612,8 @@ def where(condition: Any, x: Any, y: Any) -> Entry:
 def zeros_like(a: Any) -> Entry:
     """Return zeros of the shape and dtype of ``a``.
 
-    Raises: ArgumentError if ``a`` is neither an entry nor numbers.
+    Raises: ArgumentError if ``a`` is neither an entry nor numbers, GraphError if it is a tuple of
+    entries.
     """
     return _op("zeros_like", a)
 
@@ -602,7 +621,8 @@ def zeros_like(a: Any) -> Entry:
 def ones_like(a: Any) -> Entry:
     """Return ones of the shape and dtype of ``a``.
 
-    Raises: ArgumentError if ``a`` is neither an entry nor numbers.
+    Raises: ArgumentError if ``a`` is neither an entry nor numbers, GraphError if it is a tuple of
+    entries.
     """
     return _op("ones_like", a)
 
@@ -611,7 +631,7 @@ def tril(m: Any, k: int = 0) -> Entry:
     """Return matrices with zeros above the diagonal ``k``; 0 is the main one, 1 the one above it.
 
     Raises: ShapeError for a rank below 2, or a ``k`` that is no int; ArgumentError if ``m`` is
-    neither an entry nor numbers.
+    neither an entry nor numbers, GraphError if it is a tuple of entries.
     """
     return _op("tril", m, k=k)
 
@@ -620,7 +640,7 @@ def triu(m: Any, k: int = 0) -> Entry:
     """Return matrices with zeros below the diagonal ``k``; 0 is the main one, 1 the one above it.
 
     Raises: ShapeError for a rank below 2, or a ``k`` that is no int; ArgumentError if ``m`` is
-    neither an entry nor numbers.
+    neither an entry nor numbers, GraphError if it is a tuple of entries.
     """
     return _op("triu", m, k=k)
 

@@ -99,7 +99,8 @@ def _max_pool_gradient(count: int) -> Callable[..., list[Entry]]:
         ``node`` is the forward node, with the parameters ``data_format`` and ``window``; ``dy`` is
         the gradient of its output.
 
-        Raises: ShapeError if the rank of the input is unknown.
+        Raises: ShapeError if the rank of the input is unknown or another, GraphError for an unknown
+        ``data_format``.
         """
         check_spatial_rank(node, node.inputs[0], count)
         first = channels_first(node, count)

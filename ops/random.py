@@ -324,6 +324,7 @@ def draw(
     Raises:
         RegistryError: If an operator of that name has other numbers of inputs or outputs, an
             attribute of it was set elsewhere, or an alias names another.
+        ArgumentError: If ``name`` or an alias is no identifier.
     """
 
     def infer_shape(node: Node, key: Shape) -> Shape:
@@ -381,6 +382,7 @@ def float_draw(
     Raises:
         RegistryError: If an operator of that name has other numbers of inputs or outputs, an
             attribute of it was set elsewhere, or an alias names another.
+        ArgumentError: If ``name`` or an alias is no identifier.
     """
 
     def expand(node: Node, key: Entry) -> Entry:
@@ -388,7 +390,8 @@ def float_draw(
 
         ``key`` is the random key; the result has the parameter ``dtype`` of ``node``.
 
-        Raises: DTypeError if there is no such dtype.
+        Raises: DTypeError if there is no such dtype; ShapeError if the key is no scalar or the
+        parameter ``shape`` no shape.
         """
         dtype = dtype_of(node.params["dtype"])
         compute_dtype = dtype if dtype.nbytes >= 4 else dtype_of("float32")
@@ -406,7 +409,8 @@ def _draw_bits(node: Node, key: Entry) -> Entry:
 
     It is the parameter ``dtype`` of ``node``; ``key`` is the random key.
 
-    Raises: DTypeError if there is no such dtype.
+    Raises: DTypeError if there is no such dtype; ShapeError if the key is no scalar or the
+    parameter ``shape`` no shape.
     """
     return convert(draw_words(node, key), dtype_of(node.params["dtype"]))
 
@@ -424,7 +428,8 @@ def _draw_uniform(node: Node, key: Entry) -> Entry:
     ``low``, ``high`` and ``dtype``, a real float, are parameters, u from 0 to below 1 comes from
     ``key``. ``node`` has the parameters ``dtype``, ``high``, ``low`` and ``shape``.
 
-    Raises: DTypeError if there is no such dtype.
+    Raises: DTypeError if there is no such dtype; ShapeError if the key is no scalar or the
+    parameter ``shape`` no shape.
     """
     dtype = dtype_of(node.params["dtype"])
     low, high = float(node.params["low"]), float(node.params["high"])
@@ -461,7 +466,8 @@ def _draw_integers(node: Node, key: Entry) -> Entry:
     These are parameters, as is ``dtype``; the bits come from the random key. ``node`` has the
     parameters ``dtype``, ``high``, ``low`` and ``shape``.
 
-    Raises: DTypeError if there is no such dtype.
+    Raises: DTypeError if there is no such dtype; ShapeError if the key is no scalar or the
+    parameter ``shape`` no shape.
     """
     low, count = node.params["low"], node.params["high"] - node.params["low"]
     word = draw_words(node, key) & (2**63 - 1)

@@ -70,6 +70,7 @@ def source(
     Raises:
         RegistryError: If an operator of that name has other numbers of inputs or outputs, an
             attribute of it was set elsewhere, or an alias names another.
+        ArgumentError: If ``name`` or an alias is no identifier.
     """
     op = register_op(name, num_inputs=0, params=params, doc=doc)
     op.set_attr("FInferShape", infer_shape)
@@ -422,7 +423,8 @@ def _one_hot_element(node: Node, index: Index, read: Reader) -> Expr:
     A negative input is at no position. ``index`` has an expression for each axis of the output;
     ``read`` reads the input. ``node`` has the parameters ``axis`` and ``dtype``.
 
-    Raises: ShapeError if the rank of the input is unknown, or ``axis`` is out of range.
+    Raises: ShapeError if the rank of the input is unknown, or ``axis`` is no int or out of range;
+    DTypeError if there is no such dtype.
     """
     axis = _one_hot_axis(node, len(known_shape(node.inputs[0])))
     hot_position = ast.cast(read(*index[:axis], *index[axis + 1 :]), "int64")

@@ -106,6 +106,8 @@ def _simple_rnn(
     ``node`` has the parameter ``activation``.
 
     Source: Elman, Finding Structure in Time.
+
+    Raises: ShapeError if the shapes do not fit.
     """
     return make(node.params["activation"], _matmul(x, kernel) + _matmul(h, recurrent) + bias)
 

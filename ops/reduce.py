@@ -143,6 +143,7 @@ def reduction(
     Raises:
         RegistryError: If an operator of that name has other numbers of inputs or outputs, an
             attribute of it was set elsewhere, or an alias names another.
+        ArgumentError: If ``name`` or an alias is no identifier.
     """
 
     @lru_cache(maxsize=256)  # planning asks for the reduction of a node many times

@@ -92,7 +92,10 @@ def _interpolation_positions(node: Node, old: int, new: int) -> Any:
 
 
 def _align_weights(weights: Any, x: Entry, axis: int) -> Any:
-    """Return a vector of weights along ``axis``, reshaped to broadcast with ``x``."""
+    """Return a vector of weights along ``axis``, reshaped to broadcast with ``x``.
+
+    Raises: ShapeError if the rank of ``x`` is unknown.
+    """
     trailing = (1,) * (x.ndim - axis - 1)
     return weights.reshape((len(weights), *trailing))
 

@@ -132,6 +132,7 @@ def _gumbel_softmax(node: Node, logits: Entry, key: Entry) -> Entry:
         GraphError: If ``temperature`` is not above 0.
         ShapeError: If ``axis`` is no int or out of range, the key is no scalar, or a rank is
             unknown.
+        DTypeError: If the dtype of the logits is unknown or no float.
     """
     axis = normalize_axis(node, len(known_shape(logits)), node.params["axis"])
     temperature = float(node.params["temperature"])
@@ -149,7 +150,7 @@ def _categorical(node: Node, logits: Entry, key: Entry) -> Entry:
     it is 0. ``key`` is the random key.
 
     Raises: ShapeError if the axis is no int, out of range or empty, the key no scalar, or a rank
-    unknown.
+    unknown; DTypeError if the dtype of the logits is unknown or no float.
     """
     shape = known_shape(logits)
     axis = normalize_axis(node, len(shape), node.params["axis"])

@@ -107,6 +107,7 @@ def scan(
     Raises:
         RegistryError: If an operator of that name has other numbers of inputs or outputs, an
             attribute of it was set elsewhere, or an alias names another.
+        ArgumentError: If ``name`` or an alias is no identifier.
     """
 
     def build(node: Node) -> Scan:
@@ -229,6 +230,8 @@ def _logcumsumexp_gradient(node: Node, dy: Entry) -> list[Entry]:
     y are these outputs. Positive and negative dy are summed separately, each as the exponential of
     a scan of logarithms, so that nothing overflows. Elements and outputs of -inf contribute
     nothing. ``node`` is the forward node; ``dy`` is the gradient of its output.
+
+    Raises: ShapeError if a rank is unknown, or a parameter is invalid.
     """
     x, y = node.inputs[0], node.entries[0]
     y = make("where", make("equal", y, -inf), 0.0, y)

@@ -253,6 +253,8 @@ def _scatter_rows_gradient(node: Node, dy: Entry) -> list[Entry | None]:
     There negative indices count from the end: negative rows, which are dropped here, are replaced
     by a row that does not exist. ``dy`` is the gradient of the output. ``node`` is the forward
     node, with the parameter ``kind``.
+
+    Raises: GraphError if the kind is unknown.
     """
     x, rows, updates = node.inputs
     nowhere = make("full_like", rows, fill_value=np.iinfo(np.int64).max)

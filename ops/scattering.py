@@ -237,7 +237,8 @@ def _element_rows(node: Node, x: Entry, indices: Entry, updates: Entry) -> tuple
     ``indices`` are positions along ``axis``. The numbers are an int64 entry (1, number of updates).
     ``node`` has the parameters ``axis`` and ``mode``.
 
-    Raises: GraphError if ``mode`` is unknown.
+    Raises: ShapeError if a rank is unknown or ``axis`` is out of range, GraphError if ``mode`` is
+    unknown.
     """
     shape, updates_shape = known_shape(x), known_shape(updates)
     rows = make(
@@ -342,6 +343,7 @@ def register_scatter(
     Raises:
         RegistryError: If an operator of that name has other numbers of inputs or outputs, an
             attribute of it was set elsewhere, or an alias names another.
+        ArgumentError: If ``name`` or an alias is no identifier.
     """
 
     def infer_shape(node: Node, x: Shape, indices: Shape, updates: Shape) -> Shape:
@@ -416,7 +418,8 @@ def _expand_scatter(addressing: Addressing, kind: str) -> Callable[..., Entry]:
         The result is x with ``updates`` combined at ``indices``. Floats of 16 bits are combined in
         float32. ``node`` has the parameters of the addressing.
 
-        Raises: GraphError if ``mode`` is unknown.
+        Raises: ShapeError if a rank is unknown or a parameter does not fit, GraphError if ``mode``
+        is unknown.
         """
         assert x.dtype is not None
         shape, rows = addressing.rows(node, x, indices, updates)

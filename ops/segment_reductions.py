@@ -117,7 +117,7 @@ def _register_segment_reduction(name: str, expand: Callable[..., Entry], doc: st
     parameter is ``num_segments``.
 
     Raises: RegistryError if an operator of that name has another number of inputs, or an attribute
-    of it was set elsewhere.
+    of it was set elsewhere; ArgumentError if ``name`` is no identifier.
     """
     composite(
         name,

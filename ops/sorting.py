@@ -50,6 +50,7 @@ def register_numpy_op(
     Raises:
         RegistryError: If an operator of that name has other numbers of inputs or outputs, or an
             attribute of it was set elsewhere.
+        ArgumentError: If ``name`` is no identifier.
     """
     op = register_op(name, len(inputs), results, params, doc)
     op.set_attr("FListInputNames", lambda params: inputs)

@@ -51,6 +51,7 @@ def register_triangle(name: str, is_in_triangle: Callable[[Expr, int], Expr], do
     Raises:
         RegistryError: If an operator of that name has another number of inputs, or an attribute of
             it was set elsewhere.
+        ArgumentError: If ``name`` is no identifier.
     """
 
     def element(node: Node, index: Index, read: Reader) -> Expr:

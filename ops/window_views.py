@@ -102,7 +102,8 @@ def _windows_element(node: Node, index: Index, read: Reader) -> Expr:
     ``index`` has expressions for (batch, *result, *window, channels); ``read`` reads x. ``node``
     has the parameters ``dilations``, ``fill``, ``padding``, ``strides`` and ``window``.
 
-    Raises: ShapeError if its rank is unknown.
+    Raises: ShapeError if its rank is unknown or a parameter is invalid, DTypeError if its dtype
+    cannot hold ``fill``.
     """
     geometry = _view_geometry(node, known_shape(node.inputs[0]))
     return _element_under_window(node, geometry, index, read, ())
@@ -119,6 +120,8 @@ def _element_under_window(
         index: An index into (batch, *result, *window, channels).
         read: Reads the input; valid only inside of it.
         window_index: Further indices of the input, between those of the spatial axes and channels.
+
+    Raises: DTypeError if the dtype cannot hold ``fill``.
     """
     count = len(geometry.size)
     positions: list[Expr] = []
@@ -154,7 +157,8 @@ def _windows_simplify(node: Node) -> Entry | None:
     None too if the input is padded by another value than ``node`` itself pads with. ``node`` has
     the parameters ``dilations``, ``fill``, ``padding``, ``strides`` and ``window``.
 
-    Raises: ShapeError if the rank of the input is unknown.
+    Raises: ShapeError if the rank of the input is unknown or a parameter is invalid, DTypeError if
+    its dtype cannot hold ``fill``.
     """
     window = per_axis(node, "window", len(known_shape(node.inputs[0])) - 2)
     return absorb_padding(node, window, fill_value(node))
