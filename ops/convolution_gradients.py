@@ -144,7 +144,10 @@ def _dilate_shape(node: Node, shape: Shape) -> Shape:
 
 
 def _dilate_element(node: Node, index: Index, read: Reader) -> Expr:
-    """Return the input's element where the index is a multiple of the factors, else 0.
+    """Return the input's element where the index is that of one, else 0.
+
+    Element k of an axis is at index k * factor + padding in front; between them and in the padding
+    there is 0.
 
     Args:
         node: The node, with the parameters ``factors`` and ``padding``.

@@ -79,7 +79,7 @@ def by_channel(x: Entry, first: bool) -> tuple[Entry, Callable[[Entry], Entry]]:
 
     Args:
         x: An image.
-        first: Whether its channels are first.
+        first: Whether its channels are first; if not, it is returned itself.
 
     Returns:
         The image with channels last, and a function that converts a result back.

@@ -408,7 +408,9 @@ def _expand_at_least(rank: int) -> Callable[..., Entry]:
 def _outer(node: Node, x: Entry, y: Entry) -> Entry:
     """Expand outer: the product of each element of ``x`` with each of ``y``, both flattened.
 
-    ``node`` is not used.
+    It is a matrix with a row for each element of ``x``. ``node`` is not used.
+
+    Raises: DTypeError for bools.
     """
     left, right = (make("reshape", e, shape=s) for e, s in ((x, (-1, 1)), (y, (1, -1))))
     return make("mul", left, right)
@@ -420,7 +422,7 @@ def _kron(node: Node, x: Entry, y: Entry) -> Entry:
     The shape with fewer axes gets axes of length 1 in front. ``node`` is not used. Source:
     numpy.kron.
 
-    Raises: ShapeError if a rank is unknown.
+    Raises: ShapeError if a rank is unknown, DTypeError for bools.
     """
     rank = max(x.ndim, y.ndim)
     shapes = []

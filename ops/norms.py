@@ -43,10 +43,11 @@ def input_names(params: Mapping[str, Any]) -> list[str]:
 def apply_gamma_and_beta(
     node: Node, normalized: Entry, vectors: tuple[Entry, ...], axes: tuple[int, ...]
 ) -> Entry:
-    """Return ``normalized`` times gamma plus beta.
+    """Return ``normalized`` times gamma plus beta, as far as there are these.
 
     Args:
-        node: A node of a norm; its parameters say which of the two there are.
+        node: A node of a norm; its parameters say which of the two there are. Without both, the
+            result is ``normalized`` itself.
         normalized: Data of any shape.
         vectors: Gamma and beta, as far as there are any; their axes are ``axes`` of the data.
         axes: Axes of the data, sorted.

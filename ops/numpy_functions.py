@@ -45,7 +45,7 @@ def _floats(x: Any, dtype: Any) -> Entry:
     """Return ``x``, an entry or numbers, as an entry of floats or complex numbers.
 
     It is first converted to ``dtype``, unless that is None; then integers and bools become float64.
-    An unknown dtype stays.
+    An unknown dtype stays. An entry that needs no conversion is returned itself.
 
     Raises: DTypeError if there is no such dtype, or it or that of ``x`` is complex and they differ;
     ArgumentError if ``x`` is neither an entry nor numbers, GraphError if it is a tuple of entries.
@@ -97,7 +97,8 @@ def prod(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False)
 def _accumulated(x: Any, dtype: Any) -> Entry:
     """Return ``x``, an entry or numbers, as an entry converted to ``dtype``.
 
-    None converts bools and signed integers to int64, unsigned ones to uint64, and keeps others.
+    None converts bools and signed integers to int64, unsigned ones to uint64, and keeps others. An
+    entry that needs no conversion is returned itself.
 
     Raises: DTypeError if there is no such dtype, or it or that of ``x`` is complex and they differ;
     ArgumentError if ``x`` is neither an entry nor numbers, GraphError if it is a tuple of entries.
@@ -477,10 +478,10 @@ def stack(arrays: Any, axis: int = 0) -> Entry:
 def _promoted(operands: Any) -> list[Entry]:
     """Return operands, an iterable of entries and numbers, as entries of their common dtype.
 
-    It is NumPy's. If a dtype is unknown, none is converted.
+    It is NumPy's; entries that have it stay themselves. If a dtype is unknown, none is converted.
 
-    Raises: DTypeError if an operand would be converted to or from a complex dtype, ArgumentError if
-    one is neither an entry nor numbers.
+    Raises: DTypeError if an operand would be converted to or from a complex dtype; ArgumentError if
+    one is neither an entry nor numbers, GraphError if one is a tuple of entries.
     """
     entries = [as_entry(x) for x in operands]
     dtypes = [e.dtype for e in entries if e.dtype is not None]
@@ -756,12 +757,12 @@ _ALIASES = {"remainder": "numpy.mod", "degrees": "numpy.rad2deg", "radians": "nu
 def _resolved(ufunc: Any, operands: tuple[Any, ...]) -> list[Entry]:
     """Return operands as entries of the dtypes in which NumPy computes a ufunc of them.
 
-    Python bools, ints and floats follow the dtypes of the others. If the dtype of an entry is
-    unknown, the operands are returned as they are.
+    Python bools, ints and floats follow the dtypes of the others. Entries that have their dtype
+    stay themselves; if that of one is unknown, all operands are returned as they are.
 
     Raises: DTypeError if NumPy's ufunc does not take the dtypes, an int does not fit, or an operand
     would be converted to or from a complex dtype; ArgumentError for an operand that is neither an
-    entry nor numbers.
+    entry nor numbers, GraphError for a tuple of entries.
     """
     numbers = [type(x) if type(x) in (bool, int, float) else None for x in operands]
     entries = [as_entry(x) if n is None else None for x, n in zip(operands, numbers, strict=True)]

@@ -281,7 +281,8 @@ slice_.set_attr("FOperator", index)
 def _parse_index(x: Entry, part: Any, n: Extent, axis: int) -> tuple[Extent, Extent, int]:
     """Return begin, size and step that one index selects of an axis.
 
-    An int selects one element, a negative one from the end; a Size selects one unchecked.
+    An int selects one element, a negative one from the end; a Size selects one unchecked. A slice
+    of nothing begins at 0.
 
     Args:
         x: The entry that is indexed, for messages.

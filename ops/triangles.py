@@ -252,7 +252,8 @@ def _trace(node: Node, x: Entry) -> Entry:
 
     ``node`` has these parameters. A diagonal outside of the matrix gives 0.
 
-    Raises: ShapeError if the axes are equal, no ints or out of range, or ``offset`` is no int.
+    Raises: ShapeError if the axes are equal, no ints or out of range, or ``offset`` is no int;
+    DTypeError for bools and complex numbers, which have no sum.
     """
     params: dict[str, Any] = {k: node.params[k] for k in ("offset", "axis1", "axis2")}
     return make("reduce_sum", make("diagonal", x, **params), axis=-1)
