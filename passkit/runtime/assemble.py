@@ -99,6 +99,10 @@ def assemble(
     Returns:
         A program with a step for each node except variables and constants, and after them the
         copies of the storage plan, to outputs and state variables.
+
+    Raises:
+        CompilerError: The launcher, or the unit of convolutions, cannot be compiled.
+        CacheError: Others can write to the cache folder.
     """
     return _Assembler(graph, state, target, inputs, nested).program()
 
@@ -197,7 +201,8 @@ class _Assembler:
 
         It is an AliasStep where all results share other memory, else a LaunchStep where the node
         has a compiled kernel, else a LibraryCall for a matrix product, a convolution or a gradient
-        of its filters that a library computes in this dtype, else a PythonCall.
+        of its filters that a library computes in this dtype, else a PythonCall. Raises:
+        CompilerError or CacheError as `assemble`.
         """
         if node.op is None or node.op.name == "constant":
             return None
@@ -250,7 +255,8 @@ class _Assembler:
         """Return the library call for a batched matrix product, a node with FContract.
 
         The table entry of a product of 16-bit floats, which only CUDA's libraries compute,
-        evaluates the node in NumPy.
+        evaluates the node in NumPy. Raises: CompilerError where the launcher, whose kernel other
+        products use, cannot be compiled.
         """
         contract = attribute_calls.contraction_of(node)
         assert isinstance(contract, Contract)
@@ -288,7 +294,8 @@ class _Assembler:
     def _gemm_sum(self, node: Node) -> LibraryCall:
         """Return the library call for a sum of matrix products, which BLAS adds to the result.
 
-        The inputs of ``node`` are pairs of matrices, multiplied pair by pair.
+        The inputs of ``node`` are pairs of matrices, multiplied pair by pair. Raises: CompilerError
+        where the launcher cannot be compiled.
         """
         flags = node.params["transpose_a"], node.params["transpose_b"]
         m, n = self.graph.shape(node.entries[0])
@@ -314,7 +321,11 @@ class _Assembler:
         return LibraryCall(routine, sizes_text, refs, table_entry, flops, operation)
 
     def _convolution(self, node: Node) -> LibraryCall:
-        """Return the library call for a convolution; binding to shapes selects its kernel."""
+        """Return the library call for a convolution; binding to shapes selects its kernel.
+
+        Raises: CompilerError where the unit of convolutions cannot be compiled, CacheError where
+        others can write to the cache folder.
+        """
         c = attribute_calls.contraction_of(node)
         assert isinstance(c, Convolution)
         refs = self._operands_and_result(node)
@@ -336,7 +347,11 @@ class _Assembler:
         return LibraryCall("convolution", sizes_text, refs, table_entry, flops, c)
 
     def _window_products(self, node: Node) -> LibraryCall:
-        """Return the library call for the gradient of a convolution's filters."""
+        """Return the library call for the gradient of a convolution's filters.
+
+        Raises: CompilerError where the unit of convolutions cannot be compiled, CacheError where
+        others can write to the cache folder.
+        """
         c = attribute_calls.contraction_of(node)
         assert isinstance(c, Convolution)
         refs = self._operands_and_result(node)

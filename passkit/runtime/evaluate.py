@@ -29,7 +29,7 @@ Array = Any
 
 
 def cast_array(x: Array, dtype: DType) -> Array:
-    """Return ``x`` as an array of a dtype, ``x`` itself where it is an array of that dtype.
+    """Return ``x``, numbers, as an array of a dtype; ``x`` itself if it is an array of that dtype.
 
     Floats that become integers are truncated and saturate, and NaN becomes 0; integers wrap. A
     value becomes true where it is not 0. Complex numbers lose their imaginary part unless the dtype
@@ -240,7 +240,8 @@ def call_array(name: str, dtype: DType, *args: Array) -> Array:
     Args:
         name: the name of the function.
         dtype: the dtype of the result.
-        args: the arrays, which broadcast; as many as the function takes.
+        args: the arrays, which broadcast; as many as the function takes, and of real numbers for
+            those computed in float64.
 
     Raises:
         CodeGenError: There is no function of that name.
@@ -270,8 +271,8 @@ def evaluate(
         sizes: the values of symbolic sizes, by name; None for none.
 
     Returns:
-        An array of the shape that the variables broadcast to. An expression that is only a variable
-            gives its array of ``values`` itself, one that is only a constant a NumPy scalar. The
+        An array of the shape that the variables broadcast to, or a NumPy scalar where that has no
+            axes. An expression that is only a variable gives its array of ``values`` itself. The
             operands of a Select load only where they are selected.
 
     Raises:

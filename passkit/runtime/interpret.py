@@ -34,7 +34,7 @@ from passkit.graph.op import (
 )
 from passkit.plan.group import FUSED
 from passkit.runtime.evaluate import cast_array, evaluate
-from passkit.runtime.feeds import all_sizes, bind_sizes, check_feeds
+from passkit.runtime.feeds import all_sizes, bind_sizes, check_feeds, signature
 from passkit.runtime.reductions import evaluate_reduce, evaluate_scan
 from passkit.runtime.state import check_names
 from passkit.space.reads import element
@@ -72,8 +72,8 @@ def interpret(
 
     Raises:
         FeedError: A feed is missing, unknown or does not match its input, the feeds do not
-            determine a symbolic size, or a state variable without initial value is read before it
-            is assigned.
+            determine a symbolic size, a value of ``state`` does not match its variable, or a state
+            variable without initial value is read before it is assigned.
         ArgumentError: ``graph`` is no Graph, ``state`` is no dict, or a feed is a masked array.
         GraphError: Two state variables have the same name.
         ShapeError, DTypeError, CodeGenError, RuleError: A node cannot be evaluated; see `compute`.
@@ -93,9 +93,27 @@ def interpret(
     arrays = check_feeds(names, {} if feeds is None else feeds, graph.unread)
     sizes = all_sizes((name, shape, arrays[name].shape) for name, _, shape in names)
     memory = {} if state is None else state
+    _check_state(graph, memory)
     run = _Interpreter(graph, sizes, memory)
     with np.errstate(all="ignore"):
         return [np.array(x, order="C") for x in run([arrays[name] for name, _, _ in names])]
+
+
+def _check_state(graph: Graph, state: Mapping[str, Any]) -> None:
+    """Check that ``state`` has arrays for the state variables of a graph that are in it.
+
+    Raises:
+        FeedError: A value is no NumPy array or scalar of the variable's dtype and shape.
+    """
+    for entry in (node.entries[0] for node in graph.states if node.name in state):
+        name, value = entry.node.name, state[entry.node.name]
+        is_array = isinstance(value, (np.ndarray, np.generic))
+        dtype = entry.node.params["dtype"].numpy
+        if not is_array or value.dtype != dtype or value.shape != entry.shape:
+            raise FeedError(
+                f"state variable '{name}' needs {signature(entry.dtype, entry.shape)}, got "
+                f"{arguments.shown(value)}; pass an array of that dtype and shape"
+            )
 
 
 def derive(node: Node, *arrays: Array) -> ArrayList:
@@ -363,7 +381,8 @@ def evaluate_element(node: Node, *arrays: Array) -> ArrayList:
 
     ``arrays`` are the inputs' values, of any strides. All outputs have the shape of the first, and
     may be read-only broadcast views; without elements they are not evaluated. Raises: CodeGenError
-    where FElement reads an input with a wrong number of indices or outside of it.
+    where FElement reads an input with a wrong number of indices or outside of it; RuleError where
+    it returns something else than declared.
     """
     shape = array_shape(known_shape(node.entries[0]))
     flat = {f"x{k}": np.ascontiguousarray(a).reshape(-1) for k, a in enumerate(arrays)}
@@ -404,7 +423,8 @@ def evaluate_code(node: Node, *arrays: Array) -> ArrayList:
     """Evaluate the FCodeGen of ``node`` on ``arrays``, which broadcast; return a list.
 
     It has an array for each output, of the shape that the inputs which it reads broadcast to.
-    Raises: CodeGenError where an expression has a function or type that NumPy cannot evaluate.
+    Raises: CodeGenError where an expression has a function or type that NumPy cannot evaluate;
+    RuleError where FCodeGen returns something else than declared.
     """
     dtypes = [e.dtype or dtype_of(a.dtype) for e, a in zip(node.inputs, arrays, strict=True)]
     code = attribute_calls.call_codegen(node, *(Var(f"x{k}", d) for k, d in enumerate(dtypes)))
@@ -417,7 +437,8 @@ def evaluate_contract(node: Node, *arrays: Array) -> ArrayList:
 
     Products of floats below 64 bits are computed in float64, those of more than `WIDE_PRODUCTS`
     multiplications in float32, and rounded once to the dtype of the first array. Raises:
-    CodeGenError where FContract returns something else than a product of two matrices.
+    CodeGenError where FContract returns a convolution, or there are not two arrays; RuleError where
+    it returns anything else.
     """
     contract = attribute_calls.contraction_of(node)
     if not isinstance(contract, Contract) or len(arrays) != 2:

@@ -293,7 +293,8 @@ class RuntimeProgram:
         """Return the value of each symbolic size, by name, for the shapes of the inputs.
 
         ``shapes`` has one for each input, in order and of its rank. Raises: FeedError where an
-        extent does not match, or the shapes do not determine a size.
+        extent does not match, or the shapes do not determine a size; ShapeError where an extent
+        divides by zero.
         """
         return self.table.sizes(shapes)
 

@@ -32,7 +32,8 @@ def evaluate_reduce(node: Node, x: Array) -> list[Array]:
 
     Elements are converted by the reduction's ``prepare`` first; ``finish`` is applied to the total
     and the number of elements, unless the reduction is by chunks, which has none. Raises:
-    CodeGenError where an expression cannot be evaluated in NumPy.
+    CodeGenError where an expression cannot be evaluated in NumPy; RuleError where FReduce returns
+    something else than a Reduce.
     """
     reduction = attribute_calls.reduce_of(node)
     assert reduction is not None
@@ -80,7 +81,7 @@ def reduce_array(
     Args:
         combine: the expression that combines the variables ``a`` and ``b``.
         identity: the identity element; its dtype is that of the result.
-        x: the array.
+        x: the array; it has that dtype where ``combine`` is no ufunc.
         axes: the axes that are reduced.
         keepdims: whether they stay with length 1.
 
@@ -106,7 +107,8 @@ def evaluate_scan(node: Node, x: Array) -> list[Array]:
     """Return the result of ``node``, whose operator has FScan, for its input ``x``, in a list.
 
     Elements are converted by the scan's ``prepare`` before, results by its ``finish`` after.
-    Raises: CodeGenError where an expression cannot be evaluated in NumPy.
+    Raises: CodeGenError where an expression cannot be evaluated in NumPy; RuleError where FScan
+    returns something else than a Scan.
     """
     scan = attribute_calls.scan_of(node)
     assert scan is not None
@@ -128,7 +130,7 @@ def scan_array(combine: Expr, identity: Const, x: Array, exclusive: bool) -> Arr
     Args:
         combine: the expression that combines the variables ``a`` and ``b``.
         identity: the identity element; its dtype is that of the result.
-        x: the array.
+        x: the array; it has that dtype where ``combine`` is no ufunc.
         exclusive: whether an element of the result excludes the element of ``x`` at its position;
             the first is then the identity.
 

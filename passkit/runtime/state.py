@@ -205,7 +205,7 @@ class State:
         from zipfile import ZipFile  # a warm start writes no archives
 
         path = arguments.path("State.save: path", path)
-        file = path if path.name.endswith(".npz") else path.with_name(f"{path.name}.npz")
+        file = f"{path}" if path.suffix == ".npz" else f"{path}.npz"
         try:
             with self.lock, ZipFile(file, "w") as archive:  # savez refuses a variable called "file"
                 for name, array in self.arrays.items():

@@ -86,6 +86,7 @@ class ProgramTable:
         Raises:
             FeedError: An extent does not match that of its input, or the shapes do not determine a
                 size.
+            ShapeError: An extent divides by zero.
         """
         pairs = [
             (name, s, actual) for (name, _, s), actual in zip(self.inputs, shapes, strict=True)
@@ -133,6 +134,8 @@ class ProgramTable:
 
         Raises:
             ShapeError: A symbolic size has no value.
+            CompilerError: The unit of convolutions, of which the program has one, cannot be
+                compiled.
         """
         offsets, arena_nbytes = arena_layout(self.slots, sizes)
         binder = TableBinder(

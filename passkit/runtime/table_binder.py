@@ -376,7 +376,8 @@ class TableBinder:
 
         Returns: The launcher's steps, an empty list if the result has no elements.
 
-        Raises: ShapeError if a size has no value.
+        Raises: ShapeError if a size has no value; CompilerError or CacheError as
+        `convolution_launches`.
         """
         # Only programs with a convolution need these modules.
         from passkit.runtime.native.convolution import convolution_launches, packed_filter

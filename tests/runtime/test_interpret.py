@@ -163,6 +163,22 @@ def test_an_operator_with_fexpand_is_evaluated() -> None:
     assert [v.tolist() for v in actual] == [[4], [6]]
 
 
+@pytest.mark.parametrize(
+    "value, message",
+    [
+        ([1, 2], r"got \[1, 2\]; pass an array"),
+        (np.ones(2), r"got an array float64\[2\]; pass an array of that dtype and shape"),
+        (np.ones(3, f32), r"got an array float32\[3\]"),
+    ],
+)
+def test_values_of_other_types_than_their_state_variables_raise(value: Any, message: str) -> None:
+    """The variable is named, with the dtype and shape that it needs."""
+    graph = pk.parse("state w: f32[2]; return neg(w)")
+
+    with pytest.raises(FeedError, match=rf"state variable 'w' needs float32\[2\], {message}"):
+        pk.interpret(graph, {}, {"w": value})
+
+
 BROKEN: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({}, pk.CodeGenError, "test_broken_0 'y' cannot be evaluated: set FCompute, FElement"),
     (

@@ -343,6 +343,8 @@ class KernelCache:
     def keep(self, library: Path, symbols: Mapping[str, str], fingerprint: str) -> Path:
         """Add a library like `store`, or leave it where it is if the folder cannot be written.
 
+        In the latter case a warning is logged.
+
         Args:
             library: the shared object's path.
             symbols: the name of each kernel's function, by the kernel's digest.
@@ -485,6 +487,8 @@ def _remove(path: Path) -> bool:
 
 def put_file(path: str | Path, data: bytes) -> None:
     """Write ``data`` to the file ``path`` atomically: readers see the old or the new contents.
+
+    The file gets mode 0600. Its folder must exist.
 
     Raises:
         OSError: The file cannot be written; a file that was there stays as it was.

@@ -195,7 +195,8 @@ def spec_array(spec: InputSpec, value: Any) -> HostArray:
 def _from_object(spec: InputSpec, value: Any) -> HostArray:
     """Return ``value``, an array of NumPy or of another library, as a NumPy array.
 
-    A NumPy array is returned itself; an object that is no array becomes one of objects.
+    A NumPy array is returned itself; an object that is no array becomes one of objects. ``spec`` is
+    the input, for messages.
 
     Raises:
         FeedError: The object cannot be converted, such as a tensor on another device.
@@ -269,7 +270,7 @@ def _from_python(spec: InputSpec, value: Any) -> HostArray:
             f"input {spec.name!r} needs {spec}, got a {type(value).__name__} that cannot be "
             f"converted: {error}"
         ) from None
-    return refuse(spec, value, array)
+    return refuse(spec, value, array.astype(spec.dtype) if weak else array)
 
 
 def _rank(dtype: np.dtype[Any]) -> int:

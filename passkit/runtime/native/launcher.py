@@ -124,6 +124,7 @@ def set_num_threads(number: int) -> None:
 
     Raises:
         ValueError: The number is not from 1 to 64.
+        TypeError: It is no integer.
         CompilerError: The launcher cannot be compiled.
     """
     launcher().set_num_threads(number)
