@@ -31,10 +31,12 @@ VERSION = "1.0"
 def to_json(graph: Graph) -> str:
     """Return a graph as JSON text, which `from_json` reads; equal graphs give equal texts.
 
-    Annotations that are numbers, strings or lists of them are included, others are left out.
+    Annotations are included if they are finite numbers, bools, strings, or lists of ints or of
+    strings; others, and those that passes compute again, are left out.
 
     Raises:
         GraphError: A parameter cannot be represented in JSON; the message names it.
+        DTypeError: A parameter is an array of a dtype that passkit does not have.
         ArgumentError: ``graph`` is no Graph.
     """
     arguments.instance("to_json: graph", graph, Graph, "a Graph; pk.Graph([y]) makes one")
@@ -44,7 +46,8 @@ def to_json(graph: Graph) -> str:
 def graph_data(graph: Graph) -> dict[str, Any]:
     """Return a graph as lists, dicts, strings and numbers.
 
-    Raises: GraphError for a parameter that cannot be represented in JSON.
+    Raises: GraphError for a parameter that cannot be represented in JSON, DTypeError for an array
+        of a dtype that passkit does not have.
     """
     ids = {node: k for k, node in enumerate(graph.nodes)}
     writes: dict[Node, int] = {}
@@ -118,7 +121,11 @@ ATTR_KINDS: dict[str, type] = {"str": str, "bool": bool, "int": int, "float": fl
 
 
 def kind_of_attr(value: Any) -> str | None:
-    """Return NNVM's name for the type of a graph annotation; None for one that is not written."""
+    """Return NNVM's name for the type of a graph annotation; None for one that is not written.
+
+    Written are Python's bools, ints, finite floats and strings, and lists or tuples, not empty, of
+    ints or of strings, which are called ``list_int`` and ``list_str``.
+    """
     if isinstance(value, (tuple, list)):
         kinds = {kind_of_attr(v) for v in value}
         return f"list_{kinds.pop()}" if kinds in ({"int"}, {"str"}) else None
@@ -347,8 +354,9 @@ def _variable_params(params: dict[str, Any], where: str) -> dict[str, Any]:
 def _from_string(value: Any, default: Any) -> Any:
     """Return ``value``, a parameter that NNVM may have written as a string, in its own type.
 
-    A text is converted where the default is neither a text nor REQUIRED. Other values stay, and so
-    does a text that is no literal.
+    A text is converted where ``default``, the parameter's, is neither a text nor REQUIRED: None,
+    True and False, JSON literals, and tuples in parentheses. Other values stay, and so does a text
+    that is none of these.
     """
     if not isinstance(value, str) or isinstance(default, str) or default is REQUIRED:
         return value

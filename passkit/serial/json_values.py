@@ -25,13 +25,16 @@ MOST_AXES = 64
 def encode(value: Any, where: str, graph_data: Callable[[Graph], Any]) -> Any:
     """Return a parameter as lists, dicts, strings and numbers.
 
+    It may consist of None, bools, ints, floats and strings of Python, float64, tuples, lists,
+    mappings, arrays, sizes, DTypes, and values with graphs (`passkit.graph.nested`).
+
     Args:
         value: the parameter.
         where: node and parameter, for messages.
         graph_data: encodes graphs inside the parameter.
 
     Raises:
-        GraphError: The value cannot be represented in JSON.
+        GraphError: The value is something else, such as a complex number or a float32 scalar.
         DTypeError: It is an array of a dtype that passkit does not have.
     """
     if value is None or isinstance(value, (bool, int, str)):
@@ -139,7 +142,8 @@ class ValueReader(ABC):
             where: its path in the document, for messages.
             depth: the number of values around it, at most `DEEPEST`.
 
-        Raises: ParseError where the JSON is malformed, DTypeError for an unknown dtype.
+        Raises: ParseError where the JSON is malformed, DTypeError for an unknown dtype; errors of
+            an operator, or of the class of a nested value, that refuses what it is given.
         """
         if depth > DEEPEST:
             raise ParseError(f"{where} is nested more than {DEEPEST} values deep")

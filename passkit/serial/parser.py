@@ -250,7 +250,9 @@ class _Parser(ValueParser):
             ) from error
 
     def argument(self) -> Any:
-        """Parse an input; return an entry for a reference or a nested call, else a number or tuple.
+        """Parse an input; return an entry for a reference or a nested call, else its value.
+
+        That is a number, true or false, None for none, or what is in parentheses, such as a tuple.
 
         Raises: ParseError; errors of an operator that refuses its inputs.
         """

@@ -74,14 +74,18 @@ def to_text(graph: Graph, *, elide: bool = False) -> str:
 
     A parameter that has no text form is written as ``opaque("…")``, which `parse` refuses too.
 
-    Raises: ArgumentError where ``graph`` is no Graph.
+    Raises: ArgumentError where ``graph`` is no Graph, DTypeError for an array among the parameters
+        whose dtype passkit does not have.
     """
     arguments.instance("to_text: graph", graph, Graph, "a Graph; pk.Graph([y]) makes one")
     return "\n".join(_Writer(graph, elide).lines())
 
 
 def name_text(name: str) -> str:
-    """Return a name, quoted if it is no identifier or a keyword."""
+    """Return a name, quoted as in JSON unless it is an ASCII identifier and no keyword.
+
+    Dots between letters, digits and underscores are allowed, too, as in ``x.0``.
+    """
     return name if BARE.fullmatch(name) and name not in KEYWORDS else json.dumps(name)
 
 
@@ -121,7 +125,7 @@ def type_text(dtype: DType | None, shape: Shape | None, name: str = "") -> str:
 
 
 def number_text(value: Any) -> str:
-    """Return a NumPy scalar as the shortest text that is read back exactly."""
+    """Return a NumPy scalar, no complex one, as the shortest text that is read back exactly."""
     kind = "f" if value.dtype.name == "bfloat16" else value.dtype.kind
     if kind == "b":
         return "true" if value else "false"
@@ -141,7 +145,7 @@ def array_text(array: Any) -> str:
 
 
 def python_number(text: str) -> Any:
-    """Return the Python number in a text, also ``inf``, ``nan``, ``true`` and ``false``.
+    """Return the Python number in a text; inf, nan, true, false and none are read as such, too.
 
     Raises: ValueError for a text that is no number.
     """
@@ -153,9 +157,11 @@ def python_number(text: str) -> Any:
 
 
 def elements(values: Sequence[Any], dtype: Any, shape: tuple[int, ...]) -> Any:
-    """Return ``values`` as an array of ``dtype`` and ``shape``.
+    """Return ``values``, Python numbers, as a new array of ``dtype`` and ``shape``.
 
-    Returns: None if a value does not fit the dtype, or if their number is not that of the shape.
+    Returns: None if their number is not that of the shape, or one does not fit: bools fit bool
+        only, floats no integers, ints no bool and only integers that hold them. Floats are rounded,
+        also to infinity.
     """
     kinds: dict[str, tuple[type, ...]] = {"b": (bool,), "i": (int,), "u": (int,)}
     fits = kinds.get(dtype.kind, (int, float))

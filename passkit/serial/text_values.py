@@ -135,7 +135,10 @@ class ValueParser(Cursor, ABC):
         return np.frombuffer(raw, dtype.numpy).reshape(shape)
 
     def numbers(self) -> list[Any]:
-        """Parse a number, or several in brackets; return a list of them. Raises: ParseError."""
+        """Parse a number, or several in brackets, and return a list, also of one or none.
+
+        Raises: ParseError.
+        """
         if not self.accept("["):
             return [self.number()]
         values: list[Any] = []
@@ -146,7 +149,10 @@ class ValueParser(Cursor, ABC):
         return values
 
     def number(self) -> Any:
-        """Parse a number or a word such as inf, with its sign. Raises: ParseError."""
+        """Parse a number, inf or nan, with or without a minus, or true or false.
+
+        Raises: ParseError, also for a number of more than 400 characters.
+        """
         sign = "-" if self.accept("-") else ""
         token = self.next
         word = token.kind == "name" and token.text in (
@@ -248,7 +254,7 @@ class ValueParser(Cursor, ABC):
         return elements[0] if len(elements) == 1 and not comma else tuple(elements)
 
     def dict(self) -> Any:
-        """Parse the rest of a dict, whose brace is read. Raises: ParseError."""
+        """Parse the rest of a dict, whose brace is read. Raises: ParseError, also for bad keys."""
         items: dict[Any, Any] = {}
         while not self.accept("}"):
             key = self.next

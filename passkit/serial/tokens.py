@@ -94,7 +94,7 @@ class Cursor:
         return shown(self.next.text) if self.next.text else "the end"
 
     def accept(self, text: str) -> bool:
-        """Read a mark or word if it comes next; return whether it does."""
+        """Read a mark or word if it comes next, not as a string; return whether it does."""
         if self.next.text != text or self.next.kind in ("string", "stop"):
             return False
         self.at += 1
@@ -116,13 +116,19 @@ class Cursor:
             self.at += 1
 
     def end(self) -> None:
-        """Read the end of a statement. Raises: ParseError where something else follows."""
+        """Read the end of a statement, and further ones; a closing brace ends it, but is not read.
+
+        Raises: ParseError where something else follows.
+        """
         if self.next.kind not in ("end", "stop") and self.next.text != "}":
             raise self.fail(f"expected the end of the statement, got {self.shown()}")
         self.skip_ends()
 
     def name(self) -> str:
-        """Read a name, plain or quoted. Raises: ParseError where none, or a keyword, comes next."""
+        """Read a name, plain or quoted, and return it without quotes.
+
+        Raises: ParseError where none, or a keyword without quotes, comes next.
+        """
         token = self.next
         if token.kind == "name" and token.text not in KEYWORDS:
             self.at += 1

@@ -25,7 +25,10 @@ _BRIEF.maxstring = _BRIEF.maxlong = _BRIEF.maxother = _LONGEST
 
 
 def shown(value: object) -> str:
-    """Return a value as messages show it: its repr on one line, shortened to 80 characters."""
+    """Return a value as messages show it: its repr on one line, shortened to 80 characters.
+
+    An array is shown by its class, dtype and shape; a value whose repr fails by its type.
+    """
     if isinstance(value, np.ndarray):
         kind = "an array" if type(value) is np.ndarray else f"a {type(value).__name__}"
         return f"{kind} {value.dtype}{list(value.shape)}"
@@ -37,7 +40,7 @@ def shown(value: object) -> str:
 
 
 def shortened(text: str, most: int = _LONGEST) -> str:
-    """Return a text, cut to ``most`` characters with dots at the end."""
+    """Return a text; one of more than ``most`` characters, at least 3, is cut to end in "..."."""
     return text if len(text) <= most else text[: most - 3] + "..."
 
 
@@ -67,7 +70,7 @@ def refuse(where: str, value: object, need: str) -> NoReturn:
 
 
 def instance(where: str, value: Any, kinds: type | tuple[type, ...], need: str) -> Any:
-    """Return ``value`` if it is an instance of ``kinds``; a bool does not count as an int.
+    """Return ``value`` if it is an instance of ``kinds``; a bool is not if ``kinds`` is just int.
 
     Args:
         where: the function and the argument, for the message.
@@ -91,7 +94,7 @@ def text(where: str, value: Any) -> str:
 
 
 def name(where: str, value: Any, example: str) -> str:
-    """Return ``value`` if it is a Python identifier.
+    """Return ``value`` if it is a string that is a Python identifier, also a keyword.
 
     Raises: ArgumentError otherwise, which names the argument ``where`` and shows ``example``.
     """
@@ -101,7 +104,7 @@ def name(where: str, value: Any, example: str) -> str:
 
 
 def flag(where: str, value: Any) -> bool:
-    """Return ``value``, the argument ``where``, if it is a bool of Python or NumPy.
+    """Return ``value`` itself, the argument ``where``, if it is a bool of Python or NumPy.
 
     Raises: ArgumentError otherwise, which names ``where``.
     """
@@ -121,8 +124,8 @@ def function(where: str, value: Any) -> Callable[..., Any]:
 def parameters(where: str, value: Callable[..., Any], need: str, least: int, most: int) -> int:
     """Return the number of positional arguments to call a function with.
 
-    It is the number of its named parameters, but at least ``least`` and at most ``most``; ``least``
-    for a function without a signature.
+    It is the number of its named positional parameters, but at least ``least`` and at most
+    ``most``; ``least`` for a function without a signature.
 
     Args:
         where: the function and the argument, for the message.
@@ -156,13 +159,14 @@ def sequence(
     Args:
         where: the function and the argument, for the message.
         value: the iterable.
-        kinds: the type, or types, of its elements.
+        kinds: the type, or types, of its elements; a bool is an int, NumPy's integers are not.
         need: what it must be, as a phrase.
 
-    Raises: ArgumentError for other elements, texts, mappings and anything that is not iterable.
+    Raises: ArgumentError for other elements, strings, bytes, mappings, and anything that is not
+        iterable, such as an array without axes.
     """
     is_sequence = isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping))
-    if not is_sequence:
+    if not is_sequence or (isinstance(value, np.ndarray) and not value.ndim):
         refuse(where, value, need)
     try:
         elements = tuple(value)
@@ -190,9 +194,10 @@ def mapping(where: str, value: Any, need: str = "a mapping") -> dict[Any, Any]:
 
 
 def path(where: str, value: Any, need: str = "a path") -> Path:
-    """Return ``value`` as a path; it need not exist.
+    """Return ``value``, a string or an `os.PathLike`, as a path; it need not exist.
 
-    Raises: ArgumentError where it is none; ``need`` is what the argument ``where`` must be.
+    Raises: ArgumentError for anything else, also bytes, or a null character in it; ``need`` is what
+        the argument ``where`` must be.
     """
     if not isinstance(value, (str, os.PathLike)) or "\0" in os.fspath(value):
         refuse(where, value, need)
@@ -202,9 +207,9 @@ def path(where: str, value: Any, need: str = "a path") -> Path:
 
 
 def count(where: str, value: Any, least: int) -> int:
-    """Return ``value`` as an int if it is an integer >= ``least``.
+    """Return ``value`` as an int if it is an integer of Python or NumPy, at least ``least``.
 
-    Raises: SettingError otherwise, which names the argument ``where``.
+    Raises: SettingError otherwise, also for bools and floats; it names the argument ``where``.
     """
     is_integer = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not is_integer or value < least:
@@ -215,7 +220,7 @@ def count(where: str, value: Any, least: int) -> int:
 
 
 def is_masked(value: object) -> bool:
-    """Return whether a value is one of NumPy's masked arrays."""
+    """Return whether a value is a masked array: of a subclass of NumPy's with a ``mask``."""
     is_subclass = isinstance(value, np.ndarray) and type(value) is not np.ndarray
     return is_subclass and hasattr(value, "mask")
 
@@ -257,8 +262,9 @@ def numbers(where: str, value: Any, dtype: Any = None) -> Any:
 
     Raises:
         ArgumentError: The value is a ragged list, an object, a text, a date or a masked array, or
-            holds a Python integer beyond the limits of ``dtype``. Floats are truncated to integer
-            dtypes, and arrays are cast, as `numpy.array` does.
+            holds a Python number that ``dtype`` cannot: an integer beyond its limits, a complex
+            number for a real dtype, or NaN for an integer one. Other floats are truncated to
+            integer dtypes, and arrays are cast, as `numpy.array` does.
     """
     unmasked(where, value)
     need = "an array or (nested lists of) numbers"

@@ -112,9 +112,11 @@ def _bfloat16() -> DType:
 
 
 def dtype_of(value: Any) -> DType:
-    """Return the DType of a name, NumPy dtype, scalar type or DType.
+    """Return the DType of a name, NumPy dtype, scalar type or DType, which is returned itself.
 
-    Raises: DTypeError where passkit has no such element type.
+    Strings are passkit's names, full or short, and no others of NumPy's, such as "float" or "<f4".
+
+    Raises: DTypeError where passkit has no such element type, also for None.
 
     >>> dtype_of("f32"), dtype_of(np.int8), dtype_of(bool)
     (float32, int8, bool)
@@ -156,7 +158,8 @@ def dtype_of(value: Any) -> DType:
 def promote(a: DType, b: DType) -> DType:
     """Return the dtype of ``a + b`` for arrays of two dtypes, as in NumPy 2.
 
-    bfloat16 is promoted with integers as float16 is, and with float16 to float32.
+    bfloat16 is promoted as float16 is, but to bfloat16 where that stays float16, and with float16
+    to float32.
     """
     if a is b:
         return a
@@ -189,7 +192,8 @@ def is_lossless(source: DType, target: DType) -> bool:
     """Return whether every value of ``source`` is one of ``target``, also NaN and infinities.
 
     This is stricter than ``numpy.can_cast(source, target, "safe")``, which calls the conversion of
-    int64 to float64 safe although 2**53 + 1 is rounded. Complex types hold only themselves.
+    int64 to float64 safe although 2**53 + 1 is rounded. It is False between different complex
+    types, and between a complex and a real one.
     """
     if source is target:
         return True
@@ -222,8 +226,9 @@ def weak_scalar(value: Any, like: DType) -> DType:
     """Return the dtype of an operation between an array of dtype ``like`` and a scalar.
 
     A Python bool, int, float or complex is weak: it takes the array's dtype, unless it is of a
-    higher kind (an int array and 0.5 give float64). Beside bfloat16, real numbers are bfloat16 and
-    complex ones complex64. A NumPy scalar or array keeps its own dtype and is promoted.
+    higher kind, as NumPy 2 has it (an int array and 0.5 give float64, a float32 array and 1j
+    complex64). Beside bfloat16, real numbers are bfloat16 and complex ones complex64. A NumPy
+    scalar or array keeps its own dtype and is promoted.
 
     Raises: DTypeError when a Python int does not fit the array's integer dtype, or ``value`` is no
     number.

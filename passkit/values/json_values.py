@@ -8,7 +8,11 @@ from pathlib import Path
 
 
 def json_value(value: object) -> object:
-    """Return a value as JSON can hold it; objects of other classes as text.
+    """Return a value as JSON can hold it.
+
+    Python's numbers but complex ones, bools, strings and None stay, NaN and infinities too.
+    Mappings become dicts with their keys as text, tuples and lists become lists. All else becomes
+    its ``str``: sets, arrays, and NumPy's numbers other than float64.
 
     >>> json_value({1: (2, None), "x": {3}})
     {'1': [2, None], 'x': '{3}'}
@@ -24,6 +28,8 @@ def json_value(value: object) -> object:
 
 def json_text(data: object) -> str:
     """Return data that JSON can hold as text, each level indented by two spaces.
+
+    NaN and infinities are written as NaN and Infinity, which JSON proper does not have.
 
     Raises: TypeError for data that JSON cannot hold; `json_value` converts it.
     """

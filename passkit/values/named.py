@@ -50,6 +50,8 @@ def on_unknown_name(hook: Hook) -> Hook:
 def ask_hooks(kind: str, name: str) -> None:
     """Call all hooks for an unknown name; they may register an object under it.
 
+    What a hook raises is passed on.
+
     Args:
         kind: what is looked up, such as "operator" or "pass".
         name: the name.
@@ -88,7 +90,8 @@ class NamedRegistry(Generic[T]):
             name: the name.
             value: the object.
             place: file and line of the registration. The same place may replace its object; an
-                empty place replaces any.
+                empty place replaces any. A built-in object is imported before another place is
+                compared with its own.
 
         Raises:
             RegistryError: ``name`` is empty or no string, or was registered at another place.
@@ -115,7 +118,10 @@ class NamedRegistry(Generic[T]):
         return name in self._objects or name in self.built_in
 
     def __getitem__(self, name: str) -> T:
-        """Return the object called ``name``. Raises: ``error`` with the nearest name."""
+        """Return the object called ``name``, importing a built-in one, or calling the hooks.
+
+        Raises: the registry's ``error``, with the nearest name, if it stays unknown.
+        """
         if name not in self:
             near = nearest(str(name), self.names())
             raise self.error(f"{self.kind} {name!r} {self.unknown}; {near}")

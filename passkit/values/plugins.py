@@ -137,6 +137,8 @@ def _load(plugin: Plugin, point: EntryPoint) -> None:
 def import_plugin(module: str) -> Any:
     """Import a module or a Python file that registers extensions, and return the module.
 
+    For a module, the current folder is appended to `sys.path` if it is not there.
+
     Args:
         module: The name of a module, which may be in the current folder, or the path of a file
             that ends with ``.py``.

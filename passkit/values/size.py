@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from math import prod
+from operator import index
 from typing import Any, NamedTuple, TypeAlias, Union
 
 from passkit.errors import ShapeError
@@ -35,10 +36,12 @@ class Size:
     """A symbolic extent: an integer polynomial in canonical form.
 
     ``==`` and ``hash`` compare the canonical forms. Arithmetic with integers and sizes returns an
-    int where no symbol remains. ``bool`` and ``int`` raise a ShapeError.
+    int where no symbol remains, and raises a TypeError for other numbers. ``bool`` and ``int``
+    raise a ShapeError.
 
     Args:
-        terms: coefficients by monomial; `Size.symbol` creates a single symbol.
+        terms: coefficients by monomial; `Size.symbol` creates a single symbol. Anything but a
+            mapping is an ArgumentError.
 
     >>> n, m = Size.symbol("n"), Size.symbol("m")
     >>> (n + 1) * 4 - 4, n * m // m, (n * 6) // 4
@@ -60,7 +63,7 @@ class Size:
 
     @staticmethod
     def symbol(name: str) -> Size:
-        """Return the symbolic extent called ``name``. Raises: ArgumentError if it is no text."""
+        """Return the symbolic extent called ``name``. Raises: ArgumentError if it is no string."""
         return Size({(text("Size.symbol: name", name),): 1})
 
     @staticmethod
@@ -115,7 +118,7 @@ class Size:
         return Size({(Quotient(self, other),): 1}) if exact is None else exact
 
     def __rfloordiv__(self, other: Extent) -> Extent:
-        return Size({(Quotient(other, self),): 1})
+        return Size({(Quotient(index(other), self),): 1})
 
     def __mod__(self, other: Extent) -> Extent:
         return self - (self // other) * other
@@ -168,8 +171,8 @@ def _product(a: Monomial, b: Monomial) -> Monomial:
 
 
 def _terms(size: Extent) -> Iterable[tuple[Monomial, int]]:
-    """Return the terms of an extent, also of a number."""
-    return size.terms if isinstance(size, Size) else (((), int(size)),)
+    """Return the terms of an extent, also of a number. Raises: TypeError for other numbers."""
+    return size.terms if isinstance(size, Size) else (((), index(size)),)
 
 
 def _show(monomial: Monomial, coefficient: int) -> str:
@@ -183,7 +186,10 @@ def _show(monomial: Monomial, coefficient: int) -> str:
 
 
 def symbols_of(values: Iterable[Any]) -> frozenset[str]:
-    """Return the names of all symbols in ``values``: sizes, nested tuples of them, and others."""
+    """Return the names of the symbols of all sizes in ``values``, also in tuples among them.
+
+    Other values are ignored, lists and dicts too.
+    """
     return frozenset().union(
         *(
             symbols_of(v) if isinstance(v, tuple) else v.symbols
@@ -199,12 +205,16 @@ def has_size(shape: Shape | None) -> bool:
 
 
 def has_symbols(params: Mapping[str, Any]) -> bool:
-    """Return whether any parameter is or contains a symbolic size."""
+    """Return whether a value of ``params`` is a symbolic size, or a tuple with one, also nested."""
     return bool(symbols_of(params.values()))
 
 
 def divide_exactly(a: Extent, b: Extent) -> Extent | None:
-    """Return ``a / b`` if the division is exact for all values of symbols, else None."""
+    """Return ``a / b`` if the division is seen to be exact for all values of symbols, else None.
+
+    A sum is recognized as a divisor of its multiples by one term only: n*n - 1 by n - 1 gives None.
+    None also where ``b`` is 0.
+    """
     if isinstance(a, int) and isinstance(b, int):
         return a // b if b and a % b == 0 else None
     if isinstance(a, int):
@@ -231,7 +241,7 @@ def divide_exactly(a: Extent, b: Extent) -> Extent | None:
 
 
 def _over(m: Monomial, c: int, bm: Monomial, bc: int) -> Extent | None:
-    """Return the term ``c*m`` divided by the term ``bc*bm``, or None if it is not exact."""
+    """Return the term ``c*m`` divided by ``bc*bm``, or None if that is not exact or ``bc`` is 0."""
     rest = list(m)
     for atom in bm:
         if atom not in rest:
@@ -241,7 +251,7 @@ def _over(m: Monomial, c: int, bm: Monomial, bc: int) -> Extent | None:
 
 
 def substitute(size: Extent, values: Mapping[str, Extent]) -> Extent:
-    """Return ``size`` with the symbols in ``values`` replaced.
+    """Return ``size`` with the symbols in ``values`` replaced by their extents; others stay.
 
     Raises: ShapeError where it then divides by zero.
     """
@@ -362,9 +372,9 @@ def arena_layout(
 
 
 def at_least(a: Extent, b: Extent) -> bool:
-    """Return whether a >= b is certain when every symbol is at least 1.
+    """Return whether a >= b is certain when every symbol is at least 1; False if not known.
 
-    That is so if all coefficients of a - b are non-negative after substituting 1 + t for each
+    It is certain if all coefficients of a - b are non-negative after substituting 1 + t for each
     symbol; or those of a lower bound of a - b, in which quotients by numbers are bounded by
     fractions.
     """
@@ -380,7 +390,11 @@ def _is_natural(size: Extent) -> bool:
 
 
 def _lower_bound(size: Extent) -> Extent:
-    """Return a lower bound of a size without quotients by a divisor of their coefficient."""
+    """Return a lower bound of a size, in which terms ``c * (a // b)`` have no quotient.
+
+    They become ``(c // b) * a``, less ``(c // b) * (b - 1)`` if c is positive. That is done where b
+    is a positive number that divides c; other terms stay.
+    """
     total: Extent = 0
     for monomial, c in _terms(size):
         q = monomial[0] if len(monomial) == 1 else None
@@ -393,7 +407,10 @@ def _lower_bound(size: Extent) -> Extent:
 
 
 def _is_positive(difference: Extent) -> bool:
-    """Return whether no coefficient is negative after substituting 1 + t for each symbol."""
+    """Return whether no coefficient is negative after substituting 1 + t for each symbol.
+
+    For a number, return whether it is at least 0.
+    """
     if isinstance(difference, int):
         return difference >= 0
     shifted = {s: Size.symbol(s) + 1 for s in difference.symbols}

@@ -42,11 +42,12 @@ def compare(
 ) -> list[Deviation]:
     """Compare results with references of the same names.
 
-    Equal values agree, NaN and infinities too; other values agree if they differ by at most
-    `RELATIVE` times the reference plus `ABSOLUTE` times its largest finite value.
+    Equal values agree, NaN and infinities too; other finite values agree if they differ by at most
+    `RELATIVE` times the reference plus `ABSOLUTE` times its largest finite value, by magnitude.
 
     Args:
-        results: arrays by the names of outputs, such as ``y`` or ``y:0``.
+        results: arrays of bools or numbers, also complex ones, by the names of outputs, such as
+            ``y`` or ``y:0``.
         references: arrays by the same names; one called ``y`` is also that of the result ``y:0``.
         against: what the references are, for messages.
 
@@ -63,12 +64,14 @@ def compare(
             deviations.append(Deviation(name, source, float("inf"), good=False))
             continue
         scale = float(np.max(np.abs(expected), initial=0.0, where=np.isfinite(expected)))
+        is_complex = "c" in (result.dtype.kind, expected.dtype.kind)
+        wide = np.complex128 if is_complex else np.float64
         with np.errstate(invalid="ignore"):
-            difference = np.abs(result.astype(np.float64) - expected.astype(np.float64))
+            difference = np.abs(result.astype(wide) - expected.astype(wide))
         same = (result == expected) | (np.isnan(result) & np.isnan(expected))
         difference = np.where(same, 0.0, difference)
         allowed = ABSOLUTE * scale + RELATIVE * np.abs(expected)
-        good = bool(np.all(same | (difference <= allowed)))
+        good = bool(np.all(same | (np.isfinite(expected) & (difference <= allowed))))
         largest = float(np.max(difference, initial=0.0))
         deviations.append(Deviation(name, against, largest, good))
     return deviations

@@ -34,7 +34,7 @@ _forms: dict[type, Any] = {
 
 
 def _form(kind: type) -> Any:
-    """Return the form of the values of a type, and remember it."""
+    """Return the form of the values of a type that `_forms` does not have, and store it there."""
     form: Any = LEAF
     if issubclass(kind, tuple) and hasattr(kind, "_fields"):
         form = _SEQUENCE
@@ -49,9 +49,9 @@ def _form(kind: type) -> Any:
 
 
 def _names_and_parts(value: Any) -> tuple[tuple[Any, ...] | None, Sequence[Any]] | None:
-    """Return the keys or field names of a container, None for a sequence, and its parts.
+    """Return the keys or field names of a container, None for a sequence or None, and its parts.
 
-    Returns: None if the value is a leaf.
+    Returns: None if the value is a leaf, as are instances of subclasses of list and dict.
     """
     kind = type(value)
     form = _forms.get(kind) or _form(kind)
@@ -69,7 +69,8 @@ def _names_and_parts(value: Any) -> tuple[tuple[Any, ...] | None, Sequence[Any]]
 def flatten(value: Any) -> tuple[list[Any], Structure]:
     """Return a list of the leaves of a value, depth first, and its structure.
 
-    A value that is no container is the only leaf; None has none.
+    A value that is no container is the only leaf; None has none. Instances of subclasses of list
+    and dict, and of tuple without named fields, are leaves.
 
     >>> flatten({"a": [1, 2], "b": None})[0]
     [1, 2]
@@ -97,6 +98,8 @@ def _flatten_into(value: Any, leaves: list[Any]) -> Structure:
 
 def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
     """Return the value that has a structure, as of `flatten`, and these leaves in its order.
+
+    Data classes and attrs classes are made without a call of their constructor.
 
     Raises: StopIteration for too few leaves; more than needed are ignored.
 
@@ -156,9 +159,10 @@ def tree_map(function: Callable[..., Any], value: Any, *others: Any) -> Any:
         function: takes a leaf of ``value`` and those at its place in ``others``.
         value: nested lists, tuples, named tuples, dicts, data classes and attrs classes. None has
             no leaves; everything else is a leaf.
-        *others: values of the same structure.
+        *others: values of the same structure; dicts need the same keys in the same order.
 
-    Raises: ArgumentError if one of the others has another structure, or ``function`` is none.
+    Raises: ArgumentError if one of the others has another structure, or ``function`` is not
+        callable.
 
     >>> import passkit as pk
     >>> pk.tree_map(lambda w, g: w - 0.5 * g, {"a": [1.0, 2.0]}, {"a": [2.0, 2.0]})
@@ -183,11 +187,12 @@ def prefix_leaves(prefix: Any, structure: Any) -> list[Any] | None:
     """Return for each leaf of a structure the leaf of ``prefix`` that stands for it.
 
     Args:
-        prefix: containers of the same form as the outer ones of the structure, with a leaf in place
-            of any part; None counts as a leaf.
-        structure: the structure.
+        prefix: containers as the outer ones of the structure, with a leaf in place of any part;
+            None counts as a leaf. A list or tuple stands for a container of any type but dict that
+            has as many parts; a dict has the same keys in any order.
+        structure: the structure, as of `flatten`.
 
-    Returns: None if the containers differ.
+    Returns: A list, in the order of the structure's leaves; None if the containers differ.
     """
     container = None if prefix is None else _names_and_parts(prefix)
     if container is None:

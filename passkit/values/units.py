@@ -12,7 +12,7 @@ from passkit.values.terminal import is_terminal
 
 
 def bytes_text(count: float) -> str:
-    """Return a number of bytes with three digits and a unit.
+    """Return a number of bytes with three digits and a unit, at most TiB; negative ones in bytes.
 
     >>> bytes_text(0), bytes_text(1536), bytes_text(3 << 30)
     ('0 B', '1.5 KiB', '3 GiB')
@@ -24,7 +24,7 @@ def bytes_text(count: float) -> str:
 
 
 def seconds_text(seconds: float) -> str:
-    """Return a time with three digits and a unit.
+    """Return a time with three digits and a unit; 0 and negative times in nanoseconds.
 
     >>> seconds_text(1.5), seconds_text(0.0123), seconds_text(4.2e-6), seconds_text(3e-8)
     ('1.5 s', '12.3 ms', '4.2 µs', '30 ns')
@@ -47,6 +47,8 @@ def percent_text(share: float) -> str:
 def is_quantity(text: str) -> bool:
     """Return whether a text is a number, with or without a unit or a factor's x.
 
+    Units are those of bytes and seconds, and %. inf and nan are none.
+
     >>> [is_quantity(t) for t in ("1.77 MiB", "36.1 %", "6.00x", "12", "1e-05", "add_1", "f32[4]")]
     [True, True, True, True, True, False, False]
     """
@@ -57,11 +59,12 @@ def is_quantity(text: str) -> bool:
 def table(header: Sequence[str], rows: Iterable[Sequence[object]], width: int | None = None) -> str:
     """Return rows under a header, in aligned columns.
 
-    Columns of numbers, with or without units, are aligned at the right, other columns at the left.
+    Columns of numbers, with or without units, are aligned at the right; the first column and other
+    columns at the left.
 
     Args:
-        header: The title of each column.
-        rows: The cells of each row; None is an empty cell.
+        header: The title of each column. It is left out if all are empty.
+        rows: The cells of each row, as many as there are titles; None is an empty cell.
         width: Characters of a line, to which long cells are wrapped. By default those of the
             terminal, and 160 where there is none.
     """

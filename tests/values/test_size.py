@@ -55,6 +55,20 @@ def test_exact_division(a: Any, b: Any, expected: Any) -> None:
     assert divide_exactly(a, b) == expected
 
 
+@pytest.mark.parametrize("number", [1.5, "3", None, 2j])
+def test_other_numbers_than_integers_are_refused(number: Any) -> None:
+    """Arithmetic with a float is an error instead of being rounded."""
+    for operation in (
+        lambda: n + number,
+        lambda: number * n,
+        lambda: number - n,
+        lambda: n // number,
+        lambda: number // n,
+    ):
+        with pytest.raises(TypeError, match=type(number).__name__):
+            operation()
+
+
 def test_floor_division_keeps_inexact_quotients() -> None:
     """A quotient that is not exact stays symbolic; remainders are computed from it."""
     assert str((n * 6) // 4) == "(6*n)//(4)"

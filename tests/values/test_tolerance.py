@@ -14,13 +14,15 @@ from tests.command import json_of, text_of
 NAN, INF = float("nan"), float("inf")
 
 
-def write_model(folder: Path, result: list[Any], output: str = "y", **references: Any) -> Path:
+def write_model(
+    folder: Path, result: list[Any], output: str = "y", dtype: str = "float32", **references: Any
+) -> Path:
     """Write a model whose only output is ``result``, and references; return the model's path."""
     path = folder / "m.json"
-    x = pk.var("x", np.shape(result))
+    x = pk.var("x", np.shape(result), dtype)
     path.write_text(pk.to_json(pk.Graph([pk.ops.identity(x, name=output)])))
-    arrays = {name: np.array(value, np.float32) for name, value in references.items()}
-    np.savez(folder / "m.npz", x=np.array(result, np.float32), **arrays)
+    arrays = {name: np.array(value, dtype) for name, value in references.items()}
+    np.savez(folder / "m.npz", x=np.array(result, dtype), **arrays)
     return path
 
 
@@ -57,6 +59,25 @@ def test_values_outside_the_tolerance_are_reported(wrong: list[Any], tmp_path: P
     assert deviation["output"] == "y" and "stored results" in deviation["against"]
     text = text_of("run", model, "--target", "interpret", "--compare", code=1)
     assert "in y against stored results" in text and "too much" in text
+
+
+@pytest.mark.parametrize("result", [3.0, -INF])
+def test_only_the_same_infinity_agrees_with_an_infinite_reference(
+    result: float, tmp_path: Path
+) -> None:
+    """A finite result and the other infinity are out of tolerance."""
+    (deviation,) = deviations(write_model(tmp_path, [result, 2.0], y=[INF, 2.0]))
+
+    assert not deviation["good"]
+
+
+def test_imaginary_parts_are_compared(tmp_path: Path) -> None:
+    """Complex numbers that differ in their imaginary part are out of tolerance."""
+    model = write_model(tmp_path, [1 + 1j], dtype="complex64", y=[1 + 5j])
+    (deviation,) = deviations(model)
+
+    assert not deviation["good"]
+    assert deviation["largest"] == 4
 
 
 def test_results_without_a_reference_are_skipped(tmp_path: Path) -> None:

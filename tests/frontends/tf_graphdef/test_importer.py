@@ -173,6 +173,7 @@ def test_names_may_come_from_any_iterable_or_be_a_string() -> None:
     ("arguments", "message"),
     [
         ({"outputs": 3}, "outputs must be a name or a sequence of names, got 3"),
+        ({"outputs": np.array("y")}, r"outputs must be a name .*, got an array <U1\[\]"),
         ({"targets": [3]}, "targets must be a name or a sequence of names, got 3 at index 0"),
         ({"tags": 3}, "tags must be a name or a sequence of names, got 3"),
         ({"signature": 3}, "signature must be a string, got 3"),
