@@ -65,7 +65,8 @@ class Culprit:
         ``passkit run culprit.json --compare`` in that folder, which is created, shows the error.
         Without a kernel, kernel.cpp is left out.
 
-        Returns: The folder. Raises: OSError where it cannot be written.
+        Returns: The folder, as a path. Raises: OSError where it cannot be written, GraphError where
+        the graph has a parameter that JSON cannot hold.
         """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
@@ -99,14 +100,14 @@ class Bisection:
 def bisect(graph: Graph, feeds: Mapping[str, Any], **options: Any) -> Bisection | None:
     """Find the first decision that makes results differ from those of the interpreter.
 
-    A compilation that fails counts as a wrong result.
+    A compilation or run that fails with a PasskitError counts as a wrong result.
 
     Args:
         graph: The graph.
         feeds: Arrays for its inputs, by name.
         **options: Options of `PassContext`, except ``fuel``.
 
-    Returns: The decision and the node that is wrong; None if results agree.
+    Returns: The decision and the node that is wrong; None if results agree with any amount of fuel.
 
     Raises:
         SettingError: ``fuel`` is among the options, or another option is wrong.
@@ -166,13 +167,13 @@ class _BisectionTrial:
         return _first_difference(names, outputs, self.expected), context.fuel.spent
 
     def culprit(self, low: int, high: int) -> Culprit | None:
-        """Return the first node that is wrong by itself.
+        """Return the first node of the plan with fuel ``high`` that is wrong by itself.
 
         Args:
-            low: Fuel with correct results, or -1 if there is none. Nodes of that plan are skipped.
+            low: Fuel with correct results, or -1 if there is none. Groups of that plan are skipped.
             high: Fuel with wrong results.
 
-        Returns: None if every node is right by itself, or if compiling failed.
+        Returns: None if every node is right by itself, or if compiling with fuel ``high`` failed.
         """
         try:
             graph = self.compiled(high).graph
@@ -194,7 +195,8 @@ class _BisectionTrial:
     def check_node(self, graph: Graph, node: Node) -> Culprit | None:
         """Run a node of ``graph`` on correct inputs; return it as the culprit if it is wrong.
 
-        A node that cannot be compiled or run counts as wrong.
+        The inputs are computed by the interpreter, as are the outputs to compare with. A node that
+        cannot be compiled or run counts as wrong.
 
         Returns: None if its outputs agree with the interpreter's.
         """
@@ -246,7 +248,10 @@ class _BisectionTrial:
 
 
 def _with_output_names(graph: Graph) -> Graph:
-    """Return the graph with outputs named y0, y1, …, which are names that an .npz file can have."""
+    """Return the graph with outputs named y0, y1, …, which are names that an .npz file can have.
+
+    A node that computes several outputs has the name of the last of them.
+    """
     names = {e.node: f"y{k}" for k, e in enumerate(graph.outputs)}
     return graph.rebuild(
         lambda node, inputs: (
@@ -256,14 +261,14 @@ def _with_output_names(graph: Graph) -> Graph:
 
 
 def _error_text(error: PasskitError) -> str:
-    """Return an error with its class."""
+    """Return the name of an error's class and its message as text."""
     return f"{type(error).__name__}: {error}"
 
 
 def _first_difference(
     names: Sequence[str], outputs: Sequence[Any], expected: Sequence[Any]
 ) -> str | None:
-    """Return the first output outside the tolerance as text; None if all are within it.
+    """Return how the first output outside the tolerance differs, as text; None if all are within.
 
     ``names`` are the names of the outputs; ``outputs`` and ``expected`` have an array for each.
     """

@@ -33,7 +33,7 @@ MAX_ROWS = 200
 
 
 def graph(shown: Graph) -> MimeBundle:
-    """Return the display of a graph: the picture of its plan."""
+    """Return the display of a graph: the picture of its plan, and its repr as plain text."""
     return {"text/plain": repr(shown), "image/svg+xml": plan(shown).svg()}
 
 
@@ -43,7 +43,7 @@ def kernel(shown: Kernel) -> MimeBundle:
 
 
 def _kernel_html(shown: Kernel) -> str:
-    """Return a kernel as an element that can be folded."""
+    """Return a kernel as an HTML element that can be folded, and is open."""
     operators = escape(", ".join(shown.ops))
     source = highlighted(shown.source, "c++", HTML)
     return (

@@ -64,7 +64,8 @@ class OperatorSummary:
 def summarize(op: Op) -> OperatorSummary:
     """Return the summary of an operator.
 
-    Raises: RegistryError if its example fits no dtype.
+    Raises: RegistryError if its example fits no dtype, or fails for another reason than a dtype;
+    PasskitError where an example cannot be planned.
     """
     calls = {dtype: call.results for dtype, call in example_calls(op).items()}
     if not calls:
@@ -97,6 +98,8 @@ def example_call(op: Op) -> ExampleCall | None:
     """Return the example call in float32, or else in the first dtype that the operator accepts.
 
     Returns: None if it accepts none of them.
+
+    Raises: RegistryError if the call fails for another reason than its dtype.
     """
     for dtype in sorted(DTYPES, key=lambda d: d != "float32"):
         call = example(op, dtype_of(dtype))
@@ -109,6 +112,8 @@ def example_text(op: Op) -> str:
     """Return `example_call` as text, with the type and shape of each input.
 
     For example ``softmax(x: f32[4, 6], axis=-1)``; the name alone if there is no example.
+
+    Raises: RegistryError if the call fails for another reason than its dtype.
     """
     call = example_call(op)
     if call is None:
@@ -128,8 +133,10 @@ def example_text(op: Op) -> str:
 def example_kernels(op: Op) -> list[str]:
     """Return the sources of the kernels of `example_call`, each once.
 
-    Empty if there is no example, or it runs without a kernel. Raises: RegistryError or what
-    planning raises, where the operator has no FExample and cannot be planned for default inputs.
+    Empty if there is no example, or it runs without a kernel.
+
+    Raises: RegistryError if the call fails for another reason than its dtype; PasskitError where it
+    cannot be planned.
     """
     call = example_call(op)
     if call is None:
@@ -149,7 +156,10 @@ def _negated(x: Entry) -> Entry:
 
 
 def _steps(graph: Graph) -> Sequence[Any]:
-    """Return the steps of the program of a graph, without compiling its kernels."""
+    """Return the steps of the program of a graph, without compiling its kernels.
+
+    The graph has been through CodeGen.
+    """
     kernels = graph.attrs["kernel"]
     graph = graph.with_attrs(rtc=Annotation("rtc", {n: RTC(k, 0) for n, k in kernels.items()}))
     graph = planned(graph, "PlanMemory", target="cpu")
@@ -166,11 +176,12 @@ def gradient_source(op: Op, calls: Mapping[str, Sequence[Entry]]) -> str:
 
     Args:
         op: The operator.
-        calls: The outputs of example calls, by dtype.
+        calls: The outputs of example calls, by dtype. The first with a float input and a float
+            output decides.
 
     Returns: "rule" if the operator has FGradient; "derived" if the gradient follows from its kernel
-        expression or its composition; "0" if the operator is piecewise constant; "none" if it has
-        no gradient; "" if it has no float inputs.
+        expression or its composition; "0" if it is zero by all inputs, as of a piecewise constant
+        operator; "none" if it cannot be computed; "" if no call has a float input and output.
     """
     for outputs in calls.values():
         xs = [e for e in outputs[0].node.inputs if _is_float(e)]
@@ -187,5 +198,5 @@ def gradient_source(op: Op, calls: Mapping[str, Sequence[Entry]]) -> str:
 
 
 def _is_float(x: Entry) -> bool:
-    """Return whether a value has a float dtype."""
+    """Return whether a value has a real float dtype; False if its dtype is unknown."""
     return x.dtype is not None and x.dtype.is_float

@@ -103,7 +103,8 @@ def write_report(
 
     Returns: The path of the page.
 
-    Raises: OSError where a file cannot be written.
+    Raises: OSError where a file cannot be written; TypeError where ``about`` has a value that JSON
+    cannot hold.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -203,7 +204,8 @@ def _steps_label(facts: list[StepFacts], ids: list[int]) -> str:
 def _copy_bandwidth(profile: ExecutionProfile | None) -> dict[str, float] | None:
     """Return the measured bandwidth of copies in bytes per second, under the key "bandwidth".
 
-    None without a profile, or if no copy was measured for it.
+    None without a profile, or if no copy was measured for it. The first call in a process measures
+    copies.
     """
     if profile is None or not any(r.copying for r in profile.rows):
         return None
@@ -240,5 +242,5 @@ def _figures(about: Mapping[str, Any], facts: list[StepFacts]) -> list[tuple[str
 
 
 def _one_line(text: object) -> str:
-    """Return a value as printable text on one line."""
+    """Return a value as printable text on one line, with single spaces."""
     return printable(" ".join(str(text).split()))

@@ -63,7 +63,7 @@ class Statistics:
     between: int = 0
 
     def rows(self) -> dict[str, Any]:
-        """Return the numbers by name, as JSON can hold them."""
+        """Return the numbers by name, as JSON can hold them; ratios by 0 are 0."""
         stitched = self.kernels["stitch"]
         own, library = self.seconds
         requested = sum(nbytes for nbytes, _, _ in self.scratch)
@@ -162,7 +162,10 @@ def statistics(graph: Graph, **options: Any) -> Statistics:
 
 
 def _num_launches(graph: Graph) -> int:
-    """Return the number of kernels and library calls of a fused graph; views need neither."""
+    """Return the number of kernels and library calls of a fused graph.
+
+    Nodes that need no kernel, such as variables, constants and views, do not count.
+    """
     return sum(not is_free(n) and (n.op is FUSED or not _is_view(n)) for n in graph.nodes)
 
 

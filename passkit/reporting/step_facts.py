@@ -95,7 +95,7 @@ class _StepDescriber:
         return facts
 
     def _measured(self, k: int) -> StepFacts:
-        """Return the facts of step ``k`` that the profile has."""
+        """Return the facts of step ``k`` that the profile, which is not None, has."""
         assert self.profile is not None
         row, total = self.profile.rows[k], self.profile.seconds or 1.0
         return {
@@ -118,7 +118,7 @@ class _StepDescriber:
         return total
 
     def _number(self, size: Extent) -> int | None:
-        """Return a size as a number; None if it is unknown."""
+        """Return a size as a number; None if a symbol of it is unknown."""
         resolved = self.view.resolve_size(size)
         return None if isinstance(resolved, Size) else int(resolved)
 

@@ -78,9 +78,10 @@ def _kernel(name: str, body: str) -> KernelText:
 
 
 def _curve() -> tuple[tuple[int, float], ...]:
-    """Return pairs of the bytes that one thread copies and the bytes per second, by size.
+    """Return pairs of the bytes that one thread reads and writes and the bytes per second, by size.
 
-    The speed is made non-increasing: for each size, it is the lowest of that and all smaller sizes.
+    Sizes below `MIN_COPY_BYTES` are left out. The speed is made non-increasing: for each size, it
+    is the lowest of that and all smaller sizes.
     """
     curve: list[tuple[int, float]] = []
     best = float("inf")
@@ -92,7 +93,7 @@ def _curve() -> tuple[tuple[int, float], ...]:
 
 
 def _launch_seconds(entry: int, iterations: int, tiles: int, shared: bool) -> float:
-    """Return the seconds of a launch that follows others in a program.
+    """Return the seconds of a launch that follows others in a program, at least 0.
 
     Args:
         entry: The address of the kernel.

@@ -22,6 +22,7 @@ class MeasuringPool:
         """Submit the measurement of a request, and return the future of its answer.
 
         The future may have an exception instead. Only worker processes observe the other arguments.
+        What a user's executor raises at once propagates.
 
         Args:
             request: The text of a `Request`.

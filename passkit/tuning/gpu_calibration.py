@@ -83,6 +83,7 @@ def _repeated(device: CudaDevice, enqueue: Callable[[Any], None]) -> float:
     driver, stream = device.driver, device.queue.stream
 
     def seconds(count: int) -> float:
+        """Return the seconds of ``count`` operations, one after another."""
         first = driver.event(stream)
         for _ in range(count):
             enqueue(stream)

@@ -104,9 +104,9 @@ def jobs(
     Args:
         plan: A graph with groups.
         evaluator: The measurements so far.
-        sizes: The values of unknown sizes, by default `DEFAULT_SIZE`. For a group of unknown sizes,
-            only templates that reduce in the order of the usual one are measured: outputs must be
-            the same bit for bit at all sizes, and only some sizes are tried.
+        sizes: The values of unknown sizes; those missing are `DEFAULT_SIZE`. For a group of unknown
+            sizes, only templates that reduce in the order of the usual one are measured: outputs
+            must be the same bit for bit at all sizes, and only some sizes are tried.
         budget: The most templates of a group.
         options: The options of requests.
         again: Whether to measure templates again that were measured before.
@@ -200,7 +200,7 @@ def _is_measured(record: Record | None) -> bool:
 
 
 def _fastest_template(records: Mapping[str, Record]) -> str | None:
-    """Return the fastest template measured before; None if none was measured.
+    """Return the fastest template measured before; None if none was measured without a fault.
 
     ``records`` are by template.
     """
@@ -231,7 +231,10 @@ def sizes_to_measure(group: Group, sizes: Sizes) -> list[Sizes]:
 
 
 def _nbytes(group: Group, sizes: Sizes) -> int:
-    """Return the bytes of a group's inputs and outputs at the values ``sizes``."""
+    """Return the bytes of a group's inputs and outputs at the values ``sizes`` of all its sizes.
+
+    Shapes and dtypes are known.
+    """
     entries = [*(n.entries[0] for n in group.inputs), *group.graph.outputs]
     values = dict(sizes)
     return sum(evaluate(numel(e.shape or ()), values) * e.dtype.nbytes for e in entries if e.dtype)

@@ -66,7 +66,7 @@ RunClock = Callable[[Callable[[], object], int, str], float]
 def wall_clock(run: Callable[[], object], times: int, template: str) -> float:
     """Call ``run`` ``times`` times and return the mean seconds of a call, by `perf_counter`.
 
-    ``template``, which a user's clock may need, has no effect.
+    ``times`` is 1 or more. ``template``, which a user's clock may need, has no effect.
     """
     begin = perf_counter()
     for _ in range(times):
@@ -108,7 +108,7 @@ class Request:
     def read(text: str) -> Request:
         """Return the request that the method `text` wrote as ``text``.
 
-        Raises: ValueError or KeyError for any other text.
+        Raises: ValueError for a text that is no JSON; KeyError or TypeError for other JSON.
         """
         fields = json.loads(text)
         return Request(
@@ -147,7 +147,8 @@ class MeasureAnswer:
     def read(text: str) -> MeasureAnswer:
         """Return the answer that the method `text` wrote as ``text``.
 
-        Raises: ValueError or KeyError for any other text.
+        Raises: ValueError for a text that is no JSON; KeyError, TypeError or AttributeError for
+        other JSON.
         """
         fields = json.loads(text)
         samples = {template: tuple(seconds) for template, seconds in fields["samples"].items()}
@@ -159,7 +160,8 @@ def measure(request: str, clock: RunClock = wall_clock) -> str:
     """Measure the kernels of a group; this runs in a worker.
 
     Plans do not depend on earlier measurements. A template that cannot be compiled or fails becomes
-    a fault of the answer, not an error.
+    a fault of the answer, not an error; only if the first that compiles fails when it runs, that is
+    an error.
 
     Args:
         request: The text of a `Request`.
@@ -169,7 +171,9 @@ def measure(request: str, clock: RunClock = wall_clock) -> str:
         The text of the `MeasureAnswer`.
 
     Raises:
-        PasskitError: If the graph of the request is damaged, or its options are wrong.
+        PasskitError: If the graph of the request is damaged, its options are wrong, or the first
+            template that compiles fails when it runs.
+        ValueError: If the text is no request.
     """
     parsed = Request.read(request)
     with PassContext(**parsed.options, evaluator="model"):
@@ -182,6 +186,8 @@ def _answer(request: Request, clock: RunClock) -> MeasureAnswer:
     ``request`` has the group and the templates, of which the first is the reference; ``clock``
     returns the seconds of one run. Templates that fail or have other outputs than the first are
     faults, and not timed. `APART` may have other outputs.
+
+    Raises: PasskitError if the graph is damaged, or the first executable fails.
     """
     executables, faults = _compiled(request)
     inputs = _inputs(request, executables)
@@ -221,6 +227,8 @@ def _compiled(request: Request) -> tuple[dict[str, Executable], dict[str, str]]:
     """Return an executable for each template, and the faults of templates that cannot be compiled.
 
     Both are by template; a fault is the first line of the error. All kernels are compiled together.
+
+    Raises: ParseError if a graph of the request cannot be read.
     """
     graph = as_plan(from_json(request.graph))
     (name,) = (graph.names[n] for n in graph.nodes if n.op is FUSED)
@@ -326,7 +334,10 @@ def _fastest(
 
 
 def _call(executable: Executable, feeds: Mapping[str, Any]) -> Callable[[], object]:
-    """Return a function without arguments that runs an executable on ``feeds``, arrays by name."""
+    """Return a function without arguments that runs an executable on ``feeds``, arrays by name.
+
+    The executable does not interpret.
+    """
     arrays = [feeds[s.name] for s in executable.inputs]
     positional = executable.run_positional
     return lambda: positional(*arrays)

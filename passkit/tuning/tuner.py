@@ -13,6 +13,7 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future
 from time import monotonic
 from typing import Unpack
 
+import numpy as np
 from attrs import evolve, frozen
 
 from passkit.errors import CompilerError, FeedError, SettingError, nearest
@@ -87,8 +88,9 @@ def tune(
     """Measure the templates of a graph's groups on this machine, for use by later compilations.
 
     Args:
-        graph: The graph, or its outputs.
-        shapes: Shapes of inputs by name, which give values to unknown sizes; by default 64 each.
+        graph: The graph, or an entry or sequence of entries, its outputs.
+        shapes: Shapes of inputs by name, which give values to unknown sizes; those that they do not
+            determine are 64.
         executor: Runs the measurements; by default worker processes do.
         clock: Measures the seconds of a run, see `passkit.tuning.measure.RunClock`; by default the
             wall clock. It needs an executor to which it can be sent.
@@ -107,11 +109,14 @@ def tune(
         The groups with their templates; printed, a table.
 
     Raises:
-        SettingError: If an option has a wrong value.
-        ArgumentError: If an argument has a wrong type.
+        SettingError: If an option has a wrong value, such as another target or an evaluator;
+            ``budget`` or ``at_once`` is no int of at least 1, or ``rivals`` none of at least 0; or
+            there is a clock without an executor, or the executor of a clock breaks.
+        ArgumentError: If another argument has a wrong type.
         FeedError: If a shape is for a name that is not an input, or does not fit the input.
         CompilerError: If there is no C++ compiler.
         CacheError: If the performance library cannot be written.
+        PasskitError: If the graph cannot be planned.
     """
     graph = graph_of_argument("tune: graph", graph)
     shapes = arguments.mapping("tune: shapes", shapes, "a mapping of input names to shapes")
@@ -176,12 +181,18 @@ def _sizes(graph: Graph, shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:
 
     Raises:
         FeedError: If a name is not an input, or a shape does not fit the input's.
+        ArgumentError: If a shape is no sequence of integers.
     """
     declared = {graph.names[n]: n.entries[0].shape for n in graph.inputs}
     for name in shapes:
         if name not in declared:
             raise FeedError(f"tune: shapes: there is no input {name!r}; {nearest(name, declared)}")
-    return bind_sizes((name, declared[name], tuple(s)) for name, s in shapes.items())
+    need = "a sequence of integers"
+    known_shapes = {
+        name: arguments.sequence(f"tune: shape of {name!r}", shape, (int, np.integer), need)
+        for name, shape in shapes.items()
+    }
+    return bind_sizes((name, declared[name], shape) for name, shape in known_shapes.items())
 
 
 @frozen
@@ -241,8 +252,8 @@ class _Tuner:
         Return the groups of the resulting plans, with the numbers of measurements and iterations,
         and the remarks.
 
-        Raises: PasskitError where planning fails; CacheError where records cannot be stored;
-        SettingError as `finish`.
+        Raises: PasskitError where planning fails; CacheError where records cannot be stored or
+        read; SettingError as `finish`.
         """
         iterations = 0
         while iterations < MAX_ITERATIONS:

@@ -20,7 +20,8 @@ def main() -> None:
     """Answer calls from standard input on standard output until the input ends.
 
     A call is JSON with "function", as "module:name", and "arguments"; its answer has a "value" or
-    an "error". Other output is redirected to standard error.
+    an "error", the class and text of an Exception. Other output is redirected to standard error.
+    The process ends if a line is no such call, or a result is no JSON value.
     """
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")

@@ -65,7 +65,8 @@ class Workers(Executor):
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
         """Call a function in a worker process, and return the future of its result.
 
-        The future raises a HungError, DeadError or WorkerError where the call fails.
+        The future raises a HungError, DeadError or WorkerError where the call fails; DeadError,
+        too, if the result is not a JSON value. Tuples in the result become lists.
 
         Raises:
             TypeError: If there are keyword arguments, which are not sent, or an argument is not a
@@ -101,7 +102,10 @@ class Workers(Executor):
         return answer["value"]
 
     def renew(self) -> None:
-        """End all processes, so that the next calls start new ones; no call may be running."""
+        """End all processes at once, so that the next calls start new ones.
+
+        No call may be running: its future would raise a DeadError.
+        """
         for process in [*self._processes]:
             process.end()
         self._processes.clear()

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.errors import CompilerError, FeedError, SettingError
+from passkit.errors import ArgumentError, CompilerError, FeedError, SettingError
 from tests import measurements
 from tests.loops import while_loop
 from tests.raised import ROOT
@@ -142,6 +142,8 @@ def test_unknown_sizes_are_measured_at_two_sizes(fresh_cache: Path) -> None:
     assert result.groups[0].faults == {} and result.groups[0].before == 2e-6
     with pytest.raises(FeedError, match="there is no input 'y'; known: x"):
         pk.tune(graph, shapes={"y": (1,)})
+    with pytest.raises(ArgumentError, match="shape of 'x' must be a sequence of integers, got 5"):
+        pk.tune(graph, shapes={"x": 5})  # type: ignore[dict-item]
 
 
 def test_sizes_that_inputs_do_not_have_are_passed(fresh_cache: Path) -> None:
