@@ -192,6 +192,12 @@ def test_pictures_are_written_in_each_format(ending: str, tmp_path: Path) -> Non
     assert ending != "svg" or b"erf" in head
 
 
+def test_the_time_of_a_renderer_is_a_number(tmp_path: Path) -> None:
+    """A text in place of the seconds is refused before anything is drawn."""
+    with pytest.raises(pk.ArgumentError, match="timeout must be a number of seconds, got '3 s'"):
+        pk.viz.render(pk.viz.plan(gelu()), tmp_path / "plan.svg", timeout="3 s")  # type: ignore[arg-type]
+
+
 def test_an_unknown_ending_offers_the_nearest(tmp_path: Path) -> None:
     """The message has the format that is spelled most like it."""
     with pytest.raises(SettingError, match=r"the ending 'sgv' is no format; did you mean 'svg'"):

@@ -46,10 +46,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: The arguments; by default those of the process.
 
     Returns:
-        The exit code. 0: success. 1: an error, or a check that failed. 130: interrupted by Ctrl-C.
+        The exit code. 0: success, also if the reader of the output has closed it. 1: a PasskitError
+        or OSError, which is printed, or a check that failed. 130: interrupted by Ctrl-C.
 
     Raises:
-        SystemExit: With code 2 for wrong usage, as argparse does.
+        SystemExit: With code 2 for wrong usage, and 0 after ``--help`` and ``--version``, as
+            argparse does.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     as_json = "--json" in arguments
@@ -77,7 +79,8 @@ def _run(arguments: Sequence[str]) -> int:
     Return the exit code. Without a command, the help is printed and the code is 0.
 
     Raises:
-        SystemExit: With code 2 for wrong usage, including errors of plug-ins and of options.
+        SystemExit: With code 2 for wrong usage, including errors of plug-ins and of options; with 0
+            after ``--help`` and ``--version``.
         PasskitError: If the command fails.
         OSError: If the output or a file cannot be written.
     """

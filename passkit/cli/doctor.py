@@ -118,7 +118,8 @@ def _attempt(name: str, way_out: str, find: Callable[[], str]) -> HealthCheck:
     Args:
         name: The name of the part.
         way_out: The action to take if it does not work.
-        find: Returns the finding, or raises an error, whose first line is the finding.
+        find: Returns the finding, or raises a PasskitError, ImportError, OSError or RuntimeError,
+            whose first line is the finding; other errors propagate.
     """
     try:
         return HealthCheck(name, True, find(), way_out)
@@ -180,7 +181,10 @@ def check_compiler() -> HealthCheck:
 
 
 def check_threads() -> HealthCheck:
-    """Report the number of threads that kernels run on."""
+    """Report the number of threads that kernels run on.
+
+    It does not work if PASSKIT_THREADS is set to something else than a number of threads.
+    """
     return _attempt(
         "threads",
         "set PASSKIT_THREADS to a number",
@@ -212,7 +216,7 @@ def check_instructions() -> HealthCheck:
 
 
 def check_blas() -> HealthCheck:
-    """Check that matrices are multiplied by OpenBLAS."""
+    """Check that matrices are multiplied by OpenBLAS; another library does not work here."""
     check = _attempt("blas", "pip install scipy-openblas32", lambda: blas().name)
     return evolve(check, works=check.works and "openblas" in check.finding)
 
@@ -233,6 +237,10 @@ def check_cache() -> HealthCheck:
     """Check that the cache of compiled kernels can be used."""
 
     def find() -> str:
+        """Return the folder of the cache, with its number of kernels and its size.
+
+        Raises: CacheError if other users may write to it.
+        """
         info = KernelCache(trusted_folder(cache_folder())).info()
         return f"{info.folder}, {info.kernels} kernels, {bytes_text(info.nbytes)}"
 
@@ -247,6 +255,7 @@ def check_profile() -> HealthCheck:
     way_out = "passkit doctor --calibrate, while the machine has nothing else to do"
 
     def find() -> str:
+        """Return the figures of the stored profile as text, "" if there is none."""
         profile = read_cpu_profile()
         if profile is None:
             return ""
@@ -285,6 +294,7 @@ def check_solver() -> HealthCheck:
     """
 
     def find() -> str:
+        """Return the packages and the solver that solved a program, "" if none did."""
         solution = solve(Program((1.0, 2.0, 1.5), (((0, 1), 1), ((1, 2), 1))))
         if solution is None:
             return ""
@@ -301,6 +311,7 @@ def check_opencl() -> HealthCheck:
     """
 
     def find() -> str:
+        """Return the devices and the result of a trial, "" without a device."""
         devices = list(opencl.describe_devices())
         return "; ".join([*devices, run_trial("opencl")] if devices else [])
 
@@ -314,6 +325,7 @@ def check_nvrtc() -> HealthCheck:
     """Check for NVRTC, NVIDIA's run-time compiler, which needs no device."""
 
     def find() -> str:
+        """Return the version of NVRTC. Raises: ImportError if it is not installed."""
         _, major, minor = import_module("cuda.bindings.nvrtc").nvrtcVersion()
         return f"NVRTC {major}.{minor}"
 
@@ -347,6 +359,7 @@ def check_cuda() -> HealthCheck:
     """Report the CUDA device, and check that a kernel runs on it."""
 
     def find() -> str:
+        """Return the device, its figures, and the result of a trial."""
         return f"{cuda.describe_device()}; {gpu_profile_text()}; {run_trial('cuda')}"
 
     return _attempt("cuda", "NVIDIA's driver and pip install 'passkit[cuda]'", find)

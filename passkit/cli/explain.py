@@ -31,6 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> CommandResult:
     """Plan the model and return the decisions about its edges, or statistics of the plan.
 
+    Statistics are those of the strategy "stitch" and the default passes, whatever the options say.
+
     Raises: ModelError, ParseError or SettingError, as `load`; GraphError where a node that
     ``--why`` or ``--node`` names is unknown; other PasskitErrors where planning fails.
     """

@@ -147,11 +147,13 @@ def add_feed_argument(parser: argparse.ArgumentParser) -> None:
 def load(options: argparse.Namespace) -> Graph:
     """Return the graph of the model that the options name; "-" is standard input.
 
-    The ending of the file determines the format: ``.json``, ``.txt``, or else TensorFlow's.
+    The ending of the file determines the format: ``.json``, ``.txt``, or else TensorFlow's. The
+    options for outputs, shapes and a signature apply to TensorFlow's formats only.
 
     Raises:
         ModelError: If there is no such file, its content is damaged, or its text is not in UTF-8.
         ParseError: If text or JSON does not describe a graph.
+        PasskitError: If an operator refuses the inputs or parameters that the model has.
         SettingError: If ``--shape`` is malformed.
         OSError: If the file cannot be read.
     """
@@ -200,7 +202,8 @@ def read_stream(
 
     Raises:
         ModelError: If the data is empty, or a damaged GraphDef or graph.
-        ParseError: If text is in none of these formats.
+        ParseError: If text is in none of these formats, or does not describe a graph.
+        PasskitError: If an operator refuses the inputs or parameters that the model has.
     """
     try:
         text = data.decode("utf-8")
@@ -257,7 +260,7 @@ def read_shapes(settings: Iterable[str]) -> dict[str, tuple[int, ...]]:
     for setting in settings:
         name, equals, sizes = setting.partition("=")
         parts = [s for s in sizes.split(",") if s]
-        if not equals or not name or not all(p.isdigit() for p in parts):
+        if not equals or not name or not all(p.isdecimal() for p in parts):
             raise SettingError(f"--shape needs NAME=N,M like x=8,64, got {setting!r}")
         shapes[name] = tuple(int(p) for p in parts)
     return shapes
@@ -271,8 +274,7 @@ def companion_arrays(model: Path) -> dict[str, NDArray[Any]]:
     Raises:
         ModelError: If the file cannot be read, or is no archive of arrays.
     """
-    path = model.with_suffix(".npz")
-    if model.is_dir() or not path.is_file():
+    if model.is_dir() or not (path := model.with_suffix(".npz")).is_file():
         return {}
     try:
         with open(path, "rb") as file:  # numpy.load would leave a damaged archive open
@@ -327,7 +329,9 @@ def complete_feeds(
     Args:
         graph: The graph.
         arrays: The available arrays by input. They determine symbolic sizes of other inputs.
-        shapes: The shapes of further inputs, by name.
+        shapes: The shapes of further inputs, by name, which determine such sizes, too.
+
+    Returns: The arrays by input. Those available are not checked.
 
     Raises:
         FeedError: If the rank of an input without array and shape is unknown.
@@ -355,6 +359,8 @@ def random_array(
     sizes: Mapping[str, int],
 ) -> NDArray[Any]:
     """Return random values for an input: bools, integers from 0 to 9, or normal floats.
+
+    Complex numbers are real ones; an unknown dtype is float32.
 
     Args:
         rng: The source of random numbers.

@@ -36,6 +36,8 @@ def operator_page(summary_of: Callable[[Op], OperatorSummary] = summarize) -> st
 
     Args:
         summary_of: Returns the summary of an operator.
+
+    Raises: RegistryError where the example call of an operator fails.
     """
     sections = [
         _section(module, map(summary_of, ops)) for module, ops in operators_by_module().items()

@@ -42,7 +42,8 @@ def run(options: argparse.Namespace) -> CommandResult:
 
     With ``options.page`` the reference is written to that path, and nothing is listed.
 
-    Raises: RegistryError for an unknown operator; OSError where the reference cannot be written.
+    Raises: RegistryError for an unknown operator, or one whose example call fails; OSError where
+    the reference cannot be written.
     """
     if options.page is not None:
         options.page.write_text(operator_page(), encoding="utf-8")
@@ -84,6 +85,9 @@ def describe_execution(op: Op) -> dict[str, Any]:
 
     The keys are "call", "runs" (the kind of execution by dtype), "gradient", "example" (a call as
     text) and "kernels" (the sources of its kernels, empty if it runs without one).
+
+    Raises: RegistryError where the example call fails in every dtype or for another reason;
+    PasskitError where it cannot be planned.
     """
     summary = summarize(op)
     return {

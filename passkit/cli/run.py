@@ -149,10 +149,13 @@ def accuracy(results: Mapping[str, NDArray[Any]], labels: NDArray[Any] | None) -
         labels: The positions of the correct scores, an integer for each row; None if unknown.
 
     Returns:
-        A number from 0 to 1; None without labels of a matching shape.
+        A number from 0 to 1; None without labels or outputs, or if the first output has less than
+        two axes or its other axes than the last are not those of the labels.
     """
-    scores = next(iter(results.values()))
-    if labels is None or scores.ndim < 2 or scores.shape[:-1] != labels.shape:
+    scores = next(iter(results.values()), None)
+    if labels is None or scores is None:
+        return None
+    if scores.ndim < 2 or scores.shape[:-1] != labels.shape:
         return None
     return float(np.mean(scores.argmax(-1) == labels))
 
@@ -206,8 +209,8 @@ def picture_path(options: argparse.Namespace) -> Path | None:
 def draw(run: Executable, path: Path, profile: ExecutionProfile | None) -> str:
     """Draw the plan to a file; return its path as text, with the reason if it was drawn otherwise.
 
-    If no renderer finishes in time, an SVG has the simple layout; instead of a PNG or PDF the DOT
-    source is written beside it.
+    If no renderer is there or it fails or takes too long, an SVG has the simple layout; instead of
+    a PNG or PDF the DOT source is written beside it.
 
     Args:
         run: The executable.
@@ -312,8 +315,8 @@ def describe(data: Mapping[str, Any]) -> str:
 def _ratio(before: Mapping[str, float], after: Mapping[str, float], key: str) -> str:
     """Return the factor by which cost ``key`` is smaller with fusion, such as "2.00x less".
 
-    ``before`` and ``after`` are the costs without and with fusion. Return "" if the cost with
-    fusion is 0.
+    ``before`` and ``after`` are the costs without and with fusion; if it is larger, the factor is
+    below 1. Return "" if the cost with fusion is 0.
     """
     return f"{before[key] / after[key]:.2f}x less" if after[key] else ""
 

@@ -127,7 +127,9 @@ def executor_of(name: str | None) -> Iterator[Executor | None]:
         The executor, or None.
 
     Raises:
-        SettingError: If it cannot be called or does not return an executor.
+        SettingError: If there is no such callable, it takes arguments, or it does not return an
+            executor. Errors of other types than ImportError, AttributeError, TypeError and
+            ValueError that it raises propagate.
     """
     if name is None:
         yield None
@@ -167,6 +169,7 @@ def _progress() -> Iterator[ProgressReport]:
         task = bar.add_task("tune", total=None)
 
         def report(operators: str, done: int, total: int) -> None:
+            """Show the operators measured next, and the number of groups done of ``total``."""
             bar.update(task, description=operators[:60] or "tune", completed=done, total=total)
 
         yield report

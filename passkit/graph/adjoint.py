@@ -252,6 +252,7 @@ def with_known_sizes(results: Sequence[Adjoint], order: Iterable[Node]) -> Seque
         symbols[node] = used, determined
 
     def with_sources(result: Adjoint) -> Adjoint:
+        """Return a gradient that reads the variables it misses; None for None."""
         if result is None:
             return None
         used, determined = symbols[result.node]
@@ -311,6 +312,10 @@ class ReverseSweep:
                 terms.setdefault(y, []).append(seed)
 
         def total(entry: Entry) -> Adjoint:
+            """Return the sum of the terms passed to an entry so far, None if there are none.
+
+            It is computed at the first call, when all users of the entry were visited.
+            """
             if entry not in totals:
                 own_terms = terms.pop(entry, None)
                 totals[entry] = self.sum(own_terms, entry) if own_terms else None

@@ -179,11 +179,16 @@ def rewrite(
     created: set[Node] = set()
 
     def change(node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
+        """Return the replacement of a match that ends in ``node``; None for a node that stays.
+
+        ``inputs`` are the node's inputs in the new graph. The nodes of a replacement are recorded.
+        """
         if node.op is not compiled.root.node.op or node.control:
             return None
         end = node if inputs == node.inputs else node.replaced(inputs)
 
         def refuse(n: Node) -> bool:
+            """Return whether an operator's node must not be a part of a match."""
             assert n.op is not None
             if n in created or n.control or TStateful.get(n.op.name):
                 return True

@@ -162,6 +162,7 @@ class _Process:
         timed_out = threading.Event()
 
         def end() -> None:
+            """Record that the time is up, and kill the process."""
             timed_out.set()
             self._popen.kill()
 

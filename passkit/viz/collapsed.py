@@ -76,7 +76,10 @@ def draw_collapsed(view: PlanView, limit: int, repeats: Sequence[Repeat] = ()) -
 
 
 def repeated_sequences(view: PlanView) -> list[Repeat]:
-    """Return sequences of equivalent units that are repeated and take about the same time each."""
+    """Return sequences of equivalent units that are repeated and take about the same time each.
+
+    They do not overlap, and are in order. Without a profile, times do not matter.
+    """
     keys, names = (
         [_equivalence_key(view, n) for n in view.units],
         [view.name(n) for n in view.units],
@@ -87,10 +90,10 @@ def repeated_sequences(view: PlanView) -> list[Repeat]:
 
 
 def _equivalence_key(view: PlanView, node: Node) -> Hashable:
-    """Return a key that is equal for units that apply the same operators to the same types.
+    """Return a key that is equal for units of one kind with the same operators and result types.
 
-    ``node`` is the unit in ``view``, a group or a single operator; names and parameters do not
-    count.
+    ``node`` is the unit in ``view``, a group or a single operator; of an operator the type of its
+    first result counts, but not names, parameters and the order of operators.
     """
     body = node.params.get("body")
     ops = [node] if body is None else body.ops

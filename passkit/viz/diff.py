@@ -66,10 +66,10 @@ def diff(before: Graph, after: Graph) -> Picture:
 
     The operators of groups are drawn. A node is in both graphs if everything it depends on is, or
     everything that depends on it, or if it has the same name, operator and parameters in both. Of
-    large graphs only the changes and their neighbours are drawn.
+    graphs of more than 150 nodes only the changes and their neighbours are drawn.
 
     Args:
-        before: A graph.
+        before: A graph, or an entry or entries as its outputs.
         after: Another graph, such as the result of a pass.
 
     Returns: A drawing, which `render` writes to a file and notebooks show.
@@ -175,7 +175,7 @@ def _operator_key(diff_node: DiffNode) -> str:
 
 
 def _digest(*values: object) -> str:
-    """Return a digest of values by their representations."""
+    """Return a SHA-256 digest of the repr of values, in hexadecimal."""
     return hashlib.sha256(repr(values).encode()).hexdigest()
 
 
@@ -255,7 +255,7 @@ def _draw_side(
 
 
 def _drawn_nodes(nodes: Mapping[Node, DiffNode], fills: Mapping[Node, str]) -> set[Node]:
-    """Return all nodes, or of more than MANY the first that changed, with their neighbours.
+    """Return all nodes, or of more than MANY the first MANY that changed, with their neighbours.
 
     ``fills`` has the fill of each node; those that are not SAME have changed.
     """

@@ -290,9 +290,11 @@ def stage_lines(plan: Schedule, graph: Graph, namer: NodeNamer) -> list[str]:
     nodes, kept = graph.nodes, {k.value: k for k in plan.kept}
 
     def names(numbers: Sequence[int]) -> str:
+        """Return the names of the nodes at these positions."""
         return ", ".join(namer(nodes[n]) for n in numbers)
 
     def storage(value: Kept) -> str:
+        """Return where a kept value is stored, as text."""
         if value.place is Place.GLOBAL:
             return f"the memory of {namer(graph.outputs[value.output].node)}"
         return {Place.SHARED: "scratch", Place.LANES: "registers"}[value.place]
@@ -327,6 +329,7 @@ def region_text(region: Region, resolve: SizeResolver = as_is) -> str:
         return "all"
 
     def dimension(dim: int) -> str:
+        """Return the extent of axis ``dim``, with what a tile computes of it in front."""
         size = size_text(resolve(region.shape[dim]))
         part = "1" if dim in region.outside else size
         part = size_text(resolve(region.chunk)) if dim == region.window else part

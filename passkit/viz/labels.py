@@ -72,10 +72,10 @@ def nbytes(shape: Shape, dtype: DType) -> str:
     """Return the memory that a value takes as text, with its unknown sizes as factors.
 
     Args:
-        shape: Whole numbers or symbolic sizes.
-        dtype: A dtype of passkit.
+        shape: A sequence of Python ints or symbolic sizes.
+        dtype: A DType of passkit, such as ``entry.dtype``; not its name.
 
-    Raises: ArgumentError for anything else.
+    Raises: ArgumentError for anything else, such as NumPy's integers.
 
     >>> from passkit.values.dtype import float32
     >>> from passkit.values.size import Size
@@ -88,7 +88,10 @@ def nbytes(shape: Shape, dtype: DType) -> str:
 
 
 def extent_text(total: Extent) -> str:
-    """Return a number of bytes, which may be symbolic, with a unit."""
+    """Return a number of bytes, which may be symbolic, as text with a unit.
+
+    A sum of symbolic terms is in bytes; otherwise the unit is one in which the number is short.
+    """
     if isinstance(total, int):
         return bytes_text(total)
     if len(total.terms) == 1:
@@ -144,7 +147,10 @@ def counted(count: Extent, noun: str) -> str:
 
 
 def scalar_text(node: Node) -> str | None:
-    """Return the value of a constant of one element, which is written into its users; else None."""
+    """Return the value of a constant of one element, which is written into its users; else None.
+
+    Floats have 6 significant digits.
+    """
     if node.op is None or node.op.name != "constant":
         return None
     value = node.params["value"]
@@ -228,7 +234,7 @@ def _wrapped_arguments(call: str) -> list[str]:
 
 
 def brief(value: object, most: int = 28) -> str:
-    """Return a value as text of at most ``most`` letters, with the middle left out."""
+    """Return a value as text of at most ``most`` letters, 8 or more, with the middle left out."""
     text = str(value)
     return text if len(text) <= most else f"{text[: most - 8]}…{text[-7:]}"
 

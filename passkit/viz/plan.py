@@ -52,20 +52,23 @@ def plan(
     drawn in each of them.
 
     Args:
-        graph: A planned graph, or any other.
+        graph: A planned graph, or any other; or an entry or entries as its outputs.
         detail: Whether to draw the operators of a group, or a box for it. By default they are
-            drawn up to 60 operators, unless most of these are repeated.
+            drawn up to 60 operators, unless drawing repeated ones once would save 16 boxes or more.
         profile: A profile of the plan, or seconds by names of nodes: a darker box takes more of
             the time.
         boxes: Number of boxes beyond which scopes (``a/b/`` in names) are collapsed.
         repeats: Whether to draw repeated sequences, such as an unrolled recurrence or equal
             layers, as one iteration with their number. Iterations that take much longer than
-            others are drawn by themselves. With ``detail`` nothing is collapsed.
-        sizes: Numbers of symbolic sizes, such as `Executable.sizes`, those of the last call.
+            others are drawn by themselves.
+        sizes: Numbers of symbolic sizes, such as `Executable.sizes`, those of the last call. None
+            is the same as no numbers.
 
-    Returns: A drawing, which `render` writes to a file and notebooks show.
+    Returns: A drawing, which `render` writes to a file and notebooks show. With ``detail`` nothing
+        is collapsed, except where there are more than 4 arrows per box.
 
-    Raises: ArgumentError for an argument of a wrong type; SettingError for a negative number.
+    Raises: ArgumentError for an argument of a wrong type; SettingError if ``boxes`` is no integer
+        from 1 on, or one of ``sizes`` none from 0 on.
     """
     graph = graph_of_argument("plan: graph", graph)
     if detail is not None:
@@ -120,7 +123,7 @@ def _draw_detailed(view: PlanView) -> Scene:
 
 
 def _merged(arrows: Sequence[SceneArrow]) -> list[SceneArrow]:
-    """Return one arrow for equal arrows, with their number on its label."""
+    """Return one arrow for equal arrows, with their number on its label, if it has one."""
     merged = []
     for arrow, count in Counter(arrows).items():
         if count > 1 and arrow.lines:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def seconds_by_node(profile: ExecutionProfile | Mapping[str, float] | None) -> Mapping[str, float]:
     """Return the seconds of each node by its name; empty without a profile.
 
-    Raises: ArgumentError if the argument is neither a profile nor numbers by name.
+    Raises: ArgumentError if the argument is neither a profile nor a mapping to Python's numbers.
     """
     if profile is None:
         return {}
@@ -80,7 +80,10 @@ class PlanView:
 
     @cached_property
     def titles(self) -> Mapping[str, str]:
-        """A short text for each name of a node; no two texts are equal."""
+        """A short text for each name of a node; different names have different texts if possible.
+
+        See `passkit.viz.labels.distinct`.
+        """
         return distinct([self.name(n) for n in self.graph.nodes], short_name)
 
     @cached_property
@@ -126,7 +129,7 @@ class PlanView:
         return "NumPy" if self.fused else "operator"
 
     def kernel_structure(self, node: Node) -> KernelStructure | None:
-        """Return the structure of a group's kernel; None if the node has no schedule."""
+        """Return the structure of a group's kernel; None without a schedule or scratch plan."""
         schedule, shared = self.schedules.get(node), self.shared.get(node)
         if schedule is None or shared is None:
             return None

@@ -62,7 +62,7 @@ def renderers() -> Iterator[Renderer]:
 
 
 def picture_format(path: Path) -> str:
-    """Return the format that a file's ending names.
+    """Return the format that a file's ending names, in any case: "svg" for ``plan.SVG``.
 
     Raises: SettingError with the nearest format if the ending is not one of FORMATS.
     """
@@ -77,15 +77,15 @@ def picture_format(path: Path) -> str:
 def render(drawing: graphviz.Digraph, path: str | Path, timeout: float = 60.0) -> Path:
     """Write a drawing to a file, whose ending names the format.
 
-    If no renderer on this machine writes SVG, or none finishes in time, drawings of `plan` and
-    `diff` are written in a simple layout, and the picture says so.
+    If no renderer on this machine writes SVG, or it fails or does not finish in time, SVGs of
+    drawings of `plan` and `diff` are written in a simple layout, and the picture says so.
 
     Args:
         drawing: A drawing, as `plan` and `diff` return one.
         path: A path that ends in ``.svg``, ``.png``, ``.pdf`` or ``.dot``.
         timeout: Seconds that the renderer may take.
 
-    Returns: The path.
+    Returns: The path, a `pathlib.Path`.
 
     Raises:
         MissingDependencyError: No renderer on this machine writes the format.
@@ -108,6 +108,7 @@ def render_with_note(
     path = arguments.path("render: path", path, "a path that ends in .svg, .png, .pdf or .dot")
     need = "a drawing, as pk.viz.plan makes one"
     arguments.instance("render: drawing", drawing, graphviz.Digraph, need)
+    arguments.instance("render: timeout", timeout, (int, float), "a number of seconds")
     format_name = picture_format(path)
     if format_name == "dot":
         path.write_text(drawing.source, encoding="utf-8")

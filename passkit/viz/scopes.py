@@ -126,6 +126,7 @@ def _opened(root: _ScopeTree, limit: int) -> dict[str, _ScopeTree]:
     pending: list[tuple[float, str, list[_ScopeTree]]] = []
 
     def push(scopes: Iterable[_ScopeTree]) -> None:
+        """Add scopes to ``pending``, those of similar weight together."""
         for batch in _batches(scopes):
             heapq.heappush(pending, (-sum(s.weight for s in batch), batch[0].path, batch))
 

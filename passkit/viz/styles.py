@@ -107,8 +107,8 @@ def heat(kind: str, share: float | None) -> tuple[str, str]:
     """Return two colours: the fill of a box, and the ink on it.
 
     Args:
-        kind: A key of KINDS.
-        share: The box's part of the time, from 0 to 1; None if unknown.
+        kind: A key of KINDS; another raises a KeyError.
+        share: The box's part of the time, limited to 0 to 1; None, for the pale fill, if unknown.
 
     >>> heat("elementwise", None), heat("elementwise", 0.0), heat("elementwise", 1.0)
     (('#e3f1e1', '#1c1c1c'), ('#fdfefd', '#1c1c1c'), ('#3c7a37', '#ffffff'))

@@ -77,7 +77,7 @@ def test_shapes_are_a_name_and_whole_numbers(tmp_path: Path) -> None:
     inputs = run(path, "--shape", "x=8,64", "--shape", "y=")["inputs"]
 
     assert inputs == {"x": "float32[8, 64]", "y": "float32[]"}
-    for wrong in ("x", "=3", "x=3,a", "x=-1"):
+    for wrong in ("x", "=3", "x=3,a", "x=-1", "x=3,²"):
         with pytest.raises(pk.SettingError, match=f"like x=8,64, got '{wrong}'"):
             raise_error_of("run", path, "--shape", wrong)
 
@@ -117,6 +117,24 @@ def test_arrays_next_to_a_model_are_its_inputs(tmp_path: Path, sum_model: Path) 
         (tmp_path / "m.npz").write_bytes(damaged)
         with pytest.raises(pk.ModelError, match=r"m\.npz' cannot be read as a file of arrays: "):
             raise_error_of("run", sum_model)
+
+
+def test_the_folder_of_a_model_may_be_the_present_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A SavedModel is read from ".", next to which no arrays are stored."""
+    monkeypatch.chdir(ROOT / "tests/frontends/tf_graphdef/saved/dense")
+
+    assert run(".")["data"] == "random"
+
+
+def test_a_model_without_outputs_has_no_accuracy(tmp_path: Path) -> None:
+    """A graph of updates alone runs, and labels next to it are of no output."""
+    path = tmp_path / "update.json"
+    write = pk.ops.assign(pk.state("a", np.zeros(2)), np.ones(2))
+    functional = pk.ApplyPasses(pk.Graph([write]), "Functionalize")
+    path.write_text(pk.to_json(pk.Graph([], functional.updates)))
+    np.savez(tmp_path / "update.npz", labels=np.zeros(1, "int64"))
+
+    assert run(path)["accuracy"] is None
 
 
 def test_models_in_another_encoding_are_refused(tmp_path: Path) -> None:
