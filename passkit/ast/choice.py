@@ -80,7 +80,7 @@ def shortened(x: Expr, extents: Extents) -> Expr:
 
 
 def _compares(x: Expr) -> TypeGuard[Binary]:
-    """Return whether ``x`` is a comparison of int64 values."""
+    """Return whether ``x`` is a comparison, by an operator of `COMPARISONS`, of int64 values."""
     return isinstance(x, Binary) and x.op in COMPARISONS and x.a.dtype is dt.int64
 
 

@@ -211,7 +211,7 @@ def const(value: Any, dtype: DType) -> Const:
 
 
 def _is_no_number(value: Any) -> bool:
-    """Return whether a value is a text, date or object of NumPy's."""
+    """Return whether a value is a NumPy scalar or array of texts, dates, durations or objects."""
     return isinstance(value, (np.generic, np.ndarray)) and value.dtype.kind in "OSUMm"
 
 

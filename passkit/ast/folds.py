@@ -27,7 +27,7 @@ def right(dtype: DType) -> Var:
 
 
 def is_sum(combine: Expr, dtype: DType) -> bool:
-    """Return whether ``combine`` is the sum of `left` and `right` of ``dtype``."""
+    """Return whether ``combine`` is the sum of `left` and `right` of ``dtype``, in either order."""
     a, b = left(dtype), right(dtype)
     return combine in (Binary("+", a, b, dtype), Binary("+", b, a, dtype))
 

@@ -56,7 +56,10 @@ def _sum(terms: Mapping[Expr, Extent], constant: Extent) -> Sum:
 
 
 def _order(term: tuple[Expr, Extent]) -> str:
-    """Return the key that terms, pairs of atom and coefficient, are sorted by."""
+    """Return the key that a term, a pair of atom and coefficient, is sorted by.
+
+    It is the name of a variable, the repr of another atom.
+    """
     atom = term[0]
     return atom.name if isinstance(atom, Var) else repr(atom)
 

@@ -37,7 +37,10 @@ def commutes_with_rounding(x: Expr) -> bool:
 
 
 def _rounds(part: Expr) -> bool:
-    """Return whether the outermost operation of a float expression may round."""
+    """Return whether the outermost operation of a float expression may round.
+
+    Those of `ROUNDS` do, functions that are not in `EXACT`, and casts that are not lossless.
+    """
     match part:
         case Binary(op, _, _):
             return op in ROUNDS

@@ -20,7 +20,7 @@ _OPERANDS: dict[type, Callable[[Any], tuple[Expr, ...]]] = {
 
 
 def children(x: Expr) -> tuple[Expr, ...]:
-    """Return the direct operands of an expression."""
+    """Return the direct operands of an expression, an empty tuple for a leaf."""
     operands = _OPERANDS.get(type(x))
     return () if operands is None else operands(x)
 

@@ -165,5 +165,5 @@ def _with_profile(target: Target, profile: CpuProfile) -> Target:
 
 
 def _path(folder: str) -> str:
-    """Return the path of this machine's profile in the cache folder."""
+    """Return the path of this machine's profile in a cache folder, `FOLDER`/DEVICE.json."""
     return os.path.join(folder, FOLDER, f"{device_key()}.json")

@@ -67,6 +67,6 @@ def write_gpu_profile(device: str, profile: GpuProfile) -> None:
 
 
 def _path(folder: str, device: str) -> Path:
-    """Return the path of a device's profile in the cache folder."""
+    """Return the path of a device's profile in a cache folder, `FOLDER`/cuda-DIGEST.json."""
     digest = sha256(device.encode()).hexdigest()[:16]
     return Path(folder) / FOLDER / f"cuda-{digest}.json"

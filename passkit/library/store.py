@@ -193,7 +193,7 @@ def lock_folder() -> Iterator[str]:
 
 
 def _path(folder: str) -> str:
-    """Return the path of this device's file in a cache folder."""
+    """Return the path of this device's file in a cache folder, `FOLDER`/DEVICE.jsonl."""
     return os.path.join(folder, FOLDER, f"{device_key()}.jsonl")
 
 

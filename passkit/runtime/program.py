@@ -340,7 +340,10 @@ class RuntimeProgram:
 
 
 def _python_entry(function: Callable[..., Any], step: LaunchStep | PythonCall) -> TableEntry:
-    """Return the table entry that calls ``function`` on the arrays of a step."""
+    """Return the table entry that calls ``function`` on the arrays of a step.
+
+    It is ("python", function, views that are only read, views that are written).
+    """
     return "python", function, [r.view for r in step.reads], [r.view for r in step.writes]
 
 

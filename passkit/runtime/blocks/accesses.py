@@ -86,7 +86,10 @@ class AccessHistory:
         ) = (np.full(size, UNTOUCHED, np.int64) for _ in range(7))
 
     def end_phase(self) -> None:
-        """Order all accesses so far before those of other tiles."""
+        """Let all accesses so far count as ordered before those of other tiles from now on.
+
+        The tiles recorded for them are erased.
+        """
         self.tile[:] = UNTOUCHED
 
     def unordered(self, at: Array, origin: AccessOrigin) -> Array:

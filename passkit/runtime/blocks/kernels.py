@@ -135,12 +135,12 @@ class _KernelRun:
             buffer.check_stored()
 
     def _tile_barrier(self) -> None:
-        """Record a barrier of all threads of a tile."""
+        """Record a barrier of all threads of a tile: ``tile_epoch`` and ``row_epoch`` advance."""
         self.tile_epoch += 1
         self._row_barrier()
 
     def _row_barrier(self) -> None:
-        """Record a barrier of the threads of a row."""
+        """Record a barrier of the threads of a row: ``row_epoch`` advances by `MOMENTS`."""
         self.row_epoch += MOMENTS
 
     def _run_tile(self, phase: Phase, tile: int) -> None:

@@ -33,7 +33,7 @@ class StageLog:
         return len(self.stages) - 1
 
     def location(self, origin: AccessOrigin) -> str:
-        """Return the kernel, stage and tile of an access as text."""
+        """Return the kernel, stage and tile of an access, as "kernel k, stage s of tile 3"."""
         return f"kernel {self.kernel}, stage {self.stages[origin.stage]} of tile {origin.tile}"
 
 
@@ -61,7 +61,7 @@ class TrackedRegion:
         self.stores = AccessHistory(size if tracked else 0, tiles, rows)
 
     def end_phase(self) -> None:
-        """Order all accesses so far before those of other tiles."""
+        """Let all accesses so far count as ordered before those of other tiles from now on."""
         self.loads.end_phase()
         self.stores.end_phase()
 
@@ -95,7 +95,10 @@ class CheckedBuffer:
 
     @property
     def is_private(self) -> bool:
-        """Whether each thread of a row has an element that no other thread can access."""
+        """Whether each thread of a row has an element that no other thread can access.
+
+        That is so in `Place.LANES`.
+        """
         return self.buffer.place is Place.LANES
 
     def check_stored(self) -> None:

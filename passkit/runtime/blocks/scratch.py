@@ -40,7 +40,7 @@ class TileScratch:
         self._allocate(False, 1)
 
     def begin_tile(self) -> None:
-        """Erase the values of the previous tile."""
+        """Erase the values of the previous tile, in buffers that exist once for a tile."""
         self._erase(False)
 
     def begin_rows(self, rows: int) -> None:
@@ -51,7 +51,10 @@ class TileScratch:
         self._erase(True)
 
     def _erase(self, of_row: bool) -> None:
-        """Overwrite all arrays of a row (``of_row``) or of a tile with a poison value."""
+        """Overwrite all arrays of rows (``of_row``) or of a tile with `POISON`.
+
+        Loads of them fail until something is stored.
+        """
         for data, region in self.regions[of_row]:
             data[:] = POISON
             region.owner[:] = 0

@@ -195,18 +195,21 @@ class ThreadGroup:
 
     @property
     def storing(self) -> ThreadGroup:
-        """The threads that store: one of them where all threads of a row would."""
+        """The group as it stores: numbers of all threads of a row become that of one of them.
+
+        These are `ALL_THREADS` and `FIRST_THREAD`; the numbers of other threads stay.
+        """
         is_all = self.thread % ROW_STRIDE == ALL_THREADS
         return evolve(self, thread=np.where(is_all, self.thread + FIRST_THREAD, self.thread))
 
     @property
     def first_lane(self) -> ThreadGroup:
-        """The first thread of the thread loop, in place of all threads of a row."""
+        """A group of all threads of rows with the number of the thread loop's first thread."""
         return evolve(self, thread=self.thread + 1)
 
     @property
     def any_thread(self) -> AccessOrigin:
-        """The origin of loads that need no check: a single thread represents all."""
+        """The origin of loads that need no check: thread `ALL_THREADS` of row 0 stands for all."""
         c = self.context
         return AccessOrigin(
             stage=c.stage,

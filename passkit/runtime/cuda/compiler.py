@@ -62,13 +62,16 @@ class CompiledImage(NamedTuple):
         return sum(map(int, counts)) if counts else None
 
     def to_bytes(self) -> bytes:
-        """Return code and log as one file. A cubin may be followed by other bytes."""
+        """Return code, log and the log's length in four bytes, as one file.
+
+        A cubin may be followed by other bytes.
+        """
         log = self.log.encode()
         return self.code + log + len(log).to_bytes(4, "little")
 
     @classmethod
     def from_bytes(cls, data: bytes) -> CompiledImage:
-        """Return the image whose bytes `to_bytes` returned."""
+        """Return the image whose bytes `to_bytes` returned; other data are not detected."""
         end = len(data) - 4 - int.from_bytes(data[-4:], "little")
         return cls(data[:end], data[end:-4].decode())
 

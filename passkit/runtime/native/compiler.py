@@ -49,7 +49,7 @@ class Compiler(NamedTuple):
 
     @property
     def path(self) -> str:
-        """Return the command as text, for messages."""
+        """Return the command as text, its words separated by blanks, for messages."""
         return " ".join(self.command)
 
     @property

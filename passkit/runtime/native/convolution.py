@@ -211,7 +211,10 @@ def panel_width() -> int:
 
 
 def geometry_numbers(c: Geometry) -> tuple[int, ...]:
-    """Return a convolution as the fields of ``Shape`` in shape.h."""
+    """Return the numbers of a convolution in the order of the fields of ``Shape`` in shape.h.
+
+    They are batch, size, channels, filters, window, result, stride, before, dilation and groups.
+    """
     shape = (c.batch, *c.size, c.channels, c.filters, *c.window, *c.result, *c.stride, *c.before)
     return (*shape, *c.dilation, c.groups)
 

@@ -215,7 +215,7 @@ HOST_DEVICES = (1, 3)
 
 
 def _needs_dlpack(value: Any) -> bool:
-    """Return whether a value is an array that only DLPack gives access to."""
+    """Return whether a value has ``__dlpack__``, but none of NumPy's own array protocols."""
     if isinstance(value, (np.ndarray, np.generic)) or not hasattr(value, "__dlpack__"):
         return False
     return not (hasattr(value, "__array__") or hasattr(value, "__array_interface__"))
@@ -368,5 +368,5 @@ def _description(value: Any) -> str:
 
 
 def type_text(dtype: np.dtype[Any], shape: SpecDims) -> str:
-    """Return dtype and shape as text, such as ``float32[?, 784]``."""
+    """Return dtype and shape as text, such as ``float32[?, 784]``; a size of None is ``?``."""
     return f"{dtype}[{', '.join('?' if size is None else str(size) for size in shape)}]"

@@ -83,7 +83,7 @@ def work_folder(spare: str | None = None) -> WorkFolder:
 
 
 def _name() -> str:
-    """Return the name of the user's folder within the temporary folder."""
+    """Return the name of the user's folder within the temporary folder, "passkit-UID"."""
     return f"passkit-{os.geteuid()}"
 
 
