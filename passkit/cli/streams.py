@@ -90,7 +90,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Raise a SettingError if an option cannot be honoured, before the program runs."""
+    """Raise a SettingError if an option cannot be honoured, before the program runs.
+
+    That is a negative ``--runs``, a program that is no file, or a picture of no known format.
+    """
     if options.runs < 0:
         raise SettingError(f"--runs must be at least 0, got {options.runs}")
     if not os.path.isfile(options.script):

@@ -431,8 +431,9 @@ class Graph:
 
         One sweep in post-order: an earlier match wins over one that overlaps it, and replacements
         are not matched again. Values inside a match that other nodes use stay. Nodes with control
-        dependences, and operators that read or write state, are never part of a match. Annotations
-        but the `unread` names are dropped.
+        dependences, and operators with TStateful, are never part of a match; nor are, in a graph
+        with such operators, inner nodes that read state variables. Annotations but the `unread`
+        names are dropped.
 
         Args:
             pattern: a function that builds the nodes to look for from placeholders, or an operator.

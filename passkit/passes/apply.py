@@ -257,7 +257,10 @@ class _PassRunner:
         return out.fed_as(before)
 
     def dump(self, graph: Graph, each: Pass) -> None:
-        """Write the graph after the pass ``each`` as numbered text and SVG, if ``dump`` is set."""
+        """Write the graph after the pass ``each`` as numbered text and SVG, if ``dump`` is set.
+
+        Raises: OSError if a file cannot be written.
+        """
         if self.context.dump is None:
             return
         from passkit.serial.text import to_text  # dumping is rare, and drawing needs graphviz

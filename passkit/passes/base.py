@@ -107,7 +107,7 @@ _LISTS = frozenset({"depends", "provides", "depends_op", "preserves"})
 def _check_arguments(values: dict[str, Any]) -> None:
     """Check the arguments of `register_pass`, by their names: a name, lists of names, and flags.
 
-    Raises: ArgumentError for one of another type.
+    Raises: ArgumentError for one of another type, and for a name that is no identifier.
     """
     for key, value in values.items():
         where = f"register_pass: {key}"
@@ -150,8 +150,9 @@ def register_pass(
         PassContext, and returns a Graph. Its result is the `Pass`.
 
     Raises:
-        RegistryError: The name was registered at another place.
-        ArgumentError: An argument or the decorated function has a wrong type.
+        RegistryError: The name was registered at another place; the decorator raises it.
+        ArgumentError: An argument or the decorated function has a wrong type, or ``name`` is no
+            identifier.
     """
     _check_arguments(dict(locals()))
     place = calling_place()

@@ -45,7 +45,8 @@ SOURCE = """extern "C" void {name}(
 class CopySpeed:
     """Seconds of copies of several sizes.
 
-    ``points`` are pairs of bytes moved (read and written) and seconds, by increasing bytes.
+    ``points`` are two or more pairs of bytes moved (read and written) and seconds, by increasing
+    bytes.
     """
 
     points: tuple[tuple[int, float], ...]
@@ -53,8 +54,8 @@ class CopySpeed:
     def seconds(self, nbytes: int) -> float:
         """Return the seconds in which ``nbytes`` are moved, interpolated between sizes.
 
-        Fewer bytes than the smallest copy take as long as that; more than the largest in proportion
-        to it.
+        The interpolation is linear in the logarithms of both. Fewer bytes than the smallest copy
+        take as long as that; more than the largest in proportion to it.
 
         >>> speed = CopySpeed(((1000, 1e-6), (4000, 2e-6)))
         >>> [round(speed.seconds(n) * 1e9) for n in (500, 2000, 8000)]

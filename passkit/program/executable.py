@@ -88,11 +88,12 @@ class Executable:
     if TYPE_CHECKING:
 
         def __call__(self, *feeds: Any, **named: Any) -> list[Any]:
-            """Run on arrays, in order, by name or in one dict; return a list of the results.
+            """Run on arrays, and return a list of the results, in the order of the outputs.
 
-            The results are in the order of the outputs.
+            ``feeds`` is at most one dict of arrays by name, or one list or tuple of all in order;
+            ``named`` has further arrays by name, or ``out``, a list of arrays to write to.
 
-            Raises: FeedError if the arrays do not fit the inputs.
+            Raises: FeedError if the arrays do not fit the inputs; TypeError for several ``feeds``.
             """
             ...
 

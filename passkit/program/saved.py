@@ -91,7 +91,7 @@ def restore(texts: Mapping[str, str], origin: str, state: State | None = None) -
 
 
 def read_options(text: str, origin: str) -> dict[str, Any]:
-    """Return the options in a JSON text, after a check of their names and types.
+    """Return the options in a JSON text, without its format, after a check of names and types.
 
     Raises: ModelError, naming ``origin``, if the text is no JSON, has another format, or has an
     option that is unknown or of another type.

@@ -75,9 +75,10 @@ def fallback_svg(scene: Scene, note: str) -> str:
 def _rows(scene: Scene) -> tuple[list[list[SceneBox]], dict[int, list[str]]]:
     """Return the boxes of each row, and the keys of the columns that each arrow passes.
 
-    The keys are by the arrow's position in ``scene.arrows``; an arrow that passes no row, points
-    upward or comes beyond MAX_COLUMNS has none. The row of a box is its longest distance from boxes
-    without inputs. Within a row, boxes are sorted by the positions of their inputs.
+    The keys are by the arrow's position in ``scene.arrows``; an arrow that passes no row has none,
+    and one that points upward, or with which there would be MAX_COLUMNS boxes and columns, is no
+    key. The row of a box is its longest distance from boxes without inputs; these are above their
+    first consumer. Within a row, boxes are sorted by the positions of their inputs.
     """
     keys = sorted(scene.boxes, key=lambda k: not k.startswith("in"))  # inputs, then post-order
     feeds = _feeds(scene, keys)

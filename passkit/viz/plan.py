@@ -156,10 +156,7 @@ def _box(view: PlanView, node: Node, key: str) -> SceneBox:
 
 
 def _tooltip(view: PlanView, node: Node) -> str:
-    """Return the full name of a node, and the line of the user's program that created it.
-
-    ``view`` has the names; an unknown line is left out.
-    """
+    """Return the unique name of a node in ``view``, and how messages call it: "y · exp 'y'"."""
     return " · ".join(filter(None, (view.name(node), node.where)))
 
 
