@@ -53,7 +53,9 @@ _registry = _Registry()
 
 
 def aliased(view: Array, base: Array, read: Conversion, write: Conversion) -> Array:
-    """Return a new array, noted as a view of another one if `aliasing` is on.
+    """Return ``view``, and note it as a view of ``base`` if the setting ``aliasing`` is on.
+
+    It is not noted while `written` passes values on, nor if both are one array.
 
     Args:
         view: the array, to which nothing else refers yet.
@@ -80,7 +82,11 @@ def aliased(view: Array, base: Array, read: Conversion, write: Conversion) -> Ar
 
 
 def written(x: Array) -> None:
-    """Pass the new value of an array on to its views, its base, and the other views of that."""
+    """Give the views of an array, which has a new value, its base and the views of that new values.
+
+    This goes on with the base of the base. Nothing happens without the setting ``aliasing``, or
+    while values are passed on already.
+    """
     registry = _registry
     if not settings.aliasing or registry.is_busy or not registry.aliases:
         return
@@ -96,7 +102,10 @@ def written(x: Array) -> None:
 
 
 def _refresh(registry: _Registry, base: Array, source: Array | None) -> None:
-    """Give the views of a base new values, but not ``source``, and the views of these."""
+    """Give the views of a base that still exist, and their views, new values in place.
+
+    ``source``, a view that has its value already, is left out with its views; None: there is none.
+    """
     for alias in registry.views.get(id(base), ()):
         view = alias.view()
         if view is not None and view is not source:

@@ -31,21 +31,23 @@ from passkit.values.dtype import dtype_of, weak_scalar
 if TYPE_CHECKING:
 
     def wrap(value: Value) -> Array:
-        """Return a new array that holds a value, which no other array holds."""
+        """Return a new array that holds a value, which no other array may hold."""
 
 else:
     wrap = recorder.wrap
 
 
 def call(name: str, *arrays: Array, **params: Hashable) -> Array:
-    """Apply an operation with one result to arrays.
+    """Apply an operation with one result to arrays, and return the result.
 
     Args:
         name: the name of the operation in `runtime.OPERATIONS`.
         *arrays: its operands.
         **params: its parameters.
 
-    Raises: PasskitError if the operands do not fit.
+    Raises:
+        PasskitError: the operands do not fit; mostly a ShapeError or DTypeError.
+        KeyError: there is no operation of this name.
     """
     return wrap(apply(operation(name, **params), *[a._value for a in arrays]))
 
@@ -54,13 +56,15 @@ def operand_value(operand: Any, like: np.dtype[Any]) -> Value:
     """Return the value of an operand of a function that also reads an array of dtype ``like``.
 
     Args:
-        operand: an `Array`, NumPy array or scalar, or a Python number. Python numbers are weak, as
-            in NumPy 2: they take the dtype ``like`` unless they are of a higher kind.
+        operand: an `Array`, NumPy array (which is copied) or scalar, or a Python number. Python
+            numbers are weak, as in NumPy 2: they take the dtype ``like``, or a default one if that
+            is of a lower kind.
         like: the dtype of the other operand.
 
     Raises:
-        ArgumentError: It is nothing of these.
-        DTypeError: A Python integer does not fit the dtype.
+        ArgumentError: It is nothing of these, such as None or a list.
+        DTypeError: A Python integer does not fit the dtype, or a NumPy array has none of
+            `passkit.xp`.
     """
     if type(operand) is Array:
         return operand._value
@@ -69,7 +73,10 @@ def operand_value(operand: Any, like: np.dtype[Any]) -> Value:
         return scalar(operand, like)
     if kind in (bool, int, float, complex):
         if kind is int and like.kind in "f":
-            return scalar(operand, like)
+            try:
+                return scalar(operand, like)
+            except OverflowError:
+                raise DTypeError(f"{shown(operand)} does not fit {like}") from None
         return scalar(operand, weak_scalar(operand, dtype_of(like)).numpy)
     if isinstance(operand, (np.ndarray, np.generic)):
         return from_numpy(np.array(operand))
@@ -87,22 +94,31 @@ def _is_operand(operand: Any) -> bool:
 
 
 def operator_operand(operand: Any, like: np.dtype[Any]) -> Any:
-    """Return the value of the other operand of a Python operator, or NotImplemented.
+    """Return the value of the other operand of a Python operator; NotImplemented if it is none.
 
     Args:
-        operand: anything.
+        operand: anything; an array, a NumPy array or scalar, or a Python number is an operand.
         like: the dtype of the array beside it.
+
+    Raises: DTypeError if a Python integer does not fit the dtype.
     """
     return operand_value(operand, like) if _is_operand(operand) else NotImplemented
 
 
 def _binary(name: str, swap: bool = False) -> Callable[[Array, Any], Any]:
-    """Return the method of a binary operator; ``swap`` if the array is the right operand."""
+    """Return the method of a Python operator that applies the operation ``name`` to two operands.
+
+    With ``swap`` the array is the right operand, as in ``__radd__``.
+    """
     return binary_method(operation(name), swap)
 
 
 def _in_place(name: str) -> Callable[[Array, Any], Any]:
-    """Return the method of an in-place operator: the array gets a new value of its type."""
+    """Return the method of an in-place operator, which gives the array a new value of its type.
+
+    ``name`` is the operation. The method returns the array itself, or NotImplemented if the other
+    operand is none; it raises as `Array._assign`.
+    """
     op = operation(name)
 
     def method(self: Array, other: Any) -> Any:
@@ -115,12 +131,15 @@ def _in_place(name: str) -> Callable[[Array, Any], Any]:
 
 
 def _unary(name: str) -> Callable[[Array], Any]:
-    """Return the method of a unary operator."""
+    """Return the method of a unary Python operator that applies the operation ``name``."""
     return unary_method(operation(name))
 
 
 def _pending_names(value: Value, most: int = 8) -> str:
-    """Return the names of the operations that a value waits for, the last one first."""
+    """Return the names of the operations that a pending value waits for, with commas.
+
+    The last one is first; beyond ``most`` names there is only the number of the others.
+    """
     names: list[str] = []
     seen = {id(value)}
     pending = [value]
@@ -140,14 +159,21 @@ def array_of(x: Any) -> Array:
     """Return an operand as an array.
 
     Args:
-        x: an `Array`, NumPy array or scalar, or a Python number, which gets its default dtype.
+        x: an `Array`, which is returned itself; a NumPy array, which is copied, or scalar; or a
+            Python number, which becomes bool, int64 (uint64 if it needs that), float64 or
+            complex128.
 
-    Raises: ArgumentError if it is nothing of these.
+    Raises:
+        ArgumentError: It is nothing of these, such as None or a list.
+        DTypeError: A NumPy array has no dtype of `passkit.xp`, or an int is out of range.
     """
     if isinstance(x, Array):
         return x
     if isinstance(x, (int, float, complex)) and not isinstance(x, np.generic):
-        return wrap(from_numpy(np.asarray(x), is_owned=True))
+        array = np.asarray(x)
+        if array.dtype.kind == "O":
+            raise DTypeError(f"{shown(x)} fits no integer dtype; write it as a float")
+        return wrap(from_numpy(array, is_owned=True))
     return wrap(operand_value(x, np.dtype(np.float64)))
 
 
@@ -155,13 +181,23 @@ _general_power, _general_power_in_place = _binary("pow"), _in_place("pow")
 
 
 def _power(self: Array, exponent: Any) -> Any:
-    """Return a power; some constant exponents need no logarithm."""
+    """Return ``self ** exponent``; NotImplemented if the exponent is no operand.
+
+    Python numbers such as 2, -1 and 0.5 need no logarithm.
+
+    Raises: DTypeError for integers to a negative Python integer; ShapeError if an array as exponent
+    does not broadcast.
+    """
     op = constant_power(self._value, exponent)
     return _general_power(self, exponent) if op is None else wrap(apply(op, self._value))
 
 
 def _power_in_place(self: Array, exponent: Any) -> Any:
-    """Give the array the value of a power, of its type."""
+    """Give the array the value of ``self ** exponent`` in its dtype, and return it.
+
+    It is NotImplemented if the exponent is no operand. Raises: DTypeError if the dtype cannot hold
+    the result, or for integers to a negative Python integer; ArgumentError for another shape.
+    """
     op = constant_power(self._value, exponent)
     if op is None:
         return _general_power_in_place(self, exponent)
@@ -191,7 +227,7 @@ class Array(ArrayBase, ArrayMethods, ComputingMethods):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The dtype, a NumPy dtype."""
+        """The dtype, as a NumPy dtype."""
         return self._value.type.dtype
 
     @property
@@ -221,7 +257,7 @@ class Array(ArrayBase, ArrayMethods, ComputingMethods):
 
     @property
     def device(self) -> str:
-        """The device that the array is on."""
+        """The device that the array is on: "cpu"."""
         return "cpu"
 
     def __len__(self) -> int:
@@ -232,11 +268,13 @@ class Array(ArrayBase, ArrayMethods, ComputingMethods):
     # Assignments
 
     def _assign(self, value: Value, name: str) -> None:
-        """Give this array a new value, converted to its dtype.
+        """Give this array a new value, converted to its dtype; with ``aliasing`` its views, too.
+
+        ``name`` is the operation, for messages.
 
         Raises:
             ArgumentError: The value has another shape.
-            DTypeError: It has a dtype of a higher kind.
+            DTypeError: It has a dtype of a higher kind, such as floats for an array of integers.
         """
         type = self._value.type
         if value.type.shape != type.shape:
@@ -257,11 +295,16 @@ class Array(ArrayBase, ArrayMethods, ComputingMethods):
     # Conversions: these execute what the array needs
 
     def _numpy(self, reason: str = "numpy") -> Any:
-        """Return the NumPy array of the value, which must not be written."""
+        """Return the NumPy array of the value, its own memory, which must not be written.
+
+        What it needs is executed; ``reason`` says why, for those who inspect the stream.
+        """
         return computed(self._value, reason)
 
     def _scalar(self, target: str) -> Any:
-        """Return the single element as a Python number.
+        """Return the single element as a Python number, after executing what it needs.
+
+        ``target`` says what needs it, for messages and for those who inspect the stream.
 
         Raises: TypeError if the array has not exactly one element.
         """
@@ -292,14 +335,14 @@ class Array(ArrayBase, ArrayMethods, ComputingMethods):
         return int(self._scalar("index"))
 
     def item(self) -> Any:
-        """Return the single element as a Python number.
+        """Return the single element as a Python bool, int, float or complex; it is executed.
 
         Raises: TypeError if the array has not exactly one element.
         """
         return self._scalar("item")
 
     def numpy(self) -> Any:
-        """Return a NumPy array of the value, a copy that the caller may write."""
+        """Return a NumPy array of the value, a copy that the caller may write; it is executed."""
         return self._numpy().copy()
 
     def __repr__(self) -> str:

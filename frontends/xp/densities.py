@@ -20,6 +20,7 @@ import numpy as np
 from passkit.errors import ArgumentError, CheckError, DTypeError, ShapeError, nearest
 from passkit.frontends.xp.array import Array, array_of, wrap
 from passkit.frontends.xp.checks import STRIDE, CheckedValue, Subject, raise_failure, when_computed
+from passkit.frontends.xp.conversion import astype
 from passkit.frontends.xp.density_operations import (
     DENSITIES,
     LINEAR,
@@ -70,8 +71,11 @@ def with_derivatives(density: Callable[..., Array], /, *arguments: Any) -> LogDe
     Returns: The value, and the derivatives by the names of the arguments.
 
     Raises:
-        ArgumentError: ``density`` is no function of this namespace, or takes other arguments.
-        ShapeError, DTypeError, CheckError: as the density itself.
+        ArgumentError: ``density`` is no function of this namespace or takes another number of
+            arguments, or an argument is no array or number.
+        ShapeError: The shapes of the arguments do not fit.
+        DTypeError: An argument is complex.
+        CheckError: When the result is computed, an element is one that the density does not allow.
 
     >>> from passkit import xp
     >>> y = xp.asarray([1.0, 2.0, 4.0])
@@ -94,7 +98,10 @@ def with_derivatives(density: Callable[..., Array], /, *arguments: Any) -> LogDe
 
 
 def _log_density(name: str, *arguments: Any) -> Array:
-    """Return the log density of a family. Raises as `with_derivatives`."""
+    """Return the log density of the family ``name``, one number for all elements.
+
+    Raises: ArgumentError, ShapeError, DTypeError or CheckError, as `with_derivatives`.
+    """
     (value,) = _applied(DENSITIES[name], arguments, ())
     return value
 
@@ -102,9 +109,15 @@ def _log_density(name: str, *arguments: Any) -> Array:
 def _applied(density: Density, arguments: Any, wrt: tuple[str, ...]) -> list[Array]:
     """Apply the operation of a density; its checks run when it is executed.
 
-    Returns: The value, and the derivatives by the arguments named in ``wrt``.
+    Arguments without elements are not checked, nor are the others then.
 
-    Raises: ShapeError, DTypeError or CheckError if the arguments do not fit.
+    Returns: The value, and the derivatives by the arguments named in ``wrt``, in its order.
+
+    Raises:
+        ArgumentError: An argument is no array or number.
+        ShapeError: The shapes do not fit.
+        DTypeError: An argument is complex.
+        CheckError: The result is computed at once, and an element is not allowed.
     """
     arrays = _arrays(arguments)
     for argument, array in zip(density.arguments, arrays, strict=True):
@@ -122,17 +135,27 @@ def _applied(density: Density, arguments: Any, wrt: tuple[str, ...]) -> list[Arr
 
 
 def _arrays(arguments: Any) -> list[Array]:
-    """Return arguments as arrays; Python numbers take the float dtype of the others."""
+    """Return arguments as arrays; Python numbers take the float dtype of the others.
+
+    That is float64 if there is none. Booleans become int8.
+
+    Raises: ArgumentError if one is neither an array nor a number.
+    """
     given = [a if type(a) in (int, float) else array_of(a) for a in arguments]
     dtype = float_dtype([dtype_of(a.dtype) for a in given if isinstance(a, Array)]).numpy
-    return [
+    arrays = [
         a if isinstance(a, Array) else wrap(from_numpy(np.asarray(a, dtype), is_owned=True))
         for a in given
     ]
+    return [astype(a, np.int8) if a.dtype.kind == "b" else a for a in arrays]
 
 
 def _check_shapes(density: Density, by_name: dict[str, Array]) -> None:
-    """Check the shapes of arguments. Raises: ShapeError if they do not fit together."""
+    """Check the shapes of the arguments of a density, by their names.
+
+    Raises: ShapeError if they do not broadcast; or, for a linear model, if ``x`` and ``beta`` do
+    not fit, or another argument has neither one element for each row nor the shape ().
+    """
     shapes = {name: x.shape for name, x in by_name.items()}
     if density.location:
         rows = shapes.pop("x")
@@ -157,9 +180,9 @@ def _check(density: Density, by_name: dict[str, Array], code: Array) -> None:
     Args:
         density: the density.
         by_name: its arguments.
-        code: that of the first failure.
+        code: that of the first failure, a result of the density's operation.
 
-    Raises: CheckError if the code is computed.
+    Raises: CheckError if the code is computed already, and says so.
     """
     direct = [a for a in density.arguments if not (density.location and a.name in LINEAR)]
     subjects = [_subject(density, a, by_name[a.name]) for a in direct]
@@ -171,7 +194,7 @@ def _check(density: Density, by_name: dict[str, Array], code: Array) -> None:
 
 
 def _subject(density: Density, argument: Argument, x: Array) -> Subject:
-    """Return what the check of an argument is about."""
+    """Return the subject of the check of an argument ``x``, for messages."""
     return Subject(density.name, argument.description, argument.must_be, x.shape)
 
 
@@ -218,10 +241,11 @@ def normal_lpdf(y: Any, mu: Any, sigma: Any, /) -> Array:
 
     Args:
         y: the random variable, an array or a number.
-        mu: the mean.
-        sigma: the standard deviation.
+        mu: the mean, an array or a number.
+        sigma: the standard deviation, an array or a number.
 
     Raises:
+        ArgumentError: An argument is no array or number.
         ShapeError: The shapes do not broadcast.
         DTypeError: An argument is complex.
         CheckError: When the result is computed: ``y`` is NaN, ``mu`` is not finite, or ``sigma``
@@ -238,10 +262,11 @@ def bernoulli_logit_lpmf(y: Any, theta: Any, /) -> Array:
     """Return the log probability of truth values, by the logit of the probability.
 
     Args:
-        y: the outcomes, 0 or 1: an array or a number.
-        theta: the logit of the probability of 1.
+        y: the outcomes, 0 or 1, or booleans: an array or a number. Numbers between are not refused.
+        theta: the logit of the probability of 1, an array or a number.
 
     Raises:
+        ArgumentError: An argument is no array or number.
         ShapeError: The shapes do not broadcast.
         DTypeError: An argument is complex.
         CheckError: When the result is computed: ``y`` is not from 0 to 1, or ``theta`` is NaN.
@@ -253,10 +278,11 @@ def poisson_log_lpmf(y: Any, alpha: Any, /) -> Array:
     """Return the log probability of Poisson distributed counts, by the logarithm of the rate.
 
     Args:
-        y: the counts, an array or a number.
-        alpha: the logarithm of the rate.
+        y: the counts, an array or a number; that they are whole is not checked.
+        alpha: the logarithm of the rate, an array or a number.
 
     Raises:
+        ArgumentError: An argument is no array or number.
         ShapeError: The shapes do not broadcast.
         DTypeError: An argument is complex.
         CheckError: When the result is computed: ``y`` is negative, or ``alpha`` is NaN.
@@ -270,11 +296,12 @@ def neg_binomial_2_log_lpmf(y: Any, eta: Any, phi: Any, /) -> Array:
     The variance is ``m + m**2 / phi`` for the mean ``m = exp(eta)``.
 
     Args:
-        y: the counts, an array or a number.
-        eta: the logarithm of the mean.
-        phi: the precision.
+        y: the counts, an array or a number; that they are whole is not checked.
+        eta: the logarithm of the mean, an array or a number.
+        phi: the precision, an array or a number.
 
     Raises:
+        ArgumentError: An argument is no array or number.
         ShapeError: The shapes do not broadcast.
         DTypeError: An argument is complex.
         CheckError: When the result is computed: ``y`` is negative, ``eta`` is not finite, or
@@ -297,10 +324,11 @@ def normal_id_glm_lpdf(y: Any, x: Any, alpha: Any, beta: Any, sigma: Any, /) -> 
         sigma: the standard deviations, of shape (n,) or ().
 
     Raises:
+        ArgumentError: An argument is no array or number.
         ShapeError: The shapes do not fit.
         DTypeError: An argument is complex.
-        CheckError: When the result is computed: an argument is not finite, or ``sigma`` not
-            positive.
+        CheckError: When the result is computed: an argument, or x @ beta + alpha, is not finite, or
+            ``sigma`` not positive.
     """
     return _log_density("normal_id_glm_lpdf", y, x, alpha, beta, sigma)
 
@@ -309,12 +337,13 @@ def bernoulli_logit_glm_lpmf(y: Any, x: Any, alpha: Any, beta: Any, /) -> Array:
     """Return the log probability of a logistic regression, with the logit x @ beta + alpha.
 
     Args:
-        y: the outcomes, 0 or 1, of shape (n,) or ().
+        y: the outcomes, 0 or 1, or booleans, of shape (n,) or (). Numbers between are not refused.
         x: the independent variables, of shape (n, k).
         alpha: the intercepts, of shape (n,) or ().
         beta: the weights, of shape (k,).
 
     Raises:
+        ArgumentError: An argument is no array or number.
         ShapeError: The shapes do not fit.
         DTypeError: An argument is complex.
         CheckError: When the result is computed: ``y`` is not from 0 to 1, or another argument is
@@ -327,12 +356,13 @@ def poisson_log_glm_lpmf(y: Any, x: Any, alpha: Any, beta: Any, /) -> Array:
     """Return the log probability of a Poisson regression, with the log rate x @ beta + alpha.
 
     Args:
-        y: the counts, of shape (n,) or ().
+        y: the counts, of shape (n,) or (); that they are whole is not checked.
         x: the independent variables, of shape (n, k).
         alpha: the intercepts, of shape (n,) or ().
         beta: the weights, of shape (k,).
 
     Raises:
+        ArgumentError: An argument is no array or number.
         ShapeError: The shapes do not fit.
         DTypeError: An argument is complex.
         CheckError: When the result is computed: ``y`` is negative, or another argument is not
@@ -347,16 +377,17 @@ def neg_binomial_2_log_glm_lpmf(y: Any, x: Any, alpha: Any, beta: Any, phi: Any,
     The logarithm of the mean is x @ beta + alpha; see `neg_binomial_2_log_lpmf`.
 
     Args:
-        y: the counts, of shape (n,) or ().
+        y: the counts, of shape (n,) or (); that they are whole is not checked.
         x: the independent variables, of shape (n, k).
         alpha: the intercepts, of shape (n,) or ().
         beta: the weights, of shape (k,).
         phi: the precisions, of shape (n,) or ().
 
     Raises:
+        ArgumentError: An argument is no array or number.
         ShapeError: The shapes do not fit.
         DTypeError: An argument is complex.
-        CheckError: When the result is computed: ``y`` is negative, ``phi`` is not positive, or
-            another argument is not finite.
+        CheckError: When the result is computed: ``y`` is negative, ``phi`` is not positive and
+            finite, or another argument is not finite.
     """
     return _log_density("neg_binomial_2_log_glm_lpmf", y, x, alpha, beta, phi)

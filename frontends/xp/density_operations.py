@@ -77,7 +77,7 @@ class Density:
 
     @property
     def continuous(self) -> tuple[str, ...]:
-        """The names of the arguments by which there are derivatives."""
+        """The names of the arguments by which there are derivatives, in the order of arguments."""
         return tuple(a.name for a in self.arguments if not a.is_discrete)
 
 
@@ -85,7 +85,10 @@ class Density:
 
 
 def _normal(y: Entry, mu: Entry, sigma: Entry) -> tuple[Entry, dict[str, Callable[[], Entry]]]:
-    """Build the terms of the normal distribution."""
+    """Build the log density of each element, and the functions that build its derivatives by name.
+
+    The distribution is the normal one; operands are floats of one dtype.
+    """
     z = (y - mu) / sigma
     by_mu = z / sigma
     terms = -0.5 * z * z - ops.log(sigma) - HALF_LOG_TWO_PI
@@ -97,14 +100,22 @@ def _normal(y: Entry, mu: Entry, sigma: Entry) -> tuple[Entry, dict[str, Callabl
 
 
 def _bernoulli_logit(y: Entry, theta: Entry) -> tuple[Entry, dict[str, Callable[[], Entry]]]:
-    """Build the terms of the Bernoulli distribution, by the logit of the probability of 1."""
+    """Build the log probability of each element, and the function that builds its derivative.
+
+    The distribution is that of Bernoulli, by the logit of the probability of 1; operands are floats
+    of one dtype.
+    """
     sign = 2 * y - 1
     signed = sign * theta
     return ops.log_expit(signed), {"theta": lambda: sign * ops.expit(-signed)}
 
 
 def _poisson_log(y: Entry, alpha: Entry) -> tuple[Entry, dict[str, Callable[[], Entry]]]:
-    """Build the terms of the Poisson distribution, by the logarithm of the rate."""
+    """Build the log probability of each element, and the function that builds its derivative.
+
+    The distribution is that of Poisson, by the logarithm of the rate; operands are floats of one
+    dtype.
+    """
     rate = ops.exp(alpha)
     product = ops.where(ops.equal(y, 0), ops.zeros_like(alpha), y * alpha)  # also of -infinity
     return product - rate - ops.gammaln(y + 1), {"alpha": lambda: y - rate}
@@ -113,7 +124,11 @@ def _poisson_log(y: Entry, alpha: Entry) -> tuple[Entry, dict[str, Callable[[], 
 def _neg_binomial_2_log(
     y: Entry, eta: Entry, phi: Entry
 ) -> tuple[Entry, dict[str, Callable[[], Entry]]]:
-    """Build the terms of the negative binomial distribution, by the logarithm of the mean."""
+    """Build the log probability of each element, and the functions that build its derivatives.
+
+    The distribution is the negative binomial one, by the logarithm of the mean and the precision;
+    operands are floats of one dtype.
+    """
     log_phi = ops.log(phi)
     log_sum = ops.logaddexp(eta, log_phi)
     total = y + phi
@@ -222,7 +237,10 @@ LINEAR = frozenset(a.name for a in _LINEAR)
 
 
 def _common_shape(shapes: Sequence[Shape]) -> Shape:
-    """Return the shape to which arrays are broadcast; they were checked when recorded."""
+    """Return the shape to which arrays are broadcast; that they fit was checked before.
+
+    There is one shape at least; an extent may be unknown.
+    """
     rank = max(map(len, shapes))
     extents: list[Extent] = []
     for axis in range(-rank, 0):
@@ -232,12 +250,15 @@ def _common_shape(shapes: Sequence[Shape]) -> Shape:
 
 
 def _broadcast(x: Entry, shape: Shape) -> Entry:
-    """Build an array broadcast to a shape."""
+    """Build an array broadcast to a shape; one that has it is returned itself."""
     return x if known_shape(x) == shape else ops.broadcast_to(x, shape=shape)
 
 
 def _summed_to(x: Entry, shape: Shape) -> Entry:
-    """Build the sums of an array over the axes along which an argument of a shape was broadcast."""
+    """Build the sums of an array over the axes along which an argument of ``shape`` was broadcast.
+
+    The result has that shape; it is the array itself if nothing was broadcast.
+    """
     extents = known_shape(x)
     excess = len(extents) - len(shape)
     leading = tuple(range(excess))
@@ -250,13 +271,18 @@ def _summed_to(x: Entry, shape: Shape) -> Entry:
 
 
 def float_dtype(dtypes: Sequence[DType]) -> DType:
-    """Return the dtype to compute a density in: that of its floats, float64 without any."""
+    """Return the dtype to compute a density in: the common one of its floats, or float64."""
     floats = [d for d in dtypes if d.is_float]
     return reduce(promote, floats) if floats else float64
 
 
 def _build(density: Density, *operands: Entry, wrt: tuple[str, ...]) -> tuple[Entry, ...]:
-    """Build the sum of a log density, its derivatives, and the code of the first failure."""
+    """Build the sum of a log density, its derivatives, and the code of the first failure.
+
+    Operands are real numbers, not booleans, of the density's arguments in order; derivatives are
+    those by the arguments named in ``wrt``, in the shapes of these; the code is an int64, see
+    `checks`.
+    """
     dtype = float_dtype([e.dtype for e in operands if e.dtype is not None])
     given = {a.name: e for a, e in zip(density.arguments, operands, strict=True)}
     values = {name: cast(e, dtype) for name, e in given.items()}
@@ -281,7 +307,11 @@ def _build(density: Density, *operands: Entry, wrt: tuple[str, ...]) -> tuple[En
 
 
 def _linear_derivative(name: str, values: Mapping[str, Entry], by_location: Entry) -> Entry:
-    """Build the derivative by an argument of ``x @ beta + alpha`` from that by the result."""
+    """Build the derivative by an argument of ``x @ beta + alpha`` from that by the result.
+
+    ``name`` is "x", "alpha" or "beta", ``values`` has these three, and ``by_location`` is the
+    derivative by each element of the result, of shape (n,).
+    """
     if name == "alpha":
         return _summed_to(by_location, known_shape(values["alpha"]))
     if name == "beta":
@@ -290,7 +320,7 @@ def _linear_derivative(name: str, values: Mapping[str, Entry], by_location: Entr
 
 
 def _define(density: Density) -> None:
-    """Define the operation of a density."""
+    """Define the operation of a density, ``stats.`` and its name, with a parameter ``wrt``."""
 
     def build(*operands: Entry, wrt: tuple[str, ...]) -> tuple[Entry, ...]:
         return _build(density, *operands, wrt=wrt)

@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from passkit.errors import ShapeError
-from passkit.frontends.xp.array import Array
+from passkit.frontends.xp.array import Array, array_of
 from passkit.frontends.xp.creation import eye, zeros
 from passkit.frontends.xp.joining import concat
 from passkit.frontends.xp.linalg import diagonal
 from passkit.frontends.xp.manipulation import expand_dims
+from passkit.frontends.xp.reductions import integer
 from passkit.frontends.xp.searching import where
 
 
-def diag(x: Array, /, k: int = 0) -> Array:
+def diag(x: Any, /, k: int = 0) -> Array:
     """Return a matrix with the elements of a vector on a diagonal, or a diagonal of a matrix.
 
     Args:
-        x: the vector, or the matrix.
+        x: the vector, or the matrix, of any dtype.
         k: the diagonal: 0 the main one, positive ones above, negative ones below it.
 
-    Raises: ShapeError if ``x`` has neither one axis nor two.
+    Raises:
+        ArgumentError: ``x`` is no array or number, or ``k`` no integer.
+        ShapeError: ``x`` has neither one axis nor two.
 
     >>> from passkit import xp
     >>> xp.diag(xp.asarray([1, 2]))
     Array([[1, 0],
            [0, 2]], dtype=int64)
     """
+    x, k = array_of(x), integer("diag: k", k)
     if x.ndim == 2:
         return diagonal(x, offset=k)
     if x.ndim != 1:

@@ -14,11 +14,12 @@ import numpy as np
 import passkit.ops as ops
 from passkit.errors import ArgumentError, DTypeError, ShapeError
 from passkit.frontends.xp.array import Array, array_of, call, wrap
-from passkit.frontends.xp.reductions import one_axis
+from passkit.frontends.xp.devices import check_device
+from passkit.frontends.xp.dtypes import checked_dtype
+from passkit.frontends.xp.reductions import integer, one_axis
 from passkit.frontends.xp.runtime import OPERATIONS, from_numpy
 from passkit.graph.node import Entry
-from passkit.values.arguments import shown
-from passkit.values.dtype import dtype_of
+from passkit.values.arguments import sequence, shown
 
 Norm = Literal["backward", "ortho", "forward"]
 """Which transform is scaled: the inverse, both by the root of the size, or the forward one."""
@@ -29,7 +30,7 @@ _OF_REAL_NUMBERS = ("rfft", "ihfft", "rfftn")
 
 
 def _transform(name: str) -> Callable[..., Any]:
-    """Return NumPy's transform, which computes 16-bit floats in float32."""
+    """Return NumPy's transform ``name``, for arrays, which gets 16-bit floats as float32."""
     function = getattr(np.fft, name)
 
     def compute(x: Any, **params: Any) -> Any:
@@ -41,9 +42,10 @@ def _transform(name: str) -> Callable[..., Any]:
 
 
 def _shifts(x: Entry, axes: tuple[int, ...], is_inverse: bool) -> tuple[int, ...]:
-    """Return by how much to move the elements of ``x`` along each of ``axes``.
+    """Return by how much to move the elements of ``x`` along each of ``axes``, which are in range.
 
-    With ``is_inverse`` they move to the front. Raises: ShapeError if an extent is unknown.
+    That is half of the extent, rounded down; with ``is_inverse`` in the other direction. Raises:
+    ShapeError if an extent is unknown.
     """
     extents = [(x.shape or ())[k] for k in axes]
     numbers = [n for n in extents if isinstance(n, int)]
@@ -55,23 +57,28 @@ def _shifts(x: Entry, axes: tuple[int, ...], is_inverse: bool) -> tuple[int, ...
 def _fftshift(x: Entry, axes: tuple[int, ...]) -> Entry:
     """Build the shift of ``x`` along ``axes`` that puts frequency 0 in the middle.
 
-    Raises: ShapeError if an extent is unknown.
+    Without axes it is x. Raises: ShapeError if an extent is unknown.
     """
     return ops.roll(x, shift=_shifts(x, axes, False), axis=axes) if axes else ops.identity(x)
+
+
+def _shift_of_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return NumPy's ``function``, a shift, such that it also takes 0-dimensional arrays."""
+    return lambda x, axes: function(x, axes=axes) if axes else x.copy()
 
 
 def _ifftshift(x: Entry, axes: tuple[int, ...]) -> Entry:
     """Build the shift of ``x`` along ``axes`` that puts frequency 0 in front.
 
-    Raises: ShapeError if an extent is unknown.
+    Without axes it is x. Raises: ShapeError if an extent is unknown.
     """
     return ops.roll(x, shift=_shifts(x, axes, True), axis=axes) if axes else ops.identity(x)
 
 
 for _name in (*_ALONG_ONE_AXIS, *_ALONG_SEVERAL_AXES):
     OPERATIONS.define(_name, None, _transform(_name))
-OPERATIONS.define("fftshift", _fftshift, np.fft.fftshift)
-OPERATIONS.define("ifftshift", _ifftshift, np.fft.ifftshift)
+OPERATIONS.define("fftshift", _fftshift, _shift_of_arrays(np.fft.fftshift))
+OPERATIONS.define("ifftshift", _ifftshift, _shift_of_arrays(np.fft.ifftshift))
 
 
 def _along_axis(name: str, x: Any, n: int | None, axis: int, norm: str) -> Array:
@@ -80,16 +87,17 @@ def _along_axis(name: str, x: Any, n: int | None, axis: int, norm: str) -> Array
     ``n`` is the number of points, None for all; ``norm`` says which transform is scaled.
 
     Raises:
-        ArgumentError: the norm, the number of points or the axis is invalid, or there is no
-            element.
-        ShapeError: there is no such axis.
+        ArgumentError: ``x`` is no array or number, there is no such norm, or the number of points
+            or the axis is no integer.
+        ShapeError: there is no such axis, or fewer points than 1.
         DTypeError: a transform of real numbers gets complex ones.
     """
     array = array_of(x)
     axis = one_axis(f"fft.{name}", axis, array.ndim)
     extent = array.shape[axis]
-    _check(name, norm, [_default_points(name, extent) if n is None else n])
+    (points,) = _checked_points(name, norm, [_default_points(name, extent) if n is None else n])
     _check_is_real(name, array)
+    n = None if n is None else points
     return call(name, array, n=n, axis=axis, norm=norm)
 
 
@@ -102,47 +110,54 @@ def _along_axes(
     many of the last ones as ``s`` has; ``norm`` says which transform is scaled.
 
     Raises:
-        ArgumentError: the norm, a number of points or an axis is invalid, there is not one for each
-            axis, or there is no element.
-        ShapeError: there is no such axis.
+        ArgumentError: ``x`` is no array or number, there is no such norm, ``s`` or ``axes`` is no
+            sequence of integers, or there is not a number of points for each axis.
+        ShapeError: there is no such axis, no axis at all, or a number of points below 1.
         DTypeError: a transform of real numbers gets complex ones.
     """
     array, where = array_of(x), f"fft.{name}"
+    sizes = None if s is None else list(sequence(f"{where}: s", s, object))
     if axes is None:
-        count = array.ndim if s is None else len(s)
-        axes = range(array.ndim - count, array.ndim)
-    counted_axes = tuple(one_axis(where, k, array.ndim) for k in axes)
-    sizes = [array.shape[k] for k in counted_axes] if s is None else list(s)
-    if s is None and sizes:
+        count = array.ndim if sizes is None else len(sizes)
+        axes = range(-count, 0)
+    listed = sequence(f"{where}: axes", axes, object)
+    counted_axes = tuple(one_axis(where, k, array.ndim) for k in listed)
+    if not counted_axes:
+        raise ShapeError(f"{where} needs an axis, got an array of shape {array.shape} and none")
+    if sizes is None:
+        sizes = [array.shape[k] for k in counted_axes]
         sizes[-1] = _default_points(name, sizes[-1])
     if len(sizes) != len(counted_axes):
         raise ArgumentError(f"{where}: {len(sizes)} sizes do not fit {len(counted_axes)} axes")
-    _check(name, norm, sizes)
+    points = _checked_points(name, norm, sizes)
     _check_is_real(name, array)
-    return call(name, array, s=None if s is None else tuple(s), axes=counted_axes, norm=norm)
+    return call(name, array, s=None if s is None else points, axes=counted_axes, norm=norm)
 
 
 def _default_points(name: str, extent: int) -> int:
-    """Return the number of points of a transform along an axis, where none is given."""
+    """Return the number of points of the transform ``name`` along an axis, where none is given.
+
+    It is the extent, or 2 * (extent - 1) for one from half of the frequencies to real numbers.
+    """
     return 2 * (extent - 1) if name in ("hfft", "irfft", "irfftn") else extent
 
 
-def _check(name: str, norm: str, sizes: Sequence[Any]) -> None:
-    """Check a norm and numbers of points.
+def _checked_points(name: str, norm: str, sizes: Sequence[Any]) -> tuple[int, ...]:
+    """Return numbers of points of the transform ``name`` as ints; also check its norm.
 
     Raises:
-        ArgumentError: the norm is unknown, or a number of points is no int.
+        ArgumentError: the norm is unknown, or a number of points is no integer.
         ShapeError: a number of points is less than 1.
     """
     if norm not in ("backward", "ortho", "forward"):
         raise ArgumentError(
             f"fft.{name}: norm must be 'backward', 'ortho' or 'forward', got {shown(norm)}"
         )
-    for size in sizes:
-        if not isinstance(size, int):
-            raise ArgumentError(f"fft.{name}: a number of points is an int, got {shown(size)}")
+    points = tuple([integer(f"fft.{name}: a number of points", size) for size in sizes])
+    for size in points:
         if size < 1:
-            raise ShapeError(f"fft.{name}: a transform needs 1 point or more, got {shown(size)}")
+            raise ShapeError(f"fft.{name}: a transform needs 1 point or more, got {size}")
+    return points
 
 
 def _check_is_real(name: str, x: Array) -> None:
@@ -155,7 +170,7 @@ def _check_is_real(name: str, x: Array) -> None:
 
 
 def fft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
-    """Return the discrete Fourier transform along an axis.
+    """Return the discrete Fourier transform along an axis, complex numbers.
 
     Args:
         x: an array of numbers.
@@ -165,14 +180,15 @@ def fft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backwa
             "forward" by n.
 
     Raises:
-        ArgumentError: the norm or n is invalid.
-        ShapeError: there is no such axis.
+        ArgumentError: x is no array or number, there is no such norm, or n or the axis is no
+            integer.
+        ShapeError: there is no such axis, or n (or the extent) is below 1.
     """
     return _along_axis("fft", x, n, axis, norm)
 
 
 def ifft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
-    """Return the inverse of `fft` along an axis.
+    """Return the inverse of `fft` along an axis, complex numbers.
 
     Args:
         x: an array of numbers.
@@ -181,8 +197,9 @@ def ifft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backw
         norm: "backward" divides the sums by n, "ortho" by sqrt(n), "forward" leaves them.
 
     Raises:
-        ArgumentError: the norm or n is invalid.
-        ShapeError: there is no such axis.
+        ArgumentError: x is no array or number, there is no such norm, or n or the axis is no
+            integer.
+        ShapeError: there is no such axis, or n (or the extent) is below 1.
     """
     return _along_axis("ifft", x, n, axis, norm)
 
@@ -194,11 +211,13 @@ def rfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backw
         x: an array of real numbers.
         n: the number of points: x is cut, or continued with zeros; None for all.
         axis: the axis; its extent becomes n // 2 + 1.
-        norm: as for `fft`.
+        norm: "backward" leaves the sums as they are, "ortho" divides them by sqrt(n), and
+            "forward" by n.
 
     Raises:
-        ArgumentError: the norm or n is invalid.
-        ShapeError: there is no such axis.
+        ArgumentError: x is no array or number, there is no such norm, or n or the axis is no
+            integer.
+        ShapeError: there is no such axis, or n (or the extent) is below 1.
         DTypeError: the numbers are complex.
     """
     return _along_axis("rfft", x, n, axis, norm)
@@ -211,11 +230,12 @@ def irfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "back
         x: an array of numbers.
         n: the number of points of the result; None for 2 * (extent - 1).
         axis: the axis.
-        norm: as for `ifft`.
+        norm: "backward" divides the sums by n, "ortho" by sqrt(n), "forward" leaves them.
 
     Raises:
-        ArgumentError: the norm or n is invalid.
-        ShapeError: there is no such axis.
+        ArgumentError: x is no array or number, there is no such norm, or n or the axis is no
+            integer.
+        ShapeError: there is no such axis, or n is below 1, as its default for the extent 1.
     """
     return _along_axis("irfft", x, n, axis, norm)
 
@@ -227,27 +247,30 @@ def hfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backw
         x: an array of numbers, half of the signal.
         n: the number of points of the result; None for 2 * (extent - 1).
         axis: the axis.
-        norm: as for `fft`.
+        norm: "backward" leaves the sums as they are, "ortho" divides them by sqrt(n), and
+            "forward" by n.
 
     Raises:
-        ArgumentError: the norm or n is invalid.
-        ShapeError: there is no such axis.
+        ArgumentError: x is no array or number, there is no such norm, or n or the axis is no
+            integer.
+        ShapeError: there is no such axis, or n is below 1, as its default for the extent 1.
     """
     return _along_axis("hfft", x, n, axis, norm)
 
 
 def ihfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
-    """Return the inverse of `hfft`.
+    """Return the inverse of `hfft`, complex numbers.
 
     Args:
         x: an array of real numbers.
         n: the number of points: x is cut, or continued with zeros; None for all.
         axis: the axis; its extent becomes n // 2 + 1.
-        norm: as for `ifft`.
+        norm: "backward" divides the sums by n, "ortho" by sqrt(n), "forward" leaves them.
 
     Raises:
-        ArgumentError: the norm or n is invalid.
-        ShapeError: there is no such axis.
+        ArgumentError: x is no array or number, there is no such norm, or n or the axis is no
+            integer.
+        ShapeError: there is no such axis, or n (or the extent) is below 1.
         DTypeError: the numbers are complex.
     """
     return _along_axis("ihfft", x, n, axis, norm)
@@ -261,17 +284,19 @@ def fftn(
     axes: Sequence[int] | None = None,
     norm: Norm = "backward",
 ) -> Array:
-    """Return the discrete Fourier transform along several axes.
+    """Return the discrete Fourier transform along several axes, complex numbers.
 
     Args:
         x: an array of numbers.
-        s: the number of points for each axis; None for all.
+        s: the number of points for each axis: x is cut, or continued with zeros; None for all.
         axes: the axes; None for all, or the last ones where s is given.
-        norm: as for `fft`.
+        norm: "backward" leaves the sums as they are, "ortho" divides them by the root of the number
+            of points, and "forward" by the number.
 
     Raises:
-        ArgumentError: the norm or a size is invalid.
-        ShapeError: there is no such axis.
+        ArgumentError: x is no array or number, there is no such norm, s or axes is no sequence of
+            integers, or there is not a number of points for each axis.
+        ShapeError: there is no such axis, or none, or a number of points is below 1.
     """
     return _along_axes("fftn", x, s, axes, norm)
 
@@ -284,17 +309,19 @@ def ifftn(
     axes: Sequence[int] | None = None,
     norm: Norm = "backward",
 ) -> Array:
-    """Return the inverse of `fftn` along several axes.
+    """Return the inverse of `fftn` along several axes, complex numbers.
 
     Args:
         x: an array of numbers.
-        s: the number of points for each axis; None for all.
+        s: the number of points for each axis: x is cut, or continued with zeros; None for all.
         axes: the axes; None for all, or the last ones where s is given.
-        norm: as for `ifft`.
+        norm: "backward" divides the sums by the number of points, "ortho" by its root, "forward"
+            leaves them.
 
     Raises:
-        ArgumentError: the norm or a size is invalid.
-        ShapeError: there is no such axis.
+        ArgumentError: x is no array or number, there is no such norm, s or axes is no sequence of
+            integers, or there is not a number of points for each axis.
+        ShapeError: there is no such axis, or none, or a number of points is below 1.
     """
     return _along_axes("ifftn", x, s, axes, norm)
 
@@ -311,13 +338,15 @@ def rfftn(
 
     Args:
         x: an array of real numbers.
-        s: the number of points for each axis; None for all.
-        axes: the axes; None for all, or the last ones where s is given.
-        norm: as for `fft`.
+        s: the number of points for each axis: x is cut, or continued with zeros; None for all.
+        axes: the axes; None for all, or the last ones where s is given. The extent of the last one
+            becomes s[-1] // 2 + 1.
+        norm: as for `fftn`.
 
     Raises:
-        ArgumentError: the norm or a size is invalid.
-        ShapeError: there is no such axis.
+        ArgumentError: x is no array or number, there is no such norm, s or axes is no sequence of
+            integers, or there is not a number of points for each axis.
+        ShapeError: there is no such axis, or none, or a number of points is below 1.
         DTypeError: the numbers are complex.
     """
     return _along_axes("rfftn", x, s, axes, norm)
@@ -338,11 +367,12 @@ def irfftn(
         s: the number of points of the result for each axis; None for all, and for
             2 * (extent - 1) along the last one.
         axes: the axes; None for all, or the last ones where s is given.
-        norm: as for `ifft`.
+        norm: as for `ifftn`.
 
     Raises:
-        ArgumentError: the norm or a size is invalid.
-        ShapeError: there is no such axis.
+        ArgumentError: x is no array or number, there is no such norm, s or axes is no sequence of
+            integers, or there is not a number of points for each axis.
+        ShapeError: there is no such axis, or none, or a number of points is below 1.
     """
     return _along_axes("irfftn", x, s, axes, norm)
 
@@ -357,30 +387,37 @@ def _frequencies(name: str, n: int, d: float, dtype: Any, device: Any) -> Array:
         dtype: the dtype of the result; None for float64.
         device: "cpu" or None.
 
-    Raises: ArgumentError if n is no positive integer, or the device is unknown; DTypeError if there
-    is no such dtype.
+    Raises:
+        ArgumentError: n is no integer of at least 1, or d no real number or 0.
+        DTypeError: the dtype is not one of real floats.
+        SettingError: there is no such device.
     """
-    if not isinstance(n, int) or n < 1:
+    points = integer(f"fft.{name}: n", n)
+    if points < 1:
         raise ArgumentError(f"fft.{name}: n must be a positive integer, got {shown(n)}")
-    if device not in (None, "cpu"):
-        raise ArgumentError(f"fft.{name}: there is no device {shown(device)}; use 'cpu'")
-    frequencies = getattr(np.fft, name)(n, d)
-    target = np.dtype(np.float64) if dtype is None else dtype_of(dtype).numpy
-    return wrap(from_numpy(frequencies.astype(target), is_owned=True))
+    if not isinstance(d, (int, float)) or not d:
+        raise ArgumentError(f"fft.{name}: d must be a number other than 0, got {shown(d)}")
+    check_device(f"fft.{name}", device)
+    target = checked_dtype(f"fft.{name}: dtype", "float64" if dtype is None else dtype)
+    if not target.is_float:
+        raise DTypeError(f"fft.{name} returns floats, got dtype {target}; xp.float32 is one")
+    frequencies = getattr(np.fft, name)(points, float(d))
+    return wrap(from_numpy(frequencies.astype(target.numpy), is_owned=True))
 
 
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Array:
-    """Return the frequencies of the results of `fft`.
-
-    DTypeError if there is no such dtype.
+    """Return the n frequencies of the results of `fft`: 0, the positive and the negative ones.
 
     Args:
         n: the number of points.
-        d: the distance of two samples.
-        dtype: a float dtype; None for float64.
+        d: the distance of two samples, a number.
+        dtype: a dtype of real floats; None for float64.
         device: "cpu" or None.
 
-    Raises: ArgumentError if n is no positive integer, or the device is unknown.
+    Raises:
+        ArgumentError: n is no integer of at least 1, or d no real number or 0.
+        DTypeError: the dtype is not one of real floats.
+        SettingError: there is no such device.
 
     >>> from passkit import xp
     >>> xp.fft.fftfreq(4).numpy().tolist()
@@ -390,40 +427,46 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None)
 
 
 def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Array:
-    """Return the frequencies of the results of `rfft`.
+    """Return the n // 2 + 1 frequencies of the results of `rfft`, rising from 0.
 
     Args:
         n: the number of points.
-        d: the distance of two samples.
-        dtype: a float dtype; None for float64.
+        d: the distance of two samples, a number.
+        dtype: a dtype of real floats; None for float64.
         device: "cpu" or None.
 
-    Raises: ArgumentError if n is no positive integer, or the device is unknown. DTypeError if there
-    is no such dtype.
+    Raises:
+        ArgumentError: n is no integer of at least 1, or d no real number or 0.
+        DTypeError: the dtype is not one of real floats.
+        SettingError: there is no such device.
     """
     return _frequencies("rfftfreq", n, d, dtype, device)
 
 
 def _shifted(name: str, x: Any, axes: int | Sequence[int] | None) -> Array:
-    """Apply the shift ``name`` along axes; None for all.
+    """Apply the shift ``name`` along axes: an int or a sequence of them; None for all.
 
-    Raises: ShapeError if there is no such axis, ArgumentError if it is no integer.
+    Raises:
+        ArgumentError: ``x`` is no array or number, or an axis no integer.
+        ShapeError: there is no such axis.
     """
-    array = array_of(x)
+    array, where = array_of(x), f"fft.{name}"
     if axes is None:
         axes = range(array.ndim)
-    items = (axes,) if isinstance(axes, int) else axes
-    return call(name, array, axes=tuple(one_axis(f"fft.{name}", k, array.ndim) for k in items))
+    items = sequence(f"{where}: axes", (axes,) if isinstance(axes, int) else axes, object)
+    return call(name, array, axes=tuple(one_axis(where, k, array.ndim) for k in items))
 
 
 def fftshift(x: Any, /, *, axes: int | Sequence[int] | None = None) -> Array:
-    """Return an array with frequency 0 in the middle of axes.
+    """Return an array with frequency 0 in the middle of axes, at position extent // 2.
 
     Args:
-        x: an array of results of a transform, or of frequencies.
-        axes: the axes; None for all.
+        x: an array of results of a transform, or of frequencies, of any dtype.
+        axes: an axis or a sequence of them; None for all.
 
-    Raises: ShapeError if there is no such axis.
+    Raises:
+        ArgumentError: x is no array or number, or an axis no integer.
+        ShapeError: there is no such axis.
     """
     return _shifted("fftshift", x, axes)
 
@@ -432,9 +475,11 @@ def ifftshift(x: Any, /, *, axes: int | Sequence[int] | None = None) -> Array:
     """Return the inverse of `fftshift`: an array with frequency 0 in front.
 
     Args:
-        x: an array with frequency 0 in the middle.
-        axes: the axes; None for all.
+        x: an array with frequency 0 in the middle, of any dtype.
+        axes: an axis or a sequence of them; None for all.
 
-    Raises: ShapeError if there is no such axis.
+    Raises:
+        ArgumentError: x is no array or number, or an axis no integer.
+        ShapeError: there is no such axis.
     """
     return _shifted("ifftshift", x, axes)

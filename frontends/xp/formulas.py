@@ -44,14 +44,15 @@ class TextFormula:
     """A formula: assignments to names, then the result, or several results with commas.
 
     Args:
-        where: what it belongs to, for messages.
+        where: the function and its name, for messages.
         text: the statements, on lines of their own or separated by semicolons.
 
     Attributes:
         operands: the names that it reads without assigning them, in the order of their appearance.
         num_results: the number of its results.
 
-    Raises: ParseError if the text is not understood.
+    Raises: ParseError if the text is no Python, does not end with a result, or has a statement that
+        does not assign to a name.
     """
 
     def __init__(self, where: str, text: str) -> None:
@@ -83,16 +84,22 @@ class TextFormula:
         self.operands = tuple(dict.fromkeys(names))
 
     def _names(self, node: syntax.AST) -> list[str]:
-        """Return the names that an expression reads, in order; raises ParseError as it does."""
+        """Return the names that an expression reads, in order and repeated as they occur.
+
+        The names of functions that are called do not count.
+        """
         if isinstance(node, syntax.Name):
             return [node.id]
         parts = node.args if isinstance(node, syntax.Call) else syntax.iter_child_nodes(node)
         return [name for part in parts for name in self._names(part)]
 
     def __call__(self, *operands: Any) -> Any:
-        """Return the expression of the result for expressions of the operands, or a tuple.
+        """Return the expression of the result for expressions of the operands.
 
-        Raises: ParseError for syntax that no kernel has.
+        It is a tuple of them for several results. There is an operand for each name in
+        ``operands``, in this order.
+
+        Raises: ParseError for syntax or functions that no formula has.
         """
         values = dict(zip(self.operands, operands, strict=True))
         for name, expression in self._assignments:
@@ -101,7 +108,13 @@ class TextFormula:
         return results if len(results) > 1 else results[0]
 
     def _value(self, node: Any, values: dict[str, Any]) -> Any:
-        """Return the expression of a syntax node."""
+        """Return the expression of a syntax node, by the expressions of names in ``values``.
+
+        That of a constant is a Python number.
+
+        Raises: ParseError for syntax or functions that no formula has, such as text, attributes and
+        keyword arguments.
+        """
         if isinstance(node, syntax.Name):
             return values[node.id]
         if isinstance(node, syntax.Constant) and type(node.value) in (bool, int, float):
@@ -131,11 +144,14 @@ class TextFormula:
         raise ParseError(f"{self._where}: a formula cannot contain {syntax.unparse(node)!r}")
 
     def _values(self, nodes: Sequence[Any], values: dict[str, Any]) -> list[Any]:
-        """Return the expressions of syntax nodes."""
+        """Return the expressions of syntax nodes, as `_value`, which may raise a ParseError."""
         return [self._value(node, values) for node in nodes]
 
     def _comparison(self, node: syntax.Compare, values: dict[str, Any]) -> Any:
-        """Return the expression of a chain of comparisons."""
+        """Return the expression of a chain of comparisons, all of which must hold.
+
+        Their operators are among `COMPARISONS`. Raises ParseError as `_value`.
+        """
         sides = self._values([node.left, *node.comparators], values)
         result: Any = None
         for k, op in enumerate(node.ops):

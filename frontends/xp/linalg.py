@@ -10,12 +10,12 @@ from __future__ import annotations
 from math import inf
 from typing import Any, Literal, NamedTuple
 
-from passkit.errors import ArgumentError, ShapeError
+from passkit.errors import ArgumentError, DTypeError, ShapeError
 from passkit.frontends.xp import reductions
 from passkit.frontends.xp.array import Array, array_of, call, wrap
 from passkit.frontends.xp.conversion import astype
 from passkit.frontends.xp.elementwise import abs, log, sign
-from passkit.frontends.xp.manipulation import matrix_transpose
+from passkit.frontends.xp.manipulation import broadcast_shapes, matrix_transpose
 from passkit.frontends.xp.products import (
     cross,
     matmul,
@@ -63,11 +63,17 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Array:
 
     Args:
         x: an array (…, m, n).
-        offset: the number of the diagonal: above the main one if positive, else below.
+        offset: the number of the diagonal: above the main one if positive, else below. One outside
+            of the matrices is empty.
 
-    Raises: ShapeError if it has fewer than two axes.
+    Returns: A new array (…, k), with the number k of elements of the diagonal.
+
+    Raises:
+        ArgumentError: x is no array or number, or the offset no integer.
+        ShapeError: x has fewer than two axes.
     """
-    return call("diagonal", matrices("diagonal", x), offset=int(offset))
+    number = reductions.integer("diagonal: offset", offset)
+    return call("diagonal", matrices("diagonal", x), offset=number)
 
 
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
@@ -76,14 +82,17 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
     Args:
         x: an array (…, m, n).
         offset: the number of the diagonal: above the main one if positive, else below.
-        dtype: the dtype to convert to before summing, as for `xp.sum`.
+        dtype: the dtype to convert to before summing; None: the widest integer type of their sign
+            for integers, int64 for booleans, that of x for others.
 
     Raises:
-        ShapeError: it has fewer than two axes.
+        ArgumentError: x is no array or number, or the offset no integer.
+        ShapeError: x has fewer than two axes.
         DTypeError: there is no such dtype, or complex numbers would become real.
     """
+    number = reductions.integer("trace: offset", offset)
     value, dtype_name = reductions.converted_to("trace", matrices("trace", x)._value, dtype)
-    return wrap(apply(operation("trace", offset=int(offset), dtype=dtype_name), value))
+    return wrap(apply(operation("trace", offset=number, dtype=dtype_name), value))
 
 
 # Norms.
@@ -105,12 +114,16 @@ def matrix_norm(
             values; 1 or inf for the largest sum of magnitudes of a column or row, 2 for the
             largest singular value; negative ones for the smallest.
 
+    Returns: An array (…) of floats, float64 for integers.
+
     Raises:
-        ArgumentError: there is no such order.
-        ShapeError: the array has fewer than two axes.
+        ArgumentError: x is no array or number, or there is no such order.
+        ShapeError: the array has fewer than two axes, or no element where the largest or smallest
+            is needed.
     """
     ord = "fro" if ord is None else ord
-    if ord not in ("fro", "nuc", 1, -1, 2, -2, float("inf"), float("-inf")):
+    orders = ("fro", "nuc", 1, -1, 2, -2, float("inf"), float("-inf"))
+    if ord not in orders or isinstance(ord, bool):
         raise ArgumentError(
             f"matrix_norm: ord must be 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, got {shown(ord)}"
         )
@@ -123,17 +136,22 @@ def vector_norm(
     """Return the length of vectors.
 
     Args:
-        x: an array of numbers.
+        x: an array of numbers, or a number; also complex ones.
         axis: the axis or axes of the vectors; None for all.
         keepdims: keep the reduced axes with extent 1.
-        ord: the order: 2 for the Euclidean length, 1 for the sum of magnitudes, inf and -inf for
-            the largest and smallest one, 0 for the number of elements that are not 0, or another.
+        ord: the order p, sum(abs(x)**p)**(1 / p): 2 for the Euclidean length, 1 for the sum of
+            magnitudes; inf and -inf for the largest and smallest magnitude, 0 for the number of
+            elements that are not 0.
+
+    Returns: An array of real floats, float64 for integers.
 
     Raises:
-        ArgumentError: the order is no number.
-        ShapeError: there is no such axis.
+        ArgumentError: x is no array or number, the order no number, such as NaN, or an axis no
+            integer.
+        ShapeError: there is no such axis, it is named twice, or there is no element for inf or
+            -inf.
     """
-    if not isinstance(ord, (int, float)) or ord != ord:
+    if not isinstance(ord, (int, float)) or ord != ord or isinstance(ord, bool):
         raise ArgumentError(f"vector_norm: ord must be a number, got {shown(ord)}")
     return wrap(reductions.reduced("vector_norm", array_of(x)._value, axis, keepdims, ord=ord))
 
@@ -176,10 +194,11 @@ class SVDResult(NamedTuple):
 
 
 def cholesky(x: Any, /, *, upper: bool = False) -> Array:
-    """Return the triangles L of positive definite matrices, with L @ L.T = x.
+    """Return the lower triangles L of positive definite matrices, with L @ conj(L.T) = x.
 
     Args:
-        x: an array (…, n, n) of symmetric or Hermitian matrices.
+        x: an array (…, n, n) of symmetric or Hermitian matrices; only the lower triangle is read.
+            Integers are computed in float64.
         upper: return the conjugate transpose of L.
 
     Raises:
@@ -195,26 +214,31 @@ def eigh(x: Any, /) -> EighResult:
     """Return the eigenvalues and eigenvectors of symmetric or Hermitian matrices.
 
     Args:
-        x: an array (…, n, n).
+        x: an array (…, n, n), of which only the lower triangle is read. Integers are computed in
+            float64.
 
-    Returns: The arrays ``eigenvalues`` (…, n), rising, and ``eigenvectors`` (…, n, n), as columns.
+    Returns: The arrays ``eigenvalues`` (…, n), real and rising, and ``eigenvectors`` (…, n, n), as
+        columns.
 
     Raises:
         ArgumentError: x is neither an array nor a number.
         ShapeError: the matrices are not square.
+        FeedError: when the result is computed, the iteration does not converge.
     """
     return EighResult(*_several("eigh", _squares("eigh", x)))
 
 
 def eigvalsh(x: Any, /) -> Array:
-    """Return the eigenvalues of symmetric or Hermitian matrices, rising.
+    """Return the eigenvalues of symmetric or Hermitian matrices, real and rising: (…, n).
 
     Args:
-        x: an array (…, n, n).
+        x: an array (…, n, n), of which only the lower triangle is read. Integers are computed in
+            float64.
 
     Raises:
         ArgumentError: x is neither an array nor a number.
         ShapeError: the matrices are not square.
+        FeedError: when the result is computed, the iteration does not converge.
     """
     return call("eigvalsh", _squares("eigvalsh", x))
 
@@ -224,12 +248,13 @@ def qr(x: Any, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResu
 
     Args:
         x: an array (…, m, n).
-        mode: "reduced" for Q of shape (…, m, k) with k = min(m, n); "complete" for (…, m, m).
+        mode: "reduced" for Q of shape (…, m, k) and R of (…, k, n) with k = min(m, n); "complete"
+            for (…, m, m) and (…, m, n).
 
-    Returns: The arrays ``Q`` and ``R``, with Q @ R = x.
+    Returns: The arrays ``Q`` and ``R``, with Q @ R = x; float64 for integers.
 
     Raises:
-        ArgumentError: there is no such mode.
+        ArgumentError: x is neither an array nor a number, or there is no such mode.
         ShapeError: the array has fewer than two axes.
     """
     if mode not in ("reduced", "complete"):
@@ -245,9 +270,11 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
         x: an array (…, m, n).
         full_matrices: return U (…, m, m) and Vh (…, n, n); else of k = min(m, n) columns and rows.
 
-    Returns: The arrays ``U``, ``S`` (…, k), falling, and ``Vh``, with U @ diag(S) @ Vh = x.
+    Returns: The arrays ``U``, ``S`` (…, k), real and falling, and ``Vh``, with
+        U @ diag(S) @ Vh = x; float64 for integers.
 
     Raises:
+        ArgumentError: x is neither an array nor a number.
         ShapeError: the array has fewer than two axes.
         FeedError: when the result is computed, the iteration does not converge, as for NaN.
     """
@@ -255,12 +282,15 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
 
 
 def svdvals(x: Any, /) -> Array:
-    """Return the singular values of matrices, falling.
+    """Return the singular values of matrices, real and falling: (…, min(m, n)).
 
     Args:
-        x: an array (…, m, n).
+        x: an array (…, m, n); integers are computed in float64.
 
-    Raises: ShapeError if it has fewer than two axes.
+    Raises:
+        ArgumentError: x is neither an array nor a number.
+        ShapeError: the array has fewer than two axes.
+        FeedError: when the result is computed, the iteration does not converge, as for NaN.
     """
     return call("svdvals", matrices("svdvals", x))
 
@@ -269,7 +299,10 @@ def svdvals(x: Any, /) -> Array:
 
 
 def det(x: Any, /) -> Array:
-    """Return the determinants of matrices; of triangles, the products of their diagonals.
+    """Return the determinants of matrices (…); float64 for integers.
+
+    Those of arrays with a triangular view, such as results of `tril`, are products of the
+    diagonals.
 
     Args:
         x: an array (…, n, n).
@@ -290,7 +323,8 @@ def slogdet(x: Any, /) -> SlogdetResult:
     Args:
         x: an array (…, n, n).
 
-    Returns: The arrays ``sign`` and ``logabsdet``.
+    Returns: The arrays ``sign`` and ``logabsdet``, 0 and -inf for a singular matrix; float64 for
+        integers.
 
     Raises:
         ArgumentError: x is neither an array nor a number.
@@ -305,12 +339,12 @@ def slogdet(x: Any, /) -> SlogdetResult:
 
 
 def _floats(x: Array) -> Array:
-    """Return an array of numbers, integers and booleans as float64."""
+    """Return an array of integers or booleans as float64, any other one itself."""
     return astype(x, "float64") if x.dtype.kind in "biu" else x
 
 
 def inv(x: Any, /) -> Array:
-    """Return the inverses of matrices.
+    """Return the inverses of matrices; float64 for integers.
 
     Args:
         x: an array (…, n, n).
@@ -324,16 +358,19 @@ def inv(x: Any, /) -> Array:
 
 
 def pinv(x: Any, /, *, rtol: Any = None) -> Array:
-    """Return the pseudo-inverses of matrices.
+    """Return the pseudo-inverses of matrices (…, n, m); float64 for integers.
 
     Args:
         x: an array (…, m, n).
         rtol: singular values below rtol times the largest count as 0: a number, or an array that
-            broadcasts with the batch; None for max(m, n) times the precision of the dtype.
+            broadcasts to the batch; None for max(m, n) times the precision of the dtype. With an
+            array, NumPy computes the result at once.
 
     Raises:
         ArgumentError: x or rtol is neither an array nor a number.
-        ShapeError: the array has fewer than two axes.
+        DTypeError: rtol is complex.
+        ShapeError: the array has fewer than two axes, or rtol does not broadcast to the batch.
+        FeedError: when the result is computed, the iteration does not converge, as for NaN.
     """
     return _above("pinv", matrices("pinv", x), rtol)
 
@@ -344,11 +381,14 @@ def matrix_rank(x: Any, /, *, rtol: Any = None) -> Array:
     Args:
         x: an array (…, m, n).
         rtol: singular values below rtol times the largest count as 0: a number, or an array that
-            broadcasts with the batch; None for max(m, n) times the precision of the dtype.
+            broadcasts to the batch; None for max(m, n) times the precision of the dtype. With an
+            array, NumPy computes the result at once.
 
     Raises:
         ArgumentError: x or rtol is neither an array nor a number.
-        ShapeError: the array has fewer than two axes.
+        DTypeError: rtol is complex.
+        ShapeError: the array has fewer than two axes, or rtol does not broadcast to the batch.
+        FeedError: when the result is computed, the iteration does not converge, as for NaN.
     """
     return _above("matrix_rank", matrices("matrix_rank", x), rtol)
 
@@ -357,21 +397,23 @@ def matrix_power(x: Any, n: int, /) -> Array:
     """Return the products of n equal matrices; of inverses where n is negative.
 
     Args:
-        x: an array (…, k, k).
-        n: how many.
+        x: an array (…, k, k), whose dtype the result has; but integers become float64 for a
+            negative n.
+        n: how many; 0 gives identity matrices.
 
     Raises:
-        ArgumentError: n is no integer.
+        ArgumentError: x is neither an array nor a number, or n no integer.
         ShapeError: the matrices are not square.
         FeedError: when the result is computed, n is negative and a matrix is singular.
     """
-    if not isinstance(n, int):
-        raise ArgumentError(f"matrix_power: n must be an integer, got {shown(n)}")
-    return call("matrix_power", _squares("matrix_power", x), n=int(n))
+    count = reductions.integer("matrix_power: n", n)
+    return call("matrix_power", _squares("matrix_power", x), n=count)
 
 
 def solve(x1: Any, x2: Any, /) -> Array:
-    """Return the solutions x of x1 @ x = x2.
+    """Return the solutions x of x1 @ x = x2, in the shape of x2 with the batch.
+
+    They are float64 for integers.
 
     Args:
         x1: an array (…, n, n) of matrices.
@@ -386,9 +428,13 @@ def solve(x1: Any, x2: Any, /) -> Array:
 
 
 def _squares(where: str, x: Any) -> Array:
-    """Return ``x`` as an array of square matrices; ``where`` is the function, for messages.
+    """Return ``x`` as an array of square matrices, itself if it is an `Array`.
 
-    Raises: ShapeError if it is none, ArgumentError if it is neither an array nor a number.
+    ``where`` is the function, for messages.
+
+    Raises:
+        ArgumentError: It is neither an array nor a number.
+        ShapeError: It has fewer than two axes, or the last two differ.
     """
     array = matrices(where, x)
     if array.shape[-1] != array.shape[-2]:
@@ -408,9 +454,18 @@ def _above(name: str, x: Array, rtol: Any) -> Array:
     """Apply ``name``, an operation that cuts small singular values off, to matrices ``x``.
 
     ``rtol`` is the relative size below which they count as 0: None for a default, a number, or an
-    array, for which there is an operation of its own. Raises: ArgumentError if it is something
-    else.
+    array, for which there is an operation of its own.
+
+    Raises:
+        ArgumentError: ``rtol`` is something else.
+        DTypeError: It is complex.
+        ShapeError: It does not broadcast to the batch.
     """
     if rtol is None or isinstance(rtol, (int, float)):
         return call(name, x, rtol=None if rtol is None else float(rtol))
-    return call(f"{name}_above", x, array_of(rtol))
+    tolerance, batch = array_of(rtol), x.shape[:-2]
+    if tolerance.dtype.kind == "c":
+        raise DTypeError(f"{name}: rtol must be real, got {tolerance.dtype}")
+    if broadcast_shapes(tolerance.shape, batch) != batch:
+        raise ShapeError(f"{name}: rtol of shape {tolerance.shape} does not fit the batch {batch}")
+    return call(f"{name}_above", x, tolerance)

@@ -25,13 +25,15 @@ def define(
 ) -> None:
     """Define an operation on matrices.
 
-    On arrays, it raises a FeedError where NumPy finds that a matrix does not allow it.
+    On arrays, it raises a FeedError where NumPy raises a LinAlgError, as for a singular matrix.
 
     Args:
         name: its name.
         build: the function of entries of one dtype that builds it.
         function: NumPy's function; it gets 16-bit floats as float32.
         domain: what operands are converted to, as in `common_dtype`.
+
+    Raises: PasskitError if there is an operation of this name.
     """
 
     def build_converted(*operands: Entry, **params: Any) -> Any:
@@ -65,9 +67,9 @@ def _computable(array: Any, dtype: DType, domain: str) -> Any:
 
 
 def _stored(result: Any, narrow: Any) -> Any:
-    """Return a result as an array with memory of its own, floats in the dtype ``narrow``.
+    """Return a result as a C-contiguous array that is no view, real floats in the dtype ``narrow``.
 
-    ``narrow`` None keeps the dtype.
+    ``narrow`` None keeps the dtype. An array that is as it must be is returned itself.
     """
     array = np.asarray(result)
     if narrow is not None and array.dtype.kind == "f":
@@ -79,7 +81,10 @@ def _stored(result: Any, narrow: Any) -> Any:
 
 
 def _matmul(a: Entry, b: Entry) -> Entry:
-    """Build a product of matrices or vectors; of booleans, whether any pair of elements is true."""
+    """Build a product of matrices or vectors; of booleans, whether any pair of elements is true.
+
+    Both have one dtype and an axis at least; the axes of vectors do not occur in the result.
+    """
     if a.dtype is bool_:
         product = _matmul(ops.cast(a, dtype=int64), ops.cast(b, dtype=int64))
         return ops.not_equal(product, 0)
@@ -92,7 +97,10 @@ def _matmul(a: Entry, b: Entry) -> Entry:
 
 
 def _of_numbers(build: Callable[..., Entry]) -> Callable[..., Entry]:
-    """Return a product that computes booleans as int64, and returns whether it is not 0."""
+    """Return ``build``, a product of two entries of one dtype, such that it also takes booleans.
+
+    These are computed as int64, and the result is whether that is not 0.
+    """
 
     def build_product(a: Entry, b: Entry, **params: Any) -> Entry:
         if a.dtype is not bool_:
@@ -133,7 +141,7 @@ define("cross", _cross, np.linalg.cross, "")
 
 
 def _trace(x: Entry, offset: int, dtype: str | None) -> Entry:
-    """Build the sums of diagonals, in ``dtype``; None for the dtype of sums.
+    """Build the sums of diagonals, in ``dtype``; None for the default of `accumulated`.
 
     ``offset`` is the number of the diagonal, positive above the main one.
     """
@@ -143,7 +151,7 @@ def _trace(x: Entry, offset: int, dtype: str | None) -> Entry:
 
 
 def _trace_of_array(x: Any, offset: int, dtype: str | None) -> Any:
-    """Compute the sums of diagonals in NumPy, in ``dtype``; None for the dtype of sums.
+    """Compute the sums of diagonals in NumPy, in ``dtype``; None for the default of `accumulated`.
 
     ``offset`` is the number of the diagonal, positive above the main one.
     """
@@ -159,7 +167,7 @@ OPERATIONS.define("trace", _trace, _trace_of_array)
 
 
 def _vector_norm(x: Entry, axis: Any, keepdims: bool, ord: float) -> Entry:
-    """Build the norm of order ``ord`` along axes; with ``keepdims`` they stay with extent 1.
+    """Build the norm of order ``ord`` of floats along axes; with ``keepdims`` they get extent 1.
 
     ``axis`` is None for all. Along no axes, (), the norm is the magnitude, or of order 0 whether an
     element is not 0.
@@ -178,7 +186,7 @@ define("vector_norm", _vector_norm, np.linalg.vector_norm)
 
 
 def _matrix_rank(x: Entry, rtol: float | None) -> Entry:
-    """Build the rank of matrices, as int64.
+    """Build the rank of matrices of floats, as int64.
 
     ``rtol`` is the relative size below which singular values count as 0; None for a default.
     """
@@ -222,8 +230,18 @@ define("svdvals", ops.svdvals, np.linalg.svdvals)
 
 
 def _above(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of matrices and the relative sizes of singular values that count as 0."""
-    return lambda x, rtol: function(_computable(x, dtype_of(x.dtype), "special"), rtol=rtol)
+    """Return a function of matrices and the relative sizes of singular values that count as 0.
+
+    ``function`` is NumPy's. Raises: FeedError, when it is called, if it does not converge.
+    """
+
+    def compute(x: Any, rtol: Any) -> Any:
+        try:
+            return function(_computable(x, dtype_of(x.dtype), "special"), rtol=rtol)
+        except np.linalg.LinAlgError as error:
+            raise FeedError(f"{function.__name__}: the matrix does not allow it: {error}") from None
+
+    return compute
 
 
 OPERATIONS.define("matrix_rank_above", None, _above(np.linalg.matrix_rank))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,9 +20,12 @@ def matmul(x1: Any, x2: Any, /) -> Array:
         x1: an array of matrices (…, m, k), or a vector (k,).
         x2: an array of matrices (…, k, n), or a vector (k,); batches broadcast.
 
-    Returns: An array (…, m, n), without the axes of vectors.
+    Returns: An array (…, m, n) of the promoted dtype, without the axes of vectors. That of booleans
+        is whether any product is true.
 
-    Raises: ShapeError if the shapes do not fit.
+    Raises:
+        ArgumentError: an operand is no array or number.
+        ShapeError: an operand is 0-dimensional, or the shapes do not fit.
     """
     left, right = array_of(x1), array_of(x2)
     if not left.ndim or not right.ndim:
@@ -38,19 +42,25 @@ def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[
         x1: an array.
         x2: an array.
         axes: how many of the last axes of x1 and of the first of x2 are summed; or the axes of x1
-            and those of x2.
+            and as many of x2, of which negative ones count from the end.
+
+    Returns: An array of the promoted dtype, with the other axes of x1, then those of x2.
 
     Raises:
-        ArgumentError: ``axes`` is neither.
-        ShapeError: the extents of such axes differ.
+        ArgumentError: an operand is no array or number, or ``axes`` neither of these.
+        ShapeError: there are not so many axes, or no such axis, one is named twice, or the extents
+            differ.
     """
     if isinstance(axes, int):
         return call("tensordot", array_of(x1), array_of(x2), axes=int(axes))
     try:
-        left, right = (tuple(int(k) for k in side) for side in axes)
+        left, right = (tuple(operator.index(k) for k in side) for side in axes)
+        if len(left) != len(right):
+            raise ValueError
     except (TypeError, ValueError):
         raise ArgumentError(
-            f"tensordot: axes must be a number or two sequences of numbers, got {shown(axes)}"
+            f"tensordot: axes must be a number or two sequences of as many numbers, got "
+            f"{shown(axes)}"
         ) from None
     return call("tensordot", array_of(x1), array_of(x2), axes=(left, right))
 
@@ -63,7 +73,13 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
         x2: an array; it broadcasts with x1.
         axis: the axis, counted from the end: -1 is the last one.
 
-    Raises: ShapeError if the extents of the axis differ or there is no such axis.
+    Returns: An array of the promoted dtype, without the axis; of booleans, whether any product is
+        true.
+
+    Raises:
+        ArgumentError: an operand is no array or number.
+        ShapeError: the extents of the axis differ, the others do not broadcast, or there is no such
+            axis; numbers from 0 on are none.
     """
     return call("vecdot", array_of(x1), array_of(x2), axis=axis)
 
@@ -75,9 +91,11 @@ def outer(x1: Any, x2: Any, /) -> Array:
         x1: a vector (m,).
         x2: a vector (n,).
 
-    Returns: A matrix (m, n).
+    Returns: A matrix (m, n) of the promoted dtype.
 
-    Raises: ShapeError if an operand is no vector.
+    Raises:
+        ArgumentError: an operand is no array or number.
+        ShapeError: an operand is no vector.
     """
     left, right = array_of(x1), array_of(x2)
     if left.ndim != 1 or right.ndim != 1:
@@ -93,12 +111,12 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
     Args:
         x1: an array with extent 3 along the axis.
         x2: the same; it broadcasts with x1.
-        axis: the axis of the vectors.
+        axis: the axis of the vectors; negative ones count from the end of each operand.
 
     Raises:
         ShapeError: the extent is not 3, there is no such axis, or the shapes do not broadcast.
-        DTypeError: the operands are booleans.
-        ArgumentError: the axis is no integer.
+        DTypeError: both operands are booleans.
+        ArgumentError: the axis is no integer, or an operand no array or number.
     """
     left, right = array_of(x1), array_of(x2)
     for x in (left, right):
@@ -108,10 +126,13 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
 
 
 def matrices(where: str, x: Any) -> Array:
-    """Return ``x`` as an array of matrices; ``where`` is the function, for messages.
+    """Return ``x`` as an array of matrices, itself if it is an `Array`.
 
-    Raises: ShapeError if it has fewer than two axes, ArgumentError if it is neither an array nor a
-    number.
+    ``where`` is the function, for messages.
+
+    Raises:
+        ArgumentError: It is neither an array nor a number.
+        ShapeError: It has fewer than two axes, such as a number.
     """
     array = array_of(x)
     if array.ndim < 2:

@@ -55,6 +55,19 @@ def one_axis(where: str, axis: Any, rank: int) -> int:
     return number % rank
 
 
+def integer(where: str, x: Any) -> int:
+    """Return an argument as an int; a bool, or an integer of NumPy, counts as one.
+
+    ``where`` is the function and the argument, for the message.
+
+    Raises: ArgumentError if it is no integer.
+    """
+    try:
+        return index(x)
+    except TypeError:
+        raise ArgumentError(f"{where} must be an integer, got {shown(x)}") from None
+
+
 def several_axes(where: str, axis: Any, rank: int) -> tuple[int, ...] | None:
     """Return axes of an array of ``rank`` axes as a sorted tuple counted from the front.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from passkit.errors import DTypeError
 from passkit.streams import recorder
 from passkit.streams.operation import (
     HOST,
@@ -59,12 +60,15 @@ _state = _ThreadState()
 
 
 def thread_state() -> tuple[Stream, Any]:
-    """Return the stream of this thread, and the context in which its operations run at once."""
+    """Return the stream of this thread, and the context in which its operations run at once.
+
+    Both are created at the first call.
+    """
     return _state.stream, _state.context
 
 
 def current_stream() -> Stream:
-    """Return the stream that operations of this thread are queued in."""
+    """Return the stream that operations of this thread are queued in; created at the first call."""
     return _state.stream
 
 
@@ -75,7 +79,10 @@ def set_current_stream(stream: Any) -> None:
 
 
 def operation(name: str, **params: Hashable) -> Operation:
-    """Return the operation of this name with these parameters."""
+    """Return the operation of this name with these parameters: one object for equal ones.
+
+    Raises: KeyError if there is no operation of this name.
+    """
     return OPERATIONS.get(name, **params)
 
 
@@ -88,9 +95,13 @@ they and the result are small. Raises a PasskitError if the operands do not fit.
 
 
 def apply_any(operation: Operation, *operands: Value) -> Value:
-    """Apply an operation, as `apply` does, which calls this for what is not frequent.
+    """Apply an operation with one result to values, and return the result, computed or pending.
 
-    Raises: PasskitError if the operands do not fit.
+    It is computed at once if it has no kernel, if an operand is complex, or if operands are
+    computed and small, like the result; else it is queued. `apply` does the same faster, and calls
+    this for what is not frequent.
+
+    Raises: PasskitError, mostly ShapeError or DTypeError, if the operands do not fit.
     """
     types = tuple([v.type for v in operands])
     result_type: Any = operation.result_types.get(types) or operation.infer(types)
@@ -106,7 +117,10 @@ def apply_any(operation: Operation, *operands: Value) -> Value:
 
 
 def evaluated(operation: Operation, operands: Sequence[Value], type: ArrayType) -> Value:
-    """Return the value of an operation on small arrays, computed in NumPy."""
+    """Return the value of an operation with one result, computed at once in NumPy.
+
+    All operands are computed. An array of another dtype than that of ``type`` is converted to it.
+    """
     array = operation.evaluate_one([v.buffer for v in operands])
     if array.dtype is not type.dtype and array.dtype != type.dtype:
         array = array.astype(type.dtype)
@@ -116,18 +130,35 @@ def evaluated(operation: Operation, operands: Sequence[Value], type: ArrayType) 
 
 
 def apply_unqueued(operation: Operation, operands: tuple[Value, ...]) -> tuple[Value, ...]:
-    """Apply an operation whose result type is `HOST`: with views, or at once in NumPy."""
+    """Apply an operation whose result type is `HOST`, and return all its results.
+
+    If an operand has a triangular view, this may queue it; else it is computed at once in NumPy.
+
+    Raises: PasskitError if the operands do not fit.
+    """
     if any([v.type.band is not None for v in operands]):
         return views.apply_viewed(operation, operands)
     return on_host(operation, operands)
 
 
 def on_host(operation: Operation, operands: Sequence[Value]) -> tuple[Value, ...]:
-    """Compute the results of an operation in NumPy, after what its operands need."""
+    """Compute the results of an operation in NumPy, after executing what its operands need.
+
+    It counts in ``host_operations``, and those who inspect the stream see it.
+
+    Raises: DTypeError if NumPy's function does not take these elements, such as complex ones.
+    """
     STORE.counts["host_operations"] += 1
     current_stream().sync(operands, f"{operation.name} in NumPy")
     started = perf_counter()
-    arrays = operation.evaluate([computed(v) for v in operands])
+    computed_operands = [computed(v) for v in operands]
+    try:
+        arrays = operation.evaluate(computed_operands)
+    except TypeError as error:
+        if type(error) is not TypeError:
+            raise
+        dtypes = ", ".join(str(v.type.dtype) for v in operands)
+        raise DTypeError(f"{operation.name} does not take {dtypes}: {error}") from error
     if STORE.inspectors:
         seconds = perf_counter() - started
         record = STORE.tracker.host_operation(operation, operands, seconds)
@@ -137,9 +168,11 @@ def on_host(operation: Operation, operands: Sequence[Value]) -> tuple[Value, ...
 
 
 def apply_several(operation: Operation, *operands: Value) -> tuple[Value, ...]:
-    """Apply an operation with several results to values; return all results.
+    """Apply an operation with several results to values, and return all results.
 
-    Raises: PasskitError if the operands do not fit.
+    They are pending; but computed if the operation has no kernel or an operand is complex.
+
+    Raises: PasskitError, mostly ShapeError or DTypeError, if the operands do not fit.
     """
     types = tuple([v.type for v in operands])
     result_types: Any = operation.result_types.get(types) or operation.infer(types)
@@ -154,8 +187,9 @@ def from_numpy(array: Any, is_owned: bool = False) -> Value:
     """Return the value of a NumPy array, without a copy.
 
     Args:
-        array: C-contiguous or not; nobody may write to it while the value exists.
-        is_owned: whether only the value refers to the array's memory.
+        array: a NumPy array, contiguous or not; nobody may write to it while the value exists.
+        is_owned: whether only the value refers to the array's memory, so that a later result may be
+            stored over it.
     """
     value = Value(array_type(array.dtype, array.shape), array)
     value.is_owned = is_owned
@@ -163,16 +197,22 @@ def from_numpy(array: Any, is_owned: bool = False) -> Value:
 
 
 def scalar(number: Any, dtype: np.dtype[Any]) -> Value:
-    """Return the value of a Python number: a 0-d input of plans, never a constant of them."""
+    """Return the value of a Python number, of a dtype: a 0-d input of plans, never a constant.
+
+    Raises: OverflowError for an int that the dtype cannot hold.
+    """
     value = Value(array_type(dtype, ()), np.asarray(number, dtype))
     value.is_scalar = True
     return value
 
 
 def computed(value: Value, reason: str = "a result is needed") -> Any:
-    """Return the NumPy array of a value, after executing what it needs.
+    """Return the NumPy array of a value, its own memory, after executing what it needs.
 
     ``reason`` says why it is needed, for those who inspect the stream.
+
+    Raises: PasskitError if an operation cannot be executed; ConcretizationError for a value that
+    depends on arguments of a function that is traced.
     """
     if value.operation is not None:
         value.stream.sync((value,), reason)

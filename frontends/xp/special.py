@@ -44,7 +44,7 @@ class SpecialFunction:
 
 
 def _log_ndtr(x: Entry) -> Entry:
-    """Build log(ndtr(x)), accurate in both tails."""
+    """Build log(ndtr(x)) of floats, accurate in both tails."""
     root_half = 0.5**0.5
     # Below the limit erfc comes near to its least number; there, an asymptotic series is exact.
     limit = -30.0 if x.dtype is float64 else -12.0
@@ -58,12 +58,15 @@ def _log_ndtr(x: Entry) -> Entry:
 
 
 def _entr(x: Entry) -> Entry:
-    """Build -x log(x); 0 at 0, and -inf below."""
+    """Build -x log(x) of floats; 0 at 0, and -inf below."""
     return ops.where(ops.less(x, 0.0), float("-inf"), -ops.xlogy(x, x))
 
 
 def _rel_entr(x: Entry, y: Entry) -> Entry:
-    """Build x log(x / y); 0 where x is 0 and y is not negative, and inf outside of the domain."""
+    """Build x log(x / y) of floats; 0 where x is 0 and y is not negative; NaN of NaN.
+
+    Where else one of them is not positive, it is infinite.
+    """
     both = ops.logical_and(ops.greater(x, 0.0), ops.greater(y, 0.0))
     is_zero = ops.logical_and(ops.equal(x, 0.0), ops.greater_equal(y, 0.0))
     is_nan = ops.logical_or(ops.isnan(x), ops.isnan(y))
@@ -151,12 +154,15 @@ FUNCTIONS = (
 
 
 def _build(build: Callable[..., Entry], *operands: Entry, **params: Any) -> Entry:
-    """Build an operator on operands that are converted to one float type."""
+    """Build an operator on operands that are converted to one float type, float64 for integers.
+
+    ``params`` are parameters of the operator. Raises: DTypeError if an operand is complex.
+    """
     return build(*converted(operands, "special"), **params)
 
 
 def _function(function: SpecialFunction) -> Any:
-    """Return the public function of an operation, with its documentation."""
+    """Return the public function of an operation that is defined, with a docstring."""
     op = operation(f"special.{function.name}")
     count = len(function.operands)
 
@@ -173,7 +179,8 @@ def _function(function: SpecialFunction) -> Any:
     public: Any = {1: of_one, 2: of_two, 3: of_three}[count]
     public.__name__ = public.__qualname__ = function.name
     lines = "\n".join(
-        f"    {name}: an array of real numbers, or a number." for name in function.operands
+        f"    {name}: an array of real numbers, or a number; integers are computed in float64."
+        for name in function.operands
     )
     public.__doc__ = (
         f"Return {function.summary}, for each element.\n\n"
@@ -233,16 +240,19 @@ zeta: Callable[[Any, Any], Array] = _BY_NAME["zeta"]
 
 
 def _softmax(x: Entry, axis: int | None) -> Entry:
-    """Build softmax along an axis, or over all elements."""
+    """Build softmax of floats along an axis, or, for None, over all elements."""
     return ops.exp(_log_softmax(x, axis)) if axis is None else ops.softmax(x, axis=axis)
 
 
 def _log_softmax(x: Entry, axis: int | None) -> Entry:
-    """Build the logarithm of softmax along an axis, or over all elements."""
+    """Build the logarithm of softmax of floats along an axis, or, for None, over all elements."""
     if axis is None:
         return x - ops.logsumexp(x, axis=None, keepdims=True)
     return ops.log_softmax(x, axis=axis)
 
+
+LARGEST_ORDER = 20
+"""The largest order of `passkit.ops.polygamma`."""
 
 OPERATIONS.define("special.logsumexp", partial(_build, ops.logsumexp))
 OPERATIONS.define("special.softmax", partial(_build, _softmax))
@@ -255,11 +265,14 @@ def logsumexp(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Array:
     """Return log(sum(exp(a))) along axes, without overflow.
 
     Args:
-        a: an array of real numbers.
+        a: an array of real numbers; integers are computed in float64.
         axis: the axis or axes; None for all.
         keepdims: keep the reduced axes with extent 1.
 
-    Raises: ShapeError if there is no such axis. DTypeError for complex numbers.
+    Raises:
+        ArgumentError: ``a`` is no array or number, or an axis no integer.
+        DTypeError: ``a`` is complex.
+        ShapeError: there is no such axis, it is named twice, or there is no element along it.
     """
     return wrap(reduced("special.logsumexp", array_of(a)._value, axis, keepdims))
 
@@ -267,8 +280,10 @@ def logsumexp(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Array:
 def _along_axis(name: str, x: Any, axis: int | None) -> Array:
     """Apply the operation ``name`` along an axis, or, for None, over all elements.
 
-    Raises: ShapeError if there is no such axis, ArgumentError if it is no integer, DTypeError for
-    complex numbers.
+    Raises:
+        ArgumentError: ``x`` is no array or number, or the axis no integer.
+        DTypeError: ``x`` is complex.
+        ShapeError: there is no such axis, or for None no element.
     """
     array = array_of(x)
     axis = None if axis is None else one_axis(name, axis, array.ndim)
@@ -279,10 +294,13 @@ def softmax(x: Any, axis: int | None = None) -> Array:
     """Return exp(x) divided by its sum along an axis.
 
     Args:
-        x: an array of real numbers.
-        axis: the axis; None for all elements together.
+        x: an array of real numbers; integers are computed in float64.
+        axis: the axis, an int; None for all elements together.
 
-    Raises: ShapeError if there is no such axis. DTypeError for complex numbers.
+    Raises:
+        ArgumentError: ``x`` is no array or number, or the axis no integer.
+        DTypeError: ``x`` is complex.
+        ShapeError: there is no such axis, or for None no element.
     """
     return _along_axis("special.softmax", x, axis)
 
@@ -291,10 +309,13 @@ def log_softmax(x: Any, axis: int | None = None) -> Array:
     """Return the logarithm of `softmax` along an axis.
 
     Args:
-        x: an array of real numbers.
-        axis: the axis; None for all elements together.
+        x: an array of real numbers; integers are computed in float64.
+        axis: the axis, an int; None for all elements together.
 
-    Raises: ShapeError if there is no such axis. DTypeError for complex numbers.
+    Raises:
+        ArgumentError: ``x`` is no array or number, or the axis no integer.
+        DTypeError: ``x`` is complex.
+        ShapeError: there is no such axis, or for None no element.
     """
     return _along_axis("special.log_softmax", x, axis)
 
@@ -303,18 +324,24 @@ def polygamma(n: Any, x: Any) -> Array:
     """Return the n-th derivative of `digamma`.
 
     Args:
-        n: a natural number, or an array of integers, which is broadcast with ``x``. Derivatives of
-            negative orders are infinite or NaN, as in `scipy.special`.
-        x: an array of real numbers.
+        n: an int from 0 on, or an array of whole numbers, which is broadcast with ``x``.
+            Derivatives of negative orders in an array are infinite or NaN, as in `scipy.special`;
+            that its elements are whole is not checked.
+        x: an array of real numbers, or a number; integers are computed in float64.
 
     Raises:
-        ArgumentError: n is a number and not natural.
+        ArgumentError: n is neither an array nor an int, or a negative int; or x is no array or
+            number.
         ShapeError: The shapes do not broadcast.
         DTypeError: An operand is complex.
     """
+    value = array_of(x)._value
     if isinstance(n, (Array, np.ndarray)):
         orders = array_of(n)._value
-        return wrap(apply(operation("special.polygamma_of_orders"), orders, array_of(x)._value))
-    if not isinstance(n, int) or n < 0:
+    elif not isinstance(n, (int, np.integer)) or n < 0:
         raise ArgumentError(f"polygamma: n must be a natural number, got {shown(n)}")
-    return wrap(apply(operation("special.polygamma", n=n), array_of(x)._value))
+    elif n <= LARGEST_ORDER:
+        return wrap(apply(operation("special.polygamma", n=int(n)), value))
+    else:
+        orders = operand_value(float(n), value.type.dtype)
+    return wrap(apply(operation("special.polygamma_of_orders"), orders, value))

@@ -13,12 +13,16 @@ NAN, INF = float("nan"), float("inf")
 
 
 def _is_pole(x: Entry) -> Entry:
-    """Build whether x is 0 or a negative integer, where the gamma function has poles."""
+    """Build whether floats are 0 or negative integers, where the gamma function has poles."""
     return ops.logical_and(ops.less_equal(x, 0.0), ops.equal(ops.floor(x), x))
 
 
 def betaln(a: Entry, b: Entry) -> Entry:
-    """Build the logarithm of the beta function; at poles of both operands it may be finite."""
+    """Build the logarithm of the magnitude of the beta function of floats; NaN of NaN.
+
+    Where an operand is 0 or a negative integer it is infinite, but finite if the other one is a
+    positive integer and a + b < 1.
+    """
     is_pole_a, is_pole_b = _is_pole(a), _is_pole(b)
     # At a pole p, with a natural number n: B(p, n) = (-1)**n B(1 - p - n, n) if 1 - p - n > 0.
     pole = ops.where(is_pole_a, a, b)
@@ -37,7 +41,10 @@ def betaln(a: Entry, b: Entry) -> Entry:
 
 
 def betainc(a: Entry, b: Entry, x: Entry) -> Entry:
-    """Build the regularized incomplete beta function; 0 for a or b means all weight at one end."""
+    """Build the regularized incomplete beta function of floats; NaN for x outside of [0, 1].
+
+    If only a is 0, it is 1 for x > 0 and else 0; if only b is, it is 1 for x = 1 and else 0.
+    """
     assert x.dtype is not None
     is_inside = ops.logical_and(ops.greater_equal(x, 0.0), ops.less_equal(x, 1.0))
     at_0 = ops.cast(ops.greater(x, 0.0), dtype=x.dtype)
@@ -49,40 +56,55 @@ def betainc(a: Entry, b: Entry, x: Entry) -> Entry:
 
 
 def gammainc(a: Entry, x: Entry) -> Entry:
-    """Build the regularized lower incomplete gamma function: 1 for a of 0, NaN for a below."""
+    """Build the regularized lower incomplete gamma function of floats.
+
+    It is 1 where a is 0 and x positive, and NaN where a or x is negative.
+    """
     return _with_limits(a, x, 1.0, ops.gammainc(a, x))
 
 
 def gammaincc(a: Entry, x: Entry) -> Entry:
-    """Build the regularized upper incomplete gamma function: 0 for a of 0, NaN for a below."""
+    """Build the regularized upper incomplete gamma function of floats.
+
+    It is 0 where a is 0 and x positive, and NaN where a or x is negative.
+    """
     return _with_limits(a, x, 0.0, ops.gammaincc(a, x))
 
 
 def _with_limits(a: Entry, x: Entry, at_zero: float, value: Entry) -> Entry:
-    """Build an incomplete gamma function with ``at_zero`` where a is 0 and x is positive."""
+    """Build ``value``, an incomplete gamma function of a and x, with limits.
+
+    It is ``at_zero`` where a is 0 and x positive, and NaN where a or x is negative.
+    """
     is_limit = ops.logical_and(ops.equal(a, 0.0), ops.greater(x, 0.0))
     is_outside = ops.logical_or(ops.less(a, 0.0), ops.less(x, 0.0))
     return ops.where(is_limit, at_zero, ops.where(is_outside, NAN, value))
 
 
 def zeta(x: Entry, q: Entry) -> Entry:
-    """Build Hurwitz' zeta function; infinite at poles, where q is 0 or a negative integer."""
+    """Build Hurwitz' zeta function of floats; infinite for x > 1 and q = 0, -1, -2 and so on."""
     is_pole = ops.logical_and(ops.greater(x, 1.0), _is_pole(q))
     return ops.where(is_pole, INF, ops.zeta(x, q))
 
 
 def chdtr(v: Entry, x: Entry) -> Entry:
-    """Build the distribution function of the chi-square distribution with v degrees of freedom."""
+    """Build the distribution function of the chi-square distribution with v degrees of freedom.
+
+    It is NaN where v or x is negative.
+    """
     return gammainc(v * 0.5, x * 0.5)
 
 
 def chdtrc(v: Entry, x: Entry) -> Entry:
-    """Build 1 less `chdtr`, accurate in the upper tail."""
+    """Build 1 - chdtr(v, x), accurate in the upper tail; NaN where v or x is negative."""
     return gammaincc(v * 0.5, x * 0.5)
 
 
 def stdtr(df: Entry, t: Entry) -> Entry:
-    """Build the distribution function of Student's t with df degrees of freedom."""
+    """Build the distribution function of Student's t with df degrees of freedom.
+
+    It is NaN where df is not positive; for infinite df it is that of the normal distribution.
+    """
     squared = ops.square(t)
     ratio = ops.where(ops.isinf(squared), 0.0, df / (squared + df))
     tail = 0.5 * betainc(df * 0.5, ops.ones_like(df) * 0.5, ratio)

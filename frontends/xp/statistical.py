@@ -21,13 +21,15 @@ def sum(x: Any, /, axis: Axes = None, dtype: Any = None, *, keepdims: bool = Fal
     Args:
         x: an array of numbers or booleans.
         axis: the axis or axes; None for all.
-        dtype: the dtype to convert to before summing; None for that of floats, and for the
-            widest integer type of the sign of integers.
+        dtype: the dtype to convert to before summing, and of the result; None for that of floats
+            and complex numbers, the widest integer type of their sign for integers, and int64 for
+            booleans.
         keepdims: keep the reduced axes with extent 1.
 
     Raises:
-        ShapeError: there is no such axis.
-        DTypeError: complex numbers cannot be converted to ``dtype``.
+        ArgumentError: ``x`` is no array or number, or an axis no integer.
+        ShapeError: there is no such axis, or it is named twice.
+        DTypeError: there is no such dtype, it is bool, or complex numbers would become real.
     """
     return array_of(x).sum(axis, dtype, keepdims)
 
@@ -38,12 +40,15 @@ def prod(x: Any, /, axis: Axes = None, dtype: Any = None, *, keepdims: bool = Fa
     Args:
         x: an array of numbers or booleans.
         axis: the axis or axes; None for all.
-        dtype: the dtype to convert to before multiplying, as for `sum`.
+        dtype: the dtype to convert to before multiplying, and of the result; None for that of
+            floats and complex numbers, the widest integer type of their sign for integers, and
+            int64 for booleans.
         keepdims: keep the reduced axes with extent 1.
 
     Raises:
-        ShapeError: there is no such axis.
-        DTypeError: complex numbers cannot be converted to ``dtype``.
+        ArgumentError: ``x`` is no array or number, or an axis no integer.
+        ShapeError: there is no such axis, or it is named twice.
+        DTypeError: there is no such dtype, it is bool, or complex numbers would become real.
     """
     return array_of(x).prod(axis, dtype, keepdims)
 
@@ -52,13 +57,14 @@ def mean(x: Any, /, axis: Axes = None, dtype: Any = None, *, keepdims: bool = Fa
     """Return the mean along axes; NaN of nothing.
 
     Args:
-        x: an array of numbers; the mean of integers is float64.
+        x: an array of numbers or booleans; the mean of these and of integers is float64.
         axis: the axis or axes; None for all.
-        dtype: the dtype to convert to before summing; None to keep floats.
+        dtype: the dtype to convert to before summing; None to keep that of ``x``.
         keepdims: keep the reduced axes with extent 1.
 
     Raises:
-        ShapeError: there is no such axis.
+        ArgumentError: ``x`` is no array or number, or an axis no integer.
+        ShapeError: there is no such axis, or it is named twice.
         DTypeError: there is no such dtype, or complex numbers would become real.
     """
     return array_of(x).mean(axis, dtype, keepdims)
@@ -68,11 +74,14 @@ def max(x: Any, /, axis: Axes = None, *, keepdims: bool = False) -> Array:
     """Return the largest element along axes; NaN if one is NaN.
 
     Args:
-        x: an array of real numbers or booleans.
+        x: an array of real numbers or booleans, whose dtype the result has. Complex numbers are
+            compared as NumPy does, by their real parts first.
         axis: the axis or axes; None for all.
         keepdims: keep the reduced axes with extent 1.
 
-    Raises: ShapeError if there is no such axis, or no element.
+    Raises:
+        ArgumentError: ``x`` is no array or number, or an axis no integer.
+        ShapeError: there is no such axis, it is named twice, or it has no element.
     """
     return array_of(x).max(axis, keepdims)
 
@@ -81,11 +90,14 @@ def min(x: Any, /, axis: Axes = None, *, keepdims: bool = False) -> Array:
     """Return the smallest element along axes; NaN if one is NaN.
 
     Args:
-        x: an array of real numbers or booleans.
+        x: an array of real numbers or booleans, whose dtype the result has. Complex numbers are
+            compared as NumPy does, by their real parts first.
         axis: the axis or axes; None for all.
         keepdims: keep the reduced axes with extent 1.
 
-    Raises: ShapeError if there is no such axis, or no element.
+    Raises:
+        ArgumentError: ``x`` is no array or number, or an axis no integer.
+        ShapeError: there is no such axis, it is named twice, or it has no element.
     """
     return array_of(x).min(axis, keepdims)
 
@@ -94,15 +106,17 @@ def var(x: Any, /, axis: Axes = None, *, correction: float = 0.0, keepdims: bool
     """Return the variance along axes: the sum of squared distances to the mean over the count.
 
     Args:
-        x: an array of numbers; the variance of integers is float64.
+        x: an array of numbers or booleans; the variance of these and of integers is float64, that
+            of complex numbers real.
         axis: the axis or axes; None for all.
         correction: what is subtracted from the count; 1 estimates the variance of a population
-            from a sample.
+            from a sample. If nothing is left, the result is infinite or NaN.
         keepdims: keep the reduced axes with extent 1.
 
     Raises:
-        ArgumentError: the correction is no finite number.
-        ShapeError: there is no such axis.
+        ArgumentError: ``x`` is no array or number, the correction no finite number of Python, or an
+            axis no integer.
+        ShapeError: there is no such axis, or it is named twice.
     """
     return array_of(x).var(axis, correction=correction, keepdims=keepdims)
 
@@ -111,14 +125,16 @@ def std(x: Any, /, axis: Axes = None, *, correction: float = 0.0, keepdims: bool
     """Return the standard deviation along axes, the square root of `var`.
 
     Args:
-        x: an array of numbers; the deviation of integers is float64.
+        x: an array of numbers or booleans; the deviation of these and of integers is float64, that
+            of complex numbers real.
         axis: the axis or axes; None for all.
         correction: what is subtracted from the count, as for `var`.
         keepdims: keep the reduced axes with extent 1.
 
     Raises:
-        ArgumentError: the correction is no finite number.
-        ShapeError: there is no such axis.
+        ArgumentError: ``x`` is no array or number, the correction no finite number of Python, or an
+            axis no integer.
+        ShapeError: there is no such axis, or it is named twice.
     """
     return array_of(x).std(axis, correction=correction, keepdims=keepdims)
 
@@ -129,12 +145,14 @@ def cumulative_sum(
     """Return the sums so far along an axis.
 
     Args:
-        x: an array of numbers.
-        axis: the axis; it may be left out for vectors only.
+        x: an array of numbers or booleans.
+        axis: the axis; it may be left out for vectors, and for 0-dimensional arrays, which give a
+            vector of one element.
         dtype: the dtype to convert to before summing, as for `sum`.
         include_initial: begin with 0, so that the axis is longer by one.
 
     Raises:
+        ArgumentError: ``x`` is no array or number, or the axis no integer.
         ShapeError: there is no such axis, or it is left out for an array of several axes.
         DTypeError: there is no such dtype, or complex numbers would become real.
 
@@ -151,12 +169,14 @@ def cumulative_prod(
     """Return the products so far along an axis.
 
     Args:
-        x: an array of numbers.
-        axis: the axis; it may be left out for vectors only.
-        dtype: the dtype to convert to before multiplying, as for `sum`.
+        x: an array of numbers or booleans.
+        axis: the axis; it may be left out for vectors, and for 0-dimensional arrays, which give a
+            vector of one element.
+        dtype: the dtype to convert to before multiplying, as for `prod`.
         include_initial: begin with 1, so that the axis is longer by one.
 
     Raises:
+        ArgumentError: ``x`` is no array or number, or the axis no integer.
         ShapeError: there is no such axis, or it is left out for an array of several axes.
         DTypeError: there is no such dtype, or complex numbers would become real.
     """
@@ -164,13 +184,15 @@ def cumulative_prod(
 
 
 def _scan(name: str, x: Any, axis: int | None, dtype: Any, include_initial: bool) -> Array:
-    """Return the scan ``name`` along an axis, which may be None for vectors only.
+    """Return the scan ``name`` along an axis, which may be None for at most one axis.
 
     ``dtype`` is the dtype to convert to before, or None; with ``include_initial`` the identity
     comes first.
 
-    Raises: ShapeError if the axis is missing or wrong, ArgumentError if it is no integer,
-    DTypeError for a wrong dtype.
+    Raises:
+        ArgumentError: ``x`` is no array or number, or the axis no integer.
+        ShapeError: there is no such axis, or it is None for an array of several axes.
+        DTypeError: there is no such dtype, it is bool, or complex numbers would become real.
     """
     array = array_of(x)
     if axis is None and array.ndim > 1:

@@ -103,6 +103,8 @@ def layer_norm(
 ) -> Any:
     """Return x with mean 0 and variance 1 along axes, times a weight, plus a bias.
 
+    Of an empty array it is a copy.
+
     Args:
         x: floats.
         *vectors: the weight if ``scale``, then the bias if ``center``, with the extents of the
@@ -112,6 +114,8 @@ def layer_norm(
         scale: whether there is a weight.
         center: whether there is a bias.
     """
+    if not x.size:
+        return x.copy()
     deviation = x - np.mean(x, axis=axis, keepdims=True)
     variance = np.mean(deviation * deviation, axis=axis, keepdims=True)
     return _with_vectors(deviation / np.sqrt(variance + epsilon), axis, vectors, scale)
@@ -121,7 +125,10 @@ def rms_norm(x: Any, *vectors: Any, axis: tuple[int, ...], epsilon: float, scale
     """Return x divided by the root of its mean square along axes, times a weight.
 
     ``axis`` holds the sorted axes, not negative; ``epsilon`` is added to the mean square;
-    ``vectors`` is the weight, with the extents of the axes, if ``scale``, and else empty.
+    ``vectors`` is the weight, with the extents of the axes, if ``scale``, and else empty. Of an
+    empty array it is a copy.
     """
+    if not x.size:
+        return x.copy()
     mean_square = np.mean(x * x, axis=axis, keepdims=True)
     return _with_vectors(x / np.sqrt(mean_square + epsilon), axis, vectors, scale)

@@ -65,15 +65,16 @@ class BatchedOperand:
 
     @property
     def entire(self) -> Array:
-        """Return the array with the axis of the parts; a shared one is broadcast."""
+        """Return the array with the axis of the parts first; a shared one is broadcast along it."""
         if self.is_divided:
             return self.array
         return broadcast_to(self.array, (self.size, *self.array.shape))
 
     def of_rank(self, rank: int) -> Array:
-        """Return the array with axes of length 1 in front, so that parts have as many axes.
+        """Return the array with axes of length 1 in front of the parts' axes, up to ``rank`` ones.
 
-        Those of a shared one need none to broadcast with others.
+        A shared array is returned itself: it broadcasts with others. So is one whose parts have
+        ``rank`` axes or more.
         """
         missing = rank - self.rank
         if not self.is_divided or missing <= 0:
@@ -81,7 +82,10 @@ class BatchedOperand:
         return expand_dims(self.array, axis=tuple(range(1, 1 + missing)))
 
     def entire_of_rank(self, rank: int) -> Array:
-        """Return the array with the axis of the parts, and with parts of a rank."""
+        """Return the array with the axis of the parts first, and with parts of ``rank`` axes.
+
+        Axes of length 1 are inserted for those that are missing; a shared array is broadcast.
+        """
         array = self.of_rank(rank)
         if self.is_divided:
             return array
@@ -112,7 +116,7 @@ class BatchedCall:
 
     @property
     def params(self) -> dict[str, Any]:
-        """Return the parameters, with the extents that ``shape`` has."""
+        """Return a copy of the operation's parameters by name, those of one part."""
         return dict(self.operation.params)
 
     @property
@@ -130,7 +134,12 @@ class BatchedCall:
         return (self.size, *self.result_type.shape)
 
     def apply(self, *arrays: Array, **changes: Any) -> Any:
-        """Apply the operation, with some parameters changed, to arrays with all parts."""
+        """Apply the operation, with some parameters changed, to arrays with all parts.
+
+        Returns: An array, or a tuple of arrays for an operation with several results.
+
+        Raises: PasskitError if the arrays do not fit.
+        """
         changed = operation(self.name, **{**self.params, **changes})
         values = [a._value for a in arrays]
         if type(self.result_type) is tuple:
@@ -144,9 +153,18 @@ def perform(
     pairs: Sequence[tuple[Array, bool]],
     result_type: Any,
 ) -> Any:
-    """Perform an operation on all parts; see `BatchingStream`.
+    """Perform an operation on all parts.
 
-    Raises: ArgumentError if there is no rule for it.
+    Args:
+        stream: the stream whose values stand for the parts.
+        applied: the operation.
+        pairs: for each operand an array, and whether its first axis is that of the parts; others
+            are shared by all parts.
+        result_type: the type of the result for one part; a tuple of types for several results.
+
+    Returns: An array with all parts along its first axis; a tuple of them for several results.
+
+    Raises: ArgumentError if there is no rule for it, and it is not elementwise.
     """
     operands = tuple([BatchedOperand(a, is_divided, stream.size) for a, is_divided in pairs])
     call = BatchedCall(stream, applied, operands, result_type)
@@ -167,7 +185,10 @@ _elementwise: dict[tuple[Operation, int], bool] = {}
 def _is_elementwise(
     applied: Operation, operands: Sequence[BatchedOperand], result_type: Any
 ) -> bool:
-    """Return whether all operators of an operation with one result are elementwise."""
+    """Return whether an operation has one result, and all its operators are elementwise.
+
+    The answer is remembered by the operation and the number of operands.
+    """
     key = applied, len(operands)
     is_broadcast = _elementwise.get(key)
     if is_broadcast is None:
@@ -186,13 +207,13 @@ def _is_elementwise(
 
 
 def elementwise(call: BatchedCall) -> Array:
-    """Perform an operation whose operands broadcast."""
+    """Perform an operation whose operands broadcast, with its parameters, on all parts."""
     rank = len(call.result_type.shape)
     return call.apply(*[o.of_rank(rank) for o in call.operands])  # type: ignore[no-any-return]
 
 
 def _flattened(call: BatchedCall) -> Array:
-    """Return the first operand with the elements of each part along one axis."""
+    """Return the first operand, which is divided, as a matrix: a row of elements for each part."""
     x = call.operands[0]
     return reshape(x.array, (call.size, prod(x.shape)))
 
@@ -201,7 +222,10 @@ def _flattened(call: BatchedCall) -> Array:
 
 
 def _reduction(call: BatchedCall) -> Any:
-    """Perform a reduction along axes; None means all of a part."""
+    """Perform a reduction with a parameter ``axis``: an int or several, not negative, or None.
+
+    None means all axes of a part.
+    """
     axis = call.params["axis"]
     if axis is None:
         axis = tuple(range(call.rank))
@@ -210,7 +234,10 @@ def _reduction(call: BatchedCall) -> Any:
 
 
 def _along_axis(call: BatchedCall) -> Any:
-    """Perform an operation along an axis; None means all elements of a part in their order."""
+    """Perform an operation with a parameter ``axis``: an int or several, or None.
+
+    None means all elements of a part in row-major order.
+    """
     axis = call.params["axis"]
     if axis is None:
         return reshape(call.apply(_flattened(call), axis=1), call.result_shape())
@@ -220,13 +247,16 @@ def _along_axis(call: BatchedCall) -> Any:
 
 
 def _along_axes(call: BatchedCall) -> Any:
-    """Perform an operation along ``axes`` of the first operand; others are not divided."""
+    """Perform an operation along ``axes``, not negative, of the first operand, which is divided.
+
+    Other operands go in as they are.
+    """
     axes = tuple(k + 1 for k in call.params["axes"])
     return call.apply(*[o.array for o in call.operands], axes=axes)
 
 
 def _expand_dims(call: BatchedCall) -> Any:
-    """Insert axes of length 1."""
+    """Insert axes of length 1 into each part, at the parameter ``axis``: one or several."""
     axis = call.params["axis"]
     rank = len(call.result_type.shape)
     axes = axis if isinstance(axis, tuple) else (axis,)
@@ -234,30 +264,30 @@ def _expand_dims(call: BatchedCall) -> Any:
 
 
 def _permute_dims(call: BatchedCall) -> Any:
-    """Put axes into another order."""
+    """Put the axes of each part into another order, that of the parameter ``axes``."""
     axes = (0, *(k + 1 for k in call.params["axes"]))
     return call.apply(call.operands[0].array, axes=axes)
 
 
 def _joined(call: BatchedCall) -> Any:
-    """Join arrays along an axis, or stack them along a new one."""
+    """Join parts along the parameter ``axis``, or stack them along a new one (concat and stack)."""
     rank = len(call.result_type.shape)
     return call.apply(*[o.entire for o in call.operands], axis=call.params["axis"] % rank + 1)
 
 
 def _reshape(call: BatchedCall) -> Any:
-    """Give each part another shape."""
+    """Give each part the shape of the result."""
     return reshape(call.operands[0].array, call.result_shape())
 
 
 def _broadcast_to(call: BatchedCall) -> Any:
-    """Broadcast each part."""
+    """Broadcast each part to the shape of the result."""
     array = call.operands[0].of_rank(len(call.result_type.shape))
     return broadcast_to(array, call.result_shape())
 
 
 def _tile(call: BatchedCall) -> Any:
-    """Repeat each part along its axes."""
+    """Repeat each part along its axes, as often as the parameter ``repetitions`` says."""
     repetitions = call.params["repetitions"]
     array = call.operands[0].of_rank(len(repetitions))
     ones = (1,) * (array.ndim - len(repetitions))
@@ -265,7 +295,10 @@ def _tile(call: BatchedCall) -> Any:
 
 
 def _batches(call: BatchedCall) -> Any:
-    """Perform an operation on matrices in the last two axes, which takes any others in front."""
+    """Perform an operation on matrices in the last two axes, which takes any axes in front.
+
+    All operands get the axis of the parts.
+    """
     return call.apply(*[o.entire for o in call.operands])
 
 
@@ -273,7 +306,7 @@ def _batches(call: BatchedCall) -> Any:
 
 
 def _matmul(call: BatchedCall) -> Any:
-    """Multiply matrices and vectors."""
+    """Multiply matrices or vectors of the parts, of which one operand may be shared."""
     a, b = call.operands
     if a.rank == b.rank == 1:
         return _applied("vecdot", a.array, b.array, axis=-1)
@@ -291,18 +324,18 @@ def _matmul(call: BatchedCall) -> Any:
 
 
 def _with_axis(operand: BatchedOperand, axis: int) -> BatchedOperand:
-    """Return an operand whose parts have another axis of length 1."""
+    """Return an operand whose parts have another axis of length 1, at their axis ``axis``."""
     array = expand_dims(operand.array, axis=axis + operand.is_divided)
     return BatchedOperand(array, operand.is_divided, operand.size)
 
 
 def _applied(name: str, *arrays: Array, **params: Any) -> Array:
-    """Return the result of another operation."""
+    """Apply another operation, with one result, to arrays, and return the result."""
     return wrap(apply(operation(name, **params), *[a._value for a in arrays]))
 
 
 def _vecdot(call: BatchedCall) -> Any:
-    """Multiply vectors along an axis."""
+    """Return the products of the parts' vectors along the parameter ``axis``, which broadcast."""
     a, b = call.operands
     rank = max(a.rank, b.rank)
     axis = call.params["axis"]
@@ -311,13 +344,13 @@ def _vecdot(call: BatchedCall) -> Any:
 
 
 def _outer(call: BatchedCall) -> Any:
-    """Multiply all elements of two vectors."""
+    """Return the products of all pairs of elements of two vectors, for each part."""
     a, b = call.operands
     return _applied("multiply", _with_axis(a, 1).of_rank(2), _with_axis(b, 0).of_rank(2))
 
 
 def _tensordot(call: BatchedCall) -> Any:
-    """Sum products over axes."""
+    """Sum products over axes of both operands, as one product of matrices for each part."""
     a, b = call.operands
     axes = call.params["axes"]
     if isinstance(axes, int):
@@ -333,7 +366,11 @@ def _tensordot(call: BatchedCall) -> Any:
 
 
 def _ordered(operand: BatchedOperand, order: list[int], shape: tuple[int, int]) -> Array:
-    """Return an array whose parts have their axes in another order, as matrices of a shape."""
+    """Return an array whose parts have their axes in another order, as matrices of a shape.
+
+    ``shape`` has one -1, for the extent that follows from the others. A shared operand gives one
+    matrix.
+    """
     rows = prod(operand.shape) // max(max(shape), 1)
     matrix = tuple(rows if n == -1 else n for n in shape)
     if not operand.is_divided:
@@ -343,7 +380,7 @@ def _ordered(operand: BatchedOperand, order: list[int], shape: tuple[int, int]) 
 
 
 def _cross(call: BatchedCall) -> Any:
-    """Multiply vectors of three elements."""
+    """Return the cross products of vectors along the parameter ``axis``, for each part."""
     a, b = call.operands
     rank = max(a.rank, b.rank)
     axis = call.params["axis"]
@@ -352,7 +389,7 @@ def _cross(call: BatchedCall) -> Any:
 
 
 def _solve(call: BatchedCall) -> Any:
-    """Solve systems of linear equations."""
+    """Solve systems of linear equations, of which right sides may be vectors, for each part."""
     a, b = call.operands
     right = _with_axis(b, 1) if b.rank == 1 else b
     rank = max(a.rank, right.rank)
@@ -364,19 +401,19 @@ def _solve(call: BatchedCall) -> Any:
 
 
 def _sliced(call: BatchedCall) -> dict[str, Any]:
-    """Return the parameters of a slice of all parts."""
+    """Return the parameters ``axes`` and ``new_axes`` of a slice of all parts."""
     axes = (("all", 1), *call.params["axes"])
     return {"axes": axes, "new_axes": tuple(k + 1 for k in call.params["new_axes"])}
 
 
 def _slice(call: BatchedCall) -> Any:
-    """Take a slice of each part."""
+    """Take a slice of each part; operands after the first, which give positions, are shared."""
     arrays = [o.array for o in call.operands]
     return call.apply(*arrays, **_sliced(call))
 
 
 def _slice_assign(call: BatchedCall) -> Any:
-    """Replace a slice of each part."""
+    """Replace a slice of each part by a value, which broadcasts; other operands are shared."""
     x, value, *inputs = call.operands
     kept = sum(kind != "at" for kind, _ in call.params["axes"])
     rank = kept + len(call.params["new_axes"])
@@ -385,12 +422,15 @@ def _slice_assign(call: BatchedCall) -> Any:
 
 
 def _numbers_of_parts(call: BatchedCall, rank: int) -> Array:
-    """Return the numbers of the parts, with ``rank`` axes of length 1 behind them."""
+    """Return the numbers of the parts, from 0, with ``rank`` axes of length 1 behind them."""
     return reshape(arange(call.size), (call.size,) + (1,) * rank)
 
 
 def _gather(call: BatchedCall) -> Any:
-    """Take parts of each part along an axis."""
+    """Take slices of each part at indices along the parameter ``axis``.
+
+    Array or indices may be shared by all parts.
+    """
     x, indices = call.operands
     axis = call.params["axis"]
     if not indices.is_divided:
@@ -405,7 +445,10 @@ def _gather(call: BatchedCall) -> Any:
 
 
 def _axes_moved(array: Array, count: int, source: int, target: int) -> Array:
-    """Return an array with ``count`` neighbouring axes moved from one place to another."""
+    """Return an array with ``count`` neighbouring axes moved from ``source`` to ``target``.
+
+    These are the first of the axes before and after. The array itself is returned if nothing moves.
+    """
     if source == target or not count:
         return array
     axes = range(count)
@@ -413,7 +456,7 @@ def _axes_moved(array: Array, count: int, source: int, target: int) -> Array:
 
 
 def _gather_points(call: BatchedCall) -> Any:
-    """Take parts of each part at indices of its first axes."""
+    """Take slices of each part at tuples of indices of its first axes, which broadcast."""
     x, *indices = call.operands
     rank = max(i.rank for i in indices)
     aligned = [i.of_rank(rank) for i in indices]
@@ -423,7 +466,7 @@ def _gather_points(call: BatchedCall) -> Any:
 
 
 def _scatter(call: BatchedCall) -> Any:
-    """Replace parts of each part along an axis."""
+    """Replace slices of each part at indices along the parameter ``axis`` by updates."""
     x, indices, updates = call.operands
     axis = call.params["axis"]
     front = moveaxis(x.entire, axis + 1, 1)
@@ -434,7 +477,7 @@ def _scatter(call: BatchedCall) -> Any:
 
 
 def _scatter_points(call: BatchedCall) -> Any:
-    """Replace parts of each part at indices of its first axes."""
+    """Replace slices of each part at tuples of indices of its first axes by updates."""
     x, updates, *indices = call.operands
     rank = max(i.rank for i in indices)
     numbers = _numbers_of_parts(call, rank)
@@ -443,7 +486,10 @@ def _scatter_points(call: BatchedCall) -> Any:
 
 
 def _broadcast(numbers: Array, *indices: Array) -> list[Array]:
-    """Return indices, broadcast with the numbers of the parts."""
+    """Return the numbers of the parts and arrays of indices, all broadcast to one shape.
+
+    ``numbers`` has as many axes as the result; the arrays must fit together.
+    """
     rank = numbers.ndim
     extents = [1] * rank
     for array in (numbers, *indices):
@@ -453,19 +499,22 @@ def _broadcast(numbers: Array, *indices: Array) -> list[Array]:
 
 
 def _mask_assign(call: BatchedCall) -> Any:
-    """Replace elements of each part where a mask is true."""
+    """Replace elements of each part where a mask is true by a value, which broadcasts."""
     x, mask, value = call.operands
     return call.apply(x.entire, mask.entire, value.of_rank(x.rank))
 
 
 def _take_along_axis(call: BatchedCall) -> Any:
-    """Take an element of each part for each index."""
+    """Take an element of each part for each index along the parameter ``axis``, not negative."""
     x, indices = call.operands
     return call.apply(x.entire, indices.entire, axis=call.params["axis"] + 1)
 
 
 def _searchsorted(call: BatchedCall) -> Any:
-    """Search in numbers that all parts share."""
+    """Search for the numbers of each part in sorted numbers that all parts share.
+
+    Raises: ArgumentError if these, or an operand after the second, differ from part to part.
+    """
     sorted_numbers, *others = call.operands
     if sorted_numbers.is_divided or any(o.is_divided for o in others[1:]):
         raise ArgumentError(
@@ -479,7 +528,10 @@ def _searchsorted(call: BatchedCall) -> Any:
 
 
 def _program(call: BatchedCall) -> Any:
-    """Perform a recorded program, also one with gradients, on all parts."""
+    """Perform a recorded program, also one with gradients, on all parts.
+
+    Raises: ArgumentError if one of its operations cannot be vectorized.
+    """
     program = decode(call.params["code"])
     if not program.results.leaves:
         inputs = [_stand_in(call.stream, operand) for operand in call.operands]
@@ -491,14 +543,21 @@ def _program(call: BatchedCall) -> Any:
 
 
 def _stand_in(stream: BatchingStream, operand: BatchedOperand) -> Value:
-    """Return the value that stands for one part of an operand in a stream."""
+    """Return a new value that stands for one part of an operand in a stream.
+
+    A shared operand is the value of its array.
+    """
     return stream.argument(operand.array) if operand.is_divided else operand.array._value
 
 
 def _run(
     stream: BatchingStream, call: BatchedCall, program: ArrayProgram, inputs: list[Value]
 ) -> list[Any]:
-    """Perform the operations of a program on values of a stream, and return all values."""
+    """Perform the operations of a program on values, in a stream; return all values by number.
+
+    ``call`` is that of the program, whose parameter ``shape`` has the extents; ``inputs`` are its
+    operands. An operation with several results has a tuple of values.
+    """
 
     def step(recorded: Operation, shape: tuple[Any, ...] | None, operands: list[Any]) -> Any:
         if recorded.name == "project":
@@ -511,7 +570,7 @@ def _run(
 
 
 def _all_parts(stream: BatchingStream, value: Value) -> Array:
-    """Return the array of all parts of a value."""
+    """Return the array of all parts of a value; one of another stream is broadcast to them."""
     if value.stream is stream:
         array: Array = stream.arrays[value]
         return array
@@ -520,7 +579,7 @@ def _all_parts(stream: BatchingStream, value: Value) -> Array:
 
 
 def _differentiated(call: BatchedCall, program: ArrayProgram) -> list[Array]:
-    """Perform a program with gradients on all parts.
+    """Perform a program with gradients on all parts; return an array for each of its results.
 
     The gradient of the sum of all parts' results, by arguments that are divided, consists of the
     gradients of the parts.

@@ -42,21 +42,25 @@ def grad(
     Args:
         function: takes arrays of `passkit.xp`, or nested lists, tuples, dicts and data classes of
             them, and other arguments; or entries of a graph. It returns a 0-dimensional array of
-            floats. Without a function, return a decorator.
-        argnums: the positions of the arguments to differentiate by. All their leaves must be
-            arrays of floats, or Python floats. Several positions give a tuple of gradients.
-        has_aux: whether the function returns a pair of the scalar and anything else, which is
-            returned beside the gradient.
+            floats, or a float, whose gradient is 0. Without a function, return a decorator.
+        argnums: the position of the argument to differentiate by, or a sequence of several, which
+            gives a tuple of gradients; negative ones count from the end. All leaves of these
+            arguments must be arrays of floats, of `passkit.xp` or NumPy, or Python floats. None has
+            no leaves.
+        has_aux: whether the function returns a pair, a tuple of the scalar and anything else, which
+            is returned beside the gradient.
 
     Returns: A function of the same arguments. It returns gradients in the form of the arguments;
         with ``has_aux`` a pair of these and what else the function returned.
 
-    Raises: when the returned function is called:
+    Raises: ArgumentError if an argument is nothing of these. When the returned function is called:
 
-        - ArgumentError: an argument to differentiate by is missing or has a leaf that is no array.
-        - DTypeError: such a leaf is no array of floats, or the result is none.
+        - ArgumentError: an argument to differentiate by is not passed by position or has a leaf
+          that is no array, or the function returns no array, or no pair with ``has_aux``.
+        - DTypeError: such a leaf has no floats, such as an int, or the result is no float.
         - ShapeError: the result has axes.
-        - ConcretizationError: the function needs the elements of an array.
+        - ConcretizationError: the function needs the elements of an array, also for an operation
+          that only NumPy computes.
 
     >>> import passkit as pk
     >>> from passkit import xp
@@ -83,14 +87,16 @@ def value_and_grad(
     """Return a function that computes a function with a scalar result, and its gradient.
 
     Args:
-        function: as for `grad`.
-        argnums: as for `grad`.
-        has_aux: as for `grad`.
+        function: as for `grad`: it returns a 0-dimensional array of floats.
+        argnums: the position of the argument to differentiate by, or a sequence of several.
+        has_aux: whether the function returns a pair of the scalar and anything else.
 
-    Returns: A function of the same arguments, which returns a pair of what the function returns and
-        the gradient.
+    Returns: A function of the same arguments, which returns a pair of what the function returns (a
+        pair itself with ``has_aux``) and the gradient, in the form of the argument; a tuple of
+        gradients for several positions.
 
-    Raises: as `grad`.
+    Raises: ArgumentError if an argument is nothing of these; the returned function raises
+        ArgumentError, DTypeError, ShapeError and ConcretizationError as that of `grad`.
 
     >>> import passkit as pk
     >>> from passkit import xp
@@ -136,16 +142,24 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
     """Compute a function, and return a function for products with its Jacobian from the left.
 
     Args:
-        function: as for `grad`, but its result may be any nested container of arrays of floats.
-        *primals: its arguments, which consist of arrays of floats.
+        function: takes and returns arrays of floats, or nested containers of them; in a result,
+            Python floats count as arrays.
+        *primals: its arguments, which consist of arrays of floats, or Python floats.
         has_aux: whether the function returns a pair of what is differentiated and anything else.
 
     Returns: A pair of what the function returns and a function. That takes weights in the form of
-        the result and returns for each argument the gradient of the weighted sum of the results.
-        With ``has_aux``, what else the function returned comes third.
+        the result and returns a tuple with, for each argument, the gradient of the weighted sum of
+        the results. With ``has_aux``, what else the function returned comes third.
 
-    Raises: as `grad`, but the result may have axes; the returned function raises ArgumentError,
-        ShapeError or DTypeError for weights that are not like the results.
+    Raises:
+        ArgumentError: ``function`` cannot be called, a leaf of an argument or of the result is no
+            array, or the function returns no pair with ``has_aux``.
+        DTypeError: such a leaf has no floats.
+        ConcretizationError: the function needs the elements of an array.
+
+    The returned function raises ArgumentError for weights of another structure, ShapeError for
+    another shape than the result's, and DTypeError for arrays of another dtype; a Python number
+    stands for a 0-dimensional array.
 
     >>> import passkit as pk
     >>> from passkit import xp
@@ -168,7 +182,10 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
     leaves = tuple(range(len(call.differentiated)))
 
     def pull_back(weights: Any) -> Any:
-        """Return for each argument the gradient of the sum of results, weighted."""
+        """Return a tuple with the gradient of the weighted sum of results by each argument.
+
+        Raises: ArgumentError, ShapeError or DTypeError for weights that are not like the results.
+        """
         seeds = _like_results("vjp", weights, structure, types)
         seed_numbers = tuple(range(stream.count, stream.count + len(seeds)))
         backward = stream.recorded(ProgramResults((), numbers, seed_numbers, leaves))
@@ -183,12 +200,17 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
 
     Args:
         function: as for `vjp`.
-        primals: its arguments.
-        tangents: for each argument the direction, in the form of the argument.
+        primals: a sequence of its arguments, which consist of arrays of floats, or Python floats.
+        tangents: for each argument the direction, in the form, shapes and dtypes of the argument.
 
     Returns: A pair of what the function returns and of the derivative, in the same form.
 
-    Raises: as `vjp`.
+    Raises:
+        ArgumentError: ``function`` cannot be called, primals or tangents are no sequence, a leaf of
+            an argument or of the result is no array, or the tangents have another structure.
+        DTypeError: a leaf has no floats, or a tangent another dtype than its argument.
+        ShapeError: a tangent has another shape than its argument.
+        ConcretizationError: the function needs the elements of an array.
 
     >>> import passkit as pk
     >>> from passkit import xp
@@ -248,17 +270,18 @@ class DifferentiatedCall:
         return [banded_type(leaf._value.type, None) for leaf in self.differentiated]
 
     def traced(self, stream: ProgramStream) -> tuple[list[Any], dict[str, Any]]:
-        """Return the arguments for the function: arrays of a stream, and copies of the others.
+        """Return the positional and the named arguments for the function.
 
-        In-place operations of the function change these, and not the arrays of the caller.
+        Leaves to differentiate by are new arrays of ``stream``; other arrays are copies. In-place
+        operations of the function change these, and not the arrays of the caller.
         """
         pairs = zip(self.differentiated, self.types, strict=True)
         return self.replaced([wrap(stream.argument(x._value, type)) for x, type in pairs])
 
     def replaced(self, leaves: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Return the arguments with other leaves to differentiate by, and copies of other arrays.
+        """Return the positional and the named arguments, with other leaves to differentiate by.
 
-        A copy shares the memory.
+        ``leaves`` take their places, in order. Other arrays are copies that share the memory.
         """
         args = list(self.args)
         parts = dict(zip(self.positions, self.packed(leaves), strict=True))
@@ -266,7 +289,7 @@ class DifferentiatedCall:
         return new_args, {name: _copied(arg) for name, arg in self.kwargs.items()}
 
     def packed(self, leaves: Sequence[Any]) -> list[Any]:
-        """Return leaves in the form of the arguments to differentiate by."""
+        """Return for each argument to differentiate by one of its form, with these leaves."""
         rest = iter(leaves)
         return [
             unflatten(structure, [next(rest) for _ in range(count)])
@@ -285,7 +308,10 @@ def _refuse_entries(purpose: str, call: DifferentiatedCall) -> None:
 
 
 def _copied(argument: Any) -> Any:
-    """Return an argument with copies of its arrays, which share the memory."""
+    """Return an argument with copies of its arrays, which share the memory.
+
+    An argument without arrays of `passkit.xp` is returned itself.
+    """
     if type(argument) is Array:
         return duplicate(argument)
     leaves, structure = flatten(argument)
@@ -295,7 +321,10 @@ def _copied(argument: Any) -> Any:
 
 
 def _positions(argnums: Any) -> tuple[int, ...]:
-    """Return positions of arguments as a tuple. Raises: ArgumentError if they are none."""
+    """Return an int, or a sequence of them, as a tuple of positions of arguments.
+
+    Raises: ArgumentError if it is neither, is empty, has a bool, or has a number twice.
+    """
     listed = (argnums,) if isinstance(argnums, int) else argnums
     need = "a position of an argument, or a sequence of different ones"
     positions = tuple(arguments.sequence("grad: argnums", listed, int, need))
@@ -314,8 +343,11 @@ def _differentiated_call(
 ) -> DifferentiatedCall:
     """Return the arguments of a call, with the leaves to differentiate by as arrays.
 
+    Entries among these stay entries. ``positions`` may count from the end of ``args``; ``purpose``
+    is the transformation, for messages.
+
     Raises:
-        ArgumentError: An argument is missing, or such a leaf is no array.
+        ArgumentError: An argument is not in ``args``, or such a leaf is no array or number.
         DTypeError: It has no float dtype.
     """
     listed = tuple(k + len(args) if k < 0 else k for k in positions)
@@ -344,7 +376,15 @@ def _differentiated_call(
 
 
 def _converted_leaves(purpose: str, leaves: list[Any], names: list[str]) -> list[Any]:
-    """Return leaves to differentiate by as arrays, and entries as they are. Raises as `_leaf`."""
+    """Return leaves to differentiate by as arrays, and entries as they are.
+
+    Python floats get the dtype of the arrays of floats among them, if that is a single one, or
+    float64. ``purpose`` and ``names`` are the transformation and the leaves, for messages.
+
+    Raises:
+        ArgumentError: A leaf is neither an array, an entry nor a number.
+        DTypeError: It has no float dtype, such as an int.
+    """
     floats = {x.dtype for x in leaves if isinstance(x, Array) and dtype_of(x.dtype).is_float}
     dtype = floats.pop() if len(floats) == 1 else np.dtype(np.float64)
     pairs = zip(names, leaves, strict=True)
@@ -352,11 +392,13 @@ def _converted_leaves(purpose: str, leaves: list[Any], names: list[str]) -> list
 
 
 def _leaf(where: str, leaf: Any, dtype: Any) -> Any:
-    """Return a leaf to differentiate by as an array; a Python float of ``dtype``.
+    """Return a leaf to differentiate by as an array, a Python float as one of ``dtype``.
+
+    An entry or `Array` is returned itself. ``where`` is the function and the leaf, for messages.
 
     Raises:
         ArgumentError: It is neither an array, an entry nor a number.
-        DTypeError: It has no float dtype.
+        DTypeError: It has no real float dtype; so has an int.
     """
     if isinstance(leaf, Entry):
         return leaf
@@ -381,9 +423,11 @@ def _leaf(where: str, leaf: Any, dtype: Any) -> Any:
 
 
 def _split(value: Any, has_aux: bool, purpose: str) -> tuple[Any, Any]:
-    """Return what a function returned, and what it returned beside that, or None.
+    """Return what is differentiated of what a function returned, and what it returned beside that.
 
-    Raises: ArgumentError if it should be a pair and is none.
+    The latter is None without ``has_aux``. ``purpose`` is the transformation, for messages.
+
+    Raises: ArgumentError if it should be a pair, a tuple of two, and is none.
     """
     if not has_aux:
         return value, None
@@ -395,11 +439,13 @@ def _split(value: Any, has_aux: bool, purpose: str) -> tuple[Any, Any]:
 
 
 def _result_value(purpose: str, result: Any) -> Value:
-    """Return the value of a leaf of what a function returned.
+    """Return the value of a leaf of what a function returned; a number counts as an array.
+
+    ``purpose`` is the transformation, for messages.
 
     Raises:
         ArgumentError: It is no array or number.
-        DTypeError: It has no float dtype.
+        DTypeError: It has no real float dtype.
     """
     if isinstance(result, (int, float, complex, np.ndarray, np.generic)):
         result = asarray(result)
@@ -416,7 +462,13 @@ def _result_value(purpose: str, result: Any) -> Value:
 
 
 def _scalar_value(result: Any, purpose: str) -> Value:
-    """Return the value of a scalar that a function returned. Raises as `grad` says."""
+    """Return the value of the 0-dimensional array, or the number, that a function returned.
+
+    Raises:
+        ArgumentError: It is neither.
+        DTypeError: It has no real float dtype.
+        ShapeError: It has axes.
+    """
     value = _result_value(purpose, result)
     if value.type.shape:
         raise ShapeError(
@@ -429,9 +481,10 @@ def _scalar_value(result: Any, purpose: str) -> Value:
 def _outputs(
     stream: ProgramStream, result: Any
 ) -> tuple[list[tuple[int, ArrayType]], Callable[[Sequence[Any]], Any]]:
-    """Return numbers and types of the arrays of a stream in a result, and how to put it together.
+    """Find the arrays of a stream among the leaves of a result.
 
-    The latter takes the arrays in place of those. Other leaves stay as they are.
+    Returns: A list of their numbers and types; and a function that takes as many arrays and returns
+        the result with these in their place. Other leaves stay as they are.
     """
     leaves, structure = flatten(result)
     positions = [
@@ -442,7 +495,7 @@ def _outputs(
     values = [leaves[k]._value for k in positions]
 
     def pack(arrays: Sequence[Any]) -> Any:
-        """Return the result with these arrays."""
+        """Return the result with these arrays in the place of those of the stream."""
         for k, array in zip(positions, arrays, strict=True):
             leaves[k] = array
         return unflatten(structure, leaves)
@@ -453,10 +506,21 @@ def _outputs(
 def _traced_results(
     function: Callable[..., Any], call: DifferentiatedCall, purpose: str, has_aux: bool
 ) -> tuple[ProgramStream, list[Value], Any, Structure]:
-    """Record a function.
+    """Call a function with arrays without elements, and record its operations.
 
-    Returns: The stream, the values of the leaves of the result, what it returned beside that, and
-        the structure of the result.
+    Args:
+        function: the function.
+        call: its arguments.
+        purpose: the transformation, for messages.
+        has_aux: whether it returns a pair of what is differentiated and anything else.
+
+    Returns: The stream, the values of the leaves of the result, what it returned beside that (None
+        without ``has_aux``), and the structure of the result.
+
+    Raises:
+        ArgumentError: A leaf of the result is no array or number, or the result should be a pair.
+        DTypeError: A leaf has no real float dtype.
+        ConcretizationError: The function needs elements of an array.
     """
     stream = ProgramStream(purpose)
     with stream.recording():
@@ -474,11 +538,15 @@ def _like_results(
 
     Args:
         where: the function, for messages.
-        value: the weights, of the given structure.
+        value: the weights: nested containers of arrays, or of Python numbers, which take the dtype
+            of their type.
         structure: the structure that they need.
         types: the types that they need.
 
-    Raises: ArgumentError, ShapeError or DTypeError if they are of others.
+    Raises:
+        ArgumentError: They have another structure, or a leaf is no array or real number.
+        ShapeError: One has another shape.
+        DTypeError: An array has another dtype.
     """
     leaves, own = flatten(value)
     if own != structure:
@@ -512,12 +580,20 @@ def _of_entries(
     has_aux: bool,
     purpose: str,
 ) -> tuple[Any, Any]:
-    """Return what a function of entries returns, and its gradient.
+    """Call a function of entries; return what it returns, and its gradient.
+
+    Args:
+        function: the function.
+        call: its arguments, of which leaves to differentiate by are entries or arrays.
+        is_single: whether the gradient is that by one argument, or a tuple of several.
+        has_aux: whether the function returns a pair of the scalar and anything else.
+        purpose: the transformation, for messages.
 
     Raises:
-        ArgumentError: The result is no entry.
+        ArgumentError: The result is no entry, or no pair with ``has_aux``.
         ShapeError: It has axes.
         DTypeError: It is no float.
+        GraphError: An operator has no gradient.
     """
     # Entries of their own: an argument may depend on another one, or be the same.
     leaves = [ops.identity(as_entry(_array_of(leaf))) for leaf in call.differentiated]
@@ -535,5 +611,5 @@ def _of_entries(
 
 
 def _array_of(leaf: Any) -> Any:
-    """Return a leaf as an entry or NumPy array."""
+    """Return a leaf as it is; an `Array` as a NumPy array, which executes what it needs."""
     return leaf._numpy() if isinstance(leaf, Array) else leaf

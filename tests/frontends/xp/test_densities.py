@@ -140,6 +140,16 @@ def test_densities_at_the_limits_of_their_arguments() -> None:
     assert float(xp.stats.normal_lpdf(xp.ones(0), 0, 1)) == 0
 
 
+def test_outcomes_may_be_booleans() -> None:
+    """Booleans count as 0 and 1, in arrays and as Python numbers."""
+    outcomes = xp.asarray([True, False, True])
+    theta = xp.asarray([0.5, -1.0, 2.0])
+    expected = xp.stats.bernoulli_logit_lpmf(xp.asarray([1, 0, 1]), theta)
+    assert float(xp.stats.bernoulli_logit_lpmf(outcomes, theta)) == float(expected)
+    ones = xp.stats.bernoulli_logit_lpmf(1, theta)
+    assert float(xp.stats.bernoulli_logit_lpmf(True, theta)) == float(ones)
+
+
 @pytest.mark.usefixtures("xp_queue")
 def test_a_density_with_derivatives_and_checks_is_one_kernel() -> None:
     """The value, three derivatives and three checks read each argument once."""

@@ -9,7 +9,7 @@ import pytest
 
 import passkit as pk
 from passkit import xp
-from passkit.errors import ArgumentError, DTypeError, ShapeError
+from passkit.errors import ArgumentError, DTypeError, SettingError, ShapeError
 from passkit.frontends.xp.runtime import OPERATIONS
 from tests.frontends.xp.differences import assert_all_same
 
@@ -85,8 +85,16 @@ def test_wrong_arguments_are_refused() -> None:
         xp.fft.fft(x, norm="unitary")  # type: ignore[arg-type]
     with pytest.raises(ShapeError, match=r"fft\.rfft: a transform needs 1 point or more, got 0"):
         xp.fft.rfft(x, n=0)
-    with pytest.raises(ArgumentError, match=r"fft\.fft: a number of points is an int, got 2\.5"):
+    with pytest.raises(ArgumentError, match=r"fft\.fft: a number of points must .*, got 2\.5"):
         xp.fft.fft(x, n=2.5)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match=r"fft\.fftn: s must be a sequence, got 2"):
+        xp.fft.fftn(x, s=2)  # type: ignore[arg-type]
+    with pytest.raises(ShapeError, match=r"there is no axis -3 in an array of 2 axes"):
+        xp.fft.fftn(x, s=(2, 2, 2))
+    with pytest.raises(ShapeError, match=r"fft\.rfftn needs an axis, got an array of shape \(\)"):
+        xp.fft.rfftn(xp.asarray(1.0))
+    with pytest.raises(ArgumentError, match=r"fft\.fftshift: axes must be a sequence, got 1\.0"):
+        xp.fft.fftshift(x, axes=1.0)  # type: ignore[arg-type]
     for transform in (xp.fft.rfft, xp.fft.ihfft, xp.fft.rfftn):
         with pytest.raises(DTypeError, match=r"needs real numbers, got complex128"):
             transform(xp.asarray([1j, 2.0]))
@@ -98,8 +106,18 @@ def test_wrong_arguments_are_refused() -> None:
         xp.fft.fftn(x, s=(2,), axes=(0, 1))
     with pytest.raises(ArgumentError, match=r"fftfreq: n must be a positive integer, got 0"):
         xp.fft.fftfreq(0)
-    with pytest.raises(ArgumentError, match=r"rfftfreq: there is no device 'moon'"):
+    with pytest.raises(ArgumentError, match=r"fftfreq: d must be a number other than 0, got 0"):
+        xp.fft.fftfreq(4, d=0)
+    with pytest.raises(DTypeError, match=r"fft\.fftfreq returns floats, got dtype int32"):
+        xp.fft.fftfreq(4, dtype=xp.int32)
+    with pytest.raises(SettingError, match=r"rfftfreq: there is no device 'moon'"):
         xp.fft.rfftfreq(4, device="moon")
+
+
+def test_shifts_of_a_single_number_return_it() -> None:
+    """A 0-dimensional array has no axis along which it could be shifted."""
+    assert float(xp.fft.fftshift(xp.asarray(2.0))) == 2.0
+    assert float(xp.fft.ifftshift(xp.asarray(3.0))) == 3.0
 
 
 def test_shifts_by_half_an_unknown_extent_are_refused() -> None:

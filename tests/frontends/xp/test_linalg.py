@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from passkit import xp
-from passkit.errors import ArgumentError, FeedError, ShapeError
+from passkit.errors import ArgumentError, DTypeError, FeedError, ShapeError
 from tests.frontends.xp.differences import assert_all_same
 
 
@@ -167,3 +167,17 @@ def test_wrong_arguments_are_refused() -> None:
         xp.linalg.matrix_power(xp.asarray(np.eye(2)), 0.5)  # type: ignore[arg-type]
     with pytest.raises(FeedError, match=r"Singular matrix"):
         xp.linalg.inv(xp.asarray(np.zeros((2, 2))))
+    with pytest.raises(ArgumentError, match=r"diagonal: offset must be an integer, got 'a'"):
+        xp.linalg.diagonal(x, offset="a")  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match=r"matrix_norm: ord must be .*, got True"):
+        xp.linalg.matrix_norm(x, ord=True)
+    with pytest.raises(ArgumentError, match=r"tensordot: axes must be .*, got \(\[0\], \[0, 1\]\)"):
+        xp.tensordot(x, x, axes=([0], [0, 1]))
+    with pytest.raises(ShapeError, match=r"pinv: rtol of shape \(1,\) does not fit the batch \(\)"):
+        xp.linalg.pinv(x, rtol=xp.asarray([0.1]))
+    with pytest.raises(DTypeError, match=r"matrix_rank: rtol must be real, got complex128"):
+        xp.linalg.matrix_rank(x, rtol=xp.asarray(1j))
+    with pytest.raises(FeedError, match=r"pinv: the matrix does not allow it: SVD did not conv"):
+        xp.linalg.pinv(xp.asarray([[np.nan, 1.0], [1.0, 2.0]]), rtol=xp.asarray(0.1))
+    with pytest.raises(ArgumentError, match=r"an operand must be an Array.* got \[1\.0\]"):
+        xp.diag([1.0])

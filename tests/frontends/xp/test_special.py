@@ -104,6 +104,14 @@ def test_poles_and_limits(small: int) -> None:
             np.testing.assert_allclose(np.asarray(result), reference, 1e-9)
 
 
+def test_polygamma_takes_orders_beyond_those_of_the_operator() -> None:
+    """Of a large order, polygamma(n, 1) is n! with the sign of (-1)**(n + 1)."""
+    x = xp.asarray([1.0], dtype=xp.float32)
+    result = xp.special.polygamma(25, x)
+    assert result.dtype == xp.float32
+    np.testing.assert_allclose(np.asarray(result), [1.5511210e25], 1e-5)
+
+
 def test_integers_are_computed_in_float64() -> None:
     """Integers give float64, float32 stays, and NaN of a zero weight does not count."""
     assert xp.special.gammaln(xp.asarray([1, 2])).dtype == xp.float64
@@ -132,6 +140,8 @@ def test_integers_are_computed_in_float64() -> None:
 def test_wrong_arguments_are_refused() -> None:
     """Messages name the function and what was given."""
     x = xp.asarray(X)
+    with pytest.raises(ArgumentError, match=r"polygamma: n must be a natural number, got 1\.5"):
+        xp.special.polygamma(1.5, x)
     with pytest.raises(ArgumentError, match=r"polygamma: n must be a natural number, got -1"):
         xp.special.polygamma(-1, x)
     with pytest.raises(ShapeError, match=r"softmax: there is no axis 1 in an array of 1 axes"):
