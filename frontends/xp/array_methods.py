@@ -33,7 +33,7 @@ else:
 
 
 def _extents(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the ints of a method that takes them one by one or as one tuple or list."""
+    """Return the arguments of a method, or the items of its one argument, a tuple or list."""
     if len(arguments) == 1 and isinstance(arguments[0], (tuple, list)):
         return tuple(arguments[0])
     return arguments
@@ -73,23 +73,24 @@ class ArrayMethods:
 
     @property
     def T(self: Any) -> Array:  # noqa: N802
-        """The array with its axes in reverse order: of a matrix, the transposed one."""
+        """A new array with the axes in reverse order: of a matrix, the transposed one."""
         return manipulation.permute_dims(self, tuple(reversed(range(self.ndim))))
 
     @property
     def mT(self: Any) -> Array:  # noqa: N802
-        """The array with its last two axes swapped: each matrix transposed.
+        """A new array with the last two axes swapped: each matrix transposed.
 
         Raises: ShapeError for an array of fewer than two axes.
         """
         return manipulation.matrix_transpose(self)
 
     def astype(self: Any, dtype: Any, /, *, copy: bool = True) -> Array:
-        """Return the array converted to a dtype.
+        """Return a new array, converted to a dtype; as bool, all but 0 are true.
 
         With ``copy`` False, an array of this dtype already is returned itself.
 
-        Raises: DTypeError if there is no such dtype, or complex numbers would lose a part.
+        Raises: DTypeError if there is no such dtype (None is none), or complex numbers would become
+        real ones.
         """
         return conversion.astype(self, dtype, copy=copy)
 
@@ -103,34 +104,37 @@ class ArrayMethods:
         return manipulation.reshape(source, (-1,) if self.size else (0,))
 
     def ravel(self: Any) -> Array:
-        """Return the elements in row-major order, as an array of one axis."""
+        """Return the elements in row-major order, as a new array of one axis."""
         return manipulation.reshape(self, (-1,) if self.size else (0,))
 
     def reshape(self: Any, *shape: Any, copy: bool | None = None) -> Array:
-        """Return the array with another shape, given as ints or as one tuple.
+        """Return a new array with another shape, given as ints or as one tuple.
 
         One extent may be -1, which is filled in; ``copy`` has no effect.
 
-        Raises: ShapeError if the number of elements differs; TypeError if an extent is no integer.
+        Raises: ShapeError if the number of elements differs, or the -1 cannot be filled in;
+        ArgumentError if an extent is no integer.
         """
         return manipulation.reshape(self, _extents(shape), copy=copy)
 
     def squeeze(self: Any, axis: int | tuple[int, ...] | None = None) -> Array:
-        """Return the array without axes of length 1, or without those that are named.
+        """Return a new array without axes of length 1, or without those that are named.
 
         ``axis`` is an axis or several; None: all of length 1.
 
-        Raises: ShapeError if a named axis is longer, out of range or named twice.
+        Raises: ShapeError if a named axis is longer, out of range or named twice; ArgumentError if
+        it is no integer.
         """
         every = tuple(k for k, n in enumerate(self.shape) if n == 1)
         return manipulation.squeeze(self, every if axis is None else axis)
 
     def transpose(self: Any, *axes: Any) -> Array:
-        """Return the array with its axes in another order, given as ints or as one tuple.
+        """Return a new array with its axes in another order, given as ints or as one tuple.
 
-        Without arguments the order is reversed. See `xp.permute_dims`.
+        Without arguments the order is reversed; else there is for each axis of the result the axis
+        of this array.
 
-        Raises: ShapeError if they do not name each axis once.
+        Raises: ShapeError if they do not name each axis once; ArgumentError if one is no integer.
         """
         order = _extents(axes)
         return manipulation.permute_dims(self, order or tuple(reversed(range(self.ndim))))
@@ -139,11 +143,13 @@ class ArrayMethods:
         """Return the elements' bytes as elements of another dtype, None for the same one.
 
         The last axis becomes longer or shorter where elements have another size. Unlike NumPy's,
-        the result shares no memory: assignments to it do not change this array.
+        the result shares no memory: assignments to it do not change this array. What the array
+        needs is executed.
 
         Raises:
             DTypeError: There is no such dtype.
-            ShapeError: The bytes of the last axis are no entire number of elements.
+            ShapeError: The bytes of the last axis are no entire number of elements, or a
+                0-dimensional array would change its size.
         """
         return conversion.reinterpreted(self, dtype)
 
@@ -195,11 +201,12 @@ class ArrayMethods:
 
         Args:
             stream: ignored on the CPU.
-            max_version: the newest version that the consumer reads.
+            max_version: the newest version that the consumer reads; None: one before 1.
             dl_device: the device that the memory must be on; None: that of the array.
             copy: True copies the memory; False refuses to.
 
-        Raises: BufferError if the memory cannot be exported like this.
+        Raises: BufferError for another device than the CPU, or elements that DLPack of NumPy does
+        not have, such as bfloat16.
         """
         return interchange.dlpack(self, max_version, dl_device, copy)
 

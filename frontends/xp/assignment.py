@@ -37,7 +37,8 @@ def write(x: Array, key: Any, operand: Any) -> None:
     Args:
         x: the array, which gets a new value of its shape and dtype.
         key: as in `indexing.read`.
-        operand: an array or nested lists, which are broadcast to the selected part, or a number.
+        operand: an array or nested lists, which are broadcast to the selected part and converted
+            to the dtype of ``x``, floats to integers, too; or a number.
 
     Raises:
         SubscriptError: The key does not fit the array.
@@ -62,7 +63,11 @@ def write(x: Array, key: Any, operand: Any) -> None:
 
 
 def view_of(x: Array, key: Any, part: Array) -> Array:
-    """Return ``part``, which is ``x[key]``, noted as a view of ``x`` if the key has no arrays."""
+    """Return ``part``, which is ``x[key]``; note it as a view of ``x`` if that is an option.
+
+    It is not noted without the setting ``aliasing``, if it is 0-dimensional, or if the key has
+    other parts than ints, slices, None and ``...``.
+    """
     if not part.ndim:
         return part  # NumPy has a scalar, which is no view
     index = plain_index(key, x.shape)
@@ -82,10 +87,12 @@ def _rebind(x: Array, result: Array) -> None:
 
 
 def _converted(x: Array, operand: Any) -> Array:
-    """Return ``operand``, which is assigned to ``x``, converted to the dtype of ``x``.
+    """Return ``operand``, which is assigned to ``x``, as an array of the dtype of ``x``.
+
+    An `Array` of this dtype is returned itself.
 
     Raises: DTypeError if it is complex, and the array is not, or a Python integer does not fit;
-    ArgumentError if it is neither an array nor numbers.
+    ArgumentError if it is neither an array nor numbers; ShapeError for lists of different lengths.
     """
     if isinstance(operand, (list, tuple)):
         operand = asarray(operand)
@@ -121,7 +128,8 @@ def _fitted(value: Array, shape: tuple[int, ...]) -> Array:
 def _write_in_place(x: Array, key: Any, value: Array, index: BasicIndex) -> bool:
     """Write few computed elements into a computed array, and return whether that was possible.
 
-    An array whose value something else refers to gets a copy first.
+    Few are as many as the setting ``small``, or any number of complex ones; neither array may have
+    a triangular view. An array whose value something else refers to gets a copy first.
 
     Args:
         x: the array.
@@ -148,9 +156,11 @@ def _write_in_place(x: Array, key: Any, value: Array, index: BasicIndex) -> bool
 
 
 def _write_small(x: Array, key: Any, value: Array) -> bool:
-    """Write a computed value into small computed arrays by NumPy, and return whether it could.
+    """Write a computed value into a small computed array by NumPy, and return whether it could.
 
-    The key may have arrays. The general way has the better messages.
+    The key may have arrays. It could not where `small_key` returns None, the value has a triangular
+    view, or NumPy raises: the general way has the better messages. Then ``x`` may have a copy of
+    its elements as its buffer.
     """
     if value._value.operation is not None or value._value.type.band is not None:
         return False
@@ -246,8 +256,8 @@ def _masked(x: Array, parts: list[Any], value: Array) -> Array | None:
 def _assigned(x: Array, parts: list[Any], value: Array) -> Array:
     """Return ``x`` with a part replaced by ``value`` that arrays of integers or masks select.
 
-    ``parts`` are those of the subscript. Raises: SubscriptError if a mask or a computed index does
-    not fit; ShapeError if the value does not fit.
+    ``parts`` are those of the subscript; masks are executed. Raises: SubscriptError if a mask or a
+    computed index does not fit; ShapeError if the value does not fit.
     """
     shape = x.shape
     x, parts = with_integers(x, parts)
@@ -267,9 +277,10 @@ def _assigned(x: Array, parts: list[Any], value: Array) -> Array:
 
 
 def _scattered(x: Array, axes: list[int], arrays: list[Array], updates: Array) -> Array:
-    """Return the array with its parts at indices of axes replaced.
+    """Return the array with its parts at ``arrays``, indices of ``axes``, replaced by ``updates``.
 
-    The updates have the axes of the indices first, then the other axes of the array.
+    The updates have the axes of the indices, which broadcast, first, then the other axes of the
+    array.
     """
     rank = len(broadcast_index_shape(arrays))
     if len(arrays) == 1:

@@ -24,7 +24,7 @@ STRIDE = 1 << 48
 
 
 def _positions(shape: Shape) -> Entry:
-    """Build the positions of the elements of an array in row-major order, as int64.
+    """Build the positions of the elements of an array of a shape in row-major order, as int64.
 
     A sum over the axes has the iteration domain of the array, so that it fuses with its readers.
     """
@@ -39,9 +39,10 @@ def _positions(shape: Shape) -> Entry:
 
 
 def build_first_failure(*conditions: Entry) -> Entry:
-    """Build the code of the first element that fails the first condition that fails.
+    """Build the code of the first element that fails the first condition that fails, as int64.
 
-    Conditions of one shape are reduced together.
+    It is `PASSED` if none fails; else position p of condition k is ``k * STRIDE + p``. Conditions
+    are booleans; those of one shape are reduced together, and those without elements hold.
     """
     by_shape: dict[Any, list[int]] = {}
     for k, condition in enumerate(conditions):
@@ -59,7 +60,7 @@ def build_first_failure(*conditions: Entry) -> Entry:
 
 
 def _first_failure(*conditions: Any) -> Any:
-    """Return the code of the first failure, as `build_first_failure`."""
+    """Return the code of the first failure of NumPy arrays, as `build_first_failure` builds it."""
     for k, condition in enumerate(conditions):
         if not condition.all():
             return np.asarray(k * STRIDE + int(condition.argmin()), np.int64)
@@ -90,11 +91,11 @@ class CheckedValue:
             self._copy = call("copy", x)
 
     def numpy(self) -> Any:
-        """Return the NumPy array of the value."""
+        """Return the NumPy array of the value at that moment; a pending copy is executed."""
         return self._value.buffer if self._copy is None else self._copy._numpy("check")
 
     def release(self) -> None:
-        """Allow results to be stored over the value again."""
+        """Allow results to be stored over the value again, if they were before."""
         if self._copy is None and self._was_owned:
             self._value.is_owned = True
 
@@ -116,7 +117,10 @@ class Subject:
     shape: tuple[int, ...]
 
     def message(self, position: int, element: Any) -> str:
-        """Return the text of the error for an element at a position in row-major order."""
+        """Return the text of the error for an element at a position in row-major order.
+
+        The index of the element is left out for a 0-dimensional array.
+        """
         index = ", ".join(str(k) for k in np.unravel_index(position, self.shape))
         where = f"{self.name}[{index}]" if self.shape else self.name
         return f"{self.function}: {where} = {element}, but it must be {self.must_be}!"
@@ -147,15 +151,17 @@ def check(condition: Any, function: str, name: str, x: Any, must_be: str) -> Non
     arguments are not checked.
 
     Args:
-        condition: where the elements are as they must be: booleans in the shape of ``x``.
+        condition: where the elements are as they must be: booleans in the shape of ``x``, or a bool
+            for a number.
         function: the name of the function that checks, for the message.
         name: the name of the array in it.
-        x: the array, or a number.
+        x: the array, or a number. One without elements always passes.
         must_be: what elements must be, such as "positive".
 
     Raises:
         CheckError: ``function: name[i, j] = value, but it must be must_be!`` for the first element
             in row-major order; now, or when the stream is executed.
+        ArgumentError: The condition or ``x`` is no array or number.
         DTypeError: The condition has other elements than booleans.
         ShapeError: It has another shape than ``x``.
 
@@ -172,7 +178,13 @@ def check(condition: Any, function: str, name: str, x: Any, must_be: str) -> Non
 
 
 def check_all(requirements: Sequence[Requirement]) -> None:
-    """Check several arrays with one reduction. Raises as `check`, for the first that fails."""
+    """Check several arrays with one reduction, now or when the stream is executed.
+
+    Raises:
+        CheckError: An element is not as it must be: the first one of the first array that has any.
+        DTypeError: A condition has other elements than booleans.
+        ShapeError: A condition has another shape than its array.
+    """
     for each in requirements:
         where, condition = f"check: the condition of {each.subject.name}", each.condition
         if condition.dtype.kind != "b":
@@ -191,12 +203,16 @@ def check_all(requirements: Sequence[Requirement]) -> None:
 def when_computed(
     code: Array, snapshots: Sequence[CheckedValue], raise_error: Callable[[], None]
 ) -> None:
-    """Call a function when the code of `first_failure` is computed, now or by the next execution.
+    """Call a function once when the code of `first_failure` is computed.
+
+    That is now, or in the next execution of its stream, which computes it.
 
     Args:
         code: the code.
-        snapshots: what the function reads; they are released afterwards.
+        snapshots: the arrays that the function reads; they are released afterwards.
         raise_error: the function, which raises an error if the code says so.
+
+    Raises: what the function raises, if it is called now.
     """
 
     def notify() -> None:
@@ -218,9 +234,11 @@ def raise_failure(
     """Raise a CheckError if the code of `first_failure` says that a condition fails.
 
     Args:
-        code: the code, computed.
+        code: the code; if it is pending, it is executed.
         subjects: what each condition is about.
         snapshots: the array that each condition is about.
+
+    Raises: CheckError with the first element that fails.
     """
     number = int(code)
     if number != PASSED:

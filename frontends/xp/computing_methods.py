@@ -22,86 +22,100 @@ class ComputingMethods:
 
         @staticmethod
         def _wrapped(value: Value) -> Array:
-            """Return the array of a value."""
+            """Return a new array that holds a value."""
 
     # Reductions
 
     def sum(self, axis: reductions.Axes = None, dtype: Any = None, keepdims: bool = False) -> Array:
-        """Return the sum along axes, see `xp.sum`.
+        """Return the sum along axes; 0 of nothing.
 
-        ``axis`` is an axis, several, or None for all; ``dtype`` the dtype to convert to before;
-        with ``keepdims`` the axes stay with extent 1.
+        ``axis`` is an axis, several, or None for all; ``dtype`` the dtype to convert to before,
+        None for that of floats, the widest of their sign for integers, and int64 for booleans; with
+        ``keepdims`` the axes stay with extent 1.
 
-        Raises: ShapeError for a wrong axis, ArgumentError for one that is no integer, DTypeError
-        for a wrong dtype.
+        Raises:
+            ArgumentError: an axis is no integer.
+            ShapeError: there is no such axis, or it is named twice.
+            DTypeError: there is no such dtype, it is bool, or complex numbers would become real.
         """
         return self._wrapped(reductions.summed("sum", self._value, axis, dtype, keepdims))
 
     def prod(
         self, axis: reductions.Axes = None, dtype: Any = None, keepdims: bool = False
     ) -> Array:
-        """Return the product along axes, see `xp.prod`.
+        """Return the product along axes; 1 of nothing.
 
-        ``axis`` is an axis, several, or None for all; ``dtype`` the dtype to convert to before;
-        with ``keepdims`` the axes stay with extent 1.
+        ``axis`` is an axis, several, or None for all; ``dtype`` the dtype to convert to before,
+        None for that of floats, the widest of their sign for integers, and int64 for booleans; with
+        ``keepdims`` the axes stay with extent 1.
 
-        Raises: ShapeError for a wrong axis, ArgumentError for one that is no integer, DTypeError
-        for a wrong dtype.
+        Raises:
+            ArgumentError: an axis is no integer.
+            ShapeError: there is no such axis, or it is named twice.
+            DTypeError: there is no such dtype, it is bool, or complex numbers would become real.
         """
         return self._wrapped(reductions.summed("prod", self._value, axis, dtype, keepdims))
 
     def mean(
         self, axis: reductions.Axes = None, dtype: Any = None, keepdims: bool = False
     ) -> Array:
-        """Return the mean along axes, of elements converted to ``dtype``; see `xp.mean`.
+        """Return the mean along axes, of elements converted to ``dtype``; None keeps theirs.
 
         ``axis`` is an axis, several, or None for all; with ``keepdims`` the axes stay with extent
-        1. The mean of nothing is NaN.
+        1. The mean of nothing is NaN, and that of integers and booleans is float64.
 
-        Raises: ShapeError for a wrong axis, ArgumentError for one that is no integer, DTypeError
-        for a wrong dtype.
+        Raises:
+            ArgumentError: an axis is no integer.
+            ShapeError: there is no such axis, or it is named twice.
+            DTypeError: there is no such dtype, or complex numbers would become real.
         """
         return self._wrapped(reductions.averaged(self._value, axis, dtype, keepdims))
 
     def max(self, axis: reductions.Axes = None, keepdims: bool = False) -> Array:
-        """Return the largest element along axes, see `xp.max`.
+        """Return the largest element along axes; NaN if one is NaN.
 
         ``axis`` is an axis, several, or None for all; with ``keepdims`` the axes stay with extent
         1.
 
-        Raises: ShapeError for a wrong axis or no element, ArgumentError for an axis that is no
-        integer.
+        Raises:
+            ArgumentError: an axis is no integer.
+            ShapeError: there is no such axis, it is named twice, or it has no element.
         """
         return self._wrapped(reductions.reduced("max", self._value, axis, keepdims))
 
     def min(self, axis: reductions.Axes = None, keepdims: bool = False) -> Array:
-        """Return the smallest element along axes, see `xp.min`.
+        """Return the smallest element along axes; NaN if one is NaN.
 
         ``axis`` is an axis, several, or None for all; with ``keepdims`` the axes stay with extent
         1.
 
-        Raises: ShapeError for a wrong axis or no element, ArgumentError for an axis that is no
-        integer.
+        Raises:
+            ArgumentError: an axis is no integer.
+            ShapeError: there is no such axis, it is named twice, or it has no element.
         """
         return self._wrapped(reductions.reduced("min", self._value, axis, keepdims))
 
     def any(self, axis: reductions.Axes = None, keepdims: bool = False) -> Array:
-        """Return whether any element along axes is true, see `xp.any`.
+        """Return whether any element along axes is true, as all numbers but 0; False of nothing.
 
         ``axis`` is an axis, several, or None for all; with ``keepdims`` the axes stay with extent
         1.
 
-        Raises: ShapeError for a wrong axis, ArgumentError for one that is no integer.
+        Raises:
+            ArgumentError: an axis is no integer.
+            ShapeError: there is no such axis, or it is named twice.
         """
         return self._wrapped(reductions.reduced("any", self._value, axis, keepdims))
 
     def all(self, axis: reductions.Axes = None, keepdims: bool = False) -> Array:
-        """Return whether all elements along axes are true, see `xp.all`.
+        """Return whether all elements along axes are true, as all numbers but 0; True of nothing.
 
         ``axis`` is an axis, several, or None for all; with ``keepdims`` the axes stay with extent
         1.
 
-        Raises: ShapeError for a wrong axis, ArgumentError for one that is no integer.
+        Raises:
+            ArgumentError: an axis is no integer.
+            ShapeError: there is no such axis, or it is named twice.
         """
         return self._wrapped(reductions.reduced("all", self._value, axis, keepdims))
 
@@ -116,10 +130,12 @@ class ComputingMethods:
         """Return the variance along axes; ``ddof`` is another name of ``correction``.
 
         ``axis`` is an axis, several, or None for all; ``correction``, which goes before ``ddof``,
-        is subtracted from the count; with ``keepdims`` the axes stay with extent 1. See `xp.var`.
+        is subtracted from the count; with ``keepdims`` the axes stay with extent 1. It is float64
+        for integers, and infinite or NaN if nothing is left of the count.
 
-        Raises: ShapeError for a wrong axis, ArgumentError for a correction that is no finite
-        number.
+        Raises:
+            ArgumentError: the correction is no finite number, or an axis no integer.
+            ShapeError: there is no such axis, or it is named twice.
         """
         correction = ddof if correction is None else correction
         return self._wrapped(reductions.spread("var", self._value, axis, correction, keepdims))
@@ -135,33 +151,37 @@ class ComputingMethods:
         """Return the standard deviation along axes; ``ddof`` is another name of ``correction``.
 
         ``axis`` is an axis, several, or None for all; ``correction``, which goes before ``ddof``,
-        is subtracted from the count; with ``keepdims`` the axes stay with extent 1. See `xp.std`.
+        is subtracted from the count; with ``keepdims`` the axes stay with extent 1. It is float64
+        for integers, and infinite or NaN if nothing is left of the count.
 
-        Raises: ShapeError for a wrong axis, ArgumentError for a correction that is no finite
-        number.
+        Raises:
+            ArgumentError: the correction is no finite number, or an axis no integer.
+            ShapeError: there is no such axis, or it is named twice.
         """
         correction = ddof if correction is None else correction
         return self._wrapped(reductions.spread("std", self._value, axis, correction, keepdims))
 
     def argmax(self, axis: int | None = None, keepdims: bool = False) -> Array:
-        """Return where the largest element is, as int64, see `xp.argmax`.
+        """Return where the largest element is, as int64: the first one, or the first NaN.
 
-        ``axis`` is the axis, None for the position among all elements in row-major order; with
+        ``axis`` is one axis, None for the position among all elements in row-major order; with
         ``keepdims`` the axes stay with extent 1.
 
-        Raises: ShapeError for a wrong axis or no element, ArgumentError for an axis that is no
-        integer.
+        Raises:
+            ArgumentError: the axis is no integer.
+            ShapeError: there is no such axis, or it has no element.
         """
         return self._wrapped(reductions.position("argmax", self._value, axis, keepdims))
 
     def argmin(self, axis: int | None = None, keepdims: bool = False) -> Array:
-        """Return where the smallest element is, as int64, see `xp.argmin`.
+        """Return where the smallest element is, as int64: the first one, or the first NaN.
 
-        ``axis`` is the axis, None for the position among all elements in row-major order; with
+        ``axis`` is one axis, None for the position among all elements in row-major order; with
         ``keepdims`` the axes stay with extent 1.
 
-        Raises: ShapeError for a wrong axis or no element, ArgumentError for an axis that is no
-        integer.
+        Raises:
+            ArgumentError: the axis is no integer.
+            ShapeError: there is no such axis, or it has no element.
         """
         return self._wrapped(reductions.position("argmin", self._value, axis, keepdims))
 
@@ -171,10 +191,12 @@ class ComputingMethods:
         """Return the sums so far along an axis, or of all elements in row-major order.
 
         ``axis`` None is for the latter, a vector; ``dtype`` is the dtype to convert to before
-        summing.
+        summing, None as for `sum`.
 
-        Raises: ShapeError for a wrong axis, ArgumentError for one that is no integer, DTypeError
-        for a wrong dtype.
+        Raises:
+            ArgumentError: the axis is no integer.
+            ShapeError: there is no such axis.
+            DTypeError: there is no such dtype, it is bool, or complex numbers would become real.
         """
         value = reductions.scanned("cumulative_sum", self._value, axis, dtype, False)
         return self._wrapped(value)
@@ -183,10 +205,12 @@ class ComputingMethods:
         """Return the products so far along an axis, or of all elements in row-major order.
 
         ``axis`` None is for the latter, a vector; ``dtype`` is the dtype to convert to before
-        multiplying.
+        multiplying, None as for `prod`.
 
-        Raises: ShapeError for a wrong axis, ArgumentError for one that is no integer, DTypeError
-        for a wrong dtype.
+        Raises:
+            ArgumentError: the axis is no integer.
+            ShapeError: there is no such axis.
+            DTypeError: there is no such dtype, it is bool, or complex numbers would become real.
         """
         value = reductions.scanned("cumulative_prod", self._value, axis, dtype, False)
         return self._wrapped(value)
@@ -194,12 +218,16 @@ class ComputingMethods:
     # Elementwise
 
     def round(self, decimals: int = 0) -> Array:
-        """Return the elements rounded, halves to even; see `xp.round`.
+        """Return the elements rounded, halves to even.
 
         Args:
             decimals: the number of digits to keep after the point. Negative ones round digits
-                before it. Integers are unchanged, except by negative numbers.
+                before it. Integers and booleans are unchanged, except by negative numbers, which
+                make them float64.
+
+        Raises: ArgumentError if ``decimals`` is no integer.
         """
+        decimals = reductions.integer("round: decimals", decimals)
         scale = 10.0 ** abs(decimals)
         if not decimals or (decimals > 0 and self._value.type.dtype.kind in "biu"):
             return self._wrapped(apply(operation("round"), self._value))
@@ -210,18 +238,20 @@ class ComputingMethods:
         return rounded
 
     def clip(self, min: Any = None, max: Any = None) -> Array:
-        """Return the elements limited to an interval, see `xp.clip`.
+        """Return the elements limited to an interval: max where min > max, and NaN of NaN.
 
-        ``min`` and ``max`` are arrays that broadcast, numbers, or None for no limit.
+        ``min`` and ``max`` are arrays that broadcast, numbers, or None for no limit; the dtype is
+        the promoted one, in which Python numbers are weak.
 
-        Raises: ArgumentError for other limits, ShapeError where they do not broadcast.
+        Raises: ArgumentError for other limits, or an int beyond which the dtype has no number;
+        ShapeError where they do not broadcast.
         """
         from passkit.frontends.xp.elementwise import clip  # that imports the class of arrays
 
         return clip(self, min, max)
 
     def conj(self) -> Array:
-        """Return the complex conjugates; of real numbers and booleans, a new array of the same."""
+        """Return the complex conjugates; of real numbers and booleans, a new array of them."""
         return self._wrapped(apply(operation("conj"), self._value))
 
     @property

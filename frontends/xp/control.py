@@ -29,12 +29,12 @@ def eval(*arrays: Any) -> None:
     """Execute what these arrays need, in one run; without arrays, what all live arrays need.
 
     Args:
-        *arrays: arrays of any streams, and nested lists, tuples and dicts of them; other arrays of
-            the same stream stay pending. Without any, all of this thread's stream.
+        *arrays: arrays of any streams, and nested lists, tuples and mappings of them; other arrays
+            of the same stream stay pending. Without any, all of this thread's stream.
 
     Raises:
-        ArgumentError: An argument is nothing of these.
-        PasskitError: An operation cannot be executed.
+        ArgumentError: An argument is nothing of these, such as a NumPy array or None.
+        PasskitError: An operation cannot be executed, such as a FeedError of a singular matrix.
 
     >>> from passkit import xp
     >>> x = xp.asarray([1.0, 2.0])
@@ -52,9 +52,9 @@ def eval(*arrays: Any) -> None:
 
 
 def _listed(number: int, argument: Any) -> Iterator[Array]:
-    """Yield the arrays of an argument of `eval`, in nested lists, tuples and dicts, too.
+    """Yield the arrays of an argument of `eval`, in nested lists, tuples and mappings, too.
 
-    ``number`` is its position, for messages. Raises: ArgumentError if it is no such thing.
+    ``number`` is its position, for messages. Raises: ArgumentError if there is anything else.
     """
     if isinstance(argument, Mapping):
         argument = list(argument.values())
@@ -91,9 +91,11 @@ def config(**values: Any) -> _Configuration:
         **values: fields of `passkit.streams.settings.StreamSettings` by name, such as
             ``small=0``, ``materialize="live"`` or ``max_ops=64``.
 
-    Returns: A context manager that restores the settings at its end; a plain call keeps them.
+    Returns: A context manager that restores the changed settings at its end, and gives its block
+        the settings; a plain call keeps them.
 
-    Raises: SettingError for an unknown name or a value of a wrong kind.
+    Raises: SettingError for an unknown name or a value that the setting cannot have; then no
+        setting is changed.
 
     >>> from passkit import xp
     >>> with xp.config(small=0):
@@ -116,7 +118,11 @@ _CHOICES = {"materialize": ("demand", "live")}
 
 
 def _check(name: str, value: Any) -> None:
-    """Raise a SettingError if the setting ``name`` does not exist or cannot have a value."""
+    """Raise a SettingError if the setting ``name`` does not exist or cannot have ``value``.
+
+    Flags take only bools, and numbers only ints, not bools, from 0 or 1 on; ``max_explorations``
+    may be None.
+    """
     names = list(fields_dict(StreamSettings))
     if name not in names:
         raise SettingError(f"config: there is no setting {name!r}; {nearest(name, names)}")
@@ -139,7 +145,8 @@ def _check(name: str, value: Any) -> None:
 def eager() -> Iterator[None]:
     """Execute each operation by itself inside the block, as a baseline or to find a fault.
 
-    At the end of the block all arrays that are still referred to are computed.
+    This holds for all threads. At the end of the block, unless it raises, all arrays of this
+    thread's stream that are still referred to are computed.
     """
     with config(max_ops=1, small=0):
         yield
@@ -150,8 +157,9 @@ def eager() -> Iterator[None]:
 def stream() -> Iterator[Stream]:
     """Queue the operations of this thread in a stream of its own inside the block.
 
-    Its operations are executed apart from those around the block. An array may be used in any
-    stream; another one executes what it needs first.
+    The block gets the stream. Its operations are executed apart from those around the block, also
+    after its end, when they are needed. An array may be used in any stream; another one executes
+    what it needs first.
     """
     previous = runtime.current_stream()
     own = Stream(runtime.STORE)
@@ -204,12 +212,12 @@ def pending_operations() -> int:
 
 
 def forget_plans() -> None:
-    """Drop all plans of this process; those that are stored on disk are read again when needed."""
+    """Drop all plans in memory; those that are stored on disk are read again when needed."""
     runtime.STORE.forget()
 
 
 def reset_stats() -> None:
-    """Set all counters to 0."""
+    """Set all counters of `stats` to 0."""
     runtime.STORE.counts.clear()
 
 
@@ -217,8 +225,9 @@ def reset_stats() -> None:
 def inspect() -> Iterator[RunLog]:
     """Record every execution inside the block, in a list that the block gets.
 
-    Each says why and for which line of code it happened, which plan ran, what was written and what
-    stays pending, and why. The list is printed as a table; `picture` draws it.
+    Executions of all threads count. Each says why and for which line of code it happened, which
+    plan ran, what was written and what stays pending, and why. The list is printed as a table;
+    `picture` draws it. Its ``host_operations`` lists those that NumPy computed at once.
 
     >>> from passkit import xp
     >>> with xp.config(small=0), xp.inspect() as runs:

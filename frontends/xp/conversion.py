@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from passkit.errors import ArgumentError, DTypeError, FeedError, ShapeError
-from passkit.frontends.xp.array import Array, wrap
+from passkit.frontends.xp.array import Array, array_of, wrap
 from passkit.frontends.xp.devices import check_device
 from passkit.frontends.xp.dtypes import checked_dtype
 from passkit.frontends.xp.runtime import OPERATIONS, apply, from_numpy, on_host, operation
@@ -18,22 +18,24 @@ from passkit.values.dtype import DType
 
 
 def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
-    """Return an array converted to a dtype.
+    """Return a new array, converted to a dtype; as bool, all but 0 are true.
 
     Args:
-        x: the array.
+        x: the array, or a number.
         dtype: the dtype.
         copy: whether an array of this dtype already is copied; False returns ``x`` itself.
         device: the device of the result; None: that of ``x``.
 
     Raises:
-        DTypeError: there is no such dtype, or complex numbers would lose a part.
+        ArgumentError: ``x`` is no array or number.
+        DTypeError: there is no such dtype (None is none), or complex numbers would become real.
         SettingError: there is no such device.
 
     >>> from passkit import xp
     >>> xp.astype(xp.asarray([1.5, -2.5]), xp.int32)
     Array([ 1, -2], dtype=int32)
     """
+    x = array_of(x)
     check_device("astype", device)
     target = checked_dtype("astype: dtype", dtype)
     if target.numpy == x.dtype:
@@ -42,7 +44,7 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
 
 
 def _converted(value: Value, dtype: DType) -> Value:
-    """Return a value converted to another dtype, at once in NumPy if that is complex.
+    """Return a value converted to another dtype: queued, or at once in NumPy if that is complex.
 
     Raises: DTypeError for complex to real, except bool.
     """
@@ -56,11 +58,15 @@ OPERATIONS.define("view", None, lambda x, dtype: np.array(np.asarray(x, order="C
 
 
 def reinterpreted(x: Array, dtype: Any) -> Array:
-    """Return the bytes of ``x`` as elements of another dtype, see `Array.view`.
+    """Return the bytes of ``x`` as elements of another dtype, in a new array; None copies.
+
+    The last axis becomes longer or shorter where elements have another size. What ``x`` needs is
+    executed, unless the dtype is its own.
 
     Raises:
         DTypeError: There is no such dtype.
-        ShapeError: The bytes of the last axis are no entire number of elements.
+        ShapeError: The bytes of the last axis are no entire number of elements, or a 0-dimensional
+            array would change its size.
     """
     target = x.dtype if dtype is None else checked_dtype("view: dtype", dtype).numpy
     if target == x.dtype:
@@ -75,7 +81,11 @@ def reinterpreted(x: Array, dtype: Any) -> Array:
 
 
 def duplicate(x: Array) -> Array:
-    """Return a new array of the same value. A computed value is shared unless NumPy may write."""
+    """Return a new array of the same value.
+
+    A computed value is shared, so that nothing is stored over it any more; but its memory is copied
+    if NumPy may write to that. Of a pending value a copy is queued.
+    """
     value = x._value
     if value.operation is not None:
         return wrap(apply(operation("copy"), value))
@@ -94,14 +104,16 @@ def asarray(
         obj: an `Array`, which is returned as it is unless it must be converted; a NumPy array, or
             an object that has one of NumPy's protocols, the buffer protocol or DLPack; a Python
             number; or nested sequences of numbers and arrays.
-        dtype: the dtype; None: that of ``obj``, for numbers bool, int64, float64 or complex128.
+        dtype: the dtype; None: that of ``obj``, for numbers bool, int64, float64 or complex128, and
+            float64 for an empty list.
         device: the device; None: the default one.
-        copy: True and None copy memory of other libraries, since they may change it. False shares
-            it; nothing may write to it while the array exists.
+        copy: True and None copy memory of other libraries, since they may change it; True also
+            copies an `Array`. False shares it; nothing may write to it while the array exists.
 
     Raises:
-        ArgumentError: ``obj`` is nothing of these.
-        DTypeError: Elements are of no dtype of `passkit.xp`, or do not fit ``dtype``.
+        ArgumentError: ``obj`` is nothing of these, such as a text or None.
+        DTypeError: Elements are of no dtype of `passkit.xp`, ints do not fit ``dtype``, or complex
+            numbers would become real.
         ShapeError: Nested sequences have different lengths.
         FeedError: ``copy`` is False, and a copy is needed.
         SettingError: There is no such device.
@@ -135,7 +147,7 @@ def asarray(
 
 
 def _has_buffer(obj: Any) -> bool:
-    """Return whether an object has the buffer protocol or NumPy's array interface."""
+    """Return whether an object has the buffer protocol or ``__array_interface__``."""
     if hasattr(obj, "__array_interface__"):
         return True
     try:
@@ -148,8 +160,8 @@ def _has_buffer(obj: Any) -> bool:
 def _from_array(x: Array, dtype: DType | None, copy: bool | None) -> Array:
     """Return the array ``x`` as `asarray` does: itself unless it is converted or copied.
 
-    ``dtype`` None keeps its dtype. Raises: FeedError if it must be converted and ``copy`` is False;
-    DTypeError for complex to real.
+    ``dtype`` None keeps its dtype; ``copy`` True copies it. Raises: FeedError if it must be
+    converted and ``copy`` is False; DTypeError for complex to real.
     """
     if dtype is not None and dtype.numpy != x.dtype:
         if copy is False:
@@ -163,14 +175,18 @@ def _from_buffer(obj: Any, dtype: DType | None, copy: bool | None) -> Array:
 
     ``dtype`` None keeps its dtype; ``copy`` False shares its memory, True and None copy it.
 
-    Raises: DTypeError if `passkit.xp` has no such dtype; FeedError if it must be converted and
-    ``copy`` is False.
+    Raises: DTypeError if `passkit.xp` has no such dtype, or complex numbers would become real;
+    FeedError if it must be converted and ``copy`` is False.
     """
     array = np.asarray(obj)
     target = _supported(array.dtype if dtype is None else dtype.numpy)
     if copy is not False:
         if array.dtype.kind not in "biufc":
             _supported(array.dtype)
+        if array.dtype.kind == "c" and target.kind not in "cb":
+            raise DTypeError(
+                f"asarray of {array.dtype} as {target} loses imaginary parts; take the real ones"
+            )
         return wrap(from_numpy(np.array(array, target.numpy, order="C"), is_owned=True))
     if array.dtype != target.numpy or not array.dtype.isnative:
         raise FeedError(f"asarray: {array.dtype} becomes {target} by a copy only, got copy=False")
@@ -178,7 +194,7 @@ def _from_buffer(obj: Any, dtype: DType | None, copy: bool | None) -> Array:
 
 
 def _supported(dtype: np.dtype[Any]) -> DType:
-    """Return a dtype of NumPy as passkit's. Raises: DTypeError if there is none."""
+    """Return a dtype of NumPy as passkit's. Raises: DTypeError if passkit has none like it."""
     return checked_dtype("asarray", dtype)
 
 
@@ -188,7 +204,8 @@ def _numpy_of(obj: Any, dtype: DType | None) -> Any:
     ``dtype`` None is for that of the numbers.
 
     Raises:
-        ShapeError: The sequences have different lengths.
+        ShapeError: The sequences have different lengths, or NumPy cannot convert an element, such
+            as a text, to ``dtype``.
         DTypeError: Elements are of no dtype of `passkit.xp`, or do not fit ``dtype``.
     """
     try:
@@ -210,8 +227,10 @@ def _from_sequence(obj: Sequence[Any], dtype: DType | None) -> Array:
 
     ``dtype`` is the dtype of the result; None for that of the elements.
 
-    Raises: ShapeError for different lengths or shapes; DTypeError as `asarray`; ArgumentError for
-    other elements beside arrays.
+    Raises:
+        ShapeError: Lengths or shapes differ.
+        DTypeError: Elements are of no dtype of `passkit.xp`, or do not fit ``dtype``.
+        ArgumentError: There are other elements than numbers beside arrays.
     """
     if not _has_array(obj):
         return wrap(from_numpy(_numpy_of(obj, dtype), is_owned=True))
@@ -224,7 +243,7 @@ def _from_sequence(obj: Sequence[Any], dtype: DType | None) -> Array:
 
 
 def _has_array(obj: Any) -> bool:
-    """Return whether an object, or a sequence in it, has an `Array` in it."""
+    """Return whether an object is an `Array`, or a nested list or tuple that has one in it."""
     if isinstance(obj, (list, tuple)):
         return any(_has_array(item) for item in obj)
     return isinstance(obj, Array)
@@ -236,14 +255,14 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     Args:
         x: an object with ``__dlpack__`` and ``__dlpack_device__``, in memory of the CPU. While the
             result exists, nothing may write to its memory. Of an `Array`, a new one of its value is
-            returned.
+            returned, also if it is pending.
         device: the device; None: that of ``x``.
         copy: True copies the memory. None and False share it.
 
     Raises:
         ArgumentError: ``x`` has no ``__dlpack__``.
         DTypeError: Its elements are of no dtype of `passkit.xp`.
-        BufferError: ``x`` cannot export its memory.
+        BufferError: ``x`` cannot export its memory, or elements of its dtype.
         SettingError: There is no such device.
     """
     check_device("from_dlpack", device)

@@ -10,12 +10,13 @@ import numpy as np
 
 from passkit.errors import ArgumentError, DTypeError, ShapeError
 from passkit.frontends.xp import creation_operations
-from passkit.frontends.xp.array import Array, wrap
+from passkit.frontends.xp.array import Array, array_of, wrap
 from passkit.frontends.xp.conversion import asarray, astype
 from passkit.frontends.xp.devices import check_device
 from passkit.frontends.xp.dtypes import checked_dtype
 from passkit.frontends.xp.extents import apply_typed, extents_input
 from passkit.frontends.xp.manipulation import broadcast_to, reshape
+from passkit.frontends.xp.reductions import integer
 from passkit.frontends.xp.runtime import from_numpy, operation, scalar
 from passkit.frontends.xp.views import declare, triangle
 from passkit.streams.operation import array_type
@@ -28,12 +29,12 @@ assert creation_operations.CREATORS  # they are defined there
 
 
 def checked_shape(where: str, shape: Any) -> tuple[int, ...]:
-    """Return an argument ``shape``, an int or several, as a tuple of ints.
+    """Return an argument ``shape``, an int or a tuple or list of them, as a tuple of ints.
 
     ``where`` is the function, for messages.
 
     Raises:
-        ArgumentError: It is something else.
+        ArgumentError: It is something else, such as None or a float.
         ShapeError: An extent is negative.
     """
     listed = shape if isinstance(shape, (tuple, list)) else (shape,)
@@ -51,7 +52,8 @@ def _created(
 ) -> Array:
     """Return the array of a creation operation, called ``name``, of a shape and dtype.
 
-    ``operands`` and ``params`` are those of the operation besides the shape and dtype.
+    ``operands`` and ``params`` are those of the operation besides the shape and dtype. It is
+    queued; but computed at once if it is small or complex.
     """
     op = operation(name, dtype=dtype.name, shape=shape, **params)
     type = array_type(dtype.numpy, shape)
@@ -64,7 +66,8 @@ def _constant(where: str, number: int, shape: Any, dtype: Any, device: Any) -> A
     Args:
         where: the function, for messages.
         number: 0 or 1.
-        shape: an int or several. A small array is created at once, others are queued.
+        shape: an int, or a tuple or list of them. A small array is created at once, others are
+            queued.
         dtype: the dtype.
         device: the device, or None.
 
@@ -149,7 +152,8 @@ def full(
         ArgumentError: The value is neither a number nor an array, or the shape is no int and no
             tuple of ints.
         ShapeError: An extent is negative, or the value is not 0-dimensional.
-        DTypeError: There is no such dtype, or the value does not fit it.
+        DTypeError: There is no such dtype, an int does not fit it, or the value is complex and it
+            is not. Floats are cut to integers.
         SettingError: There is no such device.
 
     >>> from passkit import xp
@@ -171,45 +175,63 @@ def full(
 
 
 def _number(number: Any, array: Array) -> Value:
-    """Return a Python number as a scalar of the dtype of ``array``, which was made of it."""
+    """Return the value of a Python number as a scalar of the dtype of ``array``, made of it."""
     return scalar(number, array.dtype)
 
 
 def zeros_like(x: Array, /, dtype: Any = None, *, device: Any = None) -> Array:
     """Return zeros of the shape of ``x``, and of its dtype unless ``dtype`` is given.
 
-    ``device`` is the device, or None. Raises: DTypeError or SettingError if there is no such dtype
-    or device.
+    ``device`` is the device, or None.
+
+    Raises:
+        ArgumentError: ``x`` is no array or number.
+        DTypeError, SettingError: There is no such dtype or device.
     """
+    x = array_of(x)
     return _constant("zeros_like", 0, x.shape, x.dtype if dtype is None else dtype, device)
 
 
 def ones_like(x: Array, /, dtype: Any = None, *, device: Any = None) -> Array:
     """Return ones of the shape of ``x``, and of its dtype unless ``dtype`` is given.
 
-    ``device`` is the device, or None. Raises: DTypeError or SettingError if there is no such dtype
-    or device.
+    ``device`` is the device, or None.
+
+    Raises:
+        ArgumentError: ``x`` is no array or number.
+        DTypeError, SettingError: There is no such dtype or device.
     """
+    x = array_of(x)
     return _constant("ones_like", 1, x.shape, x.dtype if dtype is None else dtype, device)
 
 
 def empty_like(x: Array, /, dtype: Any = None, *, device: Any = None) -> Array:
     """Return zeros of the shape of ``x``, and of its dtype unless ``dtype`` is given.
 
-    ``device`` is the device, or None. Raises: DTypeError or SettingError if there is no such dtype
-    or device.
+    ``device`` is the device, or None.
+
+    Raises:
+        ArgumentError: ``x`` is no array or number.
+        DTypeError, SettingError: There is no such dtype or device.
     """
+    x = array_of(x)
     return _constant("empty_like", 0, x.shape, x.dtype if dtype is None else dtype, device)
 
 
 def full_like(x: Array, /, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Array:
     """Return an array of the shape of ``x`` with one value everywhere.
 
-    Its dtype is that of ``x`` unless ``dtype`` is given; ``device`` is the device, or None. See
-    `full`.
+    Its dtype is that of ``x`` unless ``dtype`` is given; ``fill_value`` is a number or a
+    0-dimensional array; ``device`` is the device, or None.
 
-    Raises: ArgumentError, ShapeError, DTypeError or SettingError, as `full`.
+    Raises:
+        ArgumentError: ``x`` is no array or number, or the value is neither a number nor an array.
+        ShapeError: The value is not 0-dimensional.
+        DTypeError: There is no such dtype, an int does not fit it, or the value is complex and it
+            is not.
+        SettingError: There is no such device.
     """
+    x = array_of(x)
     return full(x.shape, fill_value, dtype=x.dtype if dtype is None else dtype, device=device)
 
 
@@ -226,10 +248,9 @@ def eye(
         device: its device; None: the default one.
 
     Raises:
-        ArgumentError: A number of rows or columns is no int.
+        ArgumentError: A number of rows or columns, or ``k``, is no int.
         ShapeError: An extent is negative.
         DTypeError, SettingError: There is no such dtype or device.
-        TypeError: ``k`` is no integer.
 
     >>> from passkit import xp
     >>> xp.eye(2, 3, k=1, dtype=xp.int64)
@@ -239,7 +260,7 @@ def eye(
     check_device("eye", device)
     shape = checked_shape("eye", (n_rows, n_rows if n_cols is None else n_cols))
     element_type = dtype_of("float64" if dtype is None else checked_dtype("eye: dtype", dtype))
-    k = operator.index(k)
+    k = max(-shape[0], min(integer("eye: k", k), shape[1]))  # beyond, there are no ones either
     return declare(_created("eye", shape, element_type, scalar(k, np.dtype("int64"))), k, k)
 
 
@@ -249,15 +270,18 @@ def arange(
     """Return the numbers start, start + step, … before stop.
 
     Args:
-        start: the first number; if ``stop`` is None, the end, and the first number is 0.
+        start: the first number, a real one, also in a 0-dimensional array; if ``stop`` is None, the
+            end, and the first number is 0.
         stop: the end, which is excluded.
         step: the distance of neighbours, which may be negative.
         dtype: its dtype; None: int64 if all numbers are integers, else float64.
         device: its device; None: the default one.
 
     Raises:
-        ArgumentError: An argument is no number, or ``step`` is 0.
-        DTypeError, SettingError: There is no such dtype or device.
+        ArgumentError: An argument is no real number, is infinite or NaN, or ``step`` is 0.
+        ShapeError: There are 2**63 numbers or more.
+        DTypeError: There is no such dtype, or an int has more than 64 bits.
+        SettingError: There is no such device.
 
     >>> from passkit import xp
     >>> xp.arange(1, 8, 3)
@@ -271,12 +295,17 @@ def arange(
     stop = real_number("arange: stop", stop)
     if step == 0:
         raise ArgumentError(f"arange: step must not be 0, got {step!r}")
+    for number in (start, stop, step):
+        if not math.isfinite(number):
+            raise ArgumentError(f"arange needs finite numbers, got {number}")
     are_integers = all(isinstance(v, int) for v in (start, stop, step))
     if dtype is None:
         element_type = dtype_of("int64" if are_integers else "float64")
     else:
         element_type = checked_dtype("arange: dtype", dtype)
     count = -((start - stop) // step) if are_integers else math.ceil((stop - start) / step)
+    if count >= 2**63:
+        raise ShapeError(f"arange has less than 2**63 numbers, got {shown(count)}")
     shape = (max(count, 0),)
     if element_type.kind == "c":
         array = (start + np.arange(shape[0]) * step).astype(element_type.numpy)
@@ -289,19 +318,29 @@ def arange(
 
 
 def _wrapped(number: int) -> int:
-    """Return the int64 of the same 64 bits; conversion to uint64 gives the number again."""
+    """Return the int64 of the same 64 bits; conversion to uint64 gives the number again.
+
+    Raises: DTypeError if it has more than 64 bits.
+    """
+    if not -(1 << 63) <= number < 1 << 64:
+        raise DTypeError(f"arange needs integers of at most 64 bits, got {shown(number)}")
     return (number + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
 def real_number(where: str, number: Any) -> Any:
-    """Return a real number, also one in a 0-dimensional array, as an int or a float.
+    """Return a real number, also one in a 0-dimensional array, as a bool, an int or a float.
 
-    Raises: ArgumentError, which begins with ``where``, if it is something else.
+    What an array needs is executed. Raises: ArgumentError, which begins with ``where``, if it is
+    something else, or an int that is too large for a float.
     """
     if isinstance(number, (Array, np.ndarray, np.generic)) and number.shape == ():
         number = number.item()
     if not isinstance(number, (int, float)):
         refuse(where, number, "a real number")
+    try:
+        float(number)
+    except OverflowError:
+        refuse(where, number, "within the limits of floats")
     return number
 
 
@@ -318,15 +357,15 @@ def linspace(
     """Return numbers at equal distances.
 
     Args:
-        start: the first number; may be complex.
-        stop: the end.
-        num: how many numbers.
+        start: the first number, also in a 0-dimensional array; a Python number may be complex.
+        stop: the end, in the same form.
+        num: how many numbers; for 1 it is ``start``.
         dtype: its dtype; None: float64, or complex128.
         device: its device; None: the default one.
         endpoint: whether ``stop`` is the last of them.
 
     Raises:
-        ArgumentError: An argument is no number.
+        ArgumentError: An argument is no number, or ``num`` no integer.
         ShapeError: ``num`` is negative.
         DTypeError: There is no such dtype, or it is real and a number is complex.
         SettingError: There is no such device.
@@ -336,11 +375,15 @@ def linspace(
     Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float64)
     """
     check_device("linspace", device)
-    shape = checked_shape("linspace", num)
+    shape = checked_shape("linspace", integer("linspace: num", num))
     is_complex = isinstance(start, complex) or isinstance(stop, complex)
     default = "complex128" if is_complex else "float64"
     element_type = dtype_of(default if dtype is None else checked_dtype("linspace: dtype", dtype))
     if element_type.kind == "c":
+        if not isinstance(start, complex):
+            start = real_number("linspace: start", start)
+        if not isinstance(stop, complex):
+            stop = real_number("linspace: stop", stop)
         array = np.linspace(start, stop, shape[0], endpoint=endpoint, dtype=element_type.numpy)
         return wrap(from_numpy(array, is_owned=True))
     if is_complex:
@@ -372,16 +415,22 @@ def logspace(
         stop: the last exponent.
         num: how many numbers.
         base: the base, a number or an array that broadcasts with them.
-        dtype: its dtype; None: float64.
+        dtype: its dtype; None: float64, or complex128.
         device: its device; None: the default one.
         endpoint: whether ``stop`` is the exponent of the last number.
 
-    Raises: as `linspace`.
+    Raises:
+        ArgumentError: An exponent or the base is no number or array, or ``num`` no integer.
+        ShapeError: ``num`` is negative, or the base does not broadcast.
+        DTypeError: There is no such dtype, or complex numbers would become real.
+        SettingError: There is no such device.
 
     >>> from passkit import xp
     >>> xp.logspace(0, 2, 3)
     Array([  1.,  10., 100.], dtype=float64)
     """
+    if not isinstance(base, (int, float, complex)):
+        base = array_of(base)
     powers: Array = base ** linspace(start, stop, num, device=device, endpoint=endpoint)
     return powers if dtype is None else astype(powers, dtype, copy=False)
 
@@ -390,15 +439,15 @@ def meshgrid(*arrays: Array, indexing: str = "xy") -> list[Array]:
     """Return the coordinates of a grid from the coordinates along its axes.
 
     Args:
-        *arrays: vectors, of any dtypes.
+        *arrays: vectors, of any dtypes; a number is one of length 1.
         indexing: "ij": vector k varies along axis k of the results; "xy": the first two axes are
             swapped.
 
-    Returns: An array for each vector.
+    Returns: A list with a new array for each vector, of its dtype.
 
     Raises:
         ShapeError: An array has more than one axis.
-        ArgumentError: ``indexing`` is something else.
+        ArgumentError: ``indexing`` is something else, or one is no array or number.
 
     >>> from passkit import xp
     >>> columns, rows = xp.meshgrid(xp.asarray([1, 2, 3]), xp.asarray([10, 20]))
@@ -408,18 +457,19 @@ def meshgrid(*arrays: Array, indexing: str = "xy") -> list[Array]:
     """
     if indexing not in ("xy", "ij"):
         raise ArgumentError(f"meshgrid: indexing must be 'xy' or 'ij', got {shown(indexing)}")
-    for a in arrays:
+    vectors = list(map(array_of, arrays))
+    for a in vectors:
         if a.ndim > 1:
             raise ShapeError(f"meshgrid needs vectors, got an array of shape {a.shape}")
-    rank = len(arrays)
+    rank = len(vectors)
     axes = list(range(rank))
     if indexing == "xy" and rank > 1:
         axes[:2] = [1, 0]
     extents = [1] * rank
-    for a, axis in zip(arrays, axes, strict=True):
+    for a, axis in zip(vectors, axes, strict=True):
         extents[axis] = a.size
     grids = []
-    for a, axis in zip(arrays, axes, strict=True):
+    for a, axis in zip(vectors, axes, strict=True):
         aligned = reshape(a, tuple(a.size if k == axis else 1 for k in range(rank)))
         grids.append(broadcast_to(aligned, tuple(extents)))
     return grids
@@ -429,21 +479,25 @@ def tril(x: Array, /, *, k: int = 0) -> Array:
     """Return matrices with zeros above a diagonal, which know that; see `view_of`.
 
     Args:
-        x: matrices in the last two axes.
+        x: matrices in the last two axes, of any dtype; the result is a new array.
         k: the last diagonal that is kept: 0 is the main one, positive ones are above it.
 
-    Raises: ShapeError if ``x`` has less than two axes. TypeError if ``k`` is no integer.
+    Raises:
+        ArgumentError: ``x`` is no array or number, or ``k`` no integer.
+        ShapeError: ``x`` has fewer than two axes.
     """
-    return triangle("tril", "tril", x, operator.index(k))
+    return triangle("tril", "tril", x, integer("tril: k", k))
 
 
 def triu(x: Array, /, *, k: int = 0) -> Array:
     """Return matrices with zeros below a diagonal, which know that; see `view_of`.
 
     Args:
-        x: matrices in the last two axes.
+        x: matrices in the last two axes, of any dtype; the result is a new array.
         k: the first diagonal that is kept: 0 is the main one, positive ones are above it.
 
-    Raises: ShapeError if ``x`` has less than two axes. TypeError if ``k`` is no integer.
+    Raises:
+        ArgumentError: ``x`` is no array or number, or ``k`` no integer.
+        ShapeError: ``x`` has fewer than two axes.
     """
-    return triangle("triu", "triu", x, operator.index(k))
+    return triangle("triu", "triu", x, integer("triu: k", k))

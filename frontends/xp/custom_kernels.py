@@ -40,6 +40,8 @@ _kernels: dict[str, CustomKernel] = {}
 class CustomKernel:
     """An elementwise function of arrays, which `passkit.xp.kernel` creates.
 
+    Creating it registers its operator, its operation and its rule of views.
+
     Attributes:
         name: its name, also that of its operator in `passkit.ops`.
         operands: the names of its operands.
@@ -73,22 +75,34 @@ class CustomKernel:
             MASKED.add(f"kernel.{name}")
 
     def _element(self, node: Node, *operands: Any) -> Any:
-        """Return an element of each result."""
+        """Return the expression of an element of the result for those of the operands.
+
+        It is a tuple of them for several results; ``node`` is not read.
+        """
         return self._formula(*operands)
 
     def _domain(self, dtypes: Sequence[DType]) -> DType:
-        """Return the dtype to compute in."""
+        """Return the dtype to compute in, for the dtypes of the operands.
+
+        Raises: DTypeError if they have no common one, or the kernel's dtype is none.
+        """
         if self._dtype in ("float", "common"):
             return common_dtype(dtypes, "float" if self._dtype == "float" else "")
         return dtype_of(self._dtype)
 
     def _build(self, *operands: Entry) -> Any:
-        """Build the operator on operands of one dtype."""
+        """Build the operator on operands, which are converted to the dtype to compute in.
+
+        Returns: An entry, or a tuple of them for several results.
+        """
         dtype = self._domain([e.dtype for e in operands if e.dtype is not None])
         return self._operator(*[cast(e, dtype) for e in operands])
 
     def _on_arrays(self, *arrays: Any) -> Any:
-        """Compute the results by the function of NumPy arrays, in the dtype of the kernel."""
+        """Compute the results by the function of NumPy arrays, in the dtype of the kernel.
+
+        Only for a kernel with such a function; the result is what that returns.
+        """
         assert self._numpy is not None
         dtype = self._domain([dtype_of(a.dtype) for a in arrays]).numpy
         return self._numpy(*[a.astype(dtype, copy=False) for a in arrays])
@@ -100,6 +114,7 @@ class CustomKernel:
 
         Raises:
             ArgumentError: The number of operands differs, or one is no array and no number.
+            DTypeError: An operand is complex, or a Python integer does not fit the others' dtype.
             ShapeError: The shapes do not broadcast.
         """
         if len(operands) != len(self.operands):
@@ -118,14 +133,14 @@ class CustomKernel:
         return f"xp.kernel({self.name!r}: {', '.join(self.operands)})"
 
     def source(self, target: str = "cpu", dtype: Any = "float32") -> str:
-        """Return the kernel that this function is by itself.
+        """Return the source text of the kernel that this function is by itself, for vectors.
 
         Args:
             target: "cpu" for C++, "opencl" for OpenCL C, "cuda" for CUDA C++. The device need not
                 be there.
             dtype: the dtype of the operands.
 
-        Raises: SettingError if there is no such target.
+        Raises: SettingError if there is no such target; DTypeError if there is no such dtype.
         """
         element_type = dtype_of(dtype)
         inputs = [var(name, ("n",), element_type) for name in self.operands]
@@ -133,14 +148,23 @@ class CustomKernel:
         return "\n".join(str(kernel) for kernel in kernels)
 
     def verify(self, *operands: Any, rtol: float = 1e-12) -> None:
-        """Check the compiled kernel against the function of NumPy, and its rule of views.
+        """Check the compiled kernel against the function of NumPy, if there is one.
+
+        Also check its rule of views "union" or "intersection", on the first result.
 
         Args:
-            *operands: arrays to check it with; without any, random numbers from -2 to 2.
+            *operands: arrays to check it with, one for each operand; without any, random numbers
+                from -2 to 2, the same each time.
             rtol: the relative error that is allowed.
 
-        Raises: RuleError if a result differs, or is not 0 where the rule says so.
+        Raises:
+            ArgumentError: The number of operands differs.
+            RuleError: A result differs, or is not 0 where the rule says so.
         """
+        if operands and len(operands) != len(self.operands):
+            raise ArgumentError(
+                f"{self.name} takes {', '.join(self.operands)}, got {len(operands)} operands"
+            )
         arrays = [np.asarray(a) for a in operands]
         if not arrays:
             rng = np.random.default_rng(0)
@@ -155,7 +179,10 @@ class CustomKernel:
                 self._check_zero(zeros, f"{name} is")
 
     def _check_zero(self, arrays: list[Any], reason: str) -> None:
-        """Check that results are 0. Raises: RuleError if they are not."""
+        """Check that the first result for these operands is 0.
+
+        Raises: RuleError, with the reason why it must be, if it is not.
+        """
         result = self._compiled(arrays)[0]
         if np.any(result != 0):
             raise RuleError(
@@ -164,7 +191,10 @@ class CustomKernel:
             )
 
     def _compare(self, arrays: list[Any], rtol: float) -> None:
-        """Compare results with NumPy. Raises: RuleError if they differ."""
+        """Compare the compiled results for these operands with those of the function of NumPy.
+
+        Raises: RuleError if one differs by more than ``rtol`` of it; NaN equals NaN.
+        """
         expected = self._on_arrays(*arrays)
         expected = expected if isinstance(expected, tuple) else (expected,)
         for k, (result, array) in enumerate(zip(self._compiled(arrays), expected, strict=True)):
@@ -177,13 +207,13 @@ class CustomKernel:
                 )
 
     def _compiled(self, arrays: list[Any]) -> list[Any]:
-        """Return the results of the compiled kernel."""
+        """Return a list of the results of the compiled kernel for these operands."""
         named = dict(zip(self.operands, arrays, strict=True))
         inputs = [var(name, a.shape, dtype_of(a.dtype)) for name, a in named.items()]
         return list(Executable(self._graph(inputs), {})(named))
 
     def _graph(self, inputs: Sequence[Entry]) -> Graph:
-        """Return the graph of the results for inputs."""
+        """Return the graph of the results for inputs, one for each operand."""
         results = self._build(*inputs)
         return Graph([results] if isinstance(results, Entry) else list(results))
 
@@ -207,19 +237,22 @@ def kernel(
             names that it reads, in the order of their appearance, and functions are those of
             `passkit.ast`. Assignments may precede the result, and several results have commas
             between them. Or a function of expressions of `passkit.ast`.
-        dtype: the dtype that operands are converted to: "float" keeps floats and converts
-            integers, as `exp` does; "common" keeps the common dtype; or the name of one.
+        dtype: the dtype that operands are converted to: "float" keeps the common dtype of floats
+            and converts integers, as `exp` does; "common" keeps the common dtype; or the name of
+            one.
         view: what is known of zeros, for triangular arrays: "union" if the result is 0 where all
             operands are, "intersection" if it is 0 where one is, "entire" if neither.
         numpy: the same function of NumPy arrays: small arrays are computed by it, and
             `CustomKernel.verify` compares with it.
 
-    Returns: A function of arrays.
+    Returns: A function of arrays. A call with the name and all arguments of an earlier one returns
+        the same function.
 
     Raises:
-        ParseError: The formula is not understood.
-        ArgumentError: It is neither text nor a function of positional operands, or there is no
-            such view rule.
+        ParseError: The text of the formula is not understood.
+        ArgumentError: The formula is neither text nor a function of positional operands, or reads
+            none; there is no such view rule; or the name is no identifier.
+        DTypeError: There is no such dtype, or a function of the formula does not take it.
         RegistryError: There is an operator of this name.
 
     >>> from passkit import xp
@@ -230,7 +263,7 @@ def kernel(
     definition = formula, dtype, view, numpy
     if name in _kernels and _kernels[name].definition == definition:
         return _kernels[name]  # a cell of a notebook that runs again
-    if view not in VIEW_RULES:
+    if not isinstance(view, str) or view not in VIEW_RULES:
         raise ArgumentError(
             f"kernel {name}: there is no view rule {shown(view)}; {nearest(str(view), VIEW_RULES)}"
         )
@@ -253,9 +286,10 @@ def kernel(
 
 
 def _parameters(name: str, formula: Any) -> tuple[str, ...]:
-    """Return the names of the parameters of a function.
+    """Return the names of the parameters of a formula that is a function.
 
-    Raises: ArgumentError if it is none, or its parameters are not all positional.
+    ``name`` is that of the kernel, for messages. Raises: ArgumentError if it is no function, or its
+    parameters are not all positional.
     """
     if not callable(formula):
         raise ArgumentError(

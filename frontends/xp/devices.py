@@ -18,7 +18,7 @@ def check_device(where: str, device: Any) -> None:
         where: the function, for the message.
         device: the argument.
 
-    Raises: SettingError if there is no such device.
+    Raises: SettingError if it is neither None nor one of `DEVICES`, of whatever type.
     """
     if device is not None and device not in DEVICES:
         raise SettingError(

@@ -72,9 +72,10 @@ def checked_dtype(where: str, dtype: Any) -> DType:
 
     Args:
         where: the function and the argument, such as "zeros: dtype".
-        dtype: a dtype of `passkit.xp`, or what NumPy takes for one.
+        dtype: a dtype of `passkit.xp`, a name such as "float32" or "f32", a type such as float or
+            `numpy.int8`, or a `DType`.
 
-    Raises: DTypeError, which names ``where``, if `passkit.xp` has no such dtype.
+    Raises: DTypeError, which names ``where``, if `passkit.xp` has no such dtype; None is none.
     """
     try:
         return dtype_of(dtype)
@@ -83,10 +84,10 @@ def checked_dtype(where: str, dtype: Any) -> DType:
 
 
 def _dtype_of_operand(where: str, operand: Any) -> DType:
-    """Return the dtype of ``operand``: an array, or a dtype itself.
+    """Return the dtype of ``operand``: an `Array`, NumPy array or scalar, or a dtype itself.
 
-    ``where`` is the function, for messages. Raises: DTypeError if it is neither, or `passkit.xp`
-    has no such dtype.
+    ``where`` is the function, for messages. Raises: DTypeError if it is nothing of these, such as a
+    Python number, or `passkit.xp` has no such dtype.
     """
     if isinstance(operand, (Array, np.ndarray, np.generic)):
         return dtype_of(operand.dtype)
@@ -94,13 +95,13 @@ def _dtype_of_operand(where: str, operand: Any) -> DType:
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:
-    """Return whether values can be converted to a dtype without losing their kind.
+    """Return whether values can be converted to a dtype safely, by the rules of `numpy.can_cast`.
 
     Args:
-        from_: a dtype or an array.
+        from_: a dtype or an array, of which elements do not matter; no Python number.
         to: the target dtype.
 
-    Raises: DTypeError if one of them is no dtype.
+    Raises: DTypeError if one of them is nothing of these.
 
     >>> from passkit import xp
     >>> xp.can_cast(xp.int32, xp.float64), xp.can_cast(xp.float64, xp.int32)
@@ -116,7 +117,7 @@ def finfo(type: Any, /) -> FInfo:
     Args:
         type: a real or complex floating-point dtype, or an array of one.
 
-    Raises: DTypeError for other dtypes.
+    Raises: DTypeError for other dtypes, and for what is neither, such as a Python number.
 
     >>> from passkit import xp
     >>> xp.finfo(xp.float32).bits, xp.finfo(xp.float64).eps
@@ -142,7 +143,7 @@ def iinfo(type: Any, /) -> IInfo:
     Args:
         type: an integer dtype, or an array of one.
 
-    Raises: DTypeError for other dtypes.
+    Raises: DTypeError for other dtypes, such as bool, and for what is neither.
 
     >>> from passkit import xp
     >>> xp.iinfo(xp.int8).max
@@ -162,11 +163,11 @@ def isdtype(dtype: Any, kind: Any) -> bool:
         dtype: the dtype.
         kind: a dtype; a name: "bool", "signed integer", "unsigned integer", "integral",
             "real floating", "complex floating" or "numeric"; or a tuple of them, of which one is to
-            hold.
+            hold. An empty tuple gives False.
 
     Raises:
-        DTypeError: ``dtype`` is no dtype.
-        SettingError: There is no kind of this name.
+        DTypeError: ``dtype`` is no dtype, or ``kind`` neither a dtype nor a text nor a tuple.
+        SettingError: There is no kind of this name; names of dtypes are none.
 
     >>> from passkit import xp
     >>> xp.isdtype(xp.float32, "real floating"), xp.isdtype(xp.int8, (xp.bool, "integral"))
@@ -187,11 +188,11 @@ def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
 
     Args:
         *arrays_and_dtypes: arrays, dtypes and Python numbers. A number is weak: it only matters if
-            it is of a higher kind than all arrays and dtypes.
+            it is of a higher kind than all arrays and dtypes; alone, numbers have default dtypes.
 
     Raises:
         ArgumentError: There are none.
-        DTypeError: One is neither, or they have no common dtype.
+        DTypeError: One is nothing of these, they have no common dtype, or it cannot hold an int.
 
     >>> from passkit import xp
     >>> xp.result_type(xp.int32, xp.float32), xp.result_type(xp.asarray([1.0], dtype=xp.float32), 2)

@@ -31,7 +31,7 @@ _OPERANDS = {
 
 
 def _documentation(name: str) -> str:
-    """Return the docstring of a function."""
+    """Return the docstring of the public function of an operation of `FUNCTIONS`."""
     function = _BY_NAME[name]
     dtype = _OPERANDS[function.domain]
     space = "" if dtype.startswith(";") else " "
@@ -54,7 +54,7 @@ def _documentation(name: str) -> str:
 
 
 def _unary(name: str) -> Callable[[Any], Array]:
-    """Return the public function of a unary operation."""
+    """Return the public function of the unary operation ``name``, with a docstring."""
     op = operation(name)
 
     def function(x: Any, /) -> Array:
@@ -65,7 +65,7 @@ def _unary(name: str) -> Callable[[Any], Array]:
 
 
 def _binary(name: str) -> Callable[[Any, Any], Array]:
-    """Return the public function of a binary operation."""
+    """Return the public function of the binary operation ``name``, with a docstring."""
     op = operation(name)
 
     def function(x1: Any, x2: Any, /) -> Array:
@@ -84,7 +84,10 @@ def _name(function: Any, name: str) -> None:
 
 
 def operand_values(x1: Any, x2: Any) -> tuple[Value, Value]:
-    """Return the values of the operands ``x1`` and ``x2``; a number takes the other's dtype.
+    """Return the values of the operands ``x1`` and ``x2`` of a function.
+
+    A Python number takes the other's dtype, or a default one if that is of a lower kind. Of two
+    Python numbers the second has its default dtype.
 
     Raises: ArgumentError if one is neither an array nor a number; DTypeError for a Python integer
     that the other's dtype cannot hold.
@@ -164,15 +167,16 @@ def pow(x1: Any, x2: Any, /) -> Array:
     """Return x1 to the power of x2, for each element.
 
     Python numbers such as 2, -1 and 0.5 as exponent need no logarithm: the square is a product.
-    Integers wrap; those to an array of negative integers are cut to integers.
+    Integers wrap; those to an array of negative integers are cut to integers. Booleans become
+    integers.
 
     Args:
-        x1: an array or a Python number.
+        x1: an array or a Python number, also complex.
         x2: the same; it broadcasts with x1.
 
     Raises:
         ArgumentError: an operand is neither an array nor a number.
-        DTypeError: integers to the power of a negative Python integer.
+        DTypeError: an array of integers or booleans to the power of a negative Python integer.
         ShapeError: the shapes do not broadcast.
     """
     if isinstance(x1, Array):
@@ -186,14 +190,17 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Array:
     """Return the elements limited to an interval: max where min > max, and NaN of NaN.
 
     Args:
-        x: an array of real numbers.
+        x: an array of real numbers, or a number.
         min: the least value, an array that broadcasts with x or a number; None for no limit.
         max: the greatest value, in the same form. Python integers that the dtype of x cannot hold
             are no limit, unless they are beyond all its numbers.
 
+    Returns: A new array of the promoted dtype, in which Python numbers are weak; without limits a
+        copy.
+
     Raises:
-        ArgumentError: a limit is neither None nor an array nor a number, or no number of the dtype
-            of x is within it.
+        ArgumentError: x is no array or number, a limit is neither None nor an array nor a number,
+            or no number of the dtype of x is within it.
         ShapeError: the shapes do not broadcast.
 
     >>> from passkit import xp
@@ -208,11 +215,12 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Array:
 
 
 def _is_beyond(limit: Any, value: Value, name: str) -> bool:
-    """Return whether ``limit`` is an integer that no number of a value's dtype exceeds.
+    """Return whether ``limit`` has no effect, as all numbers of a value's dtype are within it.
 
-    Such a limit has no effect. ``name`` is "maximum" for a lower and "minimum" for an upper limit.
+    That is asked of Python ints and integer dtypes only; for others the result is False. ``name``
+    is "maximum" for a lower and "minimum" for an upper limit.
 
-    Raises: ArgumentError if all numbers of the dtype exceed it.
+    Raises: ArgumentError if no number of the dtype is within it.
     """
     dtype = value.type.dtype
     if type(limit) is not int or dtype.kind not in "iu":
@@ -228,10 +236,10 @@ def _is_beyond(limit: Any, value: Value, name: str) -> bool:
 
 
 def conj(x: Any, /) -> Array:
-    """Return the complex conjugate of each element, or real numbers as they are.
+    """Return a new array with the complex conjugate of each element, or real numbers as they are.
 
     Args:
-        x: an array of numbers.
+        x: an array of numbers or booleans, whose dtype the result has.
 
     Raises: ArgumentError if it is neither an array nor a number.
     """
@@ -239,10 +247,10 @@ def conj(x: Any, /) -> Array:
 
 
 def imag(x: Any, /) -> Array:
-    """Return the imaginary part of each element: zeros for real numbers.
+    """Return the imaginary part of each element, as a new array: zeros of their dtype for others.
 
     Args:
-        x: an array of numbers.
+        x: an array of numbers or booleans.
 
     Raises: ArgumentError if it is neither an array nor a number.
     """
@@ -253,7 +261,7 @@ def real(x: Any, /) -> Array:
     """Return the real part of each element, as a new array; for real numbers it is a copy.
 
     Args:
-        x: an array of numbers.
+        x: an array of numbers or booleans.
 
     Raises: ArgumentError if it is neither an array nor a number.
     """

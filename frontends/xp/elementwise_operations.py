@@ -43,7 +43,11 @@ class ArrayFunction:
 
 
 def _float_like(dtype: DType) -> DType:
-    """Return the float type in which NumPy computes functions of numbers of a dtype."""
+    """Return the float type in which NumPy computes functions of real numbers of a dtype.
+
+    It is the dtype itself for floats; float16 for integers of 8 bits and bool, float32 for those of
+    16, else float64.
+    """
     if dtype.is_float:
         return dtype
     return {1: float16, 2: float32}.get(dtype.nbytes, float64)
@@ -53,10 +57,11 @@ def common_dtype(dtypes: Sequence[DType], domain: str) -> DType:
     """Return the dtype that operands are converted to.
 
     Args:
-        dtypes: those of the operands.
-        domain: "float" computes integers in a float type of twice their size at most, as NumPy;
-            "quotient" and "special" in float64; "number" converts booleans to int8; "bool" converts
-            all to booleans; "" only promotes to a common dtype.
+        dtypes: those of the operands, one at least.
+        domain: "float" converts integers and booleans to a float type of twice their size at most,
+            as NumPy; "quotient" and "special" to float64, unless there is a float among the
+            operands; "number" converts booleans alone to int8; "bool" converts all to booleans; ""
+            only promotes to a common dtype.
 
     Raises: DTypeError if the dtypes have no common one.
     """
@@ -75,16 +80,18 @@ def common_dtype(dtypes: Sequence[DType], domain: str) -> DType:
 def converted(operands: Sequence[Entry], domain: str = "") -> list[Entry]:
     """Return operands cast to their common dtype, of a domain as in `common_dtype`.
 
-    Raises: DTypeError if there is none.
+    One of this dtype is returned itself. Raises: DTypeError if there is no common dtype, or an
+    operand is complex and the domain makes it real.
     """
     dtype = common_dtype([e.dtype for e in operands if e.dtype is not None], domain)
     return [cast(e, dtype) for e in operands]
 
 
 def cast(entry: Entry, dtype: DType) -> Entry:
-    """Return an entry converted to a dtype; as bool, NaN and all but 0 are true.
+    """Return an entry of numbers converted to a dtype; as bool, NaN and all but 0 are true.
 
-    An entry of this dtype is returned itself.
+    An entry of this dtype is returned itself. Raises: DTypeError if it is complex, unless the dtype
+    is bool.
     """
     if entry.dtype is dtype:
         return entry
@@ -92,7 +99,11 @@ def cast(entry: Entry, dtype: DType) -> Entry:
 
 
 def _build(function: ArrayFunction, *operands: Entry) -> Entry:
-    """Build a function's operator on operands that are converted to its domain."""
+    """Build a function's operator on operands that are converted to its domain.
+
+    Booleans take the operator for booleans, where there is one. Raises: DTypeError if the operator
+    does not take the dtype.
+    """
     entries = converted(operands, function.domain)
     if function.on_bools is not None and entries[0].dtype is bool_:
         return function.on_bools(*entries)
@@ -100,25 +111,28 @@ def _build(function: ArrayFunction, *operands: Entry) -> Entry:
 
 
 def _unchanged_integers(build: Callable[..., Entry]) -> Callable[..., Entry]:
-    """Return a rounding function that keeps integers and booleans as they are."""
+    """Return ``build``, a rounding of floats, such that it keeps integers and booleans."""
     return lambda x: build(x) if x.dtype.is_float else ops.identity(x)
 
 
 def _positive(x: Entry) -> Entry:
-    """Return x, which must be a number. Raises: DTypeError for booleans, as NumPy."""
+    """Build a copy of x, which holds numbers. Raises: DTypeError for booleans, as NumPy."""
     if x.dtype is bool_:
         raise DTypeError("positive needs numbers, got bool; convert it with xp.astype first")
     return ops.identity(x)
 
 
 def _reciprocal(x: Entry) -> Entry:
-    """Return 1 / x, which is rounded towards 0 for integers."""
+    """Build 1 / x of numbers, which is rounded towards 0 for integers."""
     assert x.dtype is not None
     return ops.reciprocal(x) if x.dtype.is_float else ops.trunc_div(ops.ones_like(x), x)
 
 
 def _reciprocal_of_array(x: Any) -> Any:
-    """Compute `_reciprocal` in NumPy; 1 / 0 is 0 for integers."""
+    """Compute 1 / x in NumPy, rounded towards 0 for integers, whose 1 / 0 is 0.
+
+    Booleans become int8.
+    """
     if x.dtype.kind not in "iub":
         return np.reciprocal(x)
     one = np.ones((), np.int8) if x.dtype.kind == "b" else np.ones((), x.dtype)
@@ -127,7 +141,10 @@ def _reciprocal_of_array(x: Any) -> Any:
 
 
 def _power_of_arrays(x1: Any, x2: Any) -> Any:
-    """Compute x1 to the power of x2 in NumPy; negative powers of integers are cut to integers."""
+    """Compute x1 to the power of x2 in NumPy; negative powers of integers are cut to integers.
+
+    So they are 0 unless the base is 1 or -1; also of the base 0.
+    """
     dtype = np.result_type(x1, x2)
     if dtype.kind != "i" or not (x2 < 0).any():
         return np.power(x1, x2)
@@ -139,7 +156,7 @@ def _power_of_arrays(x1: Any, x2: Any) -> Any:
 
 
 def _round_array(x: Any) -> Any:
-    """Compute x rounded to the nearest integer in NumPy, halves to even."""
+    """Compute x rounded to the nearest integer in NumPy, halves to even; booleans are copied."""
     return x.copy() if x.dtype.kind == "b" else np.round(x)
 
 
@@ -339,7 +356,8 @@ def _constant_power(x: Any, exponent: float, m: Any) -> Any:
 def _build_power(x: Entry, exponent: float) -> Entry:
     """Build x to the power of a constant, which is weak beside integers and booleans.
 
-    ``exponent`` is one of `EXPONENTS`: an int keeps integers, a float makes them float64.
+    ``exponent`` is one of `EXPONENTS`: an int keeps integers and makes booleans int64, a float
+    makes both float64. Integers have no negative int as exponent.
     """
     assert x.dtype is not None
     if not x.dtype.is_float and (type(exponent) is float or x.dtype is bool_):
@@ -366,9 +384,9 @@ OPERATIONS.define("constant_pow", _build_power, _power_of_array)
 def constant_power(x: Value, exponent: Any) -> Operation | None:
     """Return the operation for the power of x with a constant exponent.
 
-    Returns: None if the exponent is no Python number of `EXPONENTS`.
+    Returns: None if the exponent is no int or float of Python in `EXPONENTS`.
 
-    Raises: DTypeError for integers to a negative integer.
+    Raises: DTypeError for integers or booleans to a negative Python int.
     """
     if type(exponent) is int and exponent < 0 and x.type.dtype.kind in "iub":
         raise DTypeError(

@@ -35,7 +35,10 @@ _positions: dict[tuple[int, int], Value] = {}
 
 
 def extents_input(extents: tuple[int, ...]) -> Value:
-    """Return a value without elements that gives plans extents: its shape is ``(*extents, 0)``."""
+    """Return a value without elements that gives plans extents: its shape is ``(*extents, 0)``.
+
+    It is the same object for equal extents while it is remembered.
+    """
     value = _extents.get(extents)
     if value is None:
         if len(_extents) >= MAX_MEMO:
@@ -53,7 +56,10 @@ def position_inputs(positions: Sequence[int]) -> tuple[Value, ...]:
 
 
 def _position_input(number: int, position: int) -> Value:
-    """Return the value that gives plans a position as their position input ``number``."""
+    """Return the value that gives plans a position as their position input ``number``.
+
+    It is the same object for equal arguments while it is remembered.
+    """
     value = _positions.get((number, position))
     if value is None:
         if len(_positions) >= MAX_MEMO:
@@ -66,26 +72,28 @@ def _position_input(number: int, position: int) -> Value:
 def position_of(source: Any, number: int) -> Any:
     """Return the position that ``source``, position input ``number``, gives by its shape.
 
-    It is an extent for an entry, and an int for an array.
+    It is an extent, which may be symbolic, for an entry, and an int for an array or its type.
     """
     extent: Extent = source.shape[0]
     return extent - (number + 1) * OFFSET
 
 
 def with_inputs(result: Entry, inputs: Sequence[Entry]) -> Entry:
-    """Return the entry ``result`` as one that also has these inputs.
+    """Return an entry of the value of ``result`` that also has these inputs.
 
-    Its operators refer to their shapes. Without inputs it is returned itself.
+    So they stay inputs of the graph, since its operators refer to their shapes. Without inputs
+    ``result`` is returned itself.
     """
     return ops.sized_by(result, *inputs) if inputs else result
 
 
 def apply_typed(operation: Operation, type: ArrayType, *operands: Value) -> Value:
-    """Apply an operation like `runtime.apply`, but with a known type of the result.
+    """Apply an operation with one result like `runtime.apply`, but with a known type of the result.
 
     This saves inferring the type for every position and extent. A small result is computed at once
-    although operands are large: the operation must read few elements for it, and have a function of
-    NumPy arrays. A complex one is computed at once, too.
+    if all operands are computed, although they may be large: the operation must read few elements
+    for it, and have a function of NumPy arrays. A complex one is computed at once, too. If the
+    first operand has a band, the result gets its band.
     """
     if operands[0].type.band is not None:
         type = views.with_band(operation, operands, type)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from passkit.errors import DTypeError, ShapeError, SubscriptError
-from passkit.frontends.xp.array import Array, wrap
+from passkit.frontends.xp.array import Array, array_of, wrap
 from passkit.frontends.xp.conversion import duplicate
 from passkit.frontends.xp.extents import apply_typed
 from passkit.frontends.xp.manipulation import (
@@ -37,20 +37,25 @@ _PLAIN_KEYS = (int, slice)
 
 
 def is_plain(key: Any) -> bool:
-    """Return whether a key consists of ints and slices, which NumPy reads without a copy."""
+    """Return whether a key is an int, a slice or a tuple of them, which NumPy reads without a copy.
+
+    Subclasses of int, such as bools, are not plain; bounds of slices are not looked at.
+    """
     if type(key) is tuple:
         return all([type(k) in _PLAIN_KEYS for k in key])
     return type(key) in _PLAIN_KEYS
 
 
 def read(x: Array, key: Any) -> Array:
-    """Return ``x[key]``, as NumPy does.
+    """Return ``x[key]``, as NumPy does, in a new array.
 
     Args:
         x: the array.
         key: ints, slices, None, ``...``, and arrays of integers or bools; or a tuple of them.
 
-    Raises: SubscriptError if the key does not fit the array.
+    Raises: SubscriptError if the key does not fit the array: too many parts, an int or an index in
+        a computed array out of range, a mask of another shape, index arrays that do not broadcast,
+        or a part that is nothing of these.
     """
     value = x._value
     if value.operation is None and is_plain(key):
@@ -73,7 +78,11 @@ def read(x: Array, key: Any) -> Array:
 
 
 def small_key(x: Array, key: Any) -> Any:
-    """Return a key with arrays as NumPy's, if `x` is small and all of it is computed, else None."""
+    """Return a key as a tuple for NumPy, with the memory of arrays in it.
+
+    Returns: None if `x` is not small, is pending or has a view, an array of the key is pending, or
+        the key has parts that need the general way, such as lists and bools.
+    """
     value = x._value
     if value.operation is not None or value.type.size > settings.small:
         return None
@@ -93,9 +102,10 @@ def small_key(x: Array, key: Any) -> Any:
 
 
 def _read_small(x: Array, key: Any) -> Array | None:
-    """Return ``x[key]`` for small computed arrays by NumPy; None where the general way is needed.
+    """Return ``x[key]`` for small computed arrays by NumPy.
 
-    That has the better messages, too.
+    Returns: None where the general way is needed, see `small_key`; or NumPy raises, as that has the
+        better messages; or the result is not small.
     """
     numpy_key = small_key(x, key)
     if numpy_key is None:
@@ -124,7 +134,8 @@ def slice_of(x: Array, index: BasicIndex) -> Array:
 def with_integers(x: Array, parts: list[Any]) -> tuple[Array, list[Any]]:
     """Return an array and parts of a subscript in which integer arrays replace masks.
 
-    The masks are computed. A mask without axes becomes an index of a new axis of length 1.
+    The masks are executed. A mask without axes becomes an index of a new axis of length 1, which
+    the returned array has; otherwise that is ``x`` itself.
 
     Raises: SubscriptError if a mask differs in shape from the axes that it stands for.
     """
@@ -229,7 +240,7 @@ def _read_advanced(x: Array, parts: list[Any]) -> Array:
 
 
 def broadcast_index_shape(arrays: list[Array]) -> tuple[int, ...]:
-    """Return the common shape of index arrays. Raises: SubscriptError if there is none."""
+    """Return the common shape of index arrays. Raises: SubscriptError if they do not broadcast."""
     try:
         return broadcast_shapes(*[a.shape for a in arrays])
     except ShapeError as error:
@@ -248,9 +259,9 @@ def moved(x: Array, position: int, target: int, count: int) -> Array:
 
 
 def gather(x: Array, indices: Array, axis: int) -> Array:
-    """Return the parts of an array along an axis at indices, whose axes replace it.
+    """Return the parts of an array along an axis, not negative, at indices, whose axes replace it.
 
-    Indices must be checked; of pending ones, those out of range read the nearest element.
+    Indices may be negative; those out of range read the nearest element: call `check_bounds`.
     """
     shape = (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
     op = operation("gather", axis=axis)
@@ -258,7 +269,11 @@ def gather(x: Array, indices: Array, axis: int) -> Array:
 
 
 def _gather_points(x: Array, indices: list[Array]) -> Array:
-    """Return the parts of an array at indices of its first axes, which replace these axes."""
+    """Return the parts of an array at indices of its first axes.
+
+    The axes of the indices, which broadcast, replace these axes. Indices out of range read the
+    nearest element. Raises: SubscriptError if they do not broadcast.
+    """
     shape = (*broadcast_index_shape(indices), *x.shape[len(indices) :])
     op = operation("gather_points")
     type = array_type(x.dtype, shape)
@@ -270,13 +285,16 @@ def take(x: Array, indices: Array, /, axis: int | None = None) -> Array:
 
     Args:
         x: the array.
-        indices: an array of integers, which may be negative. Those that are out of range are
-            refused if they are computed, and read the nearest element if they are pending.
+        indices: an array, a list or a number of integers, which may be negative. Those that are out
+            of range are refused if they are computed, and read the nearest element if they are
+            pending.
         axis: the axis; None is for arrays of one axis, or means the elements in row-major order.
 
+    Returns: A new array, in which the axes of the indices replace the axis.
+
     Raises:
-        DTypeError: ``indices`` are no integers.
-        ArgumentError: The axis is no int.
+        DTypeError: ``indices`` are no integers, as an empty list has none.
+        ArgumentError: ``x`` is no array or number, or the axis no int.
         ShapeError: The axis is out of range.
         SubscriptError: A computed index is out of range.
 
@@ -284,7 +302,7 @@ def take(x: Array, indices: Array, /, axis: int | None = None) -> Array:
     >>> xp.take(xp.asarray([10, 20, 30]), xp.asarray([2, 0]))
     Array([30, 10], dtype=int64)
     """
-    listed = _indices("take", indices)
+    x, listed = array_of(x), _indices("take", indices)
     if axis is None:
         x, axis = x if x.ndim == 1 else reshape(x, (-1,)), 0
     axis = normalized_axis("take", axis, x.ndim)
@@ -293,7 +311,7 @@ def take(x: Array, indices: Array, /, axis: int | None = None) -> Array:
 
 
 def _indices(where: str, indices: Any) -> Array:
-    """Return indices as an array; an `Array` is returned itself.
+    """Return indices as an array; an `Array` is returned itself, anything else becomes one.
 
     ``where`` is the function, for messages. Raises: DTypeError if they are no integers.
     """
@@ -308,12 +326,13 @@ def take_along_axis(x: Array, indices: Array, /, axis: int = -1) -> Array:
 
     Args:
         x: the array.
-        indices: an array of integers with as many axes, broadcast with ``x`` along the others. See
-            `take` for those that are out of range.
+        indices: an array of integers with as many axes, broadcast with ``x`` along the others. They
+            may be negative; those that are out of range are refused if they are computed.
         axis: the axis.
 
     Raises:
         DTypeError: ``indices`` are no integers.
+        ArgumentError: ``x`` is no array or number, or the axis no int.
         ShapeError: The shapes do not fit together, or the axis is out of range.
         SubscriptError: A computed index is out of range.
 
@@ -322,7 +341,7 @@ def take_along_axis(x: Array, indices: Array, /, axis: int = -1) -> Array:
     Array([[2],
            [3]], dtype=int64)
     """
-    listed = _indices("take_along_axis", indices)
+    x, listed = array_of(x), _indices("take_along_axis", indices)
     axis = normalized_axis("take_along_axis", axis, x.ndim)
     if listed.ndim != x.ndim:
         raise ShapeError(

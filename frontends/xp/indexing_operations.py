@@ -25,7 +25,7 @@ goes."""
 def _ranges(
     x: Any, axes: Sequence[SlicedAxis], shape: Sequence[Any], inputs: Sequence[Any]
 ) -> Iterator[tuple[Any, Any, int]]:
-    """Yield begin, extent and step of each axis that a slice selects of ``x``.
+    """Yield begin, extent and step of what a slice selects of each axis of ``x``.
 
     Args:
         x: an entry or an array.
@@ -158,19 +158,25 @@ def _slice_assign(
 
 
 def _stacked(indices: Sequence[Entry]) -> Entry:
-    """Return index arrays, broadcast together, as the last axis of one."""
+    """Return index arrays, broadcast together, as the last axis of one, in int64."""
     return ops.stack(*ops.broadcast_arrays(*[ops.cast(i, dtype="int64") for i in indices]), axis=-1)
 
 
 def _gather(x: Any, indices: Any, axis: int) -> Any:
-    """Return the parts of x along an axis at indices; those out of range are clipped."""
+    """Return the parts of x along an axis at indices, by NumPy.
+
+    Negative ones count from the end; those out of range are clipped.
+    """
     n = x.shape[axis]
     indices = np.where(indices < 0, indices + n, indices) if indices.dtype.kind == "i" else indices
     return np.take(x, indices, axis, mode="clip")
 
 
 def _from_front(x: Any, indices: Sequence[Any]) -> tuple[Any, ...]:
-    """Return indices of the first axes of x, counted from the front and clipped."""
+    """Return indices of the first axes of x as int64, counted from the front and clipped.
+
+    There is a NumPy array of indices for each of these axes.
+    """
     positions = []
     for n, i in zip(x.shape, indices, strict=False):
         signed = i.astype(np.int64)
@@ -201,7 +207,7 @@ def _scatter_points(x: Any, updates: Any, *indices: Any) -> Any:
 
 
 def _build_mask_assign(x: Entry, mask: Entry, value: Entry, trailing: int) -> Entry:
-    """Build x with elements replaced by ``value`` where a mask is true.
+    """Build x with elements replaced by ``value``, of its dtype, where a mask is true.
 
     The mask has all axes of x but the last ``trailing`` ones; ``value`` broadcasts to x.
     """

@@ -34,7 +34,8 @@ def dlpack(
         dl_device: the device that the memory must be on; None: the CPU.
         copy: True copies the memory; False refuses to.
 
-    Raises: BufferError for another device, or for read-only memory where a copy is refused.
+    Raises: BufferError for another device, for elements that NumPy's DLPack does not have, or for
+        read-only memory where a copy is refused before version 1.
     """
     if dl_device is not None and (int(dl_device[0]), dl_device[1]) != CPU:
         raise BufferError(f"an array of the CPU cannot be exported to the device {dl_device}")
@@ -76,7 +77,7 @@ def buffer(x: Array, flags: int) -> memoryview:
 
 
 def from_pickle(array: Any) -> Array:
-    """Return the array of a pickle, which takes over the NumPy array."""
+    """Return an array of a NumPy array from a pickle, whose memory it takes over."""
     return wrap(from_numpy(array, is_owned=True))
 
 
@@ -98,7 +99,8 @@ def numpy_array(x: Array, dtype: Any, copy: bool | None) -> Any:
     It is a copy if ``copy`` is true or ``dtype`` (None for its own) is another one. That of a
     0-dimensional array is a copy unless ``copy`` is False, as NumPy's scalars are.
 
-    Raises: FeedError if a copy is needed to convert the dtype, and ``copy`` is False.
+    Raises: FeedError if a copy is needed to convert the dtype, and ``copy`` is False; TypeError if
+    NumPy has no such dtype.
     """
     array = x._numpy()
     if dtype is not None and np.dtype(dtype) != array.dtype:
@@ -117,7 +119,7 @@ def numpy_array(x: Array, dtype: Any, copy: bool | None) -> Any:
 
 
 def to_device(x: Array, device: Any, stream: Any) -> Array:
-    """Return the array ``x`` itself, if it is on a device.
+    """Return the array ``x`` itself, which is on the device "cpu".
 
     ``device`` is "cpu" or None. Raises: SettingError for another device, or if ``stream`` is not
     None.

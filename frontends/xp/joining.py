@@ -2,40 +2,48 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from passkit.errors import ArgumentError, DTypeError, ShapeError
-from passkit.frontends.xp.array import Array, call, wrap
+from passkit.frontends.xp.array import Array, array_of, call, wrap
 from passkit.frontends.xp.conversion import asarray
 from passkit.frontends.xp.manipulation import normalized_axis, reshape
+from passkit.frontends.xp.reductions import integer
 from passkit.frontends.xp.runtime import apply, from_numpy, operation
+from passkit.values.arguments import refuse
 
 
 def _joined(where: str, arrays: Any) -> list[Array]:
-    """Return the arrays to join; numbers and lists among them are converted.
+    """Return the arrays to join as a list; numbers and lists among them are converted.
 
-    ``where`` is the function, for messages. Raises: ArgumentError if there are none or one is no
-    array; DTypeError or ShapeError as `asarray`.
+    ``where`` is the function, for messages.
+
+    Raises:
+        ArgumentError: There are none, ``arrays`` cannot be iterated over, or one is no array.
+        DTypeError, ShapeError: One cannot be converted, as in `asarray`.
     """
-    listed = [a if isinstance(a, Array) else asarray(a) for a in arrays]
+    try:
+        items = list(arrays)
+    except TypeError:
+        refuse(f"{where}: arrays", arrays, "a sequence of arrays")
+    listed = [a if isinstance(a, Array) else asarray(a) for a in items]
     if not listed:
         raise ArgumentError(f"{where} needs at least one array, got none")
     return listed
 
 
 def concat(arrays: Sequence[Array], /, axis: int | None = 0) -> Array:
-    """Return arrays joined along an axis.
+    """Return a new array, arrays joined along an axis.
 
     Args:
-        arrays: the arrays; they are converted to their common dtype.
+        arrays: the arrays, or lists of numbers; they are converted to their common dtype.
         axis: the axis; None joins their elements in row-major order.
 
     Raises:
-        ArgumentError: There are no arrays.
+        ArgumentError: There are no arrays, one is none, or the axis is no int.
         ShapeError: Their shapes differ along another axis, or the axis is out of range.
     """
     listed = _joined("concat", arrays)
@@ -55,14 +63,14 @@ def concat(arrays: Sequence[Array], /, axis: int | None = 0) -> Array:
 
 
 def stack(arrays: Sequence[Array], /, axis: int = 0) -> Array:
-    """Return arrays joined along a new axis.
+    """Return a new array, arrays joined along a new axis.
 
     Args:
-        arrays: arrays of one shape; they are converted to their common dtype.
+        arrays: arrays of one shape, or numbers; they are converted to their common dtype.
         axis: where the new axis stands in the result.
 
     Raises:
-        ArgumentError: There are no arrays.
+        ArgumentError: There are no arrays, one is none, or the axis is no int.
         ShapeError: Their shapes differ, or the axis is out of range.
     """
     listed = _joined("stack", arrays)
@@ -76,48 +84,57 @@ def stack(arrays: Sequence[Array], /, axis: int = 0) -> Array:
 
 
 def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
-    """Return the parts of an array along an axis, without that axis.
+    """Return a tuple of the parts of an array along an axis, without that axis.
 
     Args:
         x: the array.
         axis: the axis.
 
-    Raises: ShapeError if the axis is out of range.
+    Raises:
+        ArgumentError: ``x`` is no array or number, or the axis no int.
+        ShapeError: The axis is out of range.
     """
+    x = array_of(x)
     axis = normalized_axis("unstack", axis, x.ndim)
     before = (slice(None),) * axis
     return tuple(x[(*before, k)] for k in range(x.shape[axis]))
 
 
 def tile(x: Array, repetitions: tuple[int, ...], /) -> Array:
-    """Return an array repeated as a whole.
+    """Return a new array, the entire array repeated along its axes.
 
     Args:
         x: the array.
-        repetitions: how often it is repeated along each axis, aligned at the last.
+        repetitions: how often it is repeated along each axis, aligned at the last: an int, or a
+            tuple or list of them. More of them than axes give new axes in front.
 
-    Raises: ShapeError if a number is negative; TypeError if it is no integer.
+    Raises:
+        ArgumentError: ``x`` is no array or number, or a number no int.
+        ShapeError: A number is negative.
     """
     listed = repetitions if isinstance(repetitions, (tuple, list)) else (repetitions,)
-    numbers = tuple([operator.index(r) for r in listed])
+    numbers = tuple([integer("tile: repetitions", r) for r in listed])
     if any(r < 0 for r in numbers):
         raise ShapeError(f"tile needs repetitions >= 0, got {numbers}")
-    return call("tile", x, repetitions=numbers)
+    return call("tile", array_of(x), repetitions=numbers)
 
 
 def repeat(x: Array, repeats: int | Array, /, axis: int | None = None) -> Array:
-    """Return an array with its elements repeated.
+    """Return a new array with each element repeated.
 
     Args:
         x: the array.
-        repeats: how often each element along the axis is repeated: one number, or an array of one
-            for each, which is computed at once.
-        axis: the axis; None: all elements in row-major order.
+        repeats: how often each element along the axis is repeated: one number, or an array or list
+            of one for each, of which what it needs is executed at once.
+        axis: the axis; None: all elements in row-major order, as a vector.
 
     Raises:
-        ShapeError: The axis is out of range, or there is not a number for each element.
+        ArgumentError: ``x`` is no array or number, or the axis no int.
+        ShapeError: The axis is out of range, a number is negative, or there is not one for each
+            element.
         DTypeError: ``repeats`` are no integers.
     """
+    x = array_of(x)
     if axis is None:
         x, axis = reshape(x, (-1,)), 0
     axis = normalized_axis("repeat", axis, x.ndim)

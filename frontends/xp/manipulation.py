@@ -10,7 +10,7 @@ import numpy as np
 
 from passkit.errors import AxisError, ShapeError
 from passkit.frontends.xp.aliases import aliased
-from passkit.frontends.xp.array import Array, call, wrap
+from passkit.frontends.xp.array import Array, array_of, call, wrap
 from passkit.frontends.xp.conversion import duplicate
 from passkit.frontends.xp.extents import (
     apply_typed,
@@ -18,10 +18,11 @@ from passkit.frontends.xp.extents import (
     position_inputs,
 )
 from passkit.frontends.xp.movement_operations import AxisGroup
+from passkit.frontends.xp.reductions import integer
 from passkit.frontends.xp.runtime import from_numpy, operation
 from passkit.streams.operation import array_type
 from passkit.streams.settings import settings
-from passkit.values.arguments import refuse
+from passkit.values.arguments import refuse, shown
 
 
 def normalized_axis(where: str, axis: Any, rank: int) -> int:
@@ -30,8 +31,8 @@ def normalized_axis(where: str, axis: Any, rank: int) -> int:
     ``where`` is the function, for messages.
 
     Raises:
-        ArgumentError: It is no int.
-        AxisError: It is out of range; it is a ShapeError and an IndexError.
+        ArgumentError: It is no int; a bool, or an integer of NumPy, counts as one.
+        AxisError: It is out of range; this is a ShapeError and an IndexError.
     """
     try:
         index = operator.index(axis)
@@ -43,7 +44,7 @@ def normalized_axis(where: str, axis: Any, rank: int) -> int:
 
 
 def normalized_axes(where: str, axes: Any, rank: int) -> tuple[int, ...]:
-    """Return an axis, or several, as a tuple of ints from 0 to below ``rank``.
+    """Return an axis, or a tuple or list of several, as a tuple of ints from 0 to below ``rank``.
 
     ``axes`` may count from the end; their order stays. ``where`` is the function, for messages.
 
@@ -59,13 +60,29 @@ def normalized_axes(where: str, axes: Any, rank: int) -> tuple[int, ...]:
     return normalized
 
 
+def _extents(where: str, shape: Any) -> tuple[int, ...]:
+    """Return an int, or a tuple or list of them, as a tuple of ints, which may be negative.
+
+    ``where`` is the function, for messages. Raises: ArgumentError if it is something else.
+    """
+    listed = shape if isinstance(shape, (tuple, list)) else (shape,)
+    try:
+        return tuple([operator.index(n) for n in listed])
+    except TypeError:
+        refuse(f"{where}: shape", shape, "an int or a tuple of ints")
+
+
 # Shapes
 
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape to which arrays of these shapes are broadcast.
+    """Return the shape to which arrays of these shapes are broadcast; () for none.
 
-    Raises: ShapeError if they do not fit together.
+    A shape is a tuple of ints, or an int.
+
+    Raises:
+        ArgumentError: One is nothing of these.
+        ShapeError: They do not fit together, or an extent is negative.
 
     >>> from passkit import xp
     >>> xp.broadcast_shapes((3, 1), (4,))
@@ -76,27 +93,35 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     except ValueError:
         listed = ", ".join(map(str, shapes))
         raise ShapeError(f"the shapes {listed} cannot be broadcast together") from None
+    except TypeError:
+        refuse("broadcast_shapes: shapes", shapes, "tuples of ints")
 
 
 def broadcast_arrays(*arrays: Array) -> list[Array]:
-    """Return arrays broadcast to their common shape.
+    """Return a list of new arrays: these arrays, or numbers, broadcast to their common shape.
 
-    Raises: ShapeError if their shapes do not fit together.
+    Raises:
+        ArgumentError: One is no array or number.
+        ShapeError: Their shapes do not fit together.
     """
-    shape = broadcast_shapes(*[a.shape for a in arrays])
-    return [broadcast_to(a, shape) for a in arrays]
+    listed = list(map(array_of, arrays))
+    shape = broadcast_shapes(*[a.shape for a in listed])
+    return [broadcast_to(a, shape) for a in listed]
 
 
 def broadcast_to(x: Array, /, shape: tuple[int, ...]) -> Array:
-    """Return an array broadcast to a shape.
+    """Return a new array, ``x`` broadcast to a shape.
 
     Args:
-        x: the array.
-        shape: the shape; its last axes are equal to those of ``x``, where these are not 1.
+        x: the array, or a number.
+        shape: the shape, a tuple of ints or an int; its last axes are equal to those of ``x``,
+            where these are not 1.
 
-    Raises: ShapeError if the array does not fit the shape; TypeError if an extent is no integer.
+    Raises:
+        ArgumentError: ``x`` is no array or number, or the shape nothing of these.
+        ShapeError: the array does not fit the shape.
     """
-    target = tuple([operator.index(n) for n in shape])
+    x, target = array_of(x), _extents("broadcast_to", shape)
     source = x.shape
     pairs = zip(reversed(source), reversed(target), strict=False)
     if (
@@ -112,7 +137,10 @@ def broadcast_to(x: Array, /, shape: tuple[int, ...]) -> Array:
 
 
 def _same_order(view: Array, x: Array) -> Array:
-    """Return ``view``, which has the elements of ``x`` in another shape, noted as a view of it."""
+    """Return ``view``, a new array with the elements of ``x`` in row-major order in another shape.
+
+    With the setting ``aliasing`` it is noted as a view of ``x``.
+    """
     if not settings.aliasing:
         return view
     shape = view.shape
@@ -122,28 +150,33 @@ def _same_order(view: Array, x: Array) -> Array:
 
 
 def reshape(x: Array, /, shape: tuple[int, ...], *, copy: bool | None = None) -> Array:
-    """Return an array of the same elements in row-major order with another shape.
+    """Return a new array of the same elements in row-major order with another shape.
 
     Args:
-        x: the array.
-        shape: the shape; one extent may be -1, which is filled in.
+        x: the array, or a number.
+        shape: the shape, a tuple of ints or an int; one extent may be -1, which is filled in.
         copy: whether memory is copied. No array ever changes with another, so it makes no
             difference.
 
-    Raises: ShapeError if the number of elements differs; TypeError if an extent is no integer.
+    Raises:
+        ArgumentError: ``x`` is no array or number, or the shape nothing of these.
+        ShapeError: the number of elements differs, or the -1 cannot be filled in.
 
     >>> from passkit import xp
     >>> xp.reshape(xp.arange(6), (2, -1))
     Array([[0, 1, 2],
            [3, 4, 5]], dtype=int64)
     """
+    x = array_of(x)
     return _same_order(_reshaped(x, shape), x)
 
 
 def _reshaped(x: Array, shape: Any) -> Array:
-    """Return `reshape` of an array, without noting it as a view."""
-    listed = shape if isinstance(shape, (tuple, list)) else (shape,)
-    target = _filled_shape(x, tuple([operator.index(n) for n in listed]))
+    """Return what `reshape` returns for an `Array`, without noting it as a view.
+
+    Raises: ArgumentError or ShapeError for a wrong shape.
+    """
+    target = _filled_shape(x, _extents("reshape", shape))
     if target == x.shape:
         return duplicate(x)
     value = x._value
@@ -157,9 +190,10 @@ def _reshaped(x: Array, shape: Any) -> Array:
 
 
 def _filled_shape(x: Array, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape of a reshape of ``x``, with -1 filled in.
+    """Return the shape of a reshape of ``x``, with the extent -1 filled in, if there is one.
 
-    Raises: ShapeError if the number of elements differs, or it cannot be filled in.
+    Raises: ShapeError if the number of elements differs, an extent is below -1, or there are
+    several -1 or one that cannot be filled in, as in an array without elements.
     """
     rest = prod(n for n in shape if n != -1)
     is_valid = shape.count(-1) <= 1 and all(n >= -1 for n in shape)
@@ -205,29 +239,34 @@ def _axis_groups(
 
 
 def expand_dims(x: Array, /, axis: int | tuple[int, ...] = 0) -> Array:
-    """Return an array with new axes of length 1.
+    """Return a new array with more axes, of length 1.
 
     Args:
-        x: the array.
-        axis: where the new axes stand in the result.
+        x: the array, or a number.
+        axis: where the new axes stand in the result: an int, or a tuple or list of them.
 
-    Raises: ShapeError if an axis is out of range or named twice. ArgumentError if it is no int.
+    Raises:
+        ArgumentError: ``x`` is no array or number, or an axis no int.
+        ShapeError: An axis is out of range or named twice.
     """
+    x = array_of(x)
     count = len(axis) if isinstance(axis, (tuple, list)) else 1
     axes = normalized_axes("expand_dims", axis, x.ndim + count)
     return _same_order(call("expand_dims", x, axis=axes), x)
 
 
 def squeeze(x: Array, /, axis: int | tuple[int, ...]) -> Array:
-    """Return an array without axes of length 1.
+    """Return a new array without some axes of length 1.
 
     Args:
         x: the array.
-        axis: the axes to remove.
+        axis: the axes to remove: an int, or a tuple or list of them, which may be empty.
 
-    Raises: ShapeError if an axis is out of range, named twice, or longer than 1. ArgumentError if
-    it is no int.
+    Raises:
+        ArgumentError: ``x`` is no array or number, or an axis no int, such as None.
+        ShapeError: An axis is out of range, named twice, or its length is not 1.
     """
+    x = array_of(x)
     axes = normalized_axes("squeeze", axis, x.ndim)
     for k in axes:
         if x.shape[k] != 1:
@@ -239,21 +278,24 @@ def squeeze(x: Array, /, axis: int | tuple[int, ...]) -> Array:
 
 
 def permute_dims(x: Array, /, axes: tuple[int, ...]) -> Array:
-    """Return an array with its axes in another order.
+    """Return a new array with the axes in another order.
 
     Args:
         x: the array.
         axes: for each axis of the result, the axis of ``x``.
 
-    Raises: ShapeError if it does not name each axis once.
+    Raises:
+        ArgumentError: ``x`` is no array or number, or an axis no int.
+        ShapeError: The axes do not name each axis once.
 
     >>> from passkit import xp
     >>> xp.permute_dims(xp.ones((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)
     """
+    x = array_of(x)
     order = normalized_axes("permute_dims", axes, x.ndim)
     if len(order) != x.ndim:
-        raise ShapeError(f"permute_dims needs {x.ndim} axes, got {tuple(axes)}")
+        raise ShapeError(f"permute_dims needs {x.ndim} axes, got {shown(axes)}")
     if order == tuple(range(x.ndim)):
         return _same_order(duplicate(x), x)
     result = call("permute_dims", x, axes=order)
@@ -269,10 +311,13 @@ def permute_dims(x: Array, /, axes: tuple[int, ...]) -> Array:
 
 
 def matrix_transpose(x: Array, /) -> Array:
-    """Return matrices, in the last two axes, transposed.
+    """Return a new array of matrices, in the last two axes, transposed.
 
-    Raises: ShapeError if ``x`` has less than two axes.
+    Raises:
+        ArgumentError: ``x`` is no array or number.
+        ShapeError: It has fewer than two axes.
     """
+    x = array_of(x)
     if x.ndim < 2:
         raise ShapeError(f"matrix_transpose needs at least two axes, got shape {x.shape}")
     return permute_dims(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
@@ -281,16 +326,18 @@ def matrix_transpose(x: Array, /) -> Array:
 def moveaxis(
     x: Array, source: int | tuple[int, ...], destination: int | tuple[int, ...], /
 ) -> Array:
-    """Return an array with some axes at other places; the others keep their order.
+    """Return a new array with some axes at other places; the others keep their order.
 
     Args:
         x: the array.
-        source: the axes to move.
-        destination: where each of them goes.
+        source: the axes to move: an int, or a tuple or list of them.
+        destination: where each of them goes in the result.
 
-    Raises: ShapeError if an axis is out of range or named twice, or their numbers differ.
-    ArgumentError if one is no int.
+    Raises:
+        ArgumentError: ``x`` is no array or number, or an axis no int.
+        ShapeError: An axis is out of range or named twice, or their numbers differ.
     """
+    x = array_of(x)
     sources = normalized_axes("moveaxis: source", source, x.ndim)
     targets = normalized_axes("moveaxis: destination", destination, x.ndim)
     if len(sources) != len(targets):
@@ -304,14 +351,17 @@ def moveaxis(
 
 
 def flip(x: Array, /, axis: int | tuple[int, ...] | None = None) -> Array:
-    """Return an array with the elements along axes in reverse order.
+    """Return a new array with the elements along axes in reverse order.
 
     Args:
         x: the array.
-        axis: the axes; None: all.
+        axis: the axes: an int, or a tuple or list of them; None: all.
 
-    Raises: ShapeError if an axis is out of range or named twice. ArgumentError if one is no int.
+    Raises:
+        ArgumentError: ``x`` is no array or number, or an axis no int.
+        ShapeError: An axis is out of range or named twice.
     """
+    x = array_of(x)
     axes = tuple(range(x.ndim)) if axis is None else normalized_axes("flip", axis, x.ndim)
     if not axes:
         return _same_order(duplicate(x), x)
@@ -325,22 +375,24 @@ def roll(
     shift: int | tuple[int, ...],
     axis: int | tuple[int, ...] | None = None,
 ) -> Array:
-    """Return an array with its elements shifted; those that leave at the end enter at the front.
+    """Return a new array with the elements shifted; those that leave at the end enter at the front.
 
     Args:
         x: the array.
         shift: the number of positions; negative ones shift to the front. All shifts use one plan.
-        axis: the axis for each shift; None: the elements in row-major order.
+            One int is for all axes; a tuple or list has one for each.
+        axis: the axis for each shift, of which one that is named twice is shifted twice; None: the
+            elements in row-major order.
 
     Raises:
+        ArgumentError: ``x`` is no array or number, or an axis or a shift no int.
         ShapeError: An axis is out of range, or there is not a shift for each axis.
-        ArgumentError: An axis is no int.
-        TypeError: A shift is no integer.
 
     >>> from passkit import xp
     >>> xp.roll(xp.arange(5), 2)
     Array([3, 4, 0, 1, 2], dtype=int64)
     """
+    x = array_of(x)
     if axis is None:
         if isinstance(shift, (tuple, list)):
             raise ShapeError(f"roll: several shifts need several axes, got {tuple(shift)} alone")
@@ -352,7 +404,7 @@ def roll(
         raise ShapeError(f"roll needs a shift for each of {len(axes)} axes, got {len(shifts)}")
     totals = dict.fromkeys(axes, 0)
     for a, s in zip(axes, shifts, strict=True):
-        totals[a] += operator.index(s)
+        totals[a] += integer("roll: shift", s)
     cuts = {a: -s % x.shape[a] for a, s in totals.items() if x.shape[a] and -s % x.shape[a]}
     if not cuts:
         return duplicate(x)

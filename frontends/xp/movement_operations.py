@@ -25,12 +25,15 @@ the others leave."""
 
 
 def _copied(array: Any) -> Any:
-    """Return a copy in row-major order."""
+    """Return a copy of an array in row-major order."""
     return np.array(array, order="C")
 
 
 def _build_astype(x: Entry, dtype: str) -> Entry:
-    """Build a conversion of ``x`` to the dtype of this name."""
+    """Build a conversion of ``x`` to the dtype of this name; to its own, a copy.
+
+    As bool, all but 0 are true.
+    """
     return ops.identity(x) if x.dtype is dtype_of(dtype) else ops.cast(x, dtype=dtype)
 
 
@@ -81,12 +84,12 @@ def _broadcast(x: Any, *extents: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _build_concat(*xs: Entry, axis: int) -> Entry:
-    """Build a concatenation of arrays that are converted to their common dtype."""
+    """Build a concatenation along ``axis`` of arrays that are converted to their common dtype."""
     return ops.concat(*converted(xs), axis=axis)
 
 
 def _build_stack(*xs: Entry, axis: int) -> Entry:
-    """Build a stack of arrays that are converted to their common dtype."""
+    """Build a stack along a new ``axis`` of arrays that are converted to their common dtype."""
     return ops.stack(*converted(xs), axis=axis)
 
 
@@ -115,7 +118,10 @@ def _roll(x: Any, *cuts: Any, axes: tuple[int, ...]) -> Any:
 
 
 def _promoted(arrays: Sequence[Any]) -> list[Any]:
-    """Return arrays converted to their common dtype."""
+    """Return arrays converted to their common dtype; one of this dtype is returned itself.
+
+    There is one at least.
+    """
     dtype = reduce(np.promote_types, [a.dtype for a in arrays])
     return [a.astype(dtype, copy=False) for a in arrays]
 

@@ -89,7 +89,7 @@ class NamespaceInfo:
 
 
 def _letters(kind: Any) -> str:
-    """Return the letters of a kind, or of a tuple of kinds; None is for all.
+    """Return the letters of `DType.kind` of a kind, or of a tuple of kinds; None is for all.
 
     Raises: SettingError if there is no such kind.
     """

@@ -26,7 +26,7 @@ class StatsNamespace:
         self.__doc__ = control.stats.__doc__
 
     def __call__(self) -> dict[str, int]:
-        """Return the counters."""
+        """Return the counters of all streams, by name; see `control.stats`."""
         return control.stats()
 
 

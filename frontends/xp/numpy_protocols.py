@@ -90,7 +90,8 @@ PARAMETERS = {
 def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Apply a ufunc of NumPy to arrays, of which one at least is an `Array`.
 
-    It is queued if `passkit.xp` has it and there are no further arguments; else NumPy computes it.
+    It is queued if `passkit.xp` has it, it is called as such, all operands are arrays or numbers,
+    and there is no further argument but ``out``; else NumPy computes it.
 
     Args:
         ufunc: the ufunc.
@@ -99,9 +100,12 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[s
         kwargs: the other arguments; "out" is removed. An `Array` as ``out`` gets the result as its
             value.
 
-    Returns: The result, or a tuple of several; those with an array in ``out`` are that array.
+    Returns: The result, an `Array`, or a tuple of several; those with an array in ``out`` are that
+        array.
 
-    Raises: what the operation or NumPy raises, such as ShapeError where shapes do not broadcast.
+    Raises: what the operation or NumPy raises, such as ShapeError where shapes do not broadcast;
+        for an `Array` as ``out``, ArgumentError if the result has another shape, DTypeError if it
+        has a dtype of a higher kind.
     """
     outputs = kwargs.pop("out", None)
     result = None
@@ -122,10 +126,10 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[s
 
 
 def _queued(ufunc: Any, inputs: tuple[Any, ...]) -> Array | None:
-    """Return the result of a ufunc for ``inputs`` as a queued operation; None if it has none.
+    """Return the result of a ufunc for ``inputs``, queued; None if no operation stands for it.
 
-    None also where an input is neither an array nor a number. Raises: ShapeError or DTypeError if
-    the operands do not fit.
+    None also where an input is neither an array nor a number, or for `numpy.matmul` where one is no
+    `Array`. Raises: ShapeError or DTypeError if the operands do not fit.
     """
     name = OPERATION_NAMES.get(ufunc)
     if name is not None:
@@ -148,14 +152,15 @@ def apply_function(
     """Apply a function of NumPy that is no ufunc to arguments with an `Array` in them.
 
     The function of `passkit.xp` of the same meaning is called, if it takes these arguments; else
-    NumPy computes the result, of which arrays become `Array`.
+    what the arrays need is executed, and NumPy computes the result, of which arrays become `Array`.
 
     Args:
         function: the function.
         args: its arguments by position.
         kwargs: its arguments by name.
 
-    Raises: what this function raises.
+    Raises: what the function that is called raises; TypeError if NumPy's does not take these
+        arguments.
     """
     name = function.__name__
     if function.__module__ == "numpy" and name in EQUIVALENTS:
@@ -236,16 +241,20 @@ def _bound(form: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> li
 
 
 def _in_numpy(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the result of a function of NumPy for computed arrays, as an `Array`.
+    """Return the result of a function of NumPy for computed arrays; arrays in it become `Array`.
 
     ``args`` and ``kwargs`` are its arguments, which may hold arrays in lists, tuples and dicts.
+    Raises: what the function raises.
     """
     result = function(*map(_computed, args), **{k: _computed(v) for k, v in kwargs.items()})
     return _wrapped(result)
 
 
 def _computed(argument: Any) -> Any:
-    """Return an argument with NumPy arrays in place of each `Array`."""
+    """Return an argument with a NumPy array in place of each `Array`, which is executed.
+
+    Lists, tuples and dicts are searched; anything else is returned itself.
+    """
     if isinstance(argument, Array):
         return np.asarray(argument)
     if type(argument) in (list, tuple):
@@ -256,9 +265,9 @@ def _computed(argument: Any) -> Any:
 
 
 def _wrapped(result: Any) -> Any:
-    """Return a result with each NumPy array or scalar of numbers as an `Array`.
+    """Return a result with each NumPy array or scalar of numbers or booleans as an `Array`.
 
-    Lists and tuples are searched; anything else is returned as it is.
+    Lists and tuples, but not named ones, are searched; anything else is returned as it is.
     """
     if isinstance(result, (np.ndarray, np.generic)) and result.dtype.kind in "biufc":
         return wrap(from_numpy(np.asarray(result)))

@@ -34,11 +34,11 @@ def one_axis(where: str, axis: Any, rank: int) -> int:
 
     Args:
         where: the function, for messages.
-        axis: the axis; negative ones count from the end.
+        axis: the axis; negative ones count from the end. A bool counts as an integer.
         rank: the number of axes of the array.
 
     Raises:
-        ArgumentError: it is no integer.
+        ArgumentError: it is no integer, such as None or a float.
         ShapeError: there is no such axis.
     """
     try:
@@ -71,12 +71,14 @@ def integer(where: str, x: Any) -> int:
 def several_axes(where: str, axis: Any, rank: int) -> tuple[int, ...] | None:
     """Return axes of an array of ``rank`` axes as a sorted tuple counted from the front.
 
-    ``axis`` is an axis, several, or None; ``where`` is the function, for messages.
+    ``axis`` is an axis, a tuple or list of several, or None; ``where`` is the function, for
+    messages.
 
-    Returns: None for all axes, also if all are named.
+    Returns: None for all axes, also if all are named; but () for no axes, also of a 0-dimensional
+        array.
 
     Raises:
-        ArgumentError: it is neither None nor an integer nor a tuple of integers.
+        ArgumentError: it is neither None nor an integer nor a tuple or list of integers.
         ShapeError: there is no such axis, or it is named twice.
     """
     if axis is None:
@@ -89,7 +91,10 @@ def several_axes(where: str, axis: Any, rank: int) -> tuple[int, ...] | None:
 
 
 def accumulated(dtype: DType) -> DType:
-    """Return the dtype of sums of a dtype: the widest one for integers, int64 for booleans."""
+    """Return the default dtype of sums of elements of a dtype.
+
+    It is int64 for signed integers and booleans, uint64 for unsigned ones, else the dtype itself.
+    """
     if dtype.kind in "bi":
         return int64
     return uint64 if dtype.kind == "u" else dtype
@@ -101,9 +106,12 @@ def in_float32(function: Callable[..., Any], x: Any, dtype: Any = None, **params
     Args:
         function: a reduction or scan of NumPy.
         x: its first argument.
-        dtype: the dtype of the result, and the one to compute in unless it has 16 bits; None for
-            that of ``x``.
+        dtype: the NumPy dtype of the result, and the one to compute in unless it is a 16-bit float;
+            None: the one that the function returns for ``x``, or that of ``x`` if it is such a
+            float.
         **params: its further arguments.
+
+    Returns: What the function returns; an array of ``dtype`` for 16-bit floats.
     """
     result_dtype = x.dtype if dtype is None else dtype
     if result_dtype.itemsize == 2 and result_dtype.kind in "fV":
@@ -114,7 +122,7 @@ def in_float32(function: Callable[..., Any], x: Any, dtype: Any = None, **params
 
 
 def _result_dtype(x: DType, dtype: str | None) -> DType:
-    """Return the dtype to sum elements of dtype ``x`` in: ``dtype``, or a default for None."""
+    """Return the dtype to sum elements of dtype ``x`` in: ``dtype`` by name, or `accumulated`."""
     return accumulated(x) if dtype is None else dtype_of(dtype)
 
 
@@ -122,9 +130,9 @@ def _result_dtype(x: DType, dtype: str | None) -> DType:
 
 
 def _define_sum(name: str, reduce: Callable[..., Entry], function: Callable[..., Any]) -> None:
-    """Define a reduction with a parameter ``dtype``: the dtype to convert to before it.
+    """Define the reduction ``name`` with a parameter ``dtype``: the dtype to convert to before it.
 
-    ``reduce`` is the operator, ``function`` NumPy's function.
+    ``reduce`` is the operator, ``function`` NumPy's function. Along no axes, (), it only converts.
     """
 
     def build(x: Entry, axis: Any, keepdims: bool, dtype: str | None) -> Entry:
@@ -144,9 +152,10 @@ _define_sum("prod", ops.reduce_prod, np.prod)
 
 
 def _define_scan(name: str, scan: Callable[..., Entry], function: Callable[..., Any]) -> None:
-    """Define a scan; without an axis it is along the elements in row-major order.
+    """Define the scan ``name``; without an axis it is along the elements in row-major order.
 
-    ``scan`` is the operator, ``function`` NumPy's function.
+    ``scan`` is the operator, ``function`` NumPy's function; a parameter ``dtype`` is the dtype to
+    convert to before it, None for a default.
     """
 
     def build(x: Entry, axis: int | None, dtype: str | None, include_initial: bool) -> Entry:
@@ -176,7 +185,7 @@ def _define_extremum(
     on_bools: Callable[..., Entry],
     function: Callable[..., Any],
 ) -> None:
-    """Define the reduction to the largest or smallest element.
+    """Define the reduction ``name`` to the largest or smallest element.
 
     ``reduce`` is the operator for numbers, ``on_bools`` that for booleans, ``function`` NumPy's
     function.
@@ -210,7 +219,7 @@ OPERATIONS.define("argmin", ops.argmin, np.argmin)
 
 
 def _define_truth(name: str, reduce: Callable[..., Entry], function: Callable[..., Any]) -> None:
-    """Define a reduction of elements as truth values.
+    """Define the reduction ``name`` of elements as truth values: all but 0 are true.
 
     ``reduce`` is the operator, ``function`` NumPy's function.
     """
@@ -241,7 +250,10 @@ OPERATIONS.define("count_nonzero", _count_nonzero, np.count_nonzero)
 
 
 def _define_moment(name: str, function: Callable[..., Any], build: Callable[..., Entry]) -> None:
-    """Define a mean or variance: ``build`` takes floats, and ``function`` is NumPy's."""
+    """Define ``name``, a mean, variance or deviation, in float64 for integers and booleans.
+
+    ``build`` takes floats; ``function`` is that of NumPy arrays.
+    """
 
     def build_floats(x: Entry, **params: Any) -> Entry:
         assert x.dtype is not None
@@ -278,7 +290,7 @@ def _standard_deviation(x: Entry, axis: Any, keepdims: bool, correction: float) 
 
 
 def _count(x: Any, axis: Any) -> int:
-    """Return the number of elements of an array along ``axis``, a tuple; None for all."""
+    """Return the number of elements that are combined along ``axis``, a tuple; None for all."""
     return prod(x.shape if axis is None else [x.shape[k] for k in axis])
 
 
@@ -295,7 +307,8 @@ def _mean_of_array(x: Any, axis: Any, keepdims: bool) -> Any:
 def _variance_of_array(x: Any, axis: Any, keepdims: bool, correction: float) -> Any:
     """Compute the variance along ``axis`` in NumPy; of too few elements infinite or NaN, unwarned.
 
-    With ``keepdims`` the axes stay with extent 1; ``correction`` is subtracted from the count.
+    With ``keepdims`` the axes stay with extent 1; ``correction`` is subtracted from the count, and
+    too few are those of which nothing is left.
     """
     if _count(x, axis) > correction:
         return np.var(x, axis=axis, keepdims=keepdims, correction=correction)
@@ -326,6 +339,7 @@ def reduced(name: str, x: Value, axis: Any, keepdims: Any, **params: Hashable) -
     Raises:
         ArgumentError: the axis is no integer.
         ShapeError: there is no such axis, it is named twice, or there is no element to choose.
+        DTypeError: the operation does not take the dtype.
     """
     axes = several_axes(name, axis, len(x.type.shape))
     if name in ("max", "min"):
@@ -336,9 +350,13 @@ def reduced(name: str, x: Value, axis: Any, keepdims: Any, **params: Hashable) -
 def summed(name: str, x: Value, axis: Any, dtype: Any, keepdims: Any) -> Value:
     """Apply a sum or product, ``name``, along axes, of elements converted to ``dtype``.
 
-    ``axis`` is an axis, several, or None for all; with ``keepdims`` they stay with extent 1.
+    ``axis`` is an axis, several, or None for all; ``dtype`` None is for the default of
+    `accumulated`; with ``keepdims`` they stay with extent 1.
 
-    Raises: ArgumentError or ShapeError for a wrong axis, DTypeError for a wrong dtype.
+    Raises:
+        ArgumentError: an axis is no integer.
+        ShapeError: there is no such axis, or it is named twice.
+        DTypeError: there is no such dtype, it is bool, or complex numbers would become real.
     """
     x, dtype_name = converted_to(name, x, dtype)
     return reduced(name, x, axis, keepdims, dtype=dtype_name)
@@ -347,10 +365,13 @@ def summed(name: str, x: Value, axis: Any, dtype: Any, keepdims: Any) -> Value:
 def scanned(name: str, x: Value, axis: Any, dtype: Any, include_initial: Any) -> Value:
     """Apply the scan ``name`` along an axis, or, for None, along all elements in row-major order.
 
-    ``dtype`` is the dtype to convert to before, or None; with ``include_initial`` the identity
-    comes first.
+    ``dtype`` is the dtype to convert to before, None for the default of `accumulated`; with
+    ``include_initial`` the identity comes first.
 
-    Raises: ArgumentError or ShapeError for a wrong axis, DTypeError for a wrong dtype.
+    Raises:
+        ArgumentError: the axis is no integer.
+        ShapeError: there is no such axis.
+        DTypeError: there is no such dtype, it is bool, or complex numbers would become real.
     """
     x, dtype_name = converted_to(name, x, dtype)
     if axis is not None:
@@ -372,10 +393,15 @@ def position(name: str, x: Value, axis: Any, keepdims: Any) -> Value:
 
 
 def averaged(x: Value, axis: Any, dtype: Any, keepdims: Any) -> Value:
-    """Apply a mean along axes, of elements converted to ``dtype``.
+    """Apply a mean along axes, of elements converted to ``dtype``; None keeps theirs.
 
-    ``axis`` is an axis, several, or None for all; with ``keepdims`` they stay with extent 1.
-    Raises: ArgumentError or ShapeError for a wrong axis, DTypeError for a wrong dtype.
+    ``axis`` is an axis, several, or None for all; with ``keepdims`` they stay with extent 1. The
+    mean of integers and booleans is float64.
+
+    Raises:
+        ArgumentError: an axis is no integer.
+        ShapeError: there is no such axis, or it is named twice.
+        DTypeError: there is no such dtype, or complex numbers would become real.
     """
     x, dtype_name = converted_to("mean", x, dtype)
     if dtype_name is not None:
@@ -390,8 +416,8 @@ def spread(name: str, x: Value, axis: Any, correction: Any, keepdims: Any) -> Va
     ``keepdims`` they stay with extent 1.
 
     Raises:
-        ArgumentError: the correction is no finite number, or the axis no integer.
-        ShapeError: the axis is wrong.
+        ArgumentError: the correction is no finite int or float of Python, or an axis no integer.
+        ShapeError: there is no such axis, or it is named twice.
     """
     if not isinstance(correction, (int, float)) or not np.isfinite(correction):
         raise ArgumentError(f"{name}: correction must be a number, got {shown(correction)}")
@@ -402,7 +428,8 @@ def converted_to(where: str, x: Value, dtype: Any) -> tuple[Value, str | None]:
     """Return a value to be summed and the name of the dtype to do it in, or None for a default.
 
     ``dtype`` is the dtype that a caller asks for, or None; ``where`` is the function, for messages.
-    Real numbers that are summed as complex ones are converted at once, as there is no kernel.
+    Real numbers that are summed as complex ones are executed and converted at once, as there is no
+    kernel; otherwise the value is returned itself.
 
     Raises: DTypeError if the dtype is none, or if complex numbers are to become real.
     """

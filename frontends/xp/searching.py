@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 import passkit.ops as ops
-from passkit.errors import ArgumentError, ShapeError
+from passkit.errors import ArgumentError, DTypeError, ShapeError, SubscriptError
 from passkit.frontends.xp import reductions
 from passkit.frontends.xp.array import Array, array_of, operand_value, wrap
 from passkit.frontends.xp.conversion import asarray
@@ -30,7 +30,7 @@ def _where(condition: Entry, x1: Entry, x2: Entry) -> Entry:
 def _searchsorted(x1: Entry, x2: Entry, *sorter: Entry, side: Literal["left", "right"]) -> Entry:
     """Build a search for ``x2`` in sorted numbers ``x1``, or those that ``sorter`` puts in order.
 
-    ``side`` is "left" or "right" of equal numbers.
+    There is at most one sorter, of integers; ``side`` is "left" or "right" of equal numbers.
     """
     dtype = common_dtype([e.dtype for e in (x1, x2) if e.dtype is not None], "number")
     numbers = ops.take(x1, sorter[0], axis=0) if sorter else x1
@@ -40,14 +40,20 @@ def _searchsorted(x1: Entry, x2: Entry, *sorter: Entry, side: Literal["left", "r
 def _searchsorted_of_arrays(x1: Any, x2: Any, *sorter: Any, side: Any) -> Any:
     """Compute a search for ``x2`` in sorted numbers ``x1`` by NumPy.
 
-    ``side`` is "left" or "right" of equal numbers; a ``sorter`` puts x1 in order. Raises:
-    ValueError for a sorter with an index out of range.
+    ``side`` is "left" or "right" of equal numbers; a ``sorter``, at most one, puts x1 in order.
+    Raises: SubscriptError for a sorter with an index out of range.
     """
-    return np.searchsorted(x1, x2, side, sorter[0] if sorter else None)
+    try:
+        return np.searchsorted(x1, x2, side, sorter[0] if sorter else None)
+    except ValueError as error:
+        raise SubscriptError(f"searchsorted: {error}") from None
 
 
 def _sort_array(x: Any, axis: int, descending: bool) -> Any:
-    """Compute the elements along ``axis`` in order by NumPy; descending, NaN is first."""
+    """Compute the elements along ``axis`` in order by NumPy.
+
+    NaN counts as the largest: it is last, or first if ``descending``.
+    """
     result = np.sort(x, axis=axis, kind="stable")
     return np.flip(result, axis).copy() if descending else result
 
@@ -69,7 +75,7 @@ def _nonzero(x: Any) -> tuple[Any, ...]:
 
 
 def _unique(x: Any) -> tuple[Any, ...]:
-    """Compute what `unique_all` returns by NumPy."""
+    """Compute the four results of `unique_all` by NumPy: values, indices, inverse, counts."""
     return tuple(
         np.unique(x, return_index=True, return_inverse=True, return_counts=True, equal_nan=False)
     )
@@ -91,11 +97,13 @@ def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Arr
     """Return where the largest element is, as int64: the first of equal ones, or the first NaN.
 
     Args:
-        x: an array of real numbers.
-        axis: the axis; None for the position among all elements in row-major order.
+        x: an array of real numbers or booleans.
+        axis: the axis, an int; None for the position among all elements in row-major order.
         keepdims: keep the reduced axes with extent 1.
 
-    Raises: ShapeError if there is no such axis, or no element.
+    Raises:
+        ArgumentError: ``x`` is no array or number, or the axis no integer.
+        ShapeError: there is no such axis, or it has no element.
     """
     return array_of(x).argmax(axis, keepdims)
 
@@ -104,11 +112,13 @@ def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Arr
     """Return where the smallest element is, as int64: the first of equal ones, or the first NaN.
 
     Args:
-        x: an array of real numbers.
-        axis: the axis; None for the position among all elements in row-major order.
+        x: an array of real numbers or booleans.
+        axis: the axis, an int; None for the position among all elements in row-major order.
         keepdims: keep the reduced axes with extent 1.
 
-    Raises: ShapeError if there is no such axis, or no element.
+    Raises:
+        ArgumentError: ``x`` is no array or number, or the axis no integer.
+        ShapeError: there is no such axis, or it has no element.
     """
     return array_of(x).argmin(axis, keepdims)
 
@@ -117,24 +127,28 @@ def count_nonzero(x: Any, /, axis: Axes = None, *, keepdims: bool = False) -> Ar
     """Return the number of elements that are not 0 along axes, as int64.
 
     Args:
-        x: an array.
+        x: an array, or a number.
         axis: the axis or axes; None for all.
         keepdims: keep the reduced axes with extent 1.
 
-    Raises: ShapeError if there is no such axis.
+    Raises:
+        ArgumentError: ``x`` is no array or number, or an axis no integer.
+        ShapeError: there is no such axis, or it is named twice.
     """
     return wrap(reductions.reduced("count_nonzero", array_of(x)._value, axis, keepdims))
 
 
 def nonzero(x: Any, /) -> tuple[Array, ...]:
-    """Return the coordinates of the elements that are not 0, one array for each axis.
+    """Return the coordinates of the elements that are not 0: a tuple of an int64 vector per axis.
 
-    The number of elements depends on the values, so what is pending is executed.
+    They are in row-major order. Their number depends on the values, so what is pending is executed.
 
     Args:
         x: an array of one axis or more.
 
-    Raises: ShapeError if the array has no axes.
+    Raises:
+        ArgumentError: ``x`` is no array or number.
+        ShapeError: It has no axes.
     """
     array = array_of(x)
     if not array.ndim:
@@ -153,14 +167,19 @@ def searchsorted(
     """Return where numbers would be put into sorted ones, as int64.
 
     Args:
-        x1: a vector of rising numbers.
+        x1: a vector of rising numbers, which is not checked.
         x2: an array of numbers to find a place for, a list of them, or a Python number.
         side: before equal numbers, "left", or behind them, "right".
-        sorter: integers that put x1 in order, as `argsort` returns; None if it is.
+        sorter: an array of integers that put x1 in order, as `argsort` returns; None if it is.
+
+    Returns: An array of the shape of x2.
 
     Raises:
         ArgumentError: the side is neither, or an operand is neither an array nor a number.
-        ShapeError: x1 has not one axis.
+        DTypeError: the sorter has other elements than integers.
+        ShapeError: x1 has not one axis, or the sorter another shape.
+        SubscriptError: an index of the sorter is out of range, which is checked in small arrays
+            only.
 
     >>> from passkit import xp
     >>> xp.searchsorted(xp.asarray([1, 3, 5]), xp.asarray([3, 4]), side="right").numpy()
@@ -174,20 +193,30 @@ def searchsorted(
     x2 = asarray(x2) if isinstance(x2, (list, tuple)) else x2
     operands = [numbers._value, operand_value(x2, numbers.dtype)]
     if sorter is not None:
-        operands.append(array_of(sorter)._value)
+        order = array_of(sorter)
+        if order.dtype.kind not in "iu":
+            raise DTypeError(f"searchsorted: sorter must have integers, got {order.dtype}")
+        if order.shape != numbers.shape:
+            raise ShapeError(
+                f"searchsorted: sorter must have shape {numbers.shape}, got {order.shape}"
+            )
+        operands.append(order._value)
     return wrap(apply(operation("searchsorted", side=side), *operands))
 
 
 def where(condition: Any, x1: Any, x2: Any, /) -> Array:
-    """Return the elements of x1 where a condition holds, else those of x2.
+    """Return the elements of x1 where a condition holds, else those of x2, in a new array.
+
+    Its dtype is the promoted one of x1 and x2, its shape the common one of all three.
 
     Args:
-        condition: an array of booleans; numbers are true unless they are 0.
+        condition: an array of booleans, or a number; numbers are true unless they are 0.
         x1: an array or a Python number; it broadcasts with the others.
         x2: the same.
 
     Raises:
         ArgumentError: an operand is neither an array nor a number.
+        DTypeError: a Python integer does not fit the dtype of the other operand.
         ShapeError: the shapes do not broadcast.
     """
     left, right = operand_values(x1, x2)
@@ -200,8 +229,11 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Array:
 def _sorted(name: str, x: Any, axis: int, descending: bool) -> Array:
     """Apply ``name``, "sort" or "argsort", along an axis.
 
-    With ``descending`` the largest is first. Raises: ShapeError if there is no such axis,
-    ArgumentError if it is no integer or ``x`` neither an array nor a number.
+    With ``descending`` the largest is first.
+
+    Raises:
+        ArgumentError: ``x`` is no array or number, or the axis no integer.
+        ShapeError: there is no such axis.
     """
     array = array_of(x)
     axis = one_axis(name, axis, array.ndim)
@@ -209,15 +241,17 @@ def _sorted(name: str, x: Any, axis: int, descending: bool) -> Array:
 
 
 def sort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Array:
-    """Return the elements along an axis in order. NaN counts as the largest.
+    """Return a new array with the elements along an axis in order. NaN counts as the largest.
 
     Args:
-        x: an array of real numbers or booleans.
+        x: an array of real numbers or booleans; NumPy sorts complex ones by their real parts first.
         axis: the axis.
         descending: the largest first.
         stable: keep equal elements in their order; it always is so.
 
-    Raises: ShapeError if there is no such axis.
+    Raises:
+        ArgumentError: ``x`` is no array or number, or the axis no integer, such as None.
+        ShapeError: there is no such axis.
     """
     return _sorted("sort", x, axis, descending)
 
@@ -225,13 +259,17 @@ def sort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = 
 def argsort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Array:
     """Return the positions of the elements along an axis in their order, as int64.
 
+    NaN counts as the largest.
+
     Args:
         x: an array of real numbers or booleans.
         axis: the axis.
         descending: that of the largest first.
         stable: keep equal elements in their order; it always is so.
 
-    Raises: ShapeError if there is no such axis.
+    Raises:
+        ArgumentError: ``x`` is no array or number, or the axis no integer, such as None.
+        ShapeError: there is no such axis.
     """
     return _sorted("argsort", x, axis, descending)
 
@@ -275,9 +313,12 @@ def unique_all(x: Any, /) -> UniqueAllResult:
     Every NaN is different. Pending operands are executed.
 
     Args:
-        x: an array.
+        x: an array, or a number, whose elements are taken in row-major order.
 
-    Returns: The arrays ``values``, ``indices``, ``inverse_indices`` and ``counts``.
+    Returns: The vectors ``values``, ``indices`` (where each occurs first) and ``counts``, and
+        ``inverse_indices``, the position in ``values`` of each element, in the shape of x.
+
+    Raises: ArgumentError if x is no array or number.
     """
     return UniqueAllResult(*map(wrap, apply_several(operation("unique"), array_of(x)._value)))
 
@@ -288,9 +329,11 @@ def unique_counts(x: Any, /) -> UniqueCountsResult:
     Every NaN is different. Pending operands are executed.
 
     Args:
-        x: an array.
+        x: an array, or a number.
 
-    Returns: The arrays ``values`` and ``counts``.
+    Returns: The vectors ``values`` and ``counts``.
+
+    Raises: ArgumentError if x is no array or number.
     """
     result = unique_all(x)
     return UniqueCountsResult(result.values, result.counts)
@@ -302,20 +345,24 @@ def unique_inverse(x: Any, /) -> UniqueInverseResult:
     Every NaN is different. Pending operands are executed.
 
     Args:
-        x: an array.
+        x: an array, or a number.
 
-    Returns: The arrays ``values`` and ``inverse_indices``, which has the shape of x.
+    Returns: The vector ``values``, and ``inverse_indices``, which has the shape of x.
+
+    Raises: ArgumentError if x is no array or number.
     """
     result = unique_all(x)
     return UniqueInverseResult(result.values, result.inverse_indices)
 
 
 def unique_values(x: Any, /) -> Array:
-    """Return the different elements in order, where every NaN is different.
+    """Return the different elements in order, as a vector, where every NaN is different.
 
     A pending operand is executed.
 
     Args:
-        x: an array.
+        x: an array, or a number.
+
+    Raises: ArgumentError if x is no array or number.
     """
     return wrap(apply(operation("unique_values"), array_of(x)._value))

@@ -25,8 +25,8 @@ UNSHARED = references(wrap(from_numpy(np.zeros(1))))
 def expose(x: Array) -> bool:
     """Let NumPy write to the memory of a computed array, if nothing else refers to it.
 
-    Returns: Whether it may. Else it is the memory of several arrays, or pending operations read it,
-    or the array promises to be 0 outside of some diagonals.
+    Returns: Whether it may, which the value notes. Else it is the memory of several arrays or a
+    part of another one, or pending operations read it, or the array has a triangular view.
     """
     if x._value.type.band is not None:
         return False

@@ -42,7 +42,7 @@ class BasicIndex:
     _operations: dict[str, Operation] = field(factory=dict, init=False, eq=False, repr=False)
 
     def operation(self, name: str) -> Operation:
-        """Return the operation ``name``, "slice" or "slice_assign", of this index."""
+        """Return the operation ``name``, "slice" or "slice_assign", of this index; it is kept."""
         result = self._operations.get(name)
         if result is None:
             params = {"axes": self.axes, "new_axes": self.new_axes, "shape": self.extents}
@@ -58,9 +58,11 @@ def plain_index(key: Any, shape: tuple[int, ...]) -> BasicIndex | None:
 
     ``shape`` is that of the array.
 
-    Returns: None if the key has something else.
+    Returns: None if the key has something else, such as bools, NumPy's integers or slices with
+        them.
 
-    Raises: SubscriptError if there are too many parts, an int is out of range, or a step is 0.
+    Raises: SubscriptError if there are too many parts, several ``...``, an int is out of range, or
+        a step is 0.
     """
     listed = key if type(key) is tuple else (key,)
     items: list[Any] = []
@@ -95,7 +97,7 @@ def subscript_parts(key: Any, shape: tuple[int, ...]) -> list[Any]:
     except that a mask stands for as many as it has. ``...`` and axes that are left out are written
     as slices; a ``...`` for no axes stays.
 
-    Raises: SubscriptError if the key has something else, or too many parts.
+    Raises: SubscriptError if the key has something else, too many parts, or several ``...``.
     """
     listed = [*key] if isinstance(key, tuple) else [key]
     parts = [_part(p) for p in listed]
@@ -115,9 +117,11 @@ def subscript_parts(key: Any, shape: tuple[int, ...]) -> list[Any]:
 
 
 def _part(part: Any) -> Any:
-    """Return a part of a key; lists, NumPy arrays and bools become arrays, 0-d integers ints.
+    """Return a part of a key; lists, NumPy arrays and bools become arrays, other integers ints.
 
-    Raises: SubscriptError if it is nothing that selects elements.
+    A computed 0-dimensional array of an integer becomes an int; an empty list has integers.
+
+    Raises: SubscriptError if it is nothing that selects elements, such as a float.
     """
     if part is None or part is Ellipsis or type(part) is slice:
         return part
@@ -142,7 +146,10 @@ def _part(part: Any) -> Any:
 
 
 def _consumed(part: Any) -> int:
-    """Return the number of axes that a part stands for: 0 for None and ``...``."""
+    """Return the number of axes that a part of `_part` stands for.
+
+    It is 0 for None and ``...``, that of its axes for a mask, and 1 for others.
+    """
     if part is None or part is Ellipsis:
         return 0
     return part.ndim if isinstance(part, Array) and part.dtype.kind == "b" else 1
@@ -150,6 +157,8 @@ def _consumed(part: Any) -> int:
 
 def basic_index(parts: list[Any], shape: tuple[int, ...]) -> BasicIndex:
     """Return the index of parts that are ints, slices and None, of an array of ``shape``.
+
+    There is an int or slice for each axis; a ``...`` among them is ignored.
 
     Raises: SubscriptError if an int is out of range, or a slice has other bounds than integers.
     """

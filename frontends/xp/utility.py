@@ -25,7 +25,9 @@ def all(x: Any, /, axis: Axes = None, *, keepdims: bool = False) -> Array:
         axis: the axis or axes; None for all.
         keepdims: keep the reduced axes with extent 1.
 
-    Raises: ShapeError if there is no such axis.
+    Raises:
+        ArgumentError: ``x`` is no array or number, or an axis no integer.
+        ShapeError: there is no such axis, or it is named twice.
     """
     return array_of(x).all(axis, keepdims)
 
@@ -38,7 +40,9 @@ def any(x: Any, /, axis: Axes = None, *, keepdims: bool = False) -> Array:
         axis: the axis or axes; None for all.
         keepdims: keep the reduced axes with extent 1.
 
-    Raises: ShapeError if there is no such axis.
+    Raises:
+        ArgumentError: ``x`` is no array or number, or an axis no integer.
+        ShapeError: there is no such axis, or it is named twice.
     """
     return array_of(x).any(axis, keepdims)
 
@@ -51,13 +55,14 @@ def diff(
     Args:
         x: an array of numbers or booleans.
         axis: the axis.
-        n: how often differences are taken.
+        n: how often differences are taken; 0 returns a copy.
         prepend: an array to put before x along the axis; None for nothing.
         append: an array to put behind x along the axis; None for nothing.
 
     Raises:
-        ArgumentError: n is no natural number.
-        ShapeError: there is no such axis, or the arrays do not fit beside each other.
+        ArgumentError: n is no int from 0 on, an operand no array or number, or the axis no integer.
+        ShapeError: there is no such axis, or the arrays do not fit beside each other, such as a
+            number.
 
     >>> from passkit import xp
     >>> xp.diff(xp.asarray([1, 4, 9])).numpy()
@@ -74,9 +79,10 @@ def diff(
 
 
 def _diff(*parts: Entry, axis: int, n: int) -> Entry:
-    """Build n differences along ``axis`` of arrays, ``parts``, beside each other.
+    """Build n differences along ``axis``, not negative, of arrays, ``parts``, beside each other.
 
-    Those of booleans are whether they differ. Raises: ShapeError if the arrays do not fit.
+    They are converted to a common dtype; those of booleans are whether they differ. Raises:
+    ShapeError if the arrays do not fit.
     """
     entries = converted(parts)
     x = ops.concat(*entries, axis=axis) if len(entries) > 1 else entries[0]

@@ -61,11 +61,11 @@ class Diagonals:
         return Diagonals(min(self.bottom, other.bottom), max(self.top, other.top))
 
     def intersection(self, other: Diagonals) -> Diagonals:
-        """Return the diagonals of both."""
+        """Return the diagonals that both have; ``bottom`` is above ``top`` if there are none."""
         return Diagonals(max(self.bottom, other.bottom), min(self.top, other.top))
 
     def contains(self, other: Diagonals) -> bool:
-        """Return whether these are all diagonals of another band."""
+        """Return whether all diagonals of another band are among these."""
         return self.bottom <= other.bottom and other.top <= self.top
 
 
@@ -105,12 +105,15 @@ EVERYTHING = Diagonals(-INFINITY, INFINITY)
 
 
 def matrix_extents(shape: Sequence[int]) -> tuple[int, int]:
-    """Return the numbers of rows and columns: the last two extents, or 1 where there is none."""
+    """Return the numbers of rows and columns of a shape: the last two extents, or 1 for none."""
     return (shape[-2] if len(shape) > 1 else 1), (shape[-1] if shape else 1)
 
 
 def diagonals_of(type: ArrayType) -> Diagonals:
-    """Return the diagonals of an array that may differ from 0. A scalar has no limits."""
+    """Return the diagonals of an array of a type that may differ from 0.
+
+    Limits that its band lacks are those of the matrices; a scalar has infinite ones.
+    """
     if not type.shape:
         return EVERYTHING
     rows, columns = matrix_extents(type.shape)
@@ -123,7 +126,12 @@ def diagonals_of(type: ArrayType) -> Diagonals:
 
 
 def band_of(diagonals: Diagonals, shape: Sequence[int]) -> DiagonalBand | None:
-    """Return diagonals as the band of an array of this shape; None if it limits nothing."""
+    """Return diagonals as the band of an array of this shape.
+
+    Limits at or beyond the corners of the matrices become None.
+
+    Returns: None if nothing is limited, or there are fewer than two axes.
+    """
     if len(shape) < 2:
         return None
     rows, columns = matrix_extents(shape)
@@ -155,7 +163,10 @@ def intersection(applied: AppliedOperation) -> Diagonals:
 
 
 def _select(applied: AppliedOperation) -> Diagonals:
-    """Return the diagonals of a choice: where the condition is false, the last operand is read."""
+    """Return the diagonals of a choice by a condition, `where`, of three operands.
+
+    Where the condition is 0, outside of its diagonals, the last operand is taken.
+    """
     condition, then, otherwise = (applied.operand(k) for k in range(3))
     return Diagonals(
         max(min(then.bottom, otherwise.bottom), min(condition.bottom, otherwise.bottom)),
@@ -164,7 +175,7 @@ def _select(applied: AppliedOperation) -> Diagonals:
 
 
 def _power(applied: AppliedOperation) -> Diagonals:
-    """Return the diagonals of a power: those of the base if the exponent is positive."""
+    """Return the diagonals of a power: the base's if the parameter ``exponent`` is above 0."""
     return union(applied) if applied.params["exponent"] > 0 else EVERYTHING
 
 
@@ -194,7 +205,10 @@ def _product(applied: AppliedOperation) -> Diagonals:
 
 
 def _permuted(applied: AppliedOperation) -> Diagonals:
-    """Return the diagonals of an array with its axes in another order."""
+    """Return the diagonals of an array with its axes in another order, the parameter ``axes``.
+
+    They stay if the last two axes do, are mirrored if these swap, and have no limits otherwise.
+    """
     axes, own = applied.params["axes"], diagonals_of(applied.operands[0].type)
     rank = len(axes)
     order = tuple(a % rank for a in axes[-2:])
@@ -206,7 +220,10 @@ def _permuted(applied: AppliedOperation) -> Diagonals:
 
 
 def _expanded(applied: AppliedOperation) -> Diagonals:
-    """Return the diagonals of an array with new axes, if these precede the matrices."""
+    """Return the diagonals of an array with new axes, if these precede the matrices.
+
+    Otherwise there are no limits.
+    """
     rank = len(applied.shape)
     axis = applied.params["axis"]
     axes = axis if isinstance(axis, tuple) else (axis,)
@@ -214,7 +231,7 @@ def _expanded(applied: AppliedOperation) -> Diagonals:
 
 
 def _broadcast(applied: AppliedOperation) -> Diagonals:
-    """Return the diagonals of a broadcast array."""
+    """Return the diagonals of a broadcast array: those of its matrices, as far as they stay."""
     return applied.operand(0)
 
 
@@ -239,9 +256,14 @@ def _joined(applied: AppliedOperation) -> Diagonals:
 
 @frozen
 class MatrixBlock:
-    """A block of matrices: rows from ``row`` and columns from ``column``, one after the other.
+    """A block of matrices: neighbouring rows and columns.
 
-    ``of_all`` says whether it is a block of all matrices of the array.
+    Attributes:
+        row: the first row.
+        column: the first column.
+        rows: the number of rows.
+        columns: the number of columns.
+        of_all: whether it is a block of all matrices of the array.
     """
 
     row: int
@@ -251,7 +273,10 @@ class MatrixBlock:
     of_all: bool
 
     def covers(self, diagonal: int, rows: int, columns: int) -> bool:
-        """Return whether a diagonal of a matrix of this size lies in the block entirely."""
+        """Return whether a diagonal of a matrix of ``rows`` and ``columns`` lies in the block.
+
+        All its elements must.
+        """
         first = max(0, -diagonal)
         last = min(rows, columns - diagonal) - 1
         return (
@@ -263,9 +288,12 @@ class MatrixBlock:
 
 
 def _block(applied: AppliedOperation, inputs: Sequence[Value]) -> MatrixBlock | None:
-    """Return the block that a slice or an assignment selects; None if it is something else.
+    """Return the block that a slice or an assignment selects.
 
     ``inputs`` give extents and positions, see `indexing_operations`.
+
+    Returns: None if it selects something else: an int or a step other than 1 in one of the last two
+        axes, or new axes among them.
     """
     axes, shape = applied.params["axes"], applied.params["shape"]
     extents = applied.operands[0].type.shape
@@ -303,7 +331,7 @@ def _sliced(applied: AppliedOperation) -> Diagonals:
 
 
 def _assigned(applied: AppliedOperation) -> Diagonals:
-    """Return the diagonals of matrices of which a block is replaced.
+    """Return the diagonals of matrices of which a block is replaced; no limits if it is no block.
 
     The block adds its diagonals. Diagonals of the old matrices that it covers entirely do not
     count any more, from the outermost ones up to the main diagonal.
@@ -393,7 +421,10 @@ MASKED = {"matmul", "multiply"}
 def result_band(
     operation: Operation, operands: tuple[Value, ...], shape: tuple[int, ...]
 ) -> DiagonalBand | None:
-    """Return the band of the result of an operation, None if nothing is known of it."""
+    """Return the band of the result, of a shape, of an operation on operands.
+
+    Returns: None if the operation has no rule, or the rule limits nothing.
+    """
     rule = RULES.get(operation.name)
     if rule is None:
         return None
@@ -403,9 +434,11 @@ def result_band(
 def needs_mask(
     operation: Operation, operands: tuple[Value, ...], band: DiagonalBand, type: ArrayType
 ) -> bool:
-    """Return whether a result has to be set to 0 outside of its band.
+    """Return whether a result of ``type`` has to be set to 0 outside of its ``band``.
 
-    Floats do if an operand may be infinite or NaN where another one is 0.
+    That is so for floats and complex numbers of operations in `MASKED`, where an operand that is
+    infinite or NaN may be multiplied by 0: in each matrix product, and elsewhere unless the
+    operands are 0 outside of the band, too, or finite Python numbers.
     """
     if operation.name not in MASKED or type.dtype.kind not in "fVc":
         return False

@@ -58,7 +58,7 @@ def view_of(x: Array, /) -> View:
     Args:
         x: an array of at least two axes; matrices lie in the last two.
 
-    Raises: ShapeError if the array has fewer axes.
+    Raises: ShapeError if the array has fewer axes; ArgumentError if it is no array or number.
 
     >>> from passkit import xp
     >>> x = xp.ones((3, 3))
@@ -74,7 +74,7 @@ def view_of(x: Array, /) -> View:
 
 
 def _kind(has_lower: bool, has_upper: bool) -> Literal["lower", "upper", "diagonal", "entire"]:
-    """Return the name of a view, by whether it has diagonals below and above the main one."""
+    """Return `View.kind`, by whether there are diagonals below and above the main one."""
     if has_lower:
         return "entire" if has_upper else "lower"
     return "upper" if has_upper else "diagonal"
@@ -84,12 +84,13 @@ def as_lower(x: Array, /) -> Array:
     """Declare that matrices are lower triangles: what is above the main diagonal counts as 0.
 
     The upper half may hold anything, such as NaNs or the other factor of a decomposition. Kernels
-    that read the result do not read it, and nothing is copied before.
+    that read the result do not read it, and nothing is copied before. The result is a new array;
+    ``x`` stays as it is.
 
     Args:
         x: an array of at least two axes; matrices lie in the last two.
 
-    Raises: ShapeError if the array has fewer axes.
+    Raises: ShapeError if the array has fewer axes; ArgumentError if it is no array or number.
 
     >>> from passkit import xp
     >>> packed = xp.asarray([[2.0, xp.nan], [3.0, 4.0]])
@@ -102,12 +103,13 @@ def as_lower(x: Array, /) -> Array:
 def as_upper(x: Array, /) -> Array:
     """Declare that matrices are upper triangles: what is below the main diagonal counts as 0.
 
-    See `as_lower`.
+    The lower half may hold anything, which is not read. The result is a new array; ``x`` stays as
+    it is.
 
     Args:
         x: an array of at least two axes; matrices lie in the last two.
 
-    Raises: ShapeError if the array has fewer axes.
+    Raises: ShapeError if the array has fewer axes; ArgumentError if it is no array or number.
     """
     return triangle("as_upper", "triu", x, 0)
 
@@ -115,21 +117,22 @@ def as_upper(x: Array, /) -> Array:
 def as_diagonal(x: Array, /) -> Array:
     """Declare that matrices are diagonal: what is not on the main diagonal counts as 0.
 
-    See `as_lower`.
+    The other elements may hold anything, which is not read. The result is a new array; ``x`` stays
+    as it is.
 
     Args:
         x: an array of at least two axes; matrices lie in the last two.
 
-    Raises: ShapeError if the array has fewer axes.
+    Raises: ShapeError if the array has fewer axes; ArgumentError if it is no array or number.
     """
     return triangle("as_diagonal", "triu", triangle("as_diagonal", "tril", x, 0), 0)
 
 
 def _matrices(where: str, x: Any) -> Array:
-    """Return ``x`` as an array of matrices; ``where`` is the function, for messages.
+    """Return ``x`` as an array of matrices, itself if it is an `Array`.
 
-    Raises: ShapeError if it has fewer than two axes, ArgumentError if it is neither an array nor a
-    number.
+    ``where`` is the function, for messages. Raises: ShapeError if it has fewer than two axes,
+    ArgumentError if it is neither an array nor a number.
     """
     array = array_of(x)
     if array.ndim < 2:
@@ -144,19 +147,20 @@ def triangle(where: str, name: str, x: Any, k: int) -> Array:
         where: the function, for messages.
         name: the operation, "tril" or "triu".
         x: the matrices.
-        k: the outermost diagonal.
+        k: the outermost diagonal, an int.
 
-    Raises: ShapeError if the array has fewer than two axes.
+    Raises: ShapeError if the array has fewer than two axes; ArgumentError if it is no array or
+        number.
     """
     (value,) = apply_viewed(operation(name, k=k), (_matrices(where, x)._value,))
     return wrap(value)
 
 
 def declare(x: Array, bottom: float, top: float) -> Array:
-    """Give a new array, which is 0 outside of diagonals, this view, in place; return it.
+    """Give an array, which is 0 outside of some diagonals, their view, in place; return it.
 
-    ``bottom`` and ``top`` are the lowest and the highest diagonal, infinite for no limit; limits
-    that its view has already stay.
+    ``bottom`` and ``top`` are the lowest and the highest of these diagonals, infinite for no limit;
+    narrower limits that its view has already stay.
     """
     own = diagonals_of(x._value.type)
     limits = type(own)(max(own.bottom, bottom), min(own.top, top))
@@ -165,7 +169,10 @@ def declare(x: Array, bottom: float, top: float) -> Array:
 
 
 def is_triangular(x: Array) -> bool:
-    """Return whether the matrices of an array are known to be lower or upper triangles."""
+    """Return whether an array has a view that makes its matrices lower or upper triangles.
+
+    Elements are not read.
+    """
     diagonals = diagonals_of(x._value.type)
     return x._value.type.band is not None and (diagonals.bottom >= 0 or diagonals.top <= 0)
 
@@ -176,10 +183,11 @@ def with_band(operation: Operation, operands: tuple[Value, ...], type: ArrayType
 
 
 def apply_viewed(operation: Operation, operands: tuple[Value, ...]) -> tuple[Value, ...]:
-    """Apply an operation to values of which some have a band; return all results.
+    """Apply an operation to values of which some may have a band; return all results.
 
-    The results get their bands. Where the operation alone would not be 0 outside of the band, a
-    triangle of its result is taken in the same kernel.
+    They are queued, or computed at once if operands and result are small and computed, or if the
+    operation has no kernel. A single result gets its band, several get none. Where the operation
+    alone would not be 0 outside of the band, a triangle of its result is taken in the same kernel.
 
     Raises: PasskitError if the operands do not fit.
     """
@@ -209,7 +217,10 @@ def apply_viewed(operation: Operation, operands: tuple[Value, ...]) -> tuple[Val
 
 
 def _masked(value: Value, band: DiagonalBand) -> Value:
-    """Return a value with zeros outside of a band; limits of None cut nothing off."""
+    """Return a value with zeros outside of a band; limits of None cut nothing off.
+
+    The result is new, but for a band without limits, which returns the value itself.
+    """
     if band.top is not None:
         value = apply(operation("tril", k=band.top), value)
     return value if band.bottom is None else apply(operation("triu", k=band.bottom), value)

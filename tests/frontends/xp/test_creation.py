@@ -182,6 +182,31 @@ def test_wrong_arguments_of_creations_are_refused() -> None:
         xp.full(3, "a")
     with pytest.raises(ArgumentError, match=r"arange: step must not be 0, got 0"):
         xp.arange(3, 4, 0)
+    with pytest.raises(ArgumentError, match=r"arange needs finite numbers, got nan"):
+        xp.arange(0, 1, float("nan"))
+    with pytest.raises(
+        ShapeError, match=r"arange has less than 2\*\*63 numbers, got 1180591620717"
+    ):
+        xp.arange(2**70)
+    with pytest.raises(DTypeError, match=r"integers of at most 64 bits, got 118059"):
+        xp.arange(2**70, 2**70 + 2)
+    with pytest.raises(ArgumentError, match=r"linspace: stop must be within the limits of floats"):
+        xp.linspace(0, 10**400, 3)
+    with pytest.raises(ArgumentError, match=r"linspace: num must be an integer, got \(2, 3\)"):
+        xp.linspace(0, 1, (2, 3))  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match=r"linspace: start must be a real number, got 'a'"):
+        xp.linspace("a", 1, 3, dtype=complex)
+    with pytest.raises(ArgumentError, match=r"must be an Array, .* got 'a'"):
+        xp.logspace(0, 1, 3, base="a")
+    with pytest.raises(ArgumentError, match=r"eye: k must be an integer, got 1\.5"):
+        xp.eye(2, k=1.5)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match=r"tril: k must be an integer, got 'a'"):
+        xp.tril(xp.ones((2, 2)), k="a")  # type: ignore[arg-type]
+    for function in (xp.zeros_like, xp.ones_like, xp.empty_like, xp.meshgrid):
+        with pytest.raises(ArgumentError, match=r"must be an Array, .* got \[1\]"):
+            function([1])  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match=r"must be an Array, .* got \[1\]"):
+        xp.full_like([1], 2)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match=r"arange: stop must be a real number, got 1j"):
         xp.arange(0, 1j)
     with pytest.raises(DTypeError, match=r"needs a complex dtype, got float32"):
@@ -192,6 +217,12 @@ def test_wrong_arguments_of_creations_are_refused() -> None:
         xp.meshgrid(xp.ones((2, 2)))
     with pytest.raises(ShapeError, match=r"tril needs matrices .*, got shape \(3,\)"):
         xp.tril(xp.ones(3))
+
+
+def test_diagonals_far_outside_of_a_matrix_are_zeros() -> None:
+    """A number of a diagonal may have more bits than an int64."""
+    for k in (2**70, -(2**70)):
+        assert not np.asarray(xp.eye(2, k=k)).any()
 
 
 def test_diagonals_need_vectors_or_matrices() -> None:
@@ -214,6 +245,10 @@ def test_wrong_arguments_of_asarray_are_refused() -> None:
         xp.asarray([300], dtype=xp.int8)
     with pytest.raises(DTypeError, match=r"\[1j\] cannot become float64"):
         xp.asarray([1j], dtype=xp.float64)
+    with pytest.raises(DTypeError, match=r"asarray of complex128 as float64 loses imaginary parts"):
+        xp.asarray(np.asarray([1j]), dtype=xp.float64)
+    with pytest.raises(ArgumentError, match=r"must be an Array, .* got \[1\]"):
+        xp.astype([1], xp.float64)  # type: ignore[arg-type]
     with pytest.raises(DTypeError, match=r"1180591620717411303424 fits no integer dtype"):
         xp.asarray(2**70)
     with pytest.raises(DTypeError, match=r"asarray: .*is not an element type of passkit"):

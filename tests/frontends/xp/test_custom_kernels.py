@@ -149,6 +149,10 @@ def test_kernels_refuse_what_they_do_not_understand() -> None:
         xp.kernel("tanh", "2 * x")
     with pytest.raises(pk.RegistryError, match="kernel xp_softcap: there is an operator"):
         xp.kernel("xp_softcap", "cap * x")
+    with pytest.raises(pk.ArgumentError, match="xp_softcap takes cap, x, got 3 operands"):
+        softcap.verify(1.0, 2.0, 3.0)
+    with pytest.raises(pk.ArgumentError, match=r"there is no view rule \['union'\]"):
+        xp.kernel("xp_unknown_rule", "x + 1", view=["union"])  # type: ignore[arg-type]
     with pytest.raises(pk.ArgumentError, match="xp_softcap takes cap, x, got 1 operands"):
         softcap(xp.ones(2))
     wrong = xp.kernel("xp_wrong", "x + 1", view="union", numpy=lambda x: x + 2)

@@ -332,6 +332,14 @@ def test_operands_that_are_no_arrays_are_refused() -> None:
         xp.sin("text")
     with pytest.raises(ShapeError, match=r"2"):
         xp.add(x, xp.asarray([1.0, 2.0, 3.0]))
+    with pytest.raises(DTypeError, match=r"floor does not take complex128: "):
+        xp.floor(xp.asarray([1j]))
+    with pytest.raises(DTypeError, match=r"^100000.* does not fit float64"):
+        x + 10**400
+    with pytest.raises(DTypeError, match=r"^100000.* fits no integer dtype"):
+        xp.sin(10**400)
+    with pytest.raises(ArgumentError, match=r"round: decimals must be an integer, got 1\.5"):
+        x.round(1.5)  # type: ignore[arg-type]
     with pytest.raises(DTypeError, match=r"positive needs numbers, got bool"):
         xp.positive(x > 1)
 

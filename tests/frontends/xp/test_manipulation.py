@@ -148,6 +148,43 @@ def test_wrong_shapes_and_axes_are_refused() -> None:
         xp.moveaxis(x, 0, (0, 1))
 
 
+def test_lists_and_other_shapes_than_ints_are_refused() -> None:
+    """Functions that move elements name a list that is no array, and a shape that has no ints."""
+    x = xp.zeros((2, 3))
+    calls: list[Any] = [
+        lambda a: xp.reshape(a, (1,)),
+        lambda a: xp.broadcast_to(a, (1,)),
+        lambda a: xp.broadcast_arrays(a, a),
+        lambda a: xp.expand_dims(a),
+        lambda a: xp.squeeze(a, 0),
+        lambda a: xp.permute_dims(a, (0,)),
+        xp.matrix_transpose,
+        lambda a: xp.moveaxis(a, 0, 0),
+        xp.flip,
+        lambda a: xp.roll(a, 1),
+        xp.unstack,
+        lambda a: xp.tile(a, (2,)),
+        lambda a: xp.repeat(a, 2),
+    ]
+    for call in calls:
+        with pytest.raises(ArgumentError, match=r"must be an Array, .* got \[1\]"):
+            call([1])
+    with pytest.raises(ArgumentError, match=r"reshape: shape must be .* got 1\.5"):
+        xp.reshape(x, 1.5)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match=r"broadcast_to: shape must be .* got \(2\.0, 3\)"):
+        xp.broadcast_to(x, (2.0, 3))  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match=r"broadcast_shapes: shapes must be .* got \('a',\)"):
+        xp.broadcast_shapes("a")  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match=r"roll: shift must be an integer, got 1\.5"):
+        xp.roll(x, 1.5)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match=r"tile: repetitions must be an integer, got 0\.5"):
+        xp.tile(x, (0.5,))  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match=r"concat: arrays must be a sequence of .* got 3"):
+        xp.concat(3)  # type: ignore[arg-type]
+    with pytest.raises(ShapeError, match=r"permute_dims needs 2 axes, got 1"):
+        xp.permute_dims(x, 1)  # type: ignore[arg-type]
+
+
 def test_wrong_joins_and_repetitions_are_refused() -> None:
     """Errors come where an operation is called, and say what was given."""
     x = xp.ones((2, 3))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from passkit import xp
-from passkit.errors import ArgumentError, ShapeError
+from passkit.errors import ArgumentError, DTypeError, ShapeError, SubscriptError
 from tests.frontends.xp.differences import assert_all_same, assert_same, numbers
 
 
@@ -112,6 +112,12 @@ def test_wrong_arguments_are_refused() -> None:
         xp.nonzero(xp.asarray(1))
     with pytest.raises(ShapeError, match=r"sort: there is no axis 1 in an array of 1 axes"):
         xp.sort(x, axis=1)
+    with pytest.raises(DTypeError, match=r"sorter must have integers, got float64"):
+        xp.searchsorted(x, 2, sorter=x * 1.0)
+    with pytest.raises(ShapeError, match=r"sorter must have shape \(3,\), got \(2,\)"):
+        xp.searchsorted(x, 2, sorter=xp.asarray([1, 0]))
+    with pytest.raises(SubscriptError, match=r"searchsorted: Sorter index out of range"):
+        xp.searchsorted(x, 2, sorter=xp.asarray([9, 1, 0]))
     with pytest.raises(ShapeError, match=r"argmax: there is no element.* \(0,\)"):
         xp.argmax(xp.asarray(np.ones(0)))
 
