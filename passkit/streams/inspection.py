@@ -59,9 +59,9 @@ FOR_PENDING = "what stays pending reads it"
 
 
 def user_line() -> str:
-    """Return the file and line of the innermost stack frame outside of passkit and NumPy.
+    """Return "file:line" of the innermost stack frame that is not in a package of NOT_USER_CODE.
 
-    Where all frames are in these, it is that of the outermost one.
+    Where all frames are in these, such as passkit and NumPy, it is that of the outermost one.
     """
     frame: FrameType = sys._getframe(1)
     while frame.f_back is not None:
@@ -155,17 +155,20 @@ class StreamRun:
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
-        """The kernels of the plan; none if it ran unfused."""
+        """The kernels of the plan; none if it ran unfused or nothing ran."""
         return () if self.executable is None else self.executable.kernels
 
     @property
     def source(self) -> str:
-        """The text of the kernels, each once; "" if it ran unfused."""
+        """The text of the kernels, each once; "" if it ran unfused or nothing ran."""
         return "" if self.executable is None else self.executable.source
 
     @property
     def operands(self) -> tuple[tuple[tuple[str, int], ...], ...]:
-        """The operands of each operation: ("input", index) or ("operation", position) pairs."""
+        """For each operation its operands, as pairs ("input", index) or ("operation", position).
+
+        The index is one of `inputs`.
+        """
         sources: list[tuple[str, int]] = []
         operands = []
         num_inputs = 0
@@ -182,7 +185,11 @@ class StreamRun:
         return tuple(operands)
 
     def call(self, position: int) -> str:
-        """Return an operation with its numbers and parameters as text, such as "sum(axis=0)"."""
+        """Return the operation at a position as text, such as "sum(axis=0)" or "multiply(·, 2)".
+
+        Operands are shown if one of them is a 0-d input: its number, and a dot for others.
+        Parameters that are None or False are left out.
+        """
         operation: Operation = self._keys[position][0]
         numbers = [
             self.inputs[k].number if kind == "input" and self.inputs[k].number else "·"
@@ -197,7 +204,8 @@ class StreamRun:
         """The kernels and library calls: kind of work, name, and positions of their operations.
 
         An operation that several kernels compute is listed in each. Those that simplifying removed
-        are in none. The first use plans the operations again, which takes as long as then.
+        are in none. The first use plans the operations again, which takes as long as then. There
+        are none if it ran unfused or nothing ran.
         """
         return () if self._details is None else self._details.groups
 
@@ -211,7 +219,8 @@ class StreamRun:
         Returns: A sequence of decisions; printed, a table. Operations have their names in ``xp``,
             followed by their positions; parts of composite operations have those of operators.
 
-        Raises: PassError if it ran unfused; GraphError if no operation has this name.
+        Raises: PassError if it ran unfused or nothing ran; GraphError if no operation has this
+            name.
         """
         if self._details is None:
             why = self.why_unfused or "no operation ran"
@@ -277,7 +286,21 @@ class RunLog(list[StreamRun]):
 
 @frozen
 class _QueueSnapshot:
-    """The queue of a stream before an execution."""
+    """The queue of a stream before an execution.
+
+    Attributes:
+        line: the file and line of the user's code that makes it run.
+        started: when it begins, as `time.perf_counter` has it.
+        counts: a copy of the counters of the store.
+        operations: the queued operations.
+        types: the types of their results, as text.
+        state: the flags of each value, see `Queue.state`.
+        eager: positions whose results the plan writes although nobody waits for them.
+        inputs: the computed values that are read.
+        index_of_buffer: the index of an input by the identity of its buffer.
+        dims: the extents by symbol.
+        pending_numbers: the number of a value by its identity, of those left pending before.
+    """
 
     line: str
     started: float
@@ -310,7 +333,10 @@ class RunTracker:
         self._details: dict[str, PlanDetails] = {}
 
     def before(self, stream: Stream, plan: Plan, required: Sequence[Value]) -> _QueueSnapshot:
-        """Return the state of a queue that is about to be executed."""
+        """Return the state of a queue that is about to be executed by a plan.
+
+        ``required`` are the values that are waited for. Inputs that are new here get numbers.
+        """
         with self._lock:
             inputs = tuple(map(self._input, stream.inputs))
         return _QueueSnapshot(
@@ -357,7 +383,7 @@ class RunTracker:
                 stream_number = self._streams[stream] = next(self._num_streams)
         why_unfused = ""
         if path == "unfused":
-            why_unfused = _why_unfused(stream, plan, flush.outputs, before.dims)
+            why_unfused = _why_unfused(stream, plan)
         in_place = []
         if executable is not None:
             for k in flush.outputs:
@@ -400,7 +426,7 @@ class RunTracker:
     def host_operation(
         self, operation: Operation, operands: Sequence[Value], seconds: float
     ) -> HostOperation:
-        """Return the record of an operation that NumPy computed at once."""
+        """Return the record of an operation that NumPy computed at once, in ``seconds``."""
         params = ", ".join(_params(operation))
         name = f"{operation.name}({params})" if params else operation.name
         return HostOperation(
@@ -408,7 +434,7 @@ class RunTracker:
         )
 
     def _input(self, value: Value) -> RunInput:
-        """Return the record of a computed value."""
+        """Return the record of a computed value; a Python number has no number of its own: -1."""
         number = ""
         if not value.type.shape:
             element = value.buffer.item()
@@ -430,7 +456,11 @@ class RunTracker:
         return number
 
     def _numbers(self, stream: Stream, flush: Flush, before: _QueueSnapshot) -> tuple[int, ...]:
-        """Return the numbers of the results of all queued operations."""
+        """Return the numbers of the results of all queued operations, by position.
+
+        Values left pending before keep theirs, others get new ones; so do the buffers of written
+        results.
+        """
         numbers = []
         outputs = set(flush.outputs)
         for k, value in enumerate(stream.queue):
@@ -442,7 +472,10 @@ class RunTracker:
         return tuple(numbers)
 
     def _name(self, plan: Plan, outputs: tuple[int, ...], dims: tuple[int, ...]) -> str:
-        """Return the name of a plan that writes certain results: eight digits of a digest."""
+        """Return the name of a plan that writes certain results: eight digits of a digest.
+
+        ``dims``, the extents by symbol, count if the plan can only be compiled for known ones.
+        """
         fixed = dims if plan.needs_extents else None
         key = id(plan), outputs, fixed
         entry = self._names.get(key)
@@ -457,13 +490,16 @@ class RunTracker:
 
 
 def _params(operation: Operation) -> list[str]:
-    """Return the parameters of an operation as text, without those that are None or False."""
+    """Return a list of the parameters of an operation as text, such as "axis=0".
+
+    Those that are None or False are left out, and long values are shortened.
+    """
     params = operation.params.items()
     return [f"{k}={shortened(repr(v), 40)}" for k, v in params if v is not None and v is not False]
 
 
 def _type_text(type: Any) -> str:
-    """Return the type of a value, or the types of several results, as text."""
+    """Return an array type, or a tuple of those of several results, as text."""
     return ", ".join(map(str, type)) if isinstance(type, tuple) else str(type)
 
 
@@ -481,10 +517,8 @@ def _why_written(position: int, before: _QueueSnapshot, is_demanded: bool) -> st
     return PENDING_BEFORE if flags & ALIVE else READ_BY_PENDING
 
 
-def _why_unfused(
-    stream: Stream, plan: Plan, outputs: tuple[int, ...], dims: tuple[int, ...]
-) -> str:
-    """Return why operations ran one by one in NumPy, and what to do about it."""
+def _why_unfused(stream: Stream, plan: Plan) -> str:
+    """Return why the operations of a plan ran one by one in NumPy, and what to do about it."""
     if not stream.store.has_compiler:
         return "no C++ compiler was found; install g++ or clang++"
     if plan.failure:

@@ -21,7 +21,7 @@ MAX_MEMO = 4096
 
 
 def quiet_context() -> Context:
-    """Return a new context in which NumPy does not warn of floating-point errors."""
+    """Return a new copy of the current context, in which NumPy ignores floating-point errors."""
     context = copy_context()
     context.run(np.seterr, all="ignore")
     return context
@@ -42,9 +42,10 @@ _quiet = _Quiet()
 
 
 def quietly(function: Callable[..., Any], *args: Any, **params: Any) -> Any:
-    """Call a function of NumPy without warnings of overflows, divisions by zero and NaNs.
+    """Return what a function returns, called without NumPy's warnings of floating-point errors.
 
-    A context costs a tenth of `numpy.errstate`.
+    It runs in a context of the thread, which costs a tenth of `numpy.errstate`. Raises: what the
+    function raises.
     """
     try:
         return _quiet.context.run(function, *args, **params)
@@ -70,7 +71,10 @@ _types: dict[Hashable, ArrayType] = {}
 
 
 def array_type(dtype: np.dtype[Any], shape: tuple[int, ...]) -> ArrayType:
-    """Return the `ArrayType` of a dtype and a shape; the same object while it is remembered."""
+    """Return the `ArrayType` of a dtype and a shape, without a band.
+
+    It is the same object for equal ones, while it is remembered.
+    """
     key = dtype, shape
     try:
         return _types[key]
@@ -81,7 +85,11 @@ def array_type(dtype: np.dtype[Any], shape: tuple[int, ...]) -> ArrayType:
 
 
 def banded_type(type: ArrayType, band: Hashable) -> ArrayType:
-    """Return an array type with another band, or with none; one object for equal ones."""
+    """Return an array type with another band; None: with none.
+
+    A type without a band is returned itself for None. Equal types with a band are one object while
+    it is remembered.
+    """
     if band is None:
         return type if type.band is None else array_type(type.dtype, type.shape)
     key = type.dtype, type.shape, band
@@ -125,21 +133,22 @@ class Operation(OperationBase):
         return f"{self.name}({params})"
 
     def entries(self, operands: Sequence[Entry]) -> tuple[Entry, ...]:
-        """Return the entries of the results for entries of the operands.
+        """Return a tuple of the entries of all results for entries of the operands.
 
-        Raises: PasskitError if the operands do not fit.
+        The operation must have a kernel. Raises: PasskitError if the operands do not fit.
         """
         assert self.build is not None
         result = self.build(*operands, **self.params)
         return result if isinstance(result, tuple) else (result,)
 
     def infer(self, types: tuple[ArrayType, ...]) -> ArrayType | tuple[ArrayType, ...] | _Host:
-        """Return the type of the result, or of each result, for operands of these types.
+        """Return the type of the result, or a tuple of those of several, for types of the operands.
 
-        Operations without a kernel, and all on complex numbers or on types with a band, have the
-        result type `HOST`: the frontend applies them in another way.
+        It is remembered in `result_types`. Operations without a kernel, and all on complex numbers
+        or on types with a band, have the result type `HOST`, which is not remembered: the frontend
+        applies them in another way.
 
-        Raises: PasskitError if the operands do not fit.
+        Raises: PasskitError if the operands do not fit, or a shape depends on their values.
         """
         if self.build is None or any(t.dtype.kind == "c" or t.band is not None for t in types):
             return HOST
@@ -154,7 +163,10 @@ class Operation(OperationBase):
         return result_types
 
     def evaluate_one(self, arrays: Sequence[Any]) -> Any:
-        """Compute the single result at once in NumPy; a shorter path of `evaluate`."""
+        """Compute the single result at once in NumPy, as an array; a shorter path of `evaluate`.
+
+        Raises: what NumPy's function raises.
+        """
         if self.on_arrays is None or self.params:
             return self.evaluate(arrays)[0]
         try:
@@ -166,10 +178,14 @@ class Operation(OperationBase):
     def evaluate(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
         """Compute the results at once in NumPy, as arrays.
 
+        Without a function of NumPy arrays, the graph that `build` builds is interpreted.
+
         Args:
-            arrays: the operands.
+            arrays: the operands, NumPy arrays.
 
         Returns: An array for each result.
+
+        Raises: what that function raises; PasskitError if the graph cannot be built.
         """
         if self.on_arrays is not None:
             result = quietly(self.on_arrays, *arrays, **self.params)
@@ -216,18 +232,21 @@ class Projection(Operation):
         self.index = index
 
     def infer(self, types: tuple[Any, ...]) -> ArrayType:
-        """Return the type of the result, for the tuple of the types of all results."""
+        """Return the type of the result; ``types`` has one item, the tuple of those of all."""
         (results,) = types
         return results[self.index]  # type: ignore[no-any-return]
 
 
 def _item(results: Any, index: int) -> Any:
-    """Return one of several results: entries or arrays."""
+    """Return result ``index`` of a sequence of several: entries or arrays."""
     return results[index]
 
 
 def owns_memory(array: Any, operands: Sequence[Value]) -> bool:
-    """Return whether an array that NumPy computed from values shares no memory with them."""
+    """Return whether an array that NumPy computed from values shares no memory with them.
+
+    So it must be no view, of whatever, and no buffer of an operand.
+    """
     return array.base is None and not any(array is v.buffer for v in operands)
 
 
@@ -247,7 +266,10 @@ class OperationTable:
         self._projections: list[Projection] = []
 
     def projection(self, index: int) -> Projection:
-        """Return the operation that selects result ``index`` of an operation with several."""
+        """Return the operation that selects result ``index``, from 0, of an operation with several.
+
+        It is the same object each time.
+        """
         while len(self._projections) <= index:
             self._projections.append(Projection(len(self._projections)))
         return self._projections[index]
@@ -275,13 +297,17 @@ class OperationTable:
         return name in self._builders
 
     def __len__(self) -> int:
-        """Return the number of operations."""
+        """Return the number of operations that are defined."""
         return len(self._builders)
 
     def get(self, name: str, **params: Hashable) -> Operation:
         """Return the operation of this name with these parameters: one object for equal ones.
 
-        Parameters are equal if their values and the types of these are: 1, 1.0 and True differ.
+        Parameters are equal if their values and the types of these are: 1, 1.0 and True differ. A
+        parameter ``shape`` is a tuple of extents.
+
+        Raises: KeyError if there is no operation of this name; TypeError if a parameter is not
+            hashable.
         """
         key = name, *((k, type(v), v) for k, v in params.items())
         operation = self._operations.get(key)

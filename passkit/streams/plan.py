@@ -32,7 +32,10 @@ MAX_FLUSHES = 64
 
 
 def extent_of(dim: int, dims: Sequence[int] | None) -> Extent:
-    """Return the extent of a dim: a number, or a symbol where ``dims`` is None."""
+    """Return the extent of a dim: -dim - 1 for a negative one; else ``dims[dim]``.
+
+    Where ``dims`` is None, it is a symbol.
+    """
     if dim < 0:
         return -dim - 1
     return Size.symbol(f"d{dim}") if dims is None else dims[dim]
@@ -54,7 +57,10 @@ def _named(result: Any, name: str, operands: Sequence[Entry]) -> Any:
     copies: dict[Node, Node] = {e.node: e.node for e in operands}
 
     def renamed(node: Node) -> Node:
-        """Return the copy of a node; the recursion is as deep as the operation's own nodes."""
+        """Return the copy of a node with its name, or the node itself if it is to keep its name.
+
+        The recursion is as deep as the operation's own nodes.
+        """
         if node not in copies:
             inputs = [renamed(e.node).entries[e.index] for e in node.inputs]
             if node.op is None or node.op.name == "constant":
@@ -177,21 +183,27 @@ class Plan:
             self.flushes.clear()
 
     def release(self) -> bool:
-        """Drop the executables, which are in the cache; return whether there are any there."""
+        """Drop the executables, which are in the cache; return whether there were any there.
+
+        Their keys count as stored from now on.
+        """
         self.stored.update(self.variants)
         self.variants.clear()
         self.flushes.clear()
         return bool(self.stored)
 
     def computed(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the positions of the operations that results depend on, sorted."""
+        """Return the positions of the operations that ``outputs`` depend on, sorted.
+
+        These themselves are among them. The positions are remembered.
+        """
         positions = self._slices.get(outputs)
         if positions is None:
             positions = self._slices[outputs] = self._backward_slice(outputs)
         return positions
 
     def _backward_slice(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the positions of the operations that ``outputs`` depend on, sorted."""
+        """Find the positions of the operations that ``outputs`` depend on, and of these; sorted."""
         producers: dict[int, int] = {}
         operands: list[list[int]] = []
         number = 0
@@ -295,7 +307,13 @@ class Plan:
         operands: list[Any],
         dims: Sequence[int] | None,
     ) -> Entry | tuple[Entry, ...]:
-        """Return the results of one operation as entries."""
+        """Return the result of one operation as an entry, or a tuple of them for several results.
+
+        ``extents`` are the dims of its parameter ``shape``, None without one; ``dims`` are the
+        extents by symbol, None for symbols.
+
+        Raises: PasskitError if it cannot be built for these extents.
+        """
         params: dict[str, Any] = {}
         if extents is not None:
             params["shape"] = tuple(extent_of(d, dims) for d in extents)
@@ -303,7 +321,7 @@ class Plan:
         return operation.build(*operands, **operation.params, **params)  # type: ignore[no-any-return]
 
     def variant_key(self, outputs: tuple[int, ...], dims: Sequence[int]) -> Hashable:
-        """Return the key of a variant among `variants`."""
+        """Return the key of a variant among `variants`: its outputs, with ``dims`` where needed."""
         return (outputs, tuple(dims)) if self.needs_extents else outputs
 
     def is_ready(self, outputs: tuple[int, ...], dims: Sequence[int]) -> bool:
@@ -344,7 +362,10 @@ def interpret(plan_values: Sequence[Value], computed: Sequence[int]) -> None:
 
     Args:
         plan_values: the values of a queue by position.
-        computed: positions to compute, in order; their buffers are set.
+        computed: positions to compute, in order; their buffers are set, to a tuple of arrays for an
+            operation with several results. The values stay pending.
+
+    Raises: what an operation raises; later positions keep no buffer then.
     """
     for position in computed:
         value = plan_values[position]

@@ -53,7 +53,12 @@ class PlanDetails:
 
     @cached_property
     def groups(self) -> tuple[tuple[str, str, tuple[int, ...]], ...]:
-        """The kernels and library calls: kind of work, name, and positions of their operations."""
+        """The kernels and library calls in order: kind of work, name, and positions of operations.
+
+        Positions are those in the plan, sorted. The kind is that of a group's body, "library",
+        "own" for an operator with a kernel of its own, or "NumPy". Nodes that only view their input
+        are left out.
+        """
         position_of = {
             node_name(operation.name, k): k for k, (operation, *_) in enumerate(self._plan.keys)
         }
@@ -77,7 +82,9 @@ class PlanDetails:
         return tuple(groups)
 
     def explain(self, name: str | None) -> Explanation:
-        """Return the decision about each edge, or about those at the node called ``name``.
+        """Return the decision about each edge, or, unless None, about those at the node ``name``.
+
+        Nodes are called after operations, such as "multiply_2".
 
         Raises: GraphError if no node has this name.
         """
@@ -85,7 +92,11 @@ class PlanDetails:
 
 
 def _kind_of_operator(node: Node, has_kernel: bool) -> str:
-    """Return the kind of work of a node that is no group, "" for another view of its input."""
+    """Return the kind of work of a node that is no group, by its operator.
+
+    It is "library" for a library call, "own" if it has a kernel, "" for one whose result is another
+    view of its input, else "NumPy".
+    """
     assert node.op is not None
     if TLibraryCall.get(node.op.name):
         return "library"

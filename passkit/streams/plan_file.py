@@ -69,7 +69,11 @@ class PlanFile:
         return os.path.join(cache_folder_name(os.environ), FOLDER, self._name)
 
     def lines(self) -> Iterator[bytes]:
-        """Yield the undamaged lines of the file, for `decoded`; none if it cannot be trusted."""
+        """Yield the undamaged lines of the file without their digests, for `decoded`.
+
+        There are none if the file is missing or cannot be read safely. A file of more than
+        `MAX_BYTES` is removed.
+        """
         try:
             trusted_folder(cache_folder_name(os.environ))
             text = read_private(self.path, MAX_BYTES + 1)
@@ -100,7 +104,10 @@ class PlanFile:
             return None
 
     def append(self, variant: StoredVariant) -> None:
-        """Add a variant to the file; do nothing if the file cannot be written."""
+        """Append the line of a variant to the file, which is created if it is missing.
+
+        Do nothing if the file cannot be written safely, or JSON lacks a parameter of an operation.
+        """
         body = encoded(variant)
         if body is None:
             return
@@ -120,10 +127,10 @@ class PlanFile:
             os.close(descriptor)
 
     def _decoded_key(self, key: Sequence[Any]) -> tuple[Any, ...]:
-        """Return a relative operation.
+        """Return a relative operation from the form of `_encoded_key`.
 
         Raises: KeyError for an unknown operation; PasskitError, ValueError, TypeError, KeyError or
-            IndexError for text of another form.
+            IndexError for another form.
         """
         name, params, extents, *operands = key
         return (
@@ -133,7 +140,10 @@ class PlanFile:
         )
 
     def _operation(self, name: str, params: dict[str, Any]) -> Operation:
-        """Return the operation of this name; raises KeyError if there is none."""
+        """Return the operation of this name with these parameters, a projection for "project".
+
+        Raises: KeyError if there is none.
+        """
         if name == "project":
             return self.operations.projection(params["index"])
         return self.operations.get(name, **params)
@@ -149,9 +159,9 @@ def encoded(variant: StoredVariant) -> bytes | None:
 
 
 def _append_locked(descriptor: int, text: bytes) -> None:
-    """Write bytes at the end of a file, while no other process does.
+    """Write bytes to a file opened for appending, while no other process does.
 
-    Raises: OSError if it cannot be locked or written.
+    Without locks of POSIX, others may. Raises: OSError if it cannot be locked or written.
     """
     try:
         import fcntl  # POSIX only
@@ -166,7 +176,10 @@ def _append_locked(descriptor: int, text: bytes) -> None:
 
 
 def _encoded_key(key: tuple[Any, ...]) -> list[Any]:
-    """Return a relative operation for JSON."""
+    """Return a relative operation for JSON: name, parameters, extents, and operands.
+
+    An operand is a number, or a list of the name of a dtype and the dims.
+    """
     operation, extents, *operands = key
     params = {name: _encoded_value(value) for name, value in operation.params.items()}
     inputs = [o if isinstance(o, int) else [dtype_of(o[0]).name, o[1]] for o in operands]
@@ -174,13 +187,16 @@ def _encoded_key(key: tuple[Any, ...]) -> list[Any]:
 
 
 def _decoded_input(item: Sequence[Any]) -> tuple[Any, tuple[int, ...]]:
-    """Return the relative form of an input: its dtype and dims."""
+    """Return the relative form of an input: a tuple of its NumPy dtype and its dims.
+
+    Raises: PasskitError for an unknown dtype; ValueError or TypeError for another form.
+    """
     dtype, dims = item
     return dtype_of(dtype).numpy, tuple(map(int, dims))
 
 
 def _encoded_value(value: Any) -> Any:
-    """Return a parameter for JSON: tuples are objects, since lists cannot be parameters."""
+    """Return a parameter for JSON: tuples, also nested ones, are objects; others stay."""
     if isinstance(value, tuple):
         return {"tuple": [_encoded_value(v) for v in value]}
     return value

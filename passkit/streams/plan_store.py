@@ -49,7 +49,7 @@ class PlanStore:
         self._lock = RLock()
 
     def load(self) -> PlanFile:
-        """Return the plans on disk; the first call adds them to the trie."""
+        """Return the file of the plans on disk; the first call adds its plans to the trie."""
         if self._file is None:
             with self._lock:
                 if self._file is None:
@@ -59,7 +59,11 @@ class PlanStore:
         return self._file
 
     def _add_plans(self, file: PlanFile, lines: Iterable[bytes]) -> None:
-        """Add the plans of lines of a file to the trie; keep lines with unknown operations."""
+        """Note the plans of lines of a file in the trie, as stored variants.
+
+        Lines that this process does not understand, such as with unknown operations, are kept for
+        another try; those of an earlier call are dropped.
+        """
         self._num_operations = len(self.operations)
         self._undecoded = []
         for line in lines:
@@ -98,7 +102,7 @@ class PlanStore:
             self._num_plans = 0
 
     def _plans(self) -> Iterator[Plan]:
-        """Yield all plans in the trie."""
+        """Yield all plans in the trie, in no certain order."""
         pending = [self.trie]
         while pending:
             node = pending.pop()
@@ -107,7 +111,10 @@ class PlanStore:
                 yield node.plan
 
     def forget(self) -> None:
-        """Drop all plans of this process; those on disk are read again."""
+        """Drop all plans in memory and what was learned about sequences; read those on disk again.
+
+        Counters stay.
+        """
         with self._lock:
             self.has_compiler = True
             self.trie.drop_children()

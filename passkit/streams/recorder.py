@@ -24,7 +24,9 @@ EXTENSION = Extension(
 
 
 def implementation() -> ModuleType:
-    """Return the module in C, or the one in Python where that is chosen or C cannot be compiled.
+    """Return the module in C, compiled if need be, or else `recording`, the one in Python.
+
+    The latter is returned if PASSKIT_RECORDER is "python", or if C cannot be compiled.
 
     Raises: SettingError if PASSKIT_RECORDER has another value than "c" and "python".
     """

@@ -88,7 +88,7 @@ class Value:
 
     @property
     def array(self) -> Any:
-        """The array object that holds this value, or None."""
+        """The array object that holds this value; None if there is none, or it has another one."""
         array = self.handle() if self.handle is not None else None
         return array if array is not None and array._value is self else None
 
@@ -109,7 +109,7 @@ class ArrayBase:
 
     @property
     def _value(self) -> Value:
-        """The value; setting it makes this its array."""
+        """The value; setting it makes this the array that holds it."""
         value: Value = self._held
         return value
 
@@ -163,7 +163,7 @@ class TrieNode:
         self.fire: Any = None
 
     def drop_children(self) -> None:
-        """Remove all next positions."""
+        """Remove all next positions, in place."""
         self.children.clear()
 
 
@@ -186,7 +186,11 @@ class TrieCursor:
         self.hit: tuple[Any, int] | None = None
 
     def add(self, key: Hashable) -> None:
-        """Append an operation, and move to its position in the trie."""
+        """Append an operation in relative form, and move to its position in the trie.
+
+        If the trie lacks it, the position becomes None and stays so. The first ``fire`` that is
+        passed becomes the ``hit``.
+        """
         self.keys.append(key)
         position = self.position
         if position is not None:
@@ -195,7 +199,7 @@ class TrieCursor:
                 self.hit = position.fire
 
     def reset(self, keys: Iterable[Hashable]) -> None:
-        """Replace the sequence, and move to its position."""
+        """Replace the sequence by operations in relative form, and move to its position."""
         keys = tuple(keys)
         self.keys, self.position, self.hit = [], self.trie, None
         for key in keys:
@@ -203,7 +207,7 @@ class TrieCursor:
 
 
 def literal(extent: int) -> int:
-    """Return the dim of an extent that stands for itself."""
+    """Return the dim of an extent that stands for itself: -extent - 1."""
     return -extent - 1
 
 
@@ -226,7 +230,7 @@ class Queue:
         self.clear()
 
     def clear(self) -> None:
-        """Empty the queue and its relative form."""
+        """Empty the queue and its relative form; the values themselves stay as they are."""
         self.queue: list[Value] = []
         self.inputs: list[Value] = []
         self.num_new = 0
@@ -239,12 +243,15 @@ class Queue:
 
     @property
     def is_full(self) -> bool:
-        """Whether the queue has to be executed before an operation is recorded."""
+        """Whether the queue has to be executed before an operation is recorded.
+
+        That is at ``max_ops`` operations, or if its inputs have more than the limit of bytes.
+        """
         return self._pending_bytes > limits.max_pending_bytes or len(self.queue) >= limits.max_ops
 
     @property
     def dims(self) -> list[int]:
-        """The extents by symbol."""
+        """A list of the extents by symbol."""
         return list(self._symbols)
 
     def append(self, value: Value) -> None:
@@ -264,7 +271,11 @@ class Queue:
         self.processor.add(tuple(key))
 
     def _input(self, value: Value) -> tuple[Any, tuple[int, ...]]:
-        """Add a value to the inputs of the queue, and return its relative form: dtype and dims."""
+        """Add a value to the inputs of the queue, and return its relative form: dtype and dims.
+
+        Extents get symbols, but 0, 1 and a last one of at most SHORT_AXIS stand for themselves. A
+        value that another stream has read loses ``is_owned``.
+        """
         if not value.is_scalar:
             self._numbers[value] = self._count
             if value.stream is None:
@@ -302,22 +313,27 @@ class Queue:
         )
 
     def arguments(self, positions: tuple[int, ...]) -> tuple[tuple[Any, ...], int]:
-        """Return the buffers of inputs, and how many bytes those with axes have."""
+        """Return the buffers of the inputs at positions, and the bytes of those with axes."""
         values = [self.inputs[k] for k in positions]
         return tuple(v.buffer for v in values), sum(v.type.nbytes for v in values if v.type.shape)
 
     def run(
         self, function: Callable[..., Any], arguments: tuple[Any, ...], positions: tuple[int, ...]
     ) -> int:
-        """Call a function, settle values by its results, and return the bytes.
+        """Call a function with arguments, settle the values at positions by its results.
 
         In C, no signal handler runs in between. A result may lie over an operand, and then cannot
         be computed again.
+
+        Returns: The bytes of the results. Raises: what the function raises.
         """
         return self.settle(positions, function(*arguments))
 
     def settle(self, positions: tuple[int, ...], arrays: Sequence[Any]) -> int:
-        """Give queued values their buffers, which they own; return the bytes."""
+        """Give the queued values at positions their buffers, which they own; return the bytes.
+
+        They are computed from then on, but stay in the queue. Results of several count 0 bytes.
+        """
         nbytes = 0
         for position, array in zip(positions, arrays, strict=True):
             value = self.queue[position]
@@ -367,7 +383,7 @@ def connect(
     operand: Callable[..., Any],
     thread: Callable[[], tuple[Any, Any]],
 ) -> None:
-    """Set the class of arrays, and functions for what is not done here.
+    """Set the class of arrays, and functions for what is not done here, for the whole process.
 
     Args:
         array_class: a subclass of `ArrayBase`.
@@ -381,11 +397,17 @@ def connect(
 
 
 def leave_thread() -> None:
-    """Forget the stream of this thread; the next operation asks for it."""
+    """Forget the stream of this thread, so that the next operation asks for it.
+
+    Here nothing is remembered, and it does nothing; the version in C does.
+    """
 
 
 def apply(operation: Any, *values: Value) -> Value:
-    """Apply an operation with one result to values; return the result, computed or pending."""
+    """Apply an operation with one result to values; return the result, computed or pending.
+
+    Raises: PasskitError if the operands do not fit.
+    """
     return _connection.apply(operation, *values)
 
 
@@ -397,7 +419,7 @@ def wrap(value: Value) -> Any:
 
 
 def unary_method(operation: Any) -> Callable[[Any], Any]:
-    """Return the method of arrays that applies a unary operation."""
+    """Return the method of arrays that applies a unary operation and returns a new array."""
 
     def method(self: Any) -> Any:
         return wrap(_connection.apply(operation, self._value))
@@ -411,6 +433,8 @@ def binary_method(operation: Any, swap: bool = False) -> Callable[[Any, Any], An
     Args:
         operation: the operation.
         swap: whether the array is the right operand.
+
+    Returns: A method that returns a new array, or NotImplemented if the other operand is none.
     """
 
     def method(self: Any, other: Any) -> Any:

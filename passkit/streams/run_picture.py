@@ -58,7 +58,14 @@ class _Unit:
 
 
 def picture(runs: Sequence[StreamRun], detail: bool | None = None) -> Picture:
-    """Draw executions; see `passkit.xp.picture`."""
+    """Return a drawing of executions, one frame for each run, or for each plan.
+
+    Args:
+        runs: the runs in order.
+        detail: True draws each run, False each plan; None draws runs up to MAX_RUNS of them with up
+            to MAX_OPERATIONS operations together, else plans. Frames of plans show the operations
+            of the last run within the same limits, and else are one box.
+    """
     num_operations = sum(len(run.computed) for run in runs)
     if detail is None:
         detail = len(runs) <= MAX_RUNS and num_operations <= MAX_OPERATIONS
@@ -71,7 +78,10 @@ def picture(runs: Sequence[StreamRun], detail: bool | None = None) -> Picture:
 
 
 def _units_by_plan(runs: Sequence[StreamRun]) -> list[_Unit]:
-    """Return a unit for each plan, in the order of the first runs, and one for the rest."""
+    """Return a unit for each plan, in the order of the first runs.
+
+    Beyond MAX_UNITS plans, those that ran least are one unit at the end.
+    """
     by_plan: dict[str, list[StreamRun]] = {}
     for run in runs:
         by_plan.setdefault(run.plan, []).append(run)
@@ -131,7 +141,7 @@ class _RunsDrawing:
         self._sinks[unit.key] = [box.key]
 
     def _draw_unit(self, unit: _Unit) -> None:
-        """Draw a unit as a frame with the operations of its last run."""
+        """Draw a unit as a frame with the operations of its last run, grouped by kernel."""
         run, key = unit.shown, unit.key
         self.scene.frames[key] = SceneFrame(key, unit.title, line=TIME)
         head = f"{key}head"
@@ -199,7 +209,10 @@ class _RunsDrawing:
         return {k: (frames[g], groups[g][0]) for k, g in group_of.items()}
 
     def _draw_inner_arrows(self, unit: _Unit, frame_of: dict[int, tuple[str, str]]) -> None:
-        """Draw the arrows inside a run, and its inputs that no drawn run has written."""
+        """Draw the arrows between the operations of a unit's last run, and note its last boxes.
+
+        ``frame_of`` has the frame and the kind of work of each operation, as of `_draw_kernels`.
+        """
         run, key = unit.shown, unit.key
         arrows: dict[SceneArrow, None] = {}
         readers: set[str] = set()
@@ -312,7 +325,10 @@ class _RunsDrawing:
         return self._box_of.get((unit.key, position))
 
     def _readers(self, unit: _Unit, run: StreamRun) -> dict[int, list[str]]:
-        """Return the boxes of the operations that read each input, by its index."""
+        """Return the keys of the boxes of operations of a run that read inputs, by their index.
+
+        Only operations that ran count.
+        """
         readers: dict[int, list[str]] = {}
         for k, operands in enumerate(run.operands):
             box = self._box(unit, k)
@@ -325,7 +341,7 @@ class _RunsDrawing:
         return readers
 
     def _legend(self) -> list[SceneBox]:
-        """Return boxes that explain borders and arrows."""
+        """Return boxes that explain those borders and arrows that are drawn."""
         boxes = [
             SceneBox(
                 "legend_time",
@@ -349,7 +365,7 @@ class _RunsDrawing:
 
 
 def _header_lines(unit: _Unit) -> tuple[str, ...]:
-    """Return the lines about a unit: plan, path, time, kernels, bytes."""
+    """Return the lines about a unit: plan, path and time, kernels and bytes, why it ran unfused."""
     totals = RunTotals()
     for run in unit.runs:
         totals.add(run)
@@ -373,12 +389,12 @@ def _header_lines(unit: _Unit) -> tuple[str, ...]:
 
 
 def _counted_text(text: str, count: int) -> str:
-    """Return a text, with its number if that is not 1."""
+    """Return a text, with ``count`` and a multiplication sign before it unless that is 1."""
     return text if count == 1 else f"{count}× {text}"
 
 
 def _wrapped(text: str) -> Iterable[str]:
-    """Return the lines of a text, of at most MAX_LABEL letters where words allow."""
+    """Return the lines of a text, of at most MAX_LABEL letters where words allow; none for ""."""
     line = ""
     lines = []
     for word in text.split():

@@ -33,13 +33,17 @@ RUN_HEADER = (
 
 
 def line_text(line: str) -> str:
-    """Return a file and line with a path relative to the working folder, where it is inside."""
+    """Return "file:line" with the path relative to the working folder, if it is inside of that."""
     folder = os.getcwd() + os.sep
     return line.removeprefix(folder) if line.startswith(folder) else line
 
 
 def operations_text(run: StreamRun, most: int = MAX_OPERATIONS_TEXT) -> str:
-    """Return the names of the operations that ran, equal neighbours once with their number."""
+    """Return the names of the operations that ran, equal neighbours once with their number.
+
+    Names beyond ``most`` letters are left out, and the text ends with their number; the first one
+    always stays. It is "none" if nothing ran.
+    """
     names: list[list[object]] = []
     for k in run.computed:
         name = run.operations[k]
@@ -58,7 +62,10 @@ def operations_text(run: StreamRun, most: int = MAX_OPERATIONS_TEXT) -> str:
 
 
 def table_of_runs(runs: Sequence[StreamRun], most: int = MAX_ROWS) -> str:
-    """Return a table with a row for each run; of more than ``most``, the first and the last."""
+    """Return a table as text, with a row for each run; of more than ``most``, the first and last.
+
+    It is "nothing ran" for no runs.
+    """
     if not runs:
         return "nothing ran"
     num_left_out = max(0, len(runs) - most)
@@ -71,7 +78,7 @@ def table_of_runs(runs: Sequence[StreamRun], most: int = MAX_ROWS) -> str:
 
 
 def _run_cells(run: StreamRun) -> list[str]:
-    """Return the cells of a run in `table_of_runs`."""
+    """Return the texts of a run in `table_of_runs`, in the order of RUN_HEADER."""
     return [
         str(run.number),
         seconds_text(run.seconds),
@@ -173,7 +180,7 @@ class RunTotals:
     why_unfused: str = ""
 
     def add(self, run: StreamRun) -> None:
-        """Count a run."""
+        """Add a run to the totals, in place."""
         self.operations = operations_text(run)
         self.runs += 1
         self.seconds += run.seconds
@@ -220,12 +227,12 @@ class RunSummary:
             self.add_host_operation(operation)
 
     def add(self, run: StreamRun) -> None:
-        """Count a run."""
+        """Add a run to the totals of its plan and of its line, in place."""
         self.by_plan.setdefault(run.plan, RunTotals()).add(run)
         self.by_line.setdefault((run.line, run.reason), RunTotals()).add(run)
 
     def add_host_operation(self, operation: HostOperation) -> None:
-        """Count an operation that ran in NumPy."""
+        """Add an operation that ran in NumPy to the totals of it and its line, in place."""
         key = operation.operation, operation.line
         totals = self.by_host_operation.setdefault(key, HostTotals())
         totals.count += 1
@@ -244,7 +251,7 @@ class RunSummary:
         return "\n\n".join(titled) or "nothing ran"
 
     def _plan_table(self) -> str:
-        """Return the table of plans."""
+        """Return the table of plans as text; those that took longest are first."""
         header = (
             "plan",
             "runs",
@@ -276,7 +283,7 @@ class RunSummary:
         return table(header, rows)
 
     def _line_table(self) -> str:
-        """Return the table of lines that made something run."""
+        """Return the table of lines that made something run as text, the longest time first."""
         header = ("line", "reason", "runs", "time", "plans", "new", "written")
         plans: dict[tuple[str, str], set[str]] = {}
         for name, totals in self.by_plan.items():
@@ -297,7 +304,7 @@ class RunSummary:
         return table(header, rows)
 
     def _host_table(self) -> str:
-        """Return the table of operations that ran in NumPy."""
+        """Return the table of operations that ran in NumPy as text, the longest time first."""
         items = sorted(self.by_host_operation.items(), key=lambda item: -item[1].seconds)
         rows = [
             [shortened(operation, 60), line_text(line), str(t.count), seconds_text(t.seconds)]
@@ -306,7 +313,10 @@ class RunSummary:
         return table(("operation", "line", "count", "time"), rows)
 
     def rows(self) -> dict[str, object]:
-        """Return the totals as mappings that JSON can hold."""
+        """Return the totals as lists of mappings that JSON can hold.
+
+        Their keys are "plans", "lines" and "host_operations".
+        """
         return {
             "plans": [{"plan": name, **_totals_row(t)} for name, t in self.by_plan.items()],
             "lines": [
@@ -336,5 +346,8 @@ def _totals_row(totals: RunTotals) -> dict[str, object]:
 
 
 def summary(runs: Iterable[StreamRun], host_operations: Iterable[HostOperation]) -> str:
-    """Return tables of plans, of lines that made something run, and of operations in NumPy."""
+    """Return tables of plans, of lines that made something run, and of operations in NumPy.
+
+    Each table has a title; empty ones are left out, and without any the text is "nothing ran".
+    """
     return str(RunSummary(runs, host_operations))

@@ -16,7 +16,10 @@ MAX_PENDING_BYTES = 2 << 30
 
 
 def _passed_on(settings: Any, attribute: Attribute[Any], value: Any) -> Any:
-    """Tell the recorder the limits that it needs, before a setting gets a value."""
+    """Tell the recorder the limits that it needs, before a setting gets a value; return the value.
+
+    These are ``small``, ``max_ops`` and `MAX_PENDING_BYTES`.
+    """
     limits = {"small": settings.small, "max_ops": settings.max_ops} | {attribute.name: value}
     set_limits(limits["small"], limits["max_ops"], MAX_PENDING_BYTES)
     return value

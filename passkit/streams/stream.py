@@ -35,7 +35,7 @@ _streams: WeakSet[Stream] = WeakSet()
 
 
 def _renew_locks() -> None:
-    """Replace the locks of all streams: after a fork, no other thread will release them."""
+    """Replace the locks of all streams by new ones: after a fork, nobody would release them."""
     for stream in _streams:
         stream.lock = RLock()
 
@@ -55,7 +55,7 @@ class FailedStream:
         self._error = error
 
     def sync(self, values: Sequence[Value], reason: str = "") -> None:
-        """Raise the error again: a result is needed."""
+        """Raise the error of the operation, whatever is needed and why."""
         raise self._error
 
 
@@ -87,7 +87,7 @@ class Stream(Queue):
 
     @contextmanager
     def _exclusive(self) -> Iterator[None]:
-        """Keep other threads from recording in the block."""
+        """Hold the lock of the stream in the block, so that no other thread records or executes."""
         with self.lock:
             self.busy += 1
             try:
@@ -109,6 +109,9 @@ class Stream(Queue):
             result_type: the type of its result, or the tuple of types of its results.
 
         Returns: The pending result. If the operation has several, `project` selects one.
+
+        Raises: PasskitError if what must be executed before fails: the full queue, or operands that
+            are pending in another stream.
         """
         with self._exclusive():
             if self.is_full:
@@ -140,7 +143,12 @@ class Stream(Queue):
             self.busy += 1
 
     def _run_full_queue(self, operands: tuple[Value, ...]) -> None:
-        """Execute the queue, which is full; ``operands`` are read by the next operation."""
+        """Execute the queue, which is full, for ``operands`` that the next operation reads.
+
+        Other results are written if they are needed, as always. If an operation fails that these do
+        not need, it is taken out, and the rest is executed. Raises: what an operation raises that
+        they do need, and whatever is no Exception, such as KeyboardInterrupt.
+        """
         self._required, self._reason = operands, "the queue is full"
         queue = self.queue
         try:
@@ -156,7 +164,10 @@ class Stream(Queue):
             self._notify()
 
     def project(self, value: Value, index: int) -> Value:
-        """Return one of the results of an operation that has several."""
+        """Queue the selection of result ``index`` of an operation that has several; return it.
+
+        ``value`` is what `record` returned for the operation.
+        """
         types: Any = value.type
         return self.record(self.operations.projection(index), (value,), types[index])
 
@@ -167,7 +178,8 @@ class Stream(Queue):
             values: values of this stream or others.
             reason: why they are needed, for those who inspect the stream.
 
-        Raises: PasskitError if an operation cannot be executed.
+        Raises: what an operation raises that they need, a PasskitError or an error of NumPy.
+            Reading what needs its result raises the same again; others stay in the queue.
         """
         is_pending = False
         for value in values:
@@ -210,7 +222,7 @@ class Stream(Queue):
             self._notify()
 
     def _failed(self, values: Sequence[Value]) -> bool:
-        """Return whether an operation failed that one of ``values`` needs."""
+        """Return whether one of ``values`` needs an operation that failed: `_poison` marked it."""
         return any(isinstance(v.stream, FailedStream) for v in values)
 
     def _poison(self, computed: Sequence[int], error: Exception) -> None:
@@ -264,7 +276,10 @@ class Stream(Queue):
             notify()
 
     def flush(self, reason: str = "the stream is flushed") -> None:
-        """Execute what all arrays that are still referred to need, and empty the queue."""
+        """Execute what all arrays that are still referred to need, and empty the queue.
+
+        ``reason`` says why, for those who inspect the stream. Raises as `sync`.
+        """
         with self._exclusive():
             alive = [v for v in self.queue if v.is_alive]
             if alive:
@@ -276,9 +291,10 @@ class Stream(Queue):
     # Exploring and executing
 
     def explore(self, keys: Sequence[Hashable], mode: RunMode) -> Any:
-        """Return how to make a plan for the entire queue, when a result is needed.
+        """Return a function that makes a plan for the entire queue, and the length of this.
 
-        No sequence closes by itself: whatever follows may be fused with it.
+        Returns: None in mode LAZY. No sequence closes by itself: whatever follows may be fused with
+            it.
         """
         if mode is RunMode.LAZY:
             return None
@@ -286,7 +302,10 @@ class Stream(Queue):
         return lambda: Plan(keys), len(keys)
 
     def _execute(self, plan: Plan, count: int) -> list[Hashable]:
-        """Run the queue by a plan; return the relative form of the operations that stay pending."""
+        """Run the queue by a plan for all of it; return the relative form of what stays pending.
+
+        Pending values that nobody needs any more are dropped, and the queue keeps the others.
+        """
         queue = self.queue
         assert count == len(queue) == len(plan.keys)
         store = self.store
@@ -322,7 +341,10 @@ class Stream(Queue):
         return keys
 
     def _flush_of(self, plan: Plan) -> Flush:
-        """Return what to do with the queue, which depends on who holds and waits for its values."""
+        """Return what to do with the queue, which depends on who holds and waits for its values.
+
+        It is remembered in the plan by the state of the queue.
+        """
         state = self.state(self._required)
         key = state, self.is_demanded, settings.materialize
         flush = plan.flushes.get(key)
@@ -412,11 +434,14 @@ class Stream(Queue):
         }
 
     def _has_aged(self, queue: list[Value]) -> bool:
-        """Return whether the queue begins with values that an earlier run left pending."""
+        """Return whether ``queue`` begins with a value that an earlier run left pending."""
         return bool(queue) and queue[0].age > 0
 
     def _run(self, plan: Plan, flush: Flush) -> None:
-        """Compute results by a variant of the plan, or unfused."""
+        """Compute the outputs of a flush by a variant of the plan, or unfused, and count it.
+
+        Raises: what an operation or kernel raises.
+        """
         outputs, counts = flush.outputs, self.store.counts
         variant = flush.variant
         if variant is None:
@@ -450,7 +475,11 @@ class Stream(Queue):
             counts["bytes_allocated"] -= sum(donated)
 
     def _variant(self, plan: Plan, outputs: tuple[int, ...]) -> PlanVariant | None:
-        """Return the variant of a plan that writes these results; None if compiling it fails."""
+        """Return the variant of a plan that writes these results, compiled if there is none.
+
+        Returns: None if compiling it fails, which is warned of once and noted in the plan, or if
+            there is no compiler.
+        """
         counts = self.store.counts
         dims = self.dims
         try:
@@ -481,7 +510,12 @@ class Stream(Queue):
         return variant
 
     def _run_unfused(self, computed: tuple[int, ...], outputs: tuple[int, ...]) -> None:
-        """Compute results operation by operation in NumPy, and keep what a plan would write."""
+        """Compute results operation by operation in NumPy, and keep what a plan would write.
+
+        ``computed`` are the positions of operations to run, ``outputs`` those of results to keep.
+
+        Raises: what an operation raises; it and all that need its result leave the queue.
+        """
         counts = self.store.counts
         counts["unfused_runs"] += 1
         self.path = "unfused"
@@ -534,7 +568,12 @@ class Stream(Queue):
         return out if any(array is not None for array in out) else None
 
     def _is_worth_a_plan(self, plan: Plan, outputs: tuple[int, ...]) -> bool:
-        """Return whether to compile a variant, if there is none yet."""
+        """Return whether to run a variant that writes ``outputs``, compiled if there is none yet.
+
+        It is not if compiling the plan failed before, there is no compiler, or the setting
+        ``max_explorations`` is reached. A new one is worth it for as many elements as the setting
+        ``compile_at``, and otherwise when the sequence is seen again, which this notes.
+        """
         if plan.failure or not self.store.has_compiler:
             return False
         if plan.is_ready(outputs, self.dims):
@@ -576,9 +615,10 @@ UNREFERENCED = getrefcount(_value.buffer)
 
 
 def _unexposed(value: Value) -> Value:
-    """Return a value whose buffer nobody writes to: a copy, if NumPy arrays still share it.
+    """Return a value whose buffer nobody writes to: itself, or a copy if NumPy arrays share it.
 
-    An operation reads its operands when it runs, but means their values when it is recorded.
+    An operation reads its operands when it runs, but means their values when it is recorded. If
+    nothing shares an exposed buffer any more, the value notes that.
     """
     if not value.is_exposed:
         return value
@@ -591,5 +631,8 @@ def _unexposed(value: Value) -> Value:
 
 
 def _holds(array: Any, type: ArrayType) -> bool:
-    """Return whether an array can take a result of a type: donors are matched by their bytes."""
+    """Return whether an array can take a result of a type: of its dtype and shape, C-contiguous.
+
+    Donors are matched by their bytes only, hence this check.
+    """
     return bool(array.dtype == type.dtype and array.shape == type.shape and array.flags.carray)

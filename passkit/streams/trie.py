@@ -28,7 +28,10 @@ class RunMode(Enum):
 
 
 def walk(node: TrieNode, keys: Iterable[Hashable]) -> TrieNode:
-    """Return the position in a trie after more operations; positions that lack are added."""
+    """Return the position in a trie after more operations than at ``node``.
+
+    Positions that lack are added to the trie; without operations it is ``node`` itself.
+    """
     for key in keys:
         child = node.children.get(key)
         # setdefault: another thread may have added it in the meantime
@@ -42,9 +45,10 @@ class PlanExplorer(Protocol):
     def explore(
         self, keys: Sequence[Hashable], mode: RunMode
     ) -> tuple[Callable[[], Any], int] | None:
-        """Return how to make a plan, and the number of leading operations that it covers.
+        """Return a function that makes a plan, and the number of leading operations it covers.
 
-        None asks for more operations; in mode SYNC, a plan must cover all of them.
+        ``keys`` are the queued operations in relative form. None asks for more operations; in mode
+        SYNC, a plan must cover all of them.
         """
         ...
 
@@ -75,7 +79,9 @@ class Processor(TrieCursor):
         self.explorations = 0
 
     def run(self, mode: RunMode) -> None:
-        """Execute plans until the queue is empty or, in mode LAZY, until it is to wait.
+        """Execute plans until the queue is empty, or has only what the executor left pending.
+
+        In mode LAZY, also until a stored plan may still match, or the explorer asks to wait.
 
         Raises: What exploring and executing raise.
         """
@@ -97,7 +103,13 @@ class Processor(TrieCursor):
                 return  # what is queued now, the executor left pending on purpose
 
     def _explore(self, mode: RunMode) -> tuple[Any, int] | None:
-        """Return a new plan and the number of operations that it covers; None to wait for more."""
+        """Return a plan from the explorer and the number of operations that it covers.
+
+        It is added to the trie, unless there is one for the same operations, which is returned
+        then. In mode LAZY, the trie also notes that the plan runs after the queued operations.
+
+        Returns: None if the explorer asks for more operations, which it may in mode LAZY only.
+        """
         result = self.explorer.explore(self.keys, mode)
         if result is None:
             assert mode is RunMode.LAZY, "a plan must cover the queue when a result is needed"
