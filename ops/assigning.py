@@ -81,7 +81,7 @@ def _slice_assign_element(node: Node, index: Index, read: Reader, read_value: Re
     return value if in_slice is None else ast.where(in_slice, value, read(*index))
 
 
-def _slice_assign_gradient(node: Node, dy: Entry) -> list[Entry | None]:
+def _slice_assign_gradient(node: Node, dy: Entry) -> list[Entry]:
     """Return the gradients of x and value: dy with 0 in the slice, and the slice of dy.
 
     ``node`` is the forward node, with the parameters ``begin`` and ``step``; ``dy`` is the gradient

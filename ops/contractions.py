@@ -350,8 +350,8 @@ def _tensordot(node: Node, a: Entry, b: Entry) -> Entry:
     ints or tuples.
 
     Raises:
-        ShapeError: If there are more axes to sum than an operand has, an axis is out of range, no
-            int or listed twice, or extents differ.
+        ShapeError: If the number of axes is negative or above the rank of an operand, an axis is
+            out of range, no int or listed twice, extents differ, or a rank is unknown.
         GraphError: If ``axes`` is neither an int nor as many axes of a as of b.
     """
     rank_a, rank_b = len(known_shape(a)), len(known_shape(b))

@@ -125,7 +125,7 @@ def _pad_with_element(node: Node, index: Index, read: Reader) -> Expr:
     return ast.where(is_inside, value, ast.const(node.params["value"], value.dtype))
 
 
-def _pad_with_gradient(node: Node, dy: Entry) -> list[Entry | None]:
+def _pad_with_gradient(node: Node, dy: Entry) -> list[Entry]:
     """Return the gradient of the input: dy, that of the output, without the padding.
 
     ``node`` is the forward node, with the parameter ``pad_width``; ``dy`` is the gradient of its

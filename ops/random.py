@@ -8,7 +8,7 @@ draw: `split_key` and `fold_in` derive others from it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from math import erf, pi, sqrt
+from math import erf, inf, pi, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -416,10 +416,15 @@ def _draw_bits(node: Node, key: Entry) -> Entry:
 
 
 def _check_float_range(node: Node) -> None:
-    """Raise GraphError unless the parameter ``low`` of ``node`` is below ``high``; NaN is not."""
+    """Raise GraphError unless the parameter ``low`` of ``node`` is below ``high``.
+
+    Both must be finite, as must be their difference.
+    """
     low, high = float(node.params["low"]), float(node.params["high"])
-    if not low < high:
-        raise GraphError(f"{node.where} needs low < high, got {low} and {high}")
+    if not 0 < high - low < inf:
+        raise GraphError(
+            f"{node.where} needs low < high, a finite distance apart, got {low} and {high}"
+        )
 
 
 def _draw_uniform(node: Node, key: Entry) -> Entry:

@@ -137,7 +137,7 @@ def _compute_sort(node: Node, x: Array) -> Array:
     return np.take_along_axis(x, _argsort(x, axis, node.params["descending"]), axis)
 
 
-def _sort_gradient(node: Node, dy: Entry) -> list[Entry | None]:
+def _sort_gradient(node: Node, dy: Entry) -> list[Entry]:
     """Return the gradient of the input: dy in its order, by the inverse permutation.
 
     ``node`` is the forward node, with the parameters ``axis`` and ``descending``; ``dy`` is the

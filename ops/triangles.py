@@ -162,7 +162,7 @@ def _diagonal_element(node: Node, index: Index, read: Reader) -> Expr:
     return read(*(positions[j] if j in positions else next(rest) for j in range(len(index) + 1)))
 
 
-def _diagonal_gradient(node: Node, dy: Entry) -> list[Entry | None]:
+def _diagonal_gradient(node: Node, dy: Entry) -> list[Entry]:
     """Return the gradient of the input: dy on the diagonal of matrices of its shape, else 0.
 
     ``node`` is the forward node, with the parameters ``axis1``, ``axis2`` and ``offset``; ``dy`` is

@@ -339,6 +339,11 @@ OTHER_ERRORS: list[tuple[type, Function, str]] = [
         lambda x: ops.random_words(np.int64(3), (2,), stream="a"),
         "random_words needs an int as stream, got 'a'",
     ),
+    (
+        pk.GraphError,
+        lambda x: ops.random_uniform(np.int64(3), (2,), low=float("-inf")),
+        r"low < high, a finite distance apart, got -inf and 1\.0",
+    ),
     (pk.GraphError, lambda x: ops.matrix_power(x, 1.5), "matrix_power needs an int as n, got 1.5"),
     (
         pk.DTypeError,
