@@ -71,7 +71,9 @@ def export_by_element(call: ExportCall, inputs: Sequence[NodeOutput]) -> tuple[N
 
 
 def _reader(k: int, entry: Entry, extents: dict[str, Extent]) -> Reader:
-    """Return a reader of an input: it takes one index per axis and returns a load.
+    """Return a reader of an input: it takes one index per axis and returns a load of ``x{k}``.
+
+    The offset of the load is that of the element in row-major order.
 
     Args:
         k: Number of the input, which names the buffer.
@@ -96,9 +98,8 @@ def _reader(k: int, entry: Entry, extents: dict[str, Extent]) -> Reader:
 def _certain(x: Expr) -> Iterator[Load]:
     """Yield the loads of ``x`` that are executed for every element, at offsets in range.
 
-    These are loads outside of select arms whose offsets do not depend on data.
-
-    The condition of a select is read for every element.
+    These are loads outside of select arms, conditions of selects included, whose offsets contain no
+    load. Loads inside an offset are not yielded.
     """
     if isinstance(x, Load):
         if not any(isinstance(part, Load) for part in walk(x.index)):
@@ -109,7 +110,7 @@ def _certain(x: Expr) -> Iterator[Load]:
 
 
 class _Loads:
-    """Writes loads as gathers. Offsets of loads in select arms are clamped.
+    """Writes loads as gathers; offsets of loads that are not in ``certain`` are clamped.
 
     If an input may be empty, a zero is appended, so that there is an element to read.
     """
@@ -130,7 +131,7 @@ class _Loads:
     def __call__(self, x: Load, expressions: ExpressionWriter) -> NodeOutput:
         """Write a load as GatherV2 from the flattened input; return it in its `work_type`.
 
-        ``expressions`` writes the offset.
+        ``expressions`` writes the offset, which is clamped unless ``x`` is in ``certain``.
 
         Raises:
             ModelError: If the offset has no equivalent in TensorFlow, or a size has a symbol
@@ -158,8 +159,9 @@ class _Loads:
     def laid_flat(self, k: int) -> tuple[NodeOutput, NodeOutput]:
         """Return input ``k`` as a vector, and the offset of the vector's last element.
 
-        If the input may be empty, a zero is appended, so that there is an element to read; the
-        offset is that of the zero. Both tensors are written once for each input.
+        If the number of elements is 0 or symbolic, a zero is appended, so that there is an element
+        to read; the offset, an int64 scalar, is that of the zero. Both tensors are written once for
+        each input. A vector that may not be empty is the input's tensor itself.
 
         Raises:
             ModelError: If a size has a symbol without a source.

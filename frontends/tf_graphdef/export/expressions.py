@@ -66,12 +66,15 @@ class ExpressionWriter:
     done: dict[Expr, NodeOutput] = field(factory=dict)
 
     def write(self, x: Expr, is_result: bool = False) -> NodeOutput:
-        """Return the tensor of an expression; with ``is_result`` it gets the name of the scope.
+        """Write an expression unless it is in ``inputs`` or ``done``, and return its tensor.
 
-        Written tensors are stored in ``done``; one that was written before keeps its name.
+        Its subexpressions are written, too, and all are stored in ``done``. With ``is_result``, the
+        node gets the name of the scope; constants, sizes, loads, and what is in ``inputs`` or
+        ``done`` already do not.
 
         Raises:
-            ModelError: If TensorFlow has no equivalent of a function or kind of expression.
+            ModelError: If TensorFlow has no equivalent of a function, sign or kind of expression,
+                or no kernel for a dtype, or if a size has a symbol without a source.
         """
         written = self.inputs.get(x) or self.done.get(x)
         if written is None:
@@ -79,23 +82,26 @@ class ExpressionWriter:
         return written
 
     def result(self, x: Expr) -> NodeOutput:
-        """Write an expression as the operator's result, in the expression's dtype.
+        """Write an expression by `write`, as the operator's result; return it in its dtype.
+
+        A 16-bit float, which `write` computes in float32, is cast.
 
         Raises:
-            ModelError: If TensorFlow has no equivalent of a function or kind of expression.
+            ModelError: As `write`.
         """
         value = self.write(x, is_result=work_type(x.dtype) is x.dtype)
         return self.scope.cast(value, x.dtype, is_result=value.dtype is not x.dtype)
 
     def _written(self, x: Expr, is_result: bool) -> NodeOutput:
-        """Write one expression as a node, after its operands.
+        """Write one expression as a node, after its operands, and return its tensor.
 
         Args:
             x: The expression.
-            is_result: Whether the node gets the name of the scope.
+            is_result: Whether the node gets the name of the scope; ignored for constants, sizes and
+                loads.
 
         Raises:
-            ModelError: If TensorFlow has no equivalent of a function or kind of expression.
+            ModelError: As `write`.
         """
         scope = self.scope
         match x:
@@ -148,11 +154,11 @@ class ExpressionWriter:
     def _binary(self, sign: str, a: NodeOutput, b: NodeOutput, is_result: bool) -> NodeOutput:
         """Write ``a sign b``, such as ``a + b``, by TensorFlow's operator for the operands' dtype.
 
-        Bools have logical operators. Integer division by 0 gives 0.
+        Bools have logical operators for ``& | ^``. ``//`` and ``%`` truncate, and are 0 for a
+        divisor 0. Comparisons return bools.
 
         Raises:
-            ModelError: If TensorFlow has no kernel for the dtype.
-            KeyError: If it has no operator for ``sign``.
+            ModelError: If TensorFlow has no operator for ``sign``, or no kernel for the dtype.
         """
         scope = self.scope
         if a.dtype is BOOL and sign in TRUTHS:
@@ -161,14 +167,16 @@ class ExpressionWriter:
             return scope.op(TRUTHS[sign], a, b, is_result=is_result)
         if sign in WHOLE:
             return divide_integers(scope, WHOLE[sign], a, b, is_result)
+        if sign not in SIGNS:
+            raise ModelError(f"TensorFlow has no equivalent of {sign} in expressions")
         out = BOOL if sign in COMPARISONS else a.dtype
         return scope.op(SIGNS[sign], a, b, out=out, is_result=is_result)
 
     def _cast(self, value: NodeOutput, dtype: DType, is_result: bool) -> NodeOutput:
-        """Write a cast of ``value`` to ``dtype`` that saturates.
+        """Write a cast of ``value`` to ``dtype`` by `cast_saturating`.
 
-        A cast to a 16-bit float rounds and returns float32. With ``is_result``, the last node gets
-        the name of the scope.
+        For a 16-bit float, the value is rounded to it and returned as float32. With ``is_result``,
+        the last node gets the name of the scope.
         """
         if is_narrow(dtype):  # rounded to 16 bits, and computed on in 32
             return self.scope.cast(self.scope.cast(value, dtype), FLOAT32, is_result=is_result)
@@ -189,7 +197,7 @@ def divide_integers(
 
     Returns:
         The quotient or remainder, in the operands' dtype. The most negative number divided by -1
-        wraps.
+        wraps, with remainder 0.
 
     Raises:
         ModelError: If TensorFlow has no kernel for the dtype.
@@ -224,13 +232,18 @@ def divide_integers(
 def cast_saturating(
     scope: NameScope, x: NodeOutput, dtype: DType, is_result: bool = False
 ) -> NodeOutput:
-    """Write a cast; to an integer, it saturates floats out of range and turns NaN into 0.
+    """Write a cast; from float to integer, it saturates out of range and turns NaN into 0.
+
+    Integers and complex numbers are cast by TensorFlow's Cast: integers wrap.
 
     Args:
         scope: Name scope to write in.
         x: Tensor to cast.
         dtype: Dtype of the result; numbers become bools by comparison with 0.
         is_result: Whether the last node gets the scope's name.
+
+    Returns:
+        The tensor; ``x`` itself if it has the dtype, unless ``is_result``.
     """
     if not (x.dtype.is_float and dtype.is_integer):
         if dtype is BOOL and x.dtype is not BOOL:
@@ -271,8 +284,8 @@ def axis_positions(scope: NameScope, axis: int, rank: int, extent: NodeOutput) -
 
     Args:
         scope: Name scope to write in.
-        axis: The axis.
-        rank: Rank of the result.
+        axis: The axis, from 0 on.
+        rank: Rank of the result, at least 1.
         extent: int64 scalar tensor of the axis' length.
 
     Returns:

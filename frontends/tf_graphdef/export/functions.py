@@ -112,7 +112,10 @@ def logical_or(scope: NameScope, a: NodeOutput, b: NodeOutput) -> NodeOutput:
 
 
 def _scaled(factor: float) -> FunctionWriter:
-    """Return a writer of the natural logarithm times ``factor``, for logarithms of other bases."""
+    """Return a writer of the natural logarithm times ``factor``, for logarithms of other bases.
+
+    The writer raises ModelError for integers.
+    """
 
     def write(scope: NameScope, x: NodeOutput, is_result: bool) -> NodeOutput:
         return scope.op(
@@ -170,7 +173,7 @@ FUNCTIONS |= {"maximum": _extreme("Maximum"), "minimum": _extreme("Minimum")}
 
 @function("trunc")
 def truncate(scope: NameScope, x: NodeOutput, is_result: bool = False) -> NodeOutput:
-    """Write ``x`` rounded toward zero, as Ceil or Floor, since TensorFlow has no such operator.
+    """Write floats ``x`` rounded toward zero, as Ceil or Floor; TensorFlow has no such operator.
 
     With ``is_result``, the last node gets the name of ``scope``.
     """
@@ -182,9 +185,10 @@ def truncate(scope: NameScope, x: NodeOutput, is_result: bool = False) -> NodeOu
 def _fma(
     scope: NameScope, x: NodeOutput, y: NodeOutput, z: NodeOutput, is_result: bool
 ) -> NodeOutput:
-    """Write x * y + z in float64, which is exact before the final rounding of float32.
+    """Write x * y + z, computed in float64 and cast to the dtype of ``x``.
 
-    With ``is_result``, the last node gets the name of ``scope``.
+    The product of 32-bit floats is exact; that of float64 is rounded before the sum. With
+    ``is_result``, the last node gets the name of ``scope``.
     """
     wide = dtype_of("float64")
     a, b, c = (scope.cast(t, wide) for t in (x, y, z))
@@ -195,7 +199,7 @@ def _fma(
 def is_negative(scope: NameScope, x: NodeOutput) -> NodeOutput:
     """Write in ``scope`` whether the sign bit of a float ``x`` is set, also for -0.
 
-    Return the bool tensor; NaN gives False.
+    Return the bool tensor; a NaN gives False, whatever its sign.
     """
     inverse = scope.op("Reciprocal", x)
     zero = compare(scope, "Equal", x, 0)
@@ -228,7 +232,7 @@ def _cbrt(scope: NameScope, x: NodeOutput, is_result: bool) -> NodeOutput:
 
 @function("hypot")
 def _hypot(scope: NameScope, x: NodeOutput, y: NodeOutput, is_result: bool) -> NodeOutput:
-    """Write the root of x² + y², scaled by the larger operand so that squares do not overflow.
+    """Write the root of x² + y² of floats, scaled by the larger so that squares do not overflow.
 
     An infinite operand gives infinity, else a NaN gives NaN. With ``is_result``, the last node gets
     the name of ``scope``.
@@ -346,7 +350,9 @@ def _trigamma(scope: NameScope, x: NodeOutput, is_result: bool) -> NodeOutput:
 def _betainc(
     scope: NameScope, a: NodeOutput, b: NodeOutput, x: NodeOutput, is_result: bool
 ) -> NodeOutput:
-    """Write betainc of a and b at ``x``, whose operands are broadcast first, unlike in TensorFlow.
+    """Write the regularized incomplete beta function of ``a`` and ``b`` at ``x``.
+
+    The operands are broadcast first, since TensorFlow's Betainc does not.
 
     With ``is_result``, the last node gets the name of ``scope``.
     """
@@ -357,9 +363,10 @@ def _betainc(
 
 
 def _shift(op: str, fills: bool) -> FunctionWriter:
-    """Return a writer of shifts in which a negative or too large count shifts all bits out.
+    """Return a writer of shifts of integers, in which too large a count shifts all bits out.
 
-    Counts that are negative or at least the number of bits are too large.
+    Counts that are negative or at least the number of bits are too large. The count must have the
+    dtype of the number.
 
     Args:
         op: LeftShift or RightShift.
@@ -387,10 +394,9 @@ FUNCTIONS |= {"left_shift": _shift("LeftShift", False), "right_shift": _shift("R
 def _whole_power(scope: NameScope, x: NodeOutput, n: NodeOutput, is_result: bool) -> NodeOutput:
     """Write the power ``x**n`` of integers.
 
-    For a negative exponent, 1 / x**-n is truncated to 0, 1 or -1; TensorFlow's Pow fails there.
-
-    For unsigned integers the power is computed in int64. With ``is_result``, the last node gets the
-    name of ``scope``.
+    For a negative exponent, 1 / x**-n is truncated to 0, 1 or -1, and 0 for x = 0; TensorFlow's Pow
+    fails there. For an unsigned x the power is computed in int64 and cast back. With ``is_result``,
+    the last node gets the name of ``scope``.
     """
     work_dtype = _signed(x.dtype)
     x_, n_ = scope.cast(x, work_dtype), scope.cast(n, work_dtype)
@@ -414,14 +420,13 @@ def philox(scope: NameScope, *words: NodeOutput) -> tuple[NodeOutput, NodeOutput
 
     Source: Salmon, Moraes, Dror and Shaw, Parallel Random Numbers: As Easy as 1, 2, 3.
 
-    Both are stored in the writer's ``sizes``.
-
     Args:
         scope: Name scope to write in.
-        words: Counter, stream and key as int64 tensors.
+        words: Counter, stream and key, three int64 tensors.
 
     Returns:
-        The low and the high 64 bits of the block as int64 tensors.
+        The low and the high 64 bits of the block as int64 tensors. They are stored in the writer's
+        ``sizes``, from which later calls with the same words return them.
     """
     key = ("philox", *(t.ref for t in words))
     if key in scope.writer.sizes:
@@ -457,7 +462,10 @@ def philox(scope: NameScope, *words: NodeOutput) -> tuple[NodeOutput, NodeOutput
 
 
 def _half(k: int) -> FunctionWriter:
-    """Return a writer of half k (0 the low, 1 the high) of a Philox block, as int64."""
+    """Return a writer of half k (0 the low, 1 the high) of a Philox block, as int64.
+
+    The operands of the writer are the counter, the stream and the key.
+    """
 
     def write(scope: NameScope, *x: NodeOutput, is_result: bool) -> NodeOutput:
         half_block = philox(scope, *x)[k]
@@ -470,5 +478,8 @@ FUNCTIONS |= {"philox_low": _half(0), "philox_high": _half(1)}
 
 
 def _signed(dtype: DType) -> DType:
-    """Return the dtype in which integer powers are computed: int64 for unsigned dtypes, else it."""
+    """Return the dtype in which powers of ``dtype`` are computed: int64 if it is unsigned.
+
+    A signed dtype is returned unchanged.
+    """
     return dtype if dtype.kind == "i" else dtype_of("int64")

@@ -36,16 +36,17 @@ def save(graph: Graph, path: str | PathLike[str] | None = None) -> bytes:
         path: File to write; None writes no file.
 
     Raises:
-        ModelError: If the graph updates state, operators have no equivalent, the GraphDef has 2 GiB
-            or more, or the file cannot be written.
+        ModelError: If the graph updates state, operators have no equivalent, state has no initial
+            value, the GraphDef has 2 GiB or more, or the file cannot be written.
+        ShapeError: If the rank of a value cannot be inferred.
     """
     return serialize(graph_def(graph), path)
 
 
 def serialize(message: Any, path: str | PathLike[str] | None) -> bytes:
-    """Return the bytes of a GraphDef, and write them to a file if a path is given.
+    """Return the bytes of a GraphDef, and write it to a file if a path is given.
 
-    A file named ``.pbtxt`` or ``.txt`` gets the text form instead.
+    A file whose suffix is ``.pbtxt`` or ``.txt`` gets the text form; the bytes are returned anyway.
 
     Args:
         message: The GraphDef.
@@ -78,7 +79,9 @@ def graph_def(graph: Graph) -> Any:
     """Return the GraphDef message that `save` writes.
 
     Raises:
-        ModelError: If the graph updates state, or operators have no equivalent.
+        ModelError: If the graph updates state, operators have no equivalent, or state has no
+            initial value.
+        ShapeError: If the rank of a value cannot be inferred.
     """
     expanded = ApplyPasses(_checked(flatten(graph)), ["Functionalize", "Complete"])
     return GraphExporter(expanded).graph_def()
@@ -115,9 +118,12 @@ class GraphExporter:
     def graph_def(self) -> Any:
         """Write all nodes and return the GraphDef.
 
+        An Identity with the output's name is written for each output, and nodes that neither an
+        output nor a placeholder needs are removed.
+
         Raises:
-            ModelError: If operators cannot be written, or state has no initial value; all are
-                named.
+            ModelError: If operators cannot be written, or state has no initial value, with the
+                text of `message`.
         """
         names = self.graph.names
         for node in self.graph.inputs:
@@ -171,10 +177,10 @@ class GraphExporter:
         )
 
     def operator(self, node: Node, name: str, size_sources: dict[str, SizeSource]) -> None:
-        """Write one operator; a failure is recorded for the error.
+        """Write one operator; a PasskitError is recorded for the error instead of raised.
 
         The tensors of its results are stored in ``values``. If the name is taken, the operator's
-        name is appended.
+        name is appended after a slash.
 
         Args:
             node: The operator. It is skipped if an input could not be written.
@@ -201,7 +207,8 @@ class GraphExporter:
     def message(self) -> str:
         """Return the error message that names, by operator, the nodes that cannot be written.
 
-        At most 50 operators are named, each with three nodes and the first reason.
+        At most 50 operators are named, each with at most three nodes and the first reason. Nodes
+        that read a result of these are not counted.
         """
         entries = []
         for op, names in sorted(self.failed.items())[:_SHOWN]:

@@ -62,7 +62,8 @@ class GraphDefWriter:
     def unique(self, name_hint: str) -> str:
         """Return an unused name that TensorFlow allows, derived from ``name_hint``, and reserve it.
 
-        Other characters become underscores; a used name gets the suffix ``_1``, ``_2`` and so on.
+        Other characters become underscores; a name that does not begin with a letter, digit or
+        period gets an ``x`` before it; a used name gets the suffix ``_1``, ``_2`` and so on.
         """
         name = re.sub(r"[^A-Za-z0-9_.\\/>-]", "_", name_hint)
         if not re.match(r"[A-Za-z0-9.]", name):
@@ -74,14 +75,14 @@ class GraphDefWriter:
         return name
 
     def node(self, op: str, name: str, inputs: Sequence[NodeOutput], attrs: dict[str, Any]) -> str:
-        """Add a node and return its name, which must be unique.
+        """Add a node and return ``name``, which must be unique; that is not checked.
 
         Args:
             op: TensorFlow operator.
             name: Name of the node.
             inputs: Its inputs.
-            attrs: Attributes: dtypes, `ShapeAttr`, arrays, bools, ints, floats, strings, or lists
-                of ints.
+            attrs: Attributes: dtypes, `ShapeAttr`, arrays, Python's bools, ints, floats and
+                strings, or lists of ints.
 
         Raises:
             AssertionError: If TensorFlow does not have a dtype among the attributes.
@@ -94,9 +95,9 @@ class GraphDefWriter:
         return name
 
     def remove_unread(self, kept_names: set[str]) -> None:
-        """Remove from the graph the nodes that no node named in ``kept_names`` depends on.
+        """Keep the nodes named in ``kept_names`` and those they depend on; remove the others.
 
-        Nodes must be in topological order.
+        Nodes must be in topological order. Control inputs count as dependencies.
         """
         needed = set(kept_names)
         unread = []
@@ -110,13 +111,19 @@ class GraphDefWriter:
             del self.graph.node[k]
 
     def constant(self, value: Any, dtype: DType, scope: str, name: str = "") -> NodeOutput:
-        """Write a Const and return its tensor; those of at most 8 elements are shared in a scope.
+        """Write a Const and return its tensor.
+
+        One of at most 8 elements is returned for equal constants of the scope later on; values of
+        such scalars are stored in ``literals``.
 
         Args:
             value: Number or array.
             dtype: Its dtype.
             scope: Name prefix of the node.
-            name: Name of the node, which is not shared then; empty for one in the scope.
+            name: Name of the node, which is written in any case then; empty for one in the scope.
+
+        Raises:
+            OverflowError: If an int of Python does not fit the dtype.
         """
         array = np.asarray(value, dtype.numpy)
         key = (scope, dtype.name, array.shape, array.tobytes()) if array.size <= 8 else None
@@ -134,9 +141,10 @@ class GraphDefWriter:
 
 
 def _set(attr: Any, value: Any) -> None:
-    """Set a field of the AttrValue ``attr``, which depends on the type of ``value``.
+    """Set the field of the AttrValue ``attr`` that belongs to the type of ``value``.
 
-    A value that is no dtype, shape, array or scalar must be a sequence of integers.
+    A value that is no DType, `ShapeAttr`, array, bool, int, float or string must be a sequence of
+    ints. NumPy's integers are no ints here.
 
     Raises:
         AssertionError: If TensorFlow does not have a dtype.
@@ -194,6 +202,9 @@ class NameScope:
         """Write a constant in this scope and return its tensor; ``dtype`` is int32 by default.
 
         ``value`` is a number or an array. One of at most 8 elements is written once in the scope.
+
+        Raises:
+            OverflowError: If an int of Python does not fit the dtype.
         """
         return self.writer.constant(value, dtype, self.name)
 
@@ -205,7 +216,7 @@ class NameScope:
         is_result: bool,
         **attrs: Any,
     ) -> tuple[NodeOutput, ...]:
-        """Write one node and return its results, in order.
+        """Write one node, without casts, and return its results, in order.
 
         Args:
             op: TensorFlow operator.
@@ -229,17 +240,19 @@ class NameScope:
     ) -> NodeOutput:
         """Write one node and return its first result.
 
-        For the operators of `UNTYPED` there is no such attribute, and the result is bool, as it is
-        for those of `TRUTHS`.
+        Operators of `UNTYPED` have no attribute ``like``, and their inputs are not cast. Their
+        result is bool, as it is for those of `TRUTHS`; ``out`` is ignored then.
 
         Args:
             op: TensorFlow operator.
-            inputs: Its inputs. If TensorFlow has no kernel for their type, they are cast to a wider
-                one.
-            out: Type of the result if it differs from the inputs'.
-            is_result: Whether the node gets the scope's name.
-            like: Attribute of the element type; its value is that of the first input unless given.
-            attrs: Further attributes.
+            inputs: Its inputs. If TensorFlow has no kernel for the element type, those that have it
+                are cast to a wider type that has one, and a result of the element type is cast
+                back.
+            out: Dtype of the result; by default the element type.
+            is_result: Whether the last node, operator or cast, gets the scope's name.
+            like: Attribute of the element type. Its value is in ``attrs``, by default the dtype of
+                the first input.
+            attrs: All other attributes, which have no defaults.
 
         Raises:
             ModelError: If TensorFlow has no kernel, also not for a wider type.

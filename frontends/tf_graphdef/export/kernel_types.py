@@ -193,7 +193,8 @@ TRUTHS = (
 def kernel_dtype(op: str, dtype: DType) -> DType | None:
     """Return the dtype in which TensorFlow computes ``op`` on ``dtype``.
 
-    It is ``dtype`` if there is a kernel, else the narrowest wider one with a kernel, else None.
+    It is ``dtype`` if there is a kernel, else the narrowest type with a kernel that holds all its
+    values, else None. uint64 is int64 where the bits of the result are the same, as in MatMul.
     Operators without an entry in the table have kernels of all types.
     """
     types = _KERNEL_TYPES.get(op, _ANY)

@@ -26,7 +26,10 @@ def export_node(
     scope: NameScope,
     size_sources: Mapping[str, SizeSource],
 ) -> tuple[NodeOutput, ...]:
-    """Write a node and return its results.
+    """Write a node and return its results, in order.
+
+    It is written by its exporter, else by its expansion, its kernel expression or its elements: the
+    first that the operator has and that does not decline.
 
     Args:
         node: The node to write.
@@ -35,7 +38,9 @@ def export_node(
         size_sources: The tensor dimension from which each symbolic size is read, by symbol.
 
     Raises:
-        ModelError: If TensorFlow has no equivalent of the operator.
+        ModelError: If TensorFlow has no equivalent of the operator, or of one that it consists of,
+            no kernel for a dtype, or if a size has a symbol without a source.
+        ShapeError: If the operator is written by its shape, whose rank is unknown.
     """
     assert node.op is not None
     call = ExportCall(node, scope, size_sources, _parts)
@@ -46,7 +51,9 @@ def export_node(
         if result is not None:
             return as_tuple(result)
     if node.op.has_attr("FExpand"):
-        return _by_expansion(call, inputs)
+        results = _by_expansion(call, inputs)
+        if results is not None:
+            return results
     if node.op.has_attr("FCodeGen"):
         return _by_code(call, inputs)
     if node.op.has_attr("FElement"):
@@ -54,8 +61,8 @@ def export_node(
     raise ModelError(f"TensorFlow has no equivalent of the operator {node.op.name}")
 
 
-def _by_expansion(call: ExportCall, inputs: Sequence[NodeOutput]) -> tuple[NodeOutput, ...]:
-    """Write a composite by its expansion (FExpand) and return its results.
+def _by_expansion(call: ExportCall, inputs: Sequence[NodeOutput]) -> tuple[NodeOutput, ...] | None:
+    """Write a composite by its expansion (FExpand) and return its results; None if it declines.
 
     ``call`` is the node to write.
 
@@ -63,8 +70,9 @@ def _by_expansion(call: ExportCall, inputs: Sequence[NodeOutput]) -> tuple[NodeO
         ModelError: If an operator of the expansion has no equivalent in TensorFlow.
     """
     assert call.node.op is not None
-    shapes = [e.shape for e in call.node.inputs]
-    return _parts(call, call.scope, lambda *x: expand_node(call.node, x), shapes, inputs)
+    stand_ins = _stand_ins([e.shape for e in call.node.inputs], inputs)
+    heads = expand_node(call.node, stand_ins)
+    return None if heads is None else _write_heads(call, call.scope, heads, stand_ins, inputs)
 
 
 def _parts(
@@ -82,18 +90,47 @@ def _parts(
         call: The node that the function implements.
         scope: Name scope to write in.
         function: Takes an entry for each input and returns one or several entries.
-        shapes: Shapes of the entries.
+        shapes: Shapes of the entries, None for an unknown rank.
         inputs: Tensors that the entries stand for.
 
     Raises:
         ModelError: If an operator that the function builds has no equivalent in TensorFlow.
     """
-    stand_ins = [
-        Node(None, (), {"shape": s, "dtype": t.dtype}, f"input {k}").entries[0]
-        for k, (s, t) in enumerate(zip(shapes, inputs, strict=True))
-    ]
+    stand_ins = _stand_ins(shapes, inputs)
     results = function(*stand_ins)
     heads = (results,) if isinstance(results, Entry) else tuple(results)
+    return _write_heads(call, scope, heads, stand_ins, inputs)
+
+
+def _stand_ins(shapes: Sequence[Shape | None], inputs: Sequence[NodeOutput]) -> tuple[Entry, ...]:
+    """Return a new variable for each input, of its shape (None: unknown rank) and dtype."""
+    return tuple(
+        Node(None, (), {"shape": s, "dtype": t.dtype}, f"input {k}").entries[0]
+        for k, (s, t) in enumerate(zip(shapes, inputs, strict=True))
+    )
+
+
+def _write_heads(
+    call: ExportCall,
+    scope: NameScope,
+    heads: Sequence[Entry],
+    stand_ins: Sequence[Entry],
+    inputs: Sequence[NodeOutput],
+) -> tuple[NodeOutput, ...]:
+    """Write the nodes that ``heads`` depend on, and return the tensors of ``heads``.
+
+    The node of the first head gets the scope's name.
+
+    Args:
+        call: The node that they implement.
+        scope: Name scope to write in.
+        heads: The results.
+        stand_ins: Variables that the nodes read.
+        inputs: Tensors of these variables.
+
+    Raises:
+        ModelError: If an operator among the nodes has no equivalent in TensorFlow.
+    """
     values = dict(zip(stand_ins, inputs, strict=True))
     for part in post_order(e.node for e in heads):
         if part.op is None:
@@ -110,10 +147,11 @@ def _by_code(call: ExportCall, inputs: Sequence[NodeOutput]) -> tuple[NodeOutput
     """Write an elementwise operator by its kernel expression (FCodeGen) and return its results.
 
     An input that the expression does not use takes part in the broadcast of a single result.
-    ``call`` is the node to write.
+    Several results have the shapes of their expressions, and none gets the scope's name. ``call``
+    is the node to write.
 
     Raises:
-        ModelError: If a function of the expression has no equivalent in TensorFlow.
+        ModelError: As `ExpressionWriter.write`.
     """
     node, scope = call.node, call.scope
     variables = [Var(f"x{k}", t.dtype) for k, t in enumerate(inputs)]

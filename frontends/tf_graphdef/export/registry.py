@@ -71,11 +71,14 @@ class ExportCall:
         return known_shape(self.node.inputs[k])
 
     def const(self, value: Any, dtype: DType = INT32) -> NodeOutput:
-        """Write a constant, by default int32; see `NameScope.const`.
+        """Write a constant in the node's scope by `NameScope.const` and return its tensor.
 
         Args:
             value: Number or array.
-            dtype: Its dtype.
+            dtype: Its dtype, by default int32.
+
+        Raises:
+            OverflowError: If an int of Python does not fit the dtype.
         """
         return self.scope.const(value, dtype)
 
@@ -96,7 +99,9 @@ class ExportCall:
         return size_arithmetic.shape_tensor(self.scope, shape, self.size_sources)
 
     def op(self, op: str, *inputs: NodeOutput, **attrs: Any) -> NodeOutput:
-        """Write an auxiliary node; see `NameScope.op`.
+        """Write an auxiliary node, named below the operator's name, by `NameScope.op`.
+
+        ``attrs`` are the keyword arguments of that method, attributes included.
 
         Raises:
             ModelError: If TensorFlow has no kernel of the operator, also not for a wider type.
@@ -104,7 +109,9 @@ class ExportCall:
         return self.scope.op(op, *inputs, **attrs)
 
     def result(self, op: str, *inputs: NodeOutput, **attrs: Any) -> NodeOutput:
-        """Write the node of the result, under the operator's name; see `NameScope.op`.
+        """Write the node of the result, under the operator's name, by `NameScope.op`.
+
+        ``attrs`` are the keyword arguments of that method, attributes included.
 
         Raises:
             ModelError: If TensorFlow has no kernel of the operator, also not for a wider type.
@@ -131,6 +138,7 @@ class ExportCall:
 
         Raises:
             ModelError: If an operator of the function has no equivalent in TensorFlow.
+            ShapeError: If ``shapes`` is None and the rank of an input is unknown.
         """
         entry_shapes = [self.shape(k) for k in range(len(inputs))] if shapes is None else shapes
         scope = self.scope if is_result else self.scope.inner("part")
@@ -145,7 +153,8 @@ class ExportCall:
             is_result: Whether the node gets the operator's name.
 
         Raises:
-            ModelError: If one of several symbolic extents has a symbol without a source.
+            ModelError: If a symbolic extent has a symbol without a source, unless Reshape infers
+                it; see `size_arithmetic.reshape_operand`.
         """
         shape_operand = size_arithmetic.reshape_operand(self.scope, shape, self.size_sources)
         return self.scope.op(
@@ -179,8 +188,9 @@ def op_exporter(*names: str) -> Callable[[OpExporter], OpExporter]:
 def register_renamed(names: Mapping[str, str]) -> None:
     """Register operators that TensorFlow has under another name, with the same inputs.
 
-    The exporter returns None if TensorFlow has no kernel for the dtype of the first input.
-    Exporters registered before under a name are replaced.
+    The exporter writes one node, without attributes but the element type. It returns None if
+    TensorFlow has no kernel for the dtype of the first input, also not for a wider type. Exporters
+    registered before under a name are replaced.
 
     Args:
         names: TensorFlow's name of each passkit operator.
@@ -196,5 +206,5 @@ def register_renamed(names: Mapping[str, str]) -> None:
 
 
 def as_tuple(result: NodeOutput | Sequence[NodeOutput]) -> tuple[NodeOutput, ...]:
-    """Return one result, or several, as a tuple."""
+    """Return one result as a tuple of one, and a sequence of results as a tuple."""
     return (result,) if isinstance(result, NodeOutput) else tuple(result)

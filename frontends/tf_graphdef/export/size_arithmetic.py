@@ -26,7 +26,8 @@ def find_size_sources(inputs: Mapping[NodeOutput, Shape]) -> dict[str, SizeSourc
     A dimension determines a symbol if it is a linear function of that symbol alone. ``inputs`` maps
     the tensors of placeholders to their shapes.
 
-    Shorter functions are preferred, then the first dimension.
+    Functions of fewer terms are preferred, then the first dimension. Symbols without such a
+    dimension are left out.
     """
     size_sources: dict[str, SizeSource] = {}
     dimensions = [
@@ -121,7 +122,7 @@ def _symbol(scope: NameScope, name: str, size_sources: Mapping[str, SizeSource])
 
 
 def dimension(scope: NameScope, x: NodeOutput, axis: int) -> NodeOutput:
-    """Write the extent of one axis of ``x`` as an int64 scalar, in the name scope ``scope``.
+    """Write the extent of axis ``axis``, from 0 on, of ``x`` as an int64 scalar in ``scope``.
 
     The Shape node of ``x`` is written once for the graph.
     """
@@ -167,9 +168,7 @@ def reshape_operand(
 ) -> NodeOutput:
     """Write the shape operand of Reshape, an int64 vector.
 
-    A single symbolic extent becomes -1, which Reshape infers.
-
-    That is not done beside an extent of 0.
+    If one extent is symbolic and none is 0, it becomes -1, which Reshape infers.
 
     Args:
         scope: Name scope to write in.
@@ -177,7 +176,7 @@ def reshape_operand(
         size_sources: The tensor dimension from which each symbol is read, by symbol.
 
     Raises:
-        ModelError: If one of several symbolic extents has a symbol without a source.
+        ModelError: If a symbolic extent that does not become -1 has a symbol without a source.
     """
     unknown = [n for n in shape if isinstance(n, Size)]
     if len(unknown) == 1 and 0 not in [n for n in shape if isinstance(n, int)]:

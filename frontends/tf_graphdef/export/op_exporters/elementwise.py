@@ -69,7 +69,7 @@ def _abs(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 @op_exporter("cast")
 def _cast(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `cast`, which saturates floats out of an integer's range.
+    """Write `cast` to the result's dtype by `cast_saturating`; equal dtypes give a Cast, too.
 
     ``call`` is the node to write, ``x`` the tensor of its input.
     """
@@ -78,7 +78,7 @@ def _cast(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 @op_exporter("floor_div", "mod")
 def _floor_division(call: ExportCall, x: NodeOutput, y: NodeOutput) -> ExportResult:
-    """Write `floor_div` and `mod` of integers ``x`` by ``y``; None for floats.
+    """Write `floor_div` and `mod` of integers ``x`` by ``y``; None for other dtypes.
 
     TensorFlow rounds quotients of floats. A divisor 0, for which it fails, gives 0. ``call`` is the
     node to write.
@@ -157,11 +157,11 @@ _OF_FLOATS = {
 
 @op_exporter(*_OF_FLOATS)
 def _of_floats(call: ExportCall, *x: NodeOutput) -> ExportResult:
-    """Write operators that equal TensorFlow's for floats; None for other dtypes.
+    """Write operators that equal TensorFlow's for floats; None for other dtypes of the first input.
 
-    Also None for a slope ``alpha`` that float32, TensorFlow's attribute type, does not represent
-    exactly, and for `elu` with a slope other than 1. ``call`` is the node to write, and ``x`` are
-    the tensors of its inputs.
+    Also None for float64 with a slope ``alpha`` that float32, TensorFlow's attribute type, does not
+    represent exactly, and for `elu` with a slope other than 1. ``call`` is the node to write, and
+    ``x`` are the tensors of its inputs.
     """
     name, slope = call.name, call.params.get("alpha", 1.0)
     loses_precision = x[0].dtype.nbytes == 8 and float(np.float32(slope)) != slope
@@ -193,7 +193,7 @@ def _signed(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 @op_exporter("floor", "ceil", "rint")
 def _rounded(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `floor`, `ceil` and `rint`; integers are passed on.
+    """Write `floor`, `ceil` and `rint`; other dtypes than floats are passed on by Identity.
 
     ``call`` is the node to write, ``x`` the tensor of its input.
     """

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.export.graphdef_writer import INT32, NodeOutput
 from passkit.frontends.tf_graphdef.export.kernel_types import kernel_dtype
 from passkit.frontends.tf_graphdef.export.registry import ExportCall, ExportResult, op_exporter
+from passkit.graph.infer import show_shape
 from passkit.graph.op import get_op
 from passkit.ops.helpers import make
 from passkit.ops.linalg import sum_of_matmuls
@@ -33,7 +35,8 @@ def _matmul(call: ExportCall, a: NodeOutput, b: NodeOutput) -> ExportResult:
 def _matmul_sum(call: ExportCall, *operands: NodeOutput) -> ExportResult:
     """Write `matmul_sum` as the sum of its matrix products.
 
-    ``call`` is the node to write, and ``operands`` are the tensors of its inputs.
+    ``call`` is the node to write, and ``operands`` are the tensors of its inputs, left and right
+    matrices in turn.
     """
     return call.expanded(lambda *x: sum_of_matmuls(call.node, *x), *operands)
 
@@ -41,7 +44,12 @@ def _matmul_sum(call: ExportCall, *operands: NodeOutput) -> ExportResult:
 def _with_vectors(call: ExportCall, a: NodeOutput, b: NodeOutput) -> ExportResult:
     """Write a product with one or two vectors, which become matrices of one row or column.
 
-    Flags that transpose are ignored for vectors. ``call`` is the node to write.
+    The result is reshaped to that of the node. Flags that transpose are ignored for vectors.
+    ``call`` is the node to write, and ``a`` and ``b`` are the tensors of its inputs.
+
+    Raises:
+        ModelError: If a symbolic extent of the result, beside another or an extent of 0, has a
+            symbol without a source.
     """
     left, right = call.shape(0), call.shape(1)
     if len(left) < 2:
@@ -112,12 +120,12 @@ def _decompose(
 ) -> tuple[NodeOutput, ...]:
     """Write a decomposition of several results, and return these in the dtype of ``x``.
 
-    The first result has the operator's name if the dtype has a kernel.
+    The node has the operator's name if the dtype has a kernel.
 
     Args:
         call: The node.
         op: TensorFlow operator; types without a kernel are computed in a wider one.
-        x: Matrices.
+        x: Matrices of floats or complex numbers.
         count: Number of results.
         flags: Bool attributes of the operator.
     """
@@ -140,7 +148,7 @@ def _log_determinant(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 @op_exporter("svdvals")
 def _singular_values(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `svdvals` as Svd without vectors.
+    """Write `svdvals` as Svd without vectors; return the singular values.
 
     ``call`` is the node to write, ``x`` the tensor of its input.
     """
@@ -185,16 +193,22 @@ def _qr(call: ExportCall, x: NodeOutput) -> ExportResult:
 def _relative_tolerance(call: ExportCall, x: Any) -> float:
     """Return the factor of the largest singular value below which others count as zero.
 
-    It is the parameter ``rtol``, by default the longer side of the matrix times the dtype's
-    epsilon. ``call`` is the node to write.
+    It is the parameter ``rtol``; if that is None, the longer side of the matrix times the epsilon
+    of the dtype of ``x``, an entry of floats. ``call`` is the node to write.
 
     Raises:
-        ValueError: If both sides of the matrix are symbolic.
+        ModelError: If ``rtol`` is None and a side of the matrix is symbolic.
     """
-    # Sides are integers, since decompositions need them.
-    longest = max(n for n in call.shape()[-2:] if isinstance(n, int))
-    rtol = call.params["rtol"]
-    return float(longest * np.finfo(x.dtype.numpy).eps if rtol is None else rtol)
+    rtol, sides = call.params["rtol"], call.shape()[-2:]
+    if rtol is not None:
+        return float(rtol)
+    lengths = [n for n in sides if isinstance(n, int)]
+    if len(lengths) < len(sides):
+        raise ModelError(
+            f"{call.node.where} needs known numbers of rows and columns for its tolerance, got "
+            f"{show_shape(sides)}; give the sizes, or rtol"
+        )
+    return float(max(lengths) * np.finfo(x.dtype.numpy).eps)
 
 
 @op_exporter("pinv")
@@ -203,6 +217,10 @@ def _pseudo_inverse(call: ExportCall, x: NodeOutput) -> ExportResult:
 
     None for 16-bit floats and empty matrices. ``call`` is the node to write, ``x`` the tensor of
     its input.
+
+    Raises:
+        ModelError: If ``rtol`` is None and a side of the matrix is symbolic.
+        ShapeError: If it cannot be known which side is shorter.
     """
     if x.dtype.nbytes == 2 or 0 in call.shape()[-2:]:
         return None
@@ -222,10 +240,14 @@ def _pseudo_inverse(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 @op_exporter("matrix_rank")
 def _matrix_rank(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `matrix_rank`: the number of singular values that do not count as zero.
+    """Write `matrix_rank`: the number, int64, of singular values that do not count as zero.
 
     None for 16-bit floats and empty matrices. ``call`` is the node to write, ``x`` the tensor of
     its input.
+
+    Raises:
+        ModelError: If ``rtol`` is None and a side of the matrix is symbolic.
+        ShapeError: If it cannot be known which side is shorter.
     """
     if x.dtype.nbytes == 2 or 0 in call.shape()[-2:]:
         return None

@@ -15,12 +15,13 @@ from passkit.values.size import Extent, Shape, Size
     "reshape", "squeeze", "expand_dims", "flatten", "atleast_1d", "atleast_2d", "atleast_3d"
 )
 def _reshape(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write operators that only change the shape, as Reshape or ExpandDims.
+    """Write operators that only change the shape: one added axis as ExpandDims, else Reshape.
 
-    ``call`` is the node to write, ``x`` the tensor of its input.
+    ``call`` is the node to write, ``x`` the tensor of its input. ExpandDims is for `expand_dims`
+    only.
 
     Raises:
-        ModelError: If one of several symbolic extents has a symbol without a source.
+        ModelError: If a symbolic extent has a symbol without a source, unless Reshape infers it.
     """
     shape, out = call.shape(), call.out
     if call.name == "expand_dims" and len(out) == len(shape) + 1:
@@ -44,7 +45,7 @@ def _transpose(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 @op_exporter("broadcast_to", "full", "zeros", "ones")
 def _broadcast_to(call: ExportCall, *x: NodeOutput) -> ExportResult:
-    """Write `broadcast_to` as BroadcastTo, and a scalar, `full`, `zeros` and `ones` as Fill.
+    """Write `broadcast_to` as BroadcastTo; that of a scalar, `full`, `zeros` and `ones` as Fill.
 
     ``call`` is the node to write, and ``x`` are the tensors of its inputs.
 
@@ -160,7 +161,7 @@ def _tile(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 @op_exporter("flip")
 def _flip(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `flip` as ReverseV2.
+    """Write `flip` along the parameter ``axis``, None for all axes, as ReverseV2.
 
     ``call`` is the node to write, ``x`` the tensor of its input.
     """
@@ -169,11 +170,12 @@ def _flip(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 
 def _pads(widths: Any, rank: int) -> tuple[tuple[int, int], ...] | None:
-    """Return the padding (before, after) of each axis; None if it is negative or symbolic.
+    """Return the padding (before, after) of each axis; None if a width is negative or symbolic.
 
     Args:
-        widths: A width for all sides, one pair for all axes, or a pair for each.
-        rank: Number of axes.
+        widths: A width for all sides, one pair for all axes, or a pair for each. Anything else
+            gives None.
+        rank: Number of axes; for 0 the result is empty.
     """
     if isinstance(widths, int):
         widths = ((widths, widths),) * rank
@@ -186,7 +188,9 @@ def _pads(widths: Any, rank: int) -> tuple[tuple[int, int], ...] | None:
 
 @op_exporter("pad_with")
 def _pad_with(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `pad_with` as PadV2; None for negative or symbolic padding, and for scalars.
+    """Write `pad_with` as PadV2 of the parameter ``value``.
+
+    None for negative or symbolic padding, and for scalars.
 
     ``call`` is the node to write, ``x`` the tensor of its input.
     """
@@ -217,11 +221,10 @@ def _pad(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 @op_exporter("one_hot")
 def _one_hot(call: ExportCall, indices: NodeOutput) -> ExportResult:
-    """Write `one_hot` as OneHot; None for a symbolic depth, and index dtypes without a kernel.
+    """Write `one_hot` as OneHot; None for a symbolic depth, and for some dtypes of indices.
 
-    ``call`` is the node to write, ``indices`` the tensor of its input.
-
-    ``indices`` is the tensor of its input.
+    TensorFlow's has kernels for int32, int64, uint8 and int8. ``call`` is the node to write,
+    ``indices`` the tensor of its input.
     """
     axis, depth = call.params["axis"], call.params["depth"]
     if not isinstance(depth, int) or indices.dtype.name not in ("int32", "int64", "uint8", "int8"):
@@ -246,10 +249,9 @@ def _one_hot(call: ExportCall, indices: NodeOutput) -> ExportResult:
 def _gather(call: ExportCall, x: NodeOutput, indices: NodeOutput) -> ExportResult:
     """Write `gather` as GatherV2 of clamped indices, since TensorFlow fails outside of the array.
 
-    None for modes other than clip, unsigned indices, and axes of unknown or zero length.
-
-    Negative indices count from the end. The parameters are ``axis``, ``mode`` and ``batch_dims``.
-    ``call`` is the node to write, ``x`` the tensor of an input.
+    None for modes other than clip, indices that are no signed integers, and axes of symbolic or
+    zero length. Negative indices count from the end. The parameters are ``axis``, ``mode`` and
+    ``batch_dims``. ``call`` is the node to write, ``x`` the array.
     """
     axis = normalize_axis(call.node, len(call.shape()), call.params["axis"])
     extent = call.shape()[axis]

@@ -42,12 +42,12 @@ def _padded(call: ExportCall, x: NodeOutput) -> NodeOutput:
 def _convolution(call: ExportCall, x: NodeOutput, filters: NodeOutput) -> ExportResult:
     """Write `convolution` of ``x`` with ``filters`` as Conv2D or Conv3D.
 
-    One spatial axis becomes two. Explicit padding is written as PadV2 before it. A filter for each
-    channel becomes DepthwiseConv2dNative. None for Conv3D with groups or dilations. ``call`` is the
-    node to write.
+    One spatial axis becomes two. Explicit padding is written as PadV2 before it. For filters of one
+    channel see `_convolve_2d`. None for Conv3D with groups or dilations. ``call`` is the node to
+    write, of floats.
 
     Raises:
-        ModelError: If TensorFlow has no kernel for the dtype, such as integers.
+        ShapeError: If an extent of the filter is unknown.
     """
     size = call.shape()[1:-1]
     window = filter_window(call.node, call.shape(1), len(size))
@@ -68,9 +68,9 @@ def _convolution(call: ExportCall, x: NodeOutput, filters: NodeOutput) -> Export
 
 @op_exporter("window_products")
 def _window_products(call: ExportCall, x: NodeOutput, y: NodeOutput) -> ExportResult:
-    """Write `window_products` of ``x`` and ``y`` as a matrix product of windows.
+    """Write `window_products` as a matrix product of the windows of ``x`` with ``y``.
 
-    ``call`` is the node to write.
+    ``call`` is the node to write, ``x`` the tensor of the images, ``y`` one of the gradient.
 
     Raises:
         ModelError: If an operator of the product has no equivalent in TensorFlow.
@@ -86,7 +86,10 @@ def _convolve_2d(
     padding: str,
     is_result: bool,
 ) -> NodeOutput:
-    """Write a convolution over two axes; a filter for each channel is a depthwise convolution.
+    """Write a convolution over two axes as Conv2D.
+
+    If each filter reads one of several channels, the strides are equal and nothing is dilated, it
+    becomes DepthwiseConv2dNative.
 
     Args:
         call: The node, over one or two spatial axes.
@@ -98,9 +101,6 @@ def _convolve_2d(
 
     Returns:
         The images (batch, height, width, filters).
-
-    Raises:
-        ModelError: If TensorFlow has no kernel for the dtype, such as integers.
     """
     strides = (1,) * (2 - len(windows.stride)) + windows.stride
     dilations = (1,) * (2 - len(windows.dilation)) + windows.dilation
@@ -131,9 +131,6 @@ def _convolve_3d(
         filters: Filter (depth, height, width, channels, filters).
         windows: Strides and dilations.
         padding: SAME or VALID.
-
-    Raises:
-        ModelError: If TensorFlow has no kernel for the dtype, such as integers.
     """
     if call.params["groups"] != 1 or windows.dilation != (1, 1, 1):
         return None
@@ -151,14 +148,16 @@ def _convolve_3d(
 def _pool(call: ExportCall, x: NodeOutput, op: str) -> ExportResult:
     """Write a pool over two axes; channels that are second are moved to the end and back.
 
+    Averages of 16-bit floats are computed in float32.
+
     Args:
         call: The node.
         x: Images.
         op: MaxPool or AvgPool.
 
     Returns:
-        The result. None for dilations, padding that counts in averages or is explicit, and dtypes
-        without a kernel.
+        The result. None for dilations, ``count_include_pad``, explicit padding that windows read,
+        padding SAME with a stride larger than the window, and dtypes without a kernel.
     """
     node, channels_first = call.node, call.params["data_format"] in ("NCHW", "channels_first")
     shape = call.shape()
@@ -197,7 +196,8 @@ def _max_pool(call: ExportCall, x: NodeOutput) -> ExportResult:
     ``call`` is the node to write, ``x`` the tensor of its input.
 
     Returns:
-        The result; None for dilations, explicit padding, and dtypes without a kernel.
+        The result; None for dilations, explicit padding that windows read, padding SAME with a
+        stride larger than the window, and dtypes without a kernel.
     """
     return _pool(call, x, "MaxPool")
 
@@ -209,16 +209,17 @@ def _avg_pool(call: ExportCall, x: NodeOutput) -> ExportResult:
     ``call`` is the node to write, ``x`` the tensor of its input.
 
     Returns:
-        The result; None for dilations, padding that counts or is explicit, and dtypes without a
-        kernel.
+        The result; None for dilations, ``count_include_pad``, explicit padding that windows read,
+        padding SAME with a stride larger than the window, and dtypes without a kernel.
     """
     return _pool(call, x, "AvgPool")
 
 
 def _is_plain(node: Node) -> bool:
-    """Return whether the inputs of ``node`` are float32 NHWC images, and vectors.
+    """Return whether the inputs of ``node`` are float32 images, and vectors of their last axis.
 
-    The vectors, all inputs but the first, must have an element for each channel.
+    The images have rank 4. The vectors, all inputs but the first, must have an element for each
+    channel; their dtype is not checked.
     """
     shapes = [e.shape for e in node.inputs]
     first = shapes[0]
@@ -229,7 +230,7 @@ def _is_plain(node: Node) -> bool:
 
 @op_exporter("batch_norm")
 def _batch_norm(call: ExportCall, x: NodeOutput, *rest: NodeOutput) -> ExportResult:
-    """Write `batch_norm` of float32 NHWC images as FusedBatchNormV3; None for others.
+    """Write `batch_norm` of float32 images, channels last, as FusedBatchNormV3; None for others.
 
     ``call`` is the node to write, ``x`` the tensor of the images, and ``rest`` are those of scale,
     offset, mean and variance.
@@ -275,10 +276,9 @@ def _fused_batch_norm(call: ExportCall, x: NodeOutput, *rest: NodeOutput) -> Exp
 def _resize(call: ExportCall, x: NodeOutput) -> ExportResult:
     """Write a resize of NHWC images as ResizeNearestNeighbor or ResizeBilinear.
 
-    None for other axes, and for dtypes other than float32 if bilinear, since TensorFlow
-    interpolates in float32.
-
-    The size is a constant. ``call`` is the node to write, ``x`` the tensor of its input.
+    None for other ranks and axes, for dtypes other than float32 if bilinear, since TensorFlow
+    interpolates in float32, and for dtypes without a kernel if nearest. The size is a constant.
+    ``call`` is the node to write, ``x`` the tensor of its input.
     """
     axes = tuple(a % len(call.out) for a in call.params["axes"])
     bilinear = call.name == "resize_bilinear"

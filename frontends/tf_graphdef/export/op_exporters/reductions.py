@@ -13,10 +13,11 @@ _OURS = {ours: theirs for theirs, ours in REDUCTIONS.items()}
 
 @op_exporter(*_OURS)
 def _reduction(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write a reduction; 16-bit floats are reduced in float32, unlike in TensorFlow.
+    """Write a reduction as TensorFlow's.
 
-    The axes are the parameter ``axis``, None for all. ``call`` is the node to write, ``x`` the
-    tensor of its input.
+    Sums, means, products and Euclidean norms of 16-bit floats are computed in float32, unlike in
+    TensorFlow. The axes are the parameter ``axis``, None for all. ``call`` is the node to write,
+    ``x`` the tensor of its input.
     """
     op = _OURS[call.name]
     axes = call.const(list(normalize_axes(call.node, len(call.shape()), call.params["axis"])))
@@ -31,10 +32,10 @@ def _reduction(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 @op_exporter("argmax", "argmin")
 def _position(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `argmax` or `argmin` of integers along one axis; None for ``keepdims`` and other cases.
+    """Write `argmax` or `argmin` of integers or bools along one axis.
 
-    Also None for floats, of which TensorFlow ignores NaN. ``call`` is the node to write, ``x`` the
-    tensor of its input.
+    None for ``axis=None``, for ``keepdims``, and for floats, of which TensorFlow ignores NaN.
+    ``call`` is the node to write, ``x`` the tensor of its input.
     """
     axis = call.params["axis"]
     if not isinstance(axis, int) or call.params["keepdims"] or x.dtype.is_float:

@@ -17,7 +17,8 @@ def _bitwise(call: ExportCall, x: NodeOutput) -> ExportResult:
     """Write a bitwise reduction of integers by a new axis of bits.
 
     A result bit is 1 if all, any, or an odd number of the bits at its position are 1. Bools are
-    reduced directly. ``call`` is the node to write, ``x`` the tensor of its input.
+    reduced directly. ``axis=None`` reduces all axes. ``call`` is the node to write, ``x`` the
+    tensor of its input.
     """
     shape = call.shape()
     axes = call.const(list(normalize_axes(call.node, len(shape), call.params["axis"])))
@@ -60,8 +61,9 @@ def _of_truths(
 def _running(call: ExportCall, x: NodeOutput) -> ExportResult:
     """Write a cumulative maximum or minimum by a Hillis-Steele scan.
 
-    None for axes of symbolic length, and for other than real numbers. ``call`` is the node to
-    write, ``x`` the tensor of its input.
+    None for axes of symbolic length, and for dtypes other than integers and floats. ``axis=None``
+    scans all elements in row-major order. ``call`` is the node to write, ``x`` the tensor of its
+    input.
     """
     axis, shape = call.params["axis"], call.out
     position = normalize_axis(call.node, len(shape), 0 if axis is None else axis)
@@ -99,9 +101,10 @@ def _running(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 
 def _identity_element(x: NodeOutput, largest: bool) -> Any:
-    """Return the identity element of a running maximum (``largest``) or minimum, in x's dtype.
+    """Return the identity element of a running maximum (``largest``) or minimum of x's dtype.
 
-    ``x`` has floats or integers; for booleans NumPy raises a ValueError.
+    ``x`` has floats or integers, else NumPy raises a ValueError. The result is a float, infinite,
+    or an int.
     """
     if x.dtype.is_float:
         return -np.inf if largest else np.inf

@@ -75,10 +75,10 @@ def _scatter_rows(
 def _as_matrix(call: ExportCall, x: NodeOutput, shape: Shape) -> NodeOutput:
     """Write ``x`` of shape (a, b, n, c) as a matrix of the given ``shape``, (a * n, b * c).
 
-    ``call`` is the node to write.
+    ``call`` is the node to write, whose first input has the same b.
 
     Raises:
-        ModelError: If one of two symbolic extents has a symbol without a source.
+        ModelError: If a symbolic extent has a symbol without a source, unless Reshape infers it.
     """
     if call.shape()[1] != 1:
         x = call.op("Transpose", x, call.const([0, 2, 1, 3]), Tperm=INT32)

@@ -24,7 +24,8 @@ def _key(scope: NameScope, x: NodeOutput) -> NodeOutput:
     """Write integers in ``scope`` that are ordered as the elements of ``x``; return the tensor.
 
     For floats these are their bits, flipped where negative, in int64 for float64 and else int32;
-    NaN becomes the largest integer. Bools become uint8, other numbers are returned themselves.
+    NaN becomes the largest integer. Bools become uint8; integers and complex numbers are returned
+    as they are.
     """
     if not x.dtype.is_float:
         return scope.cast(x, dtype_of("uint8")) if x.dtype.kind == "b" else x
@@ -39,9 +40,9 @@ def _key(scope: NameScope, x: NodeOutput) -> NodeOutput:
 
 
 def _swap(call: ExportCall, x: NodeOutput, axis: int, is_result: bool = False) -> NodeOutput:
-    """Write ``x`` with ``axis`` and the last axis exchanged; ``x`` itself if they are the same.
+    """Write ``x`` with ``axis`` and the last axis exchanged.
 
-    With ``is_result``, the node gets the operator's name.
+    If they are the same, return ``x`` itself, or with ``is_result`` an Identity of it.
 
     Args:
         call: The node.
@@ -72,8 +73,8 @@ def _sorted(
         Values and int32 positions, with the sorted axis exchanged with the last, and that axis.
 
     Raises:
-        ModelError: If TensorFlow has no kernel for the dtype, or a symbol of the count has no
-            source.
+        ModelError: If TensorFlow has no kernel for the dtype, such as complex numbers, or a symbol
+            of the count has no source.
     """
     shape = call.shape()
     axis = normalize_axis(call.node, len(shape), call.params["axis"])
@@ -98,10 +99,7 @@ def _sorted(
 
 
 def _length(call: ExportCall) -> Extent:
-    """Return the length of the axis that the node sorts.
-
-    ``call`` is the node to write.
-    """
+    """Return the length, which may be symbolic, of the axis that the node ``call`` sorts."""
     shape: Shape = call.shape()
     return shape[normalize_axis(call.node, len(shape), call.params["axis"])]
 
@@ -177,7 +175,7 @@ def _search(call: ExportCall, sequence: NodeOutput, values: NodeOutput) -> Expor
 def _isin(call: ExportCall, x: NodeOutput, among: NodeOutput) -> ExportResult:
     """Write `isin` by comparing each element of x with each of ``among``; ``invert`` negates it.
 
-    ``call`` is the node to write.
+    ``call`` is the node to write; shapes may be symbolic.
     """
     invert, total = call.params["invert"], call.shape(1)
 
@@ -195,13 +193,11 @@ def _isin(call: ExportCall, x: NodeOutput, among: NodeOutput) -> ExportResult:
 def _bincount(call: ExportCall, x: NodeOutput) -> ExportResult:
     """Write `bincount` of a vector as segment sums of ones; None for other ranks.
 
-    Negative numbers and those of at least ``length`` are dropped.
-
-    ``length`` is a parameter, which may be symbolic. ``call`` is the node to write, ``x`` the
-    tensor of its input.
+    Negative numbers and those of at least ``length``, a parameter that may be symbolic, are
+    dropped. ``call`` is the node to write, ``x`` the tensor of its input.
 
     Raises:
-        ModelError: If its symbol has no source.
+        ModelError: If a symbol of ``length`` has no source.
     """
     length = call.params["length"]
     if len(call.shape()) != 1:

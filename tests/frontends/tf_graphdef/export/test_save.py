@@ -215,6 +215,35 @@ def test_errors_of_composites_name_the_unknown_size() -> None:
         tf_graphdef.save(graph)
 
 
+@pytest.mark.parametrize("name", ["pinv", "matrix_rank"])
+def test_a_tolerance_needs_known_sides(name: str) -> None:
+    """The default tolerance is refused for symbolic sides; a given one is written."""
+    x = pk.var("x", ("n", "n"))
+
+    with pytest.raises(ModelError, match=rf"{name} needs known numbers of .* got \(n, n\)"):
+        tf_graphdef.save(pk.Graph([getattr(pk.ops, name)(x)]))
+
+    assert any(n.op == "Svd" for n in saved_nodes(pk.Graph([getattr(pk.ops, name)(x, rtol=0.1)])))
+
+
+def test_an_expansion_that_declines_is_refused() -> None:
+    """A search of unknown length has no expansion, and rows of unknown number no equivalent."""
+    position = pk.ops.searchsorted(pk.var("a", ("n", "m")), pk.var("v", ("n", "k")), name="s")
+
+    with pytest.raises(ModelError, match=r"searchsorted × 1 \('s'\): TensorFlow has no equivalent"):
+        tf_graphdef.save(pk.Graph([position]))
+
+
+def test_signs_without_an_operator_are_refused() -> None:
+    """A user operator whose expression has a sign that TensorFlow lacks is refused."""
+    shift = pk.register_op("shift_to_save", num_inputs=1)
+    shift.set_attr("FCodeGen", lambda node, x: pk.ast.Binary("<<", x, x, x.dtype))
+    shift.set_attr("TOpPattern", pk.OpPattern.ELEMWISE)
+
+    with pytest.raises(ModelError, match="TensorFlow has no equivalent of << in expressions"):
+        tf_graphdef.save(pk.Graph([shift(pk.var("x", (3,), "int32"))]))
+
+
 def test_a_type_without_a_kernel_is_refused() -> None:
     """A user operator on a dtype without any TensorFlow kernel is refused."""
     root = pk.register_op("root_to_save", num_inputs=1)
