@@ -21,7 +21,8 @@ def require_int(function: str, argument: str, value: Any) -> int:
     Args:
         function: The function's name, for the message.
         argument: The argument's name, for the message.
-        value: An int, a NumPy integer, a known `Dimension` or a float without a fraction.
+        value: An int or bool, a NumPy integer, a scalar array of integers, a known `Dimension`, or
+            a Python float or np.float64 without a fraction.
 
     Raises:
         SettingError: For any other value.
@@ -41,10 +42,12 @@ def require_ints(function: str, argument: str, values: Any) -> tuple[int, ...]:
     Args:
         function: The function's name, for the message.
         argument: The argument's name, for the message.
-        values: The argument.
+        values: The argument. A text is no iterable here.
 
     Raises:
         SettingError: If ``values`` is or holds anything but ints.
+        ShapeError: For a `Dimension` that is unknown, or a shape of unknown rank.
+        GraphError: For a tensor, which has no numbers before a run.
     """
     several = isinstance(values, Iterable) and not isinstance(values, (str, bytes))
     return tuple(require_int(function, argument, v) for v in (values if several else (values,)))
@@ -60,6 +63,8 @@ def require_single_int(function: str, argument: str, value: Any) -> int:
 
     Raises:
         SettingError: For another number of ints, or anything but ints.
+        ShapeError: For a `Dimension` that is unknown.
+        GraphError: For a tensor, which has no numbers before a run.
     """
     numbers = require_ints(function, argument, value)
     if len(numbers) != 1:
@@ -77,6 +82,8 @@ def require_int_rows(function: str, argument: str, values: Any) -> tuple[tuple[i
 
     Raises:
         SettingError: If ``values`` is not iterable or holds anything but ints.
+        ShapeError: For a `Dimension` that is unknown.
+        GraphError: For a tensor, which has no numbers before a run.
     """
     if not isinstance(values, Iterable) or isinstance(values, (str, bytes)):
         raise SettingError(f"{function} needs ints for each axis as {argument}, got {values!r}")
@@ -84,19 +91,21 @@ def require_int_rows(function: str, argument: str, values: Any) -> tuple[tuple[i
 
 
 def require_float(function: str, argument: str, value: Any) -> float:
-    """Convert an argument, a Python or NumPy number, to a float.
+    """Convert an argument, a real number of Python or NumPy, to a float.
 
     Args:
         function: The function's name, for the message.
         argument: The argument's name, for the message.
-        value: The argument.
+        value: A bool, int, float, scalar array of real numbers, or known `Dimension`.
 
     Raises:
-        SettingError: For anything else, text and tensors included.
+        SettingError: For anything else, complex numbers, text and tensors included, and for an int
+            that is too large for a float.
+        ShapeError: For a `Dimension` that is unknown.
     """
     try:
         return float(None if isinstance(value, (str, bytes)) else value)  # type: ignore[arg-type]
-    except TypeError:
+    except (TypeError, ValueError, OverflowError):
         raise SettingError(f"{function} needs a number as {argument}, got {value!r}") from None
 
 
@@ -106,7 +115,7 @@ def axis_length(function: str, shape: Shape, axis: Any) -> Extent:
     Args:
         function: The function's name, for the message.
         shape: The shape.
-        axis: The axis, an int, which may be negative.
+        axis: The axis, as `require_int` takes it; it may be negative.
 
     Raises:
         SettingError: If the axis is no int.
@@ -127,7 +136,7 @@ def reject_arguments(reason: str, *names: str) -> Callable[[F], F]:
 
     Returns:
         A decorator. The decorated function raises SettingError if one of these arguments is passed
-        with another value than its default.
+        with another value than its default, or an equal one of another type, such as 0 for False.
     """
 
     def wrap(function: F) -> F:
@@ -155,7 +164,7 @@ def reject_arguments(reason: str, *names: str) -> Callable[[F], F]:
 
 
 def _equals_default(value: Any, default: Any) -> bool:
-    """Return whether an argument has its default value, of the same type."""
+    """Return whether an argument is its default value, or an equal value of the same type."""
     return value is default or (type(value) is type(default) and bool(value == default))
 
 
@@ -173,7 +182,7 @@ def renamed_argument(function: str, name: str, value: Any, old_name: str, old_va
         The value that was passed; None if neither was.
 
     Raises:
-        SettingError: If both names are given.
+        SettingError: If both values are not None.
     """
     if old_value is None:
         return value

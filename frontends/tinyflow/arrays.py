@@ -13,6 +13,7 @@ from passkit.frontends.tinyflow.argument_checks import (
     axis_length,
     reject_arguments,
     renamed_argument,
+    require_int,
     require_int_rows,
     require_ints,
 )
@@ -39,6 +40,7 @@ from passkit.frontends.tinyflow.tensors import (
     call_operator,
     convert_to_tensor,
     static_tensor,
+    static_value_fits,
     unique_name,
 )
 from passkit.graph.node import Entry
@@ -59,8 +61,8 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
         A tensor of the new shape and the dtype of ``tensor``, elements in row-major order.
 
     Raises:
-        ShapeError: If the numbers of elements differ, several extents are -1, or an extent is
-            unknown or a tensor that only a run computes.
+        ShapeError: If the numbers of elements differ, several extents are -1, or an extent is None,
+            below -1, no int, or a tensor that only a run computes.
         ArgumentError: For a value that is neither a tensor nor numbers.
 
     >>> from passkit.frontends import tinyflow as tf
@@ -105,7 +107,11 @@ def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool
 
 
 def _common_dtype_entries(values: Any) -> list[Entry]:
-    """Convert tensors and arrays to entries; arrays take the dtype of the first tensor.
+    """Convert tensors and arrays to entries.
+
+    Python's numbers, and arrays as `as_operand` converts them, take the dtype of the first tensor.
+    If there are only Python's bools, ints and floats, all take the dtype that `as_entry` gives a
+    list of them.
 
     Args:
         values: A list or tuple of tensors, entries and numbers; any other value counts as a list of
@@ -113,9 +119,12 @@ def _common_dtype_entries(values: Any) -> list[Entry]:
 
     Raises:
         ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: For a tensor of text.
     """
     items = list(values) if isinstance(values, (list, tuple)) else [values]
     like = next((v.dtype for v in items if isinstance(v, Tensor)), None)
+    if items and all(type(v) in (bool, int, float) for v in items):
+        like = as_entry(items).dtype
     operands = [v if isinstance(v, Entry) else as_operand(v, like) for v in items]
     return [o if isinstance(o, Entry) else as_entry(o, like) for o in operands]
 
@@ -133,8 +142,8 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
         A tensor whose extent along ``axis`` is the sum of those of ``values``.
 
     Raises:
-        ShapeError: If there are no tensors, ``axis`` is no int or does not exist, or other extents
-            differ.
+        ShapeError: If there are no tensors, ``axis`` is no int or does not exist, as for scalars,
+            or other extents differ.
         DTypeError: If the dtypes differ.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
@@ -148,7 +157,7 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
 
     Args:
         values: A list of tensors of one shape and dtype. Numbers take the dtype of the first
-            tensor.
+            tensor; without tensors, that of a constant of the list.
         axis: The position of the new axis in the result, which may be negative; 0 by default.
         name: The name of the result; "stack" by default.
 
@@ -170,14 +179,17 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
         getattr(v, "static_value", None) if isinstance(v, Tensor) else v for v in values
     ]
     all_static = all(
-        isinstance(k, int) or (isinstance(k, np.ndarray) and k.ndim == 0) for k in static_values
+        type(k) is int or (isinstance(k, np.ndarray) and k.ndim == 0) for k in static_values
     )
-    if axis == 0 and all_static:
+    dtypes = {v.dtype for v in values if isinstance(v, Tensor)} or {as_dtype("int32")}
+    if axis == 0 and all_static and len(dtypes) == 1:
         numbers = np.array(
             [*(k[()] if isinstance(k, np.ndarray) else k for k in static_values), None],
             dtype=object,
         )[:-1]
-        return static_tensor(numbers, as_dtype("int32"), name, "stack")
+        (dtype,) = dtypes
+        if static_value_fits(numbers, dtype):
+            return static_tensor(numbers, dtype, name, "stack")
     return call_operator("stack", "stack", name, *_common_dtype_entries(values), axis=axis)
 
 
@@ -188,7 +200,7 @@ def unstack(
 
     Args:
         value: A tensor or numbers of rank 1 or more.
-        num: The number of slices; by default the length of the axis.
+        num: The number of slices, an int; by default the length of the axis.
         axis: The axis, which may be negative; the slices do not have it. 0 by default.
         name: The name of the results; "unstack" by default.
 
@@ -198,9 +210,11 @@ def unstack(
     Raises:
         ShapeError: If the axis does not exist, its length is unknown, or its length is not ``num``;
             for a tensor of unknown rank without ``num``.
-        SettingError: If ``axis`` is no int.
+        SettingError: If ``num`` or ``axis`` is no int.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
+    num = None if num is None else require_int("unstack", "num", num)
+    axis = require_int("unstack", "axis", axis)
     if is_unranked(value) and num is not None:
         arguments = {"value": value, "num": num, "axis": axis}
         return defer_call(
@@ -224,10 +238,10 @@ def split(
 
     Args:
         value: A tensor or numbers of rank 1 or more.
-        num_or_size_splits: The number of equal parts; or a list with the length of each part, of
-            which one may be -1 for the remaining elements.
+        num_or_size_splits: The number of equal parts, an int; or a list with the length of each
+            part, of which one may be -1 for the remaining elements.
         axis: The axis, an int, which may be negative; 0 by default.
-        num: The number of parts, where only a run determines it.
+        num: The number of parts, which is compared with that of the result; None (default) for any.
         name: The name of the results; "split" by default.
 
     Returns:
@@ -235,7 +249,8 @@ def split(
 
     Raises:
         ShapeError: If the axis does not exist, a number of parts does not divide its length or is
-            below 1, or the lengths are negative, do not add up to it, or are not ``num`` in number.
+            below 1, or the lengths are negative, do not add up to it, or are not ``num`` in number;
+            for a symbolic length, the sum is compared in a run.
         SettingError: If ``num_or_size_splits`` holds anything but ints, or ``axis`` is no int.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
@@ -259,10 +274,11 @@ def split(
         parts: list[Any] = [part_length] * int(sizes_argument)
     else:
         parts = list(require_ints("split", "num_or_size_splits", sizes_argument))
-    if -1 in parts and isinstance(count, int):
-        parts[parts.index(-1)] = count - sum(parts) - 1
+    if parts.count(-1) == 1:
+        parts[parts.index(-1)] = count - (sum(parts) + 1)
     total = sum(parts)
-    if num not in (None, len(parts)) or (isinstance(count, int) and total != count):
+    is_negative = any(isinstance(n, int) and n < 0 for n in parts)
+    if is_negative or num not in (None, len(parts)) or (isinstance(count, int) and total != count):
         raise ShapeError(
             f"split needs sizes that add up to {count}{'' if num is None else f', as num={num}'}"
             f", got {parts}"
@@ -282,7 +298,7 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
 
     Args:
         input_: A tensor or numbers of any shape.
-        begin: The first index along each axis.
+        begin: The first index along each axis, at least 0.
         size: The extent along each axis; -1 for all remaining elements.
         name: The name of the result; "Slice" by default.
 
@@ -291,7 +307,7 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
 
     Raises:
         ShapeError: If ``begin`` or ``size`` has another length than the rank or holds anything but
-            ints and sizes, or the part exceeds the tensor.
+            ints and sizes, ``begin`` is negative, or the part exceeds the tensor.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     params = {"begin": parse_shape(begin, "slice"), "size": parse_shape(size, "slice")}
@@ -314,7 +330,8 @@ def gather(
 
     Args:
         params: A tensor of rank 1 or more.
-        indices: Integers of any shape. Those outside of the axis are clipped to it.
+        indices: Integers of any shape. Negative ones count from the end; those that are still
+            outside of the axis are clipped to it.
         validate_indices: Unsupported; only the default is accepted.
         name: The name of the result; "Gather" by default.
         axis: The axis of ``params`` that is indexed; ``batch_dims`` by default.
@@ -325,7 +342,8 @@ def gather(
         replace ``axis``.
 
     Raises:
-        ShapeError: If ``axis`` is no int or does not exist, or shared axes differ in length.
+        ShapeError: If ``axis`` is no int, does not exist or has no elements, shared axes differ in
+            length, or ``batch_dims`` is negative, beyond ``axis`` or no int.
         DTypeError: If ``indices`` are no integers.
         SettingError: If an unsupported argument is set.
         ArgumentError: For a value that is neither a tensor nor numbers.
@@ -342,17 +360,17 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
 
     Args:
         input: A tensor or numbers of any shape.
-        axis: The position of the new axis in the result, or several; negative ones count from the
-            end.
+        axis: The position of the new axis in the result, or a list of several; negative ones count
+            from the end.
         name: The name of the result; "ExpandDims" by default.
         dim: The older name of ``axis``.
 
     Returns:
-        A tensor of one axis more.
+        A tensor of one axis more, or of several.
 
     Raises:
         SettingError: Without an axis, or if both ``axis`` and ``dim`` are passed.
-        ShapeError: If the axis is no int or does not exist.
+        ShapeError: If the axis is no int, does not exist or is named twice.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     new_axis = renamed_argument("expand_dims", "axis", axis, "dim", dim)
@@ -378,7 +396,8 @@ def squeeze(
         A tensor without these axes.
 
     Raises:
-        ShapeError: If an axis is no int, does not exist or has another length than 1.
+        ShapeError: If an axis is no int, does not exist or has a length that is known not to be 1;
+            or without ``axis``, if a length is unknown.
         SettingError: If both ``axis`` and ``squeeze_dims`` are passed.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
@@ -402,8 +421,8 @@ def one_hot(
     Args:
         indices: Integers of any shape.
         depth: The length of the new axis, an int or a size.
-        on_value: The number at each index; 1 by default.
-        off_value: The number elsewhere; 0 by default.
+        on_value: The number at each index, no tensor; 1 by default.
+        off_value: The number elsewhere, no tensor; 0 by default.
         axis: The position of the new axis in the result; the last by default.
         dtype: The dtype of the result; float32 by default.
         name: The name of the result; "one_hot" by default.
@@ -415,8 +434,8 @@ def one_hot(
     Raises:
         ShapeError: If ``depth`` is not one number of at least 0, or ``axis`` is no int or does not
             exist.
-        DTypeError: If ``indices`` are no integers, ``on_value`` or ``off_value`` is no number, or
-            ``dtype`` is no element type.
+        DTypeError: If ``indices`` are no integers, ``on_value`` or ``off_value`` is no real number
+            or one that ``dtype`` cannot hold, or ``dtype`` is no element type.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     dtype_name = "float32" if dtype is None else as_dtype(dtype).name
@@ -444,7 +463,8 @@ def pad(
 
     Args:
         tensor: A tensor or numbers of any shape.
-        paddings: A pair (before, after) for each axis: numbers of elements; negative ones cut off.
+        paddings: A pair (before, after) for each axis: numbers of elements; negative ones cut off,
+            not where the mode mirrors. A single pair stands for all axes.
         mode: "CONSTANT" (default), "REFLECT" to mirror without the edge, or "SYMMETRIC" to mirror
             with it; in any case of letters.
         name: The name of the result; "Pad" by default.
@@ -454,9 +474,10 @@ def pad(
         A tensor whose extents are larger by the paddings.
 
     Raises:
-        SettingError: For another mode, or paddings that are not pairs of ints.
+        SettingError: For another mode, or paddings that are no list or array of ints.
         ShapeError: If there is not a pair for each axis, or an axis is too short to be mirrored.
-        DTypeError: If ``constant_values`` is no number, such as a tensor.
+        DTypeError: If ``constant_values`` is no number, such as a tensor, or one that the dtype of
+            ``tensor`` cannot hold, where the mode is "CONSTANT".
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     if not isinstance(mode, str) or mode.upper() not in PADDING:
@@ -471,8 +492,8 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
 
     Args:
         input: A tensor or numbers of any shape.
-        multiples: The number of repetitions along each axis, the last axis last; more numbers than
-            axes add leading axes.
+        multiples: The number of repetitions along each axis, the last axis last. More numbers than
+            axes add leading axes; fewer leave the leading axes as they are.
         name: The name of the result; "Tile" by default.
 
     Returns:
@@ -493,7 +514,7 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
 
     Args:
         tensor: A tensor or numbers of any shape.
-        axis: An axis or several, which may be negative; None for all.
+        axis: An axis or a list of several, which may be negative; None for all.
         name: The name of the result; "ReverseV2" by default.
 
     Returns:

@@ -27,9 +27,9 @@ def clip_by_value(
     """Limit the elements to a range.
 
     Args:
-        t: A tensor or numbers of any shape.
-        clip_value_min: The smallest value, a number or a tensor that broadcasts.
-        clip_value_max: The largest value, a number or a tensor that broadcasts.
+        t: A tensor or numbers, integers or floats, of any shape.
+        clip_value_min: The smallest value, a number, an array or a tensor that broadcasts.
+        clip_value_max: The largest value, a number, an array or a tensor that broadcasts.
         name: The name of the result; "clip_by_value" by default.
 
     Returns:
@@ -37,8 +37,8 @@ def clip_by_value(
 
     Raises:
         ShapeError: If the shapes do not broadcast.
-        DTypeError: If a bound has another dtype than ``t``, such as 0.5 for integers, or ``t``
-            holds bools or complex numbers.
+        DTypeError: If a bound is a tensor of another dtype than ``t``, or numbers of a higher kind,
+            such as 0.5 for integers; or if ``t`` holds bools or complex numbers.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     entry = as_entry(t)
@@ -59,8 +59,9 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
         A tensor of the shape and dtype of ``t``; one of a smaller norm is unchanged.
 
     Raises:
-        SettingError: If ``clip_norm`` is no number.
-        ShapeError: If an axis does not exist.
+        SettingError: If ``clip_norm`` is no number; a tensor is none.
+        GraphError: If ``clip_norm`` is negative.
+        ShapeError: If an axis is no int, or does not exist.
         DTypeError: If ``t`` holds no floats.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
@@ -75,7 +76,7 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
     """Return the L2 norm of all elements of several tensors.
 
     Args:
-        t_list: Tensors of floats; None is left out.
+        t_list: Tensors of floats of one dtype, of any shapes; None is left out.
         name: The name of the result; "global_norm" by default.
 
     Returns:
@@ -106,11 +107,11 @@ def clip_by_global_norm(
         A list of the scaled tensors, in order; and their global norm before, a scalar tensor.
 
     Raises:
-        SettingError: If ``clip_norm`` is no number.
+        SettingError: If ``clip_norm`` is no number; a tensor is none.
         ShapeError: If there are no tensors and ``use_norm`` is None.
         DTypeError: If a tensor holds no floats, or the dtypes of the tensors and of ``use_norm``
             differ.
-        GraphError: If ``t_list`` is a single tensor, not a list.
+        GraphError: If ``t_list`` is a single tensor, not a list, or ``clip_norm`` is negative.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     limit = require_float("clip_by_global_norm", "clip_norm", clip_norm)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from passkit.errors import GraphError, SettingError, ShapeError
+from passkit.errors import DTypeError, GraphError, SettingError, ShapeError
 from passkit.frontends.tinyflow.argument_checks import reject_arguments, require_float, require_int
 from passkit.frontends.tinyflow.deferred_calls import (
     defer_call,
@@ -33,6 +33,7 @@ from passkit.frontends.tinyflow.tensors import (
 from passkit.graph.node import MOST_ELEMENTS, Entry, var
 from passkit.graph.node import constant as constant_entry
 from passkit.graph.op import get_op
+from passkit.values.dtype import DType
 from passkit.values.size import Shape, Size, numel
 
 
@@ -50,8 +51,9 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
         A tensor that needs a value in ``feed_dict`` when a run reads it.
 
     Raises:
-        DTypeError: If ``dtype`` is no element type.
+        DTypeError: If ``dtype`` is no element type, such as text or None.
         ShapeError: If an extent is neither an int of at least 0 nor None.
+        ArgumentError: If ``name`` is no text.
 
     >>> from passkit.frontends import tinyflow as tf
     >>> x = tf.placeholder(tf.float32, [None, 2], name="inputs")
@@ -72,7 +74,7 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
         name: The name of the result; "PlaceholderWithDefault" by default.
 
     Returns:
-        A tensor of the dtype of ``input``.
+        A tensor of the dtype of ``input`` and of this static shape.
 
     Raises:
         ShapeError: If the default does not have this shape, an extent is neither an int nor None,
@@ -129,8 +131,8 @@ def constant(
 
     Args:
         value: A number, nested lists of numbers, an array, or text, for which the other arguments
-            but ``name`` are ignored. Python's numbers are float32 and int32, NumPy arrays keep
-            their dtype.
+            but ``name`` are ignored. Python's numbers are float32 and int32, or int64 if they do
+            not fit; NumPy arrays keep their dtype.
         dtype: The dtype of the constant; by default that of ``value``. Floats are truncated to an
             integer dtype.
         shape: The shape; by default that of ``value``. A single number, or the last one of a list,
@@ -142,8 +144,9 @@ def constant(
         A tensor; one of text can only be fetched.
 
     Raises:
-        ShapeError: If ``value`` does not fill ``shape`` or has too many numbers, or ``shape`` holds
-            anything but ints.
+        ShapeError: If ``value`` is empty and ``shape`` is not, ``value`` has too many numbers or,
+            with ``verify_shape``, another shape; or if ``shape`` holds anything but ints of at
+            least 0.
         GraphError: If ``value`` is a tensor.
         ArgumentError: If ``value`` is neither numbers nor text, or an int is beyond the limits of
             ``dtype``.
@@ -179,12 +182,14 @@ def _fill_shape(name: str, array: Any, shape: Any, verify: bool) -> Any:
         An array of this shape, with the numbers first in row-major order.
 
     Raises:
-        ShapeError: If an extent is no int, the shape has more than `MOST_ELEMENTS` elements, there
-            are more numbers than elements or none for some, or the shape is another one than that
-            of the array while ``verify``.
+        ShapeError: If an extent is no int of at least 0, the shape has more than `MOST_ELEMENTS`
+            elements, there are more numbers than elements or none for some, or the shape is another
+            one than that of the array while ``verify``.
     """
-    if any(not isinstance(n, int) for n in shape):
-        raise ShapeError(f"constant '{name}' needs a known shape, got {format_shape(shape)}")
+    if any(not isinstance(n, int) or n < 0 for n in shape):
+        raise ShapeError(
+            f"constant '{name}' needs a known shape of extents >= 0, got {format_shape(shape)}"
+        )
     count = prod(shape)
     if count > MOST_ELEMENTS:
         raise ShapeError(
@@ -221,7 +226,7 @@ def zeros(
         A tensor of this shape and dtype.
 
     Raises:
-        ShapeError: If an extent is unknown, negative, or a tensor that only a run computes.
+        ShapeError: If an extent is None, negative, no int, or a tensor that only a run computes.
         DTypeError: If ``dtype`` is no element type.
         SettingError: If an unsupported argument is set.
     """
@@ -242,7 +247,7 @@ def ones(shape: Any, dtype: Any = "float32", name: str | None = None, layout: An
         A tensor of this shape and dtype.
 
     Raises:
-        ShapeError: If an extent is unknown, negative, or a tensor that only a run computes.
+        ShapeError: If an extent is None, negative, no int, or a tensor that only a run computes.
         DTypeError: If ``dtype`` is no element type.
         SettingError: If an unsupported argument is set.
     """
@@ -260,7 +265,7 @@ def _filled_tensor(function: str, shape: Any, value: Any, dtype: Any, name: str 
         name: Name of the result.
 
     Raises:
-        ShapeError: If an extent is unknown, negative, or a tensor that only a run computes.
+        ShapeError: If an extent is None, negative, no int, or a tensor that only a run computes.
         DTypeError: If ``dtype`` is no element type.
     """
     if depends_on_deferred(shape):
@@ -280,7 +285,7 @@ def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> 
 
     Args:
         dims: The shape of the result: ints, or sizes computed from `tf.shape`.
-        value: A number, or a scalar tensor.
+        value: A number or a scalar tensor; or an array or tensor that broadcasts to ``dims``.
         name: The name of the result; "Fill" by default.
         layout: Unsupported; only the default is accepted.
 
@@ -288,8 +293,8 @@ def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> 
         A tensor of the shape ``dims``, in the dtype of ``value``.
 
     Raises:
-        ShapeError: If an extent is unknown, negative or a tensor that only a run computes, or if
-            ``value`` does not broadcast to ``dims``.
+        ShapeError: If an extent is None, negative, no int, or a tensor that only a run computes, or
+            if ``value`` does not broadcast to ``dims``.
         SettingError: If an unsupported argument is set.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
@@ -318,7 +323,8 @@ def zeros_like(
         A tensor of the shape of ``tensor``.
 
     Raises:
-        DTypeError: If ``dtype`` is no element type, or a complex one on one side only.
+        DTypeError: If ``dtype`` is no element type, or differs from that of ``tensor`` where one of
+            them is complex.
         ArgumentError: For a value that is neither a tensor nor numbers.
         SettingError: If an unsupported argument is set.
     """
@@ -341,7 +347,8 @@ def ones_like(
         A tensor of the shape of ``tensor``.
 
     Raises:
-        DTypeError: If ``dtype`` is no element type, or a complex one on one side only.
+        DTypeError: If ``dtype`` is no element type, or differs from that of ``tensor`` where one of
+            them is complex.
         ArgumentError: For a value that is neither a tensor nor numbers.
         SettingError: If an unsupported argument is set.
     """
@@ -359,11 +366,12 @@ def _filled_like(op: str, tensor: Any, dtype: Any, name: str | None) -> Tensor:
         name: Requested name of the result; None for the default.
 
     Raises:
-        DTypeError: If ``dtype`` is no element type.
+        DTypeError: If ``dtype`` is no element type, or differs from that of ``tensor`` where one of
+            them is complex.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     entry = as_entry(tensor)
-    if dtype is not None:
+    if dtype is not None and as_dtype(dtype) is not entry.dtype:
         entry = get_op("cast")(entry, dtype=as_dtype(dtype).name)
     return call_operator(op, op, name, entry)
 
@@ -375,10 +383,11 @@ def range_(
 
     Args:
         start: The first number; if ``limit`` is None, this is the limit, and the first number is 0.
-        limit: The end, which is not part of the result; a number, or a size that a run determines.
-        delta: The step, which may be negative; 1 by default.
+        limit: The end, which is not part of the result; a number, or a size that a run determines,
+            which needs whole numbers as ``start`` and the step 1.
+        delta: The step, a number, which may be negative; 1 by default.
         dtype: The dtype of the result; by default that of the first tensor among the bounds, else
-            float32 if a bound is a float, else int32.
+            float32 if a bound is a float, else int32, or int64 if a bound does not fit.
         name: The name of the result; "range" by default.
 
     Returns:
@@ -386,7 +395,8 @@ def range_(
         ``delta``.
 
     Raises:
-        ShapeError: If a bound is text or a tensor that only a run computes, or ``delta`` is 0.
+        ShapeError: If a bound is no finite real number, such as None, text, or a tensor of floats
+            or one that only a run computes; or if ``delta`` is 0.
         DTypeError: If ``dtype`` is no element type, or bool or complex.
     """
     if limit is None:
@@ -394,8 +404,10 @@ def range_(
     bounds = [_range_bound(v, "range") for v in (start, limit, delta)]
     if dtype is None:
         floats = any(isinstance(p, float) for p in bounds)
+        is_wide = any(isinstance(p, int) and not -(2**31) <= p < 2**31 for p in bounds)
         dtypes = [v.dtype for v in (start, limit, delta) if isinstance(v, Tensor)]
-        dtype = dtypes[0] if dtypes else ("float32" if floats else "int32")
+        integer_dtype = "int64" if is_wide else "int32"
+        dtype = dtypes[0] if dtypes else ("float32" if floats else integer_dtype)
     first, last, step = bounds
     return call_operator("arange", "range", name, first, last, step, dtype=as_dtype(dtype).name)
 
@@ -410,25 +422,25 @@ def _range_bound(value: Any, function: str) -> Any:
         value: A number, a `Dimension`, a `Size`, or a scalar tensor of static value.
         function: The function's name, for the message.
 
-    Returns:
-        The bound; None for None and for a dimension that is unknown.
-
     Raises:
-        ShapeError: For any other value, such as a tensor that only a run computes.
+        ShapeError: For any other value, such as None, an unknown dimension, or a tensor that only a
+            run computes.
     """
     if isinstance(value, (float, np.floating)):
         return float(value)
     extent = parse_extent(value, function)
-    return extent if isinstance(extent, Size) or extent is None else int(extent)
+    if extent is None:
+        raise ShapeError(f"{function} needs known bounds, got {value!r}")
+    return extent if isinstance(extent, Size) else int(extent)
 
 
 def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0) -> Tensor:
     """Return ``num`` evenly spaced numbers from ``start`` to ``stop``, both included.
 
     Args:
-        start: The first number.
-        stop: The last number.
-        num: How many numbers there are, an int.
+        start: The first number, no tensor.
+        stop: The last number, no tensor.
+        num: How many numbers there are, an int; 1 gives ``start`` only.
         name: The name of the result; "LinSpace" by default.
         axis: Must be 0, the default.
 
@@ -470,7 +482,7 @@ def eye(
         A tensor of shape (*batch_shape, num_rows, num_columns).
 
     Raises:
-        ShapeError: If an extent is unknown, negative, or a tensor that only a run computes.
+        ShapeError: If an extent is None, negative, no int, or a tensor that only a run computes.
         DTypeError: If ``dtype`` is no element type.
     """
     full_name = unique_name(name, "eye")
@@ -483,44 +495,56 @@ def eye(
     return as_tensor(matrix, full_name)
 
 
-@defer_if_unranked("Shape", "int32")
+def _extents_dtype(function: str, out_type: Any) -> DType:
+    """Return the dtype of extents: ``out_type``, int32 for None.
+
+    Raises:
+        DTypeError: If it is neither int32 nor int64.
+    """
+    dtype = as_dtype("int32" if out_type is None else out_type)
+    if dtype.name not in ("int32", "int64"):
+        raise DTypeError(f"{function} needs int32 or int64 as out_type, got {dtype}")
+    return dtype
+
+
+@defer_if_unranked("Shape", "int32", dtype_argument="out_type")
 def shape(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:
     """Return the shape of a tensor as a vector, from which other shapes may be computed.
 
     Args:
         input: A tensor or numbers of any shape.
         name: The name of the result; "Shape" by default.
-        out_type: The dtype of the result; int32 by default.
+        out_type: The dtype of the result, int32 (default) or int64.
 
     Returns:
         A vector with the extent of each axis. Functions that take a shape accept it.
 
     Raises:
-        DTypeError: If ``out_type`` is no element type.
+        DTypeError: For another ``out_type``; for a tensor of unknown rank in a run.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     sizes = np.array([*require_shape(as_entry(input)), None], dtype=object)[:-1]
-    return static_tensor(sizes, as_dtype(out_type or "int32"), name, "Shape")
+    return static_tensor(sizes, _extents_dtype("shape", out_type), name, "Shape")
 
 
-@defer_if_unranked("Size", "int32", ())
+@defer_if_unranked("Size", "int32", (), dtype_argument="out_type")
 def size(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:
     """Return the number of elements of a tensor as a scalar.
 
     Args:
         input: A tensor or numbers of any shape.
         name: The name of the result; "Size" by default.
-        out_type: The dtype of the result; int32 by default.
+        out_type: The dtype of the result, int32 (default) or int64.
 
     Returns:
         A scalar tensor. Functions that take a size accept it.
 
     Raises:
-        DTypeError: If ``out_type`` is no element type.
+        DTypeError: For another ``out_type``; for a tensor of unknown rank in a run.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     count = np.array(numel(require_shape(as_entry(input))), dtype=object)
-    return static_tensor(count, as_dtype(out_type or "int32"), name, "Size")
+    return static_tensor(count, _extents_dtype("size", out_type), name, "Size")
 
 
 @defer_if_unranked("Rank", "int32", ())

@@ -74,12 +74,22 @@ def is_deferred(node: Node) -> bool:
 
 
 def is_unranked(value: Any) -> bool:
-    """Return whether a value is a tensor of unknown rank."""
+    """Return whether a value is a tensor of unknown rank.
+
+    Raises:
+        DTypeError: For a tensor of text.
+    """
     return isinstance(value, Tensor) and value.static_value is None and value.entry.shape is None
 
 
 def depends_on_deferred(values: Any) -> bool:
-    """Return whether a tensor in nested ``values`` is computed from a deferred call."""
+    """Return whether a tensor in nested ``values`` is, or is computed from, a deferred call.
+
+    ``values`` is nested as for `nested_tensors`.
+
+    Raises:
+        DTypeError: For a tensor of text.
+    """
     return any(
         t.static_value is None and any(map(is_deferred, post_order([t.entry.node])))
         for t in nested_tensors(values)
@@ -98,7 +108,7 @@ def nested_tensors(values: Any) -> Iterator[Tensor]:
 
 
 def _replace_tensors(values: Any, tensors: Iterator[Tensor]) -> Any:
-    """Return nested ``values`` with their tensors replaced by ``tensors``.
+    """Return nested ``values``, as new lists, tuples and dicts, with other tensors in them.
 
     Args:
         values: Lists, tuples, named tuples and dicts, to any depth.
@@ -144,7 +154,11 @@ def defer_call(
 
 
 def defer_if_unranked(
-    default: str, dtype: Any = None, shape: Shape | None = None, like: str = ""
+    default: str,
+    dtype: Any = None,
+    shape: Shape | None = None,
+    like: str = "",
+    dtype_argument: str = "",
 ) -> Callable[[F], F]:
     """Make a function of one result defer itself if an argument is a tensor of unknown rank.
 
@@ -153,9 +167,11 @@ def defer_if_unranked(
         dtype: The result's dtype; by default that of the first tensor among the arguments.
         shape: The result's shape; by default its rank is unknown, too.
         like: The argument that has the result's dtype, where it is not the first tensor.
+        dtype_argument: The argument that names the result's dtype, if it is passed and not None.
 
     Returns:
-        A decorator of a function that takes ``name``.
+        A decorator of a function that takes ``name``. The call that a run makes passes it the
+        tensors with their ranks.
     """
 
     def wrap(function: F) -> F:
@@ -167,7 +183,10 @@ def defer_if_unranked(
                 return function(*args, **kwargs)
             arguments = dict(signature.bind(*args, **kwargs).arguments)
             full_name = unique_name(arguments.pop("name", None), default)
-            if dtype:
+            requested_dtype = arguments.get(dtype_argument)
+            if requested_dtype is not None:
+                result_dtype = as_dtype(requested_dtype)
+            elif dtype:
                 result_dtype = as_dtype(dtype)
             else:
                 source = arguments[like] if like in arguments else next(nested_tensors(arguments))
@@ -198,12 +217,12 @@ def refine_shape(tensor: Tensor, shape: Sequence[Extent | None]) -> Entry:
     """Give a tensor of unknown rank the shape that `Tensor.set_shape` states.
 
     Args:
-        tensor: The tensor. A placeholder is replaced by an input of this shape, which is recorded
-            in ``refined_placeholders`` of its graph.
+        tensor: The tensor, which is not changed. For a placeholder a new input of this shape is
+            created and recorded in ``refined_placeholders`` of its graph.
         shape: Its extents; None where a run determines them.
 
     Returns:
-        The entry of that shape. A run checks it.
+        The new input, or for other tensors an entry of that shape. A run checks it.
     """
     entry, graph = tensor.entry, tensor.graph
     if entry.node.op is None:

@@ -80,10 +80,12 @@ class DeferredVariable(Variable):
         """Set the shape, which the variable and its slots keep.
 
         Args:
-            shape: The extents; a later call must repeat them.
+            shape: The extents, ints in the first call. A later call must repeat them, but may have
+                symbolic extents, which are not compared.
 
         Raises:
-            ShapeError: If an extent is unknown, or the variable has another shape already.
+            ShapeError: If an extent is no int in the first call, or the variable has another shape
+                already.
         """
         if self._resolved_state is None:
             if not all(isinstance(n, int) for n in shape):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from passkit.errors import DTypeError
+from passkit.errors import DTypeError, SettingError
 from passkit.frontends.tinyflow.argument_checks import reject_arguments
 from passkit.frontends.tinyflow.deferred_calls import deferred_entries, is_deferred
 from passkit.frontends.tinyflow.scopes import name_scope
@@ -58,7 +58,8 @@ def gradients(
         GraphError: If ``grad_ys`` has another length than ``ys``, or an operator has no gradient.
         ShapeError: If one of ``grad_ys`` has another shape than its y.
         SettingError: For another ``unconnected_gradients``, or if an unsupported argument is set.
-        ArgumentError: If one of ``ys`` or ``grad_ys`` is neither a tensor nor numbers.
+        ArgumentError: If one of ``ys`` or ``grad_ys`` is neither a tensor nor numbers, or ``name``
+            is no text.
 
     >>> from passkit.frontends import tinyflow as tf
     >>> x = tf.constant(3.0)
@@ -66,6 +67,11 @@ def gradients(
     ...     session.run(tf.gradients(x * x, x))
     [np.float32(6.0)]
     """
+    if unconnected_gradients not in ("none", "zero"):
+        raise SettingError(
+            f"gradients needs 'none' or 'zero' as unconnected_gradients, got "
+            f"{unconnected_gradients!r}"
+        )
     y_list, x_list = _as_list(ys), _as_list(xs)
     output_gradients = (
         None if grad_ys is None else [None if g is None else as_entry(g) for g in _as_list(grad_ys)]
@@ -115,16 +121,16 @@ def _compute_gradients(
         DTypeError: If one of ``xs`` or ``ys`` is not of floats.
         GraphError: If an operator has no gradient, or ``weights`` has another length than ``ys``.
         ShapeError: If a weight has another shape than its y.
-        SettingError: For another value of ``unconnected``.
     """
     heads, bottoms = _insert_stops(list(ys), list(xs), stops)
     return adjoint.gradients(heads, bottoms, weights, unconnected=unconnected)
 
 
 def _gradient_path(ys: EntrySequence, xs: EntrySequence) -> list[Node]:
-    """Return the nodes through which a gradient flows from ``ys`` to ``xs``, those of ``xs`` first.
+    """Return the nodes through which a gradient flows from ``ys`` to ``xs``, in topological order.
 
-    Gradients flow along floats, and not through ``stop_gradient``.
+    Those of ``xs`` and ``ys`` are included if they are connected. Gradients flow along
+    `_differentiable_inputs`.
     """
     order = core.post_order([y.node for y in ys])
     depends_on_xs = {x.node for x in xs}
@@ -139,7 +145,10 @@ def _gradient_path(ys: EntrySequence, xs: EntrySequence) -> list[Node]:
 
 
 def _differentiable_inputs(node: Node) -> list[Entry]:
-    """Return the float inputs of a node; none of ``stop_gradient``, which passes no gradient."""
+    """Return the inputs of a node that have floats or an unknown dtype.
+
+    Variables have none, and neither has ``stop_gradient``, which passes no gradient.
+    """
     if node.op is None or node.op.name == "stop_gradient":
         return []
     return [e for e in node.inputs if e.dtype is None or e.dtype.is_float]
@@ -199,7 +208,11 @@ def _defer_gradients(
 
 
 def _source_entry(x: Tensor) -> Entry:
-    """Return the entry to differentiate by: that of a tensor, or a variable itself."""
+    """Return the entry to differentiate by: that of a tensor, or the state of a variable.
+
+    Raises:
+        DTypeError: For a tensor of text.
+    """
     return x.state if isinstance(x, Variable) else x.entry
 
 
@@ -229,5 +242,5 @@ def _insert_stops(
 
 
 def _as_list(value: Any) -> Sequence[Any]:
-    """Return a list or tuple as a list, and any other value as a list of one."""
+    """Return a new list: of the elements of a list or tuple, or of any other value alone."""
     return list(value) if isinstance(value, (list, tuple)) else [value]

@@ -24,9 +24,10 @@ def describe_arguments(shared: Mapping[str, str]) -> Callable[[F], F]:
         shared: The description of each shared argument, by name.
 
     Returns:
-        A decorator, which changes the docstring of the function in place and returns the function.
-        It raises KeyError for a parameter that neither the docstring nor the table describes, and
-        ValueError for a docstring without ``Args:``.
+        A decorator, which changes the docstring of the function in place and returns the function;
+        a function without docstring is returned unchanged. It raises KeyError for a parameter that
+        neither the docstring nor the table describes, and ValueError for a docstring without
+        ``Args:``.
 
     >>> @describe_arguments({"name": "The name of the result."})
     ... def double(x, name=None):

@@ -18,6 +18,7 @@ from passkit.frontends.tinyflow.tensors import (
     as_tensor,
     call_operator,
     convert_to_tensor,
+    static_value_fits,
     unique_name,
 )
 from passkit.graph.adjoint import add_all
@@ -488,7 +489,7 @@ def _document(
     """
     first, *others = arguments
     if others:
-        dtype = spec.returns or "the dtype of the arguments; of two dtypes, the one that holds both"
+        dtype = spec.returns or "the dtype of the arguments; of two dtypes, NumPy's for both"
         result = f"A tensor of the broadcast shape. Its dtype is {dtype}."
     elif spec.returns:
         result = f"A tensor of the shape of ``{first}``. Its dtype is {spec.returns}."
@@ -501,7 +502,8 @@ def _document(
     lines += ["", "Raises:"]
     lines += ["    ShapeError: If the shapes do not broadcast."] if others else []
     lines += [
-        f"    DTypeError: If the elements are not {spec.takes}.",
+        f"    DTypeError: If the elements are not {spec.takes}"
+        + (", or two tensors differ in dtype, of which one is complex." if others else "."),
         "    ArgumentError: For a value that is neither a tensor nor numbers.",
     ]
     function.__doc__ = "\n".join(lines)
@@ -518,11 +520,12 @@ def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
         name: The name of the result; "Atan2" by default.
 
     Returns:
-        A tensor of the broadcast shape. Its dtype is that of the arguments.
+        A tensor of the broadcast shape. Its dtype is that of the arguments; of two dtypes, NumPy's
+        for both, which must have floats.
 
     Raises:
         ShapeError: If the shapes do not broadcast.
-        DTypeError: If the elements are not floats.
+        DTypeError: If the dtype of the result is not one of floats.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     operands = promote_operands("atan2", as_operands(y, x))
@@ -551,12 +554,12 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
 
     Returns:
         A tensor of the broadcast shape. Its dtype is float64 for integers, else that of the
-        arguments.
+        arguments; of two dtypes, NumPy's for both.
 
     Raises:
         ShapeError: If the shapes do not broadcast.
         ArgumentError: For a value that is neither a tensor nor numbers.
-        DTypeError: If both arguments are bools, or a complex one meets another dtype.
+        DTypeError: If both arguments are bools, or a complex tensor meets one of another dtype.
     """
     operands = promote_operands("truediv", as_operands(x, y))
     if operands[0].dtype is not None and operands[0].dtype.is_integer:
@@ -574,12 +577,12 @@ def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
 
     Returns:
         A tensor of the broadcast shape. Its dtype is float64 for integers, else that of the
-        arguments.
+        arguments; of two dtypes, NumPy's for both.
 
     Raises:
         ShapeError: If the shapes do not broadcast.
         ArgumentError: For a value that is neither a tensor nor numbers.
-        DTypeError: If both arguments are bools, or a complex one meets another dtype.
+        DTypeError: If both arguments are bools, or a complex tensor meets one of another dtype.
     """
     return truediv(x, y, name or "truediv")
 
@@ -593,12 +596,13 @@ def div(x: Any, y: Any, name: str | None = None) -> Tensor:
         name: The name of the result; "div" by default.
 
     Returns:
-        A tensor of the broadcast shape. Its dtype is that of the arguments.
+        A tensor of the broadcast shape. Its dtype is that of the arguments; of two dtypes, NumPy's
+        for both. An integer divided by 0 is 0.
 
     Raises:
         ShapeError: If the shapes do not broadcast.
         ArgumentError: For a value that is neither a tensor nor numbers.
-        DTypeError: If both arguments are bools, or a complex one meets another dtype.
+        DTypeError: If both arguments are bools, or a complex tensor meets one of another dtype.
     """
     operands = promote_operands("div", as_operands(x, y))
     is_integer = operands[0].dtype is not None and operands[0].dtype.is_integer
@@ -606,7 +610,10 @@ def div(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
-    """Convert a tensor to another dtype; floats are truncated to integers.
+    """Convert a tensor to another dtype.
+
+    Floats are truncated to integers; out of range they become the smallest or largest one, and NaN
+    becomes 0. Integers out of range wrap. Bools are whether a number is not 0.
 
     Args:
         x: A tensor or numbers of any shape.
@@ -617,13 +624,17 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
         A tensor of the shape of ``x``.
 
     Raises:
-        DTypeError: If ``dtype`` is no element type, or a complex one on one side only.
+        DTypeError: If ``dtype`` is no element type, or differs from that of ``x`` where one of them
+            is complex.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     tensor = convert_to_tensor(x)
     target_dtype = as_dtype(dtype)
+    if target_dtype is tensor.dtype and target_dtype.kind == "c":
+        return call_operator("identity", "Cast", name, tensor.entry)
     converted = call_operator("cast", "Cast", name, tensor.entry, dtype=target_dtype.name)
-    if tensor.static_value is not None and target_dtype.is_integer:
+    is_static = tensor.static_value is not None and target_dtype.is_integer
+    if is_static and static_value_fits(tensor.static_value, target_dtype):
         return Tensor(converted.entry, converted._name, converted.graph, tensor.static_value)
     return converted
 
@@ -653,7 +664,7 @@ def to_int32(x: Any, name: str = "ToInt32") -> Tensor:
         name: The name of the result.
 
     Returns:
-        An int32 tensor of the shape of ``x``; fractions are cut off.
+        An int32 tensor of the shape of ``x``, converted as by `cast`.
 
     Raises:
         ArgumentError: For a value that is neither a tensor nor numbers.
@@ -666,7 +677,7 @@ def identity(input: Any, name: str | None = None) -> Tensor:
     """Return a copy of a tensor, which runs after the current `tf.control_dependencies`.
 
     Args:
-        input: A tensor or numbers.
+        input: A tensor, numbers, or a list of tensors, which is stacked.
         name: The name of the result; "Identity" by default.
 
     Returns:
@@ -699,15 +710,17 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
     """Return the sum of tensors.
 
     Args:
-        inputs: A list of tensors of one shape and dtype; or a single tensor.
+        inputs: A list of tensors or numbers of one shape and dtype; or a single one, which is
+            returned as a copy.
         name: The name of the result; "AddN" by default.
 
     Returns:
         A tensor of their shape and dtype.
 
     Raises:
-        ShapeError: If the shapes differ, or there are no tensors.
-        DTypeError: If the dtypes differ, or are bool.
+        ShapeError: If the shapes differ, also a known extent from a symbolic one, or there are no
+            tensors.
+        DTypeError: If the dtypes differ, or several tensors are of bools.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     terms = [as_entry(x) for x in (inputs if isinstance(inputs, (list, tuple)) else [inputs])]
@@ -730,18 +743,19 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
 
     Args:
         condition: A tensor of bools, of a shape that broadcasts with those of ``x`` and ``y``. If
-            it is a vector and these have more axes, it selects slices along the first axis.
+            it is a vector and ``x`` has more axes, it selects slices along the first axis.
         x: A tensor or numbers; required.
         y: A tensor or numbers, of a shape that broadcasts with that of ``x``; required.
         name: The name of the result; "Select" by default.
 
     Returns:
-        A tensor of the broadcast shape.
+        A tensor of the broadcast shape. Its dtype is that of ``x`` and ``y``; of two dtypes,
+        NumPy's for both.
 
     Raises:
         GraphError: Without ``x`` or ``y``: the number of true elements is no static shape.
         ShapeError: If the shapes do not broadcast.
-        DTypeError: If ``condition`` is not bool, or no dtype holds those of ``x`` and ``y``.
+        DTypeError: If ``condition`` is not bool, or a complex tensor meets one of another dtype.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     if x is None or y is None:
@@ -765,8 +779,8 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor
     `tf.Session(check_numerics=True)` checks every operator and restores the variables.
 
     Args:
-        tensor: A tensor of any shape.
-        message: The beginning of the error message.
+        tensor: A tensor of any shape and dtype; integers and bools are always finite.
+        message: Text of the error message, after the name of the result.
         name: The name of the result; "CheckNumerics" by default.
 
     Returns:

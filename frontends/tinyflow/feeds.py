@@ -56,8 +56,13 @@ class Feed:
             feeds: The feed_dict of the run, which must have the key; for the feed of a counter the
                 session's number of runs is returned instead.
 
+        Returns:
+            An array of the feed's dtype; the value itself if it is one.
+
         Raises:
-            FeedError: If the value does not fit the dtype or the shape.
+            FeedError: If the value is no array of numbers, has a fraction where the dtype is an
+                integer, or has another shape.
+            KeyError: If ``feeds`` lacks the key.
         """
         if self.session is not None:
             return np.asarray(self.session.runs, np.int64)
@@ -79,8 +84,9 @@ class Feed:
         """Convert a value to an array of the feed's dtype.
 
         Raises:
-            FeedError: If it is a tensor or no array of numbers, or if it would lose a fraction in
-                an integer dtype. Other conversions may round or wrap.
+            FeedError: If it is or holds a tensor, is no array of numbers, or holds floats that are
+                not whole or out of range where the dtype is an integer. Other conversions may round
+                or wrap, and drop imaginary parts with NumPy's warning.
         """
         if isinstance(value, Tensor):
             raise FeedError(
@@ -106,8 +112,28 @@ class Feed:
 
 
 def is_unranked_key(key: Any) -> bool:
-    """Return whether a key of feed_dict is a tensor of unknown rank."""
+    """Return whether a key of feed_dict is a tensor of unknown rank.
+
+    Raises:
+        DTypeError: For a tensor of text.
+    """
     return isinstance(key, Tensor) and key.entry.shape is None
+
+
+def shape_of_feed(key: Tensor, value: Any) -> tuple[int, ...]:
+    """Return the shape of the array that ``value`` becomes; ``key`` is the tensor that it feeds.
+
+    Raises:
+        FeedError: For a tensor, and for lists that are no arrays, such as those of different
+            lengths.
+    """
+    try:
+        return np.shape(value)
+    except ValueError as error:  # GraphError of a tensor is one
+        raise FeedError(
+            f"'{key.name}' needs an array of {key.dtype} as a feed, got a {type(value).__name__} "
+            f"that cannot be converted: {error}"
+        ) from None
 
 
 def create_feeds(key: Any, graph: Graph, shape: Shape) -> list[Feed]:
@@ -126,6 +152,7 @@ def create_feeds(key: Any, graph: Graph, shape: Shape) -> list[Feed]:
 
     Raises:
         FeedError: If the key is no tensor, is a variable, or belongs to another graph.
+        DTypeError: If the key is a tensor of text.
     """
     feed = _create_feed(key, graph, shape)
     earlier = [old for old, new in graph.refined_placeholders.items() if new is feed.entry]
@@ -142,6 +169,7 @@ def _create_feed(key: Any, graph: Graph, shape: Shape) -> Feed:
 
     Raises:
         FeedError: If the key is no tensor, of another graph, or a variable.
+        DTypeError: If the key is a tensor of text.
     """
     if isinstance(key, Operation) or not isinstance(key, Tensor):
         raise FeedError(
@@ -239,7 +267,7 @@ def _common_or_free_size(column: tuple[int, ...], names: dict[tuple[int, ...], S
 
     Args:
         column: Extent of one axis in each feed so far.
-        names: Symbols by column; a new one is added.
+        names: Symbols by column; one for a new column is added.
     """
     if len(set(column)) == 1:
         return column[0]

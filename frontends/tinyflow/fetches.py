@@ -27,7 +27,8 @@ def fetch_key(fetches: Any) -> Any:
     """Return a hashable key that identifies a fetch argument and its structure.
 
     Args:
-        fetches: Elements in lists, tuples and dicts, to any depth.
+        fetches: Elements in lists, tuples and mappings, to any depth. Any hashable value is an
+            element here.
 
     Raises:
         FeedError: For an element that is not hashable.
@@ -47,11 +48,13 @@ def flatten_fetches(fetches: Any, resolve: Callable[[Any], Any]) -> FetchStructu
     """Flatten a fetch argument.
 
     Args:
-        fetches: Elements in lists, tuples and dicts, to any depth.
-        resolve: Returns the leaf for an element; None for anything that is not an element.
+        fetches: Elements in sequences and mappings, to any depth.
+        resolve: Returns the leaf for an element; None for anything that is not an element. Its
+            errors propagate.
 
     Raises:
-        FeedError: For anything that is neither an element nor a list, tuple or dict.
+        FeedError: For anything that is neither an element nor a sequence or mapping; text and bytes
+            are none.
     """
     leaves: list[Any] = []
     rebuild = _flatten(fetches, leaves, resolve)
@@ -69,7 +72,8 @@ def _flatten(
         resolve: Returns the leaf for an element; None if it is no leaf.
 
     Returns:
-        Takes the values of all leaves and returns them in the structure of ``fetch``.
+        Takes the values of all leaves and returns them in the structure of ``fetch``: sequences of
+        its types, and dicts for mappings.
 
     Raises:
         FeedError: For anything else.
@@ -98,13 +102,13 @@ def resolve_fetch(graph: Graph, fetch: Any) -> Any:
 
     Args:
         graph: The graph of the session.
-        fetch: A tensor, an operation, or the name of a variable.
+        fetch: A tensor, an operation, or the name of a global variable, such as "w:0".
 
     Returns:
-        The tensor or operation; None if ``fetch`` is neither.
+        The tensor, operation or variable; None if ``fetch`` is none of these.
 
     Raises:
-        FeedError: For an unknown name, and for an element of another graph.
+        FeedError: For a text that is no such name, and for an element of another graph.
     """
     element = _variable_by_name(fetch, graph) if isinstance(fetch, str) else fetch
     if not isinstance(element, (Tensor, Operation)):

@@ -64,7 +64,10 @@ class Functionalizer:
     write_count: int = 0
 
     def dependencies(self, node: Node) -> Iterable[Node]:
-        """Return the nodes that run before ``node``; none if all its outputs are fed."""
+        """Return the nodes that run before ``node``, the condition of its write included.
+
+        There are none if it has outputs and all are fed.
+        """
         if node.entries and all(e in self.fed for e in node.entries):
             return ()
         write = self.graph.writes.get(node)
@@ -166,7 +169,10 @@ def functionalize(
         The functional form of the run.
 
     Raises:
-        FeedError: For a placeholder without a shape that is needed and not fed.
+        FeedError: If the run has deferred calls, for a placeholder without a shape that is needed
+            and not fed. A missing feed of another run is not noticed here.
+        ShapeError: If the run has deferred calls, and the shapes of its feeds do not fit an
+            operator.
     """
     walk = Functionalizer(graph, fed)
     targets = list(targets)
@@ -204,7 +210,7 @@ def _topological_order(
     """Return the nodes that a run needs, dependencies first.
 
     Args:
-        walk: Knows the dependencies of each node.
+        walk: Tells the dependencies of each node; it is not changed.
         fetches: The entries and variables that the run returns.
         targets: Nodes that the run executes for their effects.
     """

@@ -146,7 +146,10 @@ class Graph:
 
     @contextmanager
     def restoring_names(self) -> Iterator[None]:
-        """Release the names that are taken inside the block when it ends."""
+        """Release the names of tensors and scopes that are taken inside the block when it ends.
+
+        Other threads wait for a name meanwhile.
+        """
         with self._lock:
             outer = dict(self._name_counts), dict(self.scope_counts)
             try:
@@ -202,7 +205,7 @@ class Graph:
         return self._device
 
     def add_to_collection(self, name: str, value: Any) -> None:
-        """Append ``value`` to the collection ``name``."""
+        """Append ``value`` to the collection ``name``, which is created if it is new."""
         self.collections.setdefault(name, []).append(value)
 
     def get_collection(self, key: str, scope: str | None = None) -> list[Any]:
@@ -210,7 +213,8 @@ class Graph:
 
         Args:
             key: The collection's name.
-            scope: If given, only values whose ``name`` begins with it are returned; all by default.
+            scope: If not None, only values whose ``name`` begins with it are returned; one without
+                a ``name`` does so only for an empty scope.
 
         Returns:
             A new list of the values in the order in which they were added; empty for an unknown
@@ -267,7 +271,8 @@ def get_collection(key: str, scope: str | None = None) -> list[Any]:
 
     Args:
         key: The collection's name, such as an attribute of `GraphKeys`.
-        scope: If given, only values whose ``name`` begins with it are returned; all by default.
+        scope: If not None, only values whose ``name`` begins with it are returned; one without a
+            ``name`` does so only for an empty scope.
 
     Returns:
         A new list of the values in the order in which they were added; empty for an unknown name.
@@ -291,7 +296,7 @@ def set_random_seed(seed: int) -> None:
     Random operators created from now on draw the same numbers in every process.
 
     Args:
-        seed: An int.
+        seed: An int, or a float without a fraction; None is not accepted.
 
     Raises:
         SettingError: If ``seed`` is no int.

@@ -7,7 +7,9 @@ from typing import Any
 
 
 def flatten_nest(nest: Any) -> list[Any]:
-    """Return the leaves of a nested structure; those of dicts in the order of their keys.
+    """Return the leaves of nested lists, tuples and dicts; of dicts in the order of their keys.
+
+    Anything else, None included, is a leaf.
 
     >>> flatten_nest([1, {"b": 3, "a": (2,)}])
     [1, 2, 3]
@@ -22,7 +24,8 @@ def flatten_nest(nest: Any) -> list[Any]:
 def pack_like(nest: Any, leaves: Iterator[Any]) -> Any:
     """Arrange ``leaves``, in the order of `flatten_nest`, in the structure of ``nest``.
 
-    The leaves of ``nest`` are replaced; lists, tuples, named tuples and dicts stay such.
+    Return new lists, tuples, named tuples and dicts; a dict has its keys in order. There must be a
+    leaf for each one of ``nest``; others are left in the iterator.
 
     >>> pack_like([1, {"b": 3, "a": (2,)}], iter("xyz"))
     ['x', {'a': ('y',), 'b': 'z'}]

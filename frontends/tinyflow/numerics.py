@@ -46,7 +46,8 @@ def find_first_nonfinite(
 ) -> None:
     """Check the results of a run; if one is not finite, find the first operator that computed such.
 
-    The run is repeated operator by operator from the variables' old values, which are restored.
+    If one is not finite, ``values_before`` is written back to ``state``, and the run is repeated
+    operator by operator from these values.
 
     Args:
         graph: The pure graph of the run.
@@ -102,15 +103,15 @@ def _nonempty_inputs(entry: Entry, values: Mapping[Entry, Any]) -> list[Entry]:
 
 
 def _is_finite(array: Any) -> bool:
-    """Return whether an array holds no NaN and no infinity."""
+    """Return whether an array holds no NaN and no infinity; True for integers and bools."""
     numbers = np.asarray(array)
-    return numbers.dtype.kind not in "fc" or bool(np.isfinite(numbers).all())
+    return numbers.dtype.kind not in "fcV" or bool(np.isfinite(numbers).all())  # V: bfloat16
 
 
 def _count_nonfinite(value: Any) -> str:
-    """Describe the NaNs and infinities of an array, without kinds of which it has none.
+    """Describe the NaNs and infinities of an array of floats or complex numbers.
 
-    For example ``3 NaN and 1 infinite``.
+    For example ``3 NaN and 1 infinite``; kinds of which it has none are left out.
     """
     nans, nonfinite = int(np.isnan(value).sum()), int((~np.isfinite(value)).sum())
     counts = ((nans, "NaN"), (nonfinite - nans, "infinite"))
@@ -118,5 +119,6 @@ def _count_nonfinite(value: Any) -> str:
 
 
 def _format_range(value: Any) -> str:
-    """Format the smallest and the largest element of an array."""
+    """Format the smallest and the largest element of an array, of complex numbers by magnitude."""
+    value = np.abs(value) if np.iscomplexobj(value) else value
     return f"from {float(np.min(value)):.3g} to {float(np.max(value)):.3g}"

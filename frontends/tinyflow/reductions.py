@@ -31,8 +31,11 @@ def parse_axes(axis: Any) -> Any:
         axis: None, an int, an array, a tensor of static value, or a list or tuple of ints.
 
     Returns:
-        None, an int or a tuple. Values that are no axes are returned as they are; the operator
-        refuses them.
+        None, an int or a tuple. Bools in a list become ints. Values that are no axes are returned
+        as they are; the operator refuses them.
+
+    Raises:
+        ShapeError: For a `Dimension` that is unknown.
     """
     static_value = getattr(axis, "static_value", None)
     if static_value is not None:
@@ -45,7 +48,11 @@ def parse_axes(axis: Any) -> Any:
 
 
 def _axis_index(axis: Any) -> Any:
-    """Convert an integer-like value to int; return any other for the operator to refuse."""
+    """Convert an integer-like value to int; return any other for the operator to refuse.
+
+    Raises:
+        ShapeError: For a `Dimension` that is unknown.
+    """
     is_index = hasattr(axis, "__index__") and not isinstance(axis, type)
     return axis.__index__() if is_index else axis
 
@@ -157,19 +164,22 @@ def _reduction_function(spec: ReductionSpec) -> ReductionFunction:
         )
 
     empty = "" if spec.takes_empty else "has no elements, "
+    result_dtype = "; float32 for bools" if spec.name == "reduce_mean" else ""
     function.__name__ = function.__qualname__ = spec.name
     function.__doc__ = f"""{spec.summary}
 
     Args:
         input_tensor: A tensor or numbers of any shape: {spec.takes}.
-        axis: An axis or several, which may be negative; all axes by default.
+        axis: An axis or a list of several, which may be negative; all axes by default, none for an
+            empty list.
         keepdims: Whether reduced axes stay, with length 1; False by default.
         name: The name of the result; "{spec.tensor_name}" by default.
         reduction_indices: The older name of ``axis``.
         keep_dims: The older name of ``keepdims``.
 
     Returns:
-        A tensor of the shape of ``input_tensor`` without the reduced axes.
+        A tensor of the shape of ``input_tensor`` without the reduced axes. Its dtype is that of
+        ``input_tensor``{result_dtype}.
 
     Raises:
         ShapeError: If an axis is no int, does not exist, {empty}or is named twice.
@@ -212,11 +222,11 @@ def _arg_reduction_function(op: str, default_name: str, extreme: str) -> Reducti
 
     Args:
         input: A tensor or numbers of rank 1 or more: bools, integers or floats.
-        axis: The axis, which may be negative; 0 by default. The index counts the elements of
-            several axes in row-major order.
+        axis: The axis, which may be negative; 0 by default. The index counts the elements of a
+            list of axes in row-major order.
         name: The name of the result; "{default_name}" by default.
         dimension: The older name of ``axis``.
-        output_type: The dtype of the result; int64 by default.
+        output_type: The dtype of the result, to which the int64 index is cast.
 
     Returns:
         A tensor of the shape of ``input`` without the axis.
@@ -245,7 +255,7 @@ def arg_max(
 
     Args:
         input: A tensor or numbers of rank 1 or more.
-        dimension: The axis, which may be negative.
+        dimension: The axis, which may be negative; 0 for None.
         output_type: The dtype of the result; int64 by default.
         name: The name of the result; "ArgMax" by default.
 
@@ -267,7 +277,7 @@ def arg_min(
 
     Args:
         input: A tensor or numbers of rank 1 or more.
-        dimension: The axis, which may be negative.
+        dimension: The axis, which may be negative; 0 for None.
         output_type: The dtype of the result; int64 by default.
         name: The name of the result; "ArgMin" by default.
 
@@ -294,7 +304,7 @@ def moments(
 
     Args:
         x: A tensor of floats.
-        axes: The axes to reduce, an int or a list; an empty list reduces none, but all of a scalar.
+        axes: The axes to reduce, an int or a list; None for all. An empty list reduces none.
         shift: Must be None: the variance is computed from the differences to the mean.
         name: The name scope of the results; "moments" by default.
         keep_dims: The older name of ``keepdims``.
@@ -313,8 +323,6 @@ def moments(
         raise SettingError(f"moments takes no shift, got {shift!r}; the variance needs none")
     keeps_axes = bool(renamed_argument("moments", "keepdims", keepdims, "keep_dims", keep_dims))
     full_name, entry = unique_name(name, "moments"), as_entry(x)
-    if not axes and len(require_shape(entry, "moments")) == 0:
-        axes = None
     mean = get_op("reduce_mean")(entry, axis=parse_axes(axes), keepdims=True)
     square = get_op("squared_difference")(entry, get_op("stop_gradient")(mean))
     variance = get_op("reduce_mean")(square, axis=parse_axes(axes), keepdims=keeps_axes)
@@ -329,7 +337,7 @@ def cumsum(
 
     Args:
         x: A tensor or numbers of rank 1 or more: integers or floats.
-        axis: The axis, which may be negative; 0 by default.
+        axis: The axis, which may be negative; 0 by default. None for a vector.
         exclusive: Whether each element is left out of its own sum.
         reverse: Whether to sum from the end.
         name: The name of the result; "Cumsum" by default.
@@ -354,7 +362,7 @@ def cumprod(
 
     Args:
         x: A tensor or numbers of rank 1 or more: integers or floats.
-        axis: The axis, which may be negative; 0 by default.
+        axis: The axis, which may be negative; 0 by default. None for a vector.
         exclusive: Whether each element is left out of its own product.
         reverse: Whether to multiply from the end.
         name: The name of the result; "Cumprod" by default.
@@ -383,22 +391,24 @@ def norm(
     """Return the norm of vectors along an axis, or of matrices along two axes.
 
     Args:
-        tensor: A tensor of floats.
-        ord: The order: "euclidean" (default), 1, 2, inf or another number above 0. Of matrices:
-            "euclidean" or "fro" for the Frobenius norm, 1 for the largest sum of a column, inf for
-            that of a row.
-        axis: An axis, or two for matrices; by default the tensor is one vector.
+        tensor: A tensor of floats or complex numbers; also of integers where ``ord`` is 1 or inf.
+        ord: The order: "euclidean" (default) or "fro", 1, 2, inf or another Python number above 0.
+            Of matrices: "euclidean" or "fro" for the Frobenius norm, 1 for the largest sum of a
+            column, inf for that of a row.
+        axis: An axis, or a list of two for matrices; by default the tensor is one vector. More axes
+            than two are those of one vector.
         keepdims: Whether reduced axes stay, with length 1; False by default.
         name: The name of the result; "norm" by default.
         keep_dims: The older name of ``keepdims``.
 
     Returns:
-        A tensor of the shape of ``tensor`` without the reduced axes.
+        A tensor of the shape of ``tensor`` without the reduced axes, of real numbers.
 
     Raises:
         SettingError: For another ``ord``, or if both ``keepdims`` and ``keep_dims`` are passed.
-        ShapeError: If an axis is no int, does not exist or is named twice.
-        DTypeError: If the elements are bools, or integers of which the norm needs a root.
+        ShapeError: If an axis is no int, does not exist or is named twice, or has no elements for
+            inf and matrices.
+        DTypeError: If the elements are bools, or integers and ``ord`` is neither 1 nor inf.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     keeps_axes = bool(renamed_argument("norm", "keepdims", keepdims, "keep_dims", keep_dims))
@@ -407,18 +417,21 @@ def norm(
     if isinstance(axes, tuple) and len(axes) == 1:
         axes = axes[0]
     params = {"axis": axes, "keepdims": keeps_axes}
-    if ord in ("euclidean", "fro") or (ord == 2 and not is_matrix_norm):
+    is_number = isinstance(ord, (int, float)) and not isinstance(ord, bool)
+    is_euclidean = isinstance(ord, str) and ord in ("euclidean", "fro")
+    if is_euclidean or (is_number and ord == 2 and not is_matrix_norm):
         squares = make("reduce_sum", make("square", x), **params)
         return call_operator("sqrt", "norm", name, squares)
-    is_valid = isinstance(ord, (int, float)) and not isinstance(ord, bool) and ord > 0
+    is_valid = is_number and ord > 0
     if not is_valid or (is_matrix_norm and ord not in (1, float("inf"))):
         raise SettingError(
             f"norm needs 'euclidean', 'fro', 1, 2, inf or another number above 0 as ord, of "
             f"matrices 'fro', 1 or inf, got {ord!r}"
         )
     if is_matrix_norm:
-        rank = len(require_shape(x, "norm"))
-        rows, columns = (a % rank for a in axes)
+        require_shape(x, "norm")
+        make("reduce_sum", x, axis=axes)  # refuses axes that do not exist or are named twice
+        rows, columns = axes
         inner, outer = (rows, columns) if ord == 1 else (columns, rows)
         sums = make("reduce_sum", x, axis=inner, keepdims=True)
         largest = make("reduce_max", sums, axis=outer, keepdims=True)

@@ -49,8 +49,11 @@ class Resolution:
     def visit(self, node: Node) -> None:
         """Resolve a node whose dependencies are resolved: record its entries in this run.
 
+        A node that is the same in the run is not recorded.
+
         Raises:
             FeedError: For a placeholder without a shape that is not fed.
+            ShapeError: If the shapes of this run do not fit the operator, or from a deferred call.
         """
         if all(e in self.entries for e in node.entries) and node.entries:
             self.nodes[node] = tuple(dict.fromkeys(self.entries[e].node for e in node.entries))
@@ -72,7 +75,8 @@ class Resolution:
     def _call(self, node: Node) -> None:
         """Make the call of a deferred node, and record its results in place of the node.
 
-        Errors of the call, such as a ShapeError, are raised.
+        The call is made with the graph as default, and releases the names that it takes. Its
+        errors, such as a ShapeError, are raised.
         """
         inputs = [
             self.tensors[e] if e in self.tensors else Tensor(self.entry(e), e.node.name, self.graph)
@@ -125,6 +129,8 @@ class Resolution:
     def _set(self, old: Entry, new: Entry) -> None:
         """Record the entry of the run for ``old``, and the extents of its declared sizes.
 
+        A declared size is an extent of ``old`` that is one symbol; its first value stays.
+
         Args:
             old: The entry of the program.
             new: The entry of the run.
@@ -137,7 +143,10 @@ class Resolution:
                     self.sizes.setdefault(name, n)
 
     def _substitute_sizes(self, value: Any) -> Any:
-        """Return a node parameter, a size or tuples of sizes, with the sizes of this run."""
+        """Return a node parameter with the sizes of this run in place of symbols.
+
+        They are substituted in a size and in nested tuples; other values are returned as they are.
+        """
         if isinstance(value, Size):
             return substitute(value, self.sizes)
         if isinstance(value, tuple):
@@ -165,6 +174,7 @@ def resolve_deferred_calls(
 
     Raises:
         FeedError: For a placeholder without a shape that is not fed.
+        ShapeError: If the shapes of the feeds do not fit an operator, or from a deferred call.
     """
     resolution = Resolution(graph)
     for entry, replacement in fed.items():

@@ -139,8 +139,8 @@ class variable_scope:  # noqa: N801 – TensorFlow's name
         caching_device: Unsupported; only the default is accepted.
         partitioner: Unsupported; only the default is accepted.
         custom_getter: Unsupported; only the default is accepted.
-        reuse: True to return existing variables only, AUTO_REUSE to create missing ones, too; by
-            default as the outer scope.
+        reuse: True to return existing variables only, AUTO_REUSE to create missing ones, too, False
+            to create new ones only; by default (None) as the outer scope.
         dtype: The default dtype; by default that of the outer scope.
         use_resource: Unsupported; only the default is accepted.
         constraint: The default constraint; by default that of the outer scope.
@@ -252,12 +252,15 @@ def get_variable(
 ) -> Variable:
     """Return the variable of a name in the current scope: a new one, or an existing one.
 
+    An existing one is returned as it is: of the arguments only ``shape`` is compared.
+
     Args:
         name: The name within the scope.
         shape: The shape, a list of ints; required unless ``initializer`` is an array or a tensor.
-        dtype: The dtype; by default that of the scope.
-        initializer: Called with a shape and ``dtype=``, or the initial value itself. By default
-            that of the scope.
+        dtype: The dtype; by default that of the initial value if ``initializer`` is one, else that
+            of the scope.
+        initializer: A function of a shape and ``dtype=``, a class of such functions, or the initial
+            value itself. By default that of the scope.
         regularizer: A function that returns a loss for the variable, which is put into
             REGULARIZATION_LOSSES; by default that of the scope.
         trainable: Whether optimizers change it; True by default.
@@ -283,9 +286,11 @@ def get_variable(
             one.
         SettingError: If both a shape and an initial value are set, or an unsupported argument.
         DTypeError: If ``dtype`` is no element type.
-        ArgumentError: If ``initializer`` is neither a function nor numbers or a tensor.
+        ArgumentError: If ``initializer`` is neither a function nor numbers or a tensor, or ``name``
+            is no text.
     """
     graph, scope = get_default_graph(), get_variable_scope()
+    arguments.text("get_variable: name", name)
     full_name = f"{scope.original_name_scope}{name}"
     existing = graph.shared_variables.get(full_name)
     if existing is not None:
@@ -328,7 +333,7 @@ def _initial_value(name: str, initializer: Any, shape: Any, dtype: DType) -> Any
         dtype: Dtype of the variable.
 
     Returns:
-        The array, or a function without arguments that returns a tensor.
+        The array itself, or a function without arguments that returns a tensor.
 
     Raises:
         SettingError: If both an array and a shape are given.
@@ -387,17 +392,19 @@ def device(device_name_or_function: str | None) -> Iterator[None]:
     Only a run on a GPU accepts operators on "gpu" devices; other devices are ignored.
 
     Args:
-        device_name_or_function: A name such as "/gpu:0"; None for the session's target.
+        device_name_or_function: A name such as "/gpu:0", which is not checked; None for the
+            session's target.
 
     Returns:
-        A context manager.
+        A context manager, which raises the error when it is entered.
 
     Raises:
-        SettingError: For a function.
+        SettingError: For anything but a text or None, such as a function.
     """
-    if callable(device_name_or_function):
+    if not isinstance(device_name_or_function, (str, type(None))):
+        kind = "the function " if callable(device_name_or_function) else ""
         raise SettingError(
-            f"device needs a name such as '/cpu:0', got the function {device_name_or_function!r}"
+            f"device needs a name such as '/cpu:0', got {kind}{device_name_or_function!r}"
         )
     with get_default_graph().with_device(device_name_or_function or ""):
         yield
@@ -407,21 +414,32 @@ def control_dependencies(control_inputs: Iterable[Any] | None) -> Any:
     """Make operators created inside the block run after other ones.
 
     Args:
-        control_inputs: Operations and tensors to run before; None drops the dependencies of outer
-            blocks.
+        control_inputs: A list of operations and tensors to run before; None drops the dependencies
+            of outer blocks.
 
     Returns:
         A context manager.
 
     Raises:
-        GraphError: For an element that is neither an operation nor a tensor.
+        GraphError: If it is no list, or an element is neither an operation nor a tensor.
+        DTypeError: For a tensor of text.
     """
+    if control_inputs is not None and not isinstance(control_inputs, Iterable):
+        raise GraphError(
+            f"control_dependencies needs a list of operations and tensors, got {control_inputs!r}; "
+            f"put it into one"
+        )
     nodes = None if control_inputs is None else [n for c in control_inputs for n in nodes_of(c)]
     return get_default_graph().with_dependencies(nodes)
 
 
 def nodes_of(target: Any) -> list[Node]:
-    """Return the nodes that an operation or a tensor runs. Raises: GraphError for anything else."""
+    """Return the nodes that an operation or a tensor runs, as a new list.
+
+    Raises:
+        GraphError: For anything else.
+        DTypeError: For a tensor of text.
+    """
     if isinstance(target, Operation):
         return list(target.nodes)
     if isinstance(target, Tensor):
@@ -433,7 +451,7 @@ def group(*inputs: Any, **kwargs: Any) -> Operation:
     """Return an operation that runs others.
 
     Args:
-        *inputs: Operations, tensors and lists of them.
+        *inputs: Operations, tensors, and lists or tuples of them, which are not nested further.
         **kwargs: Only ``name``, the name of the operation; "group_deps" by default.
 
     Returns:
@@ -442,6 +460,8 @@ def group(*inputs: Any, **kwargs: Any) -> Operation:
     Raises:
         SettingError: For another keyword.
         GraphError: For an element that is neither an operation nor a tensor.
+        DTypeError: For a tensor of text.
+        ArgumentError: If ``name`` is no text.
     """
     unknown = [k for k in kwargs if k != "name"]
     if unknown:
@@ -488,6 +508,7 @@ def tuple_(
     Raises:
         GraphError: For an element of ``tensors`` or ``control_inputs`` that is neither an operation
             nor a tensor.
+        ArgumentError: For an operation among ``tensors``, and if ``name`` is no text.
     """
     dependencies = [t for t in tensors if t is not None] + list(control_inputs or ())
     with control_dependencies(dependencies), name_scope(name, "tuple"):

@@ -9,7 +9,6 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
 from attrs import frozen
 
 from passkit.errors import DeviceError, FeedError, GraphError, PasskitError, SettingError
@@ -20,6 +19,7 @@ from passkit.frontends.tinyflow.feeds import (
     create_feeds,
     is_unranked_key,
     rank_key,
+    shape_of_feed,
 )
 from passkit.frontends.tinyflow.fetches import (
     FetchStructure,
@@ -95,9 +95,11 @@ class Session:
             `ConfigProto`.
 
     Raises:
-        SettingError: For an unknown configuration.
+        SettingError: For an unknown configuration, or another object as ``config``.
         RegistryError: For an unknown pass.
         ArgumentError: If ``target`` is no text.
+
+    An unknown target, fusion or numerics is refused by the first run that is compiled.
 
     >>> from passkit.frontends import tinyflow as tf
     >>> with tf.Session(target="interpret") as session:
@@ -143,7 +145,11 @@ class Session:
 
     @property
     def num_compiled_runs(self) -> int:
-        """The number of compiled runs: one for each structure of fetches and feeds so far."""
+        """The number of compiled runs that the session holds; 0 after `close`.
+
+        There is one for each structure of fetches and keys of feeds, and for feeds of unknown rank
+        one or several for each rank.
+        """
         return len(self._compiled_runs)
 
     @reject_arguments(
@@ -182,11 +188,7 @@ class Session:
             DeviceError: If the device of the target is missing.
             ArgumentError: If ``feed_dict`` is no mapping.
         """
-        if self._is_closed:
-            raise GraphError("this session is closed, and cannot run any more; create another one")
-        requirement = "a dict of values by placeholders, or None"
-        feeds = arguments.mapping("Session.run: feed_dict", feed_dict, requirement)
-        compiled = self._find_run(fetches, feeds)
+        compiled, feeds = self._find_open_run("Session.run", fetches, feed_dict)
         if self.state.unset:
             self._check_variables_set(compiled)
         inputs = [f.array(feeds) for f in compiled.feeds]
@@ -213,16 +215,42 @@ class Session:
             The executable, which later runs of these fetches and feeds use.
 
         Raises:
-            GraphError: If the fetches only initialize variables: the host computes them.
-            FeedError: If a fetch or feed does not fit.
+            GraphError: If the fetches only initialize variables, which the host computes, or the
+                session is closed.
+            FeedError: If a fetch is no element of the graph, or a feed is missing or unknown.
+            ArgumentError: If ``feed_dict`` is no mapping.
         """
-        executable = self._find_run(fetches, feed_dict or {}).executable
+        executable = self._find_open_run("Session.executable", fetches, feed_dict)[0].executable
         if executable is None:
             raise GraphError(
                 f"{fetches!r} is not compiled: it only computes initial values, on the host; "
                 f"fetch a tensor that reads variables"
             )
         return executable
+
+    def _find_open_run(
+        self, method: str, fetches: Any, feed_dict: Any
+    ) -> tuple[_CompiledRun, Mapping[Any, Any]]:
+        """Return the compiled run for fetches and feeds, and the feeds, {} for None.
+
+        Args:
+            method: The method that was called, for messages.
+            fetches: As in `run`.
+            feed_dict: As in `run`.
+
+        Raises:
+            GraphError: If the session is closed.
+            ArgumentError: If ``feed_dict`` is no mapping.
+            FeedError: If a fetch is no element of the graph, or a feed is missing or unknown.
+            SettingError: If the target is unknown, or an operator was placed on a GPU and the
+                session runs elsewhere.
+            DeviceError: If the device of the target is missing.
+        """
+        if self._is_closed:
+            raise GraphError("this session is closed, and cannot run any more; create another one")
+        requirement = "a dict of values by placeholders, or None"
+        feeds = arguments.mapping(f"{method}: feed_dict", feed_dict, requirement)
+        return self._find_run(fetches, feeds), feeds
 
     def _find_run(self, fetches: Any, feeds: Mapping[Any, Any]) -> _CompiledRun:
         """Return the compiled run for fetches and feeds; compile and store it if it is new.
@@ -263,7 +291,7 @@ class Session:
             FeedError: If a fetch is no element of the graph, or a feed is missing or unknown.
             SettingError: If an operator was placed on a GPU, and the session runs elsewhere.
         """
-        exact = {k: np.shape(v) for k, v in feeds.items() if is_unranked_key(k)}
+        exact = {k: shape_of_feed(k, v) for k, v in feeds.items() if is_unranked_key(k)}
         exact_key = (key, tuple(exact.values()))
         if exact_key in self._compiled_runs:
             return self._compiled_runs[exact_key]
@@ -363,7 +391,8 @@ class Session:
 
         Args:
             leaf: Tensor, variable, host tensor, or operation, whose value is None.
-            entries: List of outputs to compute, to which those of the leaf are appended.
+            entries: List of outputs to compute. Those of the leaf are appended; an operation has
+                none.
         """
         if isinstance(leaf, Operation):
             return lambda outputs: None
@@ -415,7 +444,7 @@ class Session:
                 raise FeedError(f"variable '{name}' has no value in this session; {remedy}")
 
     def _check_devices(self, run: FunctionalRun) -> None:
-        """Raise SettingError if a node of ``run`` was placed on any GPU, and the target is a CPU.
+        """Raise SettingError if a node of ``run`` was placed on a device whose name has "gpu".
 
         With the targets cuda and opencl, every placement is accepted.
         """
@@ -457,22 +486,28 @@ class Session:
 
         Args:
             variable: The variable.
-            value: Numbers of its shape, which are converted to its dtype.
+            value: Numbers of its shape, which are converted to its dtype; floats are truncated to
+                integers, and arrays may wrap.
 
         Raises:
             FeedError: If the value does not have the variable's shape.
-            GraphError: If the value is a tensor.
-            ValueError: If NumPy cannot convert the value, such as text.
+            ArgumentError: If NumPy cannot convert the value, such as text, a tensor, a list of
+                complex numbers for floats, or 300 for uint8.
         """
         self.declare([variable])
-        self.state[variable.state.node.name] = np.asarray(value, variable.dtype.numpy)
+        where = f"load: value of '{variable.name}'"
+        array = arguments.numbers(where, value, variable.dtype.numpy)
+        self.state[variable.state.node.name] = array
 
     def declare(self, variables: list[Variable]) -> None:
-        """Allocate memory for variables that no run of this session has used yet."""
+        """Allocate memory, with zeros, for variables that no run of this session has used yet."""
         self.state.holding(Core([v.state for v in variables]))
 
     def address(self, variable: Variable) -> int:
-        """Return the memory address of a variable's value, which stays the same in this session."""
+        """Return the memory address of a variable's value, which stays the same in this session.
+
+        A variable that no run has used yet is declared, with zeros.
+        """
         self.declare([variable])
         return int(self.state.arrays[variable.state.node.name].ctypes.data)
 
@@ -483,7 +518,7 @@ class Session:
             yield self
 
     def close(self) -> None:
-        """Drop compiled runs. The session cannot run afterwards."""
+        """Drop compiled runs. `run` and `executable` raise GraphError afterwards; values stay."""
         self._is_closed = True
         self._compiled_runs.clear()
 
@@ -513,7 +548,7 @@ class InteractiveSession(Session):
         **options: The keyword arguments of `Session`: fusion, numerics, passes, check_numerics.
 
     Raises:
-        SettingError: For an unknown configuration.
+        SettingError: For an unknown configuration, or another object as ``config``.
         RegistryError: For an unknown pass.
         ArgumentError: If ``target`` is no text.
     """

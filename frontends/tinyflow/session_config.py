@@ -50,11 +50,13 @@ def resolve_config(target: str, config: ConfigProto | str | None) -> ConfigProto
     """Return the settings for the arguments of a session.
 
     Args:
-        target: A target, or "gpu" or "gpu fusion" of TinyFlow; empty for that of ``config``.
-        config: Settings, or the name of a configuration of TinyFlow.
+        target: A target, which replaces that of ``config`` and is not checked; "gpu" or "gpu
+            fusion" of TinyFlow, which replace ``config``; or empty.
+        config: Settings, the name of a configuration of TinyFlow, or None for the defaults.
 
     Raises:
-        SettingError: For an unknown name.
+        SettingError: If ``config`` is an unknown name, or none of these.
+        ArgumentError: If ``target`` is no text.
     """
     arguments.text("Session: target", target)
     if target in TINYFLOW_CONFIGS and target != "cpu":
@@ -67,4 +69,9 @@ def resolve_config(target: str, config: ConfigProto | str | None) -> ConfigProto
             )
         config = TINYFLOW_CONFIGS[config]
     settings = ConfigProto() if config is None else config
+    if not isinstance(settings, ConfigProto):
+        raise SettingError(
+            f"Session needs a ConfigProto or TinyFlow's 'cpu', 'gpu' or 'gpu fusion' as config, "
+            f"got {arguments.shown(config)}; tf.ConfigProto(target=…) creates one"
+        )
     return evolve(settings, target=target) if target else settings

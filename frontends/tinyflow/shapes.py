@@ -56,10 +56,10 @@ class Dimension:
         return hash(self.extent)
 
     def _combine(self, other: Any, function: Callable[[Any, Any], Any]) -> Dimension:
-        """Apply a function to the extents of two dimensions.
+        """Apply a function to the extents of two dimensions, this one first.
 
         Args:
-            other: A dimension, or an extent.
+            other: A dimension, or an extent, None for an unknown one.
             function: Takes two extents and returns one.
 
         Returns:
@@ -190,14 +190,15 @@ def parse_extent(value: Any, function: str) -> Extent | None:
     """Convert one dimension of a shape argument to an extent.
 
     Args:
-        value: An int, a `Dimension`, a `Size`, None, or a tensor of one element of static value.
+        value: An int, which may be negative, a bool or NumPy integer, a `Dimension`, a `Size`,
+            None, or a tensor of one element of static value.
         function: The function's name, for the message.
 
     Returns:
         An int, a symbolic size, or None for an unknown extent.
 
     Raises:
-        ShapeError: For any other value, such as a tensor that only a run computes.
+        ShapeError: For any other value, such as a float or a tensor that only a run computes.
     """
     if value is None or isinstance(value, Size):
         return value
@@ -219,7 +220,7 @@ def parse_single_extent(value: Any, function: str, argument: str) -> Extent | No
     """Convert an argument to one extent: an int, a symbolic size, or None for unknown.
 
     Args:
-        value: One number, or a sequence of one; see `parse_shape`.
+        value: One number, or a list, tuple or array of one; see `parse_shape`.
         function: The function's name, for the message.
         argument: The argument's name, for the message.
 
@@ -236,8 +237,8 @@ def parse_shape(value: Any, function: str) -> tuple[Extent | None, ...]:
     """Convert a shape argument to extents.
 
     Args:
-        value: A sequence of dimensions (see `parse_extent`), one dimension, an array, or the result
-            of `tf.shape`.
+        value: A list or tuple of dimensions (see `parse_extent`), one dimension, which is a shape
+            of one axis, an array, or the result of `tf.shape`. None is one unknown dimension.
         function: The function's name, for the message.
 
     Returns:
@@ -245,7 +246,7 @@ def parse_shape(value: Any, function: str) -> tuple[Extent | None, ...]:
 
     Raises:
         ShapeError: For a dimension that is none of these, such as a tensor that only a run
-            computes.
+            computes, and for an `UnknownShape`.
     """
     numbers = getattr(value, "static_value", None)
     if numbers is not None:

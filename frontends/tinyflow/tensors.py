@@ -110,7 +110,9 @@ def _operator_method(symbol: str, default: str, swap: bool = False) -> Callable[
         swap: Whether the tensor is the right operand, as in ``__radd__``.
 
     Returns:
-        The method. Its operands are tensors, numbers and arrays; it returns a tensor.
+        The method. Its operands are tensors, numbers and arrays; it returns a tensor. It raises
+        DTypeError or ShapeError for operands that do not fit the operator, and ArgumentError for
+        other values.
     """
 
     def method(self: Tensor, *others: Any, name: str | None = None) -> Tensor:
@@ -122,11 +124,9 @@ def _operator_method(symbol: str, default: str, swap: bool = False) -> Callable[
             return _deferred_calls().defer_call(  # type: ignore[no-any-return]
                 named_method, arguments_, outputs, unique_name(None, default)
             )[0]
-        static_values = [_static_operand(v) for v in operands]
-        if symbol in _STATIC_OPERATORS and all(v is not None for v in static_values):
-            value = np.asarray(_STATIC_OPERATORS[symbol](*static_values), dtype=object)
-            if value.size <= MAX_STATIC_ELEMENTS:
-                return static_tensor(value, self.dtype, name, default)
+        value = _static_result(symbol, [_static_operand(v) for v in operands], self.dtype)
+        if value is not None:
+            return static_tensor(value, self.dtype, name, default)
         entries = [as_operand(v, self.dtype) for v in operands]
         return as_tensor(operate(symbol, *entries), unique_name(name, default))
 
@@ -149,6 +149,41 @@ def _static_operand(operand: Any) -> Any:
     if isinstance(operand, Tensor):
         return operand.static_value
     return np.asarray(operand, dtype=object) if type(operand) is int else None
+
+
+def _static_result(
+    symbol: str, values: Sequence[NumpyArray | None], dtype: DType
+) -> NumpyArray | None:
+    """Apply one of Python's operators to static values.
+
+    Args:
+        symbol: The operator, as `operate` names it.
+        values: The static values of the operands; None for those that have none.
+        dtype: The integer dtype of the result.
+
+    Returns:
+        An array of objects. None if an operand is None, the operator is not among
+        `_STATIC_OPERATORS`, the shapes do not broadcast, a divisor is 0, a number does not fit
+        ``dtype``, or there are more than `MAX_STATIC_ELEMENTS`: the nodes of the graph decide then.
+    """
+    if symbol not in _STATIC_OPERATORS or any(v is None for v in values):
+        return None
+    try:
+        result = np.asarray(_STATIC_OPERATORS[symbol](*values), dtype=object)
+    except (ValueError, ZeroDivisionError):
+        return None
+    is_static = static_value_fits(result, dtype) and result.size <= MAX_STATIC_ELEMENTS
+    return result if is_static else None
+
+
+def static_value_fits(value: NumpyArray, dtype: DType) -> bool:
+    """Return whether all ints of a static value are within the limits of the integer ``dtype``.
+
+    Symbolic sizes in it always are.
+    """
+    limits = np.iinfo(dtype.numpy)
+    numbers = (n for n in value.ravel().tolist() if isinstance(n, int))
+    return all(limits.min <= n <= limits.max for n in numbers)
 
 
 class Tensor:
@@ -224,13 +259,15 @@ class Tensor:
         """Change the static shape in place, for functions that are called with the tensor later.
 
         Args:
-            shape: An int for each axis; None for those that remain unknown. Runs check axes that
-                were unknown before.
+            shape: An int for each axis; None for those that remain unknown. None instead of all, or
+                a shape of unknown rank, changes nothing. Runs check axes that were unknown before.
 
         Raises:
-            GraphError: If it contradicts the static shape.
+            GraphError: If it contradicts the static shape in rank or an extent.
             ShapeError: If an extent is neither an int nor None.
         """
+        if shape is None or isinstance(shape, UnknownShape):
+            return
         stated = parse_shape(shape, f"set_shape of {self.name}")
         if self.entry.shape is None:
             self._entry = _deferred_calls().refine_shape(self, stated)
@@ -269,15 +306,15 @@ class Tensor:
         """Return a part of the tensor.
 
         Args:
-            key: An int, a slice, None, an ellipsis, a scalar tensor of integers, or a tuple of
-                these, as for NumPy arrays.
+            key: An int, a slice, None, an ellipsis, a scalar tensor of integers, a `Dimension`, or
+                a tuple of these, as for NumPy arrays.
 
         Returns:
             A tensor. If a rank is unknown, the part is taken in a run.
 
         Raises:
-            ShapeError: If an index is out of range or of another kind, or there are more of them
-                than axes.
+            ShapeError: If an index is out of range or of another kind, such as a bool, a float, a
+                list or a tensor that is no scalar of integers, or there are more of them than axes.
         """
         deferred_calls = _deferred_calls()
         if any(map(deferred_calls.is_unranked, deferred_calls.nested_tensors((self, key)))):
@@ -340,7 +377,7 @@ class Tensor:
 
 
 def _get_item(tensor: Tensor, key: Any, name: str | None) -> Tensor:
-    """Return ``tensor[key]``; a known static value is indexed at once.
+    """Return ``tensor[key]``; a static value is indexed at once by ints and slices.
 
     Args:
         tensor: The tensor.
@@ -365,8 +402,8 @@ def _get_item(tensor: Tensor, key: Any, name: str | None) -> Tensor:
 def _resolve_index(key: Any) -> Any:
     """Convert one element of an index for an entry of passkit's graph.
 
-    Static scalar tensors and dimensions become numbers, other tensors entries; slices are converted
-    part by part. Other values are returned as they are.
+    Static scalar tensors become ints or symbolic sizes, dimensions ints, other tensors entries;
+    slices are converted part by part. Other values are returned as they are.
 
     Raises:
         ShapeError: For a dimension that only a run determines.
@@ -425,15 +462,17 @@ def as_entry(value: Any, dtype: Any = None) -> Entry:
     """Convert a value to an entry.
 
     Args:
-        value: A tensor; an entry, which is returned as it is; or numbers for a constant. Python's
-            numbers are float32 and int32; NumPy arrays keep their dtype.
+        value: A tensor; an entry, which is returned as it is, whatever its dtype; or numbers for a
+            constant. Python's floats are float32 and ints int32, or int64 if they do not fit; bools
+            and complex numbers are bool and complex128. NumPy arrays and scalars keep their dtype.
         dtype: The required dtype; None for any. Numbers are converted to it, floats truncated to
             integers.
 
     Raises:
         DTypeError: If a tensor has another dtype than ``dtype`` or is text, or ``dtype`` is no
             element type.
-        ArgumentError: For a value that is neither a tensor nor numbers.
+        ArgumentError: For a value that is neither a tensor nor numbers, or Python's numbers that
+            ``dtype`` cannot hold, such as 300 for uint8 or a complex number for floats.
     """
     required = None if dtype is None else as_dtype(dtype)
     if isinstance(value, Tensor):
@@ -449,31 +488,37 @@ def as_entry(value: Any, dtype: Any = None) -> Entry:
 
 
 def _as_array(value: Any, dtype: DType | None) -> Any:
-    """Convert numbers to an array; Python's numbers become float32 or int32 by default.
+    """Convert numbers to an array; Python's numbers get the default dtypes of `as_entry`.
 
     Args:
         value: Numbers, nested lists, or an array.
         dtype: Dtype of the array; None for the default.
 
     Returns:
-        A NumPy array.
+        A new NumPy array.
 
     Raises:
-        ArgumentError: For text, tensors among the numbers, and nested lists of different lengths.
+        ArgumentError: For text, None, tensors among the numbers, nested lists of different lengths,
+            and Python's numbers that ``dtype`` cannot hold.
     """
     array = arguments.numbers("a tensor's value", value, None if dtype is None else dtype.numpy)
     if dtype is not None:
         return array
-    if not isinstance(value, (np.ndarray, np.generic)) and array.dtype.kind in "if":
-        return array.astype(np.float32 if array.dtype.kind == "f" else np.int32)
+    if isinstance(value, (np.ndarray, np.generic)):
+        return array
+    if array.dtype.kind == "f":
+        return array.astype(np.float32)
+    if array.dtype.kind == "i":
+        narrow = array.astype(np.int32)
+        return narrow if np.array_equal(narrow, array) else array
     return array
 
 
 def scalar_entry(tensor: Tensor) -> Entry:
     """Return the entry of a tensor that stands for one number, such as a fed learning rate.
 
-    If its rank is unknown, the entry is a reshape, so that each run checks that it is a scalar. The
-    shape is not checked otherwise.
+    If its rank is unknown, the entry is a reshape, so that each run checks that it has one element.
+    The shape is not checked otherwise.
     """
     if tensor.static_value is None and tensor.entry.shape is None:
         scalar: Entry = make("reshape", tensor.entry, shape=())
@@ -482,7 +527,10 @@ def scalar_entry(tensor: Tensor) -> Entry:
 
 
 def contains_tensors(value: Any) -> bool:
-    """Return whether a nested list or tuple holds tensors, so that it has to be stacked."""
+    """Return whether a nested list or tuple holds tensors, so that it has to be stacked.
+
+    False for anything else, tensors themselves included.
+    """
     return isinstance(value, (list, tuple)) and any(
         isinstance(v, Tensor) or contains_tensors(v) for v in value
     )
@@ -493,16 +541,18 @@ def as_operand(value: Any, like: DType | None) -> Any:
 
     Args:
         value: A tensor, an entry, a `Dimension`, numbers, or a list of these.
-        like: The dtype of the other operand; None for none. Arrays take it if no information is
-            lost. Python's numbers stay numbers, which take the dtype of the other operand later.
+        like: The dtype of the other operand; None for none. Arrays and lists of numbers take it if
+            NumPy's casting "same_kind" allows, which may round or wrap; else they become entries as
+            by `as_entry`. Tensors and entries keep their dtype.
 
     Returns:
-        A Python number, or an entry.
+        An entry; or a Python number, for a bool, int, float or `Dimension`.
 
     Raises:
         ArgumentError: For a value that is neither a tensor nor numbers.
         ShapeError: For a dimension that only a run determines, or listed tensors of several shapes.
-        DTypeError: For listed tensors of another dtype than ``like``, and for text.
+        DTypeError: For listed tensors of another dtype than ``like``, or of several, and for a
+            tensor of text.
     """
     if isinstance(value, Tensor):
         return value.entry
@@ -521,18 +571,19 @@ def as_operand(value: Any, like: DType | None) -> Any:
 
 
 def as_operands(x: Any, y: Any) -> list[Any]:
-    """Convert two operands; one that is no tensor takes the dtype of the other.
+    """Convert two operands by `as_operand`, each for the dtype of the first that is a tensor.
 
     Args:
         x: A tensor, numbers or an array.
         y: A tensor, numbers or an array.
 
     Returns:
-        Two entries or numbers, of which at least one is an entry.
+        Two entries or numbers, of which at least one is an entry: of two numbers the first.
 
     Raises:
         ArgumentError: For a value that is neither a tensor nor numbers.
         ShapeError: For a dimension that only a run determines.
+        DTypeError: For a tensor of text.
     """
     like = next((v.dtype for v in (x, y) if isinstance(v, Tensor)), None)
     operands = [as_operand(v, like) for v in (x, y)]
@@ -548,15 +599,17 @@ def convert_to_tensor(value: Any, dtype: Any = None, name: str | None = None) ->
         value: A tensor, which is returned as it is; numbers, an array or nested lists of numbers
             for a constant; or a list that holds tensors, which is stacked.
         dtype: The required dtype; by default that of ``value``, with float32 and int32 for Python's
-            numbers.
-        name: The name of a constant; "Const" by default.
+            numbers, or int64 for ints that do not fit.
+        name: The name of a constant, "Const" by default, or of a stack, "packed" by default.
 
     Returns:
         The tensor.
 
     Raises:
-        DTypeError: If a tensor has another dtype than ``dtype``, or that is no element type.
-        ArgumentError: If the value is neither a tensor nor numbers, such as text.
+        DTypeError: If a tensor has another dtype than ``dtype``, or that is no element type, or
+            elements of a list that holds tensors differ in dtype.
+        ArgumentError: If the value is neither a tensor nor numbers, such as text, or holds tensors
+            in nested lists.
         ShapeError: If listed tensors differ in shape.
     """
     if isinstance(value, Tensor):
@@ -575,8 +628,8 @@ def static_value_of(value: Any) -> NumpyArray | None:
         value: Numbers or an array.
 
     Returns:
-        An array of objects (ints); None if it has other elements than integers, or more than
-        `MAX_STATIC_ELEMENTS`.
+        An array of objects (ints); None if it has other elements than integers, such as bools, or
+        more than `MAX_STATIC_ELEMENTS`. An empty list has floats.
     """
     array = np.asarray(value)
     if array.dtype.kind in "iu" and array.size <= MAX_STATIC_ELEMENTS:
@@ -649,7 +702,7 @@ def call_operator(op: str, default: str, name: str | None, *inputs: Any, **param
     Raises:
         ShapeError: If the shapes of the inputs do not fit the operator.
         DTypeError: If their dtypes do not.
-        GraphError: If a parameter does not.
+        GraphError: If the operator has no such parameter, or refuses its value.
         ArgumentError: If ``name`` is no text, or an input neither an entry, an array nor a number.
         RegistryError: If there is no such operator.
     """

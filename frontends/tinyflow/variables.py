@@ -59,7 +59,7 @@ class Variable(Tensor):
         SettingError: If an unsupported argument is set.
         DTypeError: If a tensor as initial value has another dtype than ``dtype``, or that is no
             element type.
-        ArgumentError: If the initial value is neither numbers nor a tensor.
+        ArgumentError: If the initial value is neither numbers nor a tensor, or ``name`` is no text.
 
     >>> from passkit.frontends import tinyflow as tf
     >>> count = tf.Variable(0, name="count")
@@ -185,8 +185,8 @@ class Variable(Tensor):
 
         Raises:
             ShapeError: If the value has another shape.
-            DTypeError: If a tensor has another dtype, or an array one that the variable's does not
-                hold.
+            DTypeError: If a tensor has another dtype, or an array or list one that NumPy does not
+                cast to the variable's by casting "same_kind", such as floats for integers.
             SettingError: If an unsupported argument is set.
             ArgumentError: For a value that is neither a tensor nor numbers.
         """
@@ -214,8 +214,8 @@ class Variable(Tensor):
 
         Raises:
             ShapeError: If the value has another shape.
-            DTypeError: If a tensor has another dtype, or an array one that the variable's does not
-                hold.
+            DTypeError: If a tensor has another dtype, or an array or list one that NumPy does not
+                cast to the variable's by casting "same_kind", such as floats for integers.
             SettingError: If an unsupported argument is set.
             ArgumentError: For a value that is neither a tensor nor numbers.
         """
@@ -243,8 +243,8 @@ class Variable(Tensor):
 
         Raises:
             ShapeError: If the value has another shape.
-            DTypeError: If a tensor has another dtype, or an array one that the variable's does not
-                hold.
+            DTypeError: If a tensor has another dtype, or an array or list one that NumPy does not
+                cast to the variable's by casting "same_kind", such as floats for integers.
             SettingError: If an unsupported argument is set.
             ArgumentError: For a value that is neither a tensor nor numbers.
         """
@@ -257,7 +257,7 @@ class Variable(Tensor):
             session: The session; by default that of the innermost `with`.
 
         Raises:
-            GraphError: If there is no session.
+            GraphError: If there is no session, or it is closed.
             FeedError: If the variable has no value in the session yet.
         """
         return super().eval(None, session)
@@ -272,7 +272,8 @@ class Variable(Tensor):
         Raises:
             FeedError: If the value has another shape.
             GraphError: If there is no session.
-            ValueError: If NumPy cannot convert the value, such as text.
+            ArgumentError: If NumPy cannot convert the value, such as text, a tensor, or 300 for
+                uint8.
         """
         require_session(session, f"variable '{self.name}'").load(self, value)
 
@@ -282,13 +283,13 @@ class Variable(Tensor):
 
 
 def _check_initial_shape(name: str, initial: Tensor, argument: str, shape: Any) -> None:
-    """Raise ShapeError if an initial value does not have a requested shape.
+    """Raise ShapeError if an initial value does not have a requested shape, or it is no shape.
 
     Args:
         name: The variable's name, for the message.
         initial: The initial value.
         argument: The name of the argument that holds the shape, for the message.
-        shape: The requested shape; None for any.
+        shape: The requested shape; None for any. Axes of None may have any extent.
     """
     if shape is None:
         return
@@ -320,7 +321,8 @@ def write_variable(variable: Variable, value: Entry, name: str, adds: int = 0) -
         A tensor of the new value.
 
     Raises:
-        ShapeError: If the value has another shape; in a run, if its rank is unknown before.
+        ShapeError: If the value has another shape; an unknown rank is checked in a run. Not if the
+            shape of the variable itself is not known yet.
         DTypeError: If the value has another dtype.
     """
     graph = get_default_graph()
@@ -397,8 +399,8 @@ def assign(
     Raises:
         GraphError: If ``ref`` is no variable.
         ShapeError: If the value has another shape.
-        DTypeError: If a tensor has another dtype, or an array one that the variable's does not
-            hold.
+        DTypeError: If a tensor has another dtype, or an array or list one that NumPy does not cast
+            to the variable's by casting "same_kind", such as floats for integers.
         SettingError: If an unsupported argument is set.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
@@ -424,8 +426,8 @@ def assign_add(
     Raises:
         GraphError: If ``ref`` is no variable.
         ShapeError: If the value has another shape.
-        DTypeError: If a tensor has another dtype, or an array one that the variable's does not
-            hold.
+        DTypeError: If a tensor has another dtype, or an array or list one that NumPy does not cast
+            to the variable's by casting "same_kind", such as floats for integers.
         SettingError: If an unsupported argument is set.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
@@ -451,8 +453,8 @@ def assign_sub(
     Raises:
         GraphError: If ``ref`` is no variable.
         ShapeError: If the value has another shape.
-        DTypeError: If a tensor has another dtype, or an array one that the variable's does not
-            hold.
+        DTypeError: If a tensor has another dtype, or an array or list one that NumPy does not cast
+            to the variable's by casting "same_kind", such as floats for integers.
         SettingError: If an unsupported argument is set.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
@@ -470,6 +472,7 @@ def _value_for(value: Any, target: Variable) -> Entry:
 
     Raises:
         ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: For a tensor of text.
     """
     return value.entry if isinstance(value, Tensor) else as_entry(_array_for(value, target), None)
 
@@ -478,12 +481,13 @@ def _array_for(value: Any, target: Variable) -> Any:
     """Convert numbers to write to an entry.
 
     Args:
-        value: A Python number, which becomes an entry of the dtype of ``target`` (a float is
-            truncated to an integer); or an array, which does if NumPy casts it within one kind.
+        value: A Python bool, int or float, which becomes an entry of the dtype of ``target`` (a
+            float is truncated to an integer); or an array or list, which does so if NumPy's casting
+            "same_kind" allows, and else keeps its dtype.
         target: The variable.
 
     Raises:
-        ArgumentError: For a value that is no number.
+        ArgumentError: For a value that is no number, or an int that the dtype does not hold.
     """
     return (
         as_operand(value, target.dtype)
@@ -496,13 +500,15 @@ def _array_for(value: Any, target: Variable) -> Any:
 
 
 def global_variables(scope: str | None = None) -> list[Any]:
-    """Return the variables of the default graph.
+    """Return the variables of the default graph that are in the collection GLOBAL_VARIABLES.
+
+    All are that were not created with other ``collections``.
 
     Args:
         scope: If given, only variables whose names begin with it are returned; all by default.
 
     Returns:
-        A list in the order in which they were created.
+        A new list in the order in which they were created.
     """
     return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
 
@@ -514,7 +520,7 @@ def trainable_variables(scope: str | None = None) -> list[Any]:
         scope: If given, only variables whose names begin with it are returned; all by default.
 
     Returns:
-        A list in the order in which they were created.
+        A new list in the order in which they were created.
     """
     return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
 
@@ -540,29 +546,35 @@ def variables_initializer(var_list: Sequence[Variable], name: str = "init") -> O
 
 
 def global_variables_initializer() -> Operation:
-    """Return an operation that initializes all variables created so far."""
+    """Return an operation that initializes the `global_variables` created so far.
+
+    Variables created later, and local ones, are not initialized.
+
+    Raises:
+        ShapeError: If TinyFlow's variable has a number as initial value and no shape yet.
+    """
     return variables_initializer(global_variables())
 
 
 def initialize_all_variables() -> Operation:
-    """Return an operation that initializes all variables, as `global_variables_initializer`."""
+    """Return `global_variables_initializer()`, under its older name."""
     return global_variables_initializer()
 
 
 def local_variables(scope: str | None = None) -> list[Any]:
-    """Return the local variables of the default graph, such as those of `tf.metrics`.
+    """Return the variables of the collection LOCAL_VARIABLES, such as those of `tf.metrics`.
 
     Args:
         scope: If given, only variables whose names begin with it are returned; all by default.
 
     Returns:
-        A list in the order in which they were created.
+        A new list in the order in which they were created.
     """
     return get_default_graph().get_collection(GraphKeys.LOCAL_VARIABLES, scope)
 
 
 def local_variables_initializer() -> Operation:
-    """Return an operation that initializes all local variables created so far."""
+    """Return an operation that initializes the `local_variables` created so far."""
     return variables_initializer(local_variables())
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from passkit.errors import FeedError, GraphError, SettingError, ShapeError
+from passkit.errors import ArgumentError, FeedError, GraphError, SettingError, ShapeError
 from passkit.frontends import tinyflow as tf
 
 
@@ -218,6 +218,113 @@ def test_shape_arithmetic_uses_free_sizes():
     assert halves.get_shape()[1] == 3
     with pytest.raises(ValueError, match="known only in a run"):
         int(x.shape[0])
+
+
+def test_arithmetic_of_constants_wraps_and_divides_by_zero_as_in_a_run():
+    """Integers beyond int32 wrap, a divisor 0 gives 0, and the results are as those of feeds."""
+    x = tf.placeholder(tf.int32, [])
+    largest = tf.constant(2**31 - 1)
+    with session() as s:
+        assert s.run(largest + 1) == s.run(x + 1, {x: 2**31 - 1}) == -(2**31)
+        assert s.run(tf.constant(7) // 0) == s.run(x // 0, {x: 7}) == 0
+
+
+def test_stacks_of_numbers_have_the_dtype_of_a_constant():
+    """Numbers have one dtype, that of a list of them, and small integer tensors keep theirs."""
+    u = tf.placeholder(tf.float32)
+    with session() as s:
+        for numbers in ([1.5, 2], [True, False], [2**40, 1], [3, 4]):
+            expected = s.run(tf.constant(numbers))
+            result = s.run(tf.stack(numbers))
+            assert result.dtype == expected.dtype
+            np.testing.assert_array_equal(result, expected)
+        assert tf.stack([tf.constant(3, tf.uint8), tf.constant(4, tf.uint8)]).dtype is tf.uint8
+        wide = tf.shape(u, out_type=tf.int64)
+        assert wide.dtype is tf.int64
+        assert s.run(wide, {u: [[1.0]]}).dtype == np.int64
+
+
+def test_the_rest_of_a_split_may_be_of_unknown_length():
+    """The part of size -1 has what the others leave, also before them and of a free size."""
+    x = tf.placeholder(tf.float32, [None, 2])
+    with session() as s:
+        first, last = s.run(tf.split(x, [-1, 2]), {x: np.arange(10).reshape(5, 2)})
+
+    np.testing.assert_array_equal(first, np.arange(6).reshape(3, 2))
+    np.testing.assert_array_equal(last, np.arange(6, 10).reshape(2, 2))
+
+
+def test_moments_take_axes_as_an_array():
+    """Axes may be an array, and an empty list reduces none."""
+    x = tf.constant([[1.0, 3.0]])
+    with session() as s:
+        assert s.run(tf.nn.moments(x, np.array([0, 1]))) == (2, 1)
+        assert s.run(tf.nn.moments(x, []))[0].shape == (1, 2)
+
+
+def test_integers_that_do_not_fit_int32_are_int64():
+    """Python's ints are int32, but int64 in a constant that has a larger one."""
+    assert tf.range(2**40, 2**40 + 2).dtype is tf.int64
+    assert tf.constant([1, 2**31 - 1]).dtype is tf.int32
+    large = tf.constant([1, 2**31])
+    assert large.dtype is tf.int64
+    with session() as s:
+        np.testing.assert_array_equal(s.run(large), [1, 2**31])
+
+
+def test_an_unknown_shape_changes_no_static_shape():
+    """set_shape without a shape, or with one of unknown rank, leaves the tensor as it is."""
+    x, y = tf.placeholder(tf.float32, [None, 3]), tf.placeholder(tf.float32)
+    for shape in (None, y.shape):
+        x.set_shape(shape)
+        y.set_shape(shape)
+
+    assert x.shape.as_list() == [None, 3]
+    assert y.shape.ndims is None
+
+
+def test_values_that_cannot_be_loaded_are_refused():
+    """Texts, tensors and numbers that the variable's dtype cannot hold are named."""
+    v = tf.Variable([1, 2], dtype=tf.uint8, name="v")
+    with session() as s:
+        for value, shown in (("a", "'a'"), ([300, 1], r"\[300, 1\]"), (tf.constant(1), "Const")):
+            with pytest.raises(
+                ArgumentError, match=rf"load: value of 'v:0' must be .* got .*{shown}"
+            ):
+                v.load(value, s)
+        with pytest.raises(FeedError, match=r"variable 'v' needs uint8\[2\], got uint8\[3\]"):
+            v.load([1, 2, 3], s)
+
+
+def test_lists_of_different_lengths_are_refused_as_feeds_of_any_rank():
+    """A feed that is no array is refused by the tensor's name, also if its rank is unknown."""
+    for shape in ([None, 2], None):
+        x = tf.placeholder(tf.float32, shape, name="x")
+        with session() as s, pytest.raises(FeedError, match="'x.*:0' needs an array .* got a list"):
+            s.run(x + 1, {x: [[1], [2, 3]]})
+
+
+def test_a_closed_session_gives_no_executable():
+    """Neither runs nor executables can be had from a closed session."""
+    v = tf.Variable([1.0])
+    s = session()
+    s.close()
+
+    for call in (s.run, s.executable):
+        with pytest.raises(GraphError, match="this session is closed"):
+            call(v * 2)
+
+
+def test_check_numerics_reads_bfloat16_and_complex_numbers():
+    """A NaN is found in bfloat16, and the ranges of complex operands are magnitudes."""
+    x = tf.placeholder(tf.float32, [2], name="x")
+    narrow = tf.check_numerics(tf.cast(x, tf.bfloat16) / 0.0, "look here")
+    wide = tf.placeholder(tf.complex64, [2], name="z")
+    with session(check_numerics=True) as s:
+        with pytest.raises(tf.NumericsError, match="1 NaN and 1 infinite"):
+            s.run(narrow, {x: [0.0, 1.0]})
+        with pytest.raises(tf.NumericsError, match="add from 10 to 10"):
+            s.run((wide + wide) / 0.0, {wide: [3 + 4j, 3 - 4j]})
 
 
 def test_seeded_draws_repeat_in_another_session():
