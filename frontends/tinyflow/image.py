@@ -38,7 +38,8 @@ def _require_images(function: str, image: Any) -> tuple[Tensor, int]:
         image: A tensor or an array.
 
     Returns:
-        The tensor; and the axis of its rows: 0 for one image, 1 for a batch.
+        The tensor, ``image`` itself if it is one; and the axis of its rows: 0 for one image, 1 for
+        a batch.
 
     Raises:
         ShapeError: If the rank is not 3 or 4, or unknown.
@@ -98,6 +99,7 @@ def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
 
     Raises:
         ShapeError: If the rank is not 3 or 4.
+        SettingError: If ``seed`` is no int.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     x, row_axis = _require_images("random_flip_left_right", image)
@@ -130,7 +132,8 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
     """Convert three color channels to one of grey.
 
     Args:
-        images: An image of shape (height, width, 3), or a batch of images.
+        images: An image of shape (height, width, 3), or a batch of images. One channel counts as
+            three equal ones.
         name: The name of the result; "rgb_to_grayscale" by default.
 
     Returns:
@@ -177,7 +180,7 @@ def convert_image_dtype(
     Args:
         image: A tensor of any shape.
         dtype: The dtype of the result.
-        saturate: Whether floats out of range become the nearest integer in range; False by default.
+        saturate: Without effect: floats out of range become the nearest integer in range anyway.
         name: The name of the result; "convert_image" by default.
 
     Returns:
@@ -217,12 +220,14 @@ def convert_image_dtype(
 def adjust_brightness(image: Any, delta: Any) -> Tensor:
     """Add a number to all pixels; results beyond the range of an integer dtype are cut off.
 
+    The sum is computed in float32.
+
     Args:
         image: A tensor of any shape.
-        delta: The number to add, where 1 is the full range of integers.
+        delta: The number or tensor to add, where 1 is the full range of integers.
 
     Returns:
-        A tensor of the shape and dtype of ``image``.
+        A tensor in the dtype of ``image``, of its shape broadcast with that of ``delta``.
 
     Raises:
         DTypeError: If the elements are neither integers nor floats.
@@ -234,14 +239,16 @@ def adjust_brightness(image: Any, delta: Any) -> Tensor:
 
 
 def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
-    """Multiply the differences of pixels to their channel's mean by a factor.
+    """Multiply the differences of pixels to their channel's mean by a factor, in float32.
+
+    Results beyond the range of an integer dtype are cut off.
 
     Args:
         images: An image of shape (height, width, channels), or a batch of images.
         contrast_factor: The factor, a number or a tensor.
 
     Returns:
-        A tensor of the shape and dtype of ``images``.
+        A tensor in the dtype of ``images``, of their shape broadcast with that of the factor.
 
     Raises:
         ShapeError: If the rank is not 3 or 4, or a tensor ``contrast_factor`` does not broadcast.
@@ -264,10 +271,11 @@ def per_image_standardization(image: Any) -> Tensor:
         image: An image of shape (height, width, channels), or a batch of images.
 
     Returns:
-        A tensor of the shape of ``image``, float32 for integers.
+        A tensor of the shape and dtype of ``image``, float32 for integers and bools.
 
     Raises:
         ShapeError: If the rank is not 3 or 4.
+        DTypeError: If the elements are complex numbers.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     x, row_axis = _require_images("per_image_standardization", image)
@@ -411,7 +419,7 @@ def central_crop(image: Any, central_fraction: float) -> Tensor:
         Images of the height and width times the fraction, in whole rows and columns on each side.
 
     Raises:
-        SettingError: For a fraction out of range.
+        SettingError: For a fraction out of range, or that is no number.
         ShapeError: If the image's size is known only in a run, or its rank is not 3 or 4.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
@@ -544,12 +552,12 @@ def resize_images(
     Raises:
         SettingError: For an unknown method.
         ShapeError: If the rank is not 3 or 4, ``size`` has not two numbers, or
-            ``preserve_aspect_ratio`` is set and a size is known only in a run.
+            ``preserve_aspect_ratio`` is set and a size is known only in a run or 0.
         GraphError: If ``align_corners`` is no bool.
         DTypeError: If the elements are complex numbers, unless the method is NEAREST_NEIGHBOR.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
-    if method not in RESIZE_OPERATORS:
+    if not isinstance(method, int) or method not in RESIZE_OPERATORS:
         raise SettingError(f"resize_images needs a method of tf.image.ResizeMethod, got {method!r}")
     x, row_axis = _require_images("resize_images", images)
     new_size: Any = parse_shape(size, "resize_images")
@@ -561,6 +569,8 @@ def resize_images(
                 f"resize_images needs two ints as size to preserve the aspect ratio, got "
                 f"{format_shape(new_size)}"
             )
+        if 0 in (height, width):
+            raise ShapeError(f"resize_images needs pixels to preserve the aspect ratio, got {x!r}")
         scale = min(new_size[0] / height, new_size[1] / width)
         new_size = (round(height * scale), round(width * scale))
     if (height, width) == tuple(new_size):

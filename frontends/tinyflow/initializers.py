@@ -7,10 +7,13 @@ from typing import Any
 
 from attrs import define
 
-from passkit.errors import SettingError, ShapeError
+from passkit.errors import DTypeError, SettingError, ShapeError
 from passkit.frontends.tinyflow import creation, random_ops
+from passkit.frontends.tinyflow.argument_checks import require_float
+from passkit.frontends.tinyflow.dtypes import as_dtype
 from passkit.frontends.tinyflow.shapes import format_shape, parse_shape
 from passkit.frontends.tinyflow.tensors import Tensor
+from passkit.values import arguments
 
 
 @define
@@ -35,7 +38,8 @@ class zeros_initializer:  # noqa: N801 – TensorFlow's name
             A tensor of this shape and dtype.
 
         Raises:
-            ShapeError: If an extent is negative, unknown or a tensor.
+            ShapeError: If an extent is negative, None, no int, or a tensor that only a run
+                computes.
             DTypeError: If ``dtype`` is no element type.
         """
         return creation.zeros(shape, dtype or self.dtype)
@@ -63,7 +67,8 @@ class ones_initializer:  # noqa: N801 – TensorFlow's name
             A tensor of this shape and dtype.
 
         Raises:
-            ShapeError: If an extent is negative, unknown or a tensor.
+            ShapeError: If an extent is negative, None, no int, or a tensor that only a run
+                computes.
             DTypeError: If ``dtype`` is no element type.
         """
         return creation.ones(shape, dtype or self.dtype)
@@ -96,10 +101,11 @@ class constant_initializer:  # noqa: N801 – TensorFlow's name
             A tensor of this shape and dtype.
 
         Raises:
-            ShapeError: If the numbers do not fit the shape, or an extent is unknown or a tensor.
+            ShapeError: If the numbers do not fit the shape, or an extent is no int of at least 0.
             DTypeError: If ``dtype`` is no element type.
-            ArgumentError: If the initializer's value is no number.
+            ArgumentError: If the initializer's value holds anything but numbers.
         """
+        arguments.numbers("constant_initializer: value", self.value)
         return creation.constant(
             self.value, dtype or self.dtype, shape, verify_shape=self.verify_shape
         )
@@ -135,9 +141,11 @@ class random_normal_initializer:  # noqa: N801 – TensorFlow's name
             with it.
 
         Raises:
-            ShapeError: If an extent is negative, unknown or a tensor.
+            ShapeError: If an extent is negative, None, no int, or a tensor that only a run
+                computes.
             DTypeError: If ``dtype`` is no float.
-            SettingError: If the initializer's mean or deviation is no number.
+            SettingError: If the initializer's mean or deviation is neither a number, an array nor a
+                tensor, or its seed is no int.
         """
         return random_ops.random_normal(
             shape, self.mean, self.stddev, dtype or self.dtype, self.seed
@@ -174,9 +182,11 @@ class truncated_normal_initializer:  # noqa: N801 – TensorFlow's name
             with it.
 
         Raises:
-            ShapeError: If an extent is negative, unknown or a tensor.
+            ShapeError: If an extent is negative, None, no int, or a tensor that only a run
+                computes.
             DTypeError: If ``dtype`` is no float.
-            SettingError: If the initializer's mean or deviation is no number.
+            SettingError: If the initializer's mean or deviation is neither a number, an array nor a
+                tensor, or its seed is no int.
         """
         return random_ops.truncated_normal(
             shape, self.mean, self.stddev, dtype or self.dtype, self.seed
@@ -213,9 +223,12 @@ class random_uniform_initializer:  # noqa: N801 – TensorFlow's name
             with it.
 
         Raises:
-            ShapeError: If an extent is negative, unknown or a tensor.
-            SettingError: For integers without a ``maxval``, and for bounds that are no numbers.
-            GraphError: If ``minval`` is not below ``maxval``.
+            ShapeError: If an extent is negative, None, no int, or a tensor that only a run
+                computes.
+            SettingError: For integers without a ``maxval``, for bounds that are no numbers, and for
+                a seed that is no int.
+            GraphError: If ``minval`` is not below ``maxval``, or an integer dtype does not hold
+                them.
             DTypeError: If ``dtype`` is neither a float nor an integer.
         """
         return random_ops.random_uniform(
@@ -246,7 +259,7 @@ class variance_scaling_initializer:  # noqa: N801 – TensorFlow's name
         dtype: The dtype of tensors where none is requested; float32 by default.
 
     Raises:
-        SettingError: For another mode or distribution.
+        SettingError: For another mode or distribution, or a scale that is no number above 0.
     """
 
     scale: float = 1.0
@@ -256,7 +269,11 @@ class variance_scaling_initializer:  # noqa: N801 – TensorFlow's name
     dtype: Any = "float32"
 
     def __attrs_post_init__(self) -> None:
-        """Raise SettingError for an unknown mode or distribution."""
+        """Raise SettingError for an unknown mode or distribution, or a scale not above 0."""
+        if not require_float("variance_scaling_initializer", "scale", self.scale) > 0:
+            raise SettingError(
+                f"variance_scaling_initializer needs a scale above 0, got {self.scale!r}"
+            )
         for setting, value, choices in (
             ("mode", self.mode, tuple(MODES)),
             ("distribution", self.distribution, DISTRIBUTIONS),
@@ -280,14 +297,16 @@ class variance_scaling_initializer:  # noqa: N801 – TensorFlow's name
             with it.
 
         Raises:
-            ShapeError: If an extent is negative, unknown or a tensor.
+            ShapeError: If an extent is negative, or no int, such as a size that a run determines.
             DTypeError: If ``dtype`` is no float.
         """
+        kind = as_dtype(dtype or self.dtype)
+        if not kind.is_float:
+            raise DTypeError(f"variance_scaling_initializer needs floats as dtype, got {kind}")
         sizes = require_known_extents(shape)
         inside, outside = fans(sizes)
         a, b = MODES[self.mode]
         variance = self.scale / max(1.0, a * inside + b * outside)
-        kind = dtype or self.dtype
         if self.distribution == "uniform":
             limit = sqrt(3 * variance)
             return random_ops.random_uniform(sizes, -limit, limit, kind, self.seed)
@@ -303,10 +322,10 @@ def require_known_extents(shape: Any) -> list[int]:
     """Convert the shape argument of an initializer to ints.
 
     Args:
-        shape: A list of ints, or one int.
+        shape: A list of ints, or one int; see `parse_shape`.
 
     Raises:
-        ShapeError: If an extent is negative, unknown or a tensor.
+        ShapeError: If an extent is negative, or no int, such as None or a symbolic size.
     """
     extents = parse_shape(shape, "an initializer")
     if not all(isinstance(n, int) and n >= 0 for n in extents):

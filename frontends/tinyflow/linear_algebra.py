@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from passkit.errors import SettingError
 from passkit.frontends.tinyflow.argument_checks import (
     reject_arguments,
@@ -13,6 +15,7 @@ from passkit.frontends.tinyflow.deferred_calls import (
     is_unranked,
     runtime_size,
 )
+from passkit.frontends.tinyflow.reductions import parse_axes
 from passkit.frontends.tinyflow.shapes import (
     require_shape,
 )
@@ -74,7 +77,9 @@ def matmul(
     operands = [convert_to_tensor(v) for v in (a, b)]
     params = {"transpose_a": transpose_a, "transpose_b": transpose_b}
     ranks = [None if is_unranked(s) else len(require_shape(s.entry)) for s in operands]
-    if None in ranks and 2 in ranks:  # beside a matrix, TensorFlow takes the other for one, too
+    flags_are_bools = isinstance(transpose_a, bool) and isinstance(transpose_b, bool)
+    # Beside a matrix, TensorFlow takes the other for one, too.
+    if None in ranks and 2 in ranks and flags_are_bools:
         full_name = unique_name(name, "MatMul")
         transposed = (transpose_a, transpose_b)
         sizes = [
@@ -89,30 +94,42 @@ def matmul(
 
 
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
-    """Contract axes of two tensors.
+    """Contract axes of two tensors: multiply along them, and sum.
 
     Args:
         a: A tensor of any shape.
         b: A tensor of any shape.
-        axes: An int for that many last axes of ``a`` and first axes of ``b``; or a pair with the
-            axes of ``a`` and those of ``b``, an int or a list each.
+        axes: An int for that many last axes of ``a`` and first axes of ``b``; or a pair, list,
+            array or constant, with the axes of ``a`` and those of ``b``, an int or a list each.
         name: The name of the result; "Tensordot" by default.
 
     Returns:
         A tensor with the remaining axes of ``a``, then those of ``b``.
 
     Raises:
-        ShapeError: If an axis does not exist, or the lengths of contracted axes differ.
-        DTypeError: If the dtypes differ.
+        ShapeError: If an axis is no int or does not exist, or the lengths of contracted axes
+            differ.
+        DTypeError: If the dtypes differ, or are bool or complex.
         GraphError: If ``axes`` is neither an int nor two equal numbers of axes.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
-    parsed_axes = (
-        axes
-        if isinstance(axes, int)
-        else tuple((n,) if isinstance(n, int) else tuple(n) for n in axes)
-    )
-    return call_operator("tensordot", "Tensordot", name, as_entry(a), as_entry(b), axes=parsed_axes)
+    entries = as_entry(a), as_entry(b)
+    return call_operator("tensordot", "Tensordot", name, *entries, axes=_contracted_axes(axes))
+
+
+def _contracted_axes(axes: Any) -> Any:
+    """Convert the axes argument of `tensordot`: lists, arrays and constants to tuples of tuples.
+
+    Other values are returned as they are, for the operator to refuse.
+    """
+    static_value = getattr(axes, "static_value", None)
+    listed = static_value if static_value is not None else axes
+    if isinstance(listed, np.ndarray):
+        listed = listed.tolist()
+    if not isinstance(listed, (list, tuple)):
+        return listed
+    parsed = [parse_axes(part) for part in listed]
+    return tuple(part if isinstance(part, tuple) else (part,) for part in parsed)
 
 
 def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
@@ -120,7 +137,7 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
 
     Args:
         equation: The labels of the axes, such as "ij,jk->ik". Labels that the result lacks are
-            summed over.
+            summed over. Without an arrow, the result has the labels that occur once, sorted.
         *inputs: A tensor for each operand of the equation.
         **kwargs: Only ``name``, the name of the result; "einsum" by default.
 
@@ -129,7 +146,8 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
 
     Raises:
         SettingError: For another keyword.
-        GraphError: If the equation cannot be read, or names another number of tensors or axes.
+        GraphError: If the equation is no text, cannot be read, or names another number of tensors
+            or axes, and if there are no tensors.
         ShapeError: If a label has two lengths.
         DTypeError: If the dtypes differ, or are bool or complex.
         ArgumentError: For a value that is neither a tensor nor numbers.

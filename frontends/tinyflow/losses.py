@@ -53,7 +53,7 @@ class Reduction:
 
     @classmethod
     def validate(cls, key: str) -> None:
-        """Raise SettingError if ``key`` is the name of no reduction."""
+        """Raise SettingError if ``key`` is the name of no reduction, such as None."""
         if key not in cls.all():
             raise SettingError(
                 f"losses need one of {', '.join(cls.all())} as reduction, got {key!r}"
@@ -61,7 +61,7 @@ class Reduction:
 
 
 def _reduce_sum(x: Any) -> Tensor:
-    """Return the sum of all elements."""
+    """Return the sum of all elements of integers or floats ``x``, a scalar tensor."""
     return REDUCTIONS["reduce_sum"](x)
 
 
@@ -90,12 +90,14 @@ def compute_weighted_loss(  # noqa: D417 – describe_arguments adds the others
     """Multiply losses by their weights, and reduce them.
 
     Args:
-        losses: The losses of the elements, a tensor of any shape.
+        losses: The losses of the elements, a tensor of floats of any shape; integers are converted
+            to float32.
         others: ``weights`` of the losses, name ``scope``, ``loss_collection`` that the loss is
             added to, ``reduction`` of the losses to one; see `LOSS_ARGUMENTS`.
 
     Returns:
-        A scalar tensor; for `Reduction.NONE` a tensor of the shape of ``losses``.
+        A scalar tensor; for `Reduction.NONE` a tensor of the shape of ``losses``. It is added to
+        the collection, unless that is None.
 
     Raises:
         ShapeError: If the weights do not broadcast to the losses.
@@ -131,7 +133,11 @@ def compute_weighted_loss(  # noqa: D417 – describe_arguments adds the others
 
 
 def _check_weights(losses: Tensor, weights: Tensor) -> None:
-    """Raise ShapeError for weights that do not broadcast to the losses; unknown ranks pass."""
+    """Raise ShapeError for weights that are no scalar and do not broadcast to the losses.
+
+    They need the rank of the losses, and each axis their length or 1. Unknown ranks and lengths
+    pass.
+    """
     if is_unranked(losses) or is_unranked(weights):
         return
     losses_shape, weights_shape = require_shape(losses.entry), require_shape(weights.entry)
@@ -155,10 +161,11 @@ def labels_and_predictions(function: str, labels: Any, predictions: Any) -> tupl
         predictions: A tensor or numbers.
 
     Returns:
-        The labels and the predictions, in the float dtype of the predictions, else float32.
+        The labels and the predictions, in the dtype of the predictions if they are floats, else
+        both in float32.
 
     Raises:
-        ShapeError: If the shapes differ.
+        ShapeError: If the shapes differ; unknown ranks and lengths pass.
         SettingError: If one of them is None.
         DTypeError: If one of them holds complex numbers.
         ArgumentError: For a value that is neither a tensor nor numbers.
@@ -181,7 +188,7 @@ def labels_and_predictions(function: str, labels: Any, predictions: Any) -> tupl
 
 
 def _as_float(x: Any) -> Tensor:
-    """Convert a value to a tensor of floats: integers to float32.
+    """Convert a value to a tensor of floats: integers and bools to float32.
 
     Raises:
         DTypeError: If ``x`` holds complex numbers.
@@ -422,15 +429,17 @@ def mean_pairwise_squared_error(  # noqa: D417 – describe_arguments adds the o
     Args:
         labels: A tensor of shape (examples, …).
         predictions: A tensor of the same shape.
-        others: ``weights`` of the losses, name ``scope``, ``loss_collection`` that the loss is
-            added to, ``reduction`` of the losses to one; see `LOSS_ARGUMENTS`.
+        weights: A number, or a tensor that broadcasts with the loss of each example, which has the
+            rank of ``labels`` and length 1 along all axes but the first; 1 by default. Elements of
+            weight 0 are left out of the pairs.
+        others: Name ``scope``, ``loss_collection`` that the loss is added to; see `LOSS_ARGUMENTS`.
 
     Returns:
         A scalar tensor.
 
     Raises:
-        ShapeError: If the shapes of labels and predictions differ, the rank is unknown, or the
-            weights do not broadcast.
+        ShapeError: If the shapes of labels and predictions differ, the rank of the predictions is
+            unknown, or the weights do not broadcast.
         SettingError: If labels or predictions are None.
         DTypeError: If a tensor holds complex numbers.
         ArgumentError: For a value that is neither a tensor nor numbers.
@@ -506,7 +515,7 @@ def softmax_cross_entropy(  # noqa: D417 – describe_arguments adds the others
     Args:
         onehot_labels: Distributions, a tensor of shape (…, classes).
         logits: A tensor of the same shape.
-        weights: A number, or a tensor of shape (…); 1 by default.
+        weights: A number, or a tensor of shape (…), whose axes may have length 1; 1 by default.
         label_smoothing: The fraction by which labels are moved towards 1 / classes; 0 by default.
         others: ``weights`` of the losses, name ``scope``, ``loss_collection`` that the loss is
             added to, ``reduction`` of the losses to one; see `LOSS_ARGUMENTS`.
@@ -548,7 +557,8 @@ def sparse_softmax_cross_entropy(  # noqa: D417 – describe_arguments adds the 
     Args:
         labels: Class numbers, integers of shape (…) or (…, 1).
         logits: A tensor of shape (…, classes).
-        weights: A number, or a tensor of the shape of ``labels``; 1 by default.
+        weights: A number, or a tensor of shape (…) or (…, 1), whose axes may have length 1; 1 by
+            default.
         others: ``weights`` of the losses, name ``scope``, ``loss_collection`` that the loss is
             added to, ``reduction`` of the losses to one; see `LOSS_ARGUMENTS`.
 
@@ -580,8 +590,8 @@ def add_loss(loss: Any, loss_collection: str | None = GraphKeys.LOSSES) -> None:
     """Add a loss to a collection of the default graph.
 
     Args:
-        loss: A tensor.
-        loss_collection: The collection, "losses" by default; None to do nothing.
+        loss: A tensor; it is not checked.
+        loss_collection: The collection, "losses" by default; None or empty to do nothing.
     """
     if loss_collection:
         get_default_graph().add_to_collection(loss_collection, loss)
@@ -595,7 +605,7 @@ def get_losses(scope: str | None = None, loss_collection: str = GraphKeys.LOSSES
         loss_collection: The collection; "losses" by default.
 
     Returns:
-        A list of tensors, in the order in which they were added.
+        A new list of tensors, in the order in which they were added.
     """
     return get_default_graph().get_collection(loss_collection, scope)
 
@@ -607,7 +617,7 @@ def get_regularization_losses(scope: str | None = None) -> list[Any]:
         scope: If given, only losses whose names begin with it are returned; all by default.
 
     Returns:
-        A list of tensors, in the order in which they were added.
+        A new list of tensors, in the order in which they were added.
     """
     return get_default_graph().get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
 
@@ -622,10 +632,11 @@ def get_regularization_loss(
         name: The name of the result; "total_regularization_loss" by default.
 
     Returns:
-        A scalar tensor; 0 if there are no such losses.
+        A scalar tensor; 0 in float32 if there are no such losses.
 
     Raises:
         ShapeError: If losses differ in shape.
+        DTypeError: If losses differ in dtype.
     """
     collected = get_regularization_losses(scope)
     return elementwise.add_n(collected, name) if collected else creation.constant(0.0, name=name)
@@ -647,6 +658,7 @@ def get_total_loss(
     Raises:
         SettingError: If there are no losses.
         ShapeError: If losses differ in shape.
+        DTypeError: If losses differ in dtype.
     """
     collected = get_losses(scope)
     if add_regularization_losses:

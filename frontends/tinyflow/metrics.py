@@ -60,8 +60,8 @@ def _divide_or_zero(above: Any, below: Any, name: str) -> Tensor:
     """Return numerator / denominator; 0 where the denominator is 0.
 
     Args:
-        above: The numerator, a tensor.
-        below: The denominator, a tensor.
+        above: The numerator, a float32 tensor.
+        below: The denominator, a float32 tensor.
         name: The name of the result.
     """
     ratio = make("where", make("equal", below.entry, 0.0), 0.0, above.entry / below.entry)
@@ -73,13 +73,15 @@ def _weighted_sums(values: Tensor, weights: Any) -> tuple[Tensor, Tensor]:
 
     Args:
         values: A float32 tensor.
-        weights: Weights that broadcast to the values; None for 1.
+        weights: Weights that broadcast with the values; None for 1.
 
     Returns:
         The sum of the values times their weights, and the sum of the weights.
 
     Raises:
-        ShapeError: If the weights do not broadcast to the values.
+        ShapeError: If the weights do not broadcast with the values.
+        DTypeError: If the weights are complex numbers.
+        ArgumentError: If the weights are neither a tensor nor numbers.
     """
     ones = creation.ones_like(values)
     scale = ones if weights is None else ones * elementwise.to_float(convert_to_tensor(weights))
@@ -97,7 +99,7 @@ def mean(  # noqa: D417 – describe_arguments adds the others
     """Return the weighted mean of the values of all runs.
 
     Args:
-        values: A tensor or numbers of any shape.
+        values: A tensor or numbers of any shape, which are converted to float32.
         others: ``weights`` of the elements, names of the collections that value and update are
             added to, variable scope ``name``; see `METRIC_ARGUMENTS`.
 
@@ -106,7 +108,7 @@ def mean(  # noqa: D417 – describe_arguments adds the others
         Both are float32 scalars.
 
     Raises:
-        ShapeError: If the weights do not broadcast to the values.
+        ShapeError: If the weights do not broadcast with the values.
         DTypeError: If a tensor holds complex numbers.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
@@ -130,8 +132,8 @@ def accuracy(  # noqa: D417 – describe_arguments adds the others
     """Return the weighted fraction of predictions that equal their labels, over all runs.
 
     Args:
-        labels: A tensor of the shape of ``predictions``.
-        predictions: A tensor, which is converted to the dtype of ``labels``.
+        labels: A tensor or numbers, of a shape that broadcasts with that of ``predictions``.
+        predictions: A tensor or numbers, which are converted to the dtype of ``labels``.
         others: ``weights`` of the elements, names of the collections that value and update are
             added to, variable scope ``name``; see `METRIC_ARGUMENTS`.
 
@@ -254,8 +256,8 @@ def _true_positive_ratio(
     """Return the fraction of true positives among true labels or positive predictions.
 
     Args:
-        labels: Bools, or numbers that are converted.
-        predictions: Bools, or numbers that are converted.
+        labels: Bools, or numbers, which are true if they are not 0.
+        predictions: Bools, or numbers, which are true if they are not 0.
         weights: The weight of each element, of a shape that broadcasts; 1 by default.
         name: The variable scope.
         base: 0 to divide by the true labels (recall), 1 by the positive predictions (precision).
@@ -297,8 +299,8 @@ def precision(  # noqa: D417 – describe_arguments adds the others
     """Return the fraction of positive predictions whose labels are true, over all runs.
 
     Args:
-        labels: Bools, or numbers that are converted.
-        predictions: Bools, or numbers that are converted.
+        labels: Bools, or numbers, which are true if they are not 0.
+        predictions: Bools, or numbers, which are true if they are not 0.
         others: ``weights`` of the elements, names of the collections that value and update are
             added to, variable scope ``name``; see `METRIC_ARGUMENTS`.
 
@@ -327,8 +329,8 @@ def recall(  # noqa: D417 – describe_arguments adds the others
     """Return the fraction of true labels whose predictions are positive, over all runs.
 
     Args:
-        labels: Bools, or numbers that are converted.
-        predictions: Bools, or numbers that are converted.
+        labels: Bools, or numbers, which are true if they are not 0.
+        predictions: Bools, or numbers, which are true if they are not 0.
         others: ``weights`` of the elements, names of the collections that value and update are
             added to, variable scope ``name``; see `METRIC_ARGUMENTS`.
 

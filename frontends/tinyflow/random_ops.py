@@ -10,6 +10,8 @@ import hashlib
 import secrets
 from typing import Any
 
+import numpy as np
+
 from passkit.errors import SettingError
 from passkit.frontends.tinyflow.argument_checks import require_float, require_int
 from passkit.frontends.tinyflow.deferred_calls import defer_call, depends_on_deferred
@@ -36,7 +38,11 @@ def draw_key(seed: int | None) -> Entry:
     Returns:
         A scalar int64 entry: the operator's key plus the number of the run, and in a loop plus a
         multiple of the iteration's number.
+
+    Raises:
+        SettingError: If the seed is neither None nor an int.
     """
+    seed = None if seed is None else require_int("a random function", "seed", seed)
     graph = get_default_graph()
     number = graph.next_draw()
     if seed is None and graph.seed is None:
@@ -62,8 +68,9 @@ def random_normal(
 
     Args:
         shape: The shape of the result: ints, or sizes computed from `tf.shape`.
-        mean: The mean, a number or a tensor that broadcasts; 0 by default.
-        stddev: The standard deviation, a number or a tensor that broadcasts; 1 by default.
+        mean: The mean, a number, or a tensor or array that broadcasts; 0 by default.
+        stddev: The standard deviation, a number, or a tensor or array that broadcasts; 1 by
+            default.
         dtype: The dtype of the result, a float; float32 by default.
         seed: An int makes the draws the same in every process, as `tf.set_random_seed` does; None
             by default.
@@ -74,10 +81,11 @@ def random_normal(
         a tensor ``mean`` or ``stddev``.
 
     Raises:
-        ShapeError: If an extent is unknown, negative, or a tensor that only a run computes, or a
-            tensor ``mean`` or ``stddev`` does not broadcast.
+        ShapeError: If an extent is None, negative, no int, or a tensor that only a run computes, or
+            a tensor ``mean`` or ``stddev`` does not broadcast.
         DTypeError: If ``dtype`` is no float.
-        SettingError: If ``mean`` or ``stddev`` is neither a number nor a tensor.
+        SettingError: If ``mean`` or ``stddev`` is neither a number, an array nor a tensor, or
+            ``seed`` is no int.
     """
     return _draw_normal("random_normal", shape, mean, stddev, dtype, seed, name)
 
@@ -94,9 +102,10 @@ def truncated_normal(
 
     Args:
         shape: The shape of the result: ints, or sizes computed from `tf.shape`.
-        mean: The mean before truncation, a number or a tensor that broadcasts; 0 by default.
-        stddev: The standard deviation before truncation, a number or a tensor that broadcasts; 1 by
+        mean: The mean before truncation, a number, or a tensor or array that broadcasts; 0 by
             default.
+        stddev: The standard deviation before truncation, a number, or a tensor or array that
+            broadcasts; 1 by default.
         dtype: The dtype of the result, a float; float32 by default.
         seed: An int makes the draws the same in every process, as `tf.set_random_seed` does; None
             by default.
@@ -107,10 +116,11 @@ def truncated_normal(
         a tensor ``mean`` or ``stddev``.
 
     Raises:
-        ShapeError: If an extent is unknown, negative, or a tensor that only a run computes, or a
-            tensor ``mean`` or ``stddev`` does not broadcast.
+        ShapeError: If an extent is None, negative, no int, or a tensor that only a run computes, or
+            a tensor ``mean`` or ``stddev`` does not broadcast.
         DTypeError: If ``dtype`` is no float.
-        SettingError: If ``mean`` or ``stddev`` is neither a number nor a tensor.
+        SettingError: If ``mean`` or ``stddev`` is neither a number, an array nor a tensor, or
+            ``seed`` is no int.
     """
     return _draw_normal("truncated_normal", shape, mean, stddev, dtype, seed, name)
 
@@ -130,8 +140,8 @@ def _draw_normal(
     Args:
         function: "random_normal" or "truncated_normal".
         shape: The shape of the result. If it depends on a deferred call, this one is deferred, too.
-        mean: The mean, a number or a tensor.
-        stddev: The standard deviation, a number or a tensor.
+        mean: The mean, a number, an array or a tensor.
+        stddev: The standard deviation, a number, an array or a tensor.
         dtype: The dtype of the result.
         seed: The seed, see `draw_key`; unused if ``key_tensor`` is set.
         name: The requested name of the result; None for ``function``.
@@ -142,9 +152,10 @@ def _draw_normal(
         ``stddev``.
 
     Raises:
-        ShapeError: If an extent is unknown, negative, or a tensor that only a run computes.
+        ShapeError: If an extent is None, negative, no int, or a tensor that only a run computes.
         DTypeError: If ``dtype`` is no float.
-        SettingError: If ``mean`` and ``stddev`` are neither numbers nor tensors.
+        SettingError: If ``mean`` or ``stddev`` is neither a number, an array nor a tensor, or
+            ``seed`` is no int.
     """
     if depends_on_deferred(shape):
         arguments = {
@@ -161,18 +172,23 @@ def _draw_normal(
     key = draw_key(seed) if key_tensor is None else key_tensor.entry
     op = "random_truncated_normal" if function == "truncated_normal" else function
     params: dict[str, Any] = {"shape": parse_shape(shape, function), "dtype": as_dtype(dtype).name}
-    if isinstance(mean, Tensor) or isinstance(stddev, Tensor):
+    numbers = [
+        v if isinstance(v, (Tensor, np.ndarray)) else require_float(function, argument, v)
+        for argument, v in (("mean", mean), ("stddev", stddev))
+    ]
+    if any(isinstance(v, (Tensor, np.ndarray)) for v in numbers):
         scaled: Tensor = call_operator(op, function, None, key, **params) * stddev + mean
         return scaled if name is None else call_operator("identity", function, name, scaled.entry)
-    params |= {
-        "mean": require_float(function, "mean", mean),
-        "stddev": require_float(function, "stddev", stddev),
-    }
+    params |= {"mean": numbers[0], "stddev": numbers[1]}
     return call_operator(op, function, name, key, **params)
 
 
 def _draw_key_tensor(seed: int | None) -> Tensor:
-    """Create a key that a deferred call keeps, so that resolving it again repeats the draws."""
+    """Create a key that a deferred call keeps, so that resolving it again repeats the draws.
+
+    Raises:
+        SettingError: If the seed is neither None nor an int.
+    """
     return Tensor(draw_key(seed), "key", get_default_graph())
 
 
@@ -199,11 +215,11 @@ def random_uniform(
         A tensor of this shape and dtype, drawn anew in each run.
 
     Raises:
-        SettingError: For integers without ``maxval``, and for bounds that are no numbers, such as
-            tensors, or no ints for an integer ``dtype``.
+        SettingError: For integers without ``maxval``, for bounds that are no numbers, such as
+            tensors, or no ints for an integer ``dtype``, and for a ``seed`` that is no int.
         GraphError: If ``minval`` is not below ``maxval``, or an integer ``dtype`` does not hold
             them.
-        ShapeError: If an extent is unknown, negative, or a tensor that only a run computes.
+        ShapeError: If an extent is None, negative, no int, or a tensor that only a run computes.
         DTypeError: If ``dtype`` is neither a float nor an integer.
     """
     return _draw_uniform(shape, minval, maxval, dtype, seed, name)
@@ -230,9 +246,11 @@ def _draw_uniform(
         key_tensor: The key, if it was created before the call was deferred.
 
     Raises:
-        SettingError: For integers without ``maxval``, and for bounds that are no numbers.
-        GraphError: If ``minval`` is not below ``maxval``.
-        ShapeError: If an extent is unknown, negative, or a tensor that only a run computes.
+        SettingError: For integers without ``maxval``, for bounds that are no numbers, or no ints
+            for an integer ``dtype``, and for a ``seed`` that is no int.
+        GraphError: If ``minval`` is not below ``maxval``, or an integer ``dtype`` does not hold
+            them.
+        ShapeError: If an extent is None, negative, no int, or a tensor that only a run computes.
         DTypeError: If ``dtype`` is neither a float nor an integer.
     """
     drawn_dtype = as_dtype(dtype)
@@ -283,6 +301,7 @@ def random_shuffle(value: Any, seed: int | None = None, name: str | None = None)
 
     Raises:
         ShapeError: If ``value`` is a scalar.
+        SettingError: If ``seed`` is no int.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     return call_operator("shuffle", "RandomShuffle", name, as_entry(value), draw_key(seed))

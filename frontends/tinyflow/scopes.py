@@ -149,6 +149,7 @@ class variable_scope:  # noqa: N801 – TensorFlow's name
     Raises:
         SettingError: Without a name, or if an unsupported argument is set.
         DTypeError: If ``dtype`` is no element type.
+        ArgumentError: If the name is no text.
     """
 
     @reject_arguments(ONE_SESSION, "caching_device", "partitioner", "custom_getter", "use_resource")
@@ -170,6 +171,9 @@ class variable_scope:  # noqa: N801 – TensorFlow's name
     ) -> None:
         if name_or_scope is None and default_name is None:
             raise SettingError("variable_scope needs a name or a default_name, got neither")
+        if not isinstance(name_or_scope, VariableScope):
+            name = default_name if name_or_scope is None else name_or_scope
+            arguments.text("variable_scope: name", name)
         self.given, self.default, self.names = name_or_scope, default_name, auxiliary_name_scope
         self.graph = next((v.graph for v in values or () if isinstance(v, Tensor)), None)
         changes = {"initializer": initializer, "regularizer": regularizer, "constraint": constraint}

@@ -10,11 +10,12 @@ from functools import partial
 from math import sqrt
 from typing import Any
 
-from passkit.errors import SettingError
+from passkit.errors import DTypeError, SettingError
 from passkit.frontends.tinyflow import arrays, elementwise, initializers, linear_algebra, random_ops
 from passkit.frontends.tinyflow import layers as plain_layers
 from passkit.frontends.tinyflow.argument_checks import reject_arguments, require_float, require_int
 from passkit.frontends.tinyflow.docstrings import describe_arguments, named_alias
+from passkit.frontends.tinyflow.dtypes import as_dtype
 from passkit.frontends.tinyflow.graphs import get_default_graph
 from passkit.frontends.tinyflow.initializers import fans
 from passkit.frontends.tinyflow.layers import common
@@ -71,11 +72,14 @@ def variance_scaling_initializer(
 
     Returns:
         A function of a shape and a dtype, which returns a tensor. It raises ShapeError for a shape
-        that is not made of ints from 0 on, and DTypeError for a dtype that is no float.
+        that is not made of ints from 0 on, DTypeError for a dtype that is no float, and
+        SettingError for a ``seed`` that is no int.
 
     Raises:
-        SettingError: For another mode.
+        SettingError: For another mode, or a ``factor`` that is no number above 0.
     """
+    if not require_float("variance_scaling_initializer", "factor", factor) > 0:
+        raise SettingError(f"variance_scaling_initializer needs a factor above 0, got {factor!r}")
     parts = {"FAN_IN": (1, 0), "FAN_OUT": (0, 1), "FAN_AVG": (0.5, 0.5)}
     if mode not in parts:
         raise SettingError(
@@ -83,6 +87,8 @@ def variance_scaling_initializer(
         )
 
     def initialize(shape: Any, dtype: Any = dtype, partition_info: Any = None) -> Tensor:
+        if not as_dtype(dtype).is_float:
+            raise DTypeError(f"variance_scaling_initializer needs floats as dtype, got {dtype}")
         sizes = initializers.require_known_extents(shape)
         fan_in, fan_out = fans(sizes)
         count = parts[mode][0] * fan_in + parts[mode][1] * fan_out or 1.0
@@ -102,7 +108,7 @@ def l1_regularizer(scale: float, scope: str | None = None) -> Callable[[Any], Te
         scope: The name scope of the loss; "l1_regularizer" by default.
 
     Returns:
-        A function of a tensor, which returns a scalar tensor; None if ``scale`` is 0.
+        A function of a tensor of numbers, which returns a scalar tensor; None if ``scale`` is 0.
 
     Raises:
         SettingError: If ``scale`` is no number.
@@ -119,7 +125,7 @@ def l2_regularizer(scale: float, scope: str | None = None) -> Callable[[Any], Te
         scope: The name scope of the loss; "l2_regularizer" by default.
 
     Returns:
-        A function of a tensor, which returns a scalar tensor; None if ``scale`` is 0.
+        A function of a tensor of floats, which returns a scalar tensor; None if ``scale`` is 0.
 
     Raises:
         SettingError: If ``scale`` is no number.
@@ -309,8 +315,8 @@ def convolution2d(  # noqa: D417 – describe_arguments adds the others
         Images with ``num_outputs`` channels, in the layout of ``inputs``.
 
     Raises:
-        ShapeError: If ``inputs`` has another rank, its number of channels is unknown, or a reused
-            variable has another shape.
+        ShapeError: If ``inputs`` has another rank, its number of channels is unknown, the window
+            does not fit, a number is out of range, or a reused variable has another shape.
         SettingError: For another padding, numbers that are no ints, or an unsupported argument.
         GraphError: For another data_format; if the variables exist and ``reuse`` is not set, or
             they are to be reused and do not exist.
@@ -318,6 +324,7 @@ def convolution2d(  # noqa: D417 – describe_arguments adds the others
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     x, layout = convert_to_tensor(inputs), data_format or "NHWC"
+    common.require_padding("conv2d", padding)
     channels = common.require_length("conv2d", x, common.channel_axis(layout))
     count = require_int("conv2d", "num_outputs", num_outputs)
     window = convolutions.parse_spatial("conv2d", "kernel_size", kernel_size, layout)
@@ -373,6 +380,7 @@ def _pooling_layer(name: str, pool: Callable[..., Tensor], default: str) -> Call
         out = pool(inputs, kernel_size, stride, padding, data_format, scope or default)
         return _finish_layer(out, None, None, None, None, True, None, outputs_collections)
 
+    refused = "bools or complex numbers" if pool is convolutions.max_pool else "no floats"
     function.__doc__ = f"""{(pool.__doc__ or "").partition(chr(10))[0]}
 
     Args:
@@ -391,7 +399,7 @@ def _pooling_layer(name: str, pool: Callable[..., Tensor], default: str) -> Call
         SettingError: For another padding, or a window or stride of another number of ints.
         GraphError: For another data_format.
         ShapeError: If ``inputs`` has another rank than 4, or the window does not fit.
-        DTypeError: If ``inputs`` holds elements that `tf.nn` does not pool.
+        DTypeError: If ``inputs`` holds {refused}.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     function.__name__ = function.__qualname__ = name
@@ -412,7 +420,7 @@ def flatten(inputs: Any, outputs_collections: Any = None, scope: str | None = No
         scope: The name of the result; "Flatten" by default.
 
     Returns:
-        A matrix.
+        A matrix; of a vector one with one element for each example.
 
     Raises:
         ShapeError: If ``inputs`` is a scalar, or its rank is unknown.
@@ -446,13 +454,16 @@ def dropout(
             by default.
 
     Returns:
-        A tensor of the shape and dtype of ``inputs``; float64 for integers while ``is_training``.
+        A tensor of the shape and dtype of ``inputs``; float64 for integers and bools unless
+        ``is_training`` is False.
 
     Raises:
-        SettingError: If ``keep_prob`` is neither a number nor a tensor; while ``is_training``, if
-            it is not above 0 and up to 1.
-        ShapeError: While ``is_training``, if ``noise_shape`` has another length than the rank.
-        DTypeError: If ``is_training`` is a tensor of another dtype than bool.
+        SettingError: If ``keep_prob`` is neither a number nor a tensor; unless ``is_training`` is
+            False, if it is not above 0 and up to 1, or ``seed`` is no int.
+        ShapeError: Unless ``is_training`` is False, if ``noise_shape`` has another length than the
+            rank or does not broadcast.
+        DTypeError: If ``is_training`` is a tensor of another dtype than bool, or ``inputs`` holds
+            complex numbers that elements are dropped of.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     is_tensor = isinstance(keep_prob, Tensor)
@@ -490,8 +501,9 @@ def batch_norm(  # noqa: D417 – describe_arguments adds the others
         epsilon: A number that is added to the variance; 0.001 by default.
         activation_fn: A function that is applied to the result; None (default) for none.
         param_initializers: Initializers of beta, gamma, moving_mean and moving_variance, by name;
-            those of `tf.layers.batch_normalization` by default.
-        param_regularizers: Regularizers of beta and gamma, by name; none by default.
+            those of `tf.layers.batch_normalization` by default. Other names are ignored.
+        param_regularizers: Regularizers of beta and gamma, by name; none by default. Other names
+            are ignored.
         updates_collections: Unsupported; only the default is accepted.
         is_training: Whether to use and record the statistics of the batch, a bool or a scalar
             tensor of bools; True by default.
@@ -500,13 +512,13 @@ def batch_norm(  # noqa: D417 – describe_arguments adds the others
             ``trainable`` for optimizers; see `LAYER_ARGUMENTS`.
 
     Returns:
-        A tensor of the shape of ``inputs``.
+        A tensor of the shape and dtype of ``inputs``; float64 for integers.
 
     Raises:
-        ShapeError: If the number of channels is unknown.
-        SettingError: If ``epsilon`` is no number, or an unsupported argument is set.
-        DTypeError: If ``inputs`` holds no floats while ``is_training``, or ``is_training`` is a
-            tensor of another dtype than bool.
+        ShapeError: If the number of channels is unknown, or ``inputs`` is a scalar.
+        SettingError: If ``epsilon`` or ``decay`` is no number, or an unsupported argument is set.
+        DTypeError: If ``inputs`` holds bools or complex numbers, or integers unless ``is_training``
+            is False, or if ``is_training`` is a tensor of another dtype than bool.
         GraphError: If the variables exist and ``reuse`` is not set, or they are to be reused and do
             not exist.
         ArgumentError: For a value that is neither a tensor nor numbers.
@@ -550,8 +562,8 @@ def one_hot_encoding(
     Args:
         labels: Integers of any shape.
         num_classes: The length of the new last axis, an int.
-        on_value: The number at the label; 1 by default.
-        off_value: The number elsewhere; 0 by default.
+        on_value: The number at the label, no tensor; 1 by default.
+        off_value: The number elsewhere, no tensor; 0 by default.
         outputs_collections: The name of a collection, or a list of names, to add the result to;
             none by default.
         scope: The name of the result; "OneHotEncoding" by default.
@@ -560,7 +572,7 @@ def one_hot_encoding(
         A float32 tensor of the shape of ``labels`` with an axis of length ``num_classes`` more.
 
     Raises:
-        DTypeError: If ``labels`` are no integers.
+        DTypeError: If ``labels`` are no integers, or a value is no real number.
         ShapeError: If ``num_classes`` is not one number of at least 0.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """

@@ -47,8 +47,8 @@ def cond(
     gradient of the branch not chosen spreads: guard a division by `tf.where`.
 
     Args:
-        pred: A bool, or a scalar tensor of bools; one that is known while the graph is built
-            chooses its branch at once.
+        pred: A scalar tensor of bools; one that is known while the graph is built chooses its
+            branch at once. Any other value does so by its truth value.
         true_fn: Takes no arguments and returns tensors in a nested structure; required.
         false_fn: Returns tensors of the same structure, dtypes and ranks; required.
         strict: Unsupported; only the default is accepted.
@@ -62,7 +62,7 @@ def cond(
 
     Raises:
         GraphError: If the branches return different numbers of tensors, dtypes or ranks, or
-            ``pred`` is a tensor of another dtype.
+            ``pred`` is a tensor of another dtype or known to be no scalar.
         SettingError: If a branch is no function, an argument is passed under both of its names, or
             an unsupported argument is set.
         ShapeError: If the shapes of two results of one rank do not broadcast.
@@ -83,12 +83,17 @@ def cond(
             f"{false_branch!r}"
         )
     with name_scope(name, "cond"):
-        static = static_scalar(pred) if isinstance(pred, Tensor) else bool(pred)
+        if not isinstance(pred, Tensor):
+            return (true_branch if pred else false_branch)()
+        if pred.dtype.name != "bool" or not (is_unranked(pred) or pred.shape.ndims == 0):
+            raise GraphError(
+                f"cond needs a single bool as pred, got {pred!r}; tf.cast or tf.reduce_all "
+                f"converts it"
+            )
+        static = static_scalar(pred)
         if static is not None:
             return (true_branch if static else false_branch)()
         condition = scalar_entry(pred)
-        if condition.dtype is None or condition.dtype.name != "bool":
-            raise GraphError(f"cond needs a bool as pred, got {pred!r}; tf.cast converts it")
         with writing_only_if(condition):
             if_true = true_branch()
         with writing_only_if(make("logical_not", condition)):
@@ -100,8 +105,8 @@ def cond(
 def writing_only_if(condition: Entry) -> Iterator[None]:
     """Make variable writes created inside the block happen only where ``condition`` holds.
 
-    The writes of the default graph are changed in place when the block ends; writes that are
-    conditional already need both conditions.
+    The writes of the default graph are changed in place when the block ends without an error;
+    writes that are conditional already need both conditions.
 
     Args:
         condition: A scalar bool.
@@ -150,8 +155,8 @@ def select(condition: Entry, if_true: Any, if_false: Any) -> Any:
         if_false: The same kind of value.
 
     Returns:
-        A tensor; an operation that runs both branches if one of them is an operation; None if both
-        are None.
+        A new tensor; an operation that runs both, of which one may be None, if one of them is an
+        operation; None if both are None.
 
     Raises:
         GraphError: If two tensors differ in dtype or rank.
@@ -197,7 +202,7 @@ def case(
         pred_fn_pairs: A list of pairs (condition, function), or a dict of functions by condition;
             see `cond`.
         default: Called without arguments if no condition holds; without it, the last function is
-            called.
+            called then, and its condition is not read.
         exclusive: Unsupported; only the default is accepted.
         strict: Unsupported; only the default is accepted.
         name: The name scope of the results; "case" by default.
@@ -208,7 +213,7 @@ def case(
     Raises:
         SettingError: If there are no pairs, or an unsupported argument is set.
         GraphError: If the functions return different numbers of tensors, dtypes or ranks, or a
-            condition is a tensor of another dtype than bool.
+            condition is a tensor of another dtype than bool or known to be no scalar.
         ShapeError: If the shapes of two results of one rank do not broadcast.
         ArgumentError: If a function returns something else than tensors, numbers, operations and
             None.

@@ -37,8 +37,10 @@ def scan(
     Args:
         fn: Takes the accumulated value and an element, and returns the next accumulated value in
             the same structure.
-        elems: Tensors of one known first extent, in a nested structure; at least one element.
-        initializer: The first accumulated value; by default the first element.
+        elems: Tensors of one known first extent, in a nested structure; at least one element. A
+            list of numbers is a structure, not an array.
+        initializer: The accumulated value before the first element, which is not part of a result
+            of `scan`; by default the first element, which ``fn`` does not get then.
         parallel_iterations: Unsupported; only the default is accepted.
         back_prop: Whether gradients flow through the result; True by default.
         swap_memory: Unsupported; only the default is accepted.
@@ -78,8 +80,10 @@ def foldl(
     Args:
         fn: Takes the accumulated value and an element, and returns the next accumulated value in
             the same structure.
-        elems: Tensors of one known first extent, in a nested structure; at least one element.
-        initializer: The first accumulated value; by default the first element.
+        elems: Tensors of one known first extent, in a nested structure; at least one element. A
+            list of numbers is a structure, not an array.
+        initializer: The accumulated value before the first element, which is not part of a result
+            of `scan`; by default the first element, which ``fn`` does not get then.
         parallel_iterations: Unsupported; only the default is accepted.
         back_prop: Whether gradients flow through the result; True by default.
         swap_memory: Unsupported; only the default is accepted.
@@ -117,9 +121,10 @@ def map_fn(
     Args:
         fn: Takes an element, in the structure of ``elems``, and returns tensors in a nested
             structure.
-        elems: Tensors of one known first extent, in a nested structure; at least one element.
-        dtype: The dtypes of the results, in their structure, which are only checked; unchecked by
-            default.
+        elems: Tensors of one known first extent, in a nested structure; at least one element. A
+            list of numbers is a structure, not an array.
+        dtype: The dtypes of the results, in their structure, which are only checked, as far as
+            there are some; unchecked by default.
         parallel_iterations: Unsupported; only the default is accepted.
         back_prop: Whether gradients flow through the result; True by default.
         swap_memory: Unsupported; only the default is accepted.
@@ -216,5 +221,5 @@ def _stack_nests(nests: list[Any]) -> Any:
 
 
 def _stop_gradients(nest: Any) -> Any:
-    """Apply `tf.stop_gradient` to the tensors of a nested structure."""
+    """Return a nested structure with `tf.stop_gradient` applied to its tensors and numbers."""
     return pack_like(nest, iter([elementwise.stop_gradient(t) for t in flatten_nest(nest)]))

@@ -16,6 +16,7 @@ from passkit.graph.graph import Graph, post_order
 from passkit.graph.node import Node
 from passkit.graph.op import TStateful
 from passkit.runtime.interpret import interpret
+from passkit.values.size import Size
 
 MAX_NODES = 64
 """The most nodes that are evaluated while the graph is built."""
@@ -27,16 +28,20 @@ def static_scalar(value: Any) -> Any:
     """Return the number that a scalar has in every run.
 
     Args:
-        value: A tensor or a number.
+        value: A tensor; anything else is returned as it is.
 
     Returns:
         The number; None if only a run determines it, if it takes more than `MAX_NODES` nodes to
         compute, or if the tensor is no scalar.
+
+    Raises:
+        DTypeError: For a tensor of text.
     """
     if not isinstance(value, Tensor):
         return value
     if value.static_value is not None:
-        return value.static_value[()] if value.static_value.ndim == 0 else None
+        number = value.static_value[()] if value.static_value.ndim == 0 else None
+        return None if isinstance(number, Size) else number
     if is_unranked(value) or require_shape(value.entry) != ():
         return None
     nodes: list[Node] = post_order([value.entry.node])
@@ -50,7 +55,8 @@ def static_scalar(value: Any) -> Any:
 def simplify_counter(tensor: Tensor) -> Tensor:
     """Return a constant tensor for an integer scalar whose value is known, else the tensor itself.
 
-    The next iteration of a loop then finds its value without evaluating all iterations before.
+    A tensor that has a static value is returned as it is. The next iteration of a loop then finds
+    its value without evaluating all iterations before.
     """
     number = None
     if tensor.dtype.is_integer and tensor.static_value is None:
@@ -67,7 +73,8 @@ def share_variables(function: Callable[..., Any]) -> Callable[..., Any]:
         function: Takes any positional arguments.
 
     Returns:
-        A function of the same arguments and results.
+        A function of the same positional arguments and results. Later calls number variable scopes
+        as the first one did.
     """
     graph = get_default_graph()
     scope_counts: dict[str, int] | None = None

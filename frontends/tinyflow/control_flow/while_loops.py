@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from passkit.errors import GraphError, ShapeError
+from passkit.errors import GraphError, SettingError, ShapeError
 from passkit.frontends.tinyflow import creation, elementwise
 from passkit.frontends.tinyflow.argument_checks import reject_arguments, require_int
 from passkit.frontends.tinyflow.control_flow.branches import select, writing_only_if
@@ -24,7 +24,7 @@ from passkit.frontends.tinyflow.deferred_calls import is_unranked
 from passkit.frontends.tinyflow.graphs import get_default_graph
 from passkit.frontends.tinyflow.nest import flatten_nest, pack_like
 from passkit.frontends.tinyflow.scopes import name_scope
-from passkit.frontends.tinyflow.shapes import format_shape, require_shape
+from passkit.frontends.tinyflow.shapes import UnknownShape, format_shape, require_shape
 from passkit.frontends.tinyflow.tensors import (
     Tensor,
     as_tensor,
@@ -73,8 +73,8 @@ def while_loop(
         back_prop: Whether gradients flow through the loop; True by default.
         swap_memory: Unsupported; only the default is accepted.
         name: The name scope; "while" by default.
-        maximum_iterations: The most iterations, an int that is known while the graph is built; no
-            limit by default.
+        maximum_iterations: The most iterations, an int that is known while the graph is built, none
+            for a negative one; no limit by default.
         return_same_structure: Whether a single loop variable is returned in its structure, too;
             False by default.
 
@@ -88,7 +88,8 @@ def while_loop(
             the run.
         ShapeError: If a loop variable changes its shape in a loop that iterates in the run, or
             contradicts ``shape_invariants``.
-        SettingError: If ``maximum_iterations`` is no int, or an unsupported argument is set.
+        SettingError: If ``maximum_iterations`` is no int, or known only in a run,
+            ``shape_invariants`` holds anything but shapes, or an unsupported argument is set.
         ArgumentError: If a loop variable is neither a tensor nor numbers, or the functions return
             such values.
 
@@ -118,6 +119,8 @@ def while_loop(
 def _check_invariants(initial: Sequence[Tensor], invariants: Any) -> None:
     """Raise ShapeError for a shape invariant that is not the shape of its loop variable.
 
+    Raise SettingError for one that is no shape.
+
     Args:
         initial: The initial values of the loop variables.
         invariants: A `TensorShape` for each of them, in nested lists and tuples; None for no check,
@@ -126,7 +129,8 @@ def _check_invariants(initial: Sequence[Tensor], invariants: Any) -> None:
     if invariants is None:
         return
     shapes = [i if hasattr(i, "as_list") else None for i in _flatten_shapes(invariants)]
-    for value, shape in zip(initial, shapes, strict=False):
+    for value, invariant in zip(initial, shapes, strict=False):
+        shape = None if isinstance(invariant, UnknownShape) else invariant
         actual = None if is_unranked(value) else [d.value for d in value.shape]
         if shape is not None and actual is not None and shape.as_list() != actual:
             raise ShapeError(
@@ -136,9 +140,17 @@ def _check_invariants(initial: Sequence[Tensor], invariants: Any) -> None:
 
 
 def _flatten_shapes(invariants: Any) -> list[Any]:
-    """Return the shapes in nested lists and tuples, and None; a `TensorShape` is itself a tuple."""
+    """Return the shapes in nested lists and tuples, and None; a `TensorShape` is itself a tuple.
+
+    Raises:
+        SettingError: For anything else, such as ints.
+    """
     if hasattr(invariants, "as_list") or invariants is None:
         return [invariants]
+    if not isinstance(invariants, (list, tuple)):
+        raise SettingError(
+            f"while_loop needs shapes such as tensor.shape as shape_invariants, got {invariants!r}"
+        )
     return [s for part in invariants for s in _flatten_shapes(part)]
 
 
@@ -241,7 +253,8 @@ class _LoopTracer:
 
         Raises:
             GraphError: If the condition is no scalar bool, or the body returns another number of
-                values or other dtypes.
+                values, other dtypes or ranks.
+            ShapeError: If the shapes of a value before and after an iteration do not broadcast.
         """
         active: Entry | None = None
         for _ in range(iterations):

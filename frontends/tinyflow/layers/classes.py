@@ -56,8 +56,7 @@ class Layer:
 
         Raises:
             GraphError: For another keyword.
-            ShapeError: As the layer function, which may also raise DTypeError, SettingError and
-                ArgumentError.
+            PasskitError: A subclass that the layer function raises, such as ShapeError.
         """
         unknown = [k for k in kwargs if k not in self.call_arguments]
         if unknown:
@@ -83,14 +82,14 @@ class Layer:
 
     @property
     def variables(self) -> list[Variable]:
-        """The variables of the layer; none before its first call."""
+        """The variables that calls of the layer created, a new list; empty before the first one."""
         return list(self._variables)
 
     weights = variables
 
     @property
     def trainable_variables(self) -> list[Variable]:
-        """The variables that optimizers change."""
+        """Those of `variables` that optimizers change, a new list."""
         return [v for v in self._variables if v.trainable]
 
     trainable_weights = trainable_variables

@@ -97,7 +97,7 @@ def parse_layout(function: str, data_format: str) -> str:
     Raises:
         SettingError: For another value.
     """
-    if data_format not in LAYOUTS:
+    if not isinstance(data_format, str) or data_format not in LAYOUTS:
         raise SettingError(
             f"{function} needs {' or '.join(map(repr, LAYOUTS))} as data_format, got "
             f"{data_format!r}"
@@ -106,16 +106,16 @@ def parse_layout(function: str, data_format: str) -> str:
 
 
 def require_padding(function: str, padding: Any) -> None:
-    """Raise SettingError, which names ``function``, if the padding of a pooling layer is None.
+    """Raise SettingError, which names ``function``, if the padding of a layer is no text.
 
-    The functions of `tf.nn` take None as TinyFlow's call.
+    The functions of `tf.nn` also take pairs, and None as TinyFlow's call; they check the text.
     """
-    if padding is None:
-        raise SettingError(f"{function} needs 'VALID' or 'SAME' as padding, got {padding}")
+    if not isinstance(padding, str):
+        raise SettingError(f"{function} needs 'VALID' or 'SAME' as padding, got {padding!r}")
 
 
 def channel_axis(layout: str) -> int:
-    """Return the axis of the channels of images: 1 for the layout "NCHW", else 3."""
+    """Return the axis of the channels of images: 1 for the layout "NCHW", 3 for any other."""
     return 1 if layout == "NCHW" else 3
 
 
@@ -138,7 +138,9 @@ def require_length(function: str, x: Tensor, axis: int) -> int:
 
 
 def flatten_to_matrix(x: Tensor) -> Tensor:
-    """Reshape a tensor to (product of all extents but the last, last extent); keep a matrix.
+    """Reshape a tensor to (product of all extents but the last, last extent).
+
+    A matrix is returned as it is. ``x`` must have at least one axis.
 
     Raises:
         ShapeError: If the rank of ``x`` is unknown.
@@ -162,7 +164,7 @@ def add_bias(x: Tensor, bias: VariableSpec | None, count: int, layout: str = "NH
     Raises:
         GraphError: If the variable exists and the scope does not reuse variables, or the other way
             round.
-        ShapeError: If a reused variable has another shape.
+        ShapeError: If a reused variable has another shape, or ``x`` another number of channels.
     """
     if bias is None:
         return x

@@ -20,6 +20,7 @@ from passkit.frontends.tinyflow.layers.common import (
     channel_axis,
     parse_layout,
     require_length,
+    require_padding,
 )
 from passkit.frontends.tinyflow.nn import convolutions
 from passkit.frontends.tinyflow.scopes import variable_scope
@@ -73,7 +74,7 @@ def conv2d(  # noqa: D417 – describe_arguments adds the others
 
     Raises:
         ShapeError: If ``inputs`` has another rank, its number of channels is unknown, the window
-            does not fit, or a reused variable has another shape.
+            does not fit, a number is out of range, or a reused variable has another shape.
         SettingError: For another padding or data_format, or numbers that are no ints.
         GraphError: If the variables exist and ``reuse`` is not set, or they are to be reused and do
             not exist.
@@ -81,6 +82,7 @@ def conv2d(  # noqa: D417 – describe_arguments adds the others
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     x, layout = convert_to_tensor(inputs), parse_layout("conv2d", data_format)
+    require_padding("conv2d", padding)
     channels, filters = (
         require_length("conv2d", x, channel_axis(layout)),
         require_int("conv2d", "filters", filters),
@@ -138,7 +140,7 @@ def conv1d(  # noqa: D417 – describe_arguments adds the others
 
     Raises:
         ShapeError: If ``inputs`` has another rank, its number of channels is unknown, the window
-            does not fit, or a reused variable has another shape.
+            does not fit, a number is out of range, or a reused variable has another shape.
         SettingError: For another padding or data_format, or numbers that are no ints.
         GraphError: If the variables exist and ``reuse`` is not set, or they are to be reused and do
             not exist.
@@ -146,6 +148,7 @@ def conv1d(  # noqa: D417 – describe_arguments adds the others
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     x, layout = convert_to_tensor(inputs), parse_layout("conv1d", data_format)
+    require_padding("conv1d", padding)
     sequence_channel_axis = 1 if layout == "NCHW" else 2
     channels, filters = (
         require_length("conv1d", x, sequence_channel_axis),
@@ -209,7 +212,7 @@ def conv2d_transpose(  # noqa: D417 – describe_arguments adds the others
 
     Raises:
         ShapeError: If ``inputs`` has another rank, its number of channels is unknown, the window
-            does not fit, or a reused variable has another shape.
+            does not fit, a number is out of range, or a reused variable has another shape.
         SettingError: For another padding or data_format, or numbers that are no ints.
         GraphError: If the variables exist and ``reuse`` is not set, or they are to be reused and do
             not exist.
@@ -218,6 +221,7 @@ def conv2d_transpose(  # noqa: D417 – describe_arguments adds the others
     """
     function = "conv2d_transpose"
     x, layout = convert_to_tensor(inputs), parse_layout(function, data_format)
+    require_padding(function, padding)
     channels, filters = (
         require_length(function, x, channel_axis(layout)),
         require_int(function, "filters", filters),

@@ -52,7 +52,7 @@ def dense(  # noqa: D417 – describe_arguments adds the others
     """Compute activation(inputs @ kernel + bias) over the last axis.
 
     Args:
-        inputs: A tensor of shape (…, features) of known last extent.
+        inputs: A tensor of floats or integers, of shape (…, features) of known last extent.
         units: The number of outputs, an int.
         kernel_initializer: Creates the initial kernel, of shape (features, units); by default that
             of the variable scope.
@@ -66,7 +66,7 @@ def dense(  # noqa: D417 – describe_arguments adds the others
     Raises:
         ShapeError: If the rank or the last extent of ``inputs`` is unknown, ``units`` is negative,
             or a reused variable has another shape.
-        SettingError: If ``units`` is no int.
+        SettingError: If ``units`` is no int, or an initializer is neither None nor a function.
         GraphError: If the variables exist and ``reuse`` is not set, or they are to be reused and do
             not exist.
         DTypeError: If ``inputs`` holds bools or complex numbers.
@@ -95,9 +95,9 @@ def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_l
     """Reshape to (examples, elements of an example).
 
     Args:
-        inputs: A tensor of shape (examples, …).
+        inputs: A tensor of shape (examples, …); a vector has one element for each example.
         name: The name of the result; "flatten" by default.
-        data_format: "channels_last" (default); with "channels_first", channels are moved to the end
+        data_format: "channels_last" (default); with "channels_first", axis 1 is moved to the end
             first.
 
     Returns:
@@ -139,13 +139,16 @@ def dropout(
         name: The name of the result; "dropout" by default.
 
     Returns:
-        A tensor of the shape and dtype of ``inputs``; float64 for integers while ``training``.
+        A tensor of the shape and dtype of ``inputs``; float64 for integers and bools unless
+        ``training`` is False.
 
     Raises:
-        SettingError: While ``training``, for a rate that is neither a tensor nor a number from 0 to
-            below 1.
-        ShapeError: While ``training``, if ``noise_shape`` has another length than the rank.
-        DTypeError: If ``training`` is a tensor of another dtype than bool.
+        SettingError: Unless ``training`` is False, for a rate that is neither a tensor nor a number
+            from 0 to below 1, and for a seed that is no int.
+        ShapeError: Unless ``training`` is False, if ``noise_shape`` has another length than the
+            rank or does not broadcast.
+        DTypeError: If ``training`` is a tensor of another dtype than bool, or ``inputs`` holds
+            complex numbers that elements are dropped of.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     x = convert_to_tensor(inputs)
@@ -156,6 +159,7 @@ def dropout(
     output = sampling.dropout(x, noise_shape=noise_shape, seed=seed, name=name, rate=rate)
     if not isinstance(training, Tensor):
         return output
+    unchanged = x.entry if x.dtype is output.dtype else make("cast", x.entry, dtype="float64")
     return as_tensor(
-        make("where", scalar_entry(training), output.entry, x.entry), f"{output._name}/chosen"
+        make("where", scalar_entry(training), output.entry, unchanged), f"{output._name}/chosen"
     )

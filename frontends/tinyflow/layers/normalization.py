@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from passkit.frontends.tinyflow.argument_checks import reject_arguments, require_float
+from passkit.frontends.tinyflow.argument_checks import (
+    reject_arguments,
+    require_float,
+    require_int,
+)
 from passkit.frontends.tinyflow.graphs import GraphKeys, get_default_graph
 from passkit.frontends.tinyflow.layers.common import ONES, ZEROS, VariableSpec, require_length
 from passkit.frontends.tinyflow.reductions import moments
@@ -95,23 +99,23 @@ def batch_normalization(
         adjustment: Unsupported; only the default is accepted.
 
     Returns:
-        A tensor of the shape of ``inputs``.
+        A tensor of the shape and dtype of ``inputs``; float64 for integers.
 
     Raises:
         ShapeError: If the axis does not exist, or the length along it is unknown.
-        SettingError: If ``axis`` is no int or ``epsilon`` no number, or an unsupported argument is
-            set.
+        SettingError: If ``axis`` is no int, such as a list, ``epsilon`` or ``momentum`` no number,
+            or an unsupported argument is set.
         GraphError: If the variables exist and ``reuse`` is not set, or they are to be reused and do
             not exist.
-        DTypeError: If ``inputs`` holds no floats while ``training``, or ``training`` is a tensor of
-            another dtype than bool.
-        ArgumentError: If ``inputs`` is neither a tensor nor numbers, or ``momentum`` is no number
-            while ``training``.
+        DTypeError: If ``inputs`` holds bools or complex numbers, or integers unless ``training`` is
+            False, or if ``training`` is a tensor of another dtype than bool.
+        ArgumentError: If ``inputs`` is neither a tensor nor numbers.
     """
     x = convert_to_tensor(inputs)
     channels = require_length("batch_normalization", x, axis)
+    momentum = require_float("batch_normalization", "momentum", momentum)
     rank = len(require_shape(x.entry))
-    channel_axis = axis % rank
+    channel_axis = require_int("batch_normalization", "axis", axis) % rank
     reduced_axes = tuple(k for k in range(rank) if k != channel_axis)
     with variable_scope(name, "batch_normalization", reuse=reuse):
         gamma = beta = None

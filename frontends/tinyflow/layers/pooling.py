@@ -28,9 +28,14 @@ _ARGS = """
     Raises:
         SettingError: For another padding or data_format, or a size that is not made of ints.
         ShapeError: If ``inputs`` has another rank, the window does not fit, or a size is below 1.
-        DTypeError: If ``inputs`` holds elements that `tf.nn` does not pool.
+        DTypeError: If ``inputs`` holds {refused}.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
+
+
+def _refused_elements(pool: Callable[..., Tensor]) -> str:
+    """Return in words what elements `tf.nn.max_pool` or `tf.nn.avg_pool`, ``pool``, refuses."""
+    return "bools or complex numbers" if pool is convolutions.max_pool else "no floats"
 
 
 def _pooling1d_layer(pool: Callable[..., Tensor], name: str, summary: str) -> Callable[..., Tensor]:
@@ -61,7 +66,9 @@ def _pooling1d_layer(pool: Callable[..., Tensor], name: str, summary: str) -> Ca
 
     layer_name = name
     inputs = "Sequences of shape (batch, steps, channels), or (batch, channels, steps)."
-    function.__doc__ = summary + _ARGS.format(inputs=inputs, numbers="one int", name=layer_name)
+    function.__doc__ = summary + _ARGS.format(
+        inputs=inputs, numbers="one int", name=layer_name, refused=_refused_elements(pool)
+    )
     function.__name__ = function.__qualname__ = layer_name
     return function
 
@@ -92,7 +99,10 @@ def _pooling2d_layer(pool: Callable[..., Tensor], name: str, summary: str) -> Ca
         "Images of shape (batch, height, width, channels), or (batch, channels, height, width)."
     )
     function.__doc__ = summary + _ARGS.format(
-        inputs=inputs, numbers="one int or (height, width)", name=layer_name
+        inputs=inputs,
+        numbers="one int or (height, width)",
+        name=layer_name,
+        refused=_refused_elements(pool),
     )
     function.__name__ = function.__qualname__ = layer_name
     return function

@@ -101,11 +101,11 @@ class LayerCell(RNNCell):
             The output, and the next state in the structure of ``state``.
 
         Raises:
-            ShapeError: If the inputs are no matrix of known width, or the state has another
-                structure or other sizes.
+            ShapeError: If the inputs are no matrix of known width or of another than in the first
+                call, or the state has another structure or other sizes.
             GraphError: If the variables of the first call exist and are not to be reused, or the
                 other way round.
-            DTypeError: If ``inputs`` and ``state`` do not fit together.
+            DTypeError: If ``inputs`` holds no floats, or ``state`` has another dtype.
             ArgumentError: For a value that is neither a tensor nor numbers.
         """
         x = convert_to_tensor(inputs)
@@ -163,8 +163,9 @@ def _matches_sizes(state: Any, sizes: Any) -> bool:
     """Return whether a state has the structure of a cell's ``state_size``.
 
     Args:
-        state: Tensors in nested tuples or lists; None never matches.
-        sizes: The state size: an int, or nested tuples. The extents are not compared.
+        state: A tensor or numbers, or these in nested tuples or lists; None never matches.
+        sizes: The state size: an int for one tensor, which is no tuple, or a nested tuple for
+            tuples or lists of its length. The extents are not compared.
     """
     if not isinstance(sizes, tuple):
         return state is not None and not isinstance(state, tuple)
@@ -245,7 +246,7 @@ class BasicLSTMCell(LayerCell):
         dtype: The dtype of the variables; by default that of the inputs.
 
     Raises:
-        SettingError: If a number is none.
+        SettingError: If ``num_units`` is no int, or ``forget_bias`` no number.
         DTypeError: If ``dtype`` is no element type.
     """
 
@@ -325,7 +326,8 @@ class LSTMCell(LayerCell):
         dtype: The dtype of the variables; by default that of the inputs.
 
     Raises:
-        SettingError: If a number is none, or an unsupported argument is set.
+        SettingError: If ``num_units`` or ``num_proj`` is no int, ``forget_bias``, ``cell_clip`` or
+            ``proj_clip`` no number, or an unsupported argument is set.
         DTypeError: If ``dtype`` is no element type.
     """
 
@@ -353,7 +355,10 @@ class LSTMCell(LayerCell):
         self.units = require_int("LSTMCell", "num_units", num_units)
         self.projected = None if num_proj is None else require_int("LSTMCell", "num_proj", num_proj)
         self.peepholes, self.initializer = use_peepholes, initializer
-        self.clips = cell_clip, proj_clip
+        self.clips = tuple(
+            None if limit is None else require_float("LSTMCell", argument, limit)
+            for argument, limit in (("cell_clip", cell_clip), ("proj_clip", proj_clip))
+        )
         self.forget_bias = require_float("LSTMCell", "forget_bias", forget_bias)
         self.tuples, self.activation = state_is_tuple, activation or tanh
 
@@ -365,7 +370,7 @@ class LSTMCell(LayerCell):
 
     @property
     def output_size(self) -> int:
-        """The number of units, or the length of the projection."""
+        """The length of the projection, or the number of units without one."""
         return self.projected or self.units
 
     def step(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
@@ -408,7 +413,7 @@ class LSTMCell(LayerCell):
 
 
 def _clip(x: Tensor, limit: float | None) -> Tensor:
-    """Limit ``x`` to the range from -limit to limit; return it unchanged if ``limit`` is None."""
+    """Limit ``x`` to the range from -limit to limit; return ``x`` itself if ``limit`` is None."""
     return x if limit is None else clipping.clip_by_value(x, -limit, limit)
 
 
@@ -501,7 +506,7 @@ class MultiRNNCell(LayerCell):
         super().__init__(None, None, None)
         if not cells or state_is_tuple is not True:
             raise SettingError(
-                f"MultiRNNCell needs cells, and states as tuples, got {len(cells)} and "
+                f"MultiRNNCell needs cells, and states as tuples, got {cells!r} and "
                 f"state_is_tuple={state_is_tuple!r}"
             )
         self.cells = list(cells)
@@ -580,8 +585,9 @@ class DropoutWrapper(RNNCell):
             The output, and the next state in the structure of ``state``.
 
         Raises:
-            SettingError: If a probability is neither a tensor nor above 0 and up to 1.
-            ShapeError: As the wrapped cell.
+            SettingError: If a probability is neither a tensor nor a number above 0 and up to 1, or
+                the seed is no int.
+            ShapeError: As the wrapped cell, which may also raise GraphError and DTypeError.
         """
         input_keep, output_keep, state_keep = self.keep
         output, new_state = self.cell(dropout(inputs, input_keep, seed=self.seed), state, scope)

@@ -40,8 +40,8 @@ def parse_spatial(function: str, argument: str, value: Any, data_format: str) ->
     Args:
         function: The function's name, for messages.
         argument: The argument's name, for messages.
-        value: One, two or four ints. Four are in the order of ``data_format``; (1, height, width,
-            1) is TinyFlow's order for all layouts.
+        value: One, two or four ints, which may be 0 or negative here. Four are in the order of
+            ``data_format``; (1, height, width, 1) is TinyFlow's order for all layouts.
         data_format: "NHWC" or "NCHW".
 
     Returns:
@@ -73,12 +73,13 @@ def parse_padding(function: str, padding: Any, data_format: str = "NHWC") -> Any
 
     Args:
         function: The function's name, for messages.
-        padding: "SAME" or "VALID" in any case, or four pairs (before, after) in the order of
-            ``data_format``; those of batch and channels are (0, 0).
+        padding: "SAME" or "VALID" in any case of letters, or four pairs (before, after) in the
+            order of ``data_format``; those of batch and channels are (0, 0).
         data_format: "NHWC" or "NCHW".
 
     Returns:
-        "SAME" or "VALID"; or a tuple of two pairs, that of height first.
+        "SAME" or "VALID"; or a tuple of two tuples of ints, that of height first, whose number and
+        signs the operator checks.
 
     Raises:
         SettingError: For any other value, or pairs that pad batch or channels.
@@ -120,7 +121,8 @@ def conv1d(
         stride: The step of the window, an int; 1 by default.
         padding: "SAME" or "VALID"; required.
         use_cudnn_on_gpu: Unsupported; only the default is accepted.
-        data_format: "NWC" (default) for channels last, or "NCW".
+        data_format: "NWC" (default) or "NHWC" for channels last, "NCW" or "NCHW" for channels on
+            axis 1.
         name: The name of the result; "conv1d" by default.
         input: The newer name of ``value``.
         dilations: The distance of the window's elements, an int; 1 by default.
@@ -133,13 +135,16 @@ def conv1d(
             dilation of several numbers, if both ``value`` and ``input`` are passed, or an
             unsupported argument is set.
         ShapeError: If a tensor has another rank, the channels of images and filter differ, the
-            window does not fit, a stride or dilation is below 1, or a padding below 0.
+            window does not fit, a stride or dilation is below 1, or a padding is no pair or below
+            0.
         DTypeError: If the tensors hold no floats, or their dtypes differ.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     layout = data_format or "NWC"
     if layout not in ("NWC", "NHWC", "NCW", "NCHW"):
         raise SettingError(f"conv1d needs 'NWC' or 'NCW' as data_format, got {data_format!r}")
+    if not isinstance(padding, str):
+        raise SettingError(f"conv1d needs 'SAME' or 'VALID' as padding, got {padding!r}")
     channels_first = layout in ("NCW", "NCHW")
     axis = 2 if channels_first else 1
     step = require_single_int("conv1d", "stride", 1 if stride is None else stride)
@@ -178,7 +183,8 @@ def conv2d(
     """Convolve images.
 
     With TinyFlow's arguments ``num_filter`` and ``ksize`` it is `convolution_layer`, which creates
-    its filter, and channels come first by default.
+    its filter, and channels come first by default. If the rank of ``input`` is unknown, a run
+    checks the other arguments.
 
     Args:
         input: Images of shape (batch, height, width, channels), or (batch, channels, height,
@@ -205,7 +211,8 @@ def conv2d(
             of ints, if both names of an argument are passed, or an unsupported argument is set.
         GraphError: For another data_format.
         ShapeError: If a tensor has another rank, the channels of images and filter differ, the
-            window does not fit, a stride or dilation is below 1, or a padding below 0.
+            window does not fit, a stride or dilation is below 1, or a padding is no pair or below
+            0.
         DTypeError: If the tensors hold no floats, or their dtypes differ.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
@@ -268,8 +275,8 @@ def conv2d_transpose(
         value: Images of shape (batch, height, width, channels), or (batch, channels, height,
             width).
         filter: The filter, of shape (height, width, output channels, channels).
-        output_shape: The shape of the result, or its height and width; by default they follow from
-            strides and padding.
+        output_shape: The shape of the result, of which only height and width are read, or these
+            two; by default they follow from strides and padding.
         strides: The step of the window: one int, (height, width), or four ints in the order of
             ``data_format``; 1 by default.
         padding: "SAME" (default), "VALID", or four pairs (before, after) in the order of
@@ -288,7 +295,8 @@ def conv2d_transpose(
             both names of an argument are passed.
         GraphError: For another data_format.
         ShapeError: If a tensor has another rank, the channels of images and filter differ,
-            ``output_shape`` does not fit, a stride or dilation is below 1, or a padding below 0.
+            ``output_shape`` does not fit or has another length than 2 and 4, a stride or dilation
+            is below 1, or a padding is no pair or below 0.
         DTypeError: If the tensors hold no floats, or their dtypes differ.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
@@ -301,7 +309,9 @@ def conv2d_transpose(
             function, "strides", 1 if strides is None else strides, data_format
         ),
         "padding": parse_padding(function, padding, data_format),
-        "dilations": parse_spatial(function, "dilations", dilations or 1, data_format),
+        "dilations": parse_spatial(
+            function, "dilations", 1 if dilations is None else dilations, data_format
+        ),
         "data_format": data_format,
         "output_shape": _spatial_part(sizes, data_format),
     }
@@ -309,14 +319,21 @@ def conv2d_transpose(
 
 
 def _spatial_part(shape: Any, data_format: str) -> Any:
-    """Return the height and width of a shape; None for None.
+    """Return the height and width of the shape of a result; None for None.
 
     Args:
         shape: Two or four extents; None for none.
         data_format: "NHWC" or "NCHW", the order of four extents.
+
+    Raises:
+        ShapeError: For another number of extents.
     """
     if shape is None or len(shape) == 2:
         return shape
+    if len(shape) != 4:
+        raise ShapeError(
+            f"conv2d_transpose needs two or four extents as output_shape, got {format_shape(shape)}"
+        )
     return shape[2:] if data_format == "NCHW" else shape[1:3]
 
 
@@ -352,7 +369,8 @@ def depthwise_conv2d(
             both names of an argument are passed.
         GraphError: For another data_format.
         ShapeError: If a tensor has another rank, the channels of images and filter differ, the
-            window does not fit, a stride or dilation is below 1, or a padding below 0.
+            window does not fit, a stride or dilation is below 1, or a padding is no pair or below
+            0.
         DTypeError: If the tensors hold no floats, or their dtypes differ.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
@@ -361,7 +379,9 @@ def depthwise_conv2d(
     params = {
         "strides": parse_spatial(function, "strides", strides, layout),
         "padding": parse_padding(function, padding, layout),
-        "dilations": parse_spatial(function, "dilations", dilation or 1, layout),
+        "dilations": parse_spatial(
+            function, "dilations", 1 if dilation is None else dilation, layout
+        ),
         "data_format": layout,
     }
     return call_operator(function, "depthwise", name, as_entry(input), as_entry(filter), **params)
@@ -373,8 +393,8 @@ _POOL_ARGUMENTS = """
         value: Images of shape (batch, height, width, channels), or as ``data_format`` says.
         ksize: The size of the window: one int, (height, width), or four ints in that order.
         strides: The step of the window, as ``ksize``.
-        padding: "SAME", "VALID", or (before, after) for each axis. Without it the call is
-            TinyFlow's: no padding, and channels first.
+        padding: "SAME", "VALID", or four pairs (before, after) in the order of ``data_format``.
+            Without it the call is TinyFlow's: no padding, and channels first by default.
         data_format: "NHWC" (default) or "NCHW".
         name: The name of the result; "{default}" by default.
         input: The newer name of ``value``.
@@ -467,7 +487,7 @@ def bias_add(
         SettingError: For another data_format.
         ShapeError: If ``value`` has fewer than two axes, or ``bias`` is no vector of the length of
             its channels.
-        DTypeError: If the dtypes differ.
+        DTypeError: If the dtypes differ, or are bool.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     x, b = as_entry(value), as_entry(bias)
@@ -496,16 +516,16 @@ def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Ten
     """Return x @ weights + biases.
 
     Args:
-        x: A matrix of shape (examples, inputs).
+        x: A matrix of shape (examples, inputs), or a batch of matrices.
         weights: A matrix of shape (inputs, outputs).
-        biases: A vector of length ``outputs``.
+        biases: A vector of length ``outputs``, or a tensor that broadcasts with the product.
         name: The name of the result; "xw_plus_b" by default.
 
     Returns:
-        A matrix of shape (examples, outputs).
+        A matrix of shape (examples, outputs), or a batch of matrices.
 
     Raises:
-        ShapeError: If the lengths differ, or ``x`` or ``weights`` is no matrix.
+        ShapeError: If the lengths differ, or ``x`` or ``weights`` has less than two axes.
         DTypeError: If the dtypes differ, or are bool or complex.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """

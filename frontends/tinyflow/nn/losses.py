@@ -63,7 +63,9 @@ log_softmax = _softmax_function(
 
 
 def _labels_and_logits(function: str, labels: Any, logits: Any) -> list[Any]:
-    """Convert labels and logits to two operands, labels first.
+    """Convert labels and logits to a list of two entries, labels first.
+
+    Numbers take the dtype of the first that is a tensor; see `as_operands`.
 
     Args:
         function: The function's name, for messages.
@@ -73,6 +75,7 @@ def _labels_and_logits(function: str, labels: Any, logits: Any) -> list[Any]:
     Raises:
         SettingError: If one is None.
         ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: For a tensor of text.
     """
     for argument, value in (("labels", labels), ("logits", logits)):
         if value is None:
@@ -136,8 +139,8 @@ def softmax_cross_entropy_with_logits(
         A tensor of the shape of ``logits`` without the axis.
 
     Raises:
-        SettingError: If labels or logits are missing, or an argument is passed under both of its
-            names.
+        SettingError: If labels or logits are missing, or both ``axis`` and another ``dim`` than -1
+            are passed.
         ShapeError: If the shapes differ, or the axis is no int or does not exist.
         DTypeError: If the tensors hold no floats, or their dtypes differ.
         ArgumentError: For a value that is neither a tensor nor numbers.
@@ -158,7 +161,7 @@ def sparse_softmax_cross_entropy_with_logits(
     """Return the cross entropy of class numbers and softmax(logits).
 
     Args:
-        labels: Class numbers, integers of shape (…).
+        labels: Class numbers, integers of shape (…). One out of range has the loss 0.
         logits: A tensor of floats of shape (…, classes).
         name: The name of the result; the name of the function by default.
 
@@ -257,8 +260,10 @@ def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) ->
     """Return whether the score of each target class is among the ``k`` largest.
 
     Args:
-        predictions: Scores of shape (examples, classes).
-        targets: The class of each example, integers of shape (examples).
+        predictions: Scores of shape (examples, classes). No score is larger than a NaN, and a NaN
+            is larger than none.
+        targets: The class of each example, integers of shape (examples). Negative ones count from
+            the end, and those that are still out of range are clipped.
         k: The number of largest scores, an int. Classes of equal scores are all among the largest.
         name: The name of the result; "in_top_k" by default.
 
@@ -288,7 +293,7 @@ def top_k(
         input: A tensor of rank 1 or more.
         k: The number of elements, at most the length of the last axis; 1 by default.
         sorted: Must be True, the default.
-        index_type: The dtype of the indices; int32 by default.
+        index_type: The dtype of the indices, integers or floats; int32 by default.
         name: The name of the results; "TopKV2" by default.
 
     Returns:
@@ -299,7 +304,7 @@ def top_k(
         SettingError: For ``sorted=False``, or if ``k`` is no int.
         ShapeError: If there are fewer than ``k`` elements, ``k`` is negative, or ``input`` is a
             scalar.
-        DTypeError: If ``index_type`` is no element type.
+        DTypeError: If ``index_type`` is no element type, or complex.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     if sorted is not True:
@@ -325,10 +330,11 @@ def batch_normalization(
 ) -> Tensor:
     """Return (x - mean) / sqrt(variance + variance_epsilon) * scale + offset.
 
-    Called with ``x`` only, it is TinyFlow's layer, which creates scale and offset.
+    Called without ``mean`` and ``variance``, it is TinyFlow's layer, which creates scale and
+    offset; all arguments but ``x`` and ``name`` are ignored then.
 
     Args:
-        x: A tensor of floats.
+        x: A tensor of floats, or of integers, for which the result is float64.
         mean: The mean, of a shape that broadcasts with that of ``x``.
         variance: The variance, of such a shape.
         offset: A number or tensor that is added to the result; None (default) for none.
@@ -338,15 +344,17 @@ def batch_normalization(
         name: The name of the result; "batchnorm" by default.
 
     Returns:
-        A tensor of the shape of ``x``.
+        A tensor of the shape of ``x`` broadcast with those of the others. Of several dtypes it has
+        NumPy's for all.
 
     Raises:
         SettingError: If ``variance_epsilon`` is no number, unless the call is TinyFlow's.
         ShapeError: If the shapes do not broadcast; in TinyFlow's call, if ``x`` is a vector or
             scalar or its number of channels is known only in a run.
-        DTypeError: If ``variance`` holds complex numbers; in TinyFlow's call, if ``x`` holds no
-            floats.
-        ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: If ``variance`` or ``x`` holds complex numbers; in TinyFlow's call, if ``x``
+            holds no floats.
+        ArgumentError: For a value that is neither a tensor nor numbers, such as one of ``mean`` and
+            ``variance`` that is None beside the other.
     """
     if mean is None and variance is None:
         from passkit.frontends.tinyflow.nn.tinyflow_layers import (

@@ -36,8 +36,9 @@ def static_rnn(
         inputs: A list with a tensor of shape (examples, length) for each step.
         initial_state: The first state, in the structure of ``cell.state_size``; zeros by default.
         dtype: The dtype of a state of zeros; required without ``initial_state``.
-        sequence_length: The length of each example's sequence, a vector of ints; by default all
-            steps. Past the end, outputs are 0 and the state stays.
+        sequence_length: The length of each example's sequence, a vector of integers, or of floats,
+            which are truncated; by default all steps. Past the end, outputs are 0 and the state
+            stays.
         scope: The variable scope; "rnn" by default.
 
     Returns:
@@ -47,8 +48,9 @@ def static_rnn(
     Raises:
         ShapeError: If there are no steps, an input does not fit the cell, or ``sequence_length``
             not the examples.
-        SettingError: Without both ``initial_state`` and ``dtype``.
-        GraphError: If ``inputs`` is a single tensor, or the cell's variables exist already.
+        SettingError: If both ``initial_state`` and ``dtype`` are None.
+        GraphError: If ``inputs`` is a single tensor, or the cell's variables exist already and are
+            not to be reused.
         ArgumentError: For inputs that are neither tensors nor numbers.
     """
     with variable_scope(scope or "rnn"):
@@ -75,7 +77,7 @@ def _run_steps(
     Raises:
         ShapeError: If there are no steps, an input does not fit the cell, or the lengths not the
             examples.
-        SettingError: If both the state and its dtype are missing.
+        SettingError: If both the state and its dtype are None.
     """
     if not inputs:
         raise ShapeError("static_rnn needs at least one step of inputs, got none")
@@ -168,10 +170,12 @@ def static_bidirectional_rnn(
         for each step; the last state of the forward cell; that of the backward cell.
 
     Raises:
-        ShapeError: If there are no steps, or an input does not fit a cell.
-        SettingError: Without both an initial state and ``dtype``.
+        ShapeError: If there are no steps, an input does not fit a cell, or ``sequence_length`` not
+            the examples.
+        SettingError: If both an initial state and ``dtype`` are None.
         DTypeError: If ``sequence_length`` holds no integers.
-        GraphError: If ``inputs`` is a single tensor, or a cell's variables exist already.
+        GraphError: If ``inputs`` is a single tensor, or a cell's variables exist already and are
+            not to be reused.
         ArgumentError: For inputs that are neither tensors nor numbers.
     """
     with variable_scope(scope or "bidirectional_rnn"):
@@ -194,7 +198,7 @@ def _reverse_steps(steps: Sequence[Tensor], lengths: Any) -> list[Tensor]:
     """Reverse the order of steps.
 
     Args:
-        steps: A tensor for each step.
+        steps: A tensor of shape (examples, size) for each step.
         lengths: The length of each example's sequence, within which it is reversed; None for all
             steps.
 
@@ -226,8 +230,9 @@ def dynamic_rnn(
         cell: The cell.
         inputs: A tensor of shape (examples, steps, length), of a known number of steps; see
             ``time_major``.
-        sequence_length: The length of each example's sequence, a vector of ints; by default all
-            steps. Past the end, outputs are 0 and the state stays.
+        sequence_length: The length of each example's sequence, a vector of integers, or of floats,
+            which are truncated; by default all steps. Past the end, outputs are 0 and the state
+            stays.
         initial_state: The first state, in the structure of ``cell.state_size``; zeros by default.
         dtype: The dtype of a state of zeros; by default that of ``inputs``.
         parallel_iterations: Unsupported; only the default is accepted.
@@ -241,10 +246,11 @@ def dynamic_rnn(
         state.
 
     Raises:
-        ShapeError: If the rank or the number of steps is unknown or the latter 0, or an input does
-            not fit the cell.
+        ShapeError: If the rank or the number of steps is unknown or the latter 0, an input does not
+            fit the cell, or ``sequence_length`` not the examples.
         SettingError: If an unsupported argument is set.
-        GraphError: If the cell's variables exist already.
+        GraphError: If the cell's variables exist already and are not to be reused.
+        DTypeError: If ``inputs`` holds no floats.
         ArgumentError: For inputs that are neither tensors nor numbers.
     """
     x = convert_to_tensor(inputs)
@@ -297,11 +303,11 @@ def bidirectional_dynamic_rnn(
         of each cell.
 
     Raises:
-        ShapeError: If the rank or the number of steps is unknown or the latter 0, or an input does
-            not fit a cell.
+        ShapeError: If the rank or the number of steps is unknown or the latter 0, an input does not
+            fit a cell, or ``sequence_length`` not the examples.
         SettingError: If an unsupported argument is set.
-        DTypeError: If ``sequence_length`` holds no integers.
-        GraphError: If a cell's variables exist already.
+        DTypeError: If ``sequence_length`` holds no integers, or ``inputs`` no floats.
+        GraphError: If a cell's variables exist already and are not to be reused.
         ArgumentError: For inputs that are neither tensors nor numbers.
     """
     x, axis = convert_to_tensor(inputs), 0 if time_major else 1

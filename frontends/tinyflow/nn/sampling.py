@@ -54,15 +54,15 @@ def dropout(
         rate: 1 - keep_prob; one of the two is required.
 
     Returns:
-        A tensor of the shape and dtype of ``x``, float64 for integers; the draws differ from run to
-        run. A ``keep_prob`` of 1 returns a copy.
+        A tensor of the shape and dtype of ``x``, float64 for integers and bools; the draws differ
+        from run to run. A ``keep_prob`` that is the number 1 gives a copy, of any dtype.
 
     Raises:
         SettingError: If both or none of ``keep_prob`` and ``rate`` are given, or one is neither a
-            tensor nor a number in range.
+            tensor nor a number in range, or ``seed`` is no int.
         ShapeError: If ``noise_shape`` has another length than the rank or does not broadcast, or a
             tensor ``keep_prob`` or ``rate`` has several elements.
-        DTypeError: If ``x`` holds complex numbers.
+        DTypeError: If ``x`` holds complex numbers, unless it is copied.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     if (keep_prob is None) == (rate is None):
@@ -81,6 +81,8 @@ def dropout(
         if keep_value == 1:
             return call_operator("identity", "dropout", name, tensor.entry)
         keep_entry = constant(keep_value, "float32")
+    if not tensor.dtype.is_float:
+        tensor = Tensor(make("cast", tensor.entry, dtype="float64"), tensor._name, tensor.graph)
     keep_tensor, key_tensor = (
         Tensor(e, "dropout", tensor.graph) for e in (keep_entry, draw_key(seed))
     )
@@ -94,7 +96,7 @@ def _apply_dropout(
     """Apply dropout; see `dropout`.
 
     Args:
-        x: The tensor.
+        x: The tensor, of floats.
         keep_prob: The probability of keeping an element, a scalar tensor.
         key_tensor: The key of the draw, a scalar int64 tensor.
         noise_shape: As in `dropout`.
@@ -133,8 +135,8 @@ def embedding_lookup(
 
     Args:
         params: The table, a tensor of shape (rows, …); or a list with one tensor.
-        ids: The indices of rows, integers of any shape. Those outside of the table are clipped to
-            it.
+        ids: The indices of rows, integers of any shape. Negative ones count from the end; those
+            that are still outside of the table are clipped to it.
         partition_strategy: Unsupported; only the default is accepted.
         name: The name of the result; "embedding_lookup" by default.
         validate_indices: Unsupported; only the default is accepted.
@@ -144,10 +146,12 @@ def embedding_lookup(
         A tensor of the shape of ``ids``, then that of a row.
 
     Raises:
-        SettingError: For several tables, a ``max_norm`` that is no number, or an unsupported
-            argument.
+        SettingError: For a list of several tables or none, a ``max_norm`` that is no number, or an
+            unsupported argument.
+        GraphError: If ``max_norm`` is negative.
         DTypeError: If ``ids`` are no integers, or ``max_norm`` limits rows that are no floats.
-        ShapeError: If the table is a scalar; with ``max_norm``, if a rank is unknown.
+        ShapeError: If the table is a scalar or has no rows; with ``max_norm``, if a rank is
+            unknown.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     if isinstance(params, (list, tuple)):
@@ -234,6 +238,9 @@ def _draw_log_uniform(count: int, range_max: int, seed: int | None) -> Entry:
 
     Returns:
         int64 numbers of shape (count), from 0 to ``range_max`` - 1.
+
+    Raises:
+        SettingError: If the seed is neither None nor an int.
     """
     u = make("random_uniform", draw_key(seed), shape=(count,))
     classes = make("cast", make("exp", u * log(range_max + 1)) - 1.0, dtype="int64")
@@ -249,8 +256,9 @@ def _take_distinct(draws: Entry, count: int, sample_size: int) -> tuple[Entry, E
         sample_size: The number of distinct draws to take.
 
     Returns:
-        The distinct draws, of shape (sample_size); and how many draws it took to find them, a
-        scalar.
+        The distinct draws, of shape (sample_size), in the order in which they first occur; and how
+        many draws it took to find them, an int32 scalar. If there are too few distinct draws, the
+        rest of the sample is 0, and so is the number.
     """
     is_equal = make("equal", make("expand_dims", draws, axis=1), make("expand_dims", draws, axis=0))
     earlier = constant(np.tril(np.ones((count, count), bool), -1))
@@ -286,7 +294,7 @@ def log_uniform_candidate_sampler(
     the expected count of a class is 1 - (1 - p)^tries.
 
     Args:
-        true_classes: The true classes, integers of shape (examples, num_true).
+        true_classes: The true classes, integers of shape (…, num_true).
         num_true: The number of true classes of each example.
         num_sampled: The number of classes to draw.
         unique: Whether drawn classes are distinct.
@@ -301,9 +309,11 @@ def log_uniform_candidate_sampler(
         (num_sampled).
 
     Raises:
-        SettingError: If there are not ``num_true`` true classes for each example, a count is no int
-            or below 1, or distinct draws would take more than `MAX_TRIES` tries.
+        SettingError: If there are not ``num_true`` true classes for each example, ``num_sampled``
+            or ``range_max`` is no int or below 1, ``seed`` is no int, or distinct draws would take
+            more than `MAX_TRIES` tries.
         ShapeError: If ``true_classes`` is a scalar, or its rank is unknown.
+        DTypeError: If the true classes are complex numbers.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     true, full_name = as_entry(true_classes), unique_name(name, "LogUniformCandidateSampler")
@@ -361,13 +371,13 @@ def nce_loss(
     Args:
         weights: The table of class weights, of shape (num_classes, length).
         biases: A vector of length num_classes.
-        labels: The true classes, integers of shape (examples, num_true).
+        labels: The true classes, integers of shape (examples, num_true); floats are truncated.
         inputs: A tensor of shape (examples, length).
-        num_sampled: The number of classes to draw.
-        num_classes: The number of classes.
-        num_true: The number of true classes of each example; 1 by default.
-        sampled_values: The result of `log_uniform_candidate_sampler`; by default distinct classes
-            are drawn anew in each run.
+        num_sampled: The number of classes to draw; unused with ``sampled_values``.
+        num_classes: The number of classes; unused with ``sampled_values``.
+        num_true: The number of true classes of each example, at least 1; 1 by default.
+        sampled_values: The three tensors of `log_uniform_candidate_sampler`; by default distinct
+            classes are drawn anew in each run.
         remove_accidental_hits: Whether drawn classes that are true ones of an example do not count;
             False by default.
         partition_strategy: Unsupported; only the default is accepted.
@@ -378,11 +388,14 @@ def nce_loss(
 
     Raises:
         ShapeError: If the shapes do not fit.
-        SettingError: If the counts do not fit (see `log_uniform_candidate_sampler`), or an
-            unsupported argument is set.
+        SettingError: If the counts do not fit (see `log_uniform_candidate_sampler`), ``num_true``
+            is no int or below 1, or an unsupported argument is set.
         DTypeError: If ``weights`` and ``inputs`` have different dtypes, or complex ones.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
+    num_true = require_int("nce_loss", "num_true", num_true)
+    if num_true < 1:
+        raise SettingError(f"nce_loss needs a num_true of at least 1, got {num_true}")
     full_name, table, bias, x = (
         unique_name(name, "nce_loss"),
         as_entry(weights),

@@ -51,15 +51,16 @@ def normal(shape: Any, stdev: float = 1.0, name: str | None = None) -> Tensor:
 
     Args:
         shape: The shape of the result: ints, or sizes computed from `tf.shape`.
-        stdev: The standard deviation, a number or a tensor; 1 by default.
+        stdev: The standard deviation, a number, an array or a tensor; 1 by default.
         name: The name of the result; "random_normal" by default.
 
     Returns:
-        A float32 tensor, drawn anew in each run.
+        A float32 tensor, or of the dtype of a wider tensor ``stdev``, drawn anew in each run.
 
     Raises:
-        ShapeError: If an extent is unknown, negative, or a tensor that only a run computes.
-        SettingError: If ``stdev`` is neither a number nor a tensor.
+        ShapeError: If an extent is None, negative, no int, or a tensor that only a run computes, or
+            an array or tensor ``stdev`` does not broadcast.
+        SettingError: If ``stdev`` is neither a number, an array nor a tensor.
     """
     return random_ops.random_normal(shape, 0.0, stdev, name=name)
 
@@ -99,18 +100,19 @@ def linear(
     """Compute data @ transpose(weight) + bias.
 
     Args:
-        data: A tensor of shape (examples, inputs).
-        num_hidden: The number of outputs, an int.
+        data: A tensor of shape (…, examples, inputs).
+        num_hidden: The number of outputs, an int, with which a weight and a bias are created.
         no_bias: Whether there is no bias; True by default.
         name: The name of the result; "linear" by default.
-        weight: The weight, of shape (num_hidden, inputs); created by default.
+        weight: The weight, of shape (num_hidden, inputs); created by default. Without a bias, its
+            number of outputs is not compared with ``num_hidden``.
 
     Returns:
-        A tensor of shape (examples, num_hidden).
+        A tensor of shape (…, examples, num_hidden).
 
     Raises:
-        ShapeError: If ``data`` is no matrix, its number of inputs is known only in a run, or
-            ``weight`` does not fit.
+        ShapeError: If ``data`` has less than two axes, its number of inputs is known only in a run,
+            ``num_hidden`` is negative, or ``weight`` does not fit.
         SettingError: If ``num_hidden`` is no int.
         DTypeError: If ``data`` holds no floats and a variable is created, or ``weight`` has another
             dtype.
@@ -150,7 +152,8 @@ def convolution_layer(
         num_filter: The number of output channels, an int.
         ksize: The size of the window: one int, (height, width), or (1, height, width, 1).
         strides: The step of the window, as ``ksize``; 1 by default.
-        padding: "VALID" (default) or "SAME".
+        padding: "VALID" (default), "SAME", or four pairs (before, after) in the order of
+            ``data_format``.
         data_format: "NHWC" (default) or "NCHW".
         no_bias: Whether there is no bias; True by default.
         name: The name of the result; "conv2d" by default.
@@ -159,8 +162,8 @@ def convolution_layer(
         Images in the layout of ``data``.
 
     Raises:
-        ShapeError: If ``data`` has another rank, its number of channels is known only in a run, or
-            the window does not fit.
+        ShapeError: If ``data`` has another rank, its number of channels is known only in a run, the
+            window does not fit, or a number is out of range.
         SettingError: For another padding, or numbers that are no ints.
         GraphError: For another data_format.
         DTypeError: If ``data`` holds no floats.
@@ -188,17 +191,15 @@ def convolution_layer(
     return convolutions.bias_add(output, bias, data_format)
 
 
-def batch_normalization_layer(
-    data: Any, data_format: str = "NCHW", name: str | None = None
-) -> Tensor:
+def batch_normalization_layer(data: Any, name: str | None = None) -> Tensor:
     """Normalize each channel of images by the batch, times gamma, plus beta.
 
     Gamma and beta are variables of the layer. Source: TinyFlow's batch_normalization, which always
     uses the statistics of the batch.
 
     Args:
-        data: Images, or another tensor with a channel axis.
-        data_format: "NCHW" (default) for channels on axis 1, or "NHWC" for the last axis.
+        data: Images of shape (batch, channels, height, width), or another tensor with channels on
+            axis 1.
         name: The name of the result; "batch_normalization" by default.
 
     Returns:
@@ -210,12 +211,11 @@ def batch_normalization_layer(
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     x, full_name = convert_to_tensor(data), unique_name(name, "batch_normalization")
-    channel_axis = 1 if data_format == "NCHW" else -1
     gamma, beta = (
         _create_weight(
             f"{full_name}_{variable_name}",
             x,
-            lambda shape: [axis_length("batch_normalization", shape, channel_axis)],
+            lambda shape: [axis_length("batch_normalization", shape, 1)],
             initializer,
         )
         for variable_name, initializer in (
@@ -223,20 +223,19 @@ def batch_normalization_layer(
             ("beta", zeros_initializer()),
         )
     )
-    arguments: Any = {"x": x, "gamma": gamma, "beta": beta, "data_format": data_format}
+    arguments: Any = {"x": x, "gamma": gamma, "beta": beta}
     if is_unranked(x):
         return defer_call(_normalize_batch, arguments, [(None, x.dtype)], full_name)[0]
     return _normalize_batch(**arguments, name=f"{full_name}/")
 
 
-def _normalize_batch(x: Tensor, gamma: Tensor, beta: Tensor, data_format: str, name: str) -> Tensor:
+def _normalize_batch(x: Tensor, gamma: Tensor, beta: Tensor, name: str) -> Tensor:
     """Normalize a tensor by the mean and variance of each channel in the batch.
 
     Args:
-        x: The tensor.
+        x: The tensor, of known rank, with channels on axis 1.
         gamma: The factor of each channel, a vector.
         beta: The offset of each channel, a vector.
-        data_format: "NCHW" for channels on axis 1, or "NHWC" for the last axis.
         name: The full name of the result, with a slash at its end.
 
     Returns:
@@ -246,10 +245,8 @@ def _normalize_batch(x: Tensor, gamma: Tensor, beta: Tensor, data_format: str, n
         DTypeError: If ``x`` holds no floats.
     """
     rank = len(require_shape(x.entry))
-    channel_axis = 1 if data_format == "NCHW" else rank - 1
-    reduced_axes = [k for k in range(rank) if k != channel_axis]
-    mean, variance = moments(x, reduced_axes, keep_dims=True)
-    shape = tuple(-1 if k == channel_axis else 1 for k in range(rank))
+    mean, variance = moments(x, [k for k in range(rank) if k != 1], keep_dims=True)
+    shape = tuple(-1 if k == 1 else 1 for k in range(rank))
     factor, offset = (arrays.reshape(t, shape) for t in (gamma, beta))
     return batch_normalization(x, mean, variance, offset, factor, BATCH_EPSILON, name)
 
@@ -259,7 +256,8 @@ def flatten_layer(data: Any, name: str | None = None) -> Tensor:
     """Reshape to (examples, elements of an example).
 
     Args:
-        data: A tensor of shape (examples, …). If its rank is unknown, the call is made in a run.
+        data: A tensor of shape (examples, …); a vector has one element for each example. If its
+            rank is unknown, the call is made in a run.
         name: The name of the result; "flatten" by default.
 
     Returns:
@@ -305,15 +303,17 @@ def infer_variable_shapes(
 ) -> Iterator[tuple[Variable, str, list[int]]]:
     """Yield the variables that a tensor needs, each with its name and shape.
 
-    Weights of layers whose inputs have unknown rank get their shapes here, and keep them.
+    Weights of layers whose inputs have unknown rank get their shapes when the first variable is
+    requested from the iterator, and keep them. Errors are raised then, too.
 
     Args:
         net: The tensor.
-        feed_dict: A shape for each placeholder that the tensor needs.
+        feed_dict: A shape for each placeholder that the tensor needs; placeholders that have a
+            shape may be left out.
 
     Returns:
-        An iterator of triples: a variable, its name without output number, and its shape as a list
-        of ints. In the order in which they were created.
+        An iterator of triples: a variable of the default graph, its name without output number, and
+        its shape as a list of ints. In the order in which they were created.
 
     Raises:
         ShapeError: If a shape does not fit its placeholder, or a weight that has a shape already.

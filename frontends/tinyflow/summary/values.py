@@ -17,10 +17,14 @@ from passkit.frontends.tinyflow.tensors import (
     convert_to_tensor,
     unique_name,
 )
+from passkit.values import arguments
 
 
 def _bucket_limits() -> NumpyArray:
-    """Return the edges of buckets, from 1e-12 to 1e20 for both signs; each is 1.1 times as wide."""
+    """Return the upper edges of buckets, ascending.
+
+    They are powers of 1.1 times 1e-12, up to 1e20, of both signs, 0, and the largest float64.
+    """
     ahead = 1e-12 * 1.1 ** np.arange(774)
     return np.concatenate([-ahead[::-1], [0.0], ahead, [np.finfo(np.float64).max]])
 
@@ -45,7 +49,8 @@ def scalar(
     Raises:
         GraphError: For a tensor that is no scalar.
         ShapeError: For a tensor of unknown rank.
-        ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: For a tensor of text.
+        ArgumentError: For a value that is neither a tensor nor numbers, and if ``name`` is no text.
     """
     value = convert_to_tensor(tensor)
     if len(value.shape):
@@ -75,7 +80,8 @@ def histogram(
 
     Raises:
         GraphError: In a run, if an element is not finite.
-        ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: For a tensor of text.
+        ArgumentError: For a value that is neither a tensor nor numbers, and if ``name`` is no text.
     """
 
     def encode(tag: str, array: Any) -> Any:
@@ -132,8 +138,11 @@ def _create_summary(
 
     Returns:
         The summary.
+
+    Raises:
+        ArgumentError: If ``name`` is no text.
     """
-    clean = name.replace(":", "_").replace(" ", "_")
+    clean = arguments.text("summary: name", name).replace(":", "_").replace(" ", "_")
     tag = unique_name(f"{family}/{clean}" if family else clean, "summary")
     graph = get_default_graph()
     summary = HostTensor([value], lambda array: encode(tag, array), tag, graph)
@@ -154,13 +163,20 @@ def merge(
 
     Returns:
         A tensor whose value in a run is the bytes of one message with the values of all.
+
+    Raises:
+        GraphError: For an input that is no summary.
+        ArgumentError: If ``name`` is no text.
     """
+    for summary in inputs:
+        if not isinstance(summary, HostTensor):
+            raise GraphError(f"summary.merge needs summaries, got {summary!r}")
     graph, full_name = get_default_graph(), unique_name(name, "Merge")
     # Messages written one after the other are one message with the values of all.
-    summary = HostTensor(list(inputs), lambda *parts: b"".join(parts), full_name, graph)
+    merged = HostTensor(list(inputs), lambda *parts: b"".join(parts), full_name, graph)
     for key in collections or ():
-        graph.add_to_collection(key, summary)
-    return summary
+        graph.add_to_collection(key, merged)
+    return merged
 
 
 def merge_all(
@@ -176,6 +192,9 @@ def merge_all(
     Returns:
         A tensor whose value in a run is the bytes of one message with the values of all; None if
         there are no summaries.
+
+    Raises:
+        GraphError: If the collection holds something else than summaries.
     """
     summaries = get_default_graph().get_collection(key, scope)
     return merge(summaries, name=name) if summaries else None

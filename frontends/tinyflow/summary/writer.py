@@ -12,8 +12,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+from google.protobuf.message import DecodeError
+
 from passkit.errors import FeedError
-from passkit.frontends.tinyflow.argument_checks import reject_arguments
+from passkit.frontends.tinyflow.argument_checks import reject_arguments, require_int
 from passkit.frontends.tinyflow.graphs import Graph
 from passkit.frontends.tinyflow.summary.messages import Event, Summary
 from passkit.frontends.tinyflow.tensors import HostTensor, Tensor
@@ -35,6 +37,15 @@ def encode_record(data: bytes) -> bytes:
     )
 
 
+def _step_number(function: str, step: Any) -> int:
+    """Return the number of a step, 0 for None; ``function`` names the caller in errors.
+
+    Raises:
+        SettingError: If it is neither None nor an int.
+    """
+    return 0 if step is None else require_int(function, "global_step", step)
+
+
 class FileWriter:
     """A writer of summaries to a new event file, for ``tensorboard --logdir``.
 
@@ -50,6 +61,7 @@ class FileWriter:
 
     Raises:
         SettingError: If an unsupported argument is set.
+        FeedError: If the folder or the file cannot be created.
     """
 
     @reject_arguments("graph= writes the graph, and files are written here", "graph_def", "session")
@@ -64,11 +76,17 @@ class FileWriter:
         session: Any = None,
     ) -> None:
         folder = Path(logdir)
-        folder.mkdir(parents=True, exist_ok=True)
         stem = f"events.out.tfevents.{time.time():017.6f}.{socket.gethostname()}.{os.getpid()}"
         self.path = folder / f"{stem}{filename_suffix or ''}"
         self.max_queue, self.flush_secs = max_queue, flush_secs
-        self._file: Any = open(self.path, "xb")  # noqa: SIM115 – closed by close
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._file: Any = open(self.path, "xb")  # noqa: SIM115 – closed by close
+        except OSError as error:
+            raise FeedError(
+                f"FileWriter cannot create {str(self.path)!r}: {error.strerror}; logdir needs a "
+                f"folder that may be written"
+            ) from None
         self._waiting, self._flushed = 0, time.monotonic()
         self._put(Event(wall_time=time.time(), file_version="brain.Event:2"))
         if graph is not None:
@@ -80,18 +98,24 @@ class FileWriter:
 
         Args:
             summary: The bytes that `Session.run` returned.
-            global_step: The number of the step; 0 by default.
+            global_step: The number of the step, an int; 0 by default (None).
 
         Raises:
-            FeedError: For anything but bytes, and after `close`.
-            google.protobuf.message.DecodeError: For bytes that are no summary.
+            FeedError: For anything but the bytes of a summary, and after `close`.
+            SettingError: If ``global_step`` is no int.
         """
         if not isinstance(summary, bytes):
             raise FeedError(
                 f"add_summary needs the bytes that session.run(summary) returns, got {summary!r}"
             )
-        event = Event(wall_time=time.time(), step=int(global_step or 0))
-        event.summary.CopyFrom(Summary.FromString(summary))
+        event = Event(wall_time=time.time(), step=_step_number("add_summary", global_step))
+        try:
+            event.summary.CopyFrom(Summary.FromString(summary))
+        except DecodeError:
+            raise FeedError(
+                f"add_summary needs the bytes that session.run(summary) returns, got "
+                f"{len(summary)} bytes of something else"
+            ) from None
         self._put(event)
 
     @reject_arguments("graph= writes the graph", "graph_def")
@@ -100,16 +124,15 @@ class FileWriter:
 
         Args:
             graph: The graph.
-            global_step: The number of the step; 0 by default.
+            global_step: The number of the step, an int; 0 by default (None).
             graph_def: Unsupported; only the default is accepted.
 
         Raises:
             FeedError: After `close`.
-            SettingError: If an unsupported argument is set.
+            SettingError: If ``global_step`` is no int, or an unsupported argument is set.
         """
-        self._put(
-            Event(wall_time=time.time(), step=int(global_step or 0), graph_def=encode_graph(graph))
-        )
+        step = _step_number("add_graph", global_step)
+        self._put(Event(wall_time=time.time(), step=step, graph_def=encode_graph(graph)))
 
     def _put(self, event: Any) -> None:
         """Write ``event``, an `Event` message, to the file's buffer, and flush it if full or old.
@@ -132,7 +155,7 @@ class FileWriter:
         self._waiting, self._flushed = 0, time.monotonic()
 
     def close(self) -> None:
-        """Flush and close the file."""
+        """Flush and close the file; do nothing after the first call."""
         if self._file is not None:
             self._file.close()
         self._file = None
@@ -145,7 +168,11 @@ class FileWriter:
 
 
 def encode_graph(graph: Graph) -> bytes:
-    """Encode the operators that a graph's writes and collections need as a serialized GraphDef."""
+    """Encode the operators that a graph's writes and collections need as a serialized GraphDef.
+
+    Nodes have passkit's names of operators, and no attributes. Sources of summaries that are texts
+    or summaries themselves are left out.
+    """
     from passkit.frontends.tf_graphdef.proto import GraphDef, NodeDef  # its package is a large one
 
     collected = [

@@ -56,13 +56,13 @@ def exponential_decay(
     Args:
         learning_rate: The rate at step 0, a number or a tensor.
         global_step: The number of the step, a number or a tensor.
-        decay_steps: The number of steps for one factor of ``decay_rate``, a number.
-        decay_rate: The factor, a number.
+        decay_steps: The number of steps for one factor of ``decay_rate``, a number, no tensor.
+        decay_rate: The factor, a number, no tensor.
         staircase: Whether the exponent is rounded down; False by default.
         name: The name of the result; "ExponentialDecay" by default.
 
     Returns:
-        A tensor of the dtype of ``learning_rate``; float64 if that is an integer.
+        A tensor of the dtype of ``learning_rate``; float32 if that has no floats.
 
     Raises:
         SettingError: If ``decay_steps`` or ``decay_rate`` is no number.
@@ -70,6 +70,8 @@ def exponential_decay(
         DTypeError: If a tensor holds complex numbers.
     """
     rate = convert_to_tensor(learning_rate)
+    if not rate.dtype.is_float:
+        rate = elementwise.to_float(rate)
     steps = elementwise.cast(convert_to_tensor(global_step), rate.dtype) / require_float(
         "exponential_decay", "decay_steps", decay_steps
     )

@@ -134,7 +134,8 @@ class Optimizer(ABC):
         """Create the operation that updates variables by their gradients.
 
         Args:
-            grads_and_vars: Pairs (gradient, variable). Those whose gradient is None are left out.
+            grads_and_vars: A list of pairs (gradient, variable). Those whose gradient is None are
+                left out.
             global_step: A variable that the operation increments; None (default) for none.
             name: The name of the operation; by default that of the optimizer.
             skip_gradients_aggregation: Unsupported; only the default is accepted.
@@ -143,12 +144,18 @@ class Optimizer(ABC):
             An operation. It reads all variables before it writes one.
 
         Raises:
-            GraphError: If no variable has a gradient, or ``global_step`` is no variable.
+            GraphError: If no variable has a gradient, or one of them or ``global_step`` is no
+                variable.
             SettingError: If an unsupported argument is set, or a hyperparameter of the optimizer is
                 neither a number, a tensor nor a function.
             ShapeError: If a gradient does not have its variable's shape.
+            DTypeError: If a gradient does not have its variable's dtype.
+            ArgumentError: If a gradient is neither None, a tensor nor numbers.
         """
-        pairs = [(g, v) for g, v in grads_and_vars if g is not None]
+        for _, variable in grads_and_vars:
+            if not isinstance(variable, Variable):
+                raise GraphError(f"{self.name} needs variables to train, got {variable!r}")
+        pairs = [(convert_to_tensor(g), v) for g, v in grads_and_vars if g is not None]
         if not pairs:
             names = ", ".join(v.name for _, v in grads_and_vars) or "none"
             raise GraphError(
@@ -253,19 +260,20 @@ class Optimizer(ABC):
 
         Args:
             var: The trained variable.
-            name: The name of the slot, with or without the optimizer's name.
+            name: The name of the slot, with or without the optimizer's name and "_" before it.
 
         Returns:
             The slot; None if there is none.
         """
-        return self._slots.get((var, f"{self.name}_{name}")) or self._slots.get((var, name))
+        short_named = self._slots.get((var, f"{self.name}_{name}"))
+        return self._slots.get((var, name)) if short_named is None else short_named
 
     def get_slot_names(self) -> list[str]:
         """Return the names of the slots of all variables, sorted, each once."""
         return sorted({name for _, name in self._slots})
 
     def variables(self) -> list[Variable]:
-        """Return the variables that the optimizer created: all slots."""
+        """Return the variables that the optimizer created so far, a new list: all slots."""
         return list(self._slots.values())
 
 
@@ -277,11 +285,13 @@ def hyperparameter(value: Any, like: Tensor) -> Any:
         like: The variable or tensor that it is used with.
 
     Returns:
-        A Python float for a number, else a tensor, which a run checks to be a scalar if its rank is
-        unknown.
+        A Python float for a number, else a tensor, which a run checks to have one element if its
+        rank is unknown. The result of a function is a tensor in any case.
 
     Raises:
         SettingError: For text and other values that are no number.
+        ArgumentError: For a function that returns neither a tensor nor numbers.
+        DTypeError: For a tensor of complex numbers.
     """
     if isinstance(value, Tensor) or callable(value):
         tensor = convert_to_tensor(value() if callable(value) else value)
@@ -303,6 +313,8 @@ def one_minus(value: Any, like: Tensor) -> Any:
 
     Raises:
         SettingError: For text and other values that are no number.
+        ArgumentError: For a function that returns neither a tensor nor numbers.
+        DTypeError: For a tensor of complex numbers.
     """
     number = hyperparameter(value, like)
     return 1 - number if isinstance(number, Tensor) else float(1 - like.dtype.numpy.type(number))

@@ -12,7 +12,7 @@ from typing import Any
 
 from passkit.errors import GraphError
 from passkit.frontends.tinyflow import creation, elementwise
-from passkit.frontends.tinyflow.argument_checks import reject_arguments
+from passkit.frontends.tinyflow.argument_checks import reject_arguments, require_float
 from passkit.frontends.tinyflow.clipping import clip_by_value
 from passkit.frontends.tinyflow.graphs import get_default_graph
 from passkit.frontends.tinyflow.tensors import Tensor, as_tensor
@@ -51,7 +51,7 @@ def row_additions(gradient: Entry) -> list[Node] | None:
 
 
 def _is_zeros(node: Node) -> bool:
-    """Return whether a node is a ``zeros_like``."""
+    """Return whether a node is a ``zeros_like``; other zeros are not recognized."""
     return node.op is not None and node.op.name == "zeros_like"
 
 
@@ -64,7 +64,7 @@ def add_rows(table: Entry, rows: list[Node], factor: Any) -> Entry:
         factor: A number or a scalar entry.
 
     Returns:
-        The sum, an entry of the shape of ``table``.
+        The sum, an entry of the shape of ``table``; ``table`` itself without nodes.
     """
     for node in rows:
         _, index, value = node.inputs
@@ -190,7 +190,8 @@ class AdagradOptimizer(Optimizer):
 
     Raises:
         GraphError: If ``initial_accumulator_value`` is not above 0.
-        SettingError: If an unsupported argument is set.
+        SettingError: If ``initial_accumulator_value`` is no number, or an unsupported argument is
+            set.
     """
 
     @reject_arguments(IN_ORDER, "use_locking")
@@ -202,12 +203,13 @@ class AdagradOptimizer(Optimizer):
         name: str = "Adagrad",
     ) -> None:
         super().__init__(name)
-        if initial_accumulator_value <= 0:
+        first = require_float(name, "initial_accumulator_value", initial_accumulator_value)
+        if not first > 0:
             raise GraphError(
-                f"{name} needs an initial_accumulator_value above 0, got "
-                f"{initial_accumulator_value}; it divides the first step"
+                f"{name} needs an initial_accumulator_value above 0, got {first}; it divides the "
+                f"first step"
             )
-        self.rate, self.first = learning_rate, initial_accumulator_value
+        self.rate, self.first = learning_rate, first
 
     def begin(self, variable: Variable) -> tuple[Variable, ...]:
         """Create the slot of the sum of squared gradients, and return it as a tuple of one."""
@@ -294,6 +296,19 @@ class AdadeltaOptimizer(Optimizer):
         return variable - step * rate, [mean_square, mean_step_square]
 
 
+def _require_not_negative(optimizer: str, argument: str, value: Any) -> float:
+    """Convert a number of ``optimizer`` to a float; ``argument`` is its name, for messages.
+
+    Raises:
+        GraphError: If it is not 0 or more.
+        SettingError: If it is no number.
+    """
+    number = require_float(optimizer, argument, value)
+    if not number >= 0:
+        raise GraphError(f"{optimizer} needs an {argument} of 0 or more, got {number}")
+    return number
+
+
 class FtrlOptimizer(Optimizer):
     """Follow the regularized leader: weights that L1 regularization keeps at 0 stay there.
 
@@ -317,7 +332,8 @@ class FtrlOptimizer(Optimizer):
 
     Raises:
         GraphError: If a number is out of range.
-        SettingError: If an unsupported argument is set.
+        SettingError: If one of the arguments but ``learning_rate`` is no number, or an unsupported
+            argument is set.
     """
 
     @reject_arguments(IN_ORDER, "use_locking")
@@ -336,33 +352,22 @@ class FtrlOptimizer(Optimizer):
         beta: float | None = None,
     ) -> None:
         super().__init__(name)
-        for requirement, number, is_valid in (
-            ("a learning_rate_power of 0 or less", learning_rate_power, learning_rate_power <= 0),
-            (
-                "an initial_accumulator_value of 0 or more",
-                initial_accumulator_value,
-                initial_accumulator_value >= 0,
-            ),
-            (
-                "an l1_regularization_strength of 0 or more",
-                l1_regularization_strength,
-                l1_regularization_strength >= 0,
-            ),
-            (
-                "an l2_regularization_strength of 0 or more",
-                l2_regularization_strength,
-                l2_regularization_strength >= 0,
-            ),
-        ):
-            if not is_valid:
-                raise GraphError(f"{name} needs {requirement}, got {number}")
-        self.rate, self.power, self.first = (
-            learning_rate,
-            learning_rate_power,
-            initial_accumulator_value,
+        self.rate = learning_rate
+        self.power = require_float(name, "learning_rate_power", learning_rate_power)
+        if not self.power <= 0:
+            raise GraphError(f"{name} needs a learning_rate_power of 0 or less, got {self.power}")
+        self.first, self.l1, self.l2 = (
+            _require_not_negative(name, argument, value)
+            for argument, value in (
+                ("initial_accumulator_value", initial_accumulator_value),
+                ("l1_regularization_strength", l1_regularization_strength),
+                ("l2_regularization_strength", l2_regularization_strength),
+            )
         )
-        self.l1, self.l2 = l1_regularization_strength, l2_regularization_strength
-        self.shrinkage, self.beta = l2_shrinkage_regularization_strength, beta or 0.0
+        self.shrinkage = require_float(
+            name, "l2_shrinkage_regularization_strength", l2_shrinkage_regularization_strength
+        )
+        self.beta = 0.0 if beta is None else require_float(name, "beta", beta)
         self.names = accum_name or name, linear_name or f"{name}_1"
 
     def begin(self, variable: Variable) -> tuple[Variable, ...]:
@@ -476,8 +481,8 @@ class AdamOptimizer(Optimizer):
     Args:
         learning_rate: A number, a tensor, or a function that returns one of these. 0.001 by
             default.
-        beta1: The weight of the old m when it is updated; 0.9 by default.
-        beta2: The weight of the old v when it is updated; 0.999 by default.
+        beta1: The weight of the old m when it is updated, a number; 0.9 by default.
+        beta2: The weight of the old v when it is updated, a number; 0.999 by default.
         epsilon: A number that is added to the root of v; 1e-8 by default.
         use_locking: Unsupported; only the default is accepted.
         name: The name scope of the operations, and the prefix of slot names; "Adam" by default.
@@ -512,23 +517,28 @@ class AdamOptimizer(Optimizer):
         ``variable``.
 
         Raises:
-            GraphError: If a beta is a tensor: only numbers are accepted.
-            ArgumentError: If a beta is no number.
+            SettingError: If a beta is no number, such as a tensor.
         """
         if self.powers is None:
+            first, second = (
+                creation.constant(require_float(self.name, argument, beta), variable.dtype)
+                for argument, beta in (("beta1", self.beta1), ("beta2", self.beta2))
+            )
             with get_default_graph().with_name_prefix(""):
                 self.powers = (
-                    Variable(
-                        creation.constant(self.beta1, variable.dtype), False, name="beta1_power"
-                    ),
-                    Variable(
-                        creation.constant(self.beta2, variable.dtype), False, name="beta2_power"
-                    ),
+                    Variable(first, False, name="beta1_power"),
+                    Variable(second, False, name="beta2_power"),
                 )
         return self.slot(variable, self.name), self.slot(variable, f"{self.name}_1")
 
     def prepare(self) -> Tensor:
-        """Return the learning rate of this step, lr_t, a scalar tensor."""
+        """Return the learning rate of this step, lr_t, a scalar tensor.
+
+        It has the dtype of the betas' powers. `begin` must have created these.
+
+        Raises:
+            SettingError: If the learning rate is neither a number, a tensor nor a function.
+        """
         assert self.powers is not None
         beta1_power, beta2_power = self.powers
         rate: Tensor = (
@@ -565,7 +575,10 @@ class AdamOptimizer(Optimizer):
         return variable - rate * m / (sqrt(v) + epsilon), [m, v]
 
     def finish(self) -> list[Any]:
-        """Return the writes that multiply the betas' powers by the betas for the next step."""
+        """Return the writes that multiply the betas' powers by the betas for the next step.
+
+        The list holds two tensors. `begin` must have created the powers.
+        """
         assert self.powers is not None
         beta1_power, beta2_power = self.powers
         next_powers = (

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from passkit.errors import FeedError, GraphError, PasskitError, nearest
-from passkit.frontends.tinyflow.argument_checks import reject_arguments
+from passkit.frontends.tinyflow.argument_checks import reject_arguments, require_int
 from passkit.frontends.tinyflow.tensors import Tensor
 from passkit.frontends.tinyflow.variables import Variable, global_variables
 
@@ -113,8 +113,8 @@ class Saver:
         Args:
             sess: The session that holds the values.
             save_path: The path without ".npz". Missing folders are created.
-            global_step: The number of the step, which is appended to the path; a number or a
-                tensor; none by default.
+            global_step: The number of the step, which is appended to the path; an int or a tensor,
+                which is computed by the session; none by default.
             latest_filename: The file in the same folder that lists checkpoints; "checkpoint" by
                 default.
             meta_graph_suffix: Unsupported; only the default is accepted.
@@ -127,13 +127,14 @@ class Saver:
             The path to restore from.
 
         Raises:
-            FeedError: If a variable has no value yet.
-            SettingError: If an unsupported argument is set.
+            FeedError: If a variable has no value yet, or a file cannot be written.
+            SettingError: If ``global_step`` is no int, or an unsupported argument is set.
         """
         path = os.fspath(save_path)
         if global_step is not None:
             step = sess.run(global_step) if isinstance(global_step, Tensor) else global_step
-            path = f"{path}-{int(step):08d}" if self.pads else f"{path}-{int(step)}"
+            number = require_int("Saver.save", "global_step", step)
+            path = f"{path}-{number:08d}" if self.pads else f"{path}-{number}"
         sess.declare(list(self.variables.values()))
         arrays = {}
         for name, variable in self.variables.items():
@@ -143,16 +144,26 @@ class Saver:
                     f"tf.global_variables_initializer() first"
                 )
             arrays[name] = sess.state[variable._name]
-        _write_archive(Path(f"{path}.npz"), arrays)
-        self._remember(path)
-        if write_state:
-            _write_checkpoint_list(
-                Path(path).parent / (latest_filename or "checkpoint"), self.last_checkpoints
-            )
+        try:
+            _write_archive(Path(f"{path}.npz"), arrays)
+            self._remember(path)
+            if write_state:
+                _write_checkpoint_list(
+                    Path(path).parent / (latest_filename or "checkpoint"), self.last_checkpoints
+                )
+        except OSError as error:
+            raise FeedError(
+                f"the checkpoint {path!r} cannot be written: {error.strerror}; save_path needs a "
+                f"folder that may be written"
+            ) from None
         return path
 
     def _remember(self, path: str) -> None:
-        """Record a checkpoint as the newest, and delete the oldest ones beyond those to keep."""
+        """Record a checkpoint as the newest, and delete the files of the oldest ones beyond `keep`.
+
+        One of them stays if the interval of ``keep_checkpoint_every_n_hours`` has passed. Raises
+        OSError if a file cannot be deleted.
+        """
         self.last_checkpoints = [p for p in self.last_checkpoints if p != path] + [path]
         while self.keep and len(self.last_checkpoints) > self.keep:
             oldest = self.last_checkpoints.pop(0)
@@ -198,7 +209,7 @@ class Saver:
             sess.load(variable, value)
 
     def _fitting(self, file: str, name: str, value: Any, variable: Variable) -> Any:
-        """Return a value of a checkpoint for a variable, reshaped if the saver may.
+        """Return a value of a checkpoint for a variable, reshaped if the saver may, else itself.
 
         Args:
             file: Checkpoint, for errors.
@@ -232,6 +243,9 @@ def _write_archive(path: Path, arrays: Mapping[str, Any]) -> None:
     Args:
         path: The file. Missing folders are created.
         arrays: The arrays by name; any text may be a name.
+
+    Raises:
+        OSError: If the file or a folder cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
@@ -250,7 +264,10 @@ def _write_checkpoint_list(file: Path, paths: Sequence[str]) -> None:
 
     Args:
         file: The file, which is replaced.
-        paths: The paths of the checkpoints, the newest last.
+        paths: The paths of the checkpoints, the newest last; at least one.
+
+    Raises:
+        OSError: If the file cannot be written.
     """
     lines = [f'model_checkpoint_path: "{paths[-1]}"']
     lines += [f'all_model_checkpoint_paths: "{p}"' for p in paths]

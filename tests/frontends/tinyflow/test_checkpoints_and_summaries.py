@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from passkit.errors import FeedError, GraphError
+from passkit.errors import FeedError, GraphError, SettingError
 from passkit.frontends import tinyflow as tf
 from tests.frontends.tinyflow.events import node_names, read_events
 
@@ -94,12 +94,30 @@ def test_event_files_hold_scalars_histograms_and_the_graph(tmp_path):
         assert count == sum(low <= x < high for x in (1, -2, 0, 1))
 
 
+def test_files_that_cannot_be_written_are_named(tmp_path):
+    """A checkpoint and an event file below a file are refused, and steps that are no ints."""
+    v = tf.Variable([1.0], name="v")
+    (tmp_path / "file").write_text("")
+    with session() as s:
+        s.run(v.initializer)
+        with pytest.raises(FeedError, match="checkpoint '.*file/m' cannot be written: File exists"):
+            tf.train.Saver().save(s, tmp_path / "file" / "m")
+        with pytest.raises(SettingError, match="Saver.save needs an int as global_step, got 'x'"):
+            tf.train.Saver().save(s, tmp_path / "m", "x")
+    with pytest.raises(FeedError, match="FileWriter cannot create '.*file/events.*': File exists"):
+        tf.summary.FileWriter(tmp_path / "file")
+
+
 def test_invalid_summaries_raise(tmp_path):
     """A tensor instead of bytes, a closed writer, and a histogram of NaNs raise."""
     bad = tf.summary.histogram("h", [np.nan, np.inf])
     with session() as s, tf.summary.FileWriter(tmp_path) as writer:
         with pytest.raises(FeedError, match="needs the bytes .* got <tf.Tensor 'h:0'"):
             writer.add_summary(bad)
+        with pytest.raises(FeedError, match="session.run.summary. returns, got 2 bytes of some"):
+            writer.add_summary(b"\xff\xff")
+        with pytest.raises(SettingError, match="add_summary needs an int as global_step, got 'x'"):
+            writer.add_summary(b"", "x")
         with pytest.raises(GraphError, match="histogram 'h' needs finite numbers, got 2 others"):
             s.run(bad)
     with pytest.raises(FeedError, match=r"writer of .*tfevents.* is closed"):

@@ -116,7 +116,10 @@ def test_invalid_branches_and_loops_raise():
     zero = tf.constant(0)
     for build, message in (
         (lambda: tf.cond(n > 0, 3, x), "functions as true_fn and false_fn, got 3 and"),
-        (lambda: tf.cond(n, lambda: x, lambda: x), "needs a bool as pred, got <tf.Tensor 'Placeh"),
+        (
+            lambda: tf.cond(n, lambda: x, lambda: x),
+            "needs a single bool as pred, got <tf.Tensor 'Placeh",
+        ),
         (lambda: tf.cond(n > 0, lambda: x, lambda: [x, x]), "return as many tensors, got 1 and 2"),
         (lambda: tf.cond(n > 0, lambda: x, lambda: n), "of one dtype and rank, got <tf.Tensor 'P"),
         (lambda: tf.cond(n > 0, lambda: x, lambda: x, strict=True), "takes no strict, got True"),

@@ -82,6 +82,32 @@ ARRAYS = [
     (lambda: tf.constant([1, 2]) + tf.constant([1, 2, 3]), r"\(2,\) and \(3,\)"),
     (lambda: tf.device(5).__enter__(), "a name such as '/cpu:0', got 5"),
     (lambda: tf.control_dependencies(tf.no_op("o")), "needs a list .* got <tf.Operation 'o'>"),
+    (lambda: tf.cond(tf.constant(1), int, int), "single bool as pred, got <tf.Tensor 'Const:0'"),
+    (lambda: tf.cond(free(2, dtype="bool"), int, int), r"single bool as pred, got <tf.Tensor 'x:0"),
+    (
+        lambda: tf.while_loop(lambda i: i < 3, lambda i: i, [0], shape_invariants=5),
+        "as shape_invariants, got 5",
+    ),
+    (
+        lambda: tf.while_loop(
+            lambda i: i < 3, lambda i: i, [0], maximum_iterations=tf.shape(free(None))[0]
+        ),
+        "needs an int as maximum_iterations, got None",
+    ),
+    (lambda: tf.variable_scope(5), "variable_scope: name must be a string, got 5"),
+    (lambda: tf.summary.scalar(5, 1.0), "summary: name must be a string, got 5"),
+    (lambda: tf.summary.merge([free(2)]), "summary.merge needs summaries, got <tf.Tensor 'x:0'"),
+    (lambda: tf.random_normal([2], seed="x"), "needs an int as seed, got 'x'"),
+    (lambda: tf.random_normal([2], "x", free()), "random_normal needs a number as mean, got 'x'"),
+    (lambda: tf.tensordot(X, X, 1.5), "axes, got 1.5"),
+    (lambda: tf.matmul(free(), X, transpose_b="x"), "needs a bool as transpose_b, got 'x'"),
+    (lambda: tf.image.resize_images(IMAGE, [2, 2], [1]), r"ResizeMethod, got \[1\]"),
+    (
+        lambda: tf.image.resize_images(
+            np.ones((0, 2, 1), np.float32), [2, 2], preserve_aspect_ratio=True
+        ),
+        r"needs pixels to preserve the aspect ratio, got <tf.Tensor .* shape=\(0, 2, 1\)",
+    ),
     (lambda: tf.Session(config=5), "needs a ConfigProto or .* as config, got 5"),
     (
         lambda: tf.gradients(tf.constant(1.0), free(2), unconnected_gradients="error"),
@@ -107,6 +133,26 @@ VARIABLES = [
     (lambda: tf.get_variable(5, [2]), "get_variable: name must be a string, got 5"),
     (lambda: tf.get_variable("w", [2], initializer=X), r"'w' needs a shape or .* got both: \[2\]"),
     (lambda: tf.variance_scaling_initializer(mode="fan"), "fan_avg as mode, got 'fan'"),
+    (lambda: tf.variance_scaling_initializer(-1.0), "needs a scale above 0, got -1.0"),
+    (lambda: tf.variance_scaling_initializer()([2], "int32"), "needs floats as dtype, got int32"),
+    (lambda: tf.constant_initializer("a")([2]), "constant_initializer: value must .* got 'a'"),
+    (lambda: tf.train.AdagradOptimizer(0.1, "x"), "number as initial_accumulator_value, got 'x'"),
+    (
+        lambda: tf.train.FtrlOptimizer(0.1, "x"),
+        "Ftrl needs a number as learning_rate_power, got 'x'",
+    ),
+    (
+        lambda: tf.train.FtrlOptimizer(0.1, l1_regularization_strength=-1.0),
+        "an l1_regularization_strength of 0 or more, got -1.0",
+    ),
+    (
+        lambda: tf.train.AdamOptimizer(beta1="x").minimize(create_variable() * 2.0),
+        "Adam needs a number as beta1, got 'x'",
+    ),
+    (
+        lambda: tf.train.GradientDescentOptimizer(0.1).apply_gradients([(free(2), free(2))]),
+        "needs variables to train, got <tf.Tensor 'x",
+    ),
     (lambda: tf.train.AdamOptimizer().minimize(tf.constant(1.0)), "Adam needs variables to train"),
     (
         lambda: tf.train.AdamOptimizer().minimize(tf.constant(1.0), var_list=[create_variable()]),
@@ -126,6 +172,28 @@ NETWORKS = [
     (lambda: tf.nn.conv2d(IMAGE, X, 1, "FULL"), "'SAME' or 'VALID' as padding, got 'FULL'"),
     (lambda: tf.nn.conv2d(IMAGE, X, 1, [[1, 1]]), r"four pairs as padding, got \[\[1, 1\]\]"),
     (lambda: tf.nn.bias_add(X, X[0], "NWHC"), "as data_format, got 'NWHC'"),
+    (lambda: tf.nn.conv1d(X, X, 1, [[0, 0]]), r"conv1d needs .* as padding, got \[\[0, 0\]\]"),
+    (
+        lambda: tf.nn.conv2d_transpose(IMAGE, np.ones((2, 2, 3, 2), np.float32), [1, 8, 8]),
+        r"two or four extents as output_shape, got \(1, 8, 8\)",
+    ),
+    (lambda: tf.layers.conv2d(IMAGE, 3, 2, padding=[[0, 0]]), r"as padding, got \[\[0, 0\]\]"),
+    (lambda: tf.layers.flatten(IMAGE, data_format=[1]), r"as data_format, got \[1\]"),
+    (lambda: tf.layers.batch_normalization(IMAGE, momentum="x"), "as momentum, got 'x'"),
+    (lambda: tf.nn.rnn_cell.LSTMCell(2, cell_clip="x"), "LSTMCell needs a number as cell_clip"),
+    (lambda: tf.nn.rnn_cell.MultiRNNCell(None), "needs cells, and states as tuples, got None"),
+    (
+        lambda: tf.nn.nce_loss(X, X[0], np.zeros((2, 0), np.int32), X, 1, 2, 0),
+        "nce_loss needs a num_true of at least 1, got 0",
+    ),
+    (
+        lambda: tf.contrib.layers.variance_scaling_initializer(-1.0),
+        "needs a factor above 0, got -1.0",
+    ),
+    (
+        lambda: tf.contrib.layers.variance_scaling_initializer()([2], "int32"),
+        "needs floats as dtype, got int32",
+    ),
     (lambda: tf.nn.bias_add(X, [1.0]), r"a number for each channel .*got a bias of shape \(1,\)"),
     (lambda: tf.nn.softmax_cross_entropy_with_logits(X, X, dim=0, axis=1), "got both: 1 and 0"),
     (lambda: tf.nn.softmax_cross_entropy_with_logits(logits=X), "by name, got no labels"),
@@ -136,7 +204,7 @@ NETWORKS = [
         "known number of steps, got <tf.Tensor 'x:0'",
     ),
     (lambda: tf.nn.rnn_cell.GRUCell(2)(free(2, None), X[:, :2]), "gru_cell needs .* got <tf"),
-    (lambda: tf.nn.rnn_cell.MultiRNNCell([]), "needs cells, .* got 0 and"),
+    (lambda: tf.nn.rnn_cell.MultiRNNCell([]), r"needs cells, .* got \[\] and"),
     (lambda: tf.nn.rnn_cell.BasicLSTMCell(2)(X, None), "LSTMStateTuple.c=2, h=2., got None"),
     (lambda: tf.nn.rnn_cell.BasicLSTMCell(2)(X, X), "basic_lstm_cell needs a state .* got array"),
     (lambda: tf.nn.dropout(X), "rate or keep_prob, 1 - rate, got neither"),

@@ -262,6 +262,47 @@ def test_moments_take_axes_as_an_array():
         assert s.run(tf.nn.moments(x, []))[0].shape == (1, 2)
 
 
+def test_dropout_of_integers_scales_by_the_probability():
+    """Integers are float64 in dropout, by which the elements that stay are divided by it."""
+    x = tf.constant([1, 2, 3, 4])
+    training = tf.placeholder(tf.bool, [])
+    with session() as s:
+        draws = [s.run(tf.nn.dropout(x, 0.5)), s.run(tf.layers.dropout(x, training=True))]
+        layer = tf.layers.dropout(x, training=training)
+        draws.append(s.run(layer, {training: True}))
+        np.testing.assert_array_equal(s.run(layer, {training: False}), [1, 2, 3, 4])
+
+    for draw in draws:
+        assert draw.dtype == np.float64
+        assert all(a in (0, 2 * b) for a, b in zip(draw, [1, 2, 3, 4], strict=True))
+
+
+def test_slots_are_found_by_their_short_and_long_names():
+    """get_slot takes a name with and without that of the optimizer."""
+    v = tf.Variable([1.0, 2.0], name="v")
+    optimizer = tf.train.AdadeltaOptimizer()
+    optimizer.minimize(tf.reduce_sum(v * v))
+
+    assert optimizer.get_slot(v, "1") is optimizer.get_slot(v, "Adadelta_1")
+    assert optimizer.get_slot(v, "1").name == "v/Adadelta_1:0"
+    assert optimizer.get_slot(v, "2") is None
+
+
+def test_a_learning_rate_that_is_an_integer_decays():
+    """exponential_decay of an integer is computed in float32, and not with a truncated factor."""
+    rate = tf.train.exponential_decay(1, 3, 1, 0.5)
+    with session() as s:
+        assert s.run(rate) == np.float32(0.125)
+
+
+def test_loops_take_shapes_of_unknown_rank_as_invariants():
+    """A shape of unknown rank among shape_invariants says nothing about its loop variable."""
+    unknown = tf.placeholder(tf.float32).shape
+    loop = tf.while_loop(lambda i: i < 3, lambda i: i + 1, [0], shape_invariants=[unknown])
+    with session() as s:
+        assert s.run(loop) == 3
+
+
 def test_integers_that_do_not_fit_int32_are_int64():
     """Python's ints are int32, but int64 in a constant that has a larger one."""
     assert tf.range(2**40, 2**40 + 2).dtype is tf.int64
