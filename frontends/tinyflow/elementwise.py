@@ -633,9 +633,9 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     if target_dtype is tensor.dtype and target_dtype.kind == "c":
         return call_operator("identity", "Cast", name, tensor.entry)
     converted = call_operator("cast", "Cast", name, tensor.entry, dtype=target_dtype.name)
-    is_static = tensor.static_value is not None and target_dtype.is_integer
-    if is_static and static_value_fits(tensor.static_value, target_dtype):
-        return Tensor(converted.entry, converted._name, converted.graph, tensor.static_value)
+    value = tensor.static_value
+    if value is not None and target_dtype.is_integer and static_value_fits(value, target_dtype):
+        return Tensor(converted.entry, converted._name, converted.graph, value)
     return converted
 
 

@@ -390,7 +390,7 @@ def _reuse_variable(
 
 
 @contextmanager
-def device(device_name_or_function: str | None) -> Iterator[None]:
+def device(device_name_or_function: Any) -> Iterator[None]:
     """Place the operators created inside the block on a device.
 
     Only a run on a GPU accepts operators on "gpu" devices; other devices are ignored.
@@ -414,7 +414,7 @@ def device(device_name_or_function: str | None) -> Iterator[None]:
         yield
 
 
-def control_dependencies(control_inputs: Iterable[Any] | None) -> Any:
+def control_dependencies(control_inputs: Any) -> Any:
     """Make operators created inside the block run after other ones.
 
     Args:
