@@ -171,6 +171,8 @@ class HostOp:
     ) -> tuple[Extent, ...]:
         """Infer the shape of one output from its shapes for both probes.
 
+        An extent that is the same in both is a number; another is the size whose numbers it has.
+
         Args:
             call: The node.
             symbols: Symbolic sizes of the inputs.

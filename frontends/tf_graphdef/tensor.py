@@ -176,6 +176,8 @@ def _narrowed(
 ) -> np.ndarray[Any, Any]:
     """Return stored values in the dtype; 16-bit floats are stored as their bits.
 
+    Values of a field that has the dtype are returned themselves, those of a complex one as a view.
+
     Args:
         stored: The values of the message's field.
         dtype: Dtype of the tensor.

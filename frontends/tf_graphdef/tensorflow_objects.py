@@ -91,9 +91,10 @@ def _identifier(name: str, k: int) -> str:
 
 
 def _concrete(function: Any) -> Any:
-    """Return the only concrete function of a tf.function.
+    """Return the concrete function of a tf.function that is traced without argument types.
 
-    Tracing may call the user's Python function.
+    Tracing may call the user's Python function, whose errors other than TypeError and ValueError
+    are passed on.
 
     Raises:
         ModelError: If it needs argument types to be traced.

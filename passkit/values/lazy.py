@@ -17,6 +17,10 @@ class Lazy:
         self._name = name
 
     def __getattr__(self, name: str) -> Any:
+        """Return ``name`` of the module, imported for it, and store it here as an attribute.
+
+        Raises: AttributeError if the module lacks it, ImportError if there is no such module.
+        """
         value = getattr(import_module(self._name), name)
         setattr(self, name, value)  # later look-ups do not come here
         return value

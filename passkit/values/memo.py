@@ -18,6 +18,7 @@ class UncachedArgument(Generic[T]):
         self.value = value
 
     def __eq__(self, other: object) -> bool:
+        """Return whether ``other`` is a wrapper, too, whatever either holds."""
         return isinstance(other, UncachedArgument)
 
     def __hash__(self) -> int:

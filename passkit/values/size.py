@@ -114,13 +114,19 @@ class Size:
         return self * -1 + other
 
     def __floordiv__(self, other: Extent) -> Extent:
+        """Return the exact quotient, else a quotient rounded down when its symbols have values.
+
+        A division by 0 is such a quotient, too, which `substitute` refuses.
+        """
         exact = divide_exactly(self, other)
         return Size({(Quotient(self, other),): 1}) if exact is None else exact
 
     def __rfloordiv__(self, other: Extent) -> Extent:
+        """Return the quotient of a number by this size, also of 0, as a size that is evaluated."""
         return Size({(Quotient(index(other), self),): 1})
 
     def __mod__(self, other: Extent) -> Extent:
+        """Return the remainder, with the sign of ``other``; 0 where the division is exact."""
         return self - (self // other) * other
 
     def __eq__(self, other: object) -> bool:
@@ -135,9 +141,11 @@ class Size:
     __repr__ = __str__
 
     def __bool__(self) -> bool:
+        """Raise ShapeError, since it is not known whether the size is 0."""
         raise ShapeError(f"the size {self} is not known before a call; compare it with == instead")
 
     def __index__(self) -> int:
+        """Raise ShapeError, since the number is not known; ``int`` calls this, too."""
         raise ShapeError(f"the size {self} is not known before a call; give the variable a shape")
 
     @property

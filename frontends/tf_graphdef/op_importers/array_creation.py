@@ -122,7 +122,8 @@ def _lin_space(
 
     Raises:
         ModelError: If ``num`` is not known during import, or less than 1.
-        DTypeError: If ``start`` is not of floats.
+        GraphError: If a limit is a known bool or complex number, and both are known.
+        DTypeError: If ``start`` is otherwise not of floats.
     """
     (count,) = call.extents(num, "num")[:1] or (0,)
     if isinstance(count, int) and count < 1:
@@ -152,14 +153,17 @@ def _one_hot(
     Args:
         call: The node; its attribute ``axis`` is the position of the new axis, -1 by default.
         indices: Positions; those out of range give ``off`` only.
-        depth: Length of the new axis, known during import; may be symbolic.
-        on: Scalar at the index, of the result's dtype.
-        off: Scalar elsewhere.
+        depth: Length of the new axis, known during import; may be symbolic. Of a vector, the first
+            element is taken.
+        on: One number at the index, whose dtype is the result's.
+        off: One number elsewhere.
 
     Raises:
         ModelError: If ``depth`` is not known during import, or an attribute is of another kind.
-        ShapeError: If it is negative, the axis is out of range, or ``on`` or ``off`` is no scalar.
-        DTypeError: If indices are not integers, or ``on`` and ``off`` differ in dtype.
+        ShapeError: If it is negative or an empty vector, the axis is out of range, or ``on`` or
+            ``off`` does not broadcast.
+        DTypeError: If indices are not integers; or if ``on`` and ``off`` differ in dtype, unless
+            both are known and real.
     """
     (count,) = call.extents(depth, "depth")[:1] or (-1,)
     axis = call.attr("axis", "i", -1)

@@ -106,8 +106,8 @@ def _conv(call: ImportCall, x: ImportedValue, filters: ImportedValue) -> ImportR
 
     Raises:
         ModelError: If inputs are no floats, a rank is unknown or other than the operator's, the
-            filter has unknown extents, channels do not divide into groups, or an attribute is
-            missing or invalid.
+            filter has unknown extents, channels do not divide into groups, or ``padding`` is
+            missing or an attribute invalid.
         ShapeError: If the input has no channels, or is smaller than the filter's window.
         DTypeError: If only one of ``x`` and ``filters`` is float64.
     """
@@ -125,8 +125,8 @@ def convolved(call: ImportCall, x: ImportedValue, filters: ImportedValue, count:
 
     Raises:
         ModelError: If inputs are no floats, a rank is unknown or not ``count`` + 2, the filter has
-            unknown extents, channels do not divide into groups, or an attribute is missing or
-            invalid.
+            unknown extents, channels do not divide into groups, or ``padding`` is missing or an
+            attribute invalid.
         ShapeError: If the input has no channels, or is smaller than the filter's window.
         DTypeError: If only one of ``x`` and ``filters`` is float64.
     """
@@ -176,7 +176,7 @@ def _depthwise(call: ImportCall, x: ImportedValue, filters: ImportedValue) -> Im
 
     Raises:
         ModelError: If inputs are no floats, a rank is unknown or other than 4, the filter has
-            unknown extents, or an attribute is missing or invalid.
+            unknown extents, or ``padding`` is missing or an attribute invalid.
         ShapeError: If the number of channels differs, or the images are smaller than the window.
         DTypeError: If only one of ``x`` and ``filters`` is float64.
     """
@@ -193,7 +193,7 @@ def depthwise_convolved(call: ImportCall, x: ImportedValue, filters: ImportedVal
 
     Raises:
         ModelError: If inputs are no floats, a rank is unknown or other than 4, the filter has
-            unknown extents, or an attribute is missing or invalid.
+            unknown extents, or ``padding`` is missing or an attribute invalid.
         ShapeError: If the number of channels differs, or the images are smaller than the window.
         DTypeError: If only one of ``x`` and ``filters`` is float64.
     """
@@ -260,7 +260,7 @@ def _back_to_input(
     Raises:
         ModelError: If filter or gradient are no floats or of another rank, ``sizes`` is not known
             or of another length, the filter has unknown extents, channels do not divide into
-            groups, or an attribute is missing or invalid.
+            groups, or ``padding`` is missing or an attribute invalid.
         ShapeError: If the shape of ``dy`` is not that of the convolution's result.
         DTypeError: If only one of ``dy`` and ``filters`` is float64.
     """
@@ -290,8 +290,8 @@ def _depthwise_back_to_input(
 
     Raises:
         ModelError: If filter or gradient are no floats or of another rank than 4, ``sizes`` is not
-            known or of another length, the filter has unknown extents, or an attribute is missing
-            or invalid.
+            known or of another length, the filter has unknown extents, or ``padding`` is missing or
+            an attribute invalid.
         ShapeError: If the shape of ``dy`` is not that of the convolution's result.
         DTypeError: If only one of ``dy`` and ``filters`` is float64.
     """
@@ -355,8 +355,8 @@ def _back_to_filter(
 
     Raises:
         ModelError: If ``x`` or ``dy`` are no floats or of another rank, ``sizes`` is not known or
-            of another length, channels do not divide into groups, or an attribute is missing or
-            invalid.
+            of another length, channels do not divide into groups, or ``padding`` is missing or an
+            attribute invalid.
         ShapeError: If the shapes of ``x`` and ``dy`` do not fit, or their channels are unknown.
         DTypeError: If only one of them is float64.
     """
@@ -384,7 +384,7 @@ def _depthwise_back_to_filter(
 
     Raises:
         ModelError: If ``x`` or ``dy`` are no floats or of another rank than 4, ``sizes`` is not
-            four known integers, or an attribute is missing or invalid.
+            four known integers, or ``padding`` is missing or an attribute invalid.
         ShapeError: If the shapes of ``x``, ``dy`` and filter do not fit, or channels are unknown.
         DTypeError: If only one of ``x`` and ``dy`` is float64.
     """
@@ -407,8 +407,8 @@ def _gradient_of_filter(
         groups: Number of groups of channels.
 
     Raises:
-        ModelError: If a rank is unknown or not that of the window plus 2, or an attribute is
-            missing or invalid.
+        ModelError: If a rank is unknown or not that of the window plus 2, or ``padding`` is missing
+            or an attribute invalid.
         ShapeError: If the shapes of ``x`` and ``dy`` do not fit, or their channels are unknown.
         DTypeError: If only one of them is float64.
     """

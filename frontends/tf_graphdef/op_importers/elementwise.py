@@ -213,12 +213,13 @@ def _approximate_equal(call: ImportCall, x: ImportedValue, y: ImportedValue) -> 
 def _polygamma(call: ImportCall, a: ImportedValue, x: ImportedValue) -> ImportResult:
     """Import Polygamma of order ``a`` at ``x``.
 
-    A scalar order that is known and at most 20 uses passkit's operator. Other orders use Hurwitz'
-    zeta function; negative and fractional ones give NaN. ``call`` is the node.
+    A known order of one number from 0 to 20 uses passkit's operator. Other orders use Hurwitz' zeta
+    function; negative and fractional ones give NaN. ``call`` is the node.
 
     Raises:
         ShapeError: If the shapes do not broadcast.
-        DTypeError: If the dtypes differ or are not floats.
+        DTypeError: If ``x`` is not of floats, or ``a`` has another dtype and is no known scalar of
+            floats from 0 to 20.
     """
     order_array = a.array if a.dtype.is_float else None
     order = (

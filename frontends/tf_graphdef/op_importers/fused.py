@@ -44,7 +44,8 @@ def _fused_conv(
         ModelError: If the attribute ``filter_format`` is not HWIO, an operator of ``fused_ops`` is
             unknown or lacks an input, inputs are no floats, or ranks or channels do not fit.
         ShapeError: If the size of images, bias or summand does not fit.
-        DTypeError: If the dtypes of bias or summand differ.
+        DTypeError: If only one of ``x`` and ``filters`` is float64, or one of ``args`` does not
+            fit, as `_apply_fused_ops` describes.
     """
     filter_format = call.attr("filter_format", "s", b"HWIO")
     if filter_format != b"HWIO":
@@ -72,7 +73,8 @@ def _fused_depthwise(
         ModelError: If an operator of ``fused_ops`` is unknown or lacks an input, inputs are no
             floats, or a rank is not 4.
         ShapeError: If the number of channels, or the size of images, bias or summand does not fit.
-        DTypeError: If the dtypes of bias or summand differ.
+        DTypeError: If only one of ``x`` and ``filters`` is float64, or one of ``args`` does not
+            fit, as `_apply_fused_ops` describes.
     """
     axis = 1 if channels_first(call, 2) else 3
     return _apply_fused_ops(call, depthwise_convolved(call, x, filters), args, axis)
@@ -93,7 +95,8 @@ def _fused_matmul(
     Raises:
         ModelError: If ``fused_ops`` is missing, or an operator of it is unknown or lacks an input.
         ShapeError: If the shapes do not fit, or ``a`` or ``b`` has fewer than two axes.
-        DTypeError: If the dtypes differ.
+        DTypeError: If ``a`` and ``b`` differ in dtype or are bools or complex, or one of ``args``
+            does not fit, as `_apply_fused_ops` describes.
     """
     transposes = {f"transpose_{k}": call.attr(f"transpose_{k}", "b", False) for k in "ab"}
     return _apply_fused_ops(call, ops.matmul(a.entry, b.entry, **transposes), args, 1)
@@ -112,7 +115,8 @@ def _apply_fused_ops(call: ImportCall, y: Entry, args: Sequence[ImportedValue], 
     Raises:
         ModelError: If the attribute is missing, an operator is unknown, or an input is missing.
         ShapeError: If an input does not fit ``y``.
-        DTypeError: If its dtype differs.
+        DTypeError: If a bias or summand is complex, others being promoted with ``y``; if statistics
+            have another dtype than ``y``; or an activation needs floats and ``y`` has integers.
     """
     names = [n.decode(errors="replace") for n in call.attr("fused_ops", "list").s]
     remaining = list(args)

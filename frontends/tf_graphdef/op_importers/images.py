@@ -485,7 +485,7 @@ def _adjust_hue(call: ImportCall, x: ImportedValue, delta: ImportedValue) -> Imp
 
     Raises:
         ModelError: If the rank is unknown, or the last axis does not have three channels.
-        DTypeError: If the colors are bools or complex.
+        DTypeError: If the colors are bools or complex, or ``delta`` is complex.
     """
     hue, top, spread = _to_hue(*_channels(call, x))
     new_hue = hue + widened(delta.entry)
@@ -501,7 +501,7 @@ def _adjust_saturation(call: ImportCall, x: ImportedValue, scale: ImportedValue)
 
     Raises:
         ModelError: If the rank is unknown, or the last axis does not have three channels.
-        DTypeError: If the colors are bools or complex.
+        DTypeError: If the colors are bools or complex, or ``scale`` is complex.
     """
     hue, top, spread = _to_hue(*_channels(call, x))
     saturation = ops.clip(_saturation(top, spread) * widened(scale.entry), 0.0, 1.0)

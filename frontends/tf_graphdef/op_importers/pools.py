@@ -6,7 +6,7 @@ there, and return the least finite number where all elements are -inf.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -38,6 +38,24 @@ def _num_spatial_axes(call: ImportCall) -> int:
     ``call`` is the node.
     """
     return 3 if "3D" in call.node.op else 2
+
+
+def _window(call: ImportCall, key: str, values: Sequence[int], count: int) -> tuple[int, ...]:
+    """Return the extents of a window over the spatial axes.
+
+    Args:
+        call: The node, whose ``data_format`` says which axes are spatial.
+        key: Name of the extents in errors, such as "ksize".
+        values: The extents, one for each axis of the input.
+        count: Number of spatial axes.
+
+    Raises:
+        ModelError: If there are none or another number of them, one is below 1, that of batch or
+            channels is not 1, or the data format is unknown.
+    """
+    if not values:
+        raise ModelError(f"{call.where} needs {count + 2} {key} of at least 1, got none")
+    return spatial(call, key, values, count)
 
 
 def _num_pooled_channels(call: ImportCall, ksize: tuple[int, ...], strides: tuple[int, ...]) -> int:
@@ -142,7 +160,7 @@ def _max_pool(
             )
         grouped = ops.reshape(inner, shape=(*shape[:-1], shape[-1] // num_channels, num_channels))
         return from_last(ops.reduce_max(grouped, axis=-1), first)
-    window = spatial(call, "ksize", ksize, count)
+    window = _window(call, "ksize", ksize, count)
     windows = windows_of_node(call, shape[1:-1], window, strides)
     return from_last(_pool_windows(call, inner, shape, windows, window, False), first)
 
@@ -153,15 +171,15 @@ def _avg_pool(call: ImportCall, x: ImportedValue) -> Entry:
     Elements of the padding do not count in the averages. ``call`` is the node.
 
     Raises:
-        ModelError: If the rank is unknown or not the operator's, or an attribute is missing or
-            invalid.
+        ModelError: If the rank is unknown or not the operator's, or ``ksize`` or ``padding`` is
+            missing or an attribute invalid.
         ShapeError: If ``x`` is smaller than a window without padding.
         DTypeError: If it is not of floats.
     """
     count = _num_spatial_axes(call)
     shape = inner_shape(call, x, count)
     first = channels_first(call, count)
-    window = spatial(call, "ksize", call.integers("ksize"), count)
+    window = _window(call, "ksize", call.integers("ksize"), count)
     windows = windows_of_node(call, shape[1:-1], window)
     inner = widened(to_last(x.entry, first))
     return as_dtype(
@@ -177,8 +195,8 @@ def _max(call: ImportCall, x: ImportedValue) -> ImportResult:
     node.
 
     Raises:
-        ModelError: If ``x`` has another or unknown rank or is not of real numbers, or an attribute
-            is missing or invalid.
+        ModelError: If ``x`` has another or unknown rank or is not of real numbers, or ``ksize`` or
+            ``padding`` is missing or an attribute invalid.
         ShapeError: If ``x`` is smaller than a window without padding.
     """
     return _max_pool(call, x, call.integers("ksize"), call.integers("strides"))
@@ -194,7 +212,7 @@ def _max_v2(
 
     Raises:
         ModelError: If they are not known or invalid, ``x`` has another or unknown rank or is not of
-            real numbers, or an attribute is missing or invalid.
+            real numbers, or ``padding`` is missing or an attribute invalid.
         ShapeError: If ``x`` is smaller than a window without padding.
     """
     return _max_pool(call, x, call.ints(ksize, "ksize"), call.ints(strides, "strides"))
@@ -207,7 +225,8 @@ def _avg(call: ImportCall, x: ImportedValue) -> ImportResult:
     ``call`` is the node.
 
     Raises:
-        ModelError: If ``x`` has another or unknown rank, or an attribute is missing or invalid.
+        ModelError: If ``x`` has another or unknown rank, or ``ksize`` or ``padding`` is missing or
+            an attribute invalid.
         ShapeError: If ``x`` is smaller than a window without padding.
         DTypeError: If ``x`` is not of floats.
     """
@@ -230,8 +249,8 @@ def _max_grad(
         dy: Gradient of the result.
 
     Raises:
-        ModelError: If ``x`` has another or unknown rank or is not of real numbers, or an attribute
-            is missing or invalid.
+        ModelError: If ``x`` has another or unknown rank or is not of real numbers, or ``ksize`` or
+            ``padding`` is missing or an attribute invalid.
         ShapeError: If the shape of ``dy`` is not that of the pool's result.
         DTypeError: If ``x`` is of integers, or ``dy`` has another dtype.
     """
@@ -260,7 +279,8 @@ def _max_grad_v2(
 
     Raises:
         ModelError: If ``ksize`` or ``strides`` is not known or invalid, ``x`` has another or
-            unknown rank or is not of real numbers, or an attribute is missing or invalid.
+            unknown rank or is not of real numbers, or ``padding`` is missing or an attribute
+            invalid.
         ShapeError: If the shape of ``dy`` is not that of the pool's result.
         DTypeError: If ``x`` is of integers, or ``dy`` has another dtype.
     """
@@ -278,8 +298,8 @@ def _avg_grad(call: ImportCall, shape: ImportedValue, dy: ImportedValue) -> Impo
         dy: Gradient of its result.
 
     Raises:
-        ModelError: If ``shape`` is not known or of another rank, or an attribute is missing or
-            invalid.
+        ModelError: If ``shape`` is not known or of another rank, or ``ksize`` or ``padding`` is
+            missing or an attribute invalid.
         ShapeError: If the shape of ``dy`` is not that of the pool's result.
         DTypeError: If ``dy`` is not of floats.
     """
@@ -302,13 +322,13 @@ def _max_with_argmax(call: ImportCall, x: ImportedValue) -> ImportResult:
 
     Raises:
         ModelError: If the rank of ``x`` is not 4, height, width or channels of the images are
-            unknown, an attribute is missing or invalid, or positions exceed the memory budget of
-            the import.
+            unknown, ``ksize`` or ``padding`` is missing or an attribute invalid, or positions
+            exceed the memory budget of the import.
         ShapeError: If the images are smaller than a window without padding.
         DTypeError: If ``x`` is of bools or complex.
     """
     shape = inner_shape(call, x, 2)
-    window = spatial(call, "ksize", call.integers("ksize"), 2)
+    window = _window(call, "ksize", call.integers("ksize"), 2)
     windows = windows_of_node(call, shape[1:-1], window)
     if any(isinstance(n, Size) for n in shape[1:]):
         raise ModelError(
@@ -349,7 +369,7 @@ def _dilation(call: ImportCall, x: ImportedValue, filters: ImportedValue) -> Imp
 
     Raises:
         ModelError: If images do not have rank 4 or filters rank 3, the filter's shape is unknown,
-            the images are not floats, or an attribute is missing or invalid.
+            the images are not floats, or ``padding`` is missing or an attribute invalid.
         ShapeError: If the channels differ, or the images are smaller than a window.
         DTypeError: If the filters are complex.
     """
@@ -377,7 +397,7 @@ def _windows_at_rates(call: ImportCall, size: Shape, window: tuple[int, ...]) ->
         window: Taps of the window along each spatial axis.
 
     Raises:
-        ModelError: If an attribute is missing or invalid; missing ``rates`` are 1.
+        ModelError: If ``padding`` is missing or an attribute invalid; missing ``rates`` are 1.
     """
     rates = spatial(call, "rates", call.integers("rates"), len(size))
     extents = tuple((w - 1) * r + 1 for w, r in zip(window, rates, strict=True))
@@ -392,7 +412,8 @@ def _patches(call: ImportCall, x: ImportedValue) -> ImportResult:
     The result is (batch, *windows, elements of a window * channels). ``call`` is the node.
 
     Raises:
-        ModelError: If ``x`` is not of rank 4, or an attribute is missing or invalid.
+        ModelError: If ``x`` is not of rank 4, or ``ksizes`` or ``padding`` is missing or an
+            attribute invalid.
         ShapeError: If ``x`` is smaller than a window without padding.
         DTypeError: If it is complex.
     """
@@ -406,7 +427,8 @@ def _volume_patches(call: ImportCall, x: ImportedValue) -> ImportResult:
     The result is (batch, *windows, elements of a window * channels). ``call`` is the node.
 
     Raises:
-        ModelError: If ``x`` is not of rank 5, or an attribute is missing or invalid.
+        ModelError: If ``x`` is not of rank 5, or ``ksizes`` or ``padding`` is missing or an
+            attribute invalid.
         ShapeError: If ``x`` is smaller than a window without padding.
         DTypeError: If it is complex.
     """
@@ -425,12 +447,13 @@ def _extract_patches(
         find_windows: Takes the node, the spatial size and the window; returns strides and padding.
 
     Raises:
-        ModelError: If ``x`` has another rank, or an attribute is missing or invalid.
+        ModelError: If ``x`` has another rank, or ``ksizes`` or ``padding`` is missing or an
+            attribute invalid.
         ShapeError: If ``x`` is smaller than a window without padding.
         DTypeError: If it is complex.
     """
     shape = inner_shape(call, x, rank)
-    window = spatial(call, "ksizes", call.integers("ksizes"), rank)
+    window = _window(call, "ksizes", call.integers("ksizes"), rank)
     windows = find_windows(call, shape[1:-1], window)
     patches: Entry = ops.extract_patches(
         windows.padded(x.entry), window=window, **windows.params, name=call.name

@@ -328,6 +328,11 @@ REFUSED: dict[str, tuple[dict[str, Any], list[Any], str]] = {
         ],
         r"must have its shape \(x\.0, 2, 2, 1\), got \(2,\)",
     ),
+    "a pool without a window": (
+        {"x": (None, 4, 4, 1)},
+        [node("AvgPool", "y", "x", strides=[1, 2, 2, 1], padding="VALID")],
+        "AvgPool 'y' needs 4 ksize of at least 1, got none",
+    ),
     "no number to pad with": (
         X,
         [
