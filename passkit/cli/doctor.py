@@ -84,7 +84,8 @@ def run(options: argparse.Namespace) -> CommandResult:
     writes its profiles to the cache folder.
 
     Raises: CompilerError where a calibration finds no C++ compiler; CacheError where a profile
-    cannot be written; DeviceError where the CUDA device fails.
+    cannot be written; DeviceError where the CUDA device fails; MissingDependencyError where it has
+    no NVRTC; SettingError where PASSKIT_THREADS is no number of threads.
     """
     if options.calibrate:
         write_cpu_profile(calibrate())
@@ -101,9 +102,10 @@ def run(options: argparse.Namespace) -> CommandResult:
 
 
 def calibrate_gpus() -> None:
-    """Measure the CUDA device and store its profile; do nothing if there is no device.
+    """Measure the CUDA device and store its profile; do nothing if there is no device or driver.
 
-    Raises: DeviceError where the device fails; CacheError where the profile cannot be stored.
+    Raises: DeviceError where the device fails; MissingDependencyError where NVRTC is not installed;
+    CacheError where the profile cannot be stored.
     """
     try:
         device = cuda.device()

@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
     from passkit.graph.node import Entry
     from passkit.values.size import Extent
@@ -137,7 +139,7 @@ class EntryMethods:
         ddof: float = 0,
         keepdims: bool = False,
     ) -> Entry:
-        """Return the standard deviation along axes, the square root of `var`.
+        """Return the standard deviation along axes, the square root of `var` with these arguments.
 
         Raises: DTypeError for complex elements; ShapeError for an axis that does not exist.
         """
@@ -243,6 +245,8 @@ class EntryMethods:
         Raises: DTypeError for indices that are not integers; ShapeError for an axis that does not
         exist.
         """
+        if isinstance(indices, int):  # which would take the dtype of the elements
+            indices = np.asarray(indices)
         return _apply("take", self, indices, axis)  # type: ignore[no-any-return]
 
     # Elementwise, and products
@@ -250,7 +254,8 @@ class EntryMethods:
     def astype(self, dtype: Any) -> Entry:
         """Return the elements converted to a dtype, or this entry itself if it has it.
 
-        Converted to bool, all but 0 is true.
+        Converted to bool, all but 0 is true. To other dtypes, an entry of unknown dtype is not
+        converted, but returned itself.
 
         Raises: DTypeError if there is no such dtype, and between complex and other dtypes.
         """

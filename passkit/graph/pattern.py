@@ -68,8 +68,9 @@ class GraphPattern:
     def match(self, node: Node, refuse: Callable[[Node], bool]) -> tuple[Entry, ...] | None:
         """Match the pattern against the nodes that end in ``node``.
 
-        Operators, numbers of results, inputs in their order, and parameters must be equal, and
-        constants equal those of the pattern (see `_same_constant`).
+        Operators, the results of them that are read, inputs in their order, and parameters must be
+        those of the pattern, and constants equal its constants (see `_same_constant`). Of ``node``
+        the first result is matched.
 
         Args:
             node: the node to match the root of the pattern with.

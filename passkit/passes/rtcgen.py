@@ -52,7 +52,7 @@ INCOMPLETE_FUNCTIONS = frozenset(["igamma", "igammac", "betainc", "zeta"])
 
 @register_pass("RTCGen", depends=("kernel",), provides=("rtc",), target_dependent=True)
 def rtcgen(graph: Graph, context: PassContext) -> Graph:
-    """Annotate each fused node with its `RTC`: the compiled kernel and its entry.
+    """Annotate each node that has a `Kernel` with its `RTC`: the compiled kernel and its entry.
 
     They are compiled for the target of ``context``. For target "blocks" nothing is compiled:
     entries run the kernels' ASTs in NumPy.

@@ -60,7 +60,10 @@ class Signature(NamedTuple):
 
     @property
     def spec(self) -> InputSpec:
-        """The check that feeds of this input must pass; a composite size may be any number."""
+        """The check that feeds of this input must pass.
+
+        A size may be any number there unless it is a number or a symbol with an identifier as name.
+        """
         return InputSpec(self.name, self.dtype.numpy, tuple(map(_number_or_name, self.shape)))
 
 
@@ -381,7 +384,11 @@ class Executable:
 
 
 def _number_or_name(size: Extent) -> int | str | None:
-    """Return a number, the name of a symbol, or None for a composite expression."""
+    """Return a number itself, the name of a symbol that is an identifier, else None.
+
+    None stands for composite expressions, and for the symbols of extents without a name, which are
+    called such as "x.0".
+    """
     if isinstance(size, int):
         return size
     text = str(size)

@@ -146,7 +146,8 @@ def planning_context(graph: Graph, options: Mapping[str, Any], library: Snapshot
 
     Options come from ``options``, else from the context in force. For a planned graph, options that
     nobody gave are those it was planned under. The evaluator is that of the measurements in
-    ``library`` unless one is given, and the target of a device has the limits of this machine's.
+    ``library`` unless one is given. For a graph that is not planned, the target of a device has the
+    limits of this machine's.
 
     Raises:
         SettingError: An option is unknown or has a wrong value, such as an unknown target or

@@ -160,7 +160,10 @@ def listing(
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return an HTML table of at most MAX_ROWS rows; without a header if it is empty."""
+    """Return an HTML table of the first MAX_ROWS rows, and a paragraph with the number of others.
+
+    There are no titles if ``header`` is empty, and no paragraph if there are no other rows.
+    """
     head = "".join(f"<th>{escape(h)}</th>" for h in header)
     body = "".join(
         f"<tr>{''.join(f'<td>{_cell(cell)}</td>' for cell in row)}</tr>" for row in rows[:MAX_ROWS]

@@ -216,7 +216,8 @@ def _figures(about: Mapping[str, Any], facts: list[StepFacts]) -> list[tuple[str
     """Return the figures at the top of the page as pairs of value and label.
 
     Args:
-        about: The facts of `write_report`; those that are missing are left out.
+        about: The facts of `write_report`; those that are missing are left out. Without those of
+            fused and unfused runs, there is the number of steps.
         facts: The facts of each step.
     """
     figures: list[tuple[str, str]] = []

@@ -167,7 +167,7 @@ class UnitRows:
         return path
 
     def original_name(self, name: str) -> str:
-        """Return the name of a row without the parts that stand for repeats."""
+        """Return the name of a row without the parts that stand for repeats, with all its "/"."""
         for part in self._labels:
             name = name.replace(f"{part}/", "")
         return name.replace(NO_SCOPE, "/")
@@ -182,9 +182,10 @@ class UnitRows:
 
 
 def _titles(collapsed: Sequence[CollapsedBox], rows: UnitRows) -> list[str]:
-    """Return the title of each of the ``collapsed`` boxes; nodes in one frame have different ones.
+    """Return the title of each of the ``collapsed`` boxes, in their order.
 
-    ``rows`` gives the names that readers see for rows of repeated units.
+    Those of nodes in one frame differ as far as they fit. ``rows`` gives the names that readers see
+    for rows of repeated units.
     """
     names_of_scope: dict[str, dict[str, str]] = {}
     for box in collapsed:

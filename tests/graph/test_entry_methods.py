@@ -61,6 +61,8 @@ METHODS: dict[str, Callable[[Any], list[Any]]] = {
         a.repeat(2),
         a.repeat(2, axis=0),
         a.take([0, 2]),
+        a.take(1),
+        a.take(-1, axis=0),
         a.take([1, 0], axis=-1),
     ],
     "functions": lambda a: [
