@@ -21,7 +21,7 @@ def betaln(a: Entry, b: Entry) -> Entry:
     """Build the logarithm of the magnitude of the beta function of floats; NaN of NaN.
 
     Where an operand is 0 or a negative integer it is infinite, but finite if the other one is a
-    positive integer and a + b < 1.
+    positive integer, a + b < 1, and both fit in 32 bits; the last is SciPy's condition.
     """
     is_pole_a, is_pole_b = _is_pole(a), _is_pole(b)
     # At a pole p, with a natural number n: B(p, n) = (-1)**n B(1 - p - n, n) if 1 - p - n > 0.
@@ -29,7 +29,8 @@ def betaln(a: Entry, b: Entry) -> Entry:
     other = ops.where(is_pole_a, b, a)
     reflected = 1.0 - pole - other
     is_natural = ops.logical_and(ops.greater(other, 0.0), ops.equal(ops.floor(other), other))
-    is_finite = ops.logical_and(is_natural, ops.greater(reflected, 0.0))
+    is_near = ops.less(ops.maximum(-pole, other), 2.0**31)
+    is_finite = ops.logical_and(is_natural, ops.logical_and(is_near, ops.greater(reflected, 0.0)))
     at_pole = ops.logical_or(is_pole_a, is_pole_b)
     is_reflected = ops.logical_and(at_pole, is_finite)
     first = ops.where(is_reflected, reflected, ops.where(at_pole, 1.0, a))
@@ -74,10 +75,12 @@ def gammaincc(a: Entry, x: Entry) -> Entry:
 def _with_limits(a: Entry, x: Entry, at_zero: float, value: Entry) -> Entry:
     """Build ``value``, an incomplete gamma function of a and x, with limits.
 
-    It is ``at_zero`` where a is 0 and x positive, and NaN where a or x is negative.
+    It is ``at_zero`` where a is 0 and x positive, and NaN where a or x is negative or both are 0.
     """
-    is_limit = ops.logical_and(ops.equal(a, 0.0), ops.greater(x, 0.0))
-    is_outside = ops.logical_or(ops.less(a, 0.0), ops.less(x, 0.0))
+    is_zero = ops.equal(a, 0.0)
+    is_limit = ops.logical_and(is_zero, ops.greater(x, 0.0))
+    is_undefined = ops.logical_and(is_zero, ops.equal(x, 0.0))
+    is_outside = ops.logical_or(ops.logical_or(ops.less(a, 0.0), ops.less(x, 0.0)), is_undefined)
     return ops.where(is_limit, at_zero, ops.where(is_outside, NAN, value))
 
 

@@ -77,14 +77,15 @@ def test_poles_and_limits(small: int) -> None:
     nan, inf = np.nan, np.inf
     with xp.config(small=small):
         a, b = (
-            xp.asarray([-3.0, -3.0, 1.0, 0.0, nan, 2.0]),
-            xp.asarray([1.0, 5.0, -3.0, 2.0, 1.0, 3.0]),
+            xp.asarray([-3.0, -3.0, 1.0, 0.0, nan, 2.0, -8e9]),
+            xp.asarray([1.0, 5.0, -3.0, 2.0, 1.0, 3.0, 2.0]),
         )
         zero = xp.asarray([0.0, 0.0, -1.0, 2.0])
         x = xp.asarray([1.0, -1.0, 1.0, 0.0])
+        ends = xp.asarray([0.0, 2.0])
         orders = xp.asarray([0, 1, 2, -3])
         pairs = [
-            (xp.special.betaln(a, b), [-log(3), inf, -log(3), inf, nan, -log(12)]),
+            (xp.special.betaln(a, b), [-log(3), inf, -log(3), inf, nan, -log(12), inf]),
             (xp.special.betainc(zero, 1.0, x), [1.0, nan, nan, 0.0]),
             (xp.special.betainc(1.0, zero, x), [1.0, nan, nan, 0.0]),
             (xp.special.gammainc(zero, x), [1.0, nan, nan, 0.0]),
@@ -92,6 +93,8 @@ def test_poles_and_limits(small: int) -> None:
             (xp.special.zeta(2.0, xp.asarray([-2.0, 0.0, 1.0])), [inf, inf, np.pi**2 / 6]),
             (xp.special.chdtr(2.0, xp.asarray([2.0, 0.0])), [1 - np.exp(-1), 0.0]),
             (xp.special.chdtrc(2.0, xp.asarray([2.0, 0.0])), [np.exp(-1), 1.0]),
+            (xp.special.chdtr(0.0, ends), [nan, 1.0]),
+            (xp.special.chdtrc(0.0, ends), [nan, 0.0]),
             (xp.special.stdtr(1.0, xp.asarray([1.0, 0.0, -1.0, nan])), [0.75, 0.5, 0.25, nan]),
             (xp.special.stdtr(xp.asarray([inf, -1.0]), 0.0), [0.5, nan]),
             (
