@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import ref
 
-from attrs import frozen
+from attrs import define
 
 from passkit.streams.settings import settings
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Conversion = Callable[..., Any]
 
 
-@frozen(eq=False)
+@define(eq=False)
 class Alias:
     """A view of an array.
 
@@ -32,27 +32,36 @@ class Alias:
         base: the array that it is a part of.
         read: the function of the base that returns the view.
         write: the function of base and view that returns the base with the elements of the view.
+        part: the function of the base's NumPy array that returns the view's.
+        memory: the NumPy array of the view, if NumPy may write to it. This reference to it counts
+            as one of a writer, so that operations read copies.
     """
 
     view: Callable[[], Array | None]
     base: Array
     read: Conversion
     write: Conversion
+    part: Conversion
+    memory: Any = None
 
 
 class _Registry(threading.local):
-    """The views that a thread made: those of each base, and the base of each, by identity."""
+    """The views of each base, and the base of each view, by identity.
 
-    def __init__(self) -> None:
-        self.aliases: dict[int, Alias] = {}
-        self.views: dict[int, list[Alias]] = {}
-        self.is_busy = False
+    All threads share them, but for ``is_busy``: whether the thread passes on new values.
+    """
+
+    aliases: ClassVar[dict[int, Alias]] = {}
+    views: ClassVar[dict[int, list[Alias]]] = {}
+    is_busy = False
 
 
 _registry = _Registry()
 
 
-def aliased(view: Array, base: Array, read: Conversion, write: Conversion) -> Array:
+def aliased(
+    view: Array, base: Array, read: Conversion, write: Conversion, part: Conversion
+) -> Array:
     """Return ``view``, and note it as a view of ``base`` if the setting ``aliasing`` is on.
 
     It is not noted while `written` passes values on, nor if both are one array.
@@ -62,6 +71,7 @@ def aliased(view: Array, base: Array, read: Conversion, write: Conversion) -> Ar
         base: the array that it is made of.
         read: the function of the base that returns the view.
         write: the function of base and view that returns the base with the view's elements.
+        part: the function of the base's NumPy array that returns the view's.
     """
     registry = _registry
     if settings.aliasing and not registry.is_busy and view is not base:
@@ -75,7 +85,7 @@ def aliased(view: Array, base: Array, read: Conversion, write: Conversion) -> Ar
             if not siblings:
                 registry.views.pop(base_key, None)
 
-        alias = Alias(ref(view, forget), base, read, write)
+        alias = Alias(ref(view, forget), base, read, write, part)
         registry.aliases[key] = alias
         registry.views.setdefault(base_key, []).append(alias)
     return view
@@ -106,8 +116,23 @@ def _refresh(registry: _Registry, base: Array, source: Array | None) -> None:
 
     ``source``, a view that has its value already, is left out with its views; None: there is none.
     """
-    for alias in registry.views.get(id(base), ()):
+    for alias in tuple(registry.views.get(id(base), ())):
         view = alias.view()
+        alias.memory = None
         if view is not None and view is not source:
             view._value = alias.read(base)._value
             _refresh(registry, view, None)
+
+
+def root_of(x: Array) -> Array:
+    """Return the array that ``x`` is a view of, over any number of views, or ``x`` itself."""
+    while (alias := _registry.aliases.get(id(x))) is not None:
+        x = alias.base
+    return x
+
+
+def views_of(base: Array) -> tuple[tuple[Array, Alias], ...]:
+    """Return the views of an array that exist, without views of these."""
+    aliases = tuple(_registry.views.get(id(base), ()))
+    views = [(alias.view(), alias) for alias in aliases]
+    return tuple((view, alias) for view, alias in views if view is not None)

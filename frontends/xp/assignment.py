@@ -25,7 +25,7 @@ from passkit.frontends.xp.indexing import (
 )
 from passkit.frontends.xp.manipulation import broadcast_to, moveaxis, reshape
 from passkit.frontends.xp.runtime import apply, from_numpy, operation
-from passkit.frontends.xp.sharing import UNSHARED, references
+from passkit.frontends.xp.sharing import UNSHARED, references, share
 from passkit.frontends.xp.subscripts import BasicIndex, basic_index, plain_index, subscript_parts
 from passkit.streams.settings import settings
 from passkit.values.dtype import dtype_of
@@ -78,7 +78,10 @@ def view_of(x: Array, key: Any, part: Array) -> Array:
     def assigned(base: Array, view: Array) -> Array:
         return _slice_assigned(base, plain, view)
 
-    return aliased(part, x, lambda base: slice_of(base, plain), assigned)
+    view = aliased(part, x, lambda base: slice_of(base, plain), assigned, lambda base: base[key])
+    if x._value.is_exposed:
+        share(x)
+    return view
 
 
 def _rebind(x: Array, result: Array) -> None:

@@ -7,6 +7,7 @@ indices of pending ones that are out of range read the nearest element.
 
 from __future__ import annotations
 
+from types import EllipsisType
 from typing import Any
 
 import numpy as np
@@ -33,11 +34,11 @@ from passkit.frontends.xp.subscripts import (
 from passkit.streams.operation import array_type
 from passkit.streams.settings import settings
 
-_PLAIN_KEYS = (int, slice)
+_PLAIN_KEYS = (int, slice, EllipsisType)
 
 
 def is_plain(key: Any) -> bool:
-    """Return whether a key is an int, a slice or a tuple of them, which NumPy reads without a copy.
+    """Return whether a key is an int, a slice, ``...`` or a tuple of them: NumPy reads it in place.
 
     Subclasses of int, such as bools, are not plain; bounds of slices are not looked at.
     """
@@ -64,7 +65,9 @@ def read(x: Array, key: Any) -> Array:
         except (IndexError, TypeError, ValueError):
             basic_index(subscript_parts(key, x.shape), x.shape)  # it has a better message
             raise
-        if part.size <= settings.small and (part.ndim < 2 or value.type.band is None):
+        # An operation would read a copy of all memory that NumPy may write to.
+        is_copied = part.size <= settings.small or value.is_exposed
+        if is_copied and (part.ndim < 2 or value.type.band is None):
             return wrap(from_numpy(np.array(part, order="C"), is_owned=True))
     index = plain_index(key, value.type.shape)
     if index is None:

@@ -10,7 +10,8 @@ from passkit.errors import FeedError, SettingError
 from passkit.frontends.xp.array import Array, wrap
 from passkit.frontends.xp.devices import check_device
 from passkit.frontends.xp.runtime import from_numpy
-from passkit.frontends.xp.sharing import expose
+from passkit.frontends.xp.sharing import expose, expose_views
+from passkit.streams.settings import settings
 from passkit.values.arguments import shown
 
 CPU = (1, 0)
@@ -93,8 +94,9 @@ def numpy_array(x: Array, dtype: Any, copy: bool | None) -> Any:
     """Return a NumPy array of the value of ``x``.
 
     It has the memory of ``x``. If nothing else refers to this, NumPy may write to it, and so change
-    ``x``, until ``x`` is assigned to; else it is read-only. Operations that are recorded meanwhile
-    read a copy, so that results are those of the elements at that moment.
+    ``x``, until ``x`` is assigned to; else it is read-only. With the setting ``aliasing``, the
+    memory of a view is a part of its base's, and what others refer to is copied. Operations that
+    are recorded meanwhile read a copy, so that results are those of the elements at that moment.
 
     It is a copy if ``copy`` is true or ``dtype`` (None for its own) is another one. That of a
     0-dimensional array is a copy unless ``copy`` is False, as NumPy's scalars are.
@@ -102,16 +104,15 @@ def numpy_array(x: Array, dtype: Any, copy: bool | None) -> Any:
     Raises: FeedError if a copy is needed to convert the dtype, and ``copy`` is False; TypeError if
     NumPy has no such dtype.
     """
-    array = x._numpy()
-    if dtype is not None and np.dtype(dtype) != array.dtype:
+    if dtype is not None and np.dtype(dtype) != x.dtype:
         if copy is False:
-            raise FeedError(
-                f"{array.dtype} becomes {np.dtype(dtype)} by a copy only, got copy=False"
-            )
-        return array.astype(dtype)
+            raise FeedError(f"{x.dtype} becomes {np.dtype(dtype)} by a copy only, got copy=False")
+        return x._numpy().astype(dtype)
     if copy or (copy is None and not x.ndim):
-        return array.copy()
-    del array  # a reference
+        return x._numpy().copy()
+    if settings.aliasing and expose_views(x):
+        return x._value.buffer.view()
+    x._numpy()
     if not expose(x):
         return shared_view(x)
     x._value.is_owned = False

@@ -145,7 +145,11 @@ def _same_order(view: Array, x: Array) -> Array:
         return view
     shape = view.shape
     return aliased(
-        view, x, lambda base: _reshaped(base, shape), lambda base, v: _reshaped(v, base.shape)
+        view,
+        x,
+        lambda base: _reshaped(base, shape),
+        lambda base, v: _reshaped(v, base.shape),
+        lambda base: base.reshape(shape),
     )
 
 
@@ -307,6 +311,7 @@ def permute_dims(x: Array, /, axes: tuple[int, ...]) -> Array:
         x,
         lambda base: permute_dims(base, order),
         lambda base, view: permute_dims(view, inverse),
+        lambda base: base.transpose(order),
     )
 
 
@@ -366,7 +371,13 @@ def flip(x: Array, /, axis: int | tuple[int, ...] | None = None) -> Array:
     if not axes:
         return _same_order(duplicate(x), x)
     result = call("flip", x, axis=axes)
-    return aliased(result, x, lambda base: flip(base, axes), lambda base, view: flip(view, axes))
+    return aliased(
+        result,
+        x,
+        lambda base: flip(base, axes),
+        lambda base, view: flip(view, axes),
+        lambda base: np.flip(base, axes),
+    )
 
 
 def roll(

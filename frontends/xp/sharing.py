@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import sys
+import threading
+from typing import Any
 
 import numpy as np
 
+from passkit.frontends.xp.aliases import root_of, views_of
 from passkit.frontends.xp.array import Array, wrap
 from passkit.frontends.xp.runtime import from_numpy
 
@@ -17,6 +20,8 @@ def references(x: Array) -> tuple[int, int]:
     """
     return sys.getrefcount(x._value), sys.getrefcount(x._value.buffer)
 
+
+_lock = threading.Lock()
 
 UNSHARED = references(wrap(from_numpy(np.zeros(1))))
 """The numbers that `references` returns for a value of one array alone."""
@@ -37,3 +42,40 @@ def expose(x: Array) -> bool:
         return False
     x._value.is_exposed = True
     return True
+
+
+def expose_views(x: Array) -> bool:
+    """Let NumPy write to the memory of an array, and so to the array it is a view of.
+
+    That is computed, and all views of it get parts of its memory. Where other arrays or pending
+    operations have the memory, they keep it, and these arrays get a copy.
+
+    Returns: Whether it may. Else the array promises to be 0 outside of some diagonals, or ``x``
+    cannot be a NumPy view of what it is a part of.
+    """
+    root = root_of(x)
+    if root._value.type.band is not None:
+        return False
+    root._numpy()
+    with _lock:  # threads may write to parts of one array
+        if not expose(root):
+            root._value = from_numpy(np.array(root._value.buffer, order="C"))
+            root._value.is_exposed = True
+        root._value.is_owned = False
+        share(root)
+        return x._value.is_exposed
+
+
+def share(base: Array) -> None:
+    """Give the views of an array parts of its memory, which NumPy may write to."""
+    memory: Any = base._value.buffer
+    for view, alias in views_of(base):
+        part = alias.memory
+        if view._value.buffer is not part or not np.may_share_memory(memory, part):
+            part = alias.part(memory)
+            if not np.may_share_memory(memory, part):
+                continue  # a copy, such as that of a transposed array in another shape
+            view._value = from_numpy(part)
+            view._value.is_exposed = True
+            alias.memory = part
+        share(view)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import Thread
 from typing import Any
 from weakref import ref
 
@@ -76,3 +77,41 @@ def test_views_keep_nothing_alive_when_they_are_gone() -> None:
         assert float(xp.sum(view)) == 600.0
         del view
         assert base() is None
+
+
+@pytest.mark.parametrize("small", [0, 256])
+def test_numpy_writes_to_views_and_their_arrays(small: int) -> None:
+    """The NumPy array of a view has memory of its base: writes to one are seen by all of them."""
+    with xp.config(aliasing=True, small=small):
+        x = xp.asarray(np.zeros((4, 300)))
+        threads = [Thread(target=lambda k=k: np.asarray(x[k, ...]).fill(k)) for k in range(4)]
+        for thread in threads:
+            thread.start()
+            thread.join()
+        assert float(xp.sum(x)) == 300.0 * 6
+
+        base = xp.reshape(xp.arange(1024), (32, 32))
+        doubled, transposed, reverse, row = 2 * base, base.T, xp.flip(base), base[3]
+        before = row + 0
+        np.multiply(base, 2, out=np.asarray(base))
+        np.testing.assert_array_equal(np.asarray(doubled), np.asarray(base))
+        memory = np.asarray(transposed)
+        memory[0, 3] = -5
+        assert [int(row[0]), int(reverse[-4, -1]), int(base[3, 0])] == [-5, -5, -5]
+        assert int(before[0]) == 96
+
+        row += 1
+        assert [int(base[3, 0]), int(transposed[0, 3]), int(memory[0, 3])] == [-4, -4, -5]
+        flat = xp.reshape(transposed, (-1,))
+        assert not np.shares_memory(np.asarray(flat), np.asarray(base)), "it is in another order"
+
+
+def test_numpy_writes_to_a_copy_of_shared_memory() -> None:
+    """With the setting, an array whose memory others have is written to alone."""
+    with xp.config(aliasing=True):
+        x = xp.asarray(np.ones(300))
+        y, later = xp.asarray(x, copy=True), x + 1
+        np.asarray(x)[0] = 7.0
+        assert [float(a[0]) for a in (x, y, later)] == [7.0, 1.0, 2.0]
+        triangle = xp.tril(xp.ones((20, 20)))
+        assert not np.asarray(triangle).flags.writeable, "it promises zeros"

@@ -238,6 +238,19 @@ def test_memory_that_others_refer_to_is_read_only() -> None:
     assert isinstance(x, xp.ndarray)
 
 
+def test_parts_of_memory_that_numpy_writes_to_are_read_alone() -> None:
+    """Reading a row of an array with a NumPy array of its memory copies the row, not the array."""
+    x = xp.asarray(np.zeros((40, 300)))
+    numpy_array = np.asarray(x)
+    xp.eval()
+    xp.reset_stats()
+    row, block = x[3], x[..., 1:3]
+    numpy_array[3, 0] = 1.0
+    assert float(row[0]) == 0.0 and x[3, 0].tolist() == 1.0
+    assert np.asarray(block).shape == (40, 2)
+    assert xp.stats()["recorded"] == 0
+
+
 @pytest.mark.usefixtures("xp_queue")
 def test_results_are_those_before_numpy_writes() -> None:
     """Pending operations read the elements of the moment when they were recorded."""
@@ -256,6 +269,7 @@ def test_results_are_those_before_numpy_writes() -> None:
     assert float(before[2]) == 4 and float(x[2]) == 300
 
     del part
+    xp.eval(before)
     xp.reset_stats()
     xp.eval(x - 1)
     assert xp.stats()["bytes_read"] == x.nbytes
