@@ -36,7 +36,7 @@ def write(x: Array, key: Any, operand: Any) -> None:
 
     Args:
         x: the array, which gets a new value of its shape and dtype.
-        key: as in `indexing.read`.
+        key: as in `indexing.read`. Indices in pending arrays that are out of range write nothing.
         operand: an array or nested lists, which are broadcast to the selected part and converted
             to the dtype of ``x``, floats to integers, too; or a number.
 

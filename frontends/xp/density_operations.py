@@ -85,9 +85,11 @@ class Density:
 
 
 def _normal(y: Entry, mu: Entry, sigma: Entry) -> tuple[Entry, dict[str, Callable[[], Entry]]]:
-    """Build the log density of each element, and the functions that build its derivatives by name.
+    """Build the log density of each element of the normal distribution.
 
-    The distribution is the normal one; operands are floats of one dtype.
+    Operands are floats of one dtype, which broadcast.
+
+    Returns: The log density, and for each argument by name a function that builds the derivative.
     """
     z = (y - mu) / sigma
     by_mu = z / sigma
@@ -100,10 +102,11 @@ def _normal(y: Entry, mu: Entry, sigma: Entry) -> tuple[Entry, dict[str, Callabl
 
 
 def _bernoulli_logit(y: Entry, theta: Entry) -> tuple[Entry, dict[str, Callable[[], Entry]]]:
-    """Build the log probability of each element, and the function that builds its derivative.
+    """Build the log probability of each element, by the logit of the probability of 1 (Bernoulli).
 
-    The distribution is that of Bernoulli, by the logit of the probability of 1; operands are floats
-    of one dtype.
+    Operands are floats of one dtype, which broadcast.
+
+    Returns: The log probability, and by the name "theta" a function that builds the derivative.
     """
     sign = 2 * y - 1
     signed = sign * theta
@@ -111,10 +114,11 @@ def _bernoulli_logit(y: Entry, theta: Entry) -> tuple[Entry, dict[str, Callable[
 
 
 def _poisson_log(y: Entry, alpha: Entry) -> tuple[Entry, dict[str, Callable[[], Entry]]]:
-    """Build the log probability of each element, and the function that builds its derivative.
+    """Build the log probability of each element, by the logarithm of the rate (Poisson).
 
-    The distribution is that of Poisson, by the logarithm of the rate; operands are floats of one
-    dtype.
+    Operands are floats of one dtype, which broadcast.
+
+    Returns: The log probability, and by the name "alpha" a function that builds the derivative.
     """
     rate = ops.exp(alpha)
     product = ops.where(ops.equal(y, 0), ops.zeros_like(alpha), y * alpha)  # also of -infinity
@@ -124,10 +128,11 @@ def _poisson_log(y: Entry, alpha: Entry) -> tuple[Entry, dict[str, Callable[[], 
 def _neg_binomial_2_log(
     y: Entry, eta: Entry, phi: Entry
 ) -> tuple[Entry, dict[str, Callable[[], Entry]]]:
-    """Build the log probability of each element, and the functions that build its derivatives.
+    """Build the log probability of each element, by log mean and precision (negative binomial).
 
-    The distribution is the negative binomial one, by the logarithm of the mean and the precision;
-    operands are floats of one dtype.
+    Operands are floats of one dtype, which broadcast.
+
+    Returns: The log probability, and by the names "eta" and "phi" functions that build derivatives.
     """
     log_phi = ops.log(phi)
     log_sum = ops.logaddexp(eta, log_phi)

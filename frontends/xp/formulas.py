@@ -113,7 +113,7 @@ class TextFormula:
         That of a constant is a Python number.
 
         Raises: ParseError for syntax or functions that no formula has, such as text, attributes and
-        keyword arguments.
+        keyword arguments; DTypeError or ArgumentError if a function does not take its operands.
         """
         if isinstance(node, syntax.Name):
             return values[node.id]

@@ -2,7 +2,7 @@
 
 Nothing but a mask is computed at once, since its values decide about the shape of the result. Ints
 and bounds of slices are run-time inputs of plans. Index arrays that are computed are checked;
-indices of pending ones that are out of range read the nearest element.
+indices of pending ones that are out of range read the nearest element, and write nothing.
 """
 
 from __future__ import annotations
@@ -330,7 +330,8 @@ def take_along_axis(x: Array, indices: Array, /, axis: int = -1) -> Array:
     Args:
         x: the array.
         indices: an array of integers with as many axes, broadcast with ``x`` along the others. They
-            may be negative; those that are out of range are refused if they are computed.
+            may be negative; those that are out of range are refused if they are computed, and read
+            the nearest element if they are pending.
         axis: the axis.
 
     Raises:

@@ -187,23 +187,46 @@ def _from_front(x: Any, indices: Sequence[Any]) -> tuple[Any, ...]:
 def _scatter(x: Any, indices: Any, updates: Any, axis: int) -> Any:
     """Return a copy of x with its parts along an axis at indices replaced by updates.
 
-    The axes of ``indices`` stand in ``updates`` where the axis is in x. Raises: IndexError for an
-    index out of range.
+    The axes of ``indices`` stand in ``updates`` where the axis is in x. Negative indices count from
+    the end; those out of range write nothing, as in kernels.
     """
     result = np.array(x, order="C")
-    result[(slice(None),) * axis + (indices,)] = updates
+    n, before = x.shape[axis], (slice(None),) * axis
+    is_valid = (indices >= -n) & (indices < n)
+    if not is_valid.all():
+        flat_shape = (*x.shape[:axis], indices.size, *x.shape[axis + 1 :])
+        updates = updates.reshape(flat_shape)[(*before, is_valid.reshape(-1))]
+        indices = indices[is_valid]
+    result[(*before, indices)] = updates
     return result
 
 
 def _scatter_points(x: Any, updates: Any, *indices: Any) -> Any:
     """Return a copy of x with its parts at indices of its first axes replaced by updates.
 
-    ``updates`` have the axes of the indices, which broadcast, first. Raises: IndexError for an
-    index out of range.
+    ``updates`` have the axes of the indices, which broadcast, first. Negative indices count from
+    the end; tuples of indices with one out of range write nothing, as in kernels.
     """
     result = np.array(x, order="C")
-    result[indices] = updates
+    points = np.broadcast_arrays(*indices)
+    is_valid = np.ones(points[0].shape, bool)
+    for n, index in zip(x.shape, points, strict=False):
+        is_valid &= (index >= -n) & (index < n)
+    if not is_valid.all():
+        points, updates = [index[is_valid] for index in points], updates[is_valid]
+    result[tuple(points)] = updates
     return result
+
+
+def _take_along_axis(x: Any, indices: Any, axis: int) -> Any:
+    """Return for each index the element of x at this position of an axis, by NumPy.
+
+    Negative ones count from the end; those out of range are clipped, as in kernels.
+    """
+    n = x.shape[axis]
+    positions = indices.astype(np.int64)
+    positions = np.clip(np.where(positions < 0, positions + n, positions), 0, max(n - 1, 0))
+    return np.take_along_axis(x, positions, axis)
 
 
 def _build_mask_assign(x: Entry, mask: Entry, value: Entry, trailing: int) -> Entry:
@@ -246,5 +269,5 @@ OPERATIONS.define("mask_assign", _build_mask_assign, _mask_assign)
 OPERATIONS.define(
     "take_along_axis",
     lambda x, indices, axis: ops.take_along_axis(x, indices, axis=axis),
-    lambda x, indices, axis: np.take_along_axis(x, indices.astype(np.int64), axis),
+    _take_along_axis,
 )

@@ -47,11 +47,11 @@ class NamespaceInfo:
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self) -> str:
-        """Return the device that arrays are created on."""
+        """Return the device that arrays are created on: "cpu"."""
         return DEVICES[0]
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype[Any]]:
-        """Return the dtypes that functions use if a caller names none.
+        """Return the dtypes that functions use if a caller names none, by the names of their kinds.
 
         Args:
             device: a device; they are the same on all.
@@ -67,7 +67,7 @@ class NamespaceInfo:
         }
 
     def devices(self) -> list[str]:
-        """Return the devices that arrays can be on."""
+        """Return a new list of the devices that arrays can be on."""
         return list(DEVICES)
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, np.dtype[Any]]:

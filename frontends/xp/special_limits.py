@@ -119,7 +119,10 @@ def stdtr(df: Entry, t: Entry) -> Entry:
 
 
 def polygamma(n: Entry, x: Entry) -> Entry:
-    """Build the n-th derivative of `digamma`, for n that are integers in a float type."""
+    """Build the n-th derivative of `digamma`, for n that are whole numbers in a float type.
+
+    It is infinite or NaN for negative n, and for n > 0 infinite where x is 0, -1, -2 and so on.
+    """
     order = n + 1.0
     is_even = ops.equal(ops.floor(order * 0.5) * 2.0, order)
     value = ops.gamma(order) * zeta(order, x)

@@ -175,7 +175,10 @@ def _select(applied: AppliedOperation) -> Diagonals:
 
 
 def _power(applied: AppliedOperation) -> Diagonals:
-    """Return the diagonals of a power: the base's if the parameter ``exponent`` is above 0."""
+    """Return the diagonals of a power: the base's if the parameter ``exponent`` is above 0.
+
+    Otherwise there are no limits.
+    """
     return union(applied) if applied.params["exponent"] > 0 else EVERYTHING
 
 

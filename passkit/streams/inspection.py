@@ -277,7 +277,10 @@ class RunLog(list[StreamRun]):
         self.host_operations: list[HostOperation] = []
 
     def summary(self) -> str:
-        """Return tables of the plans that ran, and of the lines that made something run."""
+        """Return tables of the plans that ran, and of the lines that made something run, as text.
+
+        There is another one of the operations that NumPy computed at once, if there are any.
+        """
         return run_tables.summary(self, self.host_operations)
 
     def __str__(self) -> str:

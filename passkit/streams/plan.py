@@ -171,13 +171,19 @@ class Plan:
         self._slices: dict[tuple[int, ...], tuple[int, ...]] = {}
 
     def add_flush(self, key: Hashable, flush: Flush) -> None:
-        """Remember what an execution does; after MAX_FLUSHES states, all are forgotten."""
+        """Remember what an execution does in the state ``key`` of the queue and settings.
+
+        At MAX_FLUSHES states, all others are forgotten.
+        """
         if len(self.flushes) >= MAX_FLUSHES:
             self.flushes.clear()
         self.flushes[key] = flush
 
     def write_eagerly(self, position: int) -> None:
-        """From now on, write the result of an operation although nobody waits for it."""
+        """From now on, write the result of the operation at a position though nobody waits for it.
+
+        What executions do is forgotten, and determined again.
+        """
         if position not in self.eager_writes:
             self.eager_writes.add(position)
             self.flushes.clear()
@@ -325,7 +331,10 @@ class Plan:
         return (outputs, tuple(dims)) if self.needs_extents else outputs
 
     def is_ready(self, outputs: tuple[int, ...], dims: Sequence[int]) -> bool:
-        """Return whether a variant was compiled, in this process or an earlier one."""
+        """Return whether a variant that writes ``outputs`` was compiled, in any process so far.
+
+        ``dims`` are the extents by symbol, which count if variants need known ones.
+        """
         key = self.variant_key(outputs, dims)
         return key in self.variants or key in self.stored
 

@@ -300,7 +300,10 @@ class Queue:
         return value.type.dtype, tuple(dims)
 
     def state(self, required: Sequence[Value]) -> bytes:
-        """Return a byte of flags for each queued value: ALIVE, REQUIRED, AGED, HAS_ORIGIN."""
+        """Return a byte of flags for each queued value: ALIVE, REQUIRED, AGED, HAS_ORIGIN.
+
+        Those in ``required`` are the ones that are waited for.
+        """
         ids = {id(v) for v in required}
         return bytes(
             [

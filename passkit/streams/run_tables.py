@@ -132,7 +132,11 @@ def report(run: StreamRun) -> str:
 
 
 def run_row(run: StreamRun) -> dict[str, object]:
-    """Return a run as a mapping that JSON can hold."""
+    """Return a run as a mapping that JSON can hold, of most attributes by name.
+
+    "written" and "pending" map positions, as texts, to reasons; types, inputs, numbers of values
+    and kernels are left out.
+    """
     return {
         "run": run.number,
         "seconds": run.seconds,
@@ -331,7 +335,10 @@ class RunSummary:
 
 
 def _totals_row(totals: RunTotals) -> dict[str, object]:
-    """Return totals as a mapping that JSON can hold."""
+    """Return totals as a mapping that JSON can hold, by name; reasons are left out.
+
+    ``aliases`` is called "in_place".
+    """
     return {
         "runs": totals.runs,
         "seconds": totals.seconds,

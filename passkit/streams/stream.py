@@ -226,9 +226,10 @@ class Stream(Queue):
         return any(isinstance(v.stream, FailedStream) for v in values)
 
     def _poison(self, computed: Sequence[int], error: Exception) -> None:
-        """Take the operation that failed, and all that need its result, out of the queue.
+        """Mark the operation that failed, and all that need its result, so that none runs again.
 
-        Reading the result of one of them raises the error.
+        Reading the result of one of them raises the error, and `_restore` does not queue them. What
+        watches them is forgotten. On Python 3.11 the error gets a note with the operation.
 
         Args:
             computed: the positions that were to run; the first one without a result failed.
@@ -406,7 +407,11 @@ class Stream(Queue):
         return tuple(sorted(positions))
 
     def _is_recomputed(self, value: Value) -> bool:
-        """Return whether a value is rather computed again than written, by whatever needs it."""
+        """Return whether a value is rather computed again than written.
+
+        That goes for a pending value whose operands are computed, of an operation in the table's
+        `recomputed`.
+        """
         return (
             value.operation is not None
             and value.operation.name in self.operations.recomputed

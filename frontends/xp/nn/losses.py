@@ -112,7 +112,7 @@ define("binary_cross_entropy_with_logits", _binary_cross_entropy_with_logits)
 
 
 def mse_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> Array:
-    """Return the squared errors (predictions - labels)**2.
+    """Return the squared errors (predictions - labels)**2; their mean unless ``reduction`` differs.
 
     Args:
         predictions: an array of real numbers; integers are computed in float64.
@@ -132,7 +132,7 @@ def mse_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> Array
 
 
 def mae_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> Array:
-    """Return the absolute errors abs(predictions - labels); arguments as of `mse_loss`.
+    """Return abs(predictions - labels), reduced to the mean by default; arguments as of `mse_loss`.
 
     Raises:
         ArgumentError: an operand is no array or number, or there is no such reduction.
@@ -147,7 +147,7 @@ def huber_loss(
 ) -> Array:
     """Return d**2 / 2 for errors d up to ``delta``, and delta * (abs(d) - delta / 2) beyond.
 
-    Further arguments as of `mse_loss`.
+    They are reduced to their mean by default; further arguments as of `mse_loss`.
 
     Raises:
         ArgumentError: an operand is no array or number, ``delta`` no number, or there is no such
@@ -165,7 +165,7 @@ def smooth_l1_loss(
 ) -> Array:
     """Return `huber_loss` with ``delta`` = ``beta``, divided by ``beta``.
 
-    Further arguments as of `mse_loss`.
+    The losses of elements are reduced to their mean by default; further arguments as of `mse_loss`.
 
     Raises:
         ArgumentError: an operand is no array or number, ``beta`` no number, or there is no such
@@ -179,7 +179,7 @@ def smooth_l1_loss(
 
 
 def log_cosh_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> Array:
-    """Return log(cosh(predictions - labels)); arguments as of `mse_loss`.
+    """Return log(cosh(predictions - labels)), reduced to the mean by default, as `mse_loss`.
 
     Raises:
         ArgumentError: an operand is no array or number, or there is no such reduction.
@@ -190,7 +190,9 @@ def log_cosh_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> 
 
 
 def hinge_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> Array:
-    """Return max(0, 1 - labels * predictions) for labels -1 and 1; arguments as of `mse_loss`.
+    """Return max(0, 1 - labels * predictions) for labels -1 and 1, which are not checked.
+
+    It is reduced to the mean by default; arguments as of `mse_loss`.
 
     Raises:
         ArgumentError: an operand is no array or number, or there is no such reduction.
@@ -201,7 +203,9 @@ def hinge_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> Arr
 
 
 def squared_hinge_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> Array:
-    """Return the squares of max(0, 1 - labels * predictions), reduced; arguments as of `mse_loss`.
+    """Return max(0, 1 - labels * predictions)**2 for labels -1 and 1, which are not checked.
+
+    It is reduced to the mean by default; arguments as of `mse_loss`.
 
     Raises:
         ArgumentError: an operand is no array or number, or there is no such reduction.
@@ -214,7 +218,7 @@ def squared_hinge_loss(predictions: Any, labels: Any, *, reduction: str = "mean"
 def poisson_nll_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> Array:
     """Return exp(predictions) - labels * predictions, for counts and logarithms of their rates.
 
-    Arguments as of `mse_loss`.
+    It is reduced to the mean by default; arguments as of `mse_loss`.
 
     Raises:
         ArgumentError: an operand is no array or number, or there is no such reduction.
@@ -251,8 +255,8 @@ def binary_cross_entropy(
 ) -> Array:
     """Return -labels * log(p) - (1 - labels) * log(1 - p) for probabilities p.
 
-    The probabilities are the predictions, limited to ``eps`` from 0 and 1. Further arguments as of
-    `mse_loss`.
+    The probabilities are the predictions, limited to ``eps`` from 0 and 1. The losses are reduced
+    to their mean by default; further arguments as of `mse_loss`.
 
     Raises:
         ArgumentError: an operand is no array or number, ``eps`` no number, or there is no such
@@ -268,7 +272,7 @@ def binary_cross_entropy(
 def binary_cross_entropy_with_logits(
     logits: Any, labels: Any, *, pos_weight: Any = None, reduction: str = "mean"
 ) -> Array:
-    """Return the cross entropies of labels and sigmoid(logits).
+    """Return the cross entropies of labels and sigmoid(logits), their mean by default.
 
     Args:
         logits: an array of real numbers.
@@ -361,7 +365,7 @@ def cross_entropy(
     ignore_index: int | None = None,
     reduction: str = "mean",
 ) -> Array:
-    """Return the cross entropies of labels and softmax(logits).
+    """Return the cross entropies of labels and softmax(logits), their mean by default.
 
     Args:
         logits: an array of real numbers; integers are computed in float64.
@@ -410,7 +414,7 @@ def nll_loss(
     ignore_index: int | None = None,
     reduction: str = "mean",
 ) -> Array:
-    """Return minus the logarithm of the probability of each integer label.
+    """Return minus the logarithm of the probability of each integer label, the mean by default.
 
     Args:
         log_probabilities: logarithms of probabilities, such as those of `log_softmax`.

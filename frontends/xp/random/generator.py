@@ -75,8 +75,13 @@ class Generator:
     def uniform(self, low: Any = 0.0, high: Any = 1.0, size: DrawSize = None) -> Array:
         """Return uniformly distributed numbers from ``low`` to below ``high``, as float64.
 
-        A ``size`` of None is the common shape of the limits. The errors are those of
-        `samplers.uniform`, such as FeedError for numbers that are not in order.
+        A ``size`` of None is the common shape of the limits.
+
+        Raises:
+            ArgumentError: a limit is no array or real number, or the size no int or tuple of ints.
+            DTypeError: a limit is complex.
+            FeedError: both limits are numbers and ``low`` is not below ``high``.
+            ShapeError: the shapes do not fit.
         """
         return samplers.uniform(self.key(), size, np.float64, low, high)
 
@@ -91,8 +96,13 @@ class Generator:
         """Return integers from ``low`` to below ``high``; with ``endpoint`` up to ``high``.
 
         Without ``high`` they are from 0 to below ``low``, or up to it. The limits are ints or
-        arrays of integers; a ``size`` of None is their common shape; the errors are those of
-        `samplers.randint`.
+        arrays of integers; a ``size`` of None is their common shape.
+
+        Raises:
+            ArgumentError: a limit is no int or array, or the size no int or tuple of ints.
+            DTypeError: an array of limits or the dtype is not of integers.
+            FeedError: the limits are ints that are not in order or do not fit the dtype.
+            ShapeError: the shapes do not fit.
         """
         if high is None:
             low, high = 0, low
@@ -115,8 +125,13 @@ class Generator:
     def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: DrawSize = None) -> Array:
         """Return normally distributed numbers of a mean and a standard deviation, as float64.
 
-        A ``size`` of None is the common shape of the parameters. The errors are those of
-        `samplers.normal`.
+        A ``size`` of None is the common shape of the parameters.
+
+        Raises:
+            ArgumentError: a parameter is no array or real number, or the size no int or tuple of
+                ints.
+            DTypeError: a parameter is complex.
+            ShapeError: the shapes do not fit.
         """
         return samplers.normal(self.key(), _shape(size, loc, scale), None, loc, scale)
 
@@ -124,7 +139,12 @@ class Generator:
         """Return numbers whose logarithm is normally distributed, as float64.
 
         ``mean`` and ``sigma`` are those of the logarithm; a ``size`` of None is their common shape.
-        The errors are those of `samplers.normal`.
+
+        Raises:
+            ArgumentError: a parameter is no array or real number, or the size no int or tuple of
+                ints.
+            DTypeError: a parameter is complex.
+            ShapeError: the shapes do not fit.
         """
         return exp(self.normal(mean, sigma, size))
 
@@ -132,7 +152,12 @@ class Generator:
         """Return normally distributed vectors of mean (…, n) and covariance (…, n, n).
 
         ``size`` is the shape of the array of vectors; None: the common one of the axes before n.
-        The errors are those of `samplers.multivariate_normal`.
+
+        Raises:
+            ArgumentError: mean or covariance is no array, or the size no int or tuple of ints.
+            DTypeError: one of them is complex.
+            FeedError: a covariance is not positive definite.
+            ShapeError: the shapes do not fit.
         """
         return samplers.multivariate_normal(self.key(), mean, cov, size)
 
@@ -147,8 +172,13 @@ class Generator:
     def exponential(self, scale: Any = 1.0, size: DrawSize = None) -> Array:
         """Return exponentially distributed numbers of mean ``scale``, as float64.
 
-        A ``size`` of None is the shape of ``scale``. The errors are those of
-        `distributions.exponential`.
+        A ``size`` of None is the shape of ``scale``.
+
+        Raises:
+            ArgumentError: a parameter is no array or real number, or the size no int or tuple of
+                ints.
+            DTypeError: a parameter is complex.
+            ShapeError: the shapes do not fit.
         """
         return distributions.exponential(self.key(), _shape(size, scale), None, scale)
 
@@ -162,64 +192,102 @@ class Generator:
     def gumbel(self, loc: Any = 0.0, scale: Any = 1.0, size: DrawSize = None) -> Array:
         """Return Gumbel-distributed numbers, as float64.
 
-        A ``size`` of None is the common shape of the parameters. The errors are those of
-        `distributions.gumbel`.
+        A ``size`` of None is the common shape of the parameters.
+
+        Raises:
+            ArgumentError: a parameter is no array or real number, or the size no int or tuple of
+                ints.
+            DTypeError: a parameter is complex.
+            ShapeError: the shapes do not fit.
         """
         return distributions.gumbel(self.key(), _shape(size, loc, scale), None, loc, scale)
 
     def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: DrawSize = None) -> Array:
         """Return Laplace-distributed numbers, as float64.
 
-        A ``size`` of None is the common shape of the parameters. The errors are those of
-        `distributions.laplace`.
+        A ``size`` of None is the common shape of the parameters.
+
+        Raises:
+            ArgumentError: a parameter is no array or real number, or the size no int or tuple of
+                ints.
+            DTypeError: a parameter is complex.
+            ShapeError: the shapes do not fit.
         """
         return distributions.laplace(self.key(), _shape(size, loc, scale), None, loc, scale)
 
     def logistic(self, loc: Any = 0.0, scale: Any = 1.0, size: DrawSize = None) -> Array:
         """Return logistically distributed numbers, as float64.
 
-        A ``size`` of None is the common shape of the parameters. The errors are those of
-        `distributions.logistic`.
+        A ``size`` of None is the common shape of the parameters.
+
+        Raises:
+            ArgumentError: a parameter is no array or real number, or the size no int or tuple of
+                ints.
+            DTypeError: a parameter is complex.
+            ShapeError: the shapes do not fit.
         """
         return distributions.logistic(self.key(), _shape(size, loc, scale), None, loc, scale)
 
     def rayleigh(self, scale: Any = 1.0, size: DrawSize = None) -> Array:
         """Return Rayleigh-distributed numbers, as float64.
 
-        A ``size`` of None is the shape of ``scale``. The errors are those of
-        `distributions.rayleigh`.
+        A ``size`` of None is the shape of ``scale``.
+
+        Raises:
+            ArgumentError: a parameter is no array or real number, or the size no int or tuple of
+                ints.
+            DTypeError: a parameter is complex.
+            ShapeError: the shapes do not fit.
         """
         return distributions.rayleigh(self.key(), scale, _shape(size, scale))
 
     def weibull(self, a: Any, size: DrawSize = None) -> Array:
         """Return Weibull-distributed numbers of scale 1 and concentration ``a``, as float64.
 
-        A ``size`` of None is the shape of ``a``. The errors are those of
-        `distributions.weibull_min`.
+        A ``size`` of None is the shape of ``a``. Raises ArgumentError for a parameter
+        that is no array or real number or a size that is no int or tuple of ints, DTypeError for a
+        complex parameter, ShapeError where shapes do not fit, and FeedError for
+        the number 0 as ``a``.
         """
         return distributions.weibull_min(self.key(), 1, a, _shape(size, a))
 
     def pareto(self, a: Any, size: DrawSize = None) -> Array:
         """Return numbers of Lomax's distribution, those of `distributions.pareto` minus 1.
 
-        ``a`` is the exponent of their tail; a ``size`` of None is its shape. The errors are those
-        of `distributions.pareto`.
+        ``a`` is the exponent of their tail; a ``size`` of None is its shape.
+
+        Raises:
+            ArgumentError: ``a`` is no array or real number, or the size no int or tuple of ints.
+            DTypeError: ``a`` is complex.
+            ShapeError: the shapes do not fit.
         """
         return subtract(distributions.pareto(self.key(), a, _shape(size, a)), 1)
 
     def geometric(self, p: Any, size: DrawSize = None) -> Array:
         """Return the numbers of tries until the first success of probability ``p``, as int64.
 
-        A ``size`` of None is the shape of ``p``. The errors are those of
-        `distributions.geometric`.
+        A ``size`` of None is the shape of ``p``.
+
+        Raises:
+            ArgumentError: a parameter is no array or real number, or the size no int or tuple of
+                ints.
+            DTypeError: a parameter is complex.
+            ShapeError: the shapes do not fit.
+            FeedError: ``p`` is a number that is not above 0 and up to 1.
         """
         return distributions.geometric(self.key(), p, _shape(size, p))
 
     def standard_gamma(self, shape: Any, size: DrawSize = None, dtype: Any = np.float64) -> Array:
         """Return gamma-distributed numbers of scale 1; ``shape`` is that of the distribution.
 
-        A ``size`` of None is the extents of ``shape``. The errors are those of
-        `distributions.gamma`.
+        A ``size`` of None is the extents of ``shape``.
+
+        Raises:
+            ArgumentError: a parameter is no array or real number, or the size no int or tuple of
+                ints.
+            DTypeError: a parameter is complex.
+            ShapeError: the shapes do not fit.
+            FeedError: ``shape`` is a negative number.
         """
         return distributions.gamma(self.key(), shape, size, dtype)
 
@@ -227,7 +295,14 @@ class Generator:
         """Return gamma-distributed numbers; ``shape`` is that of the distribution.
 
         A ``size`` of None is the common shape of the parameters. The result has their dtype if they
-        are arrays of floats, else float64. The errors are those of `distributions.gamma`.
+        are arrays of floats, else float64.
+
+        Raises:
+            ArgumentError: a parameter is no array or real number, or the size no int or tuple of
+                ints.
+            DTypeError: a parameter is complex.
+            ShapeError: the shapes do not fit.
+            FeedError: ``shape`` is a negative number.
         """
         check_real("gamma", "scale", scale)
         return multiply(distributions.gamma(self.key(), shape, _shape(size, shape, scale)), scale)
@@ -272,8 +347,14 @@ class Generator:
     def poisson(self, lam: Any = 1.0, size: DrawSize = None) -> Array:
         """Return Poisson-distributed numbers of rate ``lam``, as int64.
 
-        A ``size`` of None is the shape of ``lam``. The errors are those of
-        `distributions.poisson`.
+        A ``size`` of None is the shape of ``lam``.
+
+        Raises:
+            ArgumentError: a parameter is no array or real number, or the size no int or tuple of
+                ints.
+            DTypeError: a parameter is complex.
+            ShapeError: the shapes do not fit.
+            FeedError: ``lam`` is a number that is negative or above 2**40.
         """
         return distributions.poisson(self.key(), lam, size)
 
@@ -284,15 +365,26 @@ class Generator:
     ) -> Array:
         """Return elements of an array, or integers below an int, drawn at random.
 
-        A ``size`` of None draws one. The other arguments and the errors are those of
-        `choices.choice`.
+        A ``size`` of None draws one; ``p`` holds the probabilities, None for equal ones; ``axis``
+        is that of the elements of an array.
+
+        Raises:
+            ArgumentError: ``a`` or ``p`` is no array or number, the axis no int, or the size no int
+                or tuple of ints.
+            DTypeError: ``p`` is complex.
+            FeedError: there are no elements, or fewer than are drawn without replacement.
+            ShapeError: there is no such axis, or ``p`` has another shape.
         """
         return choices.choice(self.key(), a, _shape(size), replace, p, axis)
 
     def permutation(self, x: Any, axis: int = 0) -> Array:
         """Return a new array: slices of an array along an axis, or the integers below an int.
 
-        They are in random order. The errors are those of `choices.permutation`.
+        They are in random order.
+
+        Raises:
+            ArgumentError: ``x`` is no array or int, or the axis no int.
+            ShapeError: ``x`` is negative or 0-dimensional, or there is no such axis.
         """
         return choices.permutation(self.key(), x, axis)
 

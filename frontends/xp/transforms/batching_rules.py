@@ -207,7 +207,10 @@ def _is_elementwise(
 
 
 def elementwise(call: BatchedCall) -> Array:
-    """Perform an operation whose operands broadcast, with its parameters, on all parts."""
+    """Perform an operation whose operands broadcast, with its parameters, on all parts.
+
+    The result has all parts along its first axis.
+    """
     rank = len(call.result_type.shape)
     return call.apply(*[o.of_rank(rank) for o in call.operands])  # type: ignore[no-any-return]
 
@@ -224,7 +227,7 @@ def _flattened(call: BatchedCall) -> Array:
 def _reduction(call: BatchedCall) -> Any:
     """Perform a reduction with a parameter ``axis``: an int or several, not negative, or None.
 
-    None means all axes of a part.
+    None means all axes of a part. The result has all parts along its first axis.
     """
     axis = call.params["axis"]
     if axis is None:
@@ -236,7 +239,8 @@ def _reduction(call: BatchedCall) -> Any:
 def _along_axis(call: BatchedCall) -> Any:
     """Perform an operation with a parameter ``axis``: an int or several, or None.
 
-    None means all elements of a part in row-major order.
+    None means all elements of a part in row-major order. The result has all parts along its first
+    axis.
     """
     axis = call.params["axis"]
     if axis is None:
@@ -249,14 +253,17 @@ def _along_axis(call: BatchedCall) -> Any:
 def _along_axes(call: BatchedCall) -> Any:
     """Perform an operation along ``axes``, not negative, of the first operand, which is divided.
 
-    Other operands go in as they are.
+    Other operands go in as they are. The result has all parts along its first axis.
     """
     axes = tuple(k + 1 for k in call.params["axes"])
     return call.apply(*[o.array for o in call.operands], axes=axes)
 
 
 def _expand_dims(call: BatchedCall) -> Any:
-    """Insert axes of length 1 into each part, at the parameter ``axis``: one or several."""
+    """Insert axes of length 1 into each part, at the parameter ``axis``: one or several.
+
+    The result has all parts along its first axis.
+    """
     axis = call.params["axis"]
     rank = len(call.result_type.shape)
     axes = axis if isinstance(axis, tuple) else (axis,)
@@ -264,30 +271,45 @@ def _expand_dims(call: BatchedCall) -> Any:
 
 
 def _permute_dims(call: BatchedCall) -> Any:
-    """Put the axes of each part into another order, that of the parameter ``axes``."""
+    """Put the axes of each part into another order, that of the parameter ``axes``.
+
+    The result has all parts along its first axis.
+    """
     axes = (0, *(k + 1 for k in call.params["axes"]))
     return call.apply(call.operands[0].array, axes=axes)
 
 
 def _joined(call: BatchedCall) -> Any:
-    """Join parts along the parameter ``axis``, or stack them along a new one (concat and stack)."""
+    """Join parts along the parameter ``axis``, or stack them along a new one (concat and stack).
+
+    The result has all parts along its first axis.
+    """
     rank = len(call.result_type.shape)
     return call.apply(*[o.entire for o in call.operands], axis=call.params["axis"] % rank + 1)
 
 
 def _reshape(call: BatchedCall) -> Any:
-    """Give each part the shape of the result."""
+    """Give each part the shape of the result.
+
+    The result has all parts along its first axis.
+    """
     return reshape(call.operands[0].array, call.result_shape())
 
 
 def _broadcast_to(call: BatchedCall) -> Any:
-    """Broadcast each part to the shape of the result."""
+    """Broadcast each part to the shape of the result.
+
+    The result has all parts along its first axis.
+    """
     array = call.operands[0].of_rank(len(call.result_type.shape))
     return broadcast_to(array, call.result_shape())
 
 
 def _tile(call: BatchedCall) -> Any:
-    """Repeat each part along its axes, as often as the parameter ``repetitions`` says."""
+    """Repeat each part along its axes, as often as the parameter ``repetitions`` says.
+
+    The result has all parts along its first axis.
+    """
     repetitions = call.params["repetitions"]
     array = call.operands[0].of_rank(len(repetitions))
     ones = (1,) * (array.ndim - len(repetitions))
@@ -297,7 +319,8 @@ def _tile(call: BatchedCall) -> Any:
 def _batches(call: BatchedCall) -> Any:
     """Perform an operation on matrices in the last two axes, which takes any axes in front.
 
-    All operands get the axis of the parts.
+    All operands get the axis of the parts. The result, or each of several, has all parts along its
+    first axis.
     """
     return call.apply(*[o.entire for o in call.operands])
 
@@ -306,7 +329,10 @@ def _batches(call: BatchedCall) -> Any:
 
 
 def _matmul(call: BatchedCall) -> Any:
-    """Multiply matrices or vectors of the parts, of which one operand may be shared."""
+    """Multiply matrices or vectors of the parts, of which one operand may be shared.
+
+    The result has all parts along its first axis.
+    """
     a, b = call.operands
     if a.rank == b.rank == 1:
         return _applied("vecdot", a.array, b.array, axis=-1)
@@ -335,7 +361,10 @@ def _applied(name: str, *arrays: Array, **params: Any) -> Array:
 
 
 def _vecdot(call: BatchedCall) -> Any:
-    """Return the products of the parts' vectors along the parameter ``axis``, which broadcast."""
+    """Return the products of the parts' vectors along the parameter ``axis``, which broadcast.
+
+    The result has all parts along its first axis.
+    """
     a, b = call.operands
     rank = max(a.rank, b.rank)
     axis = call.params["axis"]
@@ -344,13 +373,19 @@ def _vecdot(call: BatchedCall) -> Any:
 
 
 def _outer(call: BatchedCall) -> Any:
-    """Return the products of all pairs of elements of two vectors, for each part."""
+    """Return the products of all pairs of elements of two vectors, for each part.
+
+    The result has all parts along its first axis.
+    """
     a, b = call.operands
     return _applied("multiply", _with_axis(a, 1).of_rank(2), _with_axis(b, 0).of_rank(2))
 
 
 def _tensordot(call: BatchedCall) -> Any:
-    """Sum products over axes of both operands, as one product of matrices for each part."""
+    """Sum products over axes of both operands, as one product of matrices for each part.
+
+    The result has all parts along its first axis.
+    """
     a, b = call.operands
     axes = call.params["axes"]
     if isinstance(axes, int):
@@ -380,7 +415,10 @@ def _ordered(operand: BatchedOperand, order: list[int], shape: tuple[int, int]) 
 
 
 def _cross(call: BatchedCall) -> Any:
-    """Return the cross products of vectors along the parameter ``axis``, for each part."""
+    """Return the cross products of vectors along the parameter ``axis``, for each part.
+
+    The result has all parts along its first axis.
+    """
     a, b = call.operands
     rank = max(a.rank, b.rank)
     axis = call.params["axis"]
@@ -389,7 +427,10 @@ def _cross(call: BatchedCall) -> Any:
 
 
 def _solve(call: BatchedCall) -> Any:
-    """Solve systems of linear equations, of which right sides may be vectors, for each part."""
+    """Solve systems of linear equations, of which right sides may be vectors, for each part.
+
+    The result has all parts along its first axis.
+    """
     a, b = call.operands
     right = _with_axis(b, 1) if b.rank == 1 else b
     rank = max(a.rank, right.rank)
@@ -407,13 +448,19 @@ def _sliced(call: BatchedCall) -> dict[str, Any]:
 
 
 def _slice(call: BatchedCall) -> Any:
-    """Take a slice of each part; operands after the first, which give positions, are shared."""
+    """Take a slice of each part; operands after the first, which give positions, are shared.
+
+    The result has all parts along its first axis.
+    """
     arrays = [o.array for o in call.operands]
     return call.apply(*arrays, **_sliced(call))
 
 
 def _slice_assign(call: BatchedCall) -> Any:
-    """Replace a slice of each part by a value, which broadcasts; other operands are shared."""
+    """Replace a slice of each part by a value, which broadcasts; other operands are shared.
+
+    The result has all parts along its first axis.
+    """
     x, value, *inputs = call.operands
     kept = sum(kind != "at" for kind, _ in call.params["axes"])
     rank = kept + len(call.params["new_axes"])
@@ -429,7 +476,7 @@ def _numbers_of_parts(call: BatchedCall, rank: int) -> Array:
 def _gather(call: BatchedCall) -> Any:
     """Take slices of each part at indices along the parameter ``axis``.
 
-    Array or indices may be shared by all parts.
+    Array or indices may be shared by all parts. The result has all parts along its first axis.
     """
     x, indices = call.operands
     axis = call.params["axis"]
@@ -456,7 +503,10 @@ def _axes_moved(array: Array, count: int, source: int, target: int) -> Array:
 
 
 def _gather_points(call: BatchedCall) -> Any:
-    """Take slices of each part at tuples of indices of its first axes, which broadcast."""
+    """Take slices of each part at tuples of indices of its first axes, which broadcast.
+
+    The result has all parts along its first axis.
+    """
     x, *indices = call.operands
     rank = max(i.rank for i in indices)
     aligned = [i.of_rank(rank) for i in indices]
@@ -466,7 +516,10 @@ def _gather_points(call: BatchedCall) -> Any:
 
 
 def _scatter(call: BatchedCall) -> Any:
-    """Replace slices of each part at indices along the parameter ``axis`` by updates."""
+    """Replace slices of each part at indices along the parameter ``axis`` by updates.
+
+    The result has all parts along its first axis.
+    """
     x, indices, updates = call.operands
     axis = call.params["axis"]
     front = moveaxis(x.entire, axis + 1, 1)
@@ -477,7 +530,10 @@ def _scatter(call: BatchedCall) -> Any:
 
 
 def _scatter_points(call: BatchedCall) -> Any:
-    """Replace slices of each part at tuples of indices of its first axes by updates."""
+    """Replace slices of each part at tuples of indices of its first axes by updates.
+
+    The result has all parts along its first axis.
+    """
     x, updates, *indices = call.operands
     rank = max(i.rank for i in indices)
     numbers = _numbers_of_parts(call, rank)
@@ -499,19 +555,27 @@ def _broadcast(numbers: Array, *indices: Array) -> list[Array]:
 
 
 def _mask_assign(call: BatchedCall) -> Any:
-    """Replace elements of each part where a mask is true by a value, which broadcasts."""
+    """Replace elements of each part where a mask is true by a value, which broadcasts.
+
+    The result has all parts along its first axis.
+    """
     x, mask, value = call.operands
     return call.apply(x.entire, mask.entire, value.of_rank(x.rank))
 
 
 def _take_along_axis(call: BatchedCall) -> Any:
-    """Take an element of each part for each index along the parameter ``axis``, not negative."""
+    """Take an element of each part for each index along the parameter ``axis``, not negative.
+
+    The result has all parts along its first axis.
+    """
     x, indices = call.operands
     return call.apply(x.entire, indices.entire, axis=call.params["axis"] + 1)
 
 
 def _searchsorted(call: BatchedCall) -> Any:
     """Search for the numbers of each part in sorted numbers that all parts share.
+
+    The result has all parts along its first axis.
 
     Raises: ArgumentError if these, or an operand after the second, differ from part to part.
     """
@@ -529,6 +593,8 @@ def _searchsorted(call: BatchedCall) -> Any:
 
 def _program(call: BatchedCall) -> Any:
     """Perform a recorded program, also one with gradients, on all parts.
+
+    The result has all parts along its first axis.
 
     Raises: ArgumentError if one of its operations cannot be vectorized.
     """

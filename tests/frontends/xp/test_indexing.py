@@ -250,6 +250,29 @@ def test_special_subscripts() -> None:
     assert 12 not in x
 
 
+@pytest.mark.parametrize("compile_at", [0, 1 << 40])
+def test_pending_indices_out_of_range_write_nothing(compile_at: int) -> None:
+    """Kernels and NumPy write nothing there, and read the nearest element."""
+    reference = np.zeros((4, 3))
+    reference[[1, 3]] = 2.0
+    points = np.zeros((4, 3))
+    points[1, 2] = 2.0
+    with xp.config(small=0, compile_at=compile_at):
+        rows = xp.asarray([1, 7, -1, -9]) + 0
+        x = xp.zeros((4, 3)) + 0.0
+        x[rows] = 2.0
+        y = xp.zeros((3, 4)) + 0.0
+        y[:, rows] = xp.ones((3, 4)) * 2.0
+        z = xp.zeros((4, 3)) + 0.0
+        z[xp.asarray([1, 1, 9]) + 0, xp.asarray([2, 5, 0]) + 0] = 2.0
+        nearest = xp.take_along_axis(xp.asarray([[0.0, 1.0, 2.0]]), rows[None, :])
+        xp.eval(x, y, z, nearest)
+        np.testing.assert_array_equal(nearest.numpy(), [[1.0, 2.0, 2.0, 0.0]])
+        np.testing.assert_array_equal(x.numpy(), reference)
+        np.testing.assert_array_equal(y.numpy(), reference.T)
+        np.testing.assert_array_equal(z.numpy(), points)
+
+
 def test_pending_indices_select_elements(xp_queue: None) -> None:
     """Indices that are pending are not executed on their own."""
     data = np.arange(40.0).reshape(5, 8)
