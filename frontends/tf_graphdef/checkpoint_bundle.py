@@ -186,7 +186,7 @@ class CheckpointBundle:
         return content
 
     def _shard(self, number: int) -> Any:
-        """Return the bytes of the data file with this ``number``, mapped into memory on first use.
+        """Return the data file with this ``number`` as a uint8 vector, mapped on first use.
 
         Raises:
             ModelError: If the file does not exist or cannot be read.

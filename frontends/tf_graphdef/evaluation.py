@@ -97,7 +97,7 @@ class BodyEvaluation:
         """Evaluate the nodes that ``heads`` need, and return their results.
 
         Results of the nodes are stored in ``values``, and with a ``kind`` the order in the body's
-        ``cached_orders``. Nodes that have results are not evaluated again.
+        ``cached_orders``. Nodes that have results when the order is computed are not in it.
 
         Args:
             heads: Node results to compute.

@@ -267,7 +267,10 @@ def _inner_reference(text: str) -> tuple[str, int, str]:
 
 
 def is_name(text: str) -> bool:
-    """Return whether TensorFlow allows ``text`` as the name of a node."""
+    """Return whether TensorFlow allows ``text`` as the name of a node.
+
+    Names that begin with an underscore, which TensorFlow's own passes write, are allowed, too.
+    """
     return bool(_NAME.match(text))
 
 

@@ -43,10 +43,15 @@ def _call_function(node: Node, arrays: Sequence[Any]) -> tuple[Any, ...]:
     They are cast to the dtypes that the node declares.
 
     Raises:
-        ValueError: If it returns another number of results than when it was probed.
+        ModelError: If it returns another number of results than when it was probed.
         Exception: Whatever the function raises.
     """
     results = _listed(node.params["function"](*arrays))
+    if len(results) != len(node.params["dtypes"]):
+        raise ModelError(
+            f"{node.where} needs {len(node.params['dtypes'])} results of its function, as when the "
+            f"model was loaded, got {len(results)}"
+        )
     dtypes = [dtype_of(d).numpy for d in node.params["dtypes"]]
     return tuple(np.asarray(x, d) for x, d in zip(results, dtypes, strict=True))
 

@@ -168,7 +168,7 @@ class ImportCall:
 
         Args:
             key: Name of the attribute.
-            kind: Field of AttrValue it must be in: ``b i f s type shape tensor list``.
+            kind: Field of AttrValue it must be in: ``b i f s type shape tensor list func``.
             default: Value if the attribute is missing; None if it is required.
 
         Raises:

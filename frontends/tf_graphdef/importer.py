@@ -67,8 +67,8 @@ def load(
         outputs: Names of tensors such as ``"Identity:0"``, or outputs of the signature; a string is
             one name. By default all outputs of the signature; without a signature, result 0 of each
             node to which no edge of a node leads, except constants, placeholders, NoOp and Assert;
-            with ``targets``, none. A placeholder that no output needs is no input of the graph; a
-            call may still feed it by name, as in TensorFlow.
+            with at least one target, none. A placeholder that no output needs is no input of the
+            graph; a call may still feed it by name, as in TensorFlow.
         shapes: Shapes of inputs by name, which refine those of the model. A dimension that is None
             or a string stays as the model has it, or symbolic.
         max_nbytes: Bound of the memory that reading takes, in bytes; by default 4 times the file

@@ -214,8 +214,9 @@ def _make_placeholder(
         array.
 
     Raises:
-        ModelError: If the two shapes contradict each other, or dtype or shape is missing without a
-            default, invalid, or not supported.
+        ModelError: If the two shapes contradict each other, the dtype is missing without a default
+            or not supported, or the attribute ``shape`` is invalid; without it, the rank is
+            unknown.
         ShapeError: If the caller's shape has a negative number or an invalid name.
     """
     where = call.where

@@ -36,6 +36,8 @@ def read_model(
     Raises:
         ModelError: If the source holds no model or does not exist, the model is damaged or too
             large, or it has no such signature.
+        DTypeError: If a function of TensorFlow captured a value of a dtype that passkit does not
+            have.
     """
     if isinstance(source, bytes | bytearray | memoryview):
         data = bytes(source)

@@ -50,7 +50,10 @@ class NodeWindows:
 
     @property
     def params(self) -> dict[str, Any]:
-        """Parameters of passkit's operators, without symbolic padding, which `padded` adds."""
+        """``strides``, ``dilations`` and ``padding`` of passkit's operators.
+
+        The padding is "SAME", pairs of ints, or 0 if it is symbolic; `padded` adds it then.
+        """
         padding: Any = "SAME" if self.same else self.padding if self.is_known else 0
         return {"strides": self.strides, "dilations": self.dilations, "padding": padding}
 

@@ -193,7 +193,8 @@ def _model(
             without signatures the only method.
 
     Raises:
-        ModelError: If there is none of this name.
+        ModelError: If there is none of this name, or it has sparse inputs or outputs, or captured
+            other values than variables.
     """
     graph = meta.graph_def
     restore = meta.saver_def.restore_op_name

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from passkit.errors import ModelError
+from passkit.errors import DTypeError, ModelError
 from passkit.frontends.tf_graphdef.evaluation import NodeContext
 from passkit.frontends.tf_graphdef.imported_value import ImportedValue, value_of
 from passkit.frontends.tf_graphdef.non_arrays import AnyValue, NonArray, StackedList, TensorList
@@ -148,8 +148,10 @@ def with_stacked_item(
     Raises:
         ModelError: If the rank of ``new`` is unknown.
         ShapeError: If it does not broadcast with the rows of the list.
-        DTypeError: If its dtype is not the list's.
+        DTypeError: If ``index`` is not an integer, or the dtype of ``new`` is not the list's.
     """
+    if not index.dtype.is_integer:
+        raise DTypeError(f"{ctx.where} needs an integer as its index, got {index.dtype}")
     shape = ctx.call.shape(new)
     stack.item_shapes.append(shape)
     if stack.value is None:

@@ -134,7 +134,11 @@ def number_text(value: Any) -> str:
 
 
 def array_text(array: Any) -> str:
-    """Return the elements of an array as text, in base64 if there are many or text is inexact."""
+    """Return the elements of an array as text: numbers in brackets, or one without axes as such.
+
+    More than `INLINE` elements, complex ones, and those that numbers would not give back exactly,
+    such as NaN with other bits, are written as ``base64("…")``.
+    """
     if array.size <= INLINE and array.dtype.kind != "c":
         numbers = [number_text(v) for v in array.reshape(-1)]
         reread = elements([python_number(t) for t in numbers], array.dtype, array.shape)
@@ -216,7 +220,11 @@ class _Writer:
         return f"{name}:{entry.index}" if len(entry.node.entries) > 1 else name
 
     def literal(self, node: Node, k: int) -> str | None:
-        """Return input ``k`` of ``node`` as a number if `parse` reads that constant, else None."""
+        """Return input ``k`` of ``node`` as a number if `parse` reads that constant, else None.
+
+        It must be an unnamed scalar constant, not complex, without control dependencies, which only
+        this node reads, and of the dtype that the number takes beside the node's other inputs.
+        """
         entry = node.inputs[k]
         is_literal = entry.node.op is CONSTANT and not entry.node.name and entry in self.used_once
         if not is_literal or entry.node.params["value"].ndim or entry.node.control:

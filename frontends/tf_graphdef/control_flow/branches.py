@@ -120,7 +120,7 @@ def known_condition(ctx: NodeContext, condition: ImportedValue) -> bool | None:
 
 
 def as_condition(condition: ImportedValue) -> Entry:
-    """Return a condition as a boolean entry; a number is true unless zero.
+    """Return a condition as a boolean entry; bools stay, numbers are true unless zero, elementwise.
 
     Raises:
         ModelError: If the condition has too many symbolic sizes to be computed at run time.

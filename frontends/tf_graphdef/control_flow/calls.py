@@ -28,7 +28,8 @@ def _call(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
     Raises:
         ModelError: If the attribute is missing, there is no such function, the number of arguments
-            is wrong, or the function is recursive or nested in more than 64 others.
+            is wrong, or the function is recursive or nested in 64 others.
+        ShapeError: If shapes do not fit an operator in it; likewise DTypeError for dtypes.
     """
     function = ctx.call.attr("f", "func")
     return ctx.call_function(function.name, function.attr, inputs, ctx.call.name)

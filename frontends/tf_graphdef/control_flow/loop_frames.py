@@ -162,8 +162,8 @@ def _result_conditions(body: GraphBody, ref: ResultRef) -> Mapping[ResultRef, in
 def _node_conditions(body: GraphBody, number: int) -> Mapping[ResultRef, int]:
     """Return the conditions under which node ``number`` runs, each with 1 for true or 0 for false.
 
-    These are the conditions of all its inputs that ``body`` has conditions for; of a Merge, those
-    that its inputs share. Empty if it always runs.
+    These are the conditions of all its inputs and control dependencies that ``body`` has conditions
+    for; of a Merge, those that its inputs share. Empty if it always runs.
 
     Raises:
         ModelError: If a node depends on more than 64 conditions.
@@ -264,7 +264,7 @@ def _check_depth(ctx: NodeContext, name: bytes) -> None:
     ``ctx`` is the Exit that runs it.
 
     Raises:
-        ModelError: If so; the limit is 64 loops and calls.
+        ModelError: If so; at most 63 loops and calls may be around it.
     """
     enclosing: BodyEvaluation | None = ctx.evaluation
     depth = len(ctx.evaluation.call_stack)

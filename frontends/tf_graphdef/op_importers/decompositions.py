@@ -88,7 +88,8 @@ def _solve(call: ImportCall, a: ImportedValue, b: ImportedValue) -> ImportResult
 def _triangular_solve(call: ImportCall, a: ImportedValue, b: ImportedValue) -> ImportResult:
     """Import MatrixTriangularSolve: solve ``a @ y = b``, where one triangle of ``a`` is read.
 
-    The attribute ``lower`` (default True) selects the triangle; ``adjoint`` transposes ``a``.
+    The attribute ``lower`` (default True) selects the triangle; ``adjoint`` (default False)
+    transposes ``a``.
     ``call`` is the node.
 
     Raises:

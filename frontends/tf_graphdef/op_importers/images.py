@@ -387,7 +387,7 @@ def _known_pair(call: ImportCall, value: ImportedValue, role: str) -> list[float
 
 
 def _channels(call: ImportCall, x: ImportedValue) -> list[Entry]:
-    """Return the three color channels, each with a last axis of 1, in float32 at least.
+    """Return the three color channels, each with a last axis of 1; 16-bit floats as float32.
 
     ``call`` is the node.
 
@@ -411,8 +411,8 @@ def _to_hue(red: Entry, green: Entry, blue: Entry) -> tuple[Entry, Entry, Entry]
     """Return hue, maximum and chroma of colors, as a tuple in this order.
 
     Args:
-        red: Red channel.
-        green: Green channel, of the same shape.
+        red: Red channel, of real numbers; integers are divided as floats.
+        green: Green channel, of the same shape and dtype.
         blue: Blue channel.
 
     Returns:
@@ -433,7 +433,11 @@ def _to_hue(red: Entry, green: Entry, blue: Entry) -> tuple[Entry, Entry, Entry]
 
 
 def _to_rgb(hue: Entry, maximum: Entry, chroma: Entry) -> list[Entry]:
-    """Return a list of red, green and blue from hue (0 to 1), maximum and chroma of colors."""
+    """Return a list of red, green and blue from hue (0 to 1), maximum and chroma of colors.
+
+    A channel is the maximum minus the chroma, plus the chroma times a factor from 0 to 1 of the
+    hue.
+    """
     sixth = hue * 6.0
     parts = (
         ops.abs(sixth - 3.0) - 1.0,

@@ -24,7 +24,7 @@ def _cast(call: ImportCall, x: ImportedValue) -> ImportResult:
 
     Raises:
         ModelError: If the attribute ``DstT`` is missing or a type that passkit does not have, or
-            ``Truncate`` requests truncation to a narrower float type.
+            ``Truncate`` is set for a float type of fewer bytes than that of ``x``.
     """
     target = call.dtype("DstT")
     if call.attr("Truncate", "b", False) and target.is_float and x.dtype.nbytes > target.nbytes:

@@ -181,7 +181,7 @@ def _segment_sum(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyVa
         ModelError: If there are not three inputs, the first is no array, or ids and number of
             segments are not results of the same Unique.
         ShapeError: If the rows are not as many as the ids.
-        DTypeError: If the rows are not of numbers.
+        DTypeError: If the rows are of bools or complex.
     """
     ctx.check_count(inputs, 3)
     if (unavailable := unavailable_results(ctx, inputs)) is not None:

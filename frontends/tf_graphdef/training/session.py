@@ -164,6 +164,8 @@ class ModelSession(tinyflow.Session):
         Raises:
             ModelError: If the model has no such node, or cannot be imported.
             FeedError: If a feed's key or shape does not fit, or a placeholder is not fed.
+            ShapeError: If shapes do not fit an operator; likewise DTypeError for dtypes, and other
+                errors of compilation.
         """
         shapes = tuple(
             len(shape) if isinstance(k, str) and reference(k)[0] in self._shapes else shape
@@ -199,6 +201,7 @@ class ModelSession(tinyflow.Session):
                 imported.
             FeedError: If a fetch is no name, a feed's key or shape does not fit, or a placeholder
                 is not fed.
+            ShapeError: If shapes do not fit an operator; likewise DTypeError for dtypes.
         """
         structure = flatten_fetches(fetches, self._element)
         feed_list, nodes = self._fed(feeds)
@@ -350,7 +353,10 @@ class _IsSet(Feed):
     """Feed that reads from the session's state whether a variable has a value."""
 
     def array(self, feeds: Mapping[Any, Any]) -> Any:
-        """Return a bool scalar; ``feeds`` is not read."""
+        """Return whether the variable has a value in the session, as a bool array without axes.
+
+        ``feeds`` is not read.
+        """
         state, name = self.session.state, self.name.removesuffix("/is_set")
         return np.asarray(name in state.arrays and name not in state.unset)
 

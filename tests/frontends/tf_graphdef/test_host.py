@@ -93,6 +93,12 @@ def test_another_number_of_results_for_other_sizes_is_refused() -> None:
         result(lambda x: (x,) * (1 + (len(x) > 50)), node("Odd", "y", "x"))
 
 
+def test_another_number_of_results_in_a_call_is_refused() -> None:
+    """A call needs as many results as the function returned when the model was loaded."""
+    with pytest.raises(ModelError, match="needs 1 results of its function, .*, got 3"):
+        result(lambda x: (x,) * (3 if len(x) == 2 else 1), node("Odd", "y", "x"))
+
+
 def test_a_function_without_a_signature_gets_arrays_only() -> None:
     """A function of C, of which Python knows no parameters, is called with the inputs."""
     np.testing.assert_array_equal(result(np.dtype("float64").type, node("Odd", "y", "x")), FEED)

@@ -312,6 +312,17 @@ REFUSED: dict[str, tuple[dict[str, Any], list[Any], str]] = {
         ],
         r"TensorListReserve 'l' needs one integer as its number of elements, got \[1, 2\]",
     ),
+    "an index of floats": (
+        {"x": (2,), "i": ()},
+        [
+            const("s", [2]),
+            const("n", 3),
+            node("TensorListReserve", "l", "s", "n", element_dtype=np.dtype("float32")),
+            node("TensorListSetItem", "m", "l", "i", "x"),
+            node("TensorListStack", "y", "m", "s"),
+        ],
+        "TensorListSetItem 'm' needs an integer as its index, got float32",
+    ),
     "a gradient of another rank": (
         {"x": (None, 4, 4, 1), "dy": (2,)},
         [
