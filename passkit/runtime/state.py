@@ -163,8 +163,8 @@ class State:
     def __setitem__(self, name: str, value: Any) -> None:
         """Set the variable ``name`` to a copy of ``value``; a scalar is an array of rank 0.
 
-        The dtype is not converted: lists of Python numbers are int64 or float64. The variable is no
-        longer unset, and copies on devices are discarded.
+        The dtype is not converted: a list of Python integers is int64, one of floats float64. The
+        variable is no longer unset, and copies on devices are discarded.
 
         Raises:
             FeedError: There is no variable of that name, or the value has another shape or dtype.

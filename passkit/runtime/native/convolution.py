@@ -320,7 +320,7 @@ def small_images_cost(c: Geometry, itemsize: int) -> tuple[int, float] | None:
 
 
 def onednn_seconds(c: Geometry) -> float:
-    """Return an estimate of oneDNN's seconds for one image, on one thread, for one group."""
+    """Return an estimate of oneDNN's seconds for one image on one thread, as if of one group."""
     products = prod(c.result) * prod(c.window) * c.channels * c.filters
     return ONEDNN_CALL_SECONDS + SECONDS * 2 * products
 

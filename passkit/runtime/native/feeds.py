@@ -339,10 +339,10 @@ def refuse_out(
     dtype, shape = outputs[index]
     need, array = type_text(dtype, shape), out[index]
     matches = isinstance(array, np.ndarray) and array.dtype == dtype and array.shape == shape
-    if matches and any(np.shares_memory(array, other) for other in (*inputs, *out[:index])):
+    if matches and any(np.may_share_memory(array, other) for other in (*inputs, *out[:index])):
         raise FeedError(
-            f"out[{index}] needs memory of its own and shares some with an input or another "
-            f"result; pass np.empty({shape}, {str(dtype)!r})"
+            f"out[{index}] needs memory of its own, and its addresses overlap those of an input or "
+            f"another result; pass np.empty({shape}, {str(dtype)!r})"
         )
     flaws = "" if not matches else " that is strided, read-only or unaligned"
     raise FeedError(

@@ -565,7 +565,7 @@ def test_out_must_be_like_the_result() -> None:
     with pytest.raises(FeedError, match=r"got float32\[4\] that is strided"):
         p(x=x, y=y, out=[np.empty(8, "f4")[::2]])
     with pytest.raises(
-        FeedError, match=r"out\[0\] needs memory of its own and shares some with an input"
+        FeedError, match=r"out\[0\] needs memory of its own, and its addresses overlap"
     ):
         p(x=x, y=y, out=[x])
     with pytest.raises(FeedError, match="got a str"):
