@@ -7,11 +7,13 @@ expressions of FCodeGen and FElement they define an operator for the planner.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import NamedTuple
 
 from attrs import frozen
 
 from passkit.ast.expr import Binary, Const, Expr, Var
+from passkit.values import arguments
 from passkit.values.dtype import DType
 from passkit.values.size import Extent
 
@@ -32,12 +34,44 @@ def is_sum(combine: Expr, dtype: DType) -> bool:
     return combine in (Binary("+", a, b, dtype), Binary("+", b, a, dtype))
 
 
+def _check_axes(where: str, axes: tuple[int, ...]) -> None:
+    """Raise an ArgumentError, naming ``where``, unless ``axes`` are increasing numbers from 0."""
+    is_valid = isinstance(axes, tuple) and all(type(k) is int and k >= 0 for k in axes)
+    if not is_valid or any(a >= b for a, b in pairwise(axes)):
+        arguments.refuse(where, axes, "a tuple of increasing numbers from 0")
+
+
+def _check_fold(kind: str, fold: Reduce | Scan) -> None:
+    """Check the expressions and functions of a reduction or scan; ``kind`` is its class's name.
+
+    Raises: ArgumentError where the identity is no literal, ``combine`` no expression, or
+    ``prepare`` or ``finish`` neither None nor a function.
+    """
+    need = "a literal, such as pk.ast.const(0, dtype)"
+    arguments.instance(f"ast.{kind}: identity", fold.identity, Const, need)
+    arguments.instance(f"ast.{kind}: combine", fold.combine, Expr, "an expression")
+    for name in ("prepare", "finish"):
+        function = getattr(fold, name)
+        if function is not None:
+            arguments.function(f"ast.{kind}: {name}", function)
+
+
 @frozen
 class Chunks:
-    """A split of a reduction into parts of ``length`` elements along ``axis``."""
+    """A split of a reduction into parts of ``length`` elements along ``axis``.
+
+    Raises:
+        ArgumentError: ``axis`` is negative, or ``length`` is below 1.
+    """
 
     axis: int
     length: int
+
+    def __attrs_post_init__(self) -> None:
+        """Check the axis and the length. Raises: ArgumentError for wrong ones."""
+        _check_axes("ast.Chunks: (axis,)", (self.axis,))
+        if type(self.length) is not int or self.length < 1:
+            arguments.refuse("ast.Chunks: length", self.length, "a whole number of at least 1")
 
 
 @frozen
@@ -52,6 +86,9 @@ class Reduce:
         prepare: maps an input element to what is combined; by default a cast.
         finish: maps the total and the number of elements (int64) to the result.
         chunks: if set, each chunk is reduced by itself, and a new first axis counts chunks.
+
+    Raises:
+        ArgumentError: A field is of another type, or ``axes`` are not increasing numbers from 0.
     """
 
     axes: tuple[int, ...]
@@ -61,6 +98,11 @@ class Reduce:
     prepare: Callable[[Expr], Expr] | None = None
     finish: Callable[[Expr, Expr], Expr] | None = None
     chunks: Chunks | None = None
+
+    def __attrs_post_init__(self) -> None:
+        """Check the fields. Raises: ArgumentError for one of another type, or wrong axes."""
+        _check_axes("ast.Reduce: axes", self.axes)
+        _check_fold("Reduce", self)
 
 
 @frozen
@@ -75,6 +117,9 @@ class Scan:
         reverse: whether the scan runs from the last element to the first.
         prepare: maps an input element to what is combined; by default a cast.
         finish: maps the total so far to the result.
+
+    Raises:
+        ArgumentError: A field is of another type, or ``axis`` is negative.
     """
 
     axis: int
@@ -84,6 +129,11 @@ class Scan:
     reverse: bool = False
     prepare: Callable[[Expr], Expr] | None = None
     finish: Callable[[Expr], Expr] | None = None
+
+    def __attrs_post_init__(self) -> None:
+        """Check the fields. Raises: ArgumentError for one of another type, or a wrong axis."""
+        _check_axes("ast.Scan: (axis,)", (self.axis,))
+        _check_fold("Scan", self)
 
 
 @frozen

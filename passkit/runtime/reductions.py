@@ -10,6 +10,7 @@ from passkit import ast
 from passkit.ast import Binary, Call, Const, Expr, Reduce, Var
 from passkit.graph import attribute_calls
 from passkit.graph.node import Node
+from passkit.graph.op import FReduce, FScan
 from passkit.runtime.evaluate import evaluate
 from passkit.values.dtype import dtype_of, int64
 
@@ -33,10 +34,15 @@ def evaluate_reduce(node: Node, x: Array) -> list[Array]:
     Elements are converted by the reduction's ``prepare`` first; ``finish`` is applied to the total
     and the number of elements, unless the reduction is by chunks, which has none. Raises:
     CodeGenError where an expression cannot be evaluated in NumPy; RuleError where FReduce returns
-    something else than a Reduce.
+    something else than a Reduce, or one over axes that ``x`` does not have.
     """
     reduction = attribute_calls.reduce_of(node)
     assert reduction is not None
+    chunked = () if reduction.chunks is None else (reduction.chunks.axis,)
+    axes = (*reduction.axes, *chunked)
+    if any(axis >= x.ndim for axis in axes):
+        need = f"axes below {x.ndim}, the rank of its input"
+        attribute_calls.refuse_result(FReduce, node, need, axes)
     acc = reduction.identity.dtype
     dtype = dtype_of(x.dtype)
     if reduction.prepare is not None:
@@ -108,10 +114,13 @@ def evaluate_scan(node: Node, x: Array) -> list[Array]:
 
     Elements are converted by the scan's ``prepare`` before, results by its ``finish`` after.
     Raises: CodeGenError where an expression cannot be evaluated in NumPy; RuleError where FScan
-    returns something else than a Scan.
+    returns something else than a Scan, or one along an axis that ``x`` does not have.
     """
     scan = attribute_calls.scan_of(node)
     assert scan is not None
+    if scan.axis >= x.ndim:
+        need = f"an axis below {x.ndim}, the rank of its input"
+        attribute_calls.refuse_result(FScan, node, need, scan.axis)
     acc, axis = scan.identity.dtype, scan.axis
     if scan.prepare is not None:
         x = np.asarray(evaluate(scan.prepare(Var("x", dtype_of(x.dtype))), {"x": x}))

@@ -106,6 +106,25 @@ def test_literals_that_are_no_numbers_are_refused() -> None:
     assert ast.const(2**70, dt.float64).value == 2.0**70
 
 
+@pytest.mark.parametrize(
+    "build, message",
+    [
+        (lambda zero: ast.Reduce((1, 0), False, zero, x), r"Reduce: axes must be .* got \(1, 0\)"),
+        (lambda zero: ast.Reduce((-1,), False, zero, x), r"Reduce: axes must be .* got \(-1,\)"),
+        (lambda zero: ast.Reduce(0, False, zero, x), "Reduce: axes must be a tuple .* got 0"),
+        (lambda zero: ast.Reduce((), False, 0.0, x), "Reduce: identity must be a .* got 0.0"),
+        (lambda zero: ast.Reduce((), False, zero, None), "combine must be an expres.* got None"),
+        (lambda zero: ast.Scan(-1, zero, x), r"Scan: \(axis,\) must be .* got \(-1,\)"),
+        (lambda zero: ast.Scan(0, zero, x, prepare=3), "prepare must be a function, got 3"),
+        (lambda zero: ast.Chunks(0, 0), "Chunks: length must be a whole .* at least 1, got 0"),
+    ],
+)
+def test_malformed_reductions_are_refused(build: Callable[[Any], Any], message: str) -> None:
+    """A wrong field of a reduction, a scan or chunks is named where it is created."""
+    with pytest.raises(ArgumentError, match=message):
+        build(ast.const(0, dt.float32))
+
+
 def test_wrong_numbers_of_arguments_are_refused() -> None:
     """A function with too few or too many arguments is named, with the number that it needs."""
     with pytest.raises(ArgumentError, match=r"ast.exp must get 1 argument\(s\), got 2"):

@@ -179,6 +179,8 @@ def test_values_of_other_types_than_their_state_variables_raise(value: Any, mess
         pk.interpret(graph, {}, {"w": value})
 
 
+ZERO = pk.ast.const(0, pk.ast.dt.float32)
+SUM = pk.ast.left(pk.ast.dt.float32) + pk.ast.right(pk.ast.dt.float32)
 BROKEN: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({}, pk.CodeGenError, "test_broken_0 'y' cannot be evaluated: set FCompute, FElement"),
     (
@@ -223,6 +225,16 @@ BROKEN: list[tuple[dict[str, Any], type[Exception], str]] = [
         },
         pk.DTypeError,
         "test_broken_8 'y' has dtype float32 by FInferType, and its other attributes give float64",
+    ),
+    (
+        {"FReduce": lambda node: pk.ast.Reduce((0, 1), False, ZERO, SUM)},
+        pk.RuleError,
+        r"FReduce of test_broken_9 'y' must give axes below 1, the .* input, got \(0, 1\)",
+    ),
+    (
+        {"FScan": lambda node: pk.ast.Scan(3, ZERO, SUM)},
+        pk.RuleError,
+        "FScan of test_broken_10 'y' must give an axis below 1, the rank of its input, got 3",
     ),
 ]
 
