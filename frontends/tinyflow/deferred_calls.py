@@ -97,7 +97,10 @@ def depends_on_deferred(values: Any) -> bool:
 
 
 def nested_tensors(values: Any) -> Iterator[Tensor]:
-    """Yield the tensors in nested lists, tuples and dicts, in order; other values are left out."""
+    """Yield the tensors in nested lists, tuples and dicts, in order; other values are left out.
+
+    Values of dicts are in the order of insertion.
+    """
     if isinstance(values, Tensor):
         yield values
     elif isinstance(values, (list, tuple)):
@@ -209,7 +212,7 @@ def runtime_size(name: str, axis: int) -> Size:
 
 
 def _runtime_sizes(name: str, shape: Sequence[Extent | None]) -> Shape:
-    """Replace the unknown extents (None) of the deferred result ``name`` by symbols."""
+    """Return the extents of the deferred result ``name``, with a symbol for each None."""
     return tuple(runtime_size(name, k) if n is None else n for k, n in enumerate(shape))
 
 

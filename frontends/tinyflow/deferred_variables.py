@@ -159,5 +159,5 @@ class DeferredVariable(Variable):
 
 
 def _declared_entry(source: Tensor) -> Entry:
-    """Return the entry to read from a tensor whose shape may not be known yet."""
+    """Return the declared entry of a `DeferredVariable`, and the entry of any other tensor."""
     return source.declared_entry if isinstance(source, DeferredVariable) else source.entry

@@ -684,6 +684,8 @@ def identity(input: Any, name: str | None = None) -> Tensor:
         A tensor with the shape, dtype and value of ``input``.
 
     Raises:
+        ShapeError: If listed tensors differ in shape.
+        DTypeError: If they differ in dtype, or for a tensor of text.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     return call_operator("identity", "Identity", name, convert_to_tensor(input).entry)
@@ -700,6 +702,8 @@ def stop_gradient(input: Any, name: str | None = None) -> Tensor:
         A tensor with the shape, dtype and value of ``input``.
 
     Raises:
+        ShapeError: If listed tensors differ in shape.
+        DTypeError: If they differ in dtype, or for a tensor of text.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     return call_operator("stop_gradient", "StopGradient", name, convert_to_tensor(input).entry)

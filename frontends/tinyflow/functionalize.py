@@ -243,7 +243,10 @@ def _add_size_sources(heads: Sequence[Entry], feeds: Iterable[Entry]) -> list[En
 
 
 def variables_read(graph: core.Graph) -> tuple[str, ...]:
-    """Return the names of the variables whose values a pure graph reads or returns."""
+    """Return the names of the variables whose values a pure graph reads or returns, each once.
+
+    Variables that it only updates are left out.
+    """
     names = dict.fromkeys(e.node.name for n in graph.nodes for e in n.inputs if is_state(e))
     names.update(dict.fromkeys(e.node.name for e in graph.heads if is_state(e)))
     return tuple(names)

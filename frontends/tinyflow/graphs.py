@@ -52,7 +52,7 @@ class DefaultStack(threading.local, Generic[T]):
 
     @contextmanager
     def entered(self, item: T) -> Iterator[T]:
-        """Make ``item`` the default inside the `with` block."""
+        """Make ``item`` the default inside the `with` block, and yield it."""
         self.items.append(item)
         try:
             yield item
@@ -60,7 +60,10 @@ class DefaultStack(threading.local, Generic[T]):
             self.remove(item)
 
     def remove(self, item: T) -> None:
-        """Remove the innermost occurrence of ``item``, if any: blocks may end in any order."""
+        """Remove the innermost occurrence of the object ``item``, if any.
+
+        It need not be the innermost item: blocks may end in any order.
+        """
         for k in reversed(range(len(self.items))):
             if self.items[k] is item:
                 del self.items[k]
@@ -159,7 +162,10 @@ class Graph:
 
     @contextmanager
     def with_name_prefix(self, prefix: str) -> Iterator[str]:
-        """Begin names inside the block with ``prefix``, empty or ending in a slash; yield it."""
+        """Begin names inside the block with ``prefix`` instead of the current prefix; yield it.
+
+        It is empty or ends in a slash; that is not checked.
+        """
         outer, self._name_prefix = self._name_prefix, prefix
         try:
             yield prefix
@@ -187,12 +193,15 @@ class Graph:
 
     @property
     def controls(self) -> tuple[Node, ...]:
-        """The control dependencies of nodes that are created now."""
+        """The control dependencies of nodes that are created now; none outside of all blocks."""
         return self._controls
 
     @contextmanager
     def with_device(self, device: str) -> Iterator[None]:
-        """Place nodes created inside the block on ``device``; empty for the session's target."""
+        """Record ``device`` for nodes of tensors created inside the block.
+
+        It replaces that of outer blocks; an empty one stands for the session's target.
+        """
         outer, self._device = self._device, device
         try:
             yield

@@ -352,7 +352,7 @@ def fans(shape: list[int]) -> tuple[float, float]:
 def glorot_uniform_initializer(seed: int | None = None, dtype: Any = "float32") -> Any:
     """Create an initializer of uniform draws by the mean of inputs and outputs.
 
-    It is the default of `tf.get_variable`.
+    It is the default of `tf.get_variable` for floats.
 
     Args:
         seed: An int makes the draws the same in every process, as `tf.set_random_seed` does; None

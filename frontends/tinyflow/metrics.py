@@ -34,7 +34,11 @@ METRIC_ARGUMENTS = {
 
 
 def _create_counter(name: str) -> Variable:
-    """Create a float32 scalar variable of value 0, which `tf.local_variables` returns."""
+    """Create a float32 scalar variable of value 0, which is not trainable.
+
+    It is in the collections of `tf.local_variables` and "metric_variables", not among the global
+    variables.
+    """
     keys = [GraphKeys.LOCAL_VARIABLES, "metric_variables"]
     return Variable(creation.constant(0.0), trainable=False, collections=keys, name=name)
 

@@ -119,6 +119,9 @@ def _count_nonfinite(value: Any) -> str:
 
 
 def _format_range(value: Any) -> str:
-    """Format the smallest and the largest element of an array, of complex numbers by magnitude."""
+    """Format the smallest and the largest element of an array that has elements.
+
+    Complex numbers are compared by magnitude, and only that is shown.
+    """
     value = np.abs(value) if np.iscomplexobj(value) else value
     return f"from {float(np.min(value)):.3g} to {float(np.max(value)):.3g}"

@@ -226,14 +226,15 @@ def _arg_reduction_function(op: str, default_name: str, extreme: str) -> Reducti
             list of axes in row-major order.
         name: The name of the result; "{default_name}" by default.
         dimension: The older name of ``axis``.
-        output_type: The dtype of the result, to which the int64 index is cast.
+        output_type: The dtype of the result, to which the index is cast; int64 by default.
 
     Returns:
         A tensor of the shape of ``input`` without the axis.
 
     Raises:
         ShapeError: If the axis is no int, does not exist or has no elements.
-        DTypeError: If the elements are complex numbers, or ``output_type`` is no element type.
+        DTypeError: If the elements are complex numbers, or ``output_type`` is no element type or a
+            complex one.
         SettingError: If both ``axis`` and ``dimension`` are passed.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
@@ -264,7 +265,8 @@ def arg_max(
 
     Raises:
         ShapeError: If the axis is no int, does not exist or is empty.
-        DTypeError: If the elements are complex numbers, or ``output_type`` is no element type.
+        DTypeError: If the elements are complex numbers, or ``output_type`` is no element type or a
+            complex one.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     return FUNCTIONS["argmax"](input, dimension, name, output_type=output_type)
@@ -286,7 +288,8 @@ def arg_min(
 
     Raises:
         ShapeError: If the axis is no int, does not exist or is empty.
-        DTypeError: If the elements are complex numbers, or ``output_type`` is no element type.
+        DTypeError: If the elements are complex numbers, or ``output_type`` is no element type or a
+            complex one.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     return FUNCTIONS["argmin"](input, dimension, name, output_type=output_type)

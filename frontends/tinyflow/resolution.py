@@ -43,7 +43,10 @@ class Resolution:
         return self.entries.get(entry, entry)
 
     def control_nodes(self, nodes: Iterable[Node]) -> tuple[Node, ...]:
-        """Return the nodes of the run for nodes of the program, each once, in order."""
+        """Return the nodes of the run for nodes of the program, each once, in order.
+
+        A deferred node is replaced by those that its call created, which may be several.
+        """
         return tuple(dict.fromkeys(new for n in nodes for new in self.nodes.get(n, (n,))))
 
     def visit(self, node: Node) -> None:

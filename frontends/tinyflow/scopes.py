@@ -55,7 +55,7 @@ class VariableScope:
 
     @property
     def original_name_scope(self) -> str:
-        """The prefix of names, with a slash at its end."""
+        """The prefix of names, with a slash at its end; empty at the top level."""
         return f"{self.name}/" if self.name else ""
 
     def reuse_variables(self) -> None:
@@ -63,11 +63,17 @@ class VariableScope:
         self.reuse = True
 
     def trainable_variables(self) -> list[Any]:
-        """Return the trainable variables whose names begin with that of the scope."""
+        """Return the trainable variables of the default graph whose names begin with `name`.
+
+        Those of a scope whose name is longer by letters are among them.
+        """
         return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES, self.name)
 
     def global_variables(self) -> list[Any]:
-        """Return the variables whose names begin with that of the scope."""
+        """Return the global variables of the default graph whose names begin with `name`.
+
+        Those of a scope whose name is longer by letters are among them.
+        """
         return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, self.name)
 
 

@@ -95,7 +95,8 @@ class Session:
             `ConfigProto`.
 
     Raises:
-        SettingError: For an unknown configuration, or another object as ``config``.
+        SettingError: For an unknown configuration, another object as ``config``, or ``passes`` that
+            are neither a list nor a mapping.
         RegistryError: For an unknown pass.
         ArgumentError: If ``target`` is no text.
 
@@ -279,8 +280,9 @@ class Session:
         """Return the compiled run for feeds of unknown rank.
 
         The first one is compiled for the exact shapes. When other shapes of the same rank follow,
-        the extents that differ become symbols in a second one for all of this rank. A graph that
-        needs the numbers, such as to unstack a tensor, gets a run for each combination of shapes.
+        with extents of 1 at the same axes, the extents that differ become symbols in a second one
+        for all of these. A graph that needs the numbers, such as to unstack a tensor, gets a run
+        for each combination of shapes.
 
         Args:
             key: The fetches and the keys of feeds; see `fetch_key`.
@@ -288,7 +290,8 @@ class Session:
             feeds: As ``feed_dict`` in `run`.
 
         Raises:
-            FeedError: If a fetch is no element of the graph, or a feed is missing or unknown.
+            FeedError: If a fetch is no element of the graph, or a feed is missing, unknown or no
+                array.
             SettingError: If an operator was placed on a GPU, and the session runs elsewhere.
         """
         exact = {k: shape_of_feed(k, v) for k, v in feeds.items() if is_unranked_key(k)}
@@ -462,7 +465,7 @@ class Session:
     def _run_checked(self, compiled: _CompiledRun, inputs: list[Any]) -> Any:
         """Run, and check that results and variables are finite.
 
-        If they are not, the variables get their values from before the run back.
+        If they are not, the variables that had values before the run get them back.
 
         Args:
             compiled: The run.
@@ -500,7 +503,11 @@ class Session:
         self.state[variable.state.node.name] = array
 
     def declare(self, variables: list[Variable]) -> None:
-        """Allocate memory, with zeros, for variables that no run of this session has used yet."""
+        """Allocate memory, with zeros, for variables that this session does not have yet.
+
+        Raises:
+            FeedError: If it has a variable of the same name with another shape or dtype.
+        """
         self.state.holding(Core([v.state for v in variables]))
 
     def address(self, variable: Variable) -> int:
@@ -548,7 +555,8 @@ class InteractiveSession(Session):
         **options: The keyword arguments of `Session`: fusion, numerics, passes, check_numerics.
 
     Raises:
-        SettingError: For an unknown configuration, or another object as ``config``.
+        SettingError: For an unknown configuration, another object as ``config``, or ``passes`` that
+            are neither a list nor a mapping.
         RegistryError: For an unknown pass.
         ArgumentError: If ``target`` is no text.
     """

@@ -29,7 +29,7 @@ class Dimension:
 
     @property
     def value(self) -> int | None:
-        """The number; None if only a run determines it."""
+        """The number; None if the extent is a `Size`, which a run determines, or unknown."""
         return self.extent if isinstance(self.extent, int) else None
 
     def __index__(self) -> int:
@@ -99,21 +99,21 @@ class TensorShape(tuple[Dimension, ...]):
         return cls(Dimension(n) for n in shape)
 
     def as_list(self) -> list[int | None]:
-        """Return the dimensions as numbers; None for those that only a run determines."""
+        """Return the dimensions as a new list of numbers; None for those that are no numbers."""
         return [d.value for d in self]
 
     @property
     def ndims(self) -> int:
-        """The rank."""
+        """The rank, the number of dimensions."""
         return len(self)
 
     def num_elements(self) -> int | None:
-        """Return the number of elements; None if a dimension is unknown."""
+        """Return the number of elements, 1 of a scalar; None if a dimension is no number."""
         sizes = self.as_list()
         return None if None in sizes else prod(n for n in sizes if n is not None)
 
     def is_fully_defined(self) -> bool:
-        """Return whether all dimensions are numbers."""
+        """Return whether all dimensions are numbers; True for a scalar."""
         return None not in self.as_list()
 
     def __getitem__(self, key: Any) -> Any:
@@ -280,6 +280,9 @@ def require_shape(entry: Entry, function: str = "") -> Shape:
 
 
 def unshaped_placeholders(entry: Entry) -> list[str]:
-    """Return the names of the placeholders without a shape from which an entry is computed."""
+    """Return the names of the placeholders without a shape from which an entry is computed.
+
+    They are in topological order, and the entry's own is included.
+    """
     nodes = post_order([entry.node])
     return [n.name for n in nodes if n.op is None and n.entries[0].shape is None]

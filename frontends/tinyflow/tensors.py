@@ -214,7 +214,7 @@ class Tensor:
 
     @property
     def entry(self) -> Entry:
-        """The entry of passkit's graph."""
+        """The entry of passkit's graph; for a tensor of static value created at the first use."""
         if self._entry is None:
             assert self.static_value is not None
             self._entry = _entry_of_extents(self.static_value, self.dtype, self._name)
@@ -227,12 +227,16 @@ class Tensor:
 
     @property
     def op(self) -> Operation:
-        """The operation that computes the tensor."""
+        """The operation that computes the tensor, a new object each time."""
         return Operation(self._name, [self.entry.node], self.graph)
 
     @property
     def dtype(self) -> DType:
-        """The element type."""
+        """The element type.
+
+        Raises:
+            DTypeError: For a tensor of text.
+        """
         dtype = self._dtype or self.entry.dtype
         assert dtype is not None
         return dtype
@@ -443,7 +447,7 @@ class HostTensor(Tensor):
 
     @property
     def op(self) -> Operation:
-        """The operation that computes the sources."""
+        """An operation that computes the sources, a new object each time."""
         return Operation(self._name, [n for s in self.sources for n in s.op.nodes], self.graph)
 
     @property

@@ -134,7 +134,10 @@ class Variable(Tensor):
 
     @property
     def entry(self) -> Entry:
-        """A read of the variable, after the current `tf.control_dependencies`."""
+        """A read of the variable: a new one that waits for the current `tf.control_dependencies`.
+
+        Without such dependencies it is `state` itself.
+        """
         controls = self.graph.controls
         if not controls:
             return self.state
@@ -148,7 +151,7 @@ class Variable(Tensor):
 
     @property
     def op(self) -> Operation:
-        """A read of the variable, as an operation."""
+        """A new read of the variable, as an operation without control dependencies."""
         return Operation(self._name, [get_op("identity")(self.state).node], self.graph)
 
     def value(self) -> Tensor:
@@ -156,7 +159,11 @@ class Variable(Tensor):
         return self.read_value()
 
     def read_value(self) -> Tensor:
-        """Return a tensor that reads the variable after the current `tf.control_dependencies`."""
+        """Return a new tensor that reads the variable.
+
+        It does so after the current `tf.control_dependencies`. It is called "read" under the
+        variable's name.
+        """
         return as_tensor(get_op("identity")(self.entry), unique_name(None, f"{self._name}/read"))
 
     def initialized_value(self) -> Tensor:
@@ -215,7 +222,8 @@ class Variable(Tensor):
         Raises:
             ShapeError: If the value has another shape.
             DTypeError: If a tensor has another dtype, or an array or list one that NumPy does not
-                cast to the variable's by casting "same_kind", such as floats for integers.
+                cast to the variable's by casting "same_kind", such as floats for integers, or if
+                the variable holds bools.
             SettingError: If an unsupported argument is set.
             ArgumentError: For a value that is neither a tensor nor numbers.
         """
@@ -244,7 +252,8 @@ class Variable(Tensor):
         Raises:
             ShapeError: If the value has another shape.
             DTypeError: If a tensor has another dtype, or an array or list one that NumPy does not
-                cast to the variable's by casting "same_kind", such as floats for integers.
+                cast to the variable's by casting "same_kind", such as floats for integers, or if
+                the variable holds bools.
             SettingError: If an unsupported argument is set.
             ArgumentError: For a value that is neither a tensor nor numbers.
         """
@@ -304,7 +313,7 @@ def _check_initial_shape(name: str, initial: Tensor, argument: str, shape: Any) 
 
 
 def _tensor_or_operation(tensor: Tensor, read_value: bool) -> Any:
-    """Return a write as the tensor of the new value, or as its operation if not ``read_value``."""
+    """Return ``tensor``, the new value of a write, or its operation if not ``read_value``."""
     return tensor if read_value else tensor.op
 
 
@@ -323,9 +332,13 @@ def write_variable(variable: Variable, value: Entry, name: str, adds: int = 0) -
     Raises:
         ShapeError: If the value has another shape; an unknown rank is checked in a run. Not if the
             shape of the variable itself is not known yet.
-        DTypeError: If the value has another dtype.
+        DTypeError: If the value has another dtype, or ``adds`` is not 0 for a variable of bools.
     """
     graph = get_default_graph()
+    if adds and variable.dtype.kind == "b":
+        raise DTypeError(
+            f"{name} adds numbers, and '{variable.name}' holds bools; tf.assign replaces them"
+        )
     if value.dtype is not variable.dtype:
         raise DTypeError(
             f"{name} needs a value of {variable.dtype} for '{variable.name}', got {value.dtype}; "
@@ -427,7 +440,8 @@ def assign_add(
         GraphError: If ``ref`` is no variable.
         ShapeError: If the value has another shape.
         DTypeError: If a tensor has another dtype, or an array or list one that NumPy does not cast
-            to the variable's by casting "same_kind", such as floats for integers.
+            to the variable's by casting "same_kind", such as floats for integers, or if the
+            variable holds bools.
         SettingError: If an unsupported argument is set.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
@@ -454,7 +468,8 @@ def assign_sub(
         GraphError: If ``ref`` is no variable.
         ShapeError: If the value has another shape.
         DTypeError: If a tensor has another dtype, or an array or list one that NumPy does not cast
-            to the variable's by casting "same_kind", such as floats for integers.
+            to the variable's by casting "same_kind", such as floats for integers, or if the
+            variable holds bools.
         SettingError: If an unsupported argument is set.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """

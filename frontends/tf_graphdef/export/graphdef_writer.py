@@ -31,7 +31,7 @@ class NodeOutput:
 
     @property
     def node(self) -> str:
-        """Name of the node."""
+        """Name of the node: the reference without the output number."""
         return self.ref.partition(":")[0]
 
 
@@ -55,7 +55,7 @@ class GraphDefWriter:
     """Tensors written for symbolic sizes and random blocks, by key."""
 
     def __attrs_post_init__(self) -> None:
-        """Set the GraphDef's version."""
+        """Set the versions of the new GraphDef that TensorFlow checks."""
         self.graph.versions.producer = _PRODUCER
         self.graph.versions.min_consumer = 12
 
@@ -292,5 +292,8 @@ class NameScope:
         return self.nodes("Cast", [x], [dtype], is_result, **attrs)[0]
 
     def inner(self, name: str) -> NameScope:
-        """Return a new scope below this one, called ``name`` with a suffix if that is taken."""
+        """Return a new scope below this one, called ``name`` with a suffix if that is taken.
+
+        Its name is reserved in the writer.
+        """
         return NameScope(self.writer, self.writer.unique(f"{self.name}/{name}"))

@@ -48,7 +48,7 @@ class ExportCall:
 
     @property
     def dtype(self) -> DType:
-        """The dtype of the first result."""
+        """The dtype of the first result, which must be known."""
         dtype = self.node.entries[0].dtype
         assert dtype is not None
         return dtype

@@ -57,8 +57,9 @@ def cond(
         fn2: The older name of ``false_fn``.
 
     Returns:
-        The structure that the functions return, of selected tensors; an operation where they return
-        operations; None where both return None.
+        The structure that ``true_fn`` returns, of selected tensors; an operation that runs both
+        where one of them returns an operation; None where both return None. If ``pred`` is known,
+        the result of the chosen function itself; the other one is not called.
 
     Raises:
         GraphError: If the branches return different numbers of tensors, dtypes or ranks, or

@@ -304,7 +304,8 @@ def infer_variable_shapes(
     """Yield the variables that a tensor needs, each with its name and shape.
 
     Weights of layers whose inputs have unknown rank get their shapes when the first variable is
-    requested from the iterator, and keep them. Errors are raised then, too.
+    requested from the iterator, and keep them. Errors are raised then, too; weights before the
+    layer that does not fit keep their shapes nevertheless.
 
     Args:
         net: The tensor.

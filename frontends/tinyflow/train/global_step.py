@@ -31,7 +31,8 @@ def get_or_create_global_step(graph: Graph | None = None) -> Variable:
         graph: The graph; by default the default graph.
 
     Returns:
-        A scalar int64 variable, which starts at 0 and is not trainable.
+        A scalar int64 variable, which starts at 0 and is not trainable. A new one is called
+        "global_step" and is in the collections of global variables and GraphKeys.GLOBAL_STEP.
     """
     target_graph = graph or get_default_graph()
     existing = get_global_step(target_graph)

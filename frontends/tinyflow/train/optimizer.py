@@ -179,7 +179,9 @@ class Optimizer(ABC):
             return group(*operations)
 
     def begin(self, variable: Variable) -> tuple[Variable, ...]:
-        """Create the slots of a variable, once for each call of `apply_gradients`.
+        """Create the slots of a variable; called once for each variable by `apply_gradients`.
+
+        `slot` returns those of an earlier call.
 
         Args:
             variable: A variable to train.
@@ -269,7 +271,7 @@ class Optimizer(ABC):
         return self._slots.get((var, name)) if short_named is None else short_named
 
     def get_slot_names(self) -> list[str]:
-        """Return the names of the slots of all variables, sorted, each once."""
+        """Return the names of the slots of all variables, sorted, each once, as `slot` got them."""
         return sorted({name for _, name in self._slots})
 
     def variables(self) -> list[Variable]:

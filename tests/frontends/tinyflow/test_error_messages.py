@@ -126,6 +126,7 @@ VARIABLES = [
         lambda: create_variable().assign(tf.constant([1, 2])),
         "needs a value of float32 for 'w:0', got int32",
     ),
+    (lambda: tf.Variable(True, name="b").assign_add(True), "adds numbers, and 'b:0' holds bools"),
     (lambda: scoped(True, "w", [2]), "variable 'w' is to be reused and does not exist"),
     (lambda: shared(False, "w", [2]), "variable 'w' exists already; to share it"),
     (lambda: shared(True, "w", [3]), r"'w' is shared with shape \(2,\), and \(3,\) was requested"),
