@@ -187,6 +187,8 @@ class Session:
             SettingError: If an unsupported argument is set, the target is unknown, or an operator
                 was placed on a GPU and the session runs elsewhere.
             DeviceError: If the device of the target is missing.
+            ShapeError: If the shape of a feed for a placeholder without shape does not fit an
+                operator.
             ArgumentError: If ``feed_dict`` is no mapping.
         """
         compiled, feeds = self._find_open_run("Session.run", fetches, feed_dict)
