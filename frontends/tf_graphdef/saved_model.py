@@ -85,7 +85,8 @@ class CheckpointWeights:
         Raises:
             ModelError: If the checkpoint is missing or damaged.
         """
-        return [n[:200] for n in [*self._names, *self.bundle.keys][:1000]]
+        keys = self.bundle.keys  # opens the checkpoint, which fills in the names
+        return [n[:200] for n in [*self._names, *keys][:1000]]
 
     def key_of(self, number: int) -> str | None:
         """Return the checkpoint key of the object with this number in the object graph.

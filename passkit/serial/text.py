@@ -272,7 +272,13 @@ class _Writer:
         return array_text(array)
 
     def value(self, value: Any) -> str:
-        """Return a parameter as text that `parse` reads as an equal value."""
+        """Return a parameter as text that `parse` reads as an equal value; a list as a tuple.
+
+        A value without text form becomes ``opaque("…")``, which `parse` refuses, as it does an
+        array that is elided.
+
+        Raises: DTypeError for an array of a dtype that passkit does not have.
+        """
         for word, meaning in WORDS.items():
             if value is meaning:
                 return word

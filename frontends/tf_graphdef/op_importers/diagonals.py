@@ -362,7 +362,10 @@ def _flatten_band(call: ImportCall, x: ImportedValue, band: Band) -> Entry:
 
 def _is_zero(value: ImportedValue) -> bool:
     """Return whether a value is known during import and its one element is 0 (or False)."""
-    return value.array is not None and value.array.size == 1 and not value.array.any()
+    array = value.array
+    if array is None or array.dtype == object or array.size != 1:
+        return False
+    return not array.any()
 
 
 @op_importer("MatrixBandPart")

@@ -64,7 +64,11 @@ def _state(seed: Entry) -> tuple[Entry, Entry]:
 
 
 def _unsigned(x: Entry) -> Entry:
-    """Return ``x`` cast to uint64."""
+    """Return ``x`` cast to uint64, in which negative integers wrap.
+
+    Raises:
+        DTypeError: If ``x`` is complex.
+    """
     return ops.cast(x, dtype="uint64")  # type: ignore[no-any-return]
 
 
@@ -446,6 +450,7 @@ def _to_range(call: ImportCall, words: Entry, low: ImportedValue, high: Imported
 
     Raises:
         ShapeError: If the limits do not broadcast with the words.
+        DTypeError: If a limit is complex.
     """
     span = ops.cast(high.entry, dtype="int64") - ops.cast(low.entry, dtype="int64")
     remainder = ops.cast(ops.mod(_unsigned(words), _unsigned(span)), dtype="int64")

@@ -79,7 +79,7 @@ class Trainer:
 
     @restorer.default
     def _reading_the_checkpoint(self) -> VariableRestorer:
-        """Return the reader of the checkpoint, for which no operator has side effects.
+        """Return the reader of the checkpoint, for which only assignments change variables.
 
         Raises:
             ModelError: If two functions have one name, or the memory budget is exceeded.
