@@ -488,7 +488,7 @@ def _advice_for_entry(value: Any) -> str:
 
     It is "" for anything but numbers, arrays and kernel expressions.
     """
-    if isinstance(value, (bool, int, float, np.generic, np.ndarray)):
+    if isinstance(value, (bool, int, float, complex, np.generic, np.ndarray)):
         return "pk.constant(…) makes an entry of an array or number"
     if isinstance(value, ast.Expr):
         return f"expressions (pk.ast) are {FCodeGen.key}'s; entries are computed with by pk.ops"

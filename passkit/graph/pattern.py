@@ -180,7 +180,7 @@ def rewrite(
     created: set[Node] = set()
 
     def change(node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
-        """Return the replacement of a match that ends in ``node``; None for a node that stays.
+        """Return the replacement of a match that ends in ``node``, else None or the node's results.
 
         ``inputs`` are the node's inputs in the new graph. The nodes of a replacement are recorded.
         """

@@ -214,4 +214,4 @@ class _Simulation:
 
 def _overlap(a: ByteRange, b: ByteRange) -> bool:
     """Return whether two ranges of bytes are in one buffer and have a byte in common."""
-    return a[0] == b[0] and a[1] < b[2] and b[1] < a[2]
+    return a[0] == b[0] and max(a[1], b[1]) < min(a[2], b[2])

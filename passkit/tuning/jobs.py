@@ -99,7 +99,7 @@ def jobs(
     options: Mapping[str, str],
     again: bool = False,
 ) -> Iterator[Job]:
-    """Yield a job for each distinct group of a plan that has templates to measure.
+    """Yield a job for each distinct group of a plan, and its sizes, with templates to measure.
 
     Args:
         plan: A graph with groups.
