@@ -23,6 +23,17 @@ def test_outcomes_are_counted_by_subject() -> None:
     assert table["all"] == {"passed": 1, "failed": 1, "skipped": 2, "by marks": 1}
 
 
+def test_libraries_are_compared_where_both_ran() -> None:
+    """A library that ran fewer subpackages is compared with passkit.xp in these."""
+    ours = {"a": {"passed": 5}, "b": {"passed": 9}, "all": {"passed": 14}}
+    tables = {
+        suites.OURS: ours,
+        "torch": {"a": {"passed": 6}, "all": {"passed": 6}},
+        "jax.numpy": {"b": {"passed": 9}, "all": {"passed": 9}},
+    }
+    assert suites.libraries_ahead(tables) == ["torch"]
+
+
 def test_names_of_tests_compare_between_libraries() -> None:
     """The id of the library is replaced, but not a part of another word."""
     name = suites.without_backend("test_a.py::test_torch[torch-1]", "torch")
