@@ -8,6 +8,8 @@ import operator
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
+import numpy as np
+
 from passkit.errors import SettingError, ShapeError
 from passkit.graph.infer import show_shape
 from passkit.values.size import Extent, Shape
@@ -42,13 +44,15 @@ def require_ints(function: str, argument: str, values: Any) -> tuple[int, ...]:
     Args:
         function: The function's name, for the message.
         argument: The argument's name, for the message.
-        values: The argument. A text is no iterable here.
+        values: The argument. A text is no iterable here; an array of one axis or none is one.
 
     Raises:
         SettingError: If ``values`` is or holds anything but ints.
         ShapeError: For a `Dimension` that is unknown, or a shape of unknown rank.
         GraphError: For a tensor, which has no numbers before a run.
     """
+    if isinstance(values, np.ndarray):
+        values = values.tolist()
     several = isinstance(values, Iterable) and not isinstance(values, (str, bytes))
     return tuple(require_int(function, argument, v) for v in (values if several else (values,)))
 
@@ -85,6 +89,8 @@ def require_int_rows(function: str, argument: str, values: Any) -> tuple[tuple[i
         ShapeError: For a `Dimension` that is unknown.
         GraphError: For a tensor, which has no numbers before a run.
     """
+    if isinstance(values, np.ndarray):
+        values = values.tolist()
     if not isinstance(values, Iterable) or isinstance(values, (str, bytes)):
         raise SettingError(f"{function} needs ints for each axis as {argument}, got {values!r}")
     return tuple(require_ints(function, argument, row) for row in values)

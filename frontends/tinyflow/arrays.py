@@ -134,7 +134,8 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
 
     Args:
         values: A list of tensors of one dtype, whose shapes differ along ``axis`` at most; or a
-            single tensor, which is returned as a copy. Numbers take the dtype of the first tensor.
+            single tensor, which is returned as a copy. Arrays and lists of numbers take the dtype
+            of the first tensor if NumPy's casting "same_kind" allows.
         axis: The axis, an int, which may be negative.
         name: The name of the result; "concat" by default.
 
@@ -156,8 +157,9 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
     """Join tensors along a new axis.
 
     Args:
-        values: A list of tensors of one shape and dtype. Numbers take the dtype of the first
-            tensor; without tensors, that of a constant of the list.
+        values: A list of tensors of one shape and dtype. Python's numbers take the dtype of the
+            first tensor, floats truncated to integers; without tensors, that of a constant of the
+            list.
         axis: The position of the new axis in the result, which may be negative; 0 by default.
         name: The name of the result; "stack" by default.
 

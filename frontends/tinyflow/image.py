@@ -448,6 +448,7 @@ def _resize(op: str, images: Any, size: Any, name: str, flags: dict[str, bool]) 
     Raises:
         ShapeError: If the rank is not 3 or 4, or ``size`` has not two numbers.
         GraphError: If a flag is no bool, or both `align_corners` and `half_pixel_centers` are set.
+        DTypeError: For complex numbers, unless ``op`` is ``resize_nearest``.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     x, row_axis = _require_images(name, images)

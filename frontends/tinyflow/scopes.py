@@ -424,14 +424,15 @@ def control_dependencies(control_inputs: Any) -> Any:
     """Make operators created inside the block run after other ones.
 
     Args:
-        control_inputs: A list of operations and tensors to run before; None drops the dependencies
-            of outer blocks.
+        control_inputs: A list, or another iterable, of operations and tensors to run before; None
+            drops the dependencies of outer blocks.
 
     Returns:
         A context manager.
 
     Raises:
-        GraphError: If it is no list, or an element is neither an operation nor a tensor.
+        GraphError: If it is not iterable, such as a single operation or tensor, or an element is
+            neither an operation nor a tensor.
         DTypeError: For a tensor of text.
     """
     if control_inputs is not None and not isinstance(control_inputs, Iterable):

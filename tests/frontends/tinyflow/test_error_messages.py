@@ -341,6 +341,7 @@ def test_integral_floats_and_static_dimensions_are_accepted_as_ints():
     assert tf.layers.dense(x, 4.0).shape.as_list() == [2, 4]
     assert tf.layers.dense(x, x.shape[1], name="again").shape.as_list() == [2, 3]
     assert tf.layers.dense(x, np.int64(5), name="third").shape.as_list() == [2, 5]
+    assert tf.layers.max_pooling2d(IMAGE, np.array(2), np.array([2, 2])).shape.as_list()[1] == 2
 
 
 def test_arrays_without_elements_are_accepted():
