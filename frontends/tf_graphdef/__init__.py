@@ -49,14 +49,18 @@ def save(graph: Any, path: str | PathLike[str] | None = None) -> bytes:
     Args:
         graph: A `pk.Graph`, or a tinyflow tensor or operation, a list of these (which keep the
             names that the program gave), or a dict of them by the names to write.
-        path: File to write. A ``.pbtxt`` file gets the text form. None writes no file.
+        path: File to write. A ``.pbtxt`` or ``.txt`` file gets the text form. None writes no file.
 
     Returns:
-        The serialized GraphDef.
+        The serialized GraphDef, in binary form whatever the file gets.
 
     Raises:
-        ModelError: If operators have no equivalent in TensorFlow (at most 50 are named), if the
-            graph updates state, if the model has 2 GiB or more, or if the file cannot be written.
+        ModelError: If ``graph`` is none of these or of two tinyflow graphs, operators have no
+            equivalent in TensorFlow (at most 50 are named), a `pk.Graph` updates state or has state
+            without initial values, the model has 2 GiB or more, or the file cannot be written.
+        ShapeError: If the rank of a value of a `pk.Graph` is unknown; likewise DTypeError for its
+            dtype.
+        ArgumentError: If ``path`` is no path.
     """
     from passkit.frontends.tf_graphdef.export import save  # loading does not need it
 
