@@ -208,13 +208,14 @@ def _scatter_points(x: Any, updates: Any, *indices: Any) -> Any:
     the end; tuples of indices with one out of range write nothing, as in kernels.
     """
     result = np.array(x, order="C")
-    points = np.broadcast_arrays(*indices)
+    points = tuple(np.broadcast_arrays(*indices))
     is_valid = np.ones(points[0].shape, bool)
     for n, index in zip(x.shape, points, strict=False):
         is_valid &= (index >= -n) & (index < n)
     if not is_valid.all():
-        points, updates = [index[is_valid] for index in points], updates[is_valid]
-    result[tuple(points)] = updates
+        points = tuple([index[is_valid] for index in points])
+        updates = updates[is_valid]
+    result[points] = updates
     return result
 
 

@@ -12,8 +12,9 @@ from typing import Any
 
 from attrs import frozen
 
-from passkit.errors import ArgumentError
+from passkit.errors import ArgumentError, PasskitError
 from passkit.frontends.xp.array import Array, wrap
+from passkit.frontends.xp.conversion import astype
 from passkit.frontends.xp.creation import arange
 from passkit.frontends.xp.manipulation import (
     broadcast_to,
@@ -31,9 +32,10 @@ from passkit.frontends.xp.transforms.programs import (
     decode,
 )
 from passkit.frontends.xp.transforms.tracing_stream import array_with
-from passkit.graph.graph import post_order
+from passkit.graph.graph import Graph
 from passkit.graph.node import CONSTANT, var
 from passkit.graph.op import OpPattern
+from passkit.passes.apply import ApplyPasses
 from passkit.streams.operation import Operation, array_type, banded_type
 from passkit.streams.recorder import ArrayType, Value
 from passkit.values.dtype import dtype_of
@@ -187,7 +189,9 @@ def _is_elementwise(
 ) -> bool:
     """Return whether an operation has one result, and all its operators are elementwise.
 
-    The answer is remembered by the operation and the number of operands.
+    Composite operators are expanded for that. An operation that cannot be built for operands of
+    extents 3 is not elementwise. The answer is remembered by the operation and the number of
+    operands.
     """
     key = applied, len(operands)
     is_broadcast = _elementwise.get(key)
@@ -197,11 +201,15 @@ def _is_elementwise(
             entries = [
                 var(f"x{k}", (3,) * o.rank, dtype_of(o.array.dtype)) for k, o in enumerate(operands)
             ]
-            (result,) = applied.entries(entries)
-            is_broadcast = all(
-                node.op is None or node.op is CONSTANT or node.op.pattern <= OpPattern.BROADCAST
-                for node in post_order([result.node])
-            )
+            try:
+                graph = ApplyPasses(Graph(applied.entries(entries)), "Expand")
+            except PasskitError:
+                pass
+            else:
+                is_broadcast = all(
+                    node.op is None or node.op is CONSTANT or node.op.pattern <= OpPattern.BROADCAST
+                    for node in graph.nodes
+                )
         _elementwise[key] = is_broadcast
     return is_broadcast
 
@@ -588,6 +596,127 @@ def _searchsorted(call: BatchedCall) -> Any:
     return call.apply(*[o.array for o in call.operands])
 
 
+# Layers of neural networks. A gradient by weights divides these, too.
+
+
+def _linear(call: BatchedCall) -> Any:
+    """Multiply rows of each part by the transpose of a matrix, and perhaps add a vector.
+
+    Each of them may be shared. The result has all parts along its first axis.
+    """
+    x, weight, *bias = call.operands
+    if not weight.is_divided and not any(b.is_divided for b in bias):
+        return call.apply(*[o.entire if o is x else o.array for o in call.operands])
+    rows = reshape(x.entire, (call.size, prod(x.shape[:-1]), x.shape[-1]))
+    product = _applied("matmul", rows, _with_last_axes_swapped(weight))
+    for b in bias:
+        vector = expand_dims(b.array, axis=1) if b.is_divided else b.array
+        product = _applied("add", product, vector)
+    return astype(reshape(product, call.result_shape()), call.result_type.dtype, copy=False)
+
+
+def _with_last_axes_swapped(operand: BatchedOperand) -> Array:
+    """Return the array of an operand whose parts are matrices, with these transposed."""
+    return permute_dims(operand.array, (0, 2, 1) if operand.is_divided else (1, 0))
+
+
+def _embedding(call: BatchedCall) -> Any:
+    """Take rows of a table at indices, of which either may be shared.
+
+    The result has all parts along its first axis.
+    """
+    indices, table = call.operands
+    if not table.is_divided:
+        return call.apply(indices.array, table.array)
+    numbers = _numbers_of_parts(call, indices.rank)
+    return _applied("gather_points", table.array, *_broadcast(numbers, indices.entire))
+
+
+def _normalized(call: BatchedCall) -> Any:
+    """Perform a normalization along the parameter ``axis``, a tuple of axes, not negative.
+
+    The weight and the bias may be shared. The result has all parts along its first axis.
+    """
+    x, *vectors = call.operands
+    axis = call.params["axis"]
+    shifted = tuple(k + 1 for k in axis)
+    if not any(v.is_divided for v in vectors):
+        return call.apply(x.entire, *[v.array for v in vectors], axis=shifted)
+    normal = call.apply(x.entire, axis=shifted, **_WITHOUT_VECTORS[call.name])
+    return _scaled(call, normal, axis)
+
+
+def _channels_normalized(call: BatchedCall) -> Any:
+    """Perform a group or instance norm, whose examples lie along the first axis of a part.
+
+    The weight and the bias may be shared. The result has all parts along its first axis.
+    """
+    x, *vectors = call.operands
+    examples = reshape(x.entire, (call.size * x.shape[0], *x.shape[1:]))
+    if not any(v.is_divided for v in vectors):
+        result = call.apply(examples, *[v.array for v in vectors])
+        return reshape(result, call.result_shape())
+    normal = call.apply(examples, **_WITHOUT_VECTORS[call.name])
+    return _scaled(call, reshape(normal, call.result_shape()), (call.params["channel_axis"],))
+
+
+_WITHOUT_VECTORS = {
+    "nn.group_norm": {"scale": False, "center": False},
+    "nn.instance_norm": {"scale": False, "center": False},
+    "nn.layer_norm": {"scale": False, "center": False},
+    "nn.rms_norm": {"scale": False},
+}
+"""The parameters of normalizations without a weight and a bias."""
+
+
+def _scaled(call: BatchedCall, y: Array, axes: tuple[int, ...]) -> Array:
+    """Return y times the weight of a normalization plus its bias, as far as it has them.
+
+    ``y`` has all parts along its first axis; ``axes`` are those of a part that the vectors lie
+    along.
+    """
+    x, *vectors = call.operands
+    shape = tuple(n if k in axes else 1 for k, n in enumerate(x.shape))
+    for k, vector in enumerate(vectors):
+        target = (call.size, *shape) if vector.is_divided else shape
+        is_weight = k == 0 and call.params["scale"]
+        y = _applied("multiply" if is_weight else "add", y, reshape(vector.array, target))
+    return y
+
+
+def _check_shared(call: BatchedCall) -> None:
+    """Raise an ArgumentError if an operand after the first, such as a weight, is divided."""
+    if any(o.is_divided for o in call.operands[1:]):
+        raise ArgumentError(
+            f"{call.stream.purpose}: {call.name} cannot be vectorized over its weights, got "
+            f"{call.size} of them; call it for each"
+        )
+
+
+def _batch_norm(call: BatchedCall) -> Any:
+    """Perform a batch norm by statistics that are passed, with shared weights and statistics.
+
+    The result has all parts along its first axis.
+
+    Raises: ArgumentError if a weight or a statistic differs from part to part.
+    """
+    _check_shared(call)
+    return call.apply(*[o.array for o in call.operands], axis=call.params["axis"] + 1)
+
+
+def _images(call: BatchedCall) -> Any:
+    """Perform an operation on a batch of examples, with shared weights, on those of all parts.
+
+    The examples lie along the first axis of a part. The result has all parts along its first axis.
+
+    Raises: ArgumentError if a weight differs from part to part.
+    """
+    _check_shared(call)
+    x, *weights = call.operands
+    examples = reshape(x.array, (call.size * x.shape[0], *x.shape[1:]))
+    return reshape(call.apply(examples, *[o.array for o in weights]), call.result_shape())
+
+
 # Recorded programs.
 
 
@@ -718,6 +847,33 @@ RULES: dict[str, Callable[[BatchedCall], Any]] = {
     "max": _reduction,
     "mean": _reduction,
     "min": _reduction,
+    "nn.avg_pool1d": _images,
+    "nn.avg_pool2d": _images,
+    "nn.avg_pool3d": _images,
+    "nn.batch_norm": _batch_norm,
+    "nn.conv1d": _images,
+    "nn.conv1d_transpose": _images,
+    "nn.conv2d": _images,
+    "nn.conv2d_transpose": _images,
+    "nn.conv3d": _images,
+    "nn.conv3d_transpose": _images,
+    "nn.cosine_similarity": _vecdot,
+    "nn.cross_entropy": _along_axis,
+    "nn.embedding": _embedding,
+    "nn.glu": _along_axis,
+    "nn.group_norm": _channels_normalized,
+    "nn.instance_norm": _channels_normalized,
+    "nn.layer_norm": _normalized,
+    "nn.linear": _linear,
+    "nn.log_softmax": _along_axis,
+    "nn.max_pool1d": _images,
+    "nn.max_pool2d": _images,
+    "nn.max_pool3d": _images,
+    "nn.nll_loss": _along_axis,
+    "nn.rms_norm": _normalized,
+    "nn.softmax": _along_axis,
+    "nn.softmin": _along_axis,
+    "nn.sparse_cross_entropy": _along_axis,
     "outer": _outer,
     "permute_dims": _permute_dims,
     "pinv": _batches,

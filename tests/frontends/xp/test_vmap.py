@@ -11,6 +11,7 @@ import pytest
 import passkit as pk
 from passkit import xp
 from passkit.errors import ArgumentError, ConcretizationError, ShapeError
+from passkit.frontends.xp import nn
 
 rng = np.random.default_rng(3)
 SIZE = 3
@@ -145,6 +146,63 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+def networks(x: Any, y: Any) -> list[Any]:
+    """Return layers, activations and losses of two matrices, of which the first is divided."""
+    images = xp.reshape(x, (2, 1, 4))
+    weight = xp.reshape(xp.arange(6.0), (2, 1, 3))
+    labels = xp.asarray([0, 3])
+    return [
+        nn.gelu(x),
+        nn.silu(x),
+        nn.softplus(x, 2.0),
+        nn.relu(x),
+        nn.glu(x),
+        nn.softmax(x),
+        nn.softmax(x, None),
+        nn.log_softmax(x, 0),
+        nn.linear(x, xp.ones((3, 4)), xp.arange(3.0)),
+        nn.linear(x[0], xp.ones((3, 4))),
+        nn.layer_norm(x, xp.arange(4.0), xp.ones(4)),
+        nn.layer_norm(x, axis=(0, 1)),
+        nn.rms_norm(x),
+        nn.group_norm(xp.reshape(x, (1, 4, 2)), 2, xp.arange(4.0)),
+        nn.batch_norm(x, xp.zeros(4), xp.ones(4)),
+        nn.conv1d(images, weight, padding=1),
+        nn.max_pool1d(images, 2),
+        nn.avg_pool1d(images, 2),
+        nn.embedding(xp.argmax(x, axis=1), xp.reshape(xp.arange(8.0), (4, 2))),
+        nn.cross_entropy(x, labels),
+        nn.cross_entropy(x, labels, axis=-1, reduction="none", label_smoothing=0.1),
+        nn.cross_entropy(x, nn.softmax(y)),
+        nn.nll_loss(x, labels),
+        nn.mse_loss(x, y),
+        nn.huber_loss(x, y, reduction="sum"),
+        nn.cosine_similarity(x, y),
+        pk.grad(lambda w: nn.cross_entropy(nn.linear(x, w, x[0]), labels))(xp.ones((4, 4))),
+        nn.linear(x, y, y[:, 0]),
+        nn.linear(xp.ones(4), y),
+        nn.linear(xp.asarray([1, 2, 3, 4]), xp.asarray([[1, 2, 3, 4]]), y[0, :1]),
+        nn.embedding(xp.argmax(x, axis=1) % 2, y),
+        nn.embedding(xp.asarray([[1, -1]]), y),
+        nn.layer_norm(x, y[0], xp.ones(4)),
+        nn.layer_norm(x, None, y, axis=(0, 1)),
+        nn.rms_norm(x, y[0]),
+        nn.instance_norm(xp.reshape(x, (1, 4, 2)), y[0], xp.ones(4)),
+        nn.group_norm(xp.reshape(x, (1, 4, 2)), 2, xp.ones(4), y[1]),
+    ]
+
+
+def test_vmap_of_layers_equals_a_loop() -> None:
+    """Layers with shared weights, activations and losses give the same for all parts at once."""
+    x, y = rng.uniform(0.1, 1, (2, SIZE, 2, 4)) * rng.choice([-1, 1], (2, SIZE, 2, 4))
+    arrays = [xp.asarray(x), xp.asarray(y)]
+    results = pk.vmap(networks)(*arrays)
+    expected = stacked([networks(*[a[k] for a in arrays]) for k in range(SIZE)])
+    for number, (result, value) in enumerate(zip(results, expected, strict=True)):
+        assert result.shape == value.shape and result.dtype == value.dtype, number
+        np.testing.assert_allclose(result, value, rtol=1e-6, atol=1e-9, err_msg=str(number))
+
+
 def stacked(results: list[Any]) -> list[Any]:
     """Return lists of results for parts as arrays of all parts."""
     return [np.stack([np.asarray(part) for part in parts]) for parts in zip(*results, strict=True)]
@@ -251,6 +309,11 @@ def test_refusals() -> None:
         pk.vmap(lambda x: x)(xp.asarray(1.0))
     with pytest.raises(ShapeError, match=r"args\[0\]: axis 2 is out of range"):
         pk.vmap(lambda x: x, in_axes=2)(x)
+    weights = xp.ones((2, 3, 3))
+    with pytest.raises(ArgumentError, match=r"conv1d cannot be vectorized over its weights, got 2"):
+        pk.vmap(lambda w: nn.conv1d(weights, w))(xp.ones((2, 3, 3, 1)))
+    with pytest.raises(ArgumentError, match="operation nn.attention cannot be vectorized; call"):
+        pk.vmap(lambda q: nn.scaled_dot_product_attention(q, q, q))(weights)
     keys = xp.random.split(xp.random.key(0), 3)
     with pytest.raises(ArgumentError, match="the operation random.* cannot be vectorized; call"):
         pk.vmap(lambda key: xp.random.normal(key, (2,)))(keys)
