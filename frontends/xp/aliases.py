@@ -115,6 +115,7 @@ def _refresh(registry: _Registry, base: Array, source: Array | None) -> None:
     """Give the views of a base that still exist, and their views, new values in place.
 
     ``source``, a view that has its value already, is left out with its views; None: there is none.
+    Memory of views that NumPy may write to is forgotten.
     """
     for alias in tuple(registry.views.get(id(base), ())):
         view = alias.view()
@@ -132,7 +133,10 @@ def root_of(x: Array) -> Array:
 
 
 def views_of(base: Array) -> tuple[tuple[Array, Alias], ...]:
-    """Return the views of an array that exist, without views of these."""
+    """Return the views of an array that still exist, each with its record, without views of these.
+
+    Those that other threads made are among them.
+    """
     aliases = tuple(_registry.views.get(id(base), ()))
     views = [(alias.view(), alias) for alias in aliases]
     return tuple((view, alias) for view, alias in views if view is not None)

@@ -66,7 +66,8 @@ def view_of(x: Array, key: Any, part: Array) -> Array:
     """Return ``part``, which is ``x[key]``; note it as a view of ``x`` if that is an option.
 
     It is not noted without the setting ``aliasing``, if it is 0-dimensional, or if the key has
-    other parts than ints, slices, None and ``...``.
+    other parts than ints, slices, None and ``...``. If NumPy may write to the memory of ``x``, the
+    part gets its share of that.
     """
     if not part.ndim:
         return part  # NumPy has a scalar, which is no view

@@ -67,7 +67,11 @@ def expose_views(x: Array) -> bool:
 
 
 def share(base: Array) -> None:
-    """Give the views of an array parts of its memory, which NumPy may write to."""
+    """Give the views of a computed array, and views of these, parts of its memory, in place.
+
+    NumPy may write to it from then on. A view that no part of the memory can be, such as a
+    transposed array in another shape, stays as it is.
+    """
     memory: Any = base._value.buffer
     for view, alias in views_of(base):
         part = alias.memory

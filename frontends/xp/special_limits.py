@@ -59,7 +59,7 @@ def betainc(a: Entry, b: Entry, x: Entry) -> Entry:
 def gammainc(a: Entry, x: Entry) -> Entry:
     """Build the regularized lower incomplete gamma function of floats.
 
-    It is 1 where a is 0 and x positive, and NaN where a or x is negative.
+    It is 1 where a is 0 and x positive, and NaN where a or x is negative or both are 0.
     """
     return _with_limits(a, x, 1.0, ops.gammainc(a, x))
 
@@ -67,7 +67,7 @@ def gammainc(a: Entry, x: Entry) -> Entry:
 def gammaincc(a: Entry, x: Entry) -> Entry:
     """Build the regularized upper incomplete gamma function of floats.
 
-    It is 0 where a is 0 and x positive, and NaN where a or x is negative.
+    It is 0 where a is 0 and x positive, and NaN where a or x is negative or both are 0.
     """
     return _with_limits(a, x, 0.0, ops.gammaincc(a, x))
 
@@ -93,13 +93,16 @@ def zeta(x: Entry, q: Entry) -> Entry:
 def chdtr(v: Entry, x: Entry) -> Entry:
     """Build the distribution function of the chi-square distribution with v degrees of freedom.
 
-    It is NaN where v or x is negative.
+    It is NaN where v or x is negative or both are 0.
     """
     return gammainc(v * 0.5, x * 0.5)
 
 
 def chdtrc(v: Entry, x: Entry) -> Entry:
-    """Build 1 - chdtr(v, x), accurate in the upper tail; NaN where v or x is negative."""
+    """Build 1 - chdtr(v, x), accurate in the upper tail.
+
+    It is NaN where v or x is negative or both are 0.
+    """
     return gammaincc(v * 0.5, x * 0.5)
 
 
