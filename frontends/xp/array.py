@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from passkit.errors import ArgumentError, DTypeError
+from passkit.errors import ArgumentError, DeviceError, DTypeError
 from passkit.frontends.xp.aliases import written
 from passkit.frontends.xp.array_methods import ArrayMethods
 from passkit.frontends.xp.computing_methods import ComputingMethods
@@ -23,6 +23,7 @@ from passkit.frontends.xp.runtime import (
     thread_state,
 )
 from passkit.streams import recorder
+from passkit.streams.operation import CPU
 from passkit.streams.recorder import ArrayBase, Value, binary_method, connect, unary_method
 from passkit.streams.settings import settings
 from passkit.values.arguments import shown
@@ -257,8 +258,9 @@ class Array(ArrayBase, ArrayMethods, ComputingMethods):
 
     @property
     def device(self) -> str:
-        """The device that the array is on: "cpu"."""
-        return "cpu"
+        """The name of the device that the array is on, such as "cpu" or "opencl:0"."""
+        device = self._value.type.device
+        return CPU if device is None else device.name
 
     def __len__(self) -> int:
         if not self.shape:
@@ -275,8 +277,15 @@ class Array(ArrayBase, ArrayMethods, ComputingMethods):
         Raises:
             ArgumentError: The value has another shape.
             DTypeError: It has a dtype of a higher kind, such as floats for an array of integers.
+            DeviceError: It is on another device.
         """
         type = self._value.type
+        if value.type.device is not type.device:
+            raise DeviceError(
+                f"{name} in place needs a result on {self.device}, got one on "
+                f"{value.type.device or CPU}; x = x.to_device({str(value.type.device or CPU)!r}) "
+                f"moves the array"
+            )
         if value.type.shape != type.shape:
             raise ArgumentError(
                 f"{name} in place needs a result of shape {type.shape}, got {value.type.shape}"
@@ -297,7 +306,8 @@ class Array(ArrayBase, ArrayMethods, ComputingMethods):
     def _numpy(self, reason: str = "numpy") -> Any:
         """Return the NumPy array of the value, its own memory, which must not be written.
 
-        What it needs is executed; ``reason`` says why, for those who inspect the stream.
+        It is a copy from a device. What it needs is executed; ``reason`` says why, for those who
+        inspect the stream.
         """
         return computed(self._value, reason)
 
@@ -349,7 +359,8 @@ class Array(ArrayBase, ArrayMethods, ComputingMethods):
         if self._value.operation is not None:
             return f"Array(pending: {_pending_names(self._value)}; {self._value.type})"
         elements = np.array2string(self._numpy(), separator=", ", prefix="Array(")
-        return f"Array({elements}, dtype={self.dtype})"
+        place = "" if self._value.type.device is None else f", device={self.device!r}"
+        return f"Array({elements}, dtype={self.dtype}{place})"
 
     def __str__(self) -> str:
         return str(self._numpy())

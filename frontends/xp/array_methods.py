@@ -163,13 +163,16 @@ class ArrayMethods:
         return self._numpy().tolist()
 
     def to_device(self: Any, device: Any, /, *, stream: Any = None) -> Array:
-        """Return the array itself, if it is on this device.
+        """Return the array on a device: itself if it is there, else a copy.
+
+        What the array needs is executed.
 
         Args:
-            device: the device, "cpu"; None: that of the array.
+            device: the name of the device, such as "cpu" or "opencl:0"; None: that of the array.
             stream: must be None.
 
-        Raises: SettingError if there is no such device, or ``stream`` is something else.
+        Raises: SettingError if there is no such device, or ``stream`` is something else;
+        DeviceError if the device has no memory left.
         """
         return interchange.to_device(self, device, stream)
 
@@ -200,7 +203,7 @@ class ArrayMethods:
         shares the memory, and nothing keeps it from writing.
 
         Args:
-            stream: ignored on the CPU.
+            stream: ignored: what computes the array is done.
             max_version: the newest version that the consumer reads; None: one before 1.
             dl_device: the device that the memory must be on; None: that of the array.
             copy: True copies the memory; False refuses to.
@@ -211,7 +214,24 @@ class ArrayMethods:
         return interchange.dlpack(self, max_version, dl_device, copy)
 
     def __dlpack_device__(self: Any) -> tuple[int, int]:
-        return interchange.CPU
+        device = self._value.type.device
+        return interchange.CPU if device is None else device.dlpack
+
+    @property
+    def __cuda_array_interface__(self: Any) -> dict[str, Any]:
+        """The memory of an array on a CUDA device, for Numba, CuPy and PyTorch.
+
+        Raises: AttributeError for an array on another device.
+        """
+        return interchange.cuda_interface(self)
+
+    @property
+    def __opencl_array__(self: Any) -> Any:
+        """The array of the run time of an array on an OpenCL device, for compiled graphs.
+
+        Raises: AttributeError for an array on another device.
+        """
+        return interchange.opencl_array(self)
 
     def __buffer__(self: Any, flags: int, /) -> memoryview:
         """Return a view of the memory, which must not be written; Python calls this from 3.12 on.

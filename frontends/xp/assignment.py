@@ -14,6 +14,7 @@ from passkit.frontends.xp.aliases import aliased
 from passkit.frontends.xp.array import Array, operand_value, wrap
 from passkit.frontends.xp.conversion import asarray
 from passkit.frontends.xp.indexing import (
+    beside,
     broadcast_index_shape,
     check_mask,
     is_plain,
@@ -98,8 +99,8 @@ def _converted(x: Array, operand: Any) -> Array:
     Raises: DTypeError if it is complex, and the array is not, or a Python integer does not fit;
     ArgumentError if it is neither an array nor numbers; ShapeError for lists of different lengths.
     """
-    if isinstance(operand, (list, tuple)):
-        operand = asarray(operand)
+    if isinstance(operand, (list, tuple, np.ndarray)):
+        operand = asarray(operand, device=x.device)
     value = operand_value(operand, x.dtype)
     if value.type.dtype != x.dtype:
         target = dtype_of(x.dtype)
@@ -108,7 +109,8 @@ def _converted(x: Array, operand: Any) -> Array:
                 f"complex numbers cannot be stored in an array of {x.dtype}; take xp.real of them"
             )
         op = operation("astype", dtype=target.name)
-        if value.operation is None and value.type.size <= max(settings.small, 1):
+        is_computed = value.operation is None and value.type.device is None
+        if is_computed and value.type.size <= max(settings.small, 1):
             value = from_numpy(op.evaluate([value.buffer])[0])
         else:
             value = apply(op, value)
@@ -146,6 +148,8 @@ def _write_in_place(x: Array, key: Any, value: Array, index: BasicIndex) -> bool
     target = x._value
     if target.operation is not None or value._value.operation is not None:
         return False
+    if target.type.device is not None or value._value.type.device is not None:
+        return False
     if target.type.band is not None or value._value.type.band is not None:
         return False  # the view of the result is to be determined
     if target.type.dtype.kind != "c" and (
@@ -167,6 +171,8 @@ def _write_small(x: Array, key: Any, value: Array) -> bool:
     its elements as its buffer.
     """
     if value._value.operation is not None or value._value.type.band is not None:
+        return False
+    if value._value.type.device is not None:
         return False
     numpy_key = small_key(x, key)
     if numpy_key is None:
@@ -196,12 +202,14 @@ def _write_few(x: Array, key: Any, operand: Any) -> bool:
     """
     if x._value.operation is not None or x._value.type.band is not None or not is_plain(key):
         return False
+    if x._value.type.device is not None:
+        return False
     dtype = x._value.type.dtype
     if type(operand) is Array:
         source = operand._value.buffer
         if operand._value.operation is not None or source.dtype != dtype:
             return False
-        if operand._value.type.band is not None:
+        if operand._value.type.band is not None or operand._value.type.device is not None:
             return False
     elif (type(operand) is float and dtype.kind == "f") or (
         type(operand) is int and dtype.kind in "iuf"
@@ -254,7 +262,7 @@ def _masked(x: Array, parts: list[Any], value: Array) -> Array | None:
         return None
     _fitted(value, x.shape[x.ndim - trailing :])
     op = operation("mask_assign", trailing=trailing)
-    return wrap(apply(op, x._value, mask._value, value._value))
+    return wrap(apply(op, x._value, beside(x, mask)._value, value._value))
 
 
 def _assigned(x: Array, parts: list[Any], value: Array) -> Array:

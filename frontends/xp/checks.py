@@ -12,7 +12,7 @@ from attrs import frozen
 import passkit.ops as ops
 from passkit.errors import CheckError, DTypeError, ShapeError
 from passkit.frontends.xp.array import Array, array_of, call
-from passkit.frontends.xp.runtime import OPERATIONS
+from passkit.frontends.xp.runtime import OPERATIONS, computed
 from passkit.graph.node import Entry
 from passkit.values.dtype import int64
 from passkit.values.size import Shape, numel
@@ -92,7 +92,7 @@ class CheckedValue:
 
     def numpy(self) -> Any:
         """Return the NumPy array of the value at that moment; a pending copy is executed."""
-        return self._value.buffer if self._copy is None else self._copy._numpy("check")
+        return computed(self._value) if self._copy is None else self._copy._numpy("check")
 
     def release(self) -> None:
         """Allow results to be stored over the value again, if they were before."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import asdict, fields_dict
 
 from passkit.errors import SettingError, nearest
-from passkit.frontends.xp import runtime
+from passkit.frontends.xp import devices, runtime
 from passkit.frontends.xp.array import Array
 from passkit.streams.inspection import RunLog, StreamRun
 from passkit.streams.settings import StreamSettings, settings
@@ -28,6 +28,8 @@ else:  # drawing takes the planner, which a warm start does not import
 def eval(*arrays: Any) -> None:
     """Execute what these arrays need, in one run; without arrays, what all live arrays need.
 
+    It is there when this returns, also on a device.
+
     Args:
         *arrays: arrays of any streams, and nested lists, tuples and mappings of them; other arrays
             of the same stream stay pending. Without any, all of this thread's stream.
@@ -44,11 +46,16 @@ def eval(*arrays: Any) -> None:
     values = [a._value for a in arrays if type(a) is Array]
     if len(values) < len(arrays):
         values = [a._value for k, argument in enumerate(arrays) for a in _listed(k, argument)]
-    stream = runtime.current_stream()
     if arrays:
-        stream.sync(values, "eval")
-    else:
+        runtime.current_stream().sync(values, "eval")
+        for device in {v.type.device for v in values}:
+            if device is not None:
+                device.finish()
+        return
+    for stream in runtime.current_streams():
         stream.flush("eval")
+        if stream.device is not None:
+            stream.device.finish()
 
 
 def _listed(number: int, argument: Any) -> Iterator[Array]:
@@ -130,6 +137,8 @@ def _check(name: str, value: Any) -> None:
         if value not in _CHOICES[name]:
             valid = ", ".join(map(repr, _CHOICES[name]))
             raise SettingError(f"config: {name} must be one of {valid}, got {value!r}")
+    elif name == "device":
+        devices.device_argument("config", value, None)
     elif name in ("aliasing", "inplace"):
         if not isinstance(value, bool):
             raise SettingError(f"config: {name} must be True or False, got {value!r}")
@@ -150,7 +159,8 @@ def eager() -> Iterator[None]:
     """
     with config(max_ops=1, small=0):
         yield
-        runtime.current_stream().flush("end of eager()")
+        for stream in runtime.current_streams():
+            stream.flush("end of eager()")
 
 
 @contextmanager
@@ -207,8 +217,8 @@ _COUNTERS = (
 
 
 def pending_operations() -> int:
-    """Return the number of operations in the queue of this thread's stream."""
-    return len(runtime.current_stream().queue)
+    """Return the number of operations in the queues of this thread's streams."""
+    return sum(len(stream.queue) for stream in runtime.current_streams())
 
 
 def forget_plans() -> None:

@@ -9,9 +9,11 @@ import numpy as np
 
 from passkit.errors import ArgumentError, DTypeError, FeedError, ShapeError
 from passkit.frontends.xp.array import Array, array_of, wrap
-from passkit.frontends.xp.devices import check_device
+from passkit.frontends.xp.devices import creation_device, device_argument
 from passkit.frontends.xp.dtypes import checked_dtype
 from passkit.frontends.xp.runtime import OPERATIONS, apply, from_numpy, on_host, operation
+from passkit.streams.device import StreamDevice
+from passkit.streams.operation import CPU, banded_type
 from passkit.streams.recorder import Value
 from passkit.values.arguments import shown
 from passkit.values.dtype import DType
@@ -36,7 +38,9 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
     Array([ 1, -2], dtype=int32)
     """
     x = array_of(x)
-    check_device("astype", device)
+    place = device_argument("astype", device, x._value.type.device)
+    if place is not x._value.type.device:
+        return astype(on_device(x, place), dtype, copy=False)
     target = checked_dtype("astype: dtype", dtype)
     if target.numpy == x.dtype:
         return duplicate(x) if copy else x
@@ -80,6 +84,19 @@ def reinterpreted(x: Array, dtype: Any) -> Array:
     return wrap(apply(operation("view", dtype=target.name), x._value))
 
 
+def on_device(x: Array, device: StreamDevice | None) -> Array:
+    """Return an array on a device, None for the CPU: itself, or a copy of what it needs.
+
+    Raises: DeviceError if the device has no memory left.
+    """
+    type = x._value.type
+    if type.device is device:
+        return x
+    value = from_numpy(x._numpy("copying to a device"), type.device is not None, device)
+    value.type = banded_type(value.type, type.band)
+    return wrap(value)
+
+
 def duplicate(x: Array) -> Array:
     """Return a new array of the same value.
 
@@ -106,7 +123,7 @@ def asarray(
             number; or nested sequences of numbers and arrays.
         dtype: the dtype; None: that of ``obj``, for numbers bool, int64, float64 or complex128, and
             float64 for an empty list.
-        device: the device; None: the default one.
+        device: the device; None: that of an `Array`, else the default one.
         copy: True and None copy memory of other libraries, since they may change it; True also
             copies an `Array`. False shares it; nothing may write to it while the array exists.
 
@@ -123,10 +140,18 @@ def asarray(
     Array([[1, 2],
            [3, 4]], dtype=int64)
     """
-    check_device("asarray", device)
     target = None if dtype is None else checked_dtype("asarray: dtype", dtype)
     if isinstance(obj, Array):
+        if device is not None and device != obj.device:
+            return _moved(obj, device_argument("asarray", device, None), target, copy)
         return _from_array(obj, target, copy)
+    place = creation_device("asarray", device)
+    if place is not None:
+        if copy is False:
+            raise FeedError(
+                f"asarray: {shown(obj)} is not on {place}, got copy=False; leave that out"
+            )
+        return on_device(asarray(obj, target, device=CPU), place)
     if isinstance(obj, (bool, int, float, complex, np.generic)):
         if copy is False and not isinstance(obj, np.generic):
             raise FeedError(f"asarray: {shown(obj)} is no array, so copy=False cannot share it")
@@ -138,12 +163,26 @@ def asarray(
             raise FeedError("asarray: a sequence is no array, so copy=False cannot share it")
         return _from_sequence(obj, target)
     if hasattr(obj, "__dlpack__"):
-        return asarray(np.from_dlpack(obj), dtype=dtype, copy=copy)
+        return asarray(np.from_dlpack(obj), dtype=dtype, device=CPU, copy=copy)
     if isinstance(obj, (str, bytes)) or not _has_buffer(obj):
         raise ArgumentError(
             f"asarray needs an array, numbers or nested lists of them, got {shown(obj)}"
         )
     return _from_buffer(obj, target, copy)
+
+
+def _moved(x: Array, device: StreamDevice | None, dtype: DType | None, copy: bool | None) -> Array:
+    """Return the array ``x`` on a device, None for the CPU, as `asarray` does.
+
+    Raises: FeedError if it is on another device and ``copy`` is False; as `_from_array`.
+    """
+    if copy is False and x._value.type.device is not device:
+        raise FeedError(
+            f"asarray: an array on {x.device} gets to {device or CPU} by a copy only, got "
+            f"copy=False"
+        )
+    moved = on_device(x, device)
+    return _from_array(moved, dtype, copy if moved is x else None)
 
 
 def _has_buffer(obj: Any) -> bool:
@@ -234,7 +273,7 @@ def _from_sequence(obj: Sequence[Any], dtype: DType | None) -> Array:
     """
     if not _has_array(obj):
         return wrap(from_numpy(_numpy_of(obj, dtype), is_owned=True))
-    parts = [asarray(part) for part in obj]
+    parts = [asarray(part, device=None if isinstance(part, Array) else CPU) for part in obj]
     if any(part.shape != parts[0].shape for part in parts):
         shapes = ", ".join(str(part.shape) for part in parts[:8])
         raise ShapeError(f"asarray: arrays in a list need one shape, got {shapes}")
@@ -265,13 +304,16 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
         BufferError: ``x`` cannot export its memory, or elements of its dtype.
         SettingError: There is no such device.
     """
-    check_device("from_dlpack", device)
     if isinstance(x, Array):
-        return duplicate(x)
+        place = device_argument("from_dlpack", device, x._value.type.device)
+        return duplicate(_moved(x, place, None, copy))
+    place = device_argument("from_dlpack", device, None)
     if not hasattr(x, "__dlpack__"):
         raise ArgumentError(f"from_dlpack needs an object with __dlpack__, got {shown(x)}")
     array = np.from_dlpack(x)
     _supported(array.dtype)
+    if place is not None:
+        return asarray(array, device=place.name, copy=copy)
     return wrap(
         from_numpy(np.array(array, order="C"), is_owned=True) if copy else from_numpy(array)
     )

@@ -11,15 +11,16 @@ import numpy as np
 from passkit.errors import ArgumentError, DTypeError, ShapeError
 from passkit.frontends.xp import creation_operations
 from passkit.frontends.xp.array import Array, array_of, wrap
-from passkit.frontends.xp.conversion import asarray, astype
-from passkit.frontends.xp.devices import check_device
+from passkit.frontends.xp.conversion import asarray, astype, on_device
+from passkit.frontends.xp.devices import creation_device, device_argument
 from passkit.frontends.xp.dtypes import checked_dtype
 from passkit.frontends.xp.extents import apply_typed, extents_input
-from passkit.frontends.xp.manipulation import broadcast_to, reshape
+from passkit.frontends.xp.manipulation import broadcast_on, broadcast_to, reshape
 from passkit.frontends.xp.reductions import integer
 from passkit.frontends.xp.runtime import from_numpy, operation, scalar
 from passkit.frontends.xp.views import declare, triangle
-from passkit.streams.operation import array_type
+from passkit.streams.device import StreamDevice
+from passkit.streams.operation import CPU, array_type
 from passkit.streams.recorder import Value
 from passkit.streams.settings import settings
 from passkit.values.arguments import refuse, shown
@@ -48,19 +49,26 @@ def checked_shape(where: str, shape: Any) -> tuple[int, ...]:
 
 
 def _created(
-    name: str, shape: tuple[int, ...], dtype: DType, *operands: Value, **params: Any
+    name: str,
+    shape: tuple[int, ...],
+    dtype: DType,
+    device: StreamDevice | None,
+    *operands: Value,
+    **params: Any,
 ) -> Array:
-    """Return the array of a creation operation, called ``name``, of a shape and dtype.
+    """Return the array of a creation operation, called ``name``, of a shape, dtype and device.
 
     ``operands`` and ``params`` are those of the operation besides the shape and dtype. It is
     queued; but computed at once if it is small or complex.
     """
     op = operation(name, dtype=dtype.name, shape=shape, **params)
-    type = array_type(dtype.numpy, shape)
-    return wrap(apply_typed(op, type, *operands, extents_input(shape)))
+    type = array_type(dtype.numpy, shape, device)
+    return wrap(apply_typed(op, type, *operands, extents_input(shape, device)))
 
 
-def _constant(where: str, number: int, shape: Any, dtype: Any, device: Any) -> Array:
+def _constant(
+    where: str, number: int, shape: Any, dtype: Any, device: Any, like: Array | None = None
+) -> Array:
     """Return an array of zeros or ones, of float64 if ``dtype`` is None.
 
     Args:
@@ -70,18 +78,29 @@ def _constant(where: str, number: int, shape: Any, dtype: Any, device: Any) -> A
             queued.
         dtype: the dtype.
         device: the device, or None.
+        like: the array whose device is the default one; None for that of `xp.config`.
 
     Raises:
         ArgumentError: The shape is something else.
         ShapeError: An extent is negative.
         DTypeError, SettingError: There is no such dtype or device.
     """
-    check_device(where, device)
+    place = _place(where, device, like)
     element_type = dtype_of("float64" if dtype is None else checked_dtype(f"{where}: dtype", dtype))
     extents = checked_shape(where, shape)
-    if math.prod(extents) <= settings.small:
+    if math.prod(extents) <= settings.small and place is None:
         return wrap(from_numpy(np.full(extents, number, element_type.numpy), is_owned=True))
-    return _created("constant", extents, element_type, number=number)
+    return _created("constant", extents, element_type, place, number=number)
+
+
+def _place(where: str, device: Any, like: Array | None) -> StreamDevice | None:
+    """Return the device of a new array: that of ``like``, if there is one, unless one is named.
+
+    ``where`` is the function, for messages. Raises: SettingError if there is no such device.
+    """
+    if like is None:
+        return creation_device(where, device)
+    return device_argument(where, device, like._value.type.device)
 
 
 def zeros(shape: int | tuple[int, ...], dtype: Any = None, *, device: Any = None) -> Array:
@@ -160,18 +179,22 @@ def full(
     >>> xp.full(3, 7)
     Array([7, 7, 7], dtype=int64)
     """
-    check_device("full", device)
+    place = creation_device("full", device)
     extents = checked_shape("full", shape)
     if not isinstance(fill_value, (bool, int, float, complex, np.generic, np.ndarray, Array)):
         refuse("full: fill_value", fill_value, "a number or a 0-dimensional array")
     if isinstance(fill_value, (bool, int, float)) and not isinstance(fill_value, np.generic):
-        value = wrap(_number(fill_value, asarray(fill_value, dtype=dtype)))
+        value = wrap(_number(fill_value, asarray(fill_value, dtype=dtype, device=CPU)))
     else:
-        value = asarray(fill_value)
+        value = asarray(fill_value, device=None if isinstance(fill_value, Array) else CPU)
         value = value if dtype is None else astype(value, dtype)
+    own_device = value._value.type.device
+    if own_device is not None:
+        place = device_argument("full", device, own_device)
+        value = on_device(value, place)
     if value.ndim:
         raise ShapeError(f"full: fill_value must be 0-dimensional, got shape {value.shape}")
-    return broadcast_to(value, extents)
+    return broadcast_on(place, value, extents)
 
 
 def _number(number: Any, array: Array) -> Value:
@@ -189,7 +212,7 @@ def zeros_like(x: Array, /, dtype: Any = None, *, device: Any = None) -> Array:
         DTypeError, SettingError: There is no such dtype or device.
     """
     x = array_of(x)
-    return _constant("zeros_like", 0, x.shape, x.dtype if dtype is None else dtype, device)
+    return _constant("zeros_like", 0, x.shape, x.dtype if dtype is None else dtype, device, x)
 
 
 def ones_like(x: Array, /, dtype: Any = None, *, device: Any = None) -> Array:
@@ -202,7 +225,7 @@ def ones_like(x: Array, /, dtype: Any = None, *, device: Any = None) -> Array:
         DTypeError, SettingError: There is no such dtype or device.
     """
     x = array_of(x)
-    return _constant("ones_like", 1, x.shape, x.dtype if dtype is None else dtype, device)
+    return _constant("ones_like", 1, x.shape, x.dtype if dtype is None else dtype, device, x)
 
 
 def empty_like(x: Array, /, dtype: Any = None, *, device: Any = None) -> Array:
@@ -215,7 +238,7 @@ def empty_like(x: Array, /, dtype: Any = None, *, device: Any = None) -> Array:
         DTypeError, SettingError: There is no such dtype or device.
     """
     x = array_of(x)
-    return _constant("empty_like", 0, x.shape, x.dtype if dtype is None else dtype, device)
+    return _constant("empty_like", 0, x.shape, x.dtype if dtype is None else dtype, device, x)
 
 
 def full_like(x: Array, /, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Array:
@@ -232,7 +255,12 @@ def full_like(x: Array, /, fill_value: Any, dtype: Any = None, *, device: Any = 
         SettingError: There is no such device.
     """
     x = array_of(x)
-    return full(x.shape, fill_value, dtype=x.dtype if dtype is None else dtype, device=device)
+    return full(
+        x.shape,
+        fill_value,
+        dtype=x.dtype if dtype is None else dtype,
+        device=x.device if device is None else device,
+    )
 
 
 def eye(
@@ -257,11 +285,12 @@ def eye(
     Array([[0, 1, 0],
            [0, 0, 1]], dtype=int64)
     """
-    check_device("eye", device)
+    place = creation_device("eye", device)
     shape = checked_shape("eye", (n_rows, n_rows if n_cols is None else n_cols))
     element_type = dtype_of("float64" if dtype is None else checked_dtype("eye: dtype", dtype))
     k = max(-shape[0], min(integer("eye: k", k), shape[1]))  # beyond, there are no ones either
-    return declare(_created("eye", shape, element_type, scalar(k, np.dtype("int64"))), k, k)
+    offset = scalar(k, np.dtype("int64"))
+    return declare(_created("eye", shape, element_type, place, offset), k, k)
 
 
 def arange(
@@ -287,7 +316,7 @@ def arange(
     >>> xp.arange(1, 8, 3)
     Array([1, 4, 7], dtype=int64)
     """
-    check_device("arange", device)
+    place = creation_device("arange", device)
     start = real_number("arange: start", start)
     step = real_number("arange: step", step)
     if stop is None:
@@ -309,12 +338,12 @@ def arange(
     shape = (max(count, 0),)
     if element_type.kind == "c":
         array = (start + np.arange(shape[0]) * step).astype(element_type.numpy)
-        return wrap(from_numpy(array, is_owned=True))
+        return wrap(from_numpy(array, is_owned=True, device=place))
     if are_integers and element_type.kind in "biu":
         numbers = [scalar(_wrapped(v), np.dtype("int64")) for v in (start, step)]
     else:
         numbers = [scalar(float(v), np.dtype("float64")) for v in (start, step)]
-    return _created("range", shape, element_type, *numbers)
+    return _created("range", shape, element_type, place, *numbers)
 
 
 def _wrapped(number: int) -> int:
@@ -374,7 +403,7 @@ def linspace(
     >>> xp.linspace(0, 1, 5)
     Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float64)
     """
-    check_device("linspace", device)
+    place = creation_device("linspace", device)
     shape = checked_shape("linspace", integer("linspace: num", num))
     is_complex = isinstance(start, complex) or isinstance(stop, complex)
     default = "complex128" if is_complex else "float64"
@@ -385,7 +414,7 @@ def linspace(
         if not isinstance(stop, complex):
             stop = real_number("linspace: stop", stop)
         array = np.linspace(start, stop, shape[0], endpoint=endpoint, dtype=element_type.numpy)
-        return wrap(from_numpy(array, is_owned=True))
+        return wrap(from_numpy(array, is_owned=True, device=place))
     if is_complex:
         raise DTypeError(f"linspace of complex numbers needs a complex dtype, got {element_type}")
     first = float(real_number("linspace: start", start))
@@ -394,7 +423,7 @@ def linspace(
     last = float(steps) if endpoint and steps > 0 else math.inf
     step = (end - first) / steps if steps > 0 else 0.0
     numbers = [scalar(v, np.dtype("float64")) for v in (first, step, end, last)]
-    return _created("linspace", shape, element_type, *numbers)
+    return _created("linspace", shape, element_type, place, *numbers)
 
 
 def logspace(

@@ -1,26 +1,104 @@
-"""Devices: their names, and checks of the arguments ``device``."""
+"""Devices: their names, and the arguments ``device`` of functions."""
 
 from __future__ import annotations
 
+from contextlib import suppress
+from functools import cache
 from typing import Any
 
-from passkit.errors import SettingError
+from passkit.errors import PasskitError, SettingError
+from passkit.streams.device import (
+    CudaStreamDevice,
+    OpenClStreamDevice,
+    StreamDevice,
+    cuda_device,
+    opencl_device,
+)
+from passkit.streams.operation import CPU
+from passkit.streams.settings import settings
 from passkit.values.arguments import shown
 
-DEVICES = ("cpu",)
-"""The devices that arrays can be on."""
+KINDS = (CPU, "opencl", "cuda")
 
 
-def check_device(where: str, device: Any) -> None:
-    """Check an argument ``device``: None, or the name of a device.
+def device_names() -> list[str]:
+    """Return the names of this machine's devices; the CPU is the first one.
+
+    Kinds of devices without a package or a driver have none.
+    """
+    names = [CPU]
+    with suppress(PasskitError):
+        names += [f"opencl:{k}" for k, _ in enumerate(opencl_device.numbered_devices())]
+    with suppress(PasskitError):
+        names.append(str(_cuda(cuda_device.device())))
+    return names
+
+
+def device_argument(where: str, device: Any, default: StreamDevice | None) -> StreamDevice | None:
+    """Return the device that an argument ``device`` names; None for the CPU.
 
     Args:
         where: the function, for the message.
-        device: the argument.
+        device: None; "cpu"; "opencl:k", or "opencl:p:d" for device d of platform p; "opencl", which
+            PYOPENCL_CTX selects; or "cuda:0".
+        default: the device where it is None.
 
-    Raises: SettingError if it is neither None nor one of `DEVICES`, of whatever type.
+    Raises:
+        SettingError: There is no such device.
+        MissingDependencyError, DeviceError: Its package or driver is missing.
     """
-    if device is not None and device not in DEVICES:
-        raise SettingError(
-            f"{where}: there is no device {shown(device)}; devices: {', '.join(DEVICES)}"
-        )
+    if device is None:
+        return default
+    if device == CPU:
+        return None
+    kind, _, numbers = device.partition(":") if isinstance(device, str) else ("", "", "")
+    listed = numbers.split(":") if numbers else []
+    if kind in KINDS and all(n.isdecimal() for n in listed):
+        if kind == "opencl" and (opened := _opencl(tuple(map(int, listed)))) is not None:
+            return opened
+        if kind == "cuda" and listed in ([], ["0"]):
+            return _cuda(cuda_device.device())
+        if kind == CPU and listed in ([], ["0"]):
+            return None
+    names = ", ".join(device_names())
+    raise SettingError(f"{where}: there is no device {shown(device)}; devices: {names}")
+
+
+def creation_device(where: str, device: Any) -> StreamDevice | None:
+    """Return the device of a new array, None for the CPU: by default that of `xp.config`.
+
+    ``where`` and ``device`` are as in `device_argument`, which says what is raised.
+    """
+    if device is None:
+        if settings.device == CPU:
+            return None
+        device = settings.device
+    return device_argument(where, device, None)
+
+
+@cache
+def _cuda(opened: Any) -> CudaStreamDevice:
+    """Return the device of streams for a device of the run time."""
+    return CudaStreamDevice(opened)
+
+
+def _opencl(numbers: tuple[int, ...]) -> OpenClStreamDevice | None:
+    """Return an OpenCL device by its number, or by those of platform and device; None if none.
+
+    Without numbers, it is the one that PYOPENCL_CTX selects, else the first one.
+    """
+    handles = opencl_device.numbered_devices()
+    if not numbers:
+        position = handles.index(opencl_device.device().handle)
+    elif len(numbers) == 1:
+        position = numbers[0]
+    else:
+        names = opencl_device.platform_numbers()
+        position = names.index(numbers) if numbers in names else len(handles)
+    return _numbered(position, handles[position]) if position < len(handles) else None
+
+
+@cache
+def _numbered(position: int, handle: Any) -> OpenClStreamDevice:
+    """Return the device of streams for pyopencl's device at a position."""
+    return OpenClStreamDevice(position, opencl_device.open_handle(handle))

@@ -16,7 +16,8 @@ import numpy as np
 import passkit.ops as ops
 from passkit.frontends.xp.runtime import apply, from_numpy, on_host
 from passkit.graph.node import Entry
-from passkit.streams.operation import MAX_MEMO, Operation, banded_type
+from passkit.streams.device import StreamDevice
+from passkit.streams.operation import MAX_MEMO, Operation, banded_type, common_device, placed_type
 from passkit.streams.recorder import ArrayType, Value
 from passkit.streams.settings import settings
 from passkit.values.lazy import Lazy
@@ -30,20 +31,23 @@ else:
 OFFSET = 1 << 40
 """Position p of the k-th position input has the extent p + (k + 1) * OFFSET."""
 
-_extents: dict[tuple[int, ...], Value] = {}
+_extents: dict[Any, Value] = {}
 _positions: dict[tuple[int, int], Value] = {}
 
 
-def extents_input(extents: tuple[int, ...]) -> Value:
+def extents_input(extents: tuple[int, ...], device: StreamDevice | None = None) -> Value:
     """Return a value without elements that gives plans extents: its shape is ``(*extents, 0)``.
 
-    It is the same object for equal extents while it is remembered.
+    It is on ``device``, None for the CPU, and so is what is created of it. It is the same
+    object for equal extents while it is remembered.
     """
-    value = _extents.get(extents)
+    key: Any = extents if device is None else (extents, device)
+    value = _extents.get(key)
     if value is None:
         if len(_extents) >= MAX_MEMO:
             _extents.clear()
-        value = _extents[extents] = from_numpy(np.empty((*extents, 0), np.int8))
+        value = _extents[key] = from_numpy(np.empty((*extents, 0), np.int8))
+        value.type = placed_type(value.type, device)
     return value
 
 
@@ -95,11 +99,14 @@ def apply_typed(operation: Operation, type: ArrayType, *operands: Value) -> Valu
     for it, and have a function of NumPy arrays. A complex one is computed at once, too. If the
     first operand has a band, the result gets its band.
     """
+    if operands[0].type.device is not None or operands[-1].type.device is not None:
+        type = placed_type(type, common_device(operation, [v.type for v in operands]))
     if operands[0].type.band is not None:
         type = views.with_band(operation, operands, type)
     if type.dtype.kind == "c":
         return on_host(operation, operands)[0]
-    if type.size <= settings.small and all(v.operation is None for v in operands):
+    is_small = type.size <= settings.small and type.device is None
+    if is_small and all(v.operation is None for v in operands):
         (array,) = operation.evaluate([v.buffer for v in operands])
         value = from_numpy(array, is_owned=True)
         value.type = banded_type(value.type, type.band)

@@ -14,7 +14,7 @@ import numpy as np
 import passkit.ops as ops
 from passkit.errors import ArgumentError, DTypeError, ShapeError
 from passkit.frontends.xp.array import Array, array_of, call, wrap
-from passkit.frontends.xp.devices import check_device
+from passkit.frontends.xp.devices import creation_device
 from passkit.frontends.xp.dtypes import checked_dtype
 from passkit.frontends.xp.reductions import integer, one_axis
 from passkit.frontends.xp.runtime import OPERATIONS, from_numpy
@@ -385,7 +385,7 @@ def _frequencies(name: str, n: int, d: float, dtype: Any, device: Any) -> Array:
         n: the number of points.
         d: the distance of two samples.
         dtype: the dtype of the result; None for float64.
-        device: "cpu" or None.
+        device: the device; None for the default one.
 
     Raises:
         ArgumentError: n is no integer of at least 1, or d no real number or 0.
@@ -397,12 +397,12 @@ def _frequencies(name: str, n: int, d: float, dtype: Any, device: Any) -> Array:
         raise ArgumentError(f"fft.{name}: n must be a positive integer, got {shown(n)}")
     if not isinstance(d, (int, float)) or not d:
         raise ArgumentError(f"fft.{name}: d must be a number other than 0, got {shown(d)}")
-    check_device(f"fft.{name}", device)
+    place = creation_device(f"fft.{name}", device)
     target = checked_dtype(f"fft.{name}: dtype", "float64" if dtype is None else dtype)
     if not target.is_float:
         raise DTypeError(f"fft.{name} returns floats, got dtype {target}; xp.float32 is one")
     frequencies = getattr(np.fft, name)(points, float(d))
-    return wrap(from_numpy(frequencies.astype(target.numpy), is_owned=True))
+    return wrap(from_numpy(frequencies.astype(target.numpy), is_owned=True, device=place))
 
 
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Array:
@@ -412,7 +412,7 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None)
         n: the number of points.
         d: the distance of two samples, a number.
         dtype: a dtype of real floats; None for float64.
-        device: "cpu" or None.
+        device: the device; None for the default one.
 
     Raises:
         ArgumentError: n is no integer of at least 1, or d no real number or 0.
@@ -433,7 +433,7 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None
         n: the number of points.
         d: the distance of two samples, a number.
         dtype: a dtype of real floats; None for float64.
-        device: "cpu" or None.
+        device: the device; None for the default one.
 
     Raises:
         ArgumentError: n is no integer of at least 1, or d no real number or 0.

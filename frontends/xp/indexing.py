@@ -14,7 +14,7 @@ import numpy as np
 
 from passkit.errors import DTypeError, ShapeError, SubscriptError
 from passkit.frontends.xp.array import Array, array_of, wrap
-from passkit.frontends.xp.conversion import duplicate
+from passkit.frontends.xp.conversion import duplicate, on_device
 from passkit.frontends.xp.extents import apply_typed
 from passkit.frontends.xp.manipulation import (
     broadcast_shapes,
@@ -59,7 +59,7 @@ def read(x: Array, key: Any) -> Array:
         or a part that is nothing of these.
     """
     value = x._value
-    if value.operation is None and is_plain(key):
+    if value.operation is None and is_plain(key) and value.type.device is None:
         try:
             part = value.buffer[key]
         except (IndexError, TypeError, ValueError):
@@ -89,12 +89,14 @@ def small_key(x: Array, key: Any) -> Any:
     value = x._value
     if value.operation is not None or value.type.size > settings.small:
         return None
-    if value.type.band is not None:
+    if value.type.band is not None or value.type.device is not None:
         return None
     items: list[Any] = []
     for part in key if type(key) is tuple else (key,):
         if isinstance(part, Array):
             if part._value.operation is not None or part.dtype.kind not in "iub":
+                return None
+            if part._value.type.device is not None:
                 return None
             items.append(part._value.buffer)
         elif part is None or part is Ellipsis or type(part) in (int, slice, np.ndarray):
@@ -182,6 +184,8 @@ def check_bounds(indices: Array, n: int, axis: int) -> None:
     """
     if indices._value.operation is not None or not indices.size:
         return
+    if indices._value.type.device is not None:  # they are not copied for that
+        return
     array = indices._value.buffer
     low, high = int(array.min()), int(array.max())
     if low < -n or high >= n:
@@ -213,13 +217,21 @@ def split_parts(x: Array, parts: list[Any]) -> tuple[list[Any], list[int], list[
         if isinstance(part, Array):
             check_bounds(part, x.shape[axis], axis)
             axes.append(result_axis)
-            arrays.append(part)
+            arrays.append(beside(x, part))
             part = ALL
         basic.append(part)
         axis += part is not None
         result_axis += type(part) is not int
     is_separated = advanced[-1] - advanced[0] >= len(advanced)
     return basic, axes, arrays, is_separated and any(a.ndim for a in arrays)
+
+
+def beside(x: Array, indices: Array) -> Array:
+    """Return index arrays on the device of ``x``; those of the CPU are copied there."""
+    device = x._value.type.device
+    if device is None or indices._value.type.device is not None:
+        return indices
+    return on_device(indices, device)
 
 
 def _read_advanced(x: Array, parts: list[Any]) -> Array:
@@ -310,7 +322,7 @@ def take(x: Array, indices: Array, /, axis: int | None = None) -> Array:
         x, axis = x if x.ndim == 1 else reshape(x, (-1,)), 0
     axis = normalized_axis("take", axis, x.ndim)
     check_bounds(listed, x.shape[axis], axis)
-    return gather(x, listed, axis)
+    return gather(x, beside(x, listed), axis)
 
 
 def _indices(where: str, indices: Any) -> Array:
@@ -353,4 +365,4 @@ def take_along_axis(x: Array, indices: Array, /, axis: int = -1) -> Array:
         )
     check_bounds(listed, x.shape[axis], axis)
     op = operation("take_along_axis", axis=axis)
-    return wrap(apply(op, x._value, listed._value))
+    return wrap(apply(op, x._value, beside(x, listed)._value))

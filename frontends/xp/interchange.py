@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 
 from passkit.errors import FeedError, SettingError
+from passkit.frontends.xp import runtime
 from passkit.frontends.xp.array import Array, wrap
-from passkit.frontends.xp.devices import check_device
+from passkit.frontends.xp.conversion import on_device
+from passkit.frontends.xp.devices import device_argument
 from passkit.frontends.xp.runtime import from_numpy
 from passkit.frontends.xp.sharing import expose, expose_views
+from passkit.streams.device import StreamDevice
 from passkit.streams.settings import settings
 from passkit.values.arguments import shown
 
@@ -38,6 +41,9 @@ def dlpack(
     Raises: BufferError for another device, for elements that NumPy's DLPack does not have, or for
         read-only memory where a copy is refused before version 1.
     """
+    place = x._value.type.device
+    if place is not None:
+        return _device_dlpack(x, place, max_version, dl_device, copy)
     if dl_device is not None and (int(dl_device[0]), dl_device[1]) != CPU:
         raise BufferError(f"an array of the CPU cannot be exported to the device {dl_device}")
     array = x._numpy()
@@ -56,6 +62,66 @@ def dlpack(
     return shared_view(x).__dlpack__(max_version=max_version)
 
 
+def _device_dlpack(
+    x: Array,
+    place: StreamDevice,
+    max_version: tuple[int, int] | None,
+    dl_device: tuple[Any, int] | None,
+    copy: bool | None,
+) -> Any:
+    """Return a capsule of DLPack of an array that is on ``place``; the others are as in `dlpack`.
+
+    For the CPU it has a copy. For the device itself it has the memory, which is not reused from now
+    on, and is unversioned; whatever wrote it is done.
+
+    Raises: BufferError for a third device, or for the CPU where a copy is refused.
+    """
+    target = place.dlpack if dl_device is None else (int(dl_device[0]), dl_device[1])
+    if target == CPU:
+        if copy is False:
+            raise BufferError(f"an array on {place} gets to the CPU by a copy only, got copy=False")
+        versions = {} if max_version is None or max_version[0] < 1 else {"max_version": max_version}
+        return x._numpy().__dlpack__(**versions)
+    if target != place.dlpack:
+        raise BufferError(f"an array on {place} cannot be exported to the device {dl_device}")
+    source = on_device(on_device(x, None), place) if copy else x
+    runtime.current_stream().sync((source._value,), "numpy")
+    source._value.is_owned = False
+    place.finish()
+    return place.capsule(source._value.buffer)
+
+
+def cuda_interface(x: Array) -> dict[str, Any]:
+    """Return the CUDA array interface of ``x``; its memory is not reused from now on.
+
+    Raises: AttributeError if it is on no CUDA device.
+    """
+    interface: dict[str, Any] = _exported(x, "cuda").__cuda_array_interface__
+    return interface
+
+
+def opencl_array(x: Array) -> Any:
+    """Return the array of the run time that has the memory of ``x``.
+
+    Raises: AttributeError if it is on no OpenCL device.
+    """
+    return _exported(x, "opencl")
+
+
+def _exported(x: Array, target: str) -> Any:
+    """Return the array of the run time of ``x``, whose memory is not reused from now on.
+
+    Raises: AttributeError if it is on no device of a target.
+    """
+    device = x._value.type.device
+    if device is None or device.target != target:
+        raise AttributeError(f"an array on {x.device} has no memory of a device of {target}")
+    runtime.current_stream().sync((x._value,), "numpy")
+    x._value.is_owned = False
+    device.finish()
+    return x._value.buffer
+
+
 def shared_view(x: Array) -> Any:
     """Return a NumPy array of the memory of ``x``, which must not be written by anybody.
 
@@ -72,22 +138,30 @@ def buffer(x: Array, flags: int) -> memoryview:
 
     ``flags`` are those of the buffer protocol. Raises: BufferError if they ask to write.
     """
+    if x._value.type.device is not None:
+        raise BufferError(f"an array on {x.device} has no memory of the host; x.numpy() is a copy")
     if flags & WRITABLE:
         raise BufferError("the memory of an Array must not be written; x.numpy() is a copy")
     return memoryview(shared_view(x))
 
 
-def from_pickle(array: Any) -> Array:
-    """Return an array of a NumPy array from a pickle, whose memory it takes over."""
-    return wrap(from_numpy(array, is_owned=True))
+def from_pickle(array: Any, device: str = "cpu") -> Array:
+    """Return an array of a NumPy array from a pickle, whose memory it takes over.
+
+    ``device`` is the name of its device.
+
+    Raises: SettingError if this machine has no such device.
+    """
+    place = device_argument("unpickling", device, None)
+    return wrap(from_numpy(array, is_owned=True, device=place))
 
 
 def reduced(x: Array) -> tuple[Any, ...]:
     """Return what pickles store: the elements, not the operations that compute them.
 
-    It is the function `from_pickle` and a tuple of a copy of the elements.
+    It is the function `from_pickle` and a tuple of a copy of the elements and the device.
     """
-    return from_pickle, (np.array(x._numpy(), order="C"),)
+    return from_pickle, (np.array(x._numpy(), order="C"), x.device)
 
 
 def numpy_array(x: Array, dtype: Any, copy: bool | None) -> Any:
@@ -98,12 +172,17 @@ def numpy_array(x: Array, dtype: Any, copy: bool | None) -> Any:
     memory of a view is a part of its base's, and what others refer to is copied. Operations that
     are recorded meanwhile read a copy, so that results are those of the elements at that moment.
 
-    It is a copy if ``copy`` is true or ``dtype`` (None for its own) is another one. That of a
-    0-dimensional array is a copy unless ``copy`` is False, as NumPy's scalars are.
+    It is a copy if ``copy`` is true or ``dtype`` (None for its own) is another one, and always from
+    a device. That of a 0-dimensional array is a copy unless ``copy`` is False, as NumPy's scalars
+    are.
 
-    Raises: FeedError if a copy is needed to convert the dtype, and ``copy`` is False; TypeError if
-    NumPy has no such dtype.
+    Raises: FeedError if a copy is needed to convert the dtype, or from a device, and ``copy`` is
+    False; TypeError if NumPy has no such dtype.
     """
+    if x._value.type.device is not None:
+        if copy is False:
+            raise FeedError(f"an array on {x.device} gets to NumPy by a copy only, got copy=False")
+        return x._numpy().astype(x.dtype if dtype is None else dtype, copy=False)
     if dtype is not None and np.dtype(dtype) != x.dtype:
         if copy is False:
             raise FeedError(f"{x.dtype} becomes {np.dtype(dtype)} by a copy only, got copy=False")
@@ -120,12 +199,14 @@ def numpy_array(x: Array, dtype: Any, copy: bool | None) -> Any:
 
 
 def to_device(x: Array, device: Any, stream: Any) -> Array:
-    """Return the array ``x`` itself, which is on the device "cpu".
+    """Return the array ``x`` on a device: itself if it is there, else a copy of what it needs.
 
-    ``device`` is "cpu" or None. Raises: SettingError for another device, or if ``stream`` is not
-    None.
+    ``device`` is its name; None: that of ``x``. Raises: SettingError if there is no such device, or
+    if ``stream`` is not None; DeviceError if it has no memory left.
     """
-    check_device("to_device", device)
+    place = device_argument("to_device", device, x._value.type.device)
     if stream is not None:
-        raise SettingError(f"to_device: stream must be None on the CPU, got {shown(stream)}")
-    return x
+        raise SettingError(
+            f"to_device: stream must be None, as each device has one queue, got {shown(stream)}"
+        )
+    return on_device(x, place)

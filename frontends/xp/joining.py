@@ -150,5 +150,6 @@ def repeat(x: Array, repeats: int | Array, /, axis: int | None = None) -> Array:
         raise ShapeError(f"repeat needs repeats >= 0, got {counts.min()}")
     if counts.size == 1:
         return call("repeat", x, repeats=int(counts.reshape(())), axis=axis)
-    indices = from_numpy(np.repeat(np.arange(n), counts), is_owned=True)
+    device = x._value.type.device
+    indices = from_numpy(np.repeat(np.arange(n), counts), is_owned=True, device=device)
     return wrap(apply(operation("gather", axis=axis), x._value, indices))

@@ -20,7 +20,9 @@ from passkit.frontends.xp.extents import (
 from passkit.frontends.xp.movement_operations import AxisGroup
 from passkit.frontends.xp.reductions import integer
 from passkit.frontends.xp.runtime import from_numpy, operation
+from passkit.streams.device import StreamDevice
 from passkit.streams.operation import array_type
+from passkit.streams.recorder import Value
 from passkit.streams.settings import settings
 from passkit.values.arguments import refuse, shown
 
@@ -121,7 +123,16 @@ def broadcast_to(x: Array, /, shape: tuple[int, ...]) -> Array:
         ArgumentError: ``x`` is no array or number, or the shape nothing of these.
         ShapeError: the array does not fit the shape.
     """
-    x, target = array_of(x), _extents("broadcast_to", shape)
+    x = array_of(x)
+    return broadcast_on(x._value.type.device, x, shape)
+
+
+def broadcast_on(device: StreamDevice | None, x: Array, shape: tuple[int, ...]) -> Array:
+    """Return an array broadcast to a shape on a device, None for the CPU.
+
+    The array is on the same device, or on the CPU and has no axes. Raises as `broadcast_to`.
+    """
+    target = _extents("broadcast_to", shape)
     source = x.shape
     pairs = zip(reversed(source), reversed(target), strict=False)
     if (
@@ -130,10 +141,11 @@ def broadcast_to(x: Array, /, shape: tuple[int, ...]) -> Array:
         or min(target, default=0) < 0
     ):
         raise ShapeError(f"an array of shape {source} does not broadcast to {target}")
-    if source == target:
+    if source == target and x._value.type.device is device:
         return duplicate(x)
     op = operation("broadcast_to", shape=target)
-    return wrap(apply_typed(op, array_type(x.dtype, target), x._value, extents_input(target)))
+    type = array_type(x.dtype, target, device)
+    return wrap(apply_typed(op, type, x._value, extents_input(target, device)))
 
 
 def _same_order(view: Array, x: Array) -> Array:
@@ -186,6 +198,10 @@ def _reshaped(x: Array, shape: Any) -> Array:
     value = x._value
     if value.is_exposed:
         value = duplicate(x)._value
+    if value.operation is None and value.type.device is not None:
+        value.is_owned = False
+        type = array_type(value.type.dtype, target, value.type.device)
+        return wrap(Value(type, value.buffer.reshaped(target)))
     if value.operation is None and value.buffer.flags.c_contiguous and not value.is_scalar:
         value.is_owned = False
         return wrap(from_numpy(value.buffer.reshape(target)))

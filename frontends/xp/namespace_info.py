@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from passkit.errors import SettingError
-from passkit.frontends.xp.devices import DEVICES, check_device
+from passkit.frontends.xp.devices import device_argument, device_names
 from passkit.frontends.xp.dtypes import KINDS
+from passkit.streams.settings import settings
 from passkit.values.arguments import shown
 from passkit.values.dtype import dtype_of
 
@@ -47,8 +48,8 @@ class NamespaceInfo:
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self) -> str:
-        """Return the device that arrays are created on: "cpu"."""
-        return DEVICES[0]
+        """Return the device that arrays are created on; ``xp.config(device=…)`` changes it."""
+        return settings.device
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype[Any]]:
         """Return the dtypes that functions use if a caller names none, by the names of their kinds.
@@ -58,7 +59,7 @@ class NamespaceInfo:
 
         Raises: SettingError if there is no such device.
         """
-        check_device("default_dtypes", device)
+        device_argument("default_dtypes", device, None)
         return {
             "real floating": np.dtype("float64"),
             "complex floating": np.dtype("complex128"),
@@ -67,8 +68,8 @@ class NamespaceInfo:
         }
 
     def devices(self) -> list[str]:
-        """Return a new list of the devices that arrays can be on."""
-        return list(DEVICES)
+        """Return the names of the devices that arrays can be on, the CPU first."""
+        return device_names()
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, np.dtype[Any]]:
         """Return the dtypes of the standard, by name.
@@ -83,7 +84,7 @@ class NamespaceInfo:
         >>> list(xp.__array_namespace_info__().dtypes(kind="real floating"))
         ['float32', 'float64']
         """
-        check_device("dtypes", device)
+        device_argument("dtypes", device, None)
         letters = _letters(kind)
         return {name: np.dtype(name) for name in STANDARD_DTYPES if dtype_of(name).kind in letters}
 

@@ -15,7 +15,9 @@ from passkit.errors import ArgumentError
 from passkit.frontends.xp.array import Array, operand_value, wrap
 from passkit.frontends.xp.elementwise_operations import FUNCTIONS
 from passkit.frontends.xp.runtime import apply, from_numpy, operation
+from passkit.streams.device import StreamDevice
 from passkit.values.lazy import Lazy
+from passkit.values.trees import flatten
 
 if TYPE_CHECKING:
     from passkit.frontends import xp
@@ -247,7 +249,9 @@ def _in_numpy(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
     Raises: what the function raises.
     """
     result = function(*map(_computed, args), **{k: _computed(v) for k, v in kwargs.items()})
-    return _wrapped(result)
+    leaves = flatten((args, kwargs))[0]
+    devices = [a._value.type.device for a in leaves if isinstance(a, Array)]
+    return _wrapped(result, next((d for d in devices if d is not None), None))
 
 
 def _computed(argument: Any) -> Any:
@@ -264,13 +268,14 @@ def _computed(argument: Any) -> Any:
     return argument
 
 
-def _wrapped(result: Any) -> Any:
+def _wrapped(result: Any, device: StreamDevice | None) -> Any:
     """Return a result with each NumPy array or scalar of numbers or booleans as an `Array`.
 
-    Lists and tuples, but not named ones, are searched; anything else is returned as it is.
+    It is on ``device``, None for the CPU. Lists and tuples, but not named ones, are searched;
+    anything else is returned as it is.
     """
     if isinstance(result, (np.ndarray, np.generic)) and result.dtype.kind in "biufc":
-        return wrap(from_numpy(np.asarray(result)))
+        return wrap(from_numpy(np.asarray(result), device=device))
     if type(result) in (list, tuple):
-        return type(result)([_wrapped(r) for r in result])
+        return type(result)([_wrapped(r, device) for r in result])
     return result

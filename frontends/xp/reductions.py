@@ -437,7 +437,7 @@ def converted_to(where: str, x: Value, dtype: Any) -> tuple[Value, str | None]:
         return x, None
     target = dtype_of(dtype)
     if target.kind == "c" and x.type.dtype.kind != "c":
-        x = from_numpy(computed(x).astype(target.numpy), is_owned=True)
+        x = from_numpy(computed(x).astype(target.numpy), is_owned=True, device=x.type.device)
     if x.type.dtype.kind == "c" and target.kind != "c":
         raise DTypeError(
             f"{where}: {x.type.dtype} cannot be converted to {target}; take xp.real(x) first"

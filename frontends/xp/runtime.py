@@ -11,11 +11,13 @@ import numpy as np
 
 from passkit.errors import DTypeError
 from passkit.streams import recorder
+from passkit.streams.device import StreamDevice, host_array
 from passkit.streams.operation import (
     HOST,
     Operation,
     OperationTable,
     array_type,
+    common_device,
     owns_memory,
     quiet_context,
 )
@@ -32,8 +34,8 @@ else:
 
 OPERATIONS = OperationTable()
 """All operations of `passkit.xp`."""
-STORE = PlanStore(OPERATIONS, "cpu")
-"""The plans of the CPU."""
+STORE = PlanStore(OPERATIONS)
+"""The plans of the CPU, which also has those of other devices."""
 
 
 class _ThreadState(threading.local):
@@ -72,6 +74,12 @@ def current_stream() -> Stream:
     return _state.stream
 
 
+def current_streams() -> list[Any]:
+    """Return the streams of this thread, one for each device; or the one that traces a function."""
+    stream = _state.stream
+    return stream.all_devices if isinstance(stream, Stream) else [stream]
+
+
 def set_current_stream(stream: Any) -> None:
     """Queue the operations of this thread in a stream, or an object like one, from now on."""
     _state.stream = stream
@@ -107,7 +115,7 @@ def apply_any(operation: Operation, *operands: Value) -> Value:
     result_type: Any = operation.result_types.get(types) or operation.infer(types)
     if result_type is HOST:
         return apply_unqueued(operation, operands)[0]
-    if result_type.size <= settings.small:
+    if result_type.size <= settings.small and result_type.device is None:
         for v in operands:
             if v.operation is not None or v.type.size > settings.small:
                 break
@@ -164,7 +172,8 @@ def on_host(operation: Operation, operands: Sequence[Value]) -> tuple[Value, ...
         record = STORE.tracker.host_operation(operation, operands, seconds)
         for log in STORE.inspectors:
             log.host_operations.append(record)
-    return tuple(from_numpy(a, owns_memory(a, operands)) for a in arrays)
+    device = common_device(operation, [v.type for v in operands])
+    return tuple(from_numpy(a, owns_memory(a, operands), device) for a in arrays)
 
 
 def apply_several(operation: Operation, *operands: Value) -> tuple[Value, ...]:
@@ -183,14 +192,21 @@ def apply_several(operation: Operation, *operands: Value) -> tuple[Value, ...]:
     return tuple(stream.project(value, k) for k in range(len(result_types)))
 
 
-def from_numpy(array: Any, is_owned: bool = False) -> Value:
-    """Return the value of a NumPy array, without a copy.
+def from_numpy(array: Any, is_owned: bool = False, device: StreamDevice | None = None) -> Value:
+    """Return the value of a NumPy array, without a copy if it is for the CPU.
 
     Args:
         array: a NumPy array, contiguous or not; nobody may write to it while the value exists.
         is_owned: whether only the value refers to the array's memory, so that a later result may be
             stored over it.
+        device: the device to copy it to; None for the CPU.
+
+    Raises: DeviceError if a device has no memory left.
     """
+    if device is not None:
+        value = Value(array_type(array.dtype, array.shape, device), device.upload(array))
+        value.is_owned = True
+        return value
     value = Value(array_type(array.dtype, array.shape), array)
     value.is_owned = is_owned
     return value
@@ -207,7 +223,9 @@ def scalar(number: Any, dtype: np.dtype[Any]) -> Value:
 
 
 def computed(value: Value, reason: str = "a result is needed") -> Any:
-    """Return the NumPy array of a value, its own memory, after executing what it needs.
+    """Return the NumPy array of a value after executing what it needs: its memory, or a copy.
+
+    It is a copy from a device.
 
     ``reason`` says why it is needed, for those who inspect the stream.
 
@@ -216,4 +234,4 @@ def computed(value: Value, reason: str = "a result is needed") -> Any:
     """
     if value.operation is not None:
         value.stream.sync((value,), reason)
-    return value.buffer
+    return value.buffer if value.type.device is None else host_array(value.buffer)

@@ -31,9 +31,10 @@ def expose(x: Array) -> bool:
     """Let NumPy write to the memory of a computed array, if nothing else refers to it.
 
     Returns: Whether it may, which the value notes. Else it is the memory of several arrays or a
-    part of another one, or pending operations read it, or the array has a triangular view.
+    part of another one, or pending operations read it, the array has a triangular view, or
+    it is on a device.
     """
-    if x._value.type.band is not None:
+    if x._value.type.band is not None or x._value.type.device is not None:
         return False
     if x._value.is_exposed:
         return True

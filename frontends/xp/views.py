@@ -202,6 +202,7 @@ def apply_viewed(operation: Operation, operands: tuple[Value, ...]) -> tuple[Val
     elif (
         all(v.operation is None and v.type.size <= settings.small for v in operands)
         and result_types.size <= settings.small
+        and result_types.device is None
     ):
         results = (evaluated(operation, operands, result_types),)
     else:

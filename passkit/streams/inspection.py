@@ -379,7 +379,9 @@ class RunTracker:
                 details = self._details.get(name)
                 if details is None:
                     dims = before.dims if plan.needs_extents else None
-                    details = plan_details.PlanDetails(plan, flush.outputs, dims, executable)
+                    details = plan_details.PlanDetails(
+                        plan, flush.outputs, dims, executable, stream.device
+                    )
                     self._details[name] = details
             stream_number = self._streams.get(stream)
             if stream_number is None:
@@ -439,7 +441,7 @@ class RunTracker:
     def _input(self, value: Value) -> RunInput:
         """Return the record of a computed value; a Python number has no number of its own: -1."""
         number = ""
-        if not value.type.shape:
+        if not value.type.shape and value.type.device is None:
             element = value.buffer.item()
             number = f"{element:.6g}" if value.type.dtype.kind == "f" else str(element)
         value_number = -1 if value.is_scalar else self._number(value.buffer)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from passkit.errors import PasskitError
+from passkit.errors import DeviceError, PasskitError
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, var
 from passkit.program.executable import Executable
@@ -67,21 +67,24 @@ HOST = _Host()
 run at once in NumPy."""
 
 
+CPU = "cpu"
+"""The name of the device whose arrays have the device None in their types."""
 _types: dict[Hashable, ArrayType] = {}
 
 
-def array_type(dtype: np.dtype[Any], shape: tuple[int, ...]) -> ArrayType:
+def array_type(dtype: np.dtype[Any], shape: tuple[int, ...], device: Any = None) -> ArrayType:
     """Return the `ArrayType` of a dtype and a shape, without a band.
 
-    It is the same object for equal ones, while it is remembered.
+    ``device`` is the device that the array is on, None for the CPU. It is the same object for equal
+    ones, while it is remembered.
     """
-    key = dtype, shape
+    key = (dtype, shape) if device is None else (dtype, shape, None, device)
     try:
         return _types[key]
     except KeyError:
         if len(_types) >= MAX_MEMO:
             _types.clear()
-        return _types.setdefault(key, ArrayType(dtype, shape))
+        return _types.setdefault(key, ArrayType(*key))
 
 
 def banded_type(type: ArrayType, band: Hashable) -> ArrayType:
@@ -91,10 +94,41 @@ def banded_type(type: ArrayType, band: Hashable) -> ArrayType:
     it is remembered.
     """
     if band is None:
-        return type if type.band is None else array_type(type.dtype, type.shape)
-    key = type.dtype, type.shape, band
+        return type if type.band is None else array_type(type.dtype, type.shape, type.device)
+    key = type.dtype, type.shape, band, type.device
     banded = _types.get(key)
     return _types.setdefault(key, ArrayType(*key)) if banded is None else banded
+
+
+def placed_type(type: ArrayType, device: Any) -> ArrayType:
+    """Return an array type with another device, None for the CPU; one object for equal ones."""
+    if type.device is device:
+        return type
+    return banded_type(array_type(type.dtype, type.shape, device), type.band)
+
+
+def common_device(operation: Any, types: Sequence[ArrayType]) -> Any:
+    """Return the device of the arrays that an operation reads, None for the CPU.
+
+    Arrays of the CPU without axes, or without elements, may be read beside those of a device.
+
+    Args:
+        operation: the operation, for the message.
+        types: the types of its operands.
+
+    Raises: DeviceError if they are on several devices.
+    """
+    device = next((t.device for t in types if t.device is not None), None)
+    if device is None:
+        return None
+    for type in types:
+        if type.device is not device and (type.device is not None or (type.shape and type.size)):
+            listed = ", ".join(f"{t} on {t.device or CPU}" for t in types)
+            raise DeviceError(
+                f"{operation.name} needs arrays on one device, got {listed}; "
+                f"x.to_device({str(device)!r}) copies an array to {device}"
+            )
+    return device
 
 
 class Operation(OperationBase):
@@ -148,14 +182,17 @@ class Operation(OperationBase):
         or on types with a band, have the result type `HOST`, which is not remembered: the frontend
         applies them in another way.
 
-        Raises: PasskitError if the operands do not fit, or a shape depends on their values.
+        Raises: DeviceError if they are on several devices; PasskitError if they do not fit, or a
+        shape depends on their values.
         """
+        device = common_device(self, types)
         if self.build is None or any(t.dtype.kind == "c" or t.band is not None for t in types):
             return HOST
         operands = [var(f"x{k}", t.shape, dtype_of(t.dtype)) for k, t in enumerate(types)]
         result = self.build(*operands, **self.params)
         several = isinstance(result, tuple)
-        results = tuple(map(_type_of, result if several else (result,)))
+        listed = result if several else (result,)
+        results = tuple([placed_type(_type_of(entry), device) for entry in listed])
         if len(self.result_types) >= MAX_MEMO:
             self.result_types.clear()
         self.result_types[types] = results if several else results[0]

@@ -13,6 +13,7 @@ themselves, since they decide about broadcasting, and so do short last axes, whi
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from attrs import define
@@ -23,6 +24,7 @@ from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, var
 from passkit.passes.apply import ApplyPasses
 from passkit.program.executable import Executable
+from passkit.streams.device import StreamDevice, host_array
 from passkit.streams.operation import Operation
 from passkit.streams.recorder import ArrayType, Value
 from passkit.values.dtype import dtype_of
@@ -109,6 +111,9 @@ class PlanVariant:
         has_donors: whether any result may be stored over an argument.
         launches: the number of kernels and library calls of one run.
         is_native: whether it is compiled; an executable interprets where there is no compiler.
+        run: ``run(*arrays)`` returns the results for arguments.
+        run_into: ``run_into(out, *arrays)`` also takes a list of arrays for the results, None for
+            each that is to be allocated.
     """
 
     __slots__ = (
@@ -119,6 +124,8 @@ class PlanVariant:
         "is_native",
         "launches",
         "outputs",
+        "run",
+        "run_into",
     )
 
     def __init__(
@@ -126,12 +133,19 @@ class PlanVariant:
         executable: Executable,
         outputs: tuple[int, ...],
         inputs: tuple[int, ...],
+        device: StreamDevice | None = None,
     ) -> None:
         self.executable, self.outputs, self.inputs = executable, outputs, inputs
         self.donors = executable.donors
         self.has_donors = any(donor >= 0 for donor in self.donors)
         self.launches = executable.num_steps
         self.is_native = hasattr(executable, "run_positional")
+        run_into: Any = getattr(executable, "run_into", None)
+        self.run: Any = getattr(executable, "run_positional", None)
+        self.run_into: Any = run_into
+        if device is not None:
+            self.run = device.running(partial(run_into, None))
+            self.run_into = device.running(run_into)
 
 
 class Plan:
@@ -338,12 +352,15 @@ class Plan:
         key = self.variant_key(outputs, dims)
         return key in self.variants or key in self.stored
 
-    def variant(self, outputs: tuple[int, ...], dims: Sequence[int]) -> tuple[PlanVariant, bool]:
+    def variant(
+        self, outputs: tuple[int, ...], dims: Sequence[int], device: StreamDevice | None = None
+    ) -> tuple[PlanVariant, bool]:
         """Return the variant that writes these results, and whether it is new.
 
         Args:
             outputs: positions of the operations whose results are written, sorted.
             dims: the extents by symbol.
+            device: what it is compiled for, None for the CPU; the same in all calls.
 
         Raises: PasskitError if the operations cannot be compiled.
         """
@@ -354,20 +371,25 @@ class Plan:
         fixed = dims if self.needs_extents else None
         try:
             graph, inputs = self.graph(outputs, fixed)
-            executable = Executable(graph, {}, reads_plans=True)
+            if device is None:
+                executable = Executable(graph, {}, reads_plans=True)
+            else:
+                executable = device.compile(graph)
         except PasskitError:
             if self.needs_extents:
                 raise
             # Symbols may leave open what numbers decide, such as whether a reshape is possible.
             self.needs_extents = True
-            return self.variant(outputs, dims)
-        variant = PlanVariant(executable, outputs, inputs)
+            return self.variant(outputs, dims, device)
+        variant = PlanVariant(executable, outputs, inputs, device)
         self.variants[key] = variant
         return variant, True
 
 
 def interpret(plan_values: Sequence[Value], computed: Sequence[int]) -> None:
     """Compute the results of pending values at once, operation by operation, in NumPy.
+
+    Operands on a device are copied to the host; results are NumPy arrays.
 
     Args:
         plan_values: the values of a queue by position.
@@ -379,6 +401,6 @@ def interpret(plan_values: Sequence[Value], computed: Sequence[int]) -> None:
     for position in computed:
         value = plan_values[position]
         assert value.operation is not None
-        arrays = [v.buffer for v in value.operands]
+        arrays = [host_array(v.buffer) for v in value.operands]
         results = value.operation.evaluate(arrays)
         value.buffer = results[0] if type(value.type) is ArrayType else results

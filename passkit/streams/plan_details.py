@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from passkit.graph.node import Node
     from passkit.program.executable import Executable
     from passkit.reasons.explanation import Explanation
+    from passkit.streams.device import StreamDevice
     from passkit.streams.plan import Plan
 
 
@@ -32,6 +33,7 @@ class PlanDetails:
         outputs: positions of the operations whose results it writes.
         dims: the extents by symbol, if the plan serves these only; else None.
         executable: the compiled plan.
+        device: the device that it runs on; None for the CPU.
     """
 
     def __init__(
@@ -40,15 +42,19 @@ class PlanDetails:
         outputs: tuple[int, ...],
         dims: tuple[int, ...] | None,
         executable: Executable,
+        device: StreamDevice | None = None,
     ) -> None:
         self._plan, self._outputs, self._dims = plan, outputs, dims
-        self._executable = executable
+        self._executable, self._device = executable, device
 
     @cached_property
     def graph(self) -> Graph:
         """The planned graph, in which nodes have the names of operations in ``xp``."""
         graph, _ = self._plan.graph(self._outputs, self._dims, has_names=True)
         # As for executables of plans, no context of the caller applies.
+        if self._device is not None:
+            planned_graph: Graph = self._device.explained(planned, graph, "CodeGen")
+            return planned_graph
         return Context().run(planned, graph, "CodeGen")
 
     @cached_property

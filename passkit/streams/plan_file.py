@@ -53,7 +53,7 @@ class PlanFile:
 
     Args:
         operations: the operations that plans refer to by name.
-        device: the name of the device.
+        device: the device, with what compiled code depends on.
 
     Reading and writing never raise: a cache that cannot be used only costs time.
     """

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from threading import RLock
 
+from passkit.streams.device import StreamDevice
 from passkit.streams.inspection import RunLog, RunTracker
-from passkit.streams.operation import OperationTable
+from passkit.streams.operation import CPU, OperationTable
 from passkit.streams.plan import Plan
 from passkit.streams.plan_file import PlanFile
 from passkit.streams.recorder import TrieNode
@@ -22,7 +23,7 @@ class PlanStore:
 
     Args:
         operations: the operations that plans consist of.
-        device: the name of the device.
+        device: the device; None for the CPU.
 
     Attributes:
         trie: the root of the trie of plans.
@@ -33,8 +34,8 @@ class PlanStore:
         has_compiler: whether plans can be compiled, as far as that was tried.
     """
 
-    def __init__(self, operations: OperationTable, device: str) -> None:
-        self.operations = operations
+    def __init__(self, operations: OperationTable, device: StreamDevice | None = None) -> None:
+        self.operations, self.device = operations, device
         self.trie = TrieNode()
         self.sightings: Counter[Hashable] = Counter()
         self.counts: Counter[str] = Counter()
@@ -42,18 +43,29 @@ class PlanStore:
         self.tracker = RunTracker()
         self.has_compiler = True
         self._num_plans = 0
-        self._device = device
+        self._others: dict[StreamDevice, PlanStore] = {}
         self._file: PlanFile | None = None
         self._undecoded: list[bytes] = []
         self._num_operations = 0
         self._lock = RLock()
+
+    def on(self, device: StreamDevice) -> PlanStore:
+        """Return the plans of another device, for the same operations, counters and logs."""
+        with self._lock:
+            store = self._others.get(device)
+            if store is None:
+                store = self._others[device] = PlanStore(self.operations, device)
+                store.counts, store.inspectors = self.counts, self.inspectors
+                store.tracker = self.tracker
+        return store
 
     def load(self) -> PlanFile:
         """Return the file of the plans on disk; the first call adds its plans to the trie."""
         if self._file is None:
             with self._lock:
                 if self._file is None:
-                    file = PlanFile(self.operations, self._device)
+                    facts = CPU if self.device is None else self.device.facts
+                    file = PlanFile(self.operations, facts)
                     self._add_plans(file, file.lines())
                     self._file = file
         return self._file
@@ -123,3 +135,6 @@ class PlanStore:
             self.tracker = RunTracker()
             self._file = None
             self.load()
+            for store in self._others.values():
+                store.forget()
+                store.tracker = self.tracker

@@ -19,9 +19,10 @@
 
 typedef struct {
     PyObject_HEAD
-    PyObject *dtype, *shape, *band;
+    PyObject *dtype, *shape, *band, *device;
     PyObject *scalars;  // values of Python numbers, by number; NULL for none
     Py_ssize_t size, nbytes;
+    Py_ssize_t eager_size;  // the size that decides whether operations run at once: they never do on a device
 } ArrayType;
 
 typedef struct Array Array;
@@ -103,9 +104,9 @@ static void free_instance(PyObject *self) {
 // Array types
 
 static int array_type_init(ArrayType *self, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"dtype", "shape", "band", NULL};
-    PyObject *dtype, *shape, *band = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!|O", names, &dtype, &PyTuple_Type, &shape, &band)) return -1;
+    static char *names[] = {"dtype", "shape", "band", "device", NULL};
+    PyObject *dtype, *shape, *band = Py_None, *device = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!|OO", names, &dtype, &PyTuple_Type, &shape, &band, &device)) return -1;
     if (!PyArray_DescrCheck(dtype)) {
         PyErr_Format(PyExc_TypeError, "ArrayType needs a NumPy dtype, got %R", dtype);
         return -1;
@@ -119,7 +120,9 @@ static int array_type_init(ArrayType *self, PyObject *args, PyObject *kwargs) {
     Py_INCREF(dtype), replace(&self->dtype, dtype);
     Py_INCREF(shape), replace(&self->shape, shape);
     Py_INCREF(band), replace(&self->band, band);
+    Py_INCREF(device), replace(&self->device, device);
     self->size = size;
+    self->eager_size = device == Py_None ? size : PY_SSIZE_T_MAX;
     self->nbytes = size * PyDataType_ELSIZE((PyArray_Descr *)dtype);
     return 0;
 }
@@ -130,12 +133,14 @@ static int array_type_traverse(ArrayType *self, visitproc visit, void *arg) {
     Py_VISIT(self->shape);
     Py_VISIT(self->scalars);
     Py_VISIT(self->band);
+    Py_VISIT(self->device);
     return 0;
 }
 
 static int array_type_clear(ArrayType *self) {
     Py_CLEAR(self->scalars);
     Py_CLEAR(self->band);
+    Py_CLEAR(self->device);
     return 0;
 }
 
@@ -159,6 +164,7 @@ static PyMemberDef array_type_members[] = {
     {"dtype", T_OBJECT, offsetof(ArrayType, dtype), READONLY},
     {"shape", T_OBJECT, offsetof(ArrayType, shape), READONLY},
     {"band", T_OBJECT, offsetof(ArrayType, band), READONLY},
+    {"device", T_OBJECT, offsetof(ArrayType, device), READONLY},
     {"size", T_PYSSIZET, offsetof(ArrayType, size), READONLY},
     {"nbytes", T_PYSSIZET, offsetof(ArrayType, nbytes), READONLY},
     {NULL},
@@ -806,10 +812,10 @@ static int queue_is_full(Queue *self) {
     return self->pending_bytes > max_pending_bytes || PyList_GET_SIZE(self->queue) >= max_ops;
 }
 
-// Queue an operation; return its value. The stream's Python method does it where another stream, a full queue
-// or memory that NumPy may write to is involved, or another thread executes this one.
+// Queue an operation; return its value. The stream's Python method does it where another stream, a device, a full
+// queue or memory that NumPy may write to is involved, or another thread executes this one.
 static Value *queue_record(Queue *self, Operation *operation, PyObject *const *operands, Py_ssize_t count, PyObject *type) {
-    int is_simple = !self->busy && !queue_is_full(self);
+    int is_simple = !self->busy && ((ArrayType *)type)->device == Py_None && !queue_is_full(self);
     for (Py_ssize_t i = 0; i < count; i++) {
         Value *operand = (Value *)operands[i];
         is_simple &= !operand->is_exposed && (operand->operation == NULL || operand->stream == (PyObject *)self);
@@ -1042,10 +1048,10 @@ static PyObject *result_type(Operation *operation, PyObject *const *operands, Py
 static Value *apply_values(Operation *operation, PyObject *const *operands, Py_ssize_t count) {
     PyObject *type = count ? result_type(operation, operands, count) : NULL;
     if (type != NULL && is_array_type(type)) {
-        int is_small = ((ArrayType *)type)->size <= max_small;
+        int is_small = ((ArrayType *)type)->eager_size <= max_small;
         for (Py_ssize_t i = 0; is_small && i < count; i++) {
             Value *operand = (Value *)operands[i];
-            is_small = operand->operation == NULL && is_array_type(operand->type) && ((ArrayType *)operand->type)->size <= max_small;
+            is_small = operand->operation == NULL && is_array_type(operand->type) && ((ArrayType *)operand->type)->eager_size <= max_small;
         }
         Py_INCREF(type);
         Value *value = NULL;

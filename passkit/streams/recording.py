@@ -30,16 +30,23 @@ class ArrayType:
         shape: the extents.
         band: the diagonals of its matrices that may differ from 0, an object of the frontend; None
             if nothing is known of them.
+        device: the `device.StreamDevice` that the array is on; None for the CPU.
 
     Attributes:
         size: the number of elements.
         nbytes: the size in bytes.
     """
 
-    __slots__ = ("band", "dtype", "nbytes", "shape", "size")
+    __slots__ = ("band", "device", "dtype", "nbytes", "shape", "size")
 
-    def __init__(self, dtype: np.dtype[Any], shape: tuple[int, ...], band: Hashable = None) -> None:
-        self.dtype, self.shape, self.band = dtype, shape, band
+    def __init__(
+        self,
+        dtype: np.dtype[Any],
+        shape: tuple[int, ...],
+        band: Hashable = None,
+        device: Any = None,
+    ) -> None:
+        self.dtype, self.shape, self.band, self.device = dtype, shape, band, device
         size = 1
         for extent in shape:
             size *= extent

@@ -43,6 +43,7 @@ class StreamSettings:
         inplace: whether results may be stored over arrays that nothing refers to any more.
         aliasing: whether slices and reshaped arrays are views, to which an assignment also changes
             the array that they are made of, as in NumPy.
+        device: the name of the device that arrays are created on, where no other one is asked for.
     """
 
     max_ops: int = 768
@@ -52,6 +53,7 @@ class StreamSettings:
     materialize: str = "demand"
     inplace: bool = True
     aliasing: bool = False
+    device: str = "cpu"
 
 
 settings = StreamSettings()

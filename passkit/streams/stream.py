@@ -14,6 +14,7 @@ import numpy as np
 
 from passkit.errors import PasskitError
 from passkit.program.executable import Executable
+from passkit.streams.device import StreamDevice
 from passkit.streams.operation import Operation, owns_memory
 from passkit.streams.plan import Flush, Plan, PlanVariant, interpret
 from passkit.streams.plan_file import StoredVariant
@@ -66,6 +67,7 @@ class Stream(Queue):
         store: where plans are kept.
 
     Attributes:
+        device: the device of all its arrays; None for the CPU.
         path: how the last execution ran, see `StreamRun`.
         executable: the compiled plan that it ran; None if it ran unfused.
         is_demanded: whether somebody waits for a result of the execution in progress.
@@ -73,7 +75,8 @@ class Stream(Queue):
 
     def __init__(self, store: PlanStore) -> None:
         super().__init__()
-        self.store, self.operations = store, store.operations
+        self.store, self.operations, self.device = store, store.operations, store.device
+        self._on_devices: dict[StreamDevice, Stream] = {}
         self.lock = RLock()
         store.load()
         self.processor = Processor(store.trie, self, self._execute)
@@ -84,6 +87,21 @@ class Stream(Queue):
         self.executable: Executable | None = None
         self._watched: list[tuple[Value, Callable[[], None]]] = []
         _streams.add(self)
+
+    def on(self, device: StreamDevice | None) -> Stream:
+        """Return the stream of a device that goes with this one, which is of the CPU."""
+        if device is self.device or device is None:
+            return self
+        stream = self._on_devices.get(device)
+        if stream is None:
+            store = self.store.on(device)
+            stream = self._on_devices[device] = DeviceStream(store, device)
+        return stream
+
+    @property
+    def all_devices(self) -> list[Stream]:
+        """The streams of all devices that go with this one, and this one."""
+        return [self, *self._on_devices.values()]
 
     @contextmanager
     def _exclusive(self) -> Iterator[None]:
@@ -113,6 +131,10 @@ class Stream(Queue):
         Raises: PasskitError if what must be executed before fails: the full queue, or operands that
             are pending in another stream.
         """
+        types: Any = result_type
+        device = (types if type(types) is ArrayType else types[0]).device
+        if device is not self.device:
+            return self.on(device).record(operation, operands, result_type)
         with self._exclusive():
             if self.is_full:
                 self._run_full_queue(operands)
@@ -182,11 +204,15 @@ class Stream(Queue):
             Reading what needs its result raises the same again; others stay in the queue.
         """
         is_pending = False
+        others = None
         for value in values:
             if value.operation is not None:
                 is_pending = True
                 if value.stream is not self:
-                    value.stream.sync((value,), reason)
+                    others = [value] if others is None else [*others, value]
+        if others is not None:
+            for stream in dict.fromkeys([v.stream for v in others]):
+                stream.sync([v for v in others if v.stream is stream], reason)
         if not is_pending:
             return
         self.lock.acquire()  # as in `_exclusive`, whose generator would cost a tenth of a flush
@@ -464,11 +490,10 @@ class Stream(Queue):
         out = None
         if variant.has_donors and settings.inplace:
             out = self._donated(variant, flush.kept)
-        executable = variant.executable
         if out is None:
-            bytes_written = self.run(executable.run_positional, arguments, outputs)
+            bytes_written = self.run(variant.run, arguments, outputs)
         else:
-            bytes_written = self.run(executable.run_into, (out, *arguments), outputs)
+            bytes_written = self.run(variant.run_into, (out, *arguments), outputs)
         counts["executed_plans"] += 1
         counts["launches"] += variant.launches
         counts["bytes_read"] += bytes_read
@@ -488,7 +513,7 @@ class Stream(Queue):
         counts = self.store.counts
         dims = self.dims
         try:
-            variant, is_new = plan.variant(outputs, dims)
+            variant, is_new = plan.variant(outputs, dims, self.device)
         except PasskitError as error:
             if not plan.failure:
                 warn_user(
@@ -542,10 +567,14 @@ class Stream(Queue):
             if position in written:
                 value = self.queue[position]
                 is_owned = owns_memory(value.buffer, value.operands)
-                self.settle((position,), (value.buffer,))
-                value.is_owned = is_owned
+                self.settle((position,), (self._stored(value.buffer),))
+                value.is_owned = is_owned or self.device is not None
             else:
                 self.queue[position].buffer = None
+
+    def _stored(self, array: Any) -> Any:
+        """Return a result that was computed in NumPy as the buffer of a value."""
+        return array
 
     def _donated(self, variant: PlanVariant, kept: Sequence[int]) -> list[Any] | None:
         """Return the arrays over which results may be stored, None for those to allocate.
@@ -614,6 +643,42 @@ class Stream(Queue):
         return tuple(k for k, v in enumerate(queue) if id(v) in needed)
 
 
+class DeviceStream(Stream):
+    """A queue of operations on arrays of a device.
+
+    Its plans are compiled when a sequence is first seen, as running it in NumPy would take copies.
+
+    Args:
+        store: where plans are kept.
+        device: the device.
+    """
+
+    def __init__(self, store: PlanStore, device: StreamDevice) -> None:
+        super().__init__(store)
+        self._device = device
+
+    def arguments(self, positions: tuple[int, ...]) -> tuple[tuple[Any, ...], int]:
+        """Return the buffers of inputs, numbers on the device, and the bytes of those with axes.
+
+        Arrays without elements, which give extents, are not copied.
+        """
+        arrays, nbytes = super().arguments(positions)
+        number = self._device.number
+        listed = [number(a) if type(a) is _ARRAY and not a.shape else a for a in arrays]
+        return tuple(listed), nbytes
+
+    def _is_worth_a_plan(self, plan: Plan, outputs: tuple[int, ...]) -> bool:
+        """Return whether to compile a variant, if there is none yet."""
+        limit = settings.max_explorations
+        is_allowed = limit is None or self.store.counts["explorations"] < limit
+        return not plan.failure and (is_allowed or plan.is_ready(outputs, self.dims))
+
+    def _stored(self, array: Any) -> Any:
+        """Return a result that was computed in NumPy as the buffer of a value."""
+        return self._device.upload(array)
+
+
+_ARRAY = np.ndarray
 _value = Value(None, np.zeros(1))
 UNREFERENCED = getrefcount(_value.buffer)
 """The number of references to a buffer that a value alone has, where they are counted."""
@@ -640,4 +705,7 @@ def _holds(array: Any, type: ArrayType) -> bool:
 
     Donors are matched by their bytes only, hence this check.
     """
-    return bool(array.dtype == type.dtype and array.shape == type.shape and array.flags.carray)
+    if array.dtype != type.dtype or array.shape != type.shape:
+        return False
+    is_on_host = isinstance(array, np.ndarray)
+    return bool(array.flags.carray) if type.device is None else not is_on_host

@@ -10,6 +10,7 @@ import numpy as np
 from passkit.errors import DTypeError, FeedError, ShapeError
 from passkit.frontends.xp.array import Array, array_of, wrap
 from passkit.frontends.xp.creation import checked_shape
+from passkit.frontends.xp.devices import creation_device
 from passkit.frontends.xp.dtypes import checked_dtype
 from passkit.frontends.xp.elementwise import add, multiply
 from passkit.frontends.xp.extents import apply_typed, extents_input
@@ -18,7 +19,8 @@ from passkit.frontends.xp.manipulation import (
 )
 from passkit.frontends.xp.random.keys import checked_key
 from passkit.frontends.xp.runtime import operation, scalar
-from passkit.streams.operation import array_type
+from passkit.streams.device import StreamDevice
+from passkit.streams.operation import Operation, array_type, common_device
 from passkit.streams.recorder import Value
 from passkit.values.arguments import refuse
 from passkit.values.dtype import DType, dtype_of, float64, promote
@@ -125,8 +127,19 @@ def drawn(
     It has this shape, to which the parameters broadcast, and this dtype.
     """
     op = operation(f"random.{name}", dtype=dtype.name, shape=shape)
-    type = array_type(dtype.numpy, shape)
-    return wrap(apply_typed(op, type, key, *params, extents_input(shape)))
+    device = place_of(op, key, params)
+    type = array_type(dtype.numpy, shape, device)
+    return wrap(apply_typed(op, type, key, *params, extents_input(shape, device)))
+
+
+def place_of(op: Operation, key: Value, params: list[Value]) -> StreamDevice | None:
+    """Return the device of a draw, None for the CPU: that of its operands, else the default one.
+
+    Raises: DeviceError if they are on several.
+    """
+    device: StreamDevice | None = common_device(op, [key.type, *[p.type for p in params]])
+    has_axes = any(p.type.shape for p in params)
+    return device if device is not None or has_axes else creation_device(op.name, None)
 
 
 def draw_floats(where: str, key: Any, shape: Any, dtype: Any) -> Array:

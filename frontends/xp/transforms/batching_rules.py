@@ -810,7 +810,7 @@ def _differentiated(call: BatchedCall, program: ArrayProgram) -> list[Array]:
         tuple(numbers[n] for n in results.tangents),
     )
     result_types = call.result_type if type(call.result_type) is tuple else (call.result_type,)
-    types = [array_type(t.dtype, (call.size, *t.shape)) for t in result_types]
+    types = [array_type(t.dtype, (call.size, *t.shape), t.device) for t in result_types]
     return [wrap(value) for value in outer.recorded(changed).apply(types)]
 
 

@@ -35,7 +35,7 @@ class BatchingStream(TracingStream):
 
     def argument(self, array: Array) -> Value:
         """Return a new value that stands for one part of an array, whose first axis is divided."""
-        value = self.pending(array_type(array.dtype, array.shape[1:]))
+        value = self.pending(array_type(array.dtype, array.shape[1:], array._value.type.device))
         self.arrays[value] = array
         return value
 

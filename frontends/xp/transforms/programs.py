@@ -418,6 +418,7 @@ class RecordedProgram:
         _sizes[self.operation.generic] = self.size
         operands = (*arguments, *self.inputs[len(arguments) :], *more)
         if not isinstance(stream, TracingStream):
+            stream = stream.on(types[0].device)
             _make_room(stream, self, operands)
         if len(types) == 1:
             return [stream.record(self.operation, operands, types[0])]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from passkit.errors import FeedError, PasskitError
 from passkit.runtime.cuda.device import CudaDevice, device, pool_of
@@ -102,6 +102,10 @@ class DeviceArray:
         return dlpack.export_capsule(
             self.buffer.address, self.dtype, self.shape, self.__dlpack_device__(), self.buffer
         )
+
+    def reshaped(self, shape: tuple[int, ...]) -> DeviceArray:
+        """Return an array of the same memory with another shape of as many elements."""
+        return evolve(self, shape=shape)
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """Return a copy in host memory. Raises: DeviceError where the download fails."""

@@ -156,6 +156,14 @@ class BoundProgram(ABC):
             memory.finish()
         return memory.uploaded, memory.downloaded
 
+    def enqueue(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> tuple[int, int]:
+        """Run the program as a call does, for outputs on the device.
+
+        Where the device's work is in one queue, it need not be done when this returns. Returns and
+        raises what a call does.
+        """
+        return self(inputs, outputs)
+
     @contextmanager
     def running(self) -> Iterator[None]:
         """Make the device and the program's variables usable inside the `with` block.

@@ -120,12 +120,19 @@ class CallMemory:
 
         Raises: DeviceError where a transfer fails.
         """
+        self.enqueue_results()
+        self.queue.finish()
+
+    def enqueue_results(self) -> None:
+        """Enqueue a copy of each result to where the caller needs it, host or device.
+
+        Raises: DeviceError where a transfer fails.
+        """
         for cell in (self.cells[key] for key in self.results):
             if isinstance(cell.buffer, ExternalArray):
                 self.to_device(cell)
             else:
                 self.to_host(cell)
-        self.queue.finish()
 
     def cell(self, key: ArrayKey) -> MemoryCell:
         """Return the cell of an array; a slot of the arena gets one when it is first used.

@@ -16,6 +16,7 @@ from passkit.values.dtype import dtype_of
 
 CPU = 1
 CUDA = 2
+OPENCL = 4
 CUDA_MANAGED = 13
 """Values of DLDeviceType."""
 TYPE_CODES = {

@@ -65,10 +65,6 @@ ArrayAllocator = Callable[[np.dtype[Any], tuple[int, ...]], Any]
 """Creates an array on the device, of a dtype and a shape."""
 
 
-def no_external_array(value: Any) -> None:
-    """Return None: this is the `ArrayFinder` of devices that share no arrays."""
-
-
 class DeviceFeeds(FeedChecker):
     """The inputs of a program on a device. ``find_array`` is its `ArrayFinder`."""
 

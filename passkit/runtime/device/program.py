@@ -102,6 +102,35 @@ class DeviceProgram:
         )
         return self._run(arrays, None) if fitting else NotImplemented
 
+    def run_into(self, out: Sequence[Any] | None, *arrays: Any) -> list[Any]:
+        """Run on an array for each input, in order, and return outputs that are on the device.
+
+        They are enqueued: whatever the device is told next finds them complete.
+
+        Args:
+            out: an array of the device for each output, or None for each to allocate; None for all.
+                An output may lie over the input that is its donor, see `Executable.donors`.
+            *arrays: arrays of the device, or C-contiguous NumPy arrays of the inputs' dtypes.
+
+        Raises: FeedError for shapes that do not fit; DeviceError.
+        """
+        inputs = [a if type(a) is np.ndarray else self._external(a) for a in arrays]
+        bound = self._bound(tuple([a.shape for a in inputs]))
+        assert self.allocate_array is not None
+        results = [
+            self.allocate_array(dtype, shape) if array is None else array
+            for array, (dtype, shape) in zip(
+                out or [None] * len(bound.results), bound.results, strict=True
+            )
+        ]
+        self.transferred = bound.enqueue(inputs, list(map(self._external, results)))
+        self.counts = bound.data.counts
+        return results
+
+    def _external(self, array: Any) -> Any:
+        """Return an array of the device as programs take it; faster where it knows that itself."""
+        return getattr(array, "external", None) or self.find_array(array)
+
     def stats(self, kernels: Sequence[Kernel]) -> dict[str, Any]:
         """Return the device's part of `Executable.stats`.
 

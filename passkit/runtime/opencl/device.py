@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from importlib import import_module
 from threading import RLock
@@ -15,6 +16,7 @@ from attrs import evolve, field, frozen
 
 from passkit.errors import DeviceError, MissingDependencyError
 from passkit.plan.target import KIB, Target
+from passkit.runtime.device.external_arrays import ExternalArray
 from passkit.runtime.device.interface import check_process, is_registered
 from passkit.runtime.device.pool import DevicePool
 from passkit.values.dtype import float32
@@ -81,6 +83,11 @@ class OpenClLimits:
     is_cpu: bool
 
 
+def memory_of(buffer: Any) -> Any:
+    """Return pyopencl's buffer of a device array, or the buffer itself."""
+    return buffer.keep_alive if isinstance(buffer, ExternalArray) else buffer
+
+
 @frozen(eq=False)
 class OpenClQueue:
     """An in-order queue as `passkit.runtime.device.interface.DeviceQueue`.
@@ -95,20 +102,23 @@ class OpenClQueue:
 
         Raises: pyopencl.Error where the driver refuses.
         """
-        return pyopencl().enqueue_copy(self.handle, buffer, array, is_blocking=False)
+        target = memory_of(buffer)
+        return pyopencl().enqueue_copy(self.handle, target, array, is_blocking=False)
 
     def download(self, array: Any, buffer: Any) -> Any:
         """Enqueue a copy from a buffer that fills an array; return its event.
 
         Raises: pyopencl.Error where the driver refuses.
         """
-        return pyopencl().enqueue_copy(self.handle, array, buffer, is_blocking=False)
+        source = memory_of(buffer)
+        return pyopencl().enqueue_copy(self.handle, array, source, is_blocking=False)
 
     def copy(self, target: Any, source: Any, nbytes: int) -> Any:
         """Enqueue a copy of ``nbytes`` bytes from buffer ``source`` to buffer ``target``.
 
         Return its event. Raises: pyopencl.Error where the driver refuses.
         """
+        target, source = memory_of(target), memory_of(source)
         return pyopencl().enqueue_copy(self.handle, target, source, byte_count=nbytes)
 
     def finish(self) -> None:
@@ -183,17 +193,51 @@ class OpenClDevice:
         return f"{self.name} ({self.platform})"
 
 
+_selected: ContextVar[OpenClDevice | None] = ContextVar("selected_opencl_device", default=None)
+
+
+@contextmanager
+def selected(opened: OpenClDevice) -> Iterator[None]:
+    """Compile for a device, and run on it, inside the block, whatever PYOPENCL_CTX names.
+
+    A program stays on the device that it first ran on. Raises: DeviceError in a fork of the process
+    that opened the device.
+    """
+    check_process(opened)
+    token = _selected.set(opened)
+    try:
+        yield
+    finally:
+        _selected.reset(token)
+
+
 def device() -> OpenClDevice:
-    """Return the device that PYOPENCL_CTX names, as pyopencl reads it, else the first one.
+    """Return the device that is `selected`, else that of PYOPENCL_CTX, else the first one.
 
     Raises:
         MissingDependencyError: without pyopencl.
         DeviceError: where there is no such device, with those there are; or in a fork of the
             process that opened it.
     """
-    opened = open_device(os.environ.get("PYOPENCL_CTX", ""))
+    opened = _selected.get()
+    if opened is None:
+        opened = open_device(os.environ.get("PYOPENCL_CTX", ""))
     check_process(opened)
     return opened
+
+
+def numbered_devices() -> list[Any]:
+    """Return pyopencl's devices of all platforms, in its order; none where no driver is installed.
+
+    Raises: MissingDependencyError without pyopencl.
+    """
+    return [handle for _, handle in _handles(pyopencl())]
+
+
+def platform_numbers() -> list[tuple[int, int]]:
+    """Return the numbers of platform and device for each of `numbered_devices`."""
+    names = [name.rpartition("=")[2].rstrip(")").split(":") for name, _ in _handles(pyopencl())]
+    return [(int(platform), int(number)) for platform, number in names]
 
 
 @cache
@@ -206,8 +250,7 @@ def open_device(setting: str) -> OpenClDevice:
     cl = pyopencl()
     try:
         (handle, *_) = cl.choose_devices(interactive=False)
-        context = cl.Context([handle])
-        queue = OpenClQueue(cl.CommandQueue(context))
+        return open_handle(handle)
     except (cl.Error, RuntimeError) as error:
         available = ", ".join(device_names(cl)) or f"none; {INSTALL} brings one for every machine"
         problem = "there is no OpenCL device"
@@ -217,6 +260,17 @@ def open_device(setting: str) -> OpenClDevice:
             f"target 'opencl' needs a device, and {problem}: {str(error).strip()}; available "
             f"devices: {available}"
         ) from None
+
+
+@cache
+def open_handle(handle: Any) -> OpenClDevice:
+    """Return a device of pyopencl with a context and a queue, opened once.
+
+    Raises: pyopencl.Error where the driver refuses.
+    """
+    cl = pyopencl()
+    context = cl.Context([handle])
+    queue = OpenClQueue(cl.CommandQueue(context))
     return OpenClDevice(
         handle.name.strip(),
         handle.platform.name.strip(),

@@ -17,16 +17,17 @@ from passkit.runtime.device.bound_program import (
     program_data,
 )
 from passkit.runtime.device.call_memory import CallMemory
-from passkit.runtime.device.external_arrays import no_external_array
 from passkit.runtime.device.kernel_builder import kernel_label
 from passkit.runtime.device.runtimes import DeviceRuntime
 from passkit.runtime.opencl.accuracy import relaxed_operations
+from passkit.runtime.opencl.arrays import find_array, new_array
 from passkit.runtime.opencl.compiler import OpenClKernel, build
 from passkit.runtime.opencl.device import (
     REDUCTION_NBYTES,
     OpenClQueue,
     adapt_target,
     device,
+    memory_of,
     pool_of,
     pyopencl,
 )
@@ -42,6 +43,17 @@ MIN_LOCAL_NBYTES = 16
 
 class OpenClBoundProgram(BoundProgram):
     """A program with a number for each size, on an OpenCL device."""
+
+    def enqueue(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> tuple[int, int]:
+        """Run the program as a call does, but wait only where an array of the host takes part."""
+        with self.running():
+            memory = self.memory(inputs, outputs, self.data.device.queue)
+            for action in self.plan:
+                action(memory)
+            memory.enqueue_results()
+            if memory.transfer_events:
+                memory.queue.finish()
+        return memory.uploaded, memory.downloaded
 
     def launch(self, step: LaunchStep) -> StepAction | None:
         """Return the function that enqueues a kernel, or each of its phases that has tiles.
@@ -79,7 +91,7 @@ class OpenClBoundProgram(BoundProgram):
         ]
 
         def enqueue(memory: CallMemory) -> None:
-            buffers = self.buffers(step, memory)
+            buffers = list(map(memory_of, self.buffers(step, memory)))
             with device.lock:
                 for function, items in launches:
                     function.set_args(*buffers, *arguments)
@@ -154,5 +166,6 @@ RUNTIME = DeviceRuntime(
     build_kernels=build_kernels,
     bind_program=bind_program,
     kernel_stats=kernel_stats,
-    find_array=no_external_array,
+    find_array=find_array,
+    allocate_array=new_array,
 )

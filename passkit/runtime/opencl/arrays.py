@@ -1,0 +1,119 @@
+"""Arrays on an OpenCL device: inputs and outputs that stay there."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+from attrs import evolve, field, frozen
+
+from passkit.runtime.device import dlpack
+from passkit.runtime.device.external_arrays import ExternalArray
+from passkit.runtime.native.feeds import type_text
+from passkit.runtime.opencl.device import OpenClDevice, device, pool_of
+
+
+@frozen(eq=False)
+class OpenClArray:
+    """A C-contiguous array on an OpenCL device: an output of a call with ``out="device"``.
+
+    Its content is complete for whatever is enqueued after it, in the one queue of its device.
+
+    Attributes:
+        dtype: The type of an element.
+        shape: The extents in elements.
+        buffer: pyopencl's buffer, which is reused when no array refers to it.
+        device: The device that it is on.
+        external: The array as programs take it.
+    """
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    buffer: Any = field(repr=False)
+    device: OpenClDevice = field(repr=False)
+    external: OpenClExternalArray = field(init=False, repr=False)
+
+    @external.default
+    def _external(self) -> OpenClExternalArray:
+        """Return the array as programs take it."""
+        return OpenClExternalArray(
+            owner=None,
+            address=0,
+            dtype=self.dtype,
+            shape=self.shape,
+            contiguous=True,
+            writeable=True,
+            keep_alive=self.buffer,
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """Return the size of the elements in bytes."""
+        return self.external.nbytes
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """Return a copy in host memory. Raises: DeviceError where the download fails."""
+        array = np.empty(self.shape, self.dtype)
+        if array.size:
+            with self.device.active("reading an array"):
+                flat = array.reshape(-1).view(np.uint8)
+                self.device.queue.download(flat, self.external).wait()
+        return array
+
+    def reshaped(self, shape: tuple[int, ...]) -> OpenClArray:
+        """Return an array of the same memory with another shape of as many elements."""
+        return evolve(self, shape=shape)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        """Return a copy in host memory, converted to ``dtype`` if that is not None.
+
+        NumPy's functions call this. ``copy`` is ignored: the result is always a copy. Raises:
+        DeviceError.
+        """
+        array = self.numpy()
+        return array if dtype is None else array.astype(dtype)
+
+    def capsule(self, number: int) -> Any:
+        """Return an unversioned DLPack capsule of the memory.
+
+        ``number`` is the index of the device. Its address is that of the cl_mem, as DLPack has it
+        for OpenCL; work that was enqueued before is done.
+        """
+        self.device.queue.finish()
+        where = dlpack.OPENCL, number
+        address = self.buffer.int_ptr
+        return dlpack.export_capsule(address, self.dtype, self.shape, where, self.buffer)
+
+    def __str__(self) -> str:
+        return f"{type_text(self.dtype, self.shape)} on {self.device}"
+
+
+@frozen(eq=False)
+class OpenClExternalArray(ExternalArray):
+    """An `ExternalArray` whose memory is ``keep_alive``, a buffer of pyopencl, from its start."""
+
+    def overlaps(self, other: ExternalArray) -> bool:
+        """Return whether the arrays share bytes."""
+        return self.keep_alive is other.keep_alive
+
+
+def new_array(dtype: np.dtype[Any], shape: tuple[int, ...]) -> OpenClArray:
+    """Allocate an uninitialized array of a dtype and shape on the device.
+
+    Raises: DeviceError where there is no device, or not enough memory.
+    """
+    opened = device()
+    return OpenClArray(dtype, shape, pool_of(opened).take(prod(shape) * dtype.itemsize), opened)
+
+
+def find_array(value: Any) -> ExternalArray | None:
+    """Return an array that is on the device as programs take it; None for any other value.
+
+    An array on another device counts as a value of the host, which is copied.
+    """
+    if type(value) is not OpenClArray:
+        value = getattr(value, "__opencl_array__", None)
+    if type(value) is OpenClArray and value.device is device():
+        return evolve(value.external, owner=value)
+    return None

@@ -1,0 +1,178 @@
+"""Devices that arrays of streams can be on, besides the CPU: OpenCL and CUDA devices.
+
+An array type has a `StreamDevice` or None, for the CPU. The buffer of a value on a device is an
+array of `passkit.runtime`, which stays there between executions.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable
+from contextlib import AbstractContextManager
+from contextvars import Context
+from typing import Any
+
+import numpy as np
+
+from passkit.graph.graph import Graph
+from passkit.program.executable import Executable
+from passkit.values.lazy import Lazy
+
+contexts: Any = Lazy("passkit.passes.context")
+cuda_arrays: Any = Lazy("passkit.runtime.cuda.arrays")
+cuda_device: Any = Lazy("passkit.runtime.cuda.device")
+opencl_arrays: Any = Lazy("passkit.runtime.opencl.arrays")
+opencl_device: Any = Lazy("passkit.runtime.opencl.device")
+
+MAX_NUMBERS = 1024
+"""The most numbers that a device keeps; then all are dropped."""
+
+
+class StreamDevice(ABC):
+    """A device of this machine.
+
+    Args:
+        name: its name, such as "opencl:0".
+        opened: the device of the run time.
+
+    Attributes:
+        target: the target that plans are compiled for.
+        dlpack: the kind and the number of the device in DLPack.
+        facts: what compiled code depends on; plans on disk are kept by it.
+    """
+
+    target: str
+    dlpack: tuple[int, int]
+    facts: str
+
+    def __init__(self, name: str, opened: Any) -> None:
+        self.name, self.opened = name, opened
+        self._numbers: dict[Hashable, Any] = {}
+
+    def __str__(self) -> str:
+        return self.name
+
+    __repr__ = __str__
+
+    @abstractmethod
+    def selected(self) -> AbstractContextManager[None]:
+        """Return a block in which programs are compiled for, bound to and run on this device."""
+
+    @abstractmethod
+    def new_array(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Any:
+        """Return an uninitialized array on the device. Raises: DeviceError without memory."""
+
+    @abstractmethod
+    def capsule(self, array: Any) -> Any:
+        """Return an unversioned DLPack capsule of the memory of an array on the device."""
+
+    def upload(self, array: np.ndarray[Any, Any]) -> Any:
+        """Return a copy of a NumPy array on the device. Raises: DeviceError without memory."""
+        with self.selected():
+            copy = self.new_array(array.dtype, array.shape)
+            if array.size:
+                flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+                with self.opened.active("copying an array"):
+                    self.opened.queue.upload(copy.buffer, flat).wait()
+        return copy
+
+    def number(self, array: np.ndarray[Any, Any]) -> Any:
+        """Return the element of a 0-d array on the device; equal ones are copied there once."""
+        key = array.dtype, array.tobytes()
+        number = self._numbers.get(key)
+        if number is None:
+            if len(self._numbers) >= MAX_NUMBERS:
+                self._numbers.clear()
+            number = self._numbers[key] = self.upload(array)
+        return number
+
+    def finish(self) -> None:
+        """Wait until the device has done all work that was enqueued."""
+        with self.selected(), self.opened.active("waiting"):
+            self.opened.queue.finish()
+
+    def compile(self, graph: Graph) -> Executable:
+        """Return the executable of a graph on this device.
+
+        Raises: PasskitError if the operations cannot be compiled.
+        """
+
+        def compiled() -> Executable:
+            with self.selected():
+                return Executable(graph, {"target": self.target})
+
+        return Context().run(compiled)  # settings of the caller's do not matter
+
+    def explained(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Return what a function of the planner returns for plans of this device."""
+
+        def planned() -> Any:
+            with self.selected(), contexts.PassContext(target=self.target):
+                return function(*arguments)
+
+        return Context().run(planned)
+
+    def running(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function that calls ``function``, which runs a program, on this device."""
+
+        def run(*arrays: Any) -> Any:
+            with self.selected():
+                return function(*arrays)
+
+        return run
+
+
+class OpenClStreamDevice(StreamDevice):
+    """An OpenCL device.
+
+    Args:
+        number: its position among the devices of all platforms.
+        opened: the device of the run time.
+    """
+
+    target = "opencl"
+
+    def __init__(self, number: int, opened: Any) -> None:
+        super().__init__(f"opencl:{number}", opened)
+        self.dlpack = 4, number
+        self.facts = f"opencl\n{opened.fingerprint}"
+
+    def selected(self) -> AbstractContextManager[None]:
+        """Return a block in which programs are compiled for, bound to and run on this device."""
+        return opencl_device.selected(self.opened)  # type: ignore[no-any-return]
+
+    def new_array(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Any:
+        """Return an uninitialized array on the device. Raises: DeviceError without memory."""
+        return opencl_arrays.new_array(dtype, shape)
+
+    def capsule(self, array: Any) -> Any:
+        """Return an unversioned DLPack capsule of the memory of an array on the device."""
+        return array.capsule(self.dlpack[1])
+
+
+class CudaStreamDevice(StreamDevice):
+    """The CUDA device. ``opened`` is the device of the run time."""
+
+    target = "cuda"
+    dlpack = 2, 0
+
+    def __init__(self, opened: Any) -> None:
+        super().__init__("cuda:0", opened)
+        self.facts = f"cuda\n{opened}"
+
+    def selected(self) -> AbstractContextManager[None]:
+        """Return a block in which programs are compiled for, bound to and run on this device."""
+        return self.opened.active("a run")  # type: ignore[no-any-return]
+
+    def new_array(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Any:
+        """Return an uninitialized array on the device. Raises: DeviceError without memory."""
+        return cuda_arrays.new_array(dtype, shape)
+
+    def capsule(self, array: Any) -> Any:
+        """Return an unversioned DLPack capsule of the memory of an array on the device."""
+        return array.__dlpack__()
+
+
+def host_array(buffer: Any) -> Any:
+    """Return the NumPy array of a value's buffer; of an array on a device, a copy."""
+    return buffer if isinstance(buffer, (np.ndarray, tuple)) else buffer.numpy()
