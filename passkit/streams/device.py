@@ -16,6 +16,7 @@ import numpy as np
 
 from passkit.graph.graph import Graph
 from passkit.program.executable import Executable
+from passkit.runtime.device.interface import check_process
 from passkit.values.lazy import Lazy
 
 contexts: Any = Lazy("passkit.passes.context")
@@ -88,7 +89,8 @@ class StreamDevice(ABC):
 
     def finish(self) -> None:
         """Wait until the device has done all work that was enqueued."""
-        with self.selected(), self.opened.active("waiting"):
+        check_process(self.opened)
+        with self.opened.active("waiting"):
             self.opened.queue.finish()
 
     def compile(self, graph: Graph) -> Executable:

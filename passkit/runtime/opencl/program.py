@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,11 +17,11 @@ from passkit.runtime.device.bound_program import (
     check_block_memory,
     program_data,
 )
-from passkit.runtime.device.call_memory import CallMemory
+from passkit.runtime.device.call_memory import ArrayKey, CallMemory
 from passkit.runtime.device.kernel_builder import kernel_label
 from passkit.runtime.device.runtimes import DeviceRuntime
 from passkit.runtime.opencl.accuracy import relaxed_operations
-from passkit.runtime.opencl.arrays import find_array, new_array
+from passkit.runtime.opencl.arrays import OpenClExternalArray, find_array, new_array
 from passkit.runtime.opencl.compiler import OpenClKernel, build
 from passkit.runtime.opencl.device import (
     REDUCTION_NBYTES,
@@ -31,7 +32,7 @@ from passkit.runtime.opencl.device import (
     pool_of,
     pyopencl,
 )
-from passkit.runtime.program import LaunchStep, RuntimeProgram
+from passkit.runtime.program import AliasStep, LaunchStep, RuntimeProgram
 from passkit.runtime.state import State
 from passkit.values.size import evaluate, known_or_zero
 
@@ -41,11 +42,31 @@ MIN_LOCAL_NBYTES = 16
 """The least local memory of a kernel in bytes: some drivers refuse empty local arguments."""
 
 
+class ResidentLaunch(NamedTuple):
+    """A launch whose arrays are all on the device.
+
+    Attributes:
+        kernel: the kernel, for error messages.
+        function: pyopencl's kernel, whose arguments after the buffers are set.
+        items: the number of work-items.
+        block: the work-items of a group.
+        keys: the array of each parameter that is a buffer.
+    """
+
+    kernel: Kernel
+    function: Any
+    items: int
+    block: int
+    keys: tuple[ArrayKey, ...]
+
+
 class OpenClBoundProgram(BoundProgram):
     """A program with a number for each size, on an OpenCL device."""
 
     def enqueue(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> tuple[int, int]:
         """Run the program as a call does, but wait only where an array of the host takes part."""
+        if self._enqueue_launches(inputs, outputs):
+            return 0, 0
         with self.running():
             memory = self.memory(inputs, outputs, self.data.device.queue)
             for action in self.plan:
@@ -54,6 +75,60 @@ class OpenClBoundProgram(BoundProgram):
             if memory.transfer_events:
                 memory.queue.finish()
         return memory.uploaded, memory.downloaded
+
+    @cached_property
+    def _launches(self) -> list[ResidentLaunch] | None:
+        """The launches of the program, with kernels of their own; None if it has other steps."""
+        if not all(isinstance(step, (LaunchStep, AliasStep)) for step in self.program.steps):
+            return None
+        cl = pyopencl()
+        launches = []
+        for step in self.program.steps:
+            action = self.launch(step) if isinstance(step, LaunchStep) else None
+            if action is None:
+                continue
+            assert isinstance(step, LaunchStep)
+            keys = tuple(ref.key for ref in step.refs)
+            for function, items, arguments in self._functions(step):
+                program = function.get_info(cl.kernel_info.PROGRAM)
+                own = cl.Kernel(program, function.function_name)
+                for k, argument in enumerate(arguments):
+                    own.set_arg(len(keys) + k, argument)
+                launches.append(ResidentLaunch(step.kernel, own, items, step.entry.block, keys))
+        return launches
+
+    def _enqueue_launches(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> bool:
+        """Enqueue the program if it has only launches of arrays on the device; return whether.
+
+        Their arguments are set here: those that calls have in common, once for all calls.
+        """
+        launches = self._launches
+        if launches is None or self.data.variable_names:
+            return False
+        memory: dict[ArrayKey, Any] = {}
+        for k, array in enumerate(inputs):
+            if isinstance(array, OpenClExternalArray):
+                memory["input", k] = array.keep_alive
+        for k, array in enumerate(outputs):
+            memory["output", k] = array.keep_alive
+        for key, cell in self.data.constants.items():
+            if cell.on_device:
+                memory[key] = cell.buffer
+        for launch in launches:
+            for key in launch.keys:
+                if key not in memory:
+                    if key[0] != "arena":
+                        return False
+                    memory[key] = self.data.pool.take(self.slots[key[1]])
+        device = self.data.device
+        with device.active("a call"), device.lock:
+            for launch in launches:
+                for k, key in enumerate(launch.keys):
+                    launch.function.set_arg(k, memory[key])
+                self._start(
+                    launch.kernel, device.queue, launch.function, launch.items, launch.block
+                )
+        return True
 
     def launch(self, step: LaunchStep) -> StepAction | None:
         """Return the function that enqueues a kernel, or each of its phases that has tiles.
@@ -64,10 +139,33 @@ class OpenClBoundProgram(BoundProgram):
 
         Raises: DeviceError where a work-group needs more local memory than the device has.
         """
+        kernel, device, block = step.kernel, self.data.device, step.entry.block
+        launches = self._functions(step)
+        if not launches:
+            return None
+
+        def enqueue(memory: CallMemory) -> None:
+            buffers = list(map(memory_of, self.buffers(step, memory)))
+            with device.lock:
+                for function, items, arguments in launches:
+                    function.set_args(*buffers, *arguments)
+                    event = self._start(kernel, memory.queue, function, items, block)
+                    memory.kernel_events.append(event)
+
+        return enqueue
+
+    def _functions(self, step: LaunchStep) -> list[tuple[Any, int, list[Any]]]:
+        """Return the functions of a kernel that have tiles, one for each of its phases.
+
+        Returns: For each, pyopencl's kernel, the number of work-items, and the arguments that
+            follow the buffers: sizes, and two pieces of local memory.
+
+        Raises: DeviceError where a work-group needs more local memory than the device has.
+        """
         kernel, entry = step.kernel, step.entry
         tile_counts = [self.number(n) for n, _ in kernel.phases or ((kernel.grid, 0.0),)]
         if not any(tile_counts):
-            return None
+            return []
         cl, device, block = pyopencl(), self.data.device, entry.block
         local_nbytes = [
             max(MIN_LOCAL_NBYTES, self.number(kernel.shared_nbytes)),
@@ -84,21 +182,11 @@ class OpenClBoundProgram(BoundProgram):
         value = known_or_zero if kernel.phases else evaluate
         sizes = [np.int64(value(n, self.sizes)) for n in kernel.sizes]
         arguments = [*sizes, *map(cl.LocalMemory, local_nbytes)]
-        launches = [
-            (function, min(tiles, MAX_GROUPS) * block)
+        return [
+            (function, min(tiles, MAX_GROUPS) * block, arguments)
             for function, tiles in zip(entry.functions, tile_counts, strict=True)
             if tiles
         ]
-
-        def enqueue(memory: CallMemory) -> None:
-            buffers = list(map(memory_of, self.buffers(step, memory)))
-            with device.lock:
-                for function, items in launches:
-                    function.set_args(*buffers, *arguments)
-                    event = self._start(kernel, memory.queue, function, items, block)
-                    memory.kernel_events.append(event)
-
-        return enqueue
 
     def _start(
         self, kernel: Kernel, queue: OpenClQueue, function: Any, items: int, block: int

@@ -348,7 +348,7 @@ def test_no_memory_left_on_the_device(opencl: str, rng: Any) -> None:
     with with_limits(largest_nbytes=1000):
         with pytest.raises(DeviceError, match=r"a call needs a buffer of 39.1 KiB, and .* has buf"):
             xp.asarray(a, device=opencl)
-        with pytest.raises(DeviceError, match=r"a call needs a buffer of .* KiB, and .* has buffers"):
+        with pytest.raises(DeviceError, match=r"a call needs a buffer of .* KiB, and .* has"):
             xp.eval(y)
     np.testing.assert_allclose(y.numpy(), a[:10] @ a, rtol=1e-3, atol=1e-4)
 

@@ -108,7 +108,7 @@ def test_the_namespace_describes_itself() -> None:
     info = xp.__array_namespace_info__()
 
     assert info.capabilities()["data-dependent shapes"]
-    assert info.devices() == [info.default_device()]
+    assert info.devices()[0] == info.default_device() == "cpu"
     assert info.default_dtypes()["real floating"] == xp.ones(1).dtype
     assert list(info.dtypes()) == list(NAMES)
     assert list(info.dtypes(kind=("bool", "complex floating"))) == [
