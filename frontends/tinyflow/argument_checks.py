@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from passkit.errors import SettingError, ShapeError
+from passkit.errors import GraphError, SettingError, ShapeError
 from passkit.graph.infer import show_shape
 from passkit.values.size import Extent, Shape
 
@@ -94,6 +94,38 @@ def require_int_rows(function: str, argument: str, values: Any) -> tuple[tuple[i
     if not isinstance(values, Iterable) or isinstance(values, (str, bytes)):
         raise SettingError(f"{function} needs ints for each axis as {argument}, got {values!r}")
     return tuple(require_ints(function, argument, row) for row in values)
+
+
+def require_list(function: str, argument: str, values: Any) -> list[Any]:
+    """Convert an argument, a list, tuple or another iterable of any values, to a new list.
+
+    Args:
+        function: The function's name, for the message.
+        argument: The argument's name, for the message.
+        values: The argument.
+
+    Raises:
+        GraphError: For anything else, such as None, a number or a single tensor.
+    """
+    if not isinstance(values, Iterable) or isinstance(values, (str, bytes)):
+        raise GraphError(f"{function} needs a list as {argument}, got {values!r}")
+    return list(values)
+
+
+def collection_names(function: str, names: Any) -> list[str]:
+    """Convert an argument that names collections to a new list.
+
+    Args:
+        function: The function's name, for the message.
+        names: A name, a list or tuple of names, or None for none.
+
+    Raises:
+        SettingError: For anything else.
+    """
+    listed = [] if names is None else [names] if isinstance(names, str) else names
+    if not isinstance(listed, (list, tuple)) or not all(isinstance(n, str) for n in listed):
+        raise SettingError(f"{function} needs names of collections, a list of texts, got {names!r}")
+    return list(listed)
 
 
 def require_float(function: str, argument: str, value: Any) -> float:

@@ -16,6 +16,7 @@ from passkit.frontends.tinyflow.argument_checks import (
     require_int,
     require_int_rows,
     require_ints,
+    require_list,
 )
 from passkit.frontends.tinyflow.deferred_calls import (
     defer_call,
@@ -170,13 +171,14 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
     Raises:
         ShapeError: If the shapes differ, or ``axis`` is no int or does not exist.
         DTypeError: If the dtypes differ.
-        GraphError: If ``values`` is a single tensor, not a list.
+        GraphError: If ``values`` is no list, such as a single tensor.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
+    values = require_list("stack", "values", values)
     if axis == 0 and depends_on_deferred(values):
         full_name, dtype = unique_name(name, "stack"), next(nested_tensors(values)).dtype
         sizes = None if any(map(is_unranked, values)) and not dtype.is_integer else (len(values),)
-        return defer_call(stack, {"values": list(values)}, [(sizes, dtype)], full_name)[0]
+        return defer_call(stack, {"values": values}, [(sizes, dtype)], full_name)[0]
     static_values = [
         getattr(v, "static_value", None) if isinstance(v, Tensor) else v for v in values
     ]

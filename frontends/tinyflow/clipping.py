@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from passkit.frontends.tinyflow.argument_checks import (
-    require_float,
-)
+from passkit.frontends.tinyflow.argument_checks import require_float, require_list
 from passkit.frontends.tinyflow.reductions import parse_axes
 from passkit.frontends.tinyflow.tensors import (
     Tensor,
@@ -85,10 +83,11 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
     Raises:
         ShapeError: If there are no tensors.
         DTypeError: If a tensor holds no floats, or the dtypes differ.
-        GraphError: If ``t_list`` is a single tensor, not a list.
+        GraphError: If ``t_list`` is no list, such as a single tensor.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
-    entries = [as_entry(t) for t in t_list if t is not None]
+    tensors = require_list("global_norm", "t_list", t_list)
+    entries = [as_entry(t) for t in tensors if t is not None]
     return call_operator("global_norm", "global_norm", name, *entries)
 
 
@@ -111,11 +110,12 @@ def clip_by_global_norm(
         ShapeError: If there are no tensors and ``use_norm`` is None.
         DTypeError: If a tensor holds no floats, or the dtypes of the tensors and of ``use_norm``
             differ.
-        GraphError: If ``t_list`` is a single tensor, not a list, or ``clip_norm`` is negative.
+        GraphError: If ``t_list`` is no list, such as a single tensor, or ``clip_norm`` is negative.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     limit = require_float("clip_by_global_norm", "clip_norm", clip_norm)
-    norm = global_norm(t_list) if use_norm is None else convert_to_tensor(use_norm)
+    tensors = require_list("clip_by_global_norm", "t_list", t_list)
+    norm = global_norm(tensors) if use_norm is None else convert_to_tensor(use_norm)
     full_name = unique_name(name, "clip_by_global_norm")
     clipped = [
         None
@@ -125,6 +125,6 @@ def clip_by_global_norm(
             full_name,
             index=k,
         )
-        for k, t in enumerate(t_list)
+        for k, t in enumerate(tensors)
     ]
     return clipped, norm

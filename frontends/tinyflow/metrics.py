@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from passkit.frontends.tinyflow import creation, elementwise, losses
+from passkit.frontends.tinyflow.argument_checks import collection_names
 from passkit.frontends.tinyflow.docstrings import describe_arguments
 from passkit.frontends.tinyflow.graphs import GraphKeys, get_default_graph
 from passkit.frontends.tinyflow.missing_names import missing_name_handler
@@ -53,9 +54,12 @@ def _add_to_collections(measure: Metric, metrics: Any, updates: Any) -> Metric:
 
     Returns:
         ``measure`` itself.
+
+    Raises:
+        SettingError: If one of them holds no names.
     """
     for keys, tensor in ((metrics, measure[0]), (updates, measure[1])):
-        for key in [keys] if isinstance(keys, str) else keys or ():
+        for key in collection_names("a metric", keys):
             get_default_graph().add_to_collection(key, tensor)
     return measure
 

@@ -8,7 +8,7 @@ from typing import Any
 from attrs import frozen
 
 from passkit.errors import SettingError
-from passkit.frontends.tinyflow.argument_checks import renamed_argument
+from passkit.frontends.tinyflow.argument_checks import renamed_argument, require_float
 from passkit.frontends.tinyflow.dtypes import as_dtype
 from passkit.frontends.tinyflow.shapes import require_shape
 from passkit.frontends.tinyflow.tensors import (
@@ -425,7 +425,7 @@ def norm(
     if is_euclidean or (is_number and ord == 2 and not is_matrix_norm):
         squares = make("reduce_sum", make("square", x), **params)
         return call_operator("sqrt", "norm", name, squares)
-    is_valid = is_number and ord > 0
+    is_valid = is_number and require_float("norm", "ord", ord) > 0
     if not is_valid or (is_matrix_norm and ord not in (1, float("inf"))):
         raise SettingError(
             f"norm needs 'euclidean', 'fro', 1, 2, inf or another number above 0 as ord, of "

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from attrs import define, evolve, field
 
 from passkit.errors import GraphError, SettingError, ShapeError, nearest
-from passkit.frontends.tinyflow.argument_checks import reject_arguments
+from passkit.frontends.tinyflow.argument_checks import reject_arguments, require_list
 from passkit.frontends.tinyflow.dtypes import as_dtype
 from passkit.frontends.tinyflow.graphs import DefaultStack, GraphKeys, get_default_graph
 from passkit.frontends.tinyflow.initializers import glorot_uniform_initializer, zeros_initializer
@@ -435,13 +435,10 @@ def control_dependencies(control_inputs: Any) -> Any:
             neither an operation nor a tensor.
         DTypeError: For a tensor of text.
     """
-    if control_inputs is not None and not isinstance(control_inputs, Iterable):
-        raise GraphError(
-            f"control_dependencies needs a list of operations and tensors, got {control_inputs!r}; "
-            f"put it into one"
-        )
-    nodes = None if control_inputs is None else [n for c in control_inputs for n in nodes_of(c)]
-    return get_default_graph().with_dependencies(nodes)
+    if control_inputs is None:
+        return get_default_graph().with_dependencies(None)
+    listed = require_list("control_dependencies", "control_inputs", control_inputs)
+    return get_default_graph().with_dependencies([n for c in listed for n in nodes_of(c)])
 
 
 def nodes_of(target: Any) -> list[Node]:
@@ -517,13 +514,18 @@ def tuple_(
         A list of tensors, and None, in the order of ``tensors``.
 
     Raises:
-        GraphError: For an element of ``tensors`` or ``control_inputs`` that is neither an operation
-            nor a tensor.
+        GraphError: If ``tensors`` or ``control_inputs`` is no list, or has an element that is
+            neither an operation nor a tensor.
         ArgumentError: For an operation among ``tensors``, and if ``name`` is no text.
     """
-    dependencies = [t for t in tensors if t is not None] + list(control_inputs or ())
+    listed = require_list("tuple", "tensors", tensors)
+    others = [] if control_inputs is None else control_inputs
+    dependencies = [
+        *(t for t in listed if t is not None),
+        *require_list("tuple", "control_inputs", others),
+    ]
     with control_dependencies(dependencies), name_scope(name, "tuple"):
-        return [None if t is None else _identity(t) for t in tensors]
+        return [None if t is None else _identity(t) for t in listed]
 
 
 tuple_.__name__ = tuple_.__qualname__ = "tuple"  # the definition does not hide Python's tuple

@@ -6,7 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from passkit.errors import DTypeError, GraphError, ShapeError
-from passkit.frontends.tinyflow.argument_checks import reject_arguments
+from passkit.frontends.tinyflow.argument_checks import (
+    collection_names,
+    reject_arguments,
+    require_list,
+)
 from passkit.frontends.tinyflow.deferred_calls import check_shape_at_run
 from passkit.frontends.tinyflow.graphs import GraphKeys, VariableWrite, get_default_graph
 from passkit.frontends.tinyflow.shapes import format_shape, parse_shape, require_shape
@@ -56,7 +60,7 @@ class Variable(Tensor):
     Raises:
         GraphError: Without an initial value.
         ShapeError: If the initial value has an unknown shape, or another one than requested.
-        SettingError: If an unsupported argument is set.
+        SettingError: If an unsupported argument is set, or ``collections`` holds no names.
         DTypeError: If a tensor as initial value has another dtype than ``dtype``, or that is no
             element type.
         ArgumentError: If the initial value is neither numbers nor a tensor, or ``name`` is no text.
@@ -100,6 +104,8 @@ class Variable(Tensor):
         if initial_value is None:
             raise GraphError("Variable needs an initial_value, got None; pass an array or a tensor")
         graph = get_default_graph()
+        default_keys = [GraphKeys.GLOBAL_VARIABLES]
+        keys = collection_names("Variable", default_keys if collections is None else collections)
         full_name = unique_name(name, "Variable")
         with graph.with_dependencies(None), graph.with_name_prefix(f"{full_name}/"):
             value = initial_value() if callable(initial_value) else initial_value
@@ -117,7 +123,7 @@ class Variable(Tensor):
         self.initial_value, self.constraint = initial, constraint
         self.trainable = trainable is not False
         self.initializer = write_variable(self, initial.entry, f"{full_name}/Assign").op
-        for key in [GraphKeys.GLOBAL_VARIABLES] if collections is None else collections:
+        for key in keys:
             graph.add_to_collection(key, self)
         if self.trainable:
             graph.add_to_collection(GraphKeys.TRAINABLE_VARIABLES, self)
@@ -553,9 +559,12 @@ def variables_initializer(var_list: Sequence[Variable], name: str = "init") -> O
         An operation.
 
     Raises:
+        GraphError: If ``var_list`` is no list, or has an element that is no variable.
         ShapeError: If TinyFlow's variable has a number as initial value and no shape yet.
+        ArgumentError: If ``name`` is no text.
     """
-    starts = [v.initializer for v in var_list]
+    listed = require_list("variables_initializer", "var_list", var_list)
+    starts = [_require_variable("variables_initializer", v).initializer for v in listed]
     nodes = [n for s in starts if s is not None for n in s.nodes]
     return Operation(unique_name(name, "init"), nodes, get_default_graph())
 

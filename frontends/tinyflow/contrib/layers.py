@@ -13,7 +13,12 @@ from typing import Any
 from passkit.errors import DTypeError, SettingError
 from passkit.frontends.tinyflow import arrays, elementwise, initializers, linear_algebra, random_ops
 from passkit.frontends.tinyflow import layers as plain_layers
-from passkit.frontends.tinyflow.argument_checks import reject_arguments, require_float, require_int
+from passkit.frontends.tinyflow.argument_checks import (
+    collection_names,
+    reject_arguments,
+    require_float,
+    require_int,
+)
 from passkit.frontends.tinyflow.docstrings import describe_arguments, named_alias
 from passkit.frontends.tinyflow.dtypes import as_dtype
 from passkit.frontends.tinyflow.graphs import get_default_graph
@@ -191,6 +196,7 @@ def _finish_layer(
     Raises:
         GraphError: If the biases exist and the scope does not reuse variables, or the other way
             round.
+        SettingError: If ``collections`` holds no names.
     """
     if normalizer is not None:
         output = normalizer(output, **(params or {}))
@@ -200,7 +206,7 @@ def _finish_layer(
         bias = get_variable("biases", [count], output.dtype, biases, regularizer, trainable)
         output = convolutions.bias_add(output, bias, layout)
     output = output if activation is None else activation(output)
-    for key in [collections] if isinstance(collections, str) else collections or ():
+    for key in collection_names("a layer", collections):
         get_default_graph().add_to_collection(key, output)
     return output
 

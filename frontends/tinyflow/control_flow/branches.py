@@ -13,7 +13,11 @@ from typing import Any
 from attrs import evolve
 
 from passkit.errors import GraphError, SettingError
-from passkit.frontends.tinyflow.argument_checks import reject_arguments, renamed_argument
+from passkit.frontends.tinyflow.argument_checks import (
+    reject_arguments,
+    renamed_argument,
+    require_list,
+)
 from passkit.frontends.tinyflow.control_flow.static_values import static_scalar
 from passkit.frontends.tinyflow.deferred_calls import is_unranked
 from passkit.frontends.tinyflow.graphs import VariableWrite, get_default_graph
@@ -213,13 +217,15 @@ def case(
 
     Raises:
         SettingError: If there are no pairs, or an unsupported argument is set.
-        GraphError: If the functions return different numbers of tensors, dtypes or ranks, or a
-            condition is a tensor of another dtype than bool or known to be no scalar.
+        GraphError: If ``pred_fn_pairs`` is no list, the functions return different numbers of
+            tensors, dtypes or ranks, or a condition is a tensor of another dtype than bool or known
+            to be no scalar.
         ShapeError: If the shapes of two results of one rank do not broadcast.
         ArgumentError: If a function returns something else than tensors, numbers, operations and
             None.
     """
-    pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)
+    listed = pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs
+    pairs = require_list("case", "pred_fn_pairs", listed)
     if not pairs:
         raise SettingError("case needs pairs of a condition and a function, got none")
     otherwise = pairs.pop()[1] if default is None else default

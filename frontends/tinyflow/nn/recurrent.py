@@ -10,7 +10,11 @@ from typing import Any
 
 from passkit.errors import SettingError, ShapeError
 from passkit.frontends.tinyflow import arrays
-from passkit.frontends.tinyflow.argument_checks import axis_length, reject_arguments
+from passkit.frontends.tinyflow.argument_checks import (
+    axis_length,
+    reject_arguments,
+    require_list,
+)
 from passkit.frontends.tinyflow.nn.cells import RNNCell
 from passkit.frontends.tinyflow.scopes import variable_scope
 from passkit.frontends.tinyflow.shapes import require_shape
@@ -49,13 +53,17 @@ def static_rnn(
         ShapeError: If there are no steps, an input does not fit the cell, or ``sequence_length``
             not the examples.
         SettingError: If both ``initial_state`` and ``dtype`` are None.
-        GraphError: If ``inputs`` is a single tensor, or the cell's variables exist already and are
-            not to be reused.
+        GraphError: If ``inputs`` is no list, such as a single tensor, or the cell's variables exist
+            already and are not to be reused.
         ArgumentError: For inputs that are neither tensors nor numbers.
     """
     with variable_scope(scope or "rnn"):
         return _run_steps(
-            cell, [convert_to_tensor(x) for x in inputs], initial_state, dtype, sequence_length
+            cell,
+            [convert_to_tensor(x) for x in require_list("static_rnn", "inputs", inputs)],
+            initial_state,
+            dtype,
+            sequence_length,
         )
 
 
@@ -174,12 +182,13 @@ def static_bidirectional_rnn(
             the examples.
         SettingError: If both an initial state and ``dtype`` are None.
         DTypeError: If ``sequence_length`` holds no integers.
-        GraphError: If ``inputs`` is a single tensor, or a cell's variables exist already and are
-            not to be reused.
+        GraphError: If ``inputs`` is no list, such as a single tensor, or a cell's variables exist
+            already and are not to be reused.
         ArgumentError: For inputs that are neither tensors nor numbers.
     """
     with variable_scope(scope or "bidirectional_rnn"):
-        steps = [convert_to_tensor(x) for x in inputs]
+        listed = require_list("static_bidirectional_rnn", "inputs", inputs)
+        steps = [convert_to_tensor(x) for x in listed]
         with variable_scope("fw"):
             forward_outputs, forward_state = _run_steps(
                 cell_fw, steps, initial_state_fw, dtype, sequence_length

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from passkit.errors import GraphError
+from passkit.frontends.tinyflow.argument_checks import collection_names, require_list
 from passkit.frontends.tinyflow.graphs import GraphKeys, get_default_graph
 from passkit.frontends.tinyflow.summary.messages import Summary
 from passkit.frontends.tinyflow.tensors import (
@@ -51,6 +52,7 @@ def scalar(
         ShapeError: For a tensor of unknown rank.
         DTypeError: For a tensor of text.
         ArgumentError: For a value that is neither a tensor nor numbers, and if ``name`` is no text.
+        SettingError: If ``collections`` holds no names.
     """
     value = convert_to_tensor(tensor)
     if len(value.shape):
@@ -82,6 +84,7 @@ def histogram(
         GraphError: In a run, if an element is not finite.
         DTypeError: For a tensor of text.
         ArgumentError: For a value that is neither a tensor nor numbers, and if ``name`` is no text.
+        SettingError: If ``collections`` holds no names.
     """
 
     def encode(tag: str, array: Any) -> Any:
@@ -141,12 +144,15 @@ def _create_summary(
 
     Raises:
         ArgumentError: If ``name`` is no text.
+        SettingError: If ``collections`` holds no names.
     """
+    default_keys = [GraphKeys.SUMMARIES]
+    keys = collection_names("a summary", default_keys if collections is None else collections)
     clean = arguments.text("summary: name", name).replace(":", "_").replace(" ", "_")
     tag = unique_name(f"{family}/{clean}" if family else clean, "summary")
     graph = get_default_graph()
     summary = HostTensor([value], lambda array: encode(tag, array), tag, graph)
-    for key in [GraphKeys.SUMMARIES] if collections is None else collections:
+    for key in keys:
         graph.add_to_collection(key, summary)
     return summary
 
@@ -165,16 +171,18 @@ def merge(
         A tensor whose value in a run is the bytes of one message with the values of all.
 
     Raises:
-        GraphError: For an input that is no summary.
+        GraphError: If ``inputs`` is no list, or has an element that is no summary.
         ArgumentError: If ``name`` is no text.
+        SettingError: If ``collections`` holds no names.
     """
-    for summary in inputs:
+    summaries = require_list("summary.merge", "inputs", inputs)
+    for summary in summaries:
         if not isinstance(summary, HostTensor):
             raise GraphError(f"summary.merge needs summaries, got {summary!r}")
     graph, full_name = get_default_graph(), unique_name(name, "Merge")
     # Messages written one after the other are one message with the values of all.
-    merged = HostTensor(list(inputs), lambda *parts: b"".join(parts), full_name, graph)
-    for key in collections or ():
+    merged = HostTensor(summaries, lambda *parts: b"".join(parts), full_name, graph)
+    for key in collection_names("summary.merge", collections):
         graph.add_to_collection(key, merged)
     return merged
 

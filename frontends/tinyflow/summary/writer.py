@@ -9,17 +9,21 @@ import os
 import socket
 import struct
 import time
-from pathlib import Path
 from typing import Any
 
 from google.protobuf.message import DecodeError
 
 from passkit.errors import FeedError
-from passkit.frontends.tinyflow.argument_checks import reject_arguments, require_int
+from passkit.frontends.tinyflow.argument_checks import (
+    reject_arguments,
+    require_float,
+    require_int,
+)
 from passkit.frontends.tinyflow.graphs import Graph
 from passkit.frontends.tinyflow.summary.messages import Event, Summary
 from passkit.frontends.tinyflow.tensors import HostTensor, Tensor
 from passkit.graph import graph as core
+from passkit.values import arguments
 
 
 def encode_record(data: bytes) -> bytes:
@@ -60,7 +64,9 @@ class FileWriter:
         session: Unsupported; only the default is accepted.
 
     Raises:
-        SettingError: If an unsupported argument is set.
+        SettingError: If ``max_queue`` is no int, ``flush_secs`` no number, or an unsupported
+            argument is set.
+        ArgumentError: If ``logdir`` is no path, or ``filename_suffix`` no text.
         FeedError: If the folder or the file cannot be created.
     """
 
@@ -75,10 +81,12 @@ class FileWriter:
         filename_suffix: str | None = None,
         session: Any = None,
     ) -> None:
-        folder = Path(logdir)
+        folder = arguments.path("FileWriter: logdir", logdir)
         stem = f"events.out.tfevents.{time.time():017.6f}.{socket.gethostname()}.{os.getpid()}"
-        self.path = folder / f"{stem}{filename_suffix or ''}"
-        self.max_queue, self.flush_secs = max_queue, flush_secs
+        suffix = arguments.text("FileWriter: filename_suffix", filename_suffix or "")
+        self.path = folder / f"{stem}{suffix}"
+        self.max_queue = require_int("FileWriter", "max_queue", max_queue)
+        self.flush_secs = require_float("FileWriter", "flush_secs", flush_secs)
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._file: Any = open(self.path, "xb")  # noqa: SIM115 – closed by close

@@ -13,9 +13,14 @@ from typing import Any
 import numpy as np
 
 from passkit.errors import FeedError, GraphError, PasskitError, nearest
-from passkit.frontends.tinyflow.argument_checks import reject_arguments, require_int
+from passkit.frontends.tinyflow.argument_checks import (
+    reject_arguments,
+    require_int,
+    require_list,
+)
 from passkit.frontends.tinyflow.tensors import Tensor
 from passkit.frontends.tinyflow.variables import Variable, global_variables
+from passkit.values import arguments
 
 ONE_FILE = "a checkpoint is one .npz file of arrays"
 
@@ -44,7 +49,8 @@ class Saver:
         filename: Unsupported; only the default is accepted.
 
     Raises:
-        GraphError: If there are no variables.
+        GraphError: If there are no variables, or ``var_list`` is no list or has an element that is
+            no variable.
         SettingError: If an unsupported argument is set.
 
     >>> import tempfile
@@ -82,10 +88,13 @@ class Saver:
         save_relative_paths: bool = False,
         filename: str | None = None,
     ) -> None:
-        variables = global_variables() if var_list is None else var_list
-        self.variables = dict(
-            variables if isinstance(variables, Mapping) else {v._name: v for v in variables}
-        )
+        variables: Any = global_variables() if var_list is None else var_list
+        is_named = isinstance(variables, Mapping)
+        listed = require_list("Saver", "var_list", variables.values() if is_named else variables)
+        for variable in listed:
+            if not isinstance(variable, Variable):
+                raise GraphError(f"Saver needs variables to save, got {variable!r}")
+        self.variables = dict(variables if is_named else {v._name: v for v in listed})
         if not self.variables and not allow_empty:
             raise GraphError(
                 "Saver needs variables to save, got none; create them before the Saver"
@@ -129,8 +138,9 @@ class Saver:
         Raises:
             FeedError: If a variable has no value yet, or a file cannot be written.
             SettingError: If ``global_step`` is no int, or an unsupported argument is set.
+            ArgumentError: If ``save_path`` is no path.
         """
-        path = os.fspath(save_path)
+        path = os.fspath(arguments.path("Saver.save: save_path", save_path))
         if global_step is not None:
             step = sess.run(global_step) if isinstance(global_step, Tensor) else global_step
             number = require_int("Saver.save", "global_step", step)
@@ -182,8 +192,9 @@ class Saver:
         Raises:
             FeedError: If the file is missing or damaged, lacks a variable, or has it in another
                 shape or dtype.
+            ArgumentError: If ``save_path`` is no path.
         """
-        path = os.fspath(save_path)
+        path = os.fspath(arguments.path("Saver.restore: save_path", save_path))
         file = path if path.endswith(".npz") else f"{path}.npz"
         if not os.path.exists(file):
             raise FeedError(
@@ -283,9 +294,15 @@ def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -
 
     Returns:
         The path for `Saver.restore`; None if the folder has no such file, or an empty one.
+
+    Raises:
+        ArgumentError: If ``checkpoint_dir`` is no path, or ``latest_filename`` neither None nor
+            one.
     """
-    file = Path(checkpoint_dir) / (latest_filename or "checkpoint")
-    if not file.exists():
+    folder = arguments.path("latest_checkpoint: checkpoint_dir", checkpoint_dir)
+    name = "checkpoint" if latest_filename is None else latest_filename
+    file = folder / arguments.path("latest_checkpoint: latest_filename", name)
+    if not file.is_file():
         return None
     first, *_ = file.read_text().splitlines() or [""]
     return first.partition(": ")[2].strip('"') or None
