@@ -8,7 +8,8 @@ Their wheels ship their tests. Those for array libraries run for each library an
 process of their own; the plugin `suite_plugin.py` adds passkit.xp to the libraries. The command
 prints how many tests passed, failed and were skipped by subpackage, and exits with 1 if passkit.xp
 passes fewer than PyTorch or JAX in the subpackages that both ran. The tests take hours: ``--keep
-FOLDER --resume`` goes on after an interruption, ``--report`` instead reports what was kept so far.
+FOLDER --resume`` goes on after an interruption, ``--again`` runs those that failed again, and
+``--report`` reports what was kept so far.
 
 "By marks" are the skipped tests whose marks in the suite exclude the library: those for NumPy
 only, and those that name the library. The library cannot pass them.
@@ -118,6 +119,7 @@ def parser() -> ArgumentParser:
     result.add_argument("--json", type=Path, help="write the table, with the failures, to a file")
     result.add_argument("--keep", type=Path, help="a folder for the outcomes of each library")
     result.add_argument("--resume", action="store_true", help="use outcomes that were kept")
+    result.add_argument("--again", action="store_true", help="run failures that were kept again")
     result.add_argument("--report", action="store_true", help="use these alone, and run nothing")
     return result
 
@@ -143,9 +145,12 @@ def outcomes(suite: Suite, backend: str, options: Namespace) -> dict[str, Any]:
         keep = (options.keep or Path(folder)).resolve()
         for subject, paths in subjects.items():
             report = keep / f"{suite.name}-{backend}-{subject}.json"
-            if options.report and not report.exists():
+            is_kept = report.exists() and (options.resume or options.again or options.report)
+            if options.again and is_kept:
+                run_failures(suite, backend, report, options)
+            elif options.report and not is_kept:
                 continue
-            if not report.exists() or not (options.resume or options.report):
+            elif not is_kept:
                 run_tests(suite, backend, paths, report, options)
             results = json.loads(report.read_text())
             tests |= results["outcomes"]
@@ -153,10 +158,27 @@ def outcomes(suite: Suite, backend: str, options: Namespace) -> dict[str, Any]:
     return {"outcomes": tests, "stats": stats}
 
 
+def run_failures(suite: Suite, backend: str, report: Path, options: Namespace) -> None:
+    """Run the tests that failed by a report again, and write their new outcomes to the report.
+
+    Raises: RuntimeError if they do not run.
+    """
+    results = json.loads(report.read_text())
+    outcomes_by_test = results["outcomes"]
+    failures = [test for test, entry in outcomes_by_test.items() if entry["outcome"] == "failed"]
+    if not failures:
+        return
+    again = report.with_name(f"{report.stem}-again.json")
+    root = package_folder(suite.name).parent
+    run_tests(suite, backend, [root / test for test in failures], again, options)
+    outcomes_by_test.update(json.loads(again.read_text())["outcomes"])
+    report.write_text(json.dumps(results))
+
+
 def run_tests(
     suite: Suite, backend: str, paths: Sequence[Path], report: Path, options: Namespace
 ) -> None:
-    """Run files of tests on an array library in a new process, which writes a report.
+    """Run files of tests, or tests by name, on an array library in a process that writes a report.
 
     Raises: RuntimeError if it writes none.
     """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from argparse import Namespace
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +23,31 @@ def test_outcomes_are_counted_by_subject() -> None:
     table = suites.counts_by_subject(suites.SUITES[0], {"outcomes": entries})
     assert list(table) == ["a", "b", "other", "all"]
     assert table["all"] == {"passed": 1, "failed": 1, "skipped": 2, "by marks": 1}
+
+
+def test_failures_run_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Tests that failed by a kept report run by their names; their new outcomes replace the old."""
+    report = tmp_path / "suite-library-a.json"
+    old = {"attrs/a.py::t1": {"outcome": "failed"}, "attrs/a.py::t2": {"outcome": "passed"}}
+    report.write_text(json.dumps({"outcomes": old, "stats": {}}))
+    selected = []
+
+    def run_tests(
+        suite: suites.Suite, backend: str, paths: list[Path], report: Path, options: Namespace
+    ) -> None:
+        selected.extend(paths)
+        outcomes = {"attrs/a.py::t1": {"outcome": "passed"}}
+        report.write_text(json.dumps({"outcomes": outcomes}))
+
+    monkeypatch.setattr(suites, "run_tests", run_tests)
+    suite = suites.Suite(
+        name="attrs", pattern="", marker="", options=(), environment={}, packages=()
+    )
+    for _ in range(2):  # the second time, nothing has failed
+        suites.run_failures(suite, "library", report, Namespace())
+    assert [path.name for path in selected] == ["a.py::t1"]
+    outcomes = json.loads(report.read_text())["outcomes"]
+    assert {entry["outcome"] for entry in outcomes.values()} == {"passed"}
 
 
 def test_libraries_are_compared_where_both_ran() -> None:
