@@ -616,8 +616,7 @@ static int queue_dims(Queue *self, PyObject *shape, int64_t *dims) {
     Py_ssize_t rank = PyTuple_GET_SIZE(shape);
     for (Py_ssize_t i = 0; i < rank; i++) {
         int64_t extent = PyLong_AsLongLong(PyTuple_GET_ITEM(shape, i));
-        if (queue_dim(self, extent, 1, dims + i) < 0) return -1;
-        if (i == rank - 1 && extent > 1 && extent <= SHORT_AXIS) dims[i] = -extent - 1;
+        if (queue_dim(self, extent, i == rank - 1 ? SHORT_AXIS : 1, dims + i) < 0) return -1;
     }
     return 0;
 }

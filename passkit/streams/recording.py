@@ -296,14 +296,9 @@ class Queue:
             return value.type.dtype, ()
         self._pending_bytes += value.type.nbytes
         symbols = self._symbols
-        dims = []
-        for n in shape:
-            if n <= 1:
-                dims.append(literal(n))
-            else:
-                dims.append(symbols.setdefault(n, len(symbols)))
-        if 1 < shape[-1] <= SHORT_AXIS:
-            dims[-1] = literal(shape[-1])
+        dims = [literal(n) if n <= 1 else symbols.setdefault(n, len(symbols)) for n in shape[:-1]]
+        last = shape[-1]
+        dims.append(literal(last) if last <= SHORT_AXIS else symbols.setdefault(last, len(symbols)))
         return value.type.dtype, tuple(dims)
 
     def state(self, required: Sequence[Value]) -> bytes:

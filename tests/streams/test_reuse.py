@@ -60,6 +60,16 @@ def test_extents_that_only_other_operations_have_are_given_to_the_plan() -> None
     assert counts() == (1, 1)
 
 
+def test_extents_of_short_last_axes_are_part_of_the_plan() -> None:
+    """A result is reshaped to an extent that only short last axes have."""
+    x, y = random(100, 4), random(800)
+    total = xp.sum(x)
+    rows = xp.prod(xp.reshape(y + 1, (200, 4)), axis=1)
+    result = np.asarray(rows[::-1] * total)
+    expected = (np.asarray(y) + 1).reshape(200, 4).prod(1)[::-1] * np.asarray(x).sum()
+    np.testing.assert_allclose(result, expected, rtol=1e-5)
+
+
 def test_numbers_are_not_part_of_a_plan() -> None:
     """The same program with other Python numbers runs the same kernel."""
     x = random(40, 40)
