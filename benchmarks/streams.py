@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import json
 import platform
+import random
 import statistics
 import sys
 import time
@@ -51,7 +52,11 @@ def seconds(run: Callable[[], Any], repeats: int) -> float:
 
 
 def medians(runs: Runs, rounds: int) -> dict[str, float]:
-    """Return the median seconds of each competitor, all of which run once in each round."""
+    """Return the median seconds of each competitor, all of which run once in each round.
+
+    The order changes with each round. A call that is not timed goes before those that are: the
+    threads of the last competitor may still wait busily for more work.
+    """
     repeats = {}
     for name, run in runs.items():
         for _ in range(3):
@@ -59,9 +64,13 @@ def medians(runs: Runs, rounds: int) -> dict[str, float]:
         once = max(seconds(run, 1), 1e-7)
         repeats[name] = max(1, min(2000, int(2e-3 / once)))
     times: dict[str, list[float]] = {name: [] for name in runs}
+    order = list(runs)
+    rng = random.Random(0)
     for _ in range(rounds):
-        for name, run in runs.items():
-            times[name].append(seconds(run, repeats[name]))
+        rng.shuffle(order)
+        for name in order:
+            runs[name]()
+            times[name].append(seconds(runs[name], repeats[name]))
     return {name: statistics.median(each) for name, each in times.items()}
 
 

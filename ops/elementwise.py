@@ -229,6 +229,7 @@ elementwise(
     operator="+",
     kinds="iufc",
     code=lambda x, y: x + y,
+    commutative=True,
     simplify=simplify_add,
     doc="x + y",
 )
@@ -247,6 +248,7 @@ elementwise(
     operator="*",
     kinds="iufc",
     code=lambda x, y: x * y,
+    commutative=True,
     simplify=simplify_mul,
     doc="x * y",
 )
@@ -499,6 +501,7 @@ elementwise(
     kinds="biufc",
     result_dtype=bool_,
     code=lambda x, y: ast.equal(x, y),
+    commutative=True,
     doc="x == y, as bool",
 )
 elementwise(
@@ -507,6 +510,7 @@ elementwise(
     kinds="biufc",
     result_dtype=bool_,
     code=lambda x, y: ast.not_equal(x, y),
+    commutative=True,
     doc="x != y, as bool",
 )
 elementwise(
@@ -554,6 +558,7 @@ elementwise(
     operator="&",
     kinds="biu",
     code=lambda x, y: x & y,
+    commutative=True,
     simplify=simplify_equal_operands,
     doc="the bits that are 1 in x and in y",
 )
@@ -562,6 +567,7 @@ elementwise(
     operator="|",
     kinds="biu",
     code=lambda x, y: x | y,
+    commutative=True,
     simplify=simplify_equal_operands,
     doc="the bits that are 1 in x or in y",
 )
@@ -570,6 +576,7 @@ elementwise(
     operator="^",
     kinds="biu",
     code=lambda x, y: x ^ y,
+    commutative=True,
     doc="the bits that differ between x and y",
 )
 elementwise(
@@ -585,6 +592,7 @@ elementwise(
     name="logical_and",
     kinds="b",
     code=lambda x, y: x & y,
+    commutative=True,
     simplify=simplify_equal_operands,
     doc="whether x and y are both true",
 )
@@ -592,6 +600,7 @@ elementwise(
     name="logical_or",
     kinds="b",
     code=lambda x, y: x | y,
+    commutative=True,
     simplify=simplify_equal_operands,
     doc="whether x or y or both are true",
 )
@@ -599,6 +608,7 @@ elementwise(
     name="logical_xor",
     kinds="b",
     code=lambda x, y: x ^ y,
+    commutative=True,
     doc="whether exactly one of x and y is true",
 )
 elementwise(

@@ -63,6 +63,7 @@ def elementwise(
     compute: Callable[..., Any] | None = None,
     cost: str = "light",
     zero_preserving: bool = False,
+    commutative: bool = False,
     simplify: Callable[..., Entry | None] | None = None,
     gradient: Callable[..., Any] | None = None,
     operator: str = "",
@@ -89,6 +90,7 @@ def elementwise(
         cost: "expensive" if an element costs as much as several loads, so that computing it twice
             may not pay; else "light".
         zero_preserving: Whether the output of 0 is 0.
+        commutative: Whether the two inputs may be exchanged; only the payload of NaN may differ.
         simplify: ``simplify(node, *inputs)`` returns an entry with the same bits for all inputs,
             NaN, infinities and -0 among them, or None.
         gradient: FGradient; None: derived from ``code``.
@@ -123,6 +125,8 @@ def elementwise(
     op.set_attr("TOpCost", cost)
     if zero_preserving:
         op.set_attr("TZeroPreserving", True)
+    if commutative:
+        op.set_attr("TCommutative", True)
     if simplify is not None:
         op.set_attr("FSimplify", lambda node: simplify(node, *node.inputs))
     if input_names:

@@ -260,6 +260,7 @@ elementwise(
     kinds="iuf",
     code=lambda x, y: (x - y) * (x - y),
     compute_dtype=float32,
+    commutative=True,
     doc="(x - y)^2",
 )
 elementwise(

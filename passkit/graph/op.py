@@ -94,6 +94,9 @@ THostLibrary = declare(
 )
 TParameters = declare("TParameters", Mapping, "{parameter: (its type, its meaning)}")
 TStateful = declare("TStateful", bool, "True: reads or writes state, never moved or merged")
+TCommutative = declare(
+    "TCommutative", bool, "True: f(x, y) is f(y, x), so that Simplify merges the two"
+)
 TZeroPreserving = declare("TZeroPreserving", bool, "True: f(0) is 0")
 
 REQUIRED = object()

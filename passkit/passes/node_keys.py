@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from passkit.graph.node import CONSTANT, Node
-from passkit.graph.op import TStateful
+from passkit.graph.op import TCommutative, TStateful
 from passkit.values.dtype import DType
 from passkit.values.size import Size
 
@@ -17,16 +17,20 @@ from passkit.values.size import Size
 def node_key(node: Node) -> Hashable | None:
     """Return the key of a node: its operator, inputs, control dependencies and parameters.
 
-    The key of a constant is its value alone: dtype, shape and bytes. None for a variable, and for
-    an operator with TStateful, such as an assignment; they equal no other node. Random operators
-    are functions of their keys, so they have keys here, too. Names are no part of a key.
+    The inputs of a commutative operator (`TCommutative`) have no order. The key of a constant is
+    its value alone: dtype, shape and bytes. None for a variable, and for an operator with
+    TStateful, such as an assignment; they equal no other node. Random operators are functions of
+    their keys, so they have keys here, too. Names are no part of a key.
     """
     if node.op is None or TStateful.get(node.op.name):
         return None
     if node.op is CONSTANT:
         return value_key(node.params["value"])
     params = tuple(sorted((k, value_key(v)) for k, v in node.params.items()))
-    return node.op, node.inputs, node.control, params
+    inputs: Hashable = node.inputs
+    if TCommutative.get(node.op.name) and len(set(node.inputs)) == len(node.inputs) == 2:
+        inputs = frozenset(node.inputs)
+    return node.op, inputs, node.control, params
 
 
 def value_key(value: Any) -> Hashable:

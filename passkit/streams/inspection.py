@@ -482,13 +482,13 @@ class RunTracker:
         ``dims``, the extents by symbol, count if the plan can only be compiled for known ones.
         """
         fixed = dims if plan.needs_extents else None
-        key = id(plan), outputs, fixed
+        key = id(plan), outputs, fixed, plan.equal_inputs
         entry = self._names.get(key)
         if entry is None:
             if len(self._names) >= MAX_NAMES:
                 self._names.clear()
                 self._details.clear()
-            variant = StoredVariant(plan.keys, outputs, fixed)
+            variant = StoredVariant(plan.keys, outputs, fixed, plan.equal_inputs)
             text = encoded(variant) or repr(variant).encode()
             entry = self._names[key] = plan, sha256(text).hexdigest()[:8]
         return entry[1]

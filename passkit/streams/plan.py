@@ -8,6 +8,10 @@ itself. ``extents`` are dims that are parameters of the operation, such as the s
 
 So one plan serves all sizes with the same pattern of equal extents. Extents of 0 and 1 stand for
 themselves, since they decide about broadcasting, and so do short last axes, which kernels unroll.
+
+Python numbers are inputs, whatever their values. Those that are equal when a plan is made are one
+input of its executables, so that equal subexpressions are computed once. When they differ for the
+first time, the plan is compiled again for any numbers.
 """
 
 from __future__ import annotations
@@ -19,7 +23,6 @@ from typing import Any
 from attrs import define
 
 from passkit.errors import PasskitError
-from passkit.graph.call import find_operator
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, var
 from passkit.passes.apply import ApplyPasses
@@ -28,7 +31,7 @@ from passkit.streams.device import StreamDevice, host_array
 from passkit.streams.operation import Operation
 from passkit.streams.recorder import ArrayType, Value
 from passkit.values.dtype import dtype_of
-from passkit.values.size import Extent, Size, symbols_of
+from passkit.values.size import Extent, Size
 
 MAX_FLUSHES = 64
 
@@ -151,8 +154,13 @@ class PlanVariant:
 class Plan:
     """A sequence of operations in relative form, with its compiled variants.
 
-    Attributes:
+    Args:
         keys: the operations in relative form.
+        equal_inputs: pairs of positions of inputs, a later and an earlier one, which are equal
+            numbers in every execution so far.
+
+    Attributes:
+        keys, equal_inputs: as above.
         variants: executables by the positions of the results that they write; and by the extents,
             for sequences that can only be compiled for known extents.
         stored: the keys of variants that an earlier process compiled, and stored.
@@ -166,6 +174,7 @@ class Plan:
     __slots__ = (
         "_slices",
         "eager_writes",
+        "equal_inputs",
         "failure",
         "flushes",
         "keys",
@@ -174,8 +183,11 @@ class Plan:
         "variants",
     )
 
-    def __init__(self, keys: Sequence[Hashable]) -> None:
+    def __init__(
+        self, keys: Sequence[Hashable], equal_inputs: tuple[tuple[int, int], ...] = ()
+    ) -> None:
         self.keys: tuple[Any, ...] = tuple(keys)
+        self.equal_inputs = equal_inputs
         self.variants: dict[Hashable, PlanVariant] = {}
         self.stored: set[Hashable] = set()
         self.needs_extents = False
@@ -201,6 +213,13 @@ class Plan:
         if position not in self.eager_writes:
             self.eager_writes.add(position)
             self.flushes.clear()
+
+    def generalize(self) -> None:
+        """From now on, serve any numbers: forget `equal_inputs`, and what was compiled for them."""
+        self.equal_inputs = ()
+        self.variants.clear()
+        self.stored.clear()
+        self.flushes.clear()
 
     def release(self) -> bool:
         """Drop the executables, which are in the cache; return whether there were any there.
@@ -264,6 +283,7 @@ class Plan:
         Raises: PasskitError if an operation cannot be built for symbolic extents.
         """
         computed = set(self.computed(outputs))
+        equal_inputs = dict(self.equal_inputs)
         by_number: list[Any] = []
         inputs: list[Entry] = []
         results: dict[int, Any] = {}
@@ -274,10 +294,14 @@ class Plan:
                     operands.append(by_number[item])
                     continue
                 dtype, item_dims = item
-                shape = tuple(extent_of(d, dims) for d in item_dims)
-                operands.append(var(f"x{len(inputs)}", shape, dtype_of(dtype)))
-                inputs.append(operands[-1])
-                by_number.append(operands[-1])
+                index = len(inputs)
+                if index in equal_inputs:
+                    inputs.append(inputs[equal_inputs[index]])
+                else:
+                    shape = tuple(extent_of(d, dims) for d in item_dims)
+                    inputs.append(var(f"x{index}", shape, dtype_of(dtype)))
+                operands.append(inputs[-1])
+                by_number.append(inputs[-1])
             result = None
             if position in computed:
                 result = self._build(operation, extents, operands, dims)
@@ -286,39 +310,10 @@ class Plan:
             by_number.append(result)
             results[position] = result
         graph = Graph([results[p] for p in outputs])
-        if dims is None:
-            graph = self._sized(graph, computed, inputs)
         if any(n.op is not None and n.op.name == "slice" for n in graph.nodes):
             graph = ApplyPasses(graph, "PushSlices")
-        position_of = {entry.node.name: k for k, entry in enumerate(inputs)}
+        position_of = {f"x{k}": k for k in range(len(inputs))}
         return graph, tuple(position_of[n.name] for n in graph.inputs)
-
-    def _sized(self, graph: Graph, computed: Iterable[int], inputs: Sequence[Entry]) -> Graph:
-        """Return a graph whose inputs determine the extents that its operations have as parameters.
-
-        They can be extents of arrays that only other operations read. Then the first output gets
-        such an array as a further input, by the operator ``sized_by``.
-
-        Args:
-            graph: the graph.
-            computed: the positions of its operations.
-            inputs: the inputs of all operations.
-        """
-        extents = {d for k in computed for d in self.keys[k][1] or () if d >= 0}
-        if not extents:
-            return graph
-        open_symbols = {f"d{d}" for d in extents}
-        open_symbols -= symbols_of(node.entries[0].shape for node in graph.inputs)
-        added = []
-        for entry in inputs:
-            symbols = symbols_of(entry.shape or ())
-            if symbols & open_symbols:
-                open_symbols -= symbols
-                added.append(entry)
-        if not added:
-            return graph
-        first, *others = graph.outputs
-        return Graph([find_operator("sized_by")(first, *added), *others])
 
     def _build(
         self,

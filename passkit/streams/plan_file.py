@@ -1,8 +1,8 @@
 """The plans of streams on disk: a second process explores and compiles nothing.
 
 A file holds one line of JSON for each compiled variant of a plan: the operations in relative form,
-the positions of the results that it writes, and the extents if it serves only these. Lines are only
-appended, under a lock, and each begins with its digest, so that torn, damaged and foreign lines are
+the positions of the results that it writes, the extents if it serves only these, and which numbers
+are equal. Lines are only appended, under a lock, and each begins with its digest, so that torn, damaged and foreign lines are
 skipped. The executables themselves are in the plan cache and the kernel cache.
 
 The name of the file is a digest of all that decides about plans: the versions of passkit and of the
@@ -27,7 +27,7 @@ from passkit.runtime.native.cache import cache_folder_name, read_private, truste
 from passkit.streams.operation import Operation, OperationTable
 from passkit.values.dtype import dtype_of
 
-FORMAT = 1
+FORMAT = 2
 FOLDER = "streams"
 MAX_BYTES = 16 << 20
 """A larger file is not read, and begun anew."""
@@ -41,11 +41,13 @@ class StoredVariant:
         keys: the operations in relative form.
         outputs: positions of the results that are written.
         dims: the extents by symbol, if the variant serves these only; else None.
+        equal_inputs: pairs of inputs that are equal numbers, as in `Plan`.
     """
 
     keys: tuple[Any, ...]
     outputs: tuple[int, ...]
     dims: tuple[int, ...] | None
+    equal_inputs: tuple[tuple[int, int], ...]
 
 
 class PlanFile:
@@ -94,11 +96,12 @@ class PlanFile:
         It may have operations that are not defined yet, or be of another version of the code.
         """
         try:
-            keys, outputs, dims = json.loads(line)
+            keys, outputs, dims, equal_inputs = json.loads(line)
             return StoredVariant(
                 tuple(self._decoded_key(key) for key in keys),
                 tuple(map(int, outputs)),
                 None if dims is None else tuple(map(int, dims)),
+                tuple((int(later), int(earlier)) for later, earlier in equal_inputs),
             )
         except (PasskitError, ValueError, TypeError, KeyError, IndexError):
             return None
@@ -151,7 +154,8 @@ class PlanFile:
 
 def encoded(variant: StoredVariant) -> bytes | None:
     """Return a variant as a line of JSON; None if JSON lacks a parameter of an operation."""
-    line = [[_encoded_key(key) for key in variant.keys], variant.outputs, variant.dims]
+    keys = [_encoded_key(key) for key in variant.keys]
+    line = [keys, variant.outputs, variant.dims, variant.equal_inputs]
     try:
         return json.dumps(line, separators=(",", ":")).encode()
     except (TypeError, ValueError):

@@ -84,11 +84,16 @@ class PlanStore:
                 self._undecoded.append(line)
                 continue
             node = walk(self.trie, stored.keys)
-            if node.plan is None:
-                node.plan = Plan(stored.keys)
-            node.plan.needs_extents |= stored.dims is not None
+            plan = node.plan
+            if plan is None:
+                plan = node.plan = Plan(stored.keys, stored.equal_inputs)
+            elif stored.equal_inputs != plan.equal_inputs:
+                if stored.equal_inputs:
+                    continue
+                plan.generalize()
+            plan.needs_extents |= stored.dims is not None
             key = stored.outputs if stored.dims is None else (stored.outputs, stored.dims)
-            node.plan.stored.add(key)
+            plan.stored.add(key)
 
     def explore(self) -> None:
         """Count a plan that is about to be made, and make room for it.

@@ -326,7 +326,31 @@ class Stream(Queue):
         if mode is RunMode.LAZY:
             return None
         self.store.explore()
-        return lambda: Plan(keys), len(keys)
+        return lambda: Plan(keys, self._equal_inputs()), len(keys)
+
+    def _equal_inputs(self) -> tuple[tuple[int, int], ...]:
+        """Return the inputs that are numbers equal to earlier ones, with the first of these."""
+        first: dict[tuple[Any, bytes], int] = {}
+        pairs = []
+        for position, value in enumerate(self.inputs):
+            if value.is_scalar:
+                key = value.type.dtype, value.buffer.tobytes()
+                earlier = first.setdefault(key, position)
+                if earlier != position:
+                    pairs.append((position, earlier))
+        return tuple(pairs)
+
+    def _are_equal(self, pairs: tuple[tuple[int, int], ...]) -> bool:
+        """Return whether the inputs of each pair are numbers with the same bits."""
+        inputs = self.inputs
+        for later, earlier in pairs:
+            x, y = inputs[later], inputs[earlier]
+            if x is not y:
+                if not (x.is_scalar and y.is_scalar):
+                    return False
+                if x.buffer.tobytes() != y.buffer.tobytes():
+                    return False
+        return True
 
     def _execute(self, plan: Plan, count: int) -> list[Hashable]:
         """Run the queue by a plan for all of it; return the relative form of what stays pending.
@@ -339,6 +363,8 @@ class Stream(Queue):
         store.counts["recorded"] += self.num_new
         before = store.tracker.before(self, plan, self._required) if store.inspectors else None
         self.path, self.executable = "nothing", None
+        if plan.equal_inputs and not self._are_equal(plan.equal_inputs):
+            plan.generalize()
         flush = self._flush_of(plan)
         for position in flush.aged:
             origin = queue[position].origin
@@ -536,7 +562,7 @@ class Stream(Queue):
             self.path = "explored"
             counts["explorations"] += 1
             extents = tuple(dims) if plan.needs_extents else None
-            self.store.load().append(StoredVariant(plan.keys, outputs, extents))
+            self.store.load().append(StoredVariant(plan.keys, outputs, extents, plan.equal_inputs))
         return variant
 
     def _run_unfused(self, computed: tuple[int, ...], outputs: tuple[int, ...]) -> None:

@@ -30,6 +30,14 @@ def test_equal_nodes_are_merged() -> None:
     assert out.outputs[0] is out.outputs[1]
 
 
+def test_inputs_of_commutative_operators_have_no_order() -> None:
+    """The product of x and y is that of y and x; differences, and x * x and y * y, stay apart."""
+    x, y = pk.var("x", (3,)), pk.var("y", (3,))
+
+    assert names(simplify(ops.exp(x * y), ops.exp(y * x))) == ["mul", "exp"]
+    assert names(simplify(x - y, y - x, x * x, y * y)) == ["sub", "sub", "mul", "mul"]
+
+
 def test_equal_nodes_constants_and_transposes_are_simplified() -> None:
     """The text shows equal subexpressions, a constant and two transposes simplified."""
     before = pk.parse(

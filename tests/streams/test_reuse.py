@@ -82,6 +82,38 @@ def test_numbers_are_not_part_of_a_plan() -> None:
     assert counts() == (1, 3)
 
 
+def test_equal_numbers_are_one_until_they_differ() -> None:
+    """Equal subexpressions are computed once; numbers that differ later cost one more plan."""
+    x = random(40, 40)
+    for a, b in ((0.5, 0.5), (0.7, 0.7), (0.5, 1.0), (0.3, 0.3), (0.0, -0.0)):
+        result = np.asarray(xp.exp(x * a) + xp.exp(x * b))
+        numpy = np.exp(np.asarray(x) * np.float32(a)) + np.exp(np.asarray(x) * np.float32(b))
+        np.testing.assert_allclose(result, numpy, rtol=1e-6)
+
+    assert counts() == (2, 3)
+
+
+def test_numbers_that_differ_are_remembered_on_disk() -> None:
+    """A plan that serves any numbers is found again, and none is made for equal ones."""
+    x = random(40, 40)
+
+    def run(a: float, b: float) -> None:
+        """Compute with two numbers."""
+        result = np.asarray((x * a + x) / (x * b + x))
+        a, b = np.float32(a), np.float32(b)
+        y = np.asarray(x)
+        np.testing.assert_allclose(result, (y * a + y) / (y * b + y), rtol=1e-6)
+
+    run(2.0, 2.0)
+    run(2.0, 3.0)
+    xp.forget_plans()
+    explorations = xp.stats()["explorations"]
+    run(3.0, 3.0)
+    run(3.0, 4.0)
+
+    assert xp.stats()["explorations"] == explorations
+
+
 def test_a_loop_explores_once() -> None:
     """A hundred equal iterations: one plan is compiled, and used 99 times."""
     x, y = random(40, 40), random(40, 40)
