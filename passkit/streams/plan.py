@@ -16,13 +16,14 @@ first time, the plan is compiled again for any numbers.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
 from attrs import define
 
 from passkit.errors import PasskitError
+from passkit.graph.call import find_operator
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, var
 from passkit.passes.apply import ApplyPasses
@@ -31,7 +32,7 @@ from passkit.streams.device import StreamDevice, host_array
 from passkit.streams.operation import Operation
 from passkit.streams.recorder import ArrayType, Value
 from passkit.values.dtype import dtype_of
-from passkit.values.size import Extent, Size
+from passkit.values.size import Extent, Size, symbols_of
 
 MAX_FLUSHES = 64
 
@@ -79,6 +80,14 @@ def _named(result: Any, name: str, operands: Sequence[Entry]) -> Any:
     return named if isinstance(result, tuple) else named[0]
 
 
+Execution = tuple[
+    Callable[..., Any], tuple[int, ...], tuple[int, ...], tuple[int, ...] | None, int
+]
+"""A function of arrays, the positions of the inputs that it gets and of the operations whose results
+it returns, its donors as in `PlanVariant`, and the number of its kernels and library calls. With
+donors, it also gets a list of arrays for the results first."""
+
+
 @define
 class Flush:
     """The effect of one execution of a plan, for certain values that are held and waited for.
@@ -86,6 +95,7 @@ class Flush:
     All are positions of operations, sorted.
 
     Attributes:
+        state: the flags of the queued values, see `Queue.state`.
         outputs: those whose results are written.
         computed: those that run.
         aged: those that run although an earlier execution could have written their results.
@@ -94,6 +104,7 @@ class Flush:
         variant: the executable, if it serves all extents and was compiled; else None.
     """
 
+    state: bytes
     outputs: tuple[int, ...]
     computed: tuple[int, ...]
     aged: tuple[int, ...]
@@ -150,6 +161,13 @@ class PlanVariant:
             self.run = device.running(partial(run_into, None))
             self.run_into = device.running(run_into)
 
+    @property
+    def execution(self) -> Execution:
+        """Return the call for the recorder."""
+        donors = self.donors if self.has_donors else None
+        function = self.run if donors is None else self.run_into
+        return function, self.inputs, self.outputs, donors, self.launches
+
 
 class Plan:
     """A sequence of operations in relative form, with its compiled variants.
@@ -168,6 +186,7 @@ class Plan:
         eager_writes: positions whose results are written although nobody waits for them, because
             such results were needed by later operations before.
         flushes: what executions do, by the state of the queue.
+        known: executions that the recorder repeats by itself, by `execution_key`.
         failure: why compiling it failed, then it is not tried again; "" if it did not.
     """
 
@@ -178,6 +197,7 @@ class Plan:
         "failure",
         "flushes",
         "keys",
+        "known",
         "needs_extents",
         "stored",
         "variants",
@@ -193,6 +213,7 @@ class Plan:
         self.needs_extents = False
         self.eager_writes: set[int] = set()
         self.flushes: dict[Hashable, Flush] = {}
+        self.known: dict[bytes, Execution] = {}
         self.failure = ""
         self._slices: dict[tuple[int, ...], tuple[int, ...]] = {}
 
@@ -205,6 +226,17 @@ class Plan:
             self.flushes.clear()
         self.flushes[key] = flush
 
+    def remember(self, key: bytes, execution: Execution) -> None:
+        """Let the recorder repeat an execution; after MAX_FLUSHES keys, all are forgotten."""
+        if len(self.known) >= MAX_FLUSHES:
+            self.known.clear()
+        self.known[key] = execution
+
+    def _forget_flushes(self) -> None:
+        """Decide anew what executions do."""
+        self.flushes.clear()
+        self.known.clear()
+
     def write_eagerly(self, position: int) -> None:
         """From now on, write the result of the operation at a position though nobody waits for it.
 
@@ -212,14 +244,14 @@ class Plan:
         """
         if position not in self.eager_writes:
             self.eager_writes.add(position)
-            self.flushes.clear()
+            self._forget_flushes()
 
     def generalize(self) -> None:
         """From now on, serve any numbers: forget `equal_inputs`, and what was compiled for them."""
         self.equal_inputs = ()
         self.variants.clear()
         self.stored.clear()
-        self.flushes.clear()
+        self._forget_flushes()
 
     def release(self) -> bool:
         """Drop the executables, which are in the cache; return whether there were any there.
@@ -228,7 +260,7 @@ class Plan:
         """
         self.stored.update(self.variants)
         self.variants.clear()
-        self.flushes.clear()
+        self._forget_flushes()
         return bool(self.stored)
 
     def computed(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
@@ -310,10 +342,39 @@ class Plan:
             by_number.append(result)
             results[position] = result
         graph = Graph([results[p] for p in outputs])
+        if dims is None:
+            graph = self._sized(graph, computed, inputs)
         if any(n.op is not None and n.op.name == "slice" for n in graph.nodes):
             graph = ApplyPasses(graph, "PushSlices")
         position_of = {f"x{k}": k for k in range(len(inputs))}
         return graph, tuple(position_of[n.name] for n in graph.inputs)
+
+    def _sized(self, graph: Graph, computed: Iterable[int], inputs: Sequence[Entry]) -> Graph:
+        """Return a graph whose inputs determine the extents that its operations have as parameters.
+
+        They can be extents of arrays that only other operations read. Then the first output gets
+        such an array as a further input, by the operator ``sized_by``.
+
+        Args:
+            graph: the graph.
+            computed: the positions of its operations.
+            inputs: the inputs of all operations.
+        """
+        extents = {d for k in computed for d in self.keys[k][1] or () if d >= 0}
+        if not extents:
+            return graph
+        open_symbols = {f"d{d}" for d in extents}
+        open_symbols -= symbols_of(node.entries[0].shape for node in graph.inputs)
+        added = []
+        for entry in inputs:
+            symbols = symbols_of(entry.shape or ())
+            if symbols & open_symbols:
+                open_symbols -= symbols
+                added.append(entry)
+        if not added:
+            return graph
+        first, *others = graph.outputs
+        return Graph([find_operator("sized_by")(first, *added), *others])
 
     def _build(
         self,

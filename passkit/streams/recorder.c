@@ -15,6 +15,7 @@
 #include <structmember.h>
 
 #define MAX_OPERANDS 16
+#define MAX_ARGUMENTS 64
 #define MAX_SCALARS 1024
 
 typedef struct {
@@ -24,6 +25,11 @@ typedef struct {
     Py_ssize_t size, nbytes;
     Py_ssize_t eager_size;  // the size that decides whether operations run at once: they never do on a device
 } ArrayType;
+
+// Counters that each execution changes; `passkit.xp.stats` explains them.
+enum { RECORDED, CACHE_HITS, EXECUTED_PLANS, LAUNCHES, BYTES_READ, BYTES_WRITTEN, BYTES_ALLOCATED, ALIASES, NUM_COUNTS };
+static const char *const count_names[NUM_COUNTS] = {"recorded",   "cache_hits",    "executed_plans",  "launches",
+                                                    "bytes_read", "bytes_written", "bytes_allocated", "aliases"};
 
 typedef struct Array Array;
 
@@ -64,6 +70,7 @@ typedef struct {
 typedef struct {
     PyObject_HEAD
     PyObject *queue, *inputs;
+    PyObject *lock, *watched, *inspectors, *counts;  // set by the stream
     TrieCursor *processor;
     int64_t *symbols;    // extents by symbol
     int *input_numbers;  // the number of each of the inputs
@@ -82,8 +89,13 @@ typedef struct {
 static PyTypeObject *ArrayType_Type, *Value_Type, *Array_Type, *Operation_Type, *TrieNode_Type, *Cursor_Type, *Queue_Type,
     *UnaryMethod_Type, *BinaryMethod_Type;
 static PyTypeObject *array_class;  // the subclass of Array_Type of which arrays are
-static PyObject *apply_function, *operand_function, *thread_function, *record_name, *empty_tuple;
+static PyObject *apply_function, *operand_function, *thread_function, *empty_tuple;
+static struct {
+    PyObject *record, *acquire, *release, *known, *equal_inputs, *needs_extents;
+    PyObject *counts[NUM_COUNTS];
+} interned;
 static Py_ssize_t max_small = 256, max_ops = 256, max_pending_bytes = (Py_ssize_t)2 << 30;
+static int remembers = 1;
 static uint64_t last_segment;
 // Of this thread; both are owned by the object that `thread_function` keeps for the thread.
 static __thread Queue *current_queue;
@@ -543,6 +555,10 @@ static int queue_traverse(Queue *self, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(self->queue);
     Py_VISIT(self->inputs);
+    Py_VISIT(self->lock);
+    Py_VISIT(self->watched);
+    Py_VISIT(self->inspectors);
+    Py_VISIT(self->counts);
     Py_VISIT(self->processor);
     return 0;
 }
@@ -550,6 +566,10 @@ static int queue_traverse(Queue *self, visitproc visit, void *arg) {
 static int queue_clear(Queue *self) {
     Py_CLEAR(self->queue);
     Py_CLEAR(self->inputs);
+    Py_CLEAR(self->lock);
+    Py_CLEAR(self->watched);
+    Py_CLEAR(self->inspectors);
+    Py_CLEAR(self->counts);
     Py_CLEAR(self->processor);
     return 0;
 }
@@ -824,7 +844,7 @@ static Value *queue_record(Queue *self, Operation *operation, PyObject *const *o
     for (Py_ssize_t i = 0; i < count; i++) PyTuple_SET_ITEM(tuple, i, Py_NewRef(operands[i]));
     if (!is_simple) {
         PyObject *args[] = {(PyObject *)self, (PyObject *)operation, tuple, type};
-        PyObject *value = PyObject_VectorcallMethod(record_name, args, 4 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+        PyObject *value = PyObject_VectorcallMethod(interned.record, args, 4 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
         Py_DECREF(tuple);
         return (Value *)value;
     }
@@ -894,34 +914,36 @@ static void settle_value(Value *value, PyObject *array) {
     value->is_owned = 1;
 }
 
-static PyObject *settle_values(Queue *self, PyObject *positions, PyObject *arrays) {
+// Give queued values their buffers; return the bytes, or -1 with an error.
+static Py_ssize_t settle_values(Queue *self, PyObject *positions, PyObject *arrays) {
     PyObject *sequence = PySequence_Fast(arrays, "settle needs a sequence of arrays");
-    if (sequence == NULL) return NULL;
+    if (sequence == NULL) return -1;
     Py_ssize_t count = PyTuple_GET_SIZE(positions), nbytes = 0;
     if (count != PySequence_Fast_GET_SIZE(sequence)) {
         PyErr_SetString(PyExc_ValueError, "settle needs an array for each position");
         Py_DECREF(sequence);
-        return NULL;
+        return -1;
     }
     for (Py_ssize_t i = 0; i < count; i++) {
         Py_ssize_t position = PyLong_AsSsize_t(PyTuple_GET_ITEM(positions, i));
         if (position < 0 || position >= PyList_GET_SIZE(self->queue)) {
             PyErr_Format(PyExc_IndexError, "the queue has no operation %zd", position);
             Py_DECREF(sequence);
-            return NULL;
+            return -1;
         }
         Value *value = (Value *)PyList_GET_ITEM(self->queue, position);
         if (is_array_type(value->type)) nbytes += ((ArrayType *)value->type)->nbytes;
         settle_value(value, PySequence_Fast_GET_ITEM(sequence, i));
     }
     Py_DECREF(sequence);
-    return PyLong_FromSsize_t(nbytes);
+    return nbytes;
 }
 
 static PyObject *queue_settle(Queue *self, PyObject *args) {
     PyObject *positions, *arrays;
     if (!PyArg_ParseTuple(args, "O!O", &PyTuple_Type, &positions, &arrays)) return NULL;
-    return settle_values(self, positions, arrays);
+    Py_ssize_t nbytes = settle_values(self, positions, arrays);
+    return nbytes < 0 ? NULL : PyLong_FromSsize_t(nbytes);
 }
 
 // No signal handler runs between the two: a result may lie over an operand, and cannot be computed again.
@@ -930,9 +952,190 @@ static PyObject *queue_run(Queue *self, PyObject *args) {
     if (!PyArg_ParseTuple(args, "OO!O!", &function, &PyTuple_Type, &arguments, &PyTuple_Type, &positions)) return NULL;
     PyObject *arrays = PyObject_Call(function, arguments, NULL);
     if (arrays == NULL) return NULL;
-    PyObject *nbytes = settle_values(self, positions, arrays);
+    Py_ssize_t nbytes = settle_values(self, positions, arrays);
     Py_DECREF(arrays);
-    return nbytes;
+    return nbytes < 0 ? NULL : PyLong_FromSsize_t(nbytes);
+}
+
+// Return whether the inputs of each pair are the same numbers; -1 with an error.
+static int queue_has_equal_inputs(Queue *self, PyObject *pairs) {
+    if (!PyTuple_Check(pairs)) {
+        PyErr_SetString(PyExc_TypeError, "equal_inputs must be a tuple of pairs");
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(pairs); i++) {
+        Py_ssize_t later, earlier, count = PyList_GET_SIZE(self->inputs);
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(pairs, i), "nn", &later, &earlier)) return -1;
+        if (later < 0 || later >= count || earlier < 0 || earlier >= count) return 0;
+        if (PyList_GET_ITEM(self->inputs, later) != PyList_GET_ITEM(self->inputs, earlier)) return 0;
+    }
+    return 1;
+}
+
+// Return the execution that is remembered for the queue when ``values`` are waited for: a borrowed reference,
+// which the plan holds; NULL without an error if there is none.
+static PyObject *queue_known(Queue *self, PyObject *values) {
+    TrieNode *position = self->processor ? self->processor->position : NULL;
+    if (position == NULL || position->plan == NULL || self->processor->hit != NULL) return NULL;
+    PyObject *plan = position->plan, *result = NULL, *key = NULL;
+    PyObject *pairs = PyObject_GetAttr(plan, interned.equal_inputs);
+    PyObject *known = pairs ? PyObject_GetAttr(plan, interned.known) : NULL;
+    PyObject *needs_extents = known ? PyObject_GetAttr(plan, interned.needs_extents) : NULL;
+    if (needs_extents == NULL || !PyDict_Check(known) || !PyDict_GET_SIZE(known)) goto done;
+    if (queue_has_equal_inputs(self, pairs) <= 0) goto done;
+    if ((key = queue_state(self, values)) == NULL) goto done;
+    if (needs_extents == Py_True) {
+        PyObject *dims = PyBytes_FromStringAndSize((char *)self->symbols, self->num_symbols * sizeof(int64_t));
+        PyBytes_ConcatAndDel(&key, dims);
+        if (key == NULL) goto done;
+    }
+    result = PyDict_GetItemWithError(known, key);
+done:
+    Py_XDECREF(pairs);
+    Py_XDECREF(known);
+    Py_XDECREF(needs_extents);
+    Py_XDECREF(key);
+    return result;
+}
+
+// Return the list of arrays for results: that of an input that nothing refers to, or None.
+static PyObject *queue_donated(Queue *self, PyObject *inputs, PyObject *outputs, PyObject *donors, Py_ssize_t *nbytes,
+                               Py_ssize_t *aliases) {
+    Py_ssize_t count = PyTuple_GET_SIZE(donors);
+    PyObject *out = PyList_New(count);
+    for (Py_ssize_t i = 0; out != NULL && i < count; i++) {
+        Py_ssize_t donor = PyLong_AsSsize_t(PyTuple_GET_ITEM(donors, i));
+        PyObject *array = Py_None;
+        if (donor >= 0) {
+            Py_ssize_t input = PyLong_AsSsize_t(PyTuple_GET_ITEM(inputs, donor));
+            Py_ssize_t position = PyLong_AsSsize_t(PyTuple_GET_ITEM(outputs, i));
+            Value *value = (Value *)PyList_GET_ITEM(self->inputs, input);
+            ArrayType *type = (ArrayType *)((Value *)PyList_GET_ITEM(self->queue, position))->type;
+            if (value->is_owned && value->array == NULL && value->buffer != NULL && PyArray_CheckExact(value->buffer) &&
+                is_array_type((PyObject *)type)) {
+                PyArrayObject *buffer = (PyArrayObject *)value->buffer;
+                int rank = PyArray_NDIM(buffer);
+                int64_t extents[NPY_MAXDIMS];
+                for (int k = 0; k < rank; k++) extents[k] = PyArray_DIMS(buffer)[k];
+                if ((PyObject *)PyArray_DESCR(buffer) == type->dtype && equals_ints(type->shape, extents, rank) &&
+                    PyArray_ISCARRAY(buffer)) {
+                    array = value->buffer;
+                    *nbytes += type->nbytes;
+                    ++*aliases;
+                }
+            }
+        }
+        PyList_SET_ITEM(out, i, Py_NewRef(array));
+    }
+    return out;
+}
+
+static int add_counts(PyObject *counts, const Py_ssize_t *amounts) {
+    for (int k = 0; k < NUM_COUNTS; k++) {
+        if (!amounts[k]) continue;
+        PyObject *old = PyDict_GetItemWithError(counts, interned.counts[k]);
+        if (old == NULL && PyErr_Occurred()) return -1;
+        PyObject *sum = PyLong_FromSsize_t(amounts[k] + (old ? PyLong_AsSsize_t(old) : 0));
+        int status = sum ? PyDict_SetItem(counts, interned.counts[k], sum) : -1;
+        Py_XDECREF(sum);
+        if (status < 0) return -1;
+    }
+    return 0;
+}
+
+// Run a remembered execution, and empty the queue; an operation that a finalizer records meanwhile stays.
+static int queue_run_execution(Queue *self, PyObject *execution) {
+    PyObject *function, *inputs, *outputs, *donors, *few[MAX_ARGUMENTS + 1], **args = few, *out = NULL;
+    Py_ssize_t amounts[NUM_COUNTS] = {0}, num_args = 0, donated_bytes = 0;
+    if (!PyArg_ParseTuple(execution, "OO!O!On", &function, &PyTuple_Type, &inputs, &PyTuple_Type, &outputs, &donors,
+                          &amounts[LAUNCHES]))
+        return -1;
+    Py_ssize_t num_inputs = PyTuple_GET_SIZE(inputs), count = PyList_GET_SIZE(self->queue);
+    if (num_inputs > MAX_ARGUMENTS && (args = PyMem_Malloc((num_inputs + 1) * sizeof(PyObject *))) == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    PyObject *arrays = NULL, *queue = NULL;
+    int status = -1;
+    if (donors != Py_None) {
+        out = queue_donated(self, inputs, outputs, donors, &donated_bytes, &amounts[ALIASES]);
+        if (out == NULL) goto done;
+        args[num_args++] = out;
+    }
+    for (Py_ssize_t i = 0; i < num_inputs; i++) {
+        Value *value = (Value *)PyList_GET_ITEM(self->inputs, PyLong_AsSsize_t(PyTuple_GET_ITEM(inputs, i)));
+        ArrayType *type = (ArrayType *)value->type;
+        if (PyTuple_GET_SIZE(type->shape)) amounts[BYTES_READ] += type->nbytes;
+        args[num_args++] = value->buffer;
+    }
+    amounts[RECORDED] = self->num_new;
+    amounts[CACHE_HITS] = amounts[EXECUTED_PLANS] = 1;
+    self->busy++;
+    arrays = PyObject_Vectorcall(function, args, num_args, NULL);
+    self->busy--;
+    if (arrays == NULL) goto done;
+    amounts[BYTES_WRITTEN] = settle_values(self, outputs, arrays);
+    if (amounts[BYTES_WRITTEN] < 0) goto done;
+    amounts[BYTES_ALLOCATED] = amounts[BYTES_WRITTEN] - donated_bytes;
+    queue = Py_NewRef(self->queue);
+    if (queue_restart(self) < 0) goto done;
+    for (Py_ssize_t i = count; i < PyList_GET_SIZE(queue); i++)
+        if (queue_append_undisturbed(self, (Value *)PyList_GET_ITEM(queue, i)) < 0) goto done;
+    status = add_counts(self->counts, amounts);
+done:
+    if (args != few) PyMem_Free(args);
+    Py_XDECREF(out);
+    Py_XDECREF(arrays);
+    Py_XDECREF(queue);
+    return status;
+}
+
+// Execute what values need as it was executed before; return 1 if they are computed now, 0 where Python has to
+// decide, -1 with an error.
+static int queue_sync(Queue *self, PyObject *values) {
+    if (self->busy || PyList_GET_SIZE(self->watched) || PyList_GET_SIZE(self->inspectors)) return 0;
+    int is_pending = 0;
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(values); i++) {
+        Value *value = (Value *)PySequence_Fast_GET_ITEM(values, i);
+        if (Py_TYPE(value) != Value_Type) return 0;
+        if (value->operation == NULL) continue;
+        if (value->stream != (PyObject *)self) return 0;
+        is_pending = 1;
+    }
+    if (!is_pending) return 1;
+    if (PyList_GET_SIZE(self->queue) == 0 || ((Value *)PyList_GET_ITEM(self->queue, 0))->age) return 0;
+    PyObject *execution = queue_known(self, values);
+    if (execution == NULL) return PyErr_Occurred() ? -1 : 0;
+    Py_INCREF(execution);
+    int status = queue_run_execution(self, execution);
+    Py_DECREF(execution);
+    return status < 0 ? -1 : 1;
+}
+
+static PyObject *queue_run_known(Queue *self, PyObject *values) {
+    int is_ready = remembers && self->lock && self->watched && PyList_Check(self->watched) && self->inspectors &&
+                   PyList_Check(self->inspectors) && self->counts && PyDict_Check(self->counts);
+    if (!is_ready || !(PyList_Check(values) || PyTuple_Check(values))) Py_RETURN_FALSE;
+    PyObject *lock = Py_NewRef(self->lock), *result = PyObject_CallMethodNoArgs(lock, interned.acquire);
+    if (result == NULL) {
+        Py_DECREF(lock);
+        return NULL;
+    }
+    Py_DECREF(result);
+    int status = queue_sync(self, values);
+    PyObject *type, *error, *traceback;
+    PyErr_Fetch(&type, &error, &traceback);
+    result = PyObject_CallMethodNoArgs(lock, interned.release);
+    Py_DECREF(lock);
+    if (result == NULL) {
+        Py_XDECREF(type);
+        Py_XDECREF(error);
+        Py_XDECREF(traceback);
+        return NULL;
+    }
+    Py_DECREF(result);
+    PyErr_Restore(type, error, traceback);
+    return status < 0 ? NULL : PyBool_FromLong(status);
 }
 
 static PyObject *queue_empty(Queue *self, PyObject *unused) {
@@ -963,6 +1166,8 @@ static PyMethodDef queue_methods[] = {
      "settle(positions, arrays): Give queued values their buffers, which they own; return the bytes."},
     {"run", (PyCFunction)queue_run, METH_VARARGS,
      "run(function, arguments, positions): Call a function, settle values by its results; return the bytes."},
+    {"run_known", (PyCFunction)queue_run_known, METH_O,
+     "run_known(values): Execute what values need as it was executed before; return whether they are computed."},
     {"clear", (PyCFunction)queue_empty, METH_NOARGS, "clear(): Empty the queue and its relative form."},
     {NULL},
 };
@@ -971,6 +1176,10 @@ static PyMemberDef queue_members[] = {
     {"queue", T_OBJECT, offsetof(Queue, queue), READONLY},
     {"inputs", T_OBJECT, offsetof(Queue, inputs), READONLY},
     {"processor", T_OBJECT, offsetof(Queue, processor)},
+    {"lock", T_OBJECT, offsetof(Queue, lock)},
+    {"watched", T_OBJECT, offsetof(Queue, watched)},
+    {"inspectors", T_OBJECT, offsetof(Queue, inspectors)},
+    {"counts", T_OBJECT, offsetof(Queue, counts)},
     {"num_new", T_INT, offsetof(Queue, num_new), READONLY},
     {"busy", T_INT, offsetof(Queue, busy)},
     {NULL},
@@ -1220,7 +1429,7 @@ static PyObject *leave_thread(PyObject *module, PyObject *unused) {
 }
 
 static PyObject *set_limits(PyObject *module, PyObject *args) {
-    if (!PyArg_ParseTuple(args, "nnn", &max_small, &max_ops, &max_pending_bytes)) return NULL;
+    if (!PyArg_ParseTuple(args, "nnnp", &max_small, &max_ops, &max_pending_bytes, &remembers)) return NULL;
     Py_RETURN_NONE;
 }
 
@@ -1233,7 +1442,8 @@ static PyMethodDef functions[] = {
     {"leave_thread", leave_thread, METH_NOARGS,
      "leave_thread(): Forget the stream of this thread; the next operation asks for it."},
     {"set_limits", set_limits, METH_VARARGS,
-     "set_limits(small, max_ops, max_pending_bytes): Set when operations run at once, and when a queue is full."},
+     "set_limits(small, max_ops, max_pending_bytes, remembers): Set when operations run at once, when a queue is full, "
+     "and whether executions are repeated without Python."},
     {NULL},
 };
 
@@ -1282,8 +1492,14 @@ static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_passkit_recorde
 __attribute__((visibility("default"))) PyObject *PyInit__passkit_recorder(void) {
     import_array();
     PyObject *module = PyModule_Create(&definition);
-    if (module == NULL || (record_name = PyUnicode_InternFromString("record")) == NULL || (empty_tuple = PyTuple_New(0)) == NULL)
+    if (module == NULL || (empty_tuple = PyTuple_New(0)) == NULL) return NULL;
+    if (!(interned.record = PyUnicode_InternFromString("record")) || !(interned.acquire = PyUnicode_InternFromString("acquire")) ||
+        !(interned.release = PyUnicode_InternFromString("release")) || !(interned.known = PyUnicode_InternFromString("known")) ||
+        !(interned.equal_inputs = PyUnicode_InternFromString("equal_inputs")) ||
+        !(interned.needs_extents = PyUnicode_InternFromString("needs_extents")))
         return NULL;
+    for (int k = 0; k < NUM_COUNTS; k++)
+        if (!(interned.counts[k] = PyUnicode_InternFromString(count_names[k]))) return NULL;
     if (!(ArrayType_Type = add_type(module, "ArrayType", sizeof(ArrayType), GC, array_type_slots)) ||
         !(Value_Type = add_type(module, "Value", sizeof(Value), GC, value_slots)) ||
         !(Array_Type = add_type(module, "ArrayBase", sizeof(Array), BASE, array_slots)) ||

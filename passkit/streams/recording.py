@@ -228,10 +228,18 @@ class Queue:
         dims: the extents by symbol.
         num_new: how many queued operations no earlier run left pending.
         busy: whether the queue is executed; then recording waits.
+        lock: is held while the queue is executed.
+        watched: values that are computed with the next execution, with functions to call then.
+        inspectors: logs to which executions are appended.
+        counts: counters by name, which executions add to.
     """
 
     processor: Any
     busy = 0
+    lock: Any
+    watched: list[Any]
+    inspectors: list[Any]
+    counts: dict[str, int]
 
     def __init__(self) -> None:
         self.clear()
@@ -334,6 +342,14 @@ class Queue:
         """
         return self.settle(positions, function(*arguments))
 
+    def run_known(self, values: Sequence[Value]) -> bool:
+        """Execute what values need as it was executed before; return whether they are computed.
+
+        In C, executions that the plan remembers (`Plan.known`) are repeated, if nobody inspects or
+        watches them. Here, `Stream.sync` does all.
+        """
+        return False
+
     def settle(self, positions: tuple[int, ...], arrays: Sequence[Any]) -> int:
         """Give the queued values at positions their buffers, which they own; return the bytes.
 
@@ -370,13 +386,14 @@ limits = _Limits()
 _connection = _Connection()
 
 
-def set_limits(small: int, max_ops: int, max_pending_bytes: int) -> None:
-    """Set when operations run at once, and when a queue is full.
+def set_limits(small: int, max_ops: int, max_pending_bytes: int, remembers: bool) -> None:
+    """Set when operations run at once, when a queue is full, and whether executions are repeated.
 
     Args:
         small: the most elements of arrays that operations are computed on at once.
         max_ops: the most operations of a queue.
         max_pending_bytes: the most bytes of its inputs.
+        remembers: whether `Queue.run_known` may execute anything.
     """
     limits.small, limits.max_ops = small, max_ops
     limits.max_pending_bytes = max_pending_bytes

@@ -16,12 +16,14 @@ MAX_PENDING_BYTES = 2 << 30
 
 
 def _passed_on(settings: Any, attribute: Attribute[Any], value: Any) -> Any:
-    """Tell the recorder the limits that it needs, before a setting gets a value; return the value.
+    """Tell the recorder what it needs of the settings, before one gets a value; return the value.
 
-    These are ``small``, ``max_ops`` and `MAX_PENDING_BYTES`.
+    These are ``small``, ``max_ops``, `MAX_PENDING_BYTES`, and whether executions may be repeated.
     """
-    limits = {"small": settings.small, "max_ops": settings.max_ops} | {attribute.name: value}
-    set_limits(limits["small"], limits["max_ops"], MAX_PENDING_BYTES)
+    names = ("small", "max_ops", "materialize", "inplace")
+    limits = {name: getattr(settings, name) for name in names} | {attribute.name: value}
+    remembers = limits["materialize"] == "demand" and limits["inplace"]
+    set_limits(limits["small"], limits["max_ops"], MAX_PENDING_BYTES, remembers)
     return value
 
 
@@ -58,4 +60,4 @@ class StreamSettings:
 
 settings = StreamSettings()
 """The settings in force, for all streams. There is no other object of this class."""
-set_limits(settings.small, settings.max_ops, MAX_PENDING_BYTES)
+set_limits(settings.small, settings.max_ops, MAX_PENDING_BYTES, True)

@@ -78,6 +78,7 @@ class Stream(Queue):
         self.store, self.operations, self.device = store, store.operations, store.device
         self._on_devices: dict[StreamDevice, Stream] = {}
         self.lock = RLock()
+        self.inspectors, self.counts = store.inspectors, store.counts
         store.load()
         self.processor = Processor(store.trie, self, self._execute)
         self._required: Sequence[Value] = ()
@@ -85,7 +86,7 @@ class Stream(Queue):
         self._reason = ""
         self.path = ""
         self.executable: Executable | None = None
-        self._watched: list[tuple[Value, Callable[[], None]]] = []
+        self.watched: list[tuple[Value, Callable[[], None]]] = []
         _streams.add(self)
 
     def on(self, device: StreamDevice | None) -> Stream:
@@ -182,7 +183,7 @@ class Stream(Queue):
             self._run_full_queue(operands)  # reading a result that failed raises its error
         finally:
             self._required = ()
-        if self._watched:
+        if self.watched:
             self._notify()
 
     def project(self, value: Value, index: int) -> Value:
@@ -203,6 +204,8 @@ class Stream(Queue):
         Raises: what an operation raises that they need, a PasskitError or an error of NumPy.
             Reading what needs its result raises the same again; others stay in the queue.
         """
+        if self.run_known(values):
+            return
         is_pending = False
         others = None
         for value in values:
@@ -219,8 +222,8 @@ class Stream(Queue):
         self.busy += 1
         queue, is_repeated = self.queue, False
         try:
-            if self._watched:
-                values = (*values, *[v for v, _ in self._watched])
+            if self.watched:
+                values = (*values, *[v for v, _ in self.watched])
             self._required, self._reason, self.is_demanded = values, reason, True
             if self._has_aged(self.queue):
                 self._prune()
@@ -244,7 +247,7 @@ class Stream(Queue):
         if is_repeated:  # without what failed, which these values do not need
             self.sync(values, reason)
             return
-        if self._watched:
+        if self.watched:
             self._notify()
 
     def _failed(self, values: Sequence[Value]) -> bool:
@@ -270,7 +273,7 @@ class Stream(Queue):
             if id(value) in ids or any(id(operand) in ids for operand in value.operands):
                 ids.add(id(value))
                 value.stream, value.operands = stream, ()
-        self._watched = [w for w in self._watched if w[0].stream is self]
+        self.watched = [w for w in self.watched if w[0].stream is self]
 
     def _restore(self, queue: list[Value]) -> None:
         """Queue again what is pending of a queue whose execution an error or a signal ended."""
@@ -289,7 +292,7 @@ class Stream(Queue):
                 the caller gets that needed them.
         """
         with self._exclusive():
-            self._watched.append((value, notify))
+            self.watched.append((value, notify))
 
     def _notify(self) -> None:
         """Call the functions of the watched values that are computed, and forget these.
@@ -297,8 +300,8 @@ class Stream(Queue):
         If one raises, those after it are forgotten, too: one error is raised for each execution.
         """
         with self.lock:
-            computed = [notify for v, notify in self._watched if v.operation is None]
-            self._watched = [w for w in self._watched if w[0].operation is not None]
+            computed = [notify for v, notify in self.watched if v.operation is None]
+            self.watched = [w for w in self.watched if w[0].operation is not None]
         for notify in computed:
             notify()
 
@@ -407,6 +410,7 @@ class Stream(Queue):
             computed = plan.computed(outputs) if outputs else ()
             kept = self._kept(alive, outputs)
             flush = Flush(
+                state=state,
                 outputs=outputs,
                 computed=computed,
                 aged=tuple(k for k in computed if state[k] & HAS_ORIGIN),
@@ -509,6 +513,8 @@ class Stream(Queue):
                 return
             if not plan.needs_extents:
                 flush.variant = variant
+            if self.is_demanded and not (flush.aged or flush.kept):
+                self._remember(plan, flush, variant)
         else:
             self.path, self.executable = "cached", variant.executable
             counts["cache_hits"] += 1
@@ -529,6 +535,12 @@ class Stream(Queue):
             donated = [array.nbytes for array in out if array is not None]
             counts["aliases"] += len(donated)
             counts["bytes_allocated"] -= sum(donated)
+
+    def _remember(self, plan: Plan, flush: Flush, variant: PlanVariant) -> None:
+        """Let the recorder repeat an execution by itself when the same values are waited for."""
+        if settings.materialize == "demand" and settings.inplace:
+            extents = np.array(self.dims, np.int64).tobytes() if plan.needs_extents else b""
+            plan.remember(flush.state + extents, variant.execution)
 
     def _variant(self, plan: Plan, outputs: tuple[int, ...]) -> PlanVariant | None:
         """Return the variant of a plan that writes these results, compiled if there is none.
