@@ -22,6 +22,7 @@ typedef struct {
     PyObject_HEAD
     PyObject *dtype, *shape, *band, *device;
     PyObject *scalars;  // values of Python numbers, by number; NULL for none
+    PyObject *recent_number, *recent_scalar;  // the number that was met last, and its value
     Py_ssize_t size, nbytes;
     Py_ssize_t eager_size;  // the size that decides whether operations run at once: they never do on a device
 } ArrayType;
@@ -36,7 +37,10 @@ typedef struct Array Array;
 typedef struct Value {
     PyObject_HEAD
     PyObject *type;  // an ArrayType, or a tuple of them
-    PyObject *buffer, *operation, *operands, *origin, *stream;  // NULL for none
+    PyObject *buffer, *operation, *origin, *stream;  // NULL for none
+    PyObject *operands;   // a tuple; NULL for none, and where there are few
+    struct Value *few[2];  // operands where there is no tuple
+    int num_few;
     Array *array;  // borrowed: the array object that holds the value, which resets this when it dies
     uint64_t segment;  // the queue contents in which `number` holds
     int number, age;
@@ -144,6 +148,7 @@ static int array_type_traverse(ArrayType *self, visitproc visit, void *arg) {
     Py_VISIT(self->dtype);
     Py_VISIT(self->shape);
     Py_VISIT(self->scalars);
+    Py_VISIT(self->recent_scalar);
     Py_VISIT(self->band);
     Py_VISIT(self->device);
     return 0;
@@ -151,6 +156,8 @@ static int array_type_traverse(ArrayType *self, visitproc visit, void *arg) {
 
 static int array_type_clear(ArrayType *self) {
     Py_CLEAR(self->scalars);
+    Py_CLEAR(self->recent_number);
+    Py_CLEAR(self->recent_scalar);
     Py_CLEAR(self->band);
     Py_CLEAR(self->device);
     return 0;
@@ -192,17 +199,39 @@ static int value_traverse(Value *self, visitproc visit, void *arg) {
     Py_VISIT(self->buffer);
     Py_VISIT(self->operation);
     Py_VISIT(self->operands);
+    Py_VISIT(self->few[0]);
+    Py_VISIT(self->few[1]);
     Py_VISIT(self->origin);
     Py_VISIT(self->stream);
     return 0;
 }
 
-static int value_clear(Value *self) {
+static void value_clear_operands(Value *self) {
+    self->num_few = 0;
     Py_CLEAR(self->operands);
+    Py_CLEAR(self->few[0]);
+    Py_CLEAR(self->few[1]);
+}
+
+static Py_ssize_t value_num_operands(Value *self) {
+    return self->operands ? PyTuple_GET_SIZE(self->operands) : self->num_few;
+}
+
+static Value *value_operand(Value *self, Py_ssize_t index) {
+    return self->operands ? (Value *)PyTuple_GET_ITEM(self->operands, index) : self->few[index];
+}
+
+static int value_clear(Value *self) {
+    value_clear_operands(self);
     Py_CLEAR(self->origin);
     Py_CLEAR(self->stream);
     return 0;
 }
+
+// Values are made and freed for every operation, so the memory of some is kept.
+#define MAX_FREE_VALUES 256
+static Value *free_values[MAX_FREE_VALUES];
+static int num_free_values;
 
 static void value_dealloc(Value *self) {
     PyObject_GC_UnTrack(self);
@@ -211,12 +240,22 @@ static void value_dealloc(Value *self) {
     Py_CLEAR(self->type);
     Py_CLEAR(self->buffer);
     Py_CLEAR(self->operation);
-    free_instance((PyObject *)self);
+    if (num_free_values < MAX_FREE_VALUES) {
+        PyTypeObject *type = Py_TYPE(self);
+        free_values[num_free_values++] = self;
+        Py_DECREF(type);
+    } else free_instance((PyObject *)self);
     Py_TRASHCAN_END
 }
 
 static Value *new_value(PyObject *type) {
-    Value *value = (Value *)Value_Type->tp_alloc(Value_Type, 0);
+    Value *value;
+    if (num_free_values) {
+        value = free_values[--num_free_values];
+        memset((char *)value + sizeof(PyObject), 0, sizeof(Value) - sizeof(PyObject));
+        PyObject_Init((PyObject *)value, Value_Type);
+        PyObject_GC_Track(value);
+    } else value = (Value *)Value_Type->tp_alloc(Value_Type, 0);
     if (value != NULL) value->type = Py_NewRef(type);
     return value;
 }
@@ -237,11 +276,20 @@ static PyObject *value_repr(Value *self) {
 }
 
 static PyObject *value_operands(Value *self, void *closure) {
-    return Py_NewRef(self->operands ? self->operands : empty_tuple);
+    if (self->operands) return Py_NewRef(self->operands);
+    return self->num_few == 2   ? PyTuple_Pack(2, self->few[0], self->few[1])
+           : self->num_few == 1 ? PyTuple_Pack(1, self->few[0])
+                                : Py_NewRef(empty_tuple);
 }
 
 static int value_set_operands(Value *self, PyObject *operands, void *closure) {
-    Py_XINCREF(operands), replace(&self->operands, operands);
+    if (operands != NULL && !PyTuple_Check(operands)) {
+        PyErr_Format(PyExc_TypeError, "operands must be a tuple, got %R", operands);
+        return -1;
+    }
+    Py_XINCREF(operands);
+    value_clear_operands(self);
+    self->operands = operands;
     return 0;
 }
 
@@ -761,7 +809,7 @@ static int equals_key(PyObject *key, Operation *operation, const int64_t *extent
 // Append a value, whose operands are set, to the queue and its relative form to the processor's.
 static int queue_append_value(Queue *self, Value *value) {
     Operation *operation = (Operation *)value->operation;
-    Py_ssize_t count = value->operands ? PyTuple_GET_SIZE(value->operands) : 0;
+    Py_ssize_t count = value_num_operands(value);
     Py_ssize_t num_extents = operation->extents ? PyTuple_GET_SIZE(operation->extents) : 0;
     Operand few[MAX_OPERANDS], *operands = few;
     int64_t few_dims[4 * MAX_RANK], *dims = few_dims, few_extents[MAX_RANK], *extents = few_extents;
@@ -776,8 +824,7 @@ static int queue_append_value(Queue *self, Value *value) {
         }
     }
     for (Py_ssize_t i = 0; i < count; i++) {
-        Value *operand = (Value *)PyTuple_GET_ITEM(value->operands, i);
-        if (queue_operand(self, operand, operands + i, dims + i * MAX_RANK) < 0) goto done;
+        if (queue_operand(self, value_operand(value, i), operands + i, dims + i * MAX_RANK) < 0) goto done;
     }
     for (Py_ssize_t i = 0; i < num_extents; i++) {
         int64_t extent = PyLong_AsLongLong(PyTuple_GET_ITEM(operation->extents, i));
@@ -839,9 +886,11 @@ static Value *queue_record(Queue *self, Operation *operation, PyObject *const *o
         Value *operand = (Value *)operands[i];
         is_simple &= !operand->is_exposed && (operand->operation == NULL || operand->stream == (PyObject *)self);
     }
-    PyObject *tuple = PyTuple_New(count);
-    if (tuple == NULL) return NULL;
-    for (Py_ssize_t i = 0; i < count; i++) PyTuple_SET_ITEM(tuple, i, Py_NewRef(operands[i]));
+    PyObject *tuple = NULL;
+    if (count > 2 || !is_simple) {
+        if ((tuple = PyTuple_New(count)) == NULL) return NULL;
+        for (Py_ssize_t i = 0; i < count; i++) PyTuple_SET_ITEM(tuple, i, Py_NewRef(operands[i]));
+    }
     if (!is_simple) {
         PyObject *args[] = {(PyObject *)self, (PyObject *)operation, tuple, type};
         PyObject *value = PyObject_VectorcallMethod(interned.record, args, 4 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
@@ -850,10 +899,12 @@ static Value *queue_record(Queue *self, Operation *operation, PyObject *const *o
     }
     Value *value = new_value(type);
     if (value == NULL) {
-        Py_DECREF(tuple);
+        Py_XDECREF(tuple);
         return NULL;
     }
     value->operands = tuple;
+    if (tuple == NULL)
+        for (Py_ssize_t i = 0; i < count; i++) value->few[value->num_few++] = (Value *)Py_NewRef(operands[i]);
     value->operation = Py_NewRef((PyObject *)operation);
     value->stream = Py_NewRef((PyObject *)self);
     if (queue_append_undisturbed(self, value) < 0) Py_CLEAR(value);
@@ -908,7 +959,7 @@ static PyObject *queue_arguments(Queue *self, PyObject *positions) {
 static void settle_value(Value *value, PyObject *array) {
     Py_INCREF(array), replace(&value->buffer, array);
     replace(&value->operation, NULL);
-    replace(&value->operands, NULL);
+    value_clear_operands(value);
     replace(&value->stream, NULL);
     replace(&value->origin, NULL);
     value->is_owned = 1;
@@ -957,15 +1008,12 @@ static PyObject *queue_run(Queue *self, PyObject *args) {
     return nbytes < 0 ? NULL : PyLong_FromSsize_t(nbytes);
 }
 
-// Return whether the inputs of each pair are the same numbers; -1 with an error.
+// Return whether the inputs of each pair are the same numbers.
 static int queue_has_equal_inputs(Queue *self, PyObject *pairs) {
-    if (!PyTuple_Check(pairs)) {
-        PyErr_SetString(PyExc_TypeError, "equal_inputs must be a tuple of pairs");
-        return -1;
-    }
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(pairs); i++) {
-        Py_ssize_t later, earlier, count = PyList_GET_SIZE(self->inputs);
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(pairs, i), "nn", &later, &earlier)) return -1;
+        PyObject *pair = PyTuple_GET_ITEM(pairs, i);
+        Py_ssize_t count = PyList_GET_SIZE(self->inputs);
+        Py_ssize_t later = PyLong_AsSsize_t(PyTuple_GET_ITEM(pair, 0)), earlier = PyLong_AsSsize_t(PyTuple_GET_ITEM(pair, 1));
         if (later < 0 || later >= count || earlier < 0 || earlier >= count) return 0;
         if (PyList_GET_ITEM(self->inputs, later) != PyList_GET_ITEM(self->inputs, earlier)) return 0;
     }
@@ -982,7 +1030,7 @@ static PyObject *queue_known(Queue *self, PyObject *values) {
     PyObject *known = pairs ? PyObject_GetAttr(plan, interned.known) : NULL;
     PyObject *needs_extents = known ? PyObject_GetAttr(plan, interned.needs_extents) : NULL;
     if (needs_extents == NULL || !PyDict_Check(known) || !PyDict_GET_SIZE(known)) goto done;
-    if (queue_has_equal_inputs(self, pairs) <= 0) goto done;
+    if (!queue_has_equal_inputs(self, pairs)) goto done;
     if ((key = queue_state(self, values)) == NULL) goto done;
     if (needs_extents == Py_True) {
         PyObject *dims = PyBytes_FromStringAndSize((char *)self->symbols, self->num_symbols * sizeof(int64_t));
@@ -1303,6 +1351,7 @@ static PyObject *apply(PyObject *module, PyObject *const *args, Py_ssize_t count
 static PyObject *operand_value(PyObject *operand, Value *beside) {
     if (Py_TYPE(operand) == array_class) return Py_NewRef((PyObject *)((Array *)operand)->value);
     ArrayType *type = (ArrayType *)beside->type;
+    if (operand == type->recent_number) return Py_NewRef(type->recent_scalar);
     char kind = PyDataType_HASFIELDS((PyArray_Descr *)type->dtype) ? 'V' : ((PyArray_Descr *)type->dtype)->kind;
     int is_cached = kind == 'f' ? PyFloat_CheckExact(operand) || PyLong_CheckExact(operand)
                                 : (kind == 'i' || kind == 'u') && PyLong_CheckExact(operand);
@@ -1310,6 +1359,10 @@ static PyObject *operand_value(PyObject *operand, Value *beside) {
     is_cached = is_cached && !(PyFloat_CheckExact(operand) && PyFloat_AS_DOUBLE(operand) == 0.0);
     if (is_cached && type->scalars != NULL) {
         PyObject *value = PyDict_GetItemWithError(type->scalars, operand);
+        if (value != NULL) {
+            Py_INCREF(operand), replace(&type->recent_number, operand);
+            Py_INCREF(value), replace(&type->recent_scalar, value);
+        }
         if (value != NULL || PyErr_Occurred()) return Py_XNewRef(value);
     }
     PyObject *value = PyObject_CallFunctionObjArgs(operand_function, operand, type->dtype, NULL);
@@ -1371,19 +1424,66 @@ static PyObject *unary_call(PyObject *self, PyObject *const *args, size_t num_ar
     return wrap_value(value);
 }
 
+// Apply a binary operation to the value of an array and another operand, which is the left one if ``swap``.
+static PyObject *apply_binary(PyObject *operation, PyObject *array, PyObject *other, int swap) {
+    PyObject *value = Py_NewRef((PyObject *)((Array *)array)->value);
+    PyObject *other_value = operand_value(other, (Value *)value), *result = other_value;
+    if (other_value != NULL && other_value != Py_NotImplemented) {
+        PyObject *operands[] = {swap ? other_value : value, swap ? value : other_value};
+        result = wrap_value(apply_values((Operation *)operation, operands, 2));
+        Py_DECREF(other_value);
+    }
+    Py_DECREF(value);
+    return result;
+}
+
 static PyObject *binary_call(PyObject *self, PyObject *const *args, size_t num_args, PyObject *names) {
     if (check_arguments(args, 2, num_args, names) < 0) return NULL;
     Method *method = (Method *)self;
-    PyObject *left = Py_NewRef((PyObject *)((Array *)args[0])->value);
-    PyObject *right = operand_value(args[1], (Value *)left);
-    PyObject *result = right;
-    if (right != NULL && right != Py_NotImplemented) {
-        PyObject *operands[] = {method->swap ? right : left, method->swap ? left : right};
-        result = wrap_value(apply_values((Operation *)method->operation, operands, 2));
-        Py_DECREF(right);
+    return apply_binary(method->operation, args[0], args[1], method->swap);
+}
+
+// Arithmetic operators without a look-up of the method: the number slots of the array class. Its methods are what
+// counts for all else, and ``inherited``, the slot that calls them, for subclasses.
+enum { ADD, SUBTRACT, MULTIPLY, DIVIDE, NUM_SLOTS };
+static const char *const slot_methods[NUM_SLOTS][2] = {
+    {"__add__", "__radd__"}, {"__sub__", "__rsub__"}, {"__mul__", "__rmul__"}, {"__truediv__", "__rtruediv__"}};
+static struct {
+    Method *forward, *reflected;
+    binaryfunc inherited;
+} number_slots[NUM_SLOTS];
+
+static PyObject *call_slot(PyObject *left, PyObject *right, int slot) {
+    int is_left = Py_TYPE(left) == array_class;
+    PyObject *array = is_left ? left : right;
+    if (Py_TYPE(array) != array_class || ((Array *)array)->value == NULL) return number_slots[slot].inherited(left, right);
+    Method *method = is_left ? number_slots[slot].forward : number_slots[slot].reflected;
+    return apply_binary(method->operation, array, is_left ? right : left, method->swap);
+}
+
+static PyObject *slot_add(PyObject *x, PyObject *y) { return call_slot(x, y, ADD); }
+static PyObject *slot_subtract(PyObject *x, PyObject *y) { return call_slot(x, y, SUBTRACT); }
+static PyObject *slot_multiply(PyObject *x, PyObject *y) { return call_slot(x, y, MULTIPLY); }
+static PyObject *slot_divide(PyObject *x, PyObject *y) { return call_slot(x, y, DIVIDE); }
+
+// Set the number slots of a class whose methods are of `binary_method`; leave others.
+static void set_number_slots(PyTypeObject *class) {
+    PyNumberMethods *number = class->tp_as_number;
+    binaryfunc functions[NUM_SLOTS] = {slot_add, slot_subtract, slot_multiply, slot_divide};
+    binaryfunc *slots[NUM_SLOTS] = {&number->nb_add, &number->nb_subtract, &number->nb_multiply, &number->nb_true_divide};
+    for (int k = 0; k < NUM_SLOTS; k++) {
+        PyObject *forward = PyObject_GetAttrString((PyObject *)class, slot_methods[k][0]);
+        PyObject *reflected = forward ? PyObject_GetAttrString((PyObject *)class, slot_methods[k][1]) : NULL;
+        if (reflected != NULL && Py_TYPE(forward) == BinaryMethod_Type && Py_TYPE(reflected) == BinaryMethod_Type) {
+            Py_INCREF(forward), replace((PyObject **)&number_slots[k].forward, forward);
+            Py_INCREF(reflected), replace((PyObject **)&number_slots[k].reflected, reflected);
+            if (*slots[k] != functions[k]) number_slots[k].inherited = *slots[k];
+            *slots[k] = functions[k];
+        }
+        Py_XDECREF(forward);
+        Py_XDECREF(reflected);
+        PyErr_Clear();  // a class without the operator
     }
-    Py_DECREF(left);
-    return result;
 }
 
 static PyObject *method_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
@@ -1415,6 +1515,7 @@ static PyObject *connect(PyObject *module, PyObject *args, PyObject *kwargs) {
         PyErr_Format(PyExc_TypeError, "connect needs a subclass of ArrayBase, got %R", class);
         return NULL;
     }
+    set_number_slots((PyTypeObject *)class);
     Py_INCREF(class), replace((PyObject **)&array_class, class);
     Py_INCREF(apply), replace(&apply_function, apply);
     Py_INCREF(operand), replace(&operand_function, operand);
