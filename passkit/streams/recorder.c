@@ -81,6 +81,7 @@ typedef struct {
     Py_ssize_t num_symbols, symbol_capacity, input_capacity, pending_bytes;
     uint64_t segment;
     int count, num_new, busy;
+    char traces;  // see `recording.Queue`
 } Queue;
 
 typedef struct {
@@ -874,6 +875,21 @@ static PyObject *queue_append(Queue *self, PyObject *value) {
     Py_RETURN_NONE;
 }
 
+static PyObject *queue_number_of(Queue *self, PyObject *value) {
+    if (Py_TYPE(value) != Value_Type || ((Value *)value)->segment != self->segment) Py_RETURN_NONE;
+    return PyLong_FromLong(((Value *)value)->number);
+}
+
+static PyObject *queue_add_argument(Queue *self, PyObject *args) {
+    Value *value, *stand_in;
+    if (!PyArg_ParseTuple(args, "O!O!", Value_Type, &value, Value_Type, &stand_in)) return NULL;
+    int number = self->count;
+    if (queue_add_input(self, value) < 0) return NULL;
+    stand_in->segment = self->segment;
+    stand_in->number = number;
+    Py_RETURN_NONE;
+}
+
 static int queue_is_full(Queue *self) {
     return self->pending_bytes > max_pending_bytes || PyList_GET_SIZE(self->queue) >= max_ops;
 }
@@ -881,11 +897,16 @@ static int queue_is_full(Queue *self) {
 // Queue an operation; return its value. The stream's Python method does it where another stream, a device, a full
 // queue or memory that NumPy may write to is involved, or another thread executes this one.
 static Value *queue_record(Queue *self, Operation *operation, PyObject *const *operands, Py_ssize_t count, PyObject *type) {
-    int is_simple = !self->busy && ((ArrayType *)type)->device == Py_None && !queue_is_full(self);
+    PyObject *first = is_array_type(type) ? type : PyTuple_GET_ITEM(type, 0);
+    int is_on_host = is_array_type(first) && ((ArrayType *)first)->device == Py_None;
+    int is_simple = self->traces || (!self->busy && is_on_host && !queue_is_full(self)), num_own = 0;
     for (Py_ssize_t i = 0; i < count; i++) {
         Value *operand = (Value *)operands[i];
-        is_simple &= !operand->is_exposed && (operand->operation == NULL || operand->stream == (PyObject *)self);
+        int is_own = operand->operation != NULL && operand->stream == (PyObject *)self;
+        num_own += is_own;
+        is_simple &= self->traces ? is_own || operand->is_scalar : is_own || (operand->operation == NULL && !operand->is_exposed);
     }
+    if (self->traces && !num_own) is_simple = 0;
     PyObject *tuple = NULL;
     if (count > 2 || !is_simple) {
         if ((tuple = PyTuple_New(count)) == NULL) return NULL;
@@ -1206,6 +1227,10 @@ static PyObject *queue_get_full(Queue *self, void *closure) { return PyBool_From
 static PyMethodDef queue_methods[] = {
     {"append", (PyCFunction)queue_append, METH_O,
      "append(value): Put a pending value at the end of the queue, and tell the processor its relative form."},
+    {"number_of", (PyCFunction)queue_number_of, METH_O,
+     "number_of(value): Return the number of a value in relative form; None if it has none."},
+    {"add_argument", (PyCFunction)queue_add_argument, METH_VARARGS,
+     "add_argument(value, stand_in): Add a value to the inputs, under the number of another one."},
     {"state", (PyCFunction)queue_state, METH_O,
      "state(required): Return a byte of flags for each queued value: ALIVE, REQUIRED, AGED, HAS_ORIGIN."},
     {"arguments", (PyCFunction)queue_arguments, METH_O,
@@ -1230,6 +1255,8 @@ static PyMemberDef queue_members[] = {
     {"counts", T_OBJECT, offsetof(Queue, counts)},
     {"num_new", T_INT, offsetof(Queue, num_new), READONLY},
     {"busy", T_INT, offsetof(Queue, busy)},
+    {"count", T_INT, offsetof(Queue, count), READONLY},
+    {"traces", T_BOOL, offsetof(Queue, traces)},
     {NULL},
 };
 

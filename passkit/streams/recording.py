@@ -232,10 +232,13 @@ class Queue:
         watched: values that are computed with the next execution, with functions to call then.
         inspectors: logs to which executions are appended.
         counts: counters by name, which executions add to.
+        traces: whether the queue is never executed, and only operations on its own values and
+            Python numbers are recorded without `record`.
     """
 
     processor: Any
     busy = 0
+    traces = False
     lock: Any
     watched: list[Any]
     inspectors: list[Any]
@@ -268,6 +271,21 @@ class Queue:
     def dims(self) -> list[int]:
         """A list of the extents by symbol."""
         return list(self._symbols)
+
+    @property
+    def count(self) -> int:
+        """How many arrays have a number: inputs and results."""
+        return self._count
+
+    def number_of(self, value: Value) -> int | None:
+        """Return the number of a value in relative form; None if it has none."""
+        return self._numbers.get(value)
+
+    def add_argument(self, value: Value, stand_in: Value) -> None:
+        """Add a value to the inputs, under the number of another value, which takes its place."""
+        self._numbers[stand_in] = self._count
+        self._count += 1
+        self.inputs.append(value)
 
     def append(self, value: Value) -> None:
         """Put a pending value at the end of the queue, and tell the processor its relative form."""

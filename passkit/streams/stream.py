@@ -513,7 +513,7 @@ class Stream(Queue):
                 return
             if not plan.needs_extents:
                 flush.variant = variant
-            if self.is_demanded and not (flush.aged or flush.kept):
+            if self.is_demanded and self.device is None and not (flush.aged or flush.kept):
                 self._remember(plan, flush, variant)
         else:
             self.path, self.executable = "cached", variant.executable

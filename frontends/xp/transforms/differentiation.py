@@ -187,7 +187,7 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
         Raises: ArgumentError, ShapeError or DTypeError for weights that are not like the results.
         """
         seeds = _like_results("vjp", weights, structure, types)
-        seed_numbers = tuple(range(stream.count, stream.count + len(seeds)))
+        seed_numbers = tuple(range(stream.num_values, stream.num_values + len(seeds)))
         backward = stream.recorded(ProgramResults((), numbers, seed_numbers, leaves))
         return tuple(call.packed([wrap(v) for v in backward.apply(call.types, seeds)]))
 
@@ -228,7 +228,7 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
     types = [v.type for v in heads]
     weights = _like_results("jvp", directions, flatten(args)[1], call.types)
     numbers = tuple(stream.number(v) for v in heads)
-    tangent_numbers = tuple(range(stream.count, stream.count + len(weights)))
+    tangent_numbers = tuple(range(stream.num_values, stream.num_values + len(weights)))
     leaves = tuple(range(len(call.differentiated)))
     results = ProgramResults(numbers, numbers, (), leaves, tangent_numbers)
     derivative_types = [banded_type(type, None) for type in types]

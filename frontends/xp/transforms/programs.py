@@ -6,8 +6,8 @@ the plan is found again by the sequence of operations, like any. The parameter `
 recorded operations as JSON; ``shape`` has the extents that are parameters of them, one after the
 other, so that one plan serves all sizes.
 
-Values have numbers in the order of first appearance: the arguments, then in each operation new
-inputs and the result, at last new inputs among the results and weights.
+Values have numbers: the arguments first, then for each operation its new inputs and its result, at
+last new inputs among the results and weights.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ from passkit.frontends.xp.transforms.tracing_stream import TracingStream, array_
 from passkit.graph.adjoint import gradients
 from passkit.graph.node import Entry
 from passkit.streams.operation import MAX_MEMO, Operation
-from passkit.streams.recorder import ArrayType, Value
+from passkit.streams.recorder import ArrayType, Queue, TrieCursor, TrieNode, Value
 from passkit.streams.settings import settings
+from passkit.streams.trie import walk
 
 
 @frozen
@@ -90,7 +91,7 @@ class ArrayProgram:
         """Perform the operations in order, and return all values by number, the inputs included.
 
         Args:
-            inputs: the arguments, then the other inputs in the order of their first use.
+            inputs: the arguments, then the other inputs in the order of their numbers.
             extents: all extents that are parameters of steps, one step after the other.
             perform: called with the operation, its extents or None, and a list of its operands;
                 returns the value of the step.
@@ -114,12 +115,9 @@ class ArrayProgram:
 
 
 def _extend(values: list[Any], numbers: Sequence[int], inputs: Iterator[Any]) -> None:
-    """Append to ``values`` the next input for each number that is the next free one.
-
-    So values get an input where a number appears for the first time.
-    """
+    """Append the next inputs to ``values``, until it has all of these numbers."""
     for n in numbers:
-        if n == len(values):
+        while n >= len(values):
             values.append(next(inputs))
 
 
@@ -237,31 +235,33 @@ OPERATIONS.define("program", _build)
 # Recording.
 
 
-class ProgramStream(TracingStream):
+_trie = TrieNode()
+"""The sequences of operations that were recorded: each with its steps and the codes of programs."""
+_memo_sizes = [0]
+"""The number of codes in the trie."""
+
+
+class ProgramStream(Queue, TracingStream):
     """A stream that records a program.
+
+    Operations are queued like those of any stream, so that recording them costs as little; but the
+    queue is never executed. A stand-in takes the place of each value of another stream.
 
     Args:
         purpose: the transformation and the function, for messages.
-
         captures_are_kept: whether the program is used again later, so that nothing may be stored
             over the inputs that are no arguments; pending ones are then executed.
-
-    Attributes:
-        inputs: the values that the program reads: arguments, then others that the function uses.
-        extents: the extents that are parameters of the recorded operations, one after the other.
     """
 
     def __init__(self, purpose: str, captures_are_kept: bool = False) -> None:
-        super().__init__(purpose)
-        self.inputs: list[Value] = []
+        Queue.__init__(self)
+        TracingStream.__init__(self, purpose)
+        self.processor, self.traces = TrieCursor(_trie), True
         self.captures_are_kept = captures_are_kept
-        self.extents: list[int] = []
-        self._steps: list[tuple[Any, ...]] = []
-        self._numbers: dict[Value, int] = {}
         self._num_arguments = 0
-        self._count = 0
-        self._size = 0
+        self._stand_ins: dict[Value, Value] = {}
         self._held: list[tuple[Value, Any]] = []
+        self._recording: _Recording | None = None
 
     def argument(self, value: Value, type: ArrayType | None = None) -> Value:
         """Add an argument, and return the pending value that stands for it in the function.
@@ -269,11 +269,13 @@ class ProgramStream(TracingStream):
         Call this before anything is recorded. ``type`` is the type of the latter; None: that of the
         argument.
         """
-        stand_in = self.pending(value.type if type is None else type)
-        self._numbers[stand_in] = self._count
-        self._count += 1
         self._num_arguments += 1
-        self.inputs.append(value)
+        return self._stand_in(value, value.type if type is None else type)
+
+    def _stand_in(self, value: Value, type: Any) -> Value:
+        """Add a value to the inputs of the program, and return the one that stands for it."""
+        stand_in = self.pending(type)
+        self.add_argument(value, stand_in)
         return stand_in
 
     def trace(self, operation: Operation, operands: tuple[Value, ...], result_type: Any) -> Value:
@@ -283,25 +285,28 @@ class ProgramStream(TracingStream):
 
         Raises: ConcretizationError if an operand belongs to another function that has ended.
         """
-        numbers = self._numbers
-        step: list[Any] = [operation.generic, None]
-        for operand in operands:
-            number = numbers.get(operand)
-            step.append(self.number(operand) if number is None else number)
-        if operation.extents is not None:
-            self.extents += operation.extents
-            step[1] = len(operation.extents)
-        self._steps.append(tuple(step))
-        self._size += size_of(operation)
         value = self.pending(result_type, operation)
-        numbers[value] = self._count
-        self._count += 1
+        value.operands = tuple([v if v.is_scalar else self._own(v) for v in operands])
+        self.append(value)
         return value
 
+    def _own(self, value: Value) -> Value:
+        """Return a value of this stream, or the stand-in for one of another stream.
+
+        Raises: ConcretizationError if it belongs to another function that has ended.
+        """
+        if value.stream is self and value.operation is not None:
+            return value
+        stand_in = self._stand_ins.get(value)
+        if stand_in is None:
+            self._hold(value)
+            stand_in = self._stand_ins[value] = self._stand_in(value, value.type)
+        return stand_in
+
     @property
-    def count(self) -> int:
+    def num_values(self) -> int:
         """Return how many values there are: the number that the next one gets."""
-        return self._count
+        return self.count if self._recording is None else self._recording.num_values
 
     def number(self, value: Value) -> int:
         """Return the number of a value; one that has none yet becomes an input of the program.
@@ -310,15 +315,10 @@ class ProgramStream(TracingStream):
 
         Raises: ConcretizationError if it belongs to another function that has ended.
         """
-        number = self._numbers.get(value)
-        if number is not None:
-            return number
-        number = self._count
-        if not value.is_scalar:
-            self._hold(value)
-            self._numbers[value] = number
-        self._count += 1
-        self.inputs.append(value)
+        is_number = value.is_scalar
+        own = self._stand_in(value, value.type) if is_number else self._own(value)
+        number = self.number_of(own)
+        assert number is not None
         return number
 
     def _hold(self, value: Value) -> None:
@@ -349,25 +349,63 @@ class ProgramStream(TracingStream):
 
         Raises: GraphError if an array that it uses was changed in place meanwhile.
         """
-        key = self._num_arguments, tuple(self._steps), results
-        code = _codes.get(key)
+        recording = self._recording
+        if recording is None:
+            recording = self._recording = self._finished()
+        key = self._num_arguments, results
+        code = recording.codes.get(key)
         if code is None:
-            if len(_codes) >= MAX_MEMO:
-                _codes.clear()
-            steps = [RecordedStep(op, count, tuple(n)) for op, count, *n in self._steps]
-            code = encode(ArrayProgram(self._num_arguments, tuple(steps), results))
-            _codes[key] = code
+            if _memo_sizes[0] >= MAX_MEMO:
+                _trie.drop_children()
+                _memo_sizes[0] = 0
+            _memo_sizes[0] += 1
+            program = ArrayProgram(self._num_arguments, recording.steps, results)
+            code = recording.codes[key] = encode(program)
         self._check_held()
         self.release()
         return RecordedProgram(
-            OPERATIONS.get("program", code=code, shape=tuple(self.extents)),
-            tuple(self.inputs),
-            max(3 * self._size, LARGE) if results.leaves else self._size,
+            OPERATIONS.get("program", code=code, shape=recording.extents),
+            recording.inputs,
+            max(3 * recording.size, LARGE) if results.leaves else recording.size,
         )
+
+    def _finished(self) -> _Recording:
+        """Return what was recorded, with the steps and codes of equal operations before."""
+        node = self.processor.position
+        if node is None or node.plan is None:
+            node = walk(_trie, self.processor.keys)
+            node.plan = self._steps(), {}
+        steps, codes = node.plan
+        queue = self.queue
+        operations: list[Any] = [v.operation for v in queue]
+        extents = [n for o in operations if o.extents is not None for n in o.extents]
+        size = sum([size_of(o) for o in operations])
+        return _Recording(steps, codes, tuple(self.inputs), tuple(extents), size, self.count)
+
+    def _steps(self) -> tuple[RecordedStep, ...]:
+        """Return the queued operations as steps of a program."""
+        steps = []
+        for value in self.queue:
+            operation: Any = value.operation
+            result = self.number_of(value)
+            assert result is not None
+            # Its Python numbers are the inputs right before its result.
+            scalars = result - sum(v.is_scalar for v in value.operands)
+            numbers: list[Any] = []
+            for operand in value.operands:
+                if operand.is_scalar:
+                    numbers.append(scalars)
+                    scalars += 1
+                else:
+                    numbers.append(self.number_of(operand))
+            extents = None if operation.extents is None else len(operation.extents)
+            steps.append(RecordedStep(operation.generic, extents, tuple(numbers)))
+        return tuple(steps)
 
     def release(self) -> None:
         """Forget the values of this stream, so that `number` knows none of them any more."""
-        self._numbers.clear()
+        self.clear()
+        self._stand_ins.clear()
 
     def _check_held(self) -> None:
         """Raise a GraphError if an input was changed in place, and its operation thereby dropped.
@@ -383,8 +421,25 @@ class ProgramStream(TracingStream):
                 )
 
 
-_codes: dict[Any, str] = {}
-"""The codes of programs by their recorded steps."""
+@frozen
+class _Recording:
+    """What a `ProgramStream` has recorded.
+
+    Attributes:
+        steps: the operations.
+        codes: codes of programs with these steps, by the number of arguments and the results.
+        inputs: the values that the program reads: arguments, then others that the function uses.
+        extents: the extents that are parameters of the operations, one after the other.
+        size: the number of operators that they stand for, roughly.
+        num_values: the number of inputs and results.
+    """
+
+    steps: tuple[RecordedStep, ...]
+    codes: dict[Any, str]
+    inputs: tuple[Value, ...]
+    extents: tuple[int, ...]
+    size: int
+    num_values: int
 
 
 @frozen

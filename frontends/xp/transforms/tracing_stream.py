@@ -35,15 +35,16 @@ class TracingStream:
         outer: the stream of the thread when this one was created.
         is_open: whether the function runs; afterwards its arrays cannot be used any more.
         device: None: there is one such stream for all devices.
-        queue: always empty: nothing waits here to be executed.
+        queue: nothing: nothing waits here to be executed.
     """
+
+    queue: Sequence[Value] = ()
 
     def __init__(self, purpose: str) -> None:
         self.purpose = purpose
         self.device = None
         self.outer: Stream | TracingStream = runtime.current_stream()
         self.is_open = True
-        self.queue: list[Value] = []
 
     @contextmanager
     def recording(self) -> Iterator[None]:
