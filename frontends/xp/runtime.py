@@ -188,7 +188,7 @@ def apply_several(operation: Operation, *operands: Value) -> tuple[Value, ...]:
     if result_types is HOST:
         return apply_unqueued(operation, operands)
     stream = _state.stream
-    value = stream.record(operation, operands, result_types)
+    value = stream.put(operation, operands, result_types)
     return tuple(stream.project(value, k) for k in range(len(result_types)))
 
 

@@ -875,6 +875,20 @@ static PyObject *queue_append(Queue *self, PyObject *value) {
     Py_RETURN_NONE;
 }
 
+static Value *queue_record(Queue *self, Operation *operation, PyObject *const *operands, Py_ssize_t count, PyObject *type);
+
+static PyObject *queue_put(Queue *self, PyObject *args) {
+    PyObject *operation, *operands, *type;
+    if (!PyArg_ParseTuple(args, "O!O!O", Operation_Type, &operation, &PyTuple_Type, &operands, &type)) return NULL;
+    Py_ssize_t count = PyTuple_GET_SIZE(operands);
+    for (Py_ssize_t i = 0; i < count; i++)
+        if (Py_TYPE(PyTuple_GET_ITEM(operands, i)) != Value_Type) {
+            PyErr_Format(PyExc_TypeError, "put needs values, got %R", PyTuple_GET_ITEM(operands, i));
+            return NULL;
+        }
+    return (PyObject *)queue_record(self, (Operation *)operation, &PyTuple_GET_ITEM(operands, 0), count, type);
+}
+
 static PyObject *queue_number_of(Queue *self, PyObject *value) {
     if (Py_TYPE(value) != Value_Type || ((Value *)value)->segment != self->segment) Py_RETURN_NONE;
     return PyLong_FromLong(((Value *)value)->number);
@@ -1227,6 +1241,8 @@ static PyObject *queue_get_full(Queue *self, void *closure) { return PyBool_From
 static PyMethodDef queue_methods[] = {
     {"append", (PyCFunction)queue_append, METH_O,
      "append(value): Put a pending value at the end of the queue, and tell the processor its relative form."},
+    {"put", (PyCFunction)queue_put, METH_VARARGS,
+     "put(operation, operands, type): Queue an operation; return its pending value."},
     {"number_of", (PyCFunction)queue_number_of, METH_O,
      "number_of(value): Return the number of a value in relative form; None if it has none."},
     {"add_argument", (PyCFunction)queue_add_argument, METH_VARARGS,

@@ -272,6 +272,14 @@ class Queue:
         """A list of the extents by symbol."""
         return list(self._symbols)
 
+    def put(self, operation: Any, operands: tuple[Value, ...], type: Any) -> Value:
+        """Queue an operation, and return its pending value; ``type`` is that of the result.
+
+        In C, that is quick where the stream's method ``record`` would only append it.
+        """
+        value: Value = self.record(operation, operands, type)  # type: ignore[attr-defined]
+        return value
+
     @property
     def count(self) -> int:
         """How many arrays have a number: inputs and results."""

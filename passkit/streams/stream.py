@@ -192,7 +192,7 @@ class Stream(Queue):
         ``value`` is what `record` returned for the operation.
         """
         types: Any = value.type
-        return self.record(self.operations.projection(index), (value,), types[index])
+        return self.put(self.operations.projection(index), (value,), types[index])
 
     def sync(self, values: Sequence[Value], reason: str = "a result is needed") -> None:
         """Execute what pending values need; afterwards they are computed.

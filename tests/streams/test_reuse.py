@@ -114,6 +114,18 @@ def test_numbers_that_differ_are_remembered_on_disk() -> None:
     assert xp.stats()["explorations"] == explorations
 
 
+def test_extents_of_short_last_axes_are_extents_of_reshapes() -> None:
+    """An extent that only stands for itself, in an input's last axis, may be a new first axis."""
+    x = random(40, 3)
+    for _ in range(3):
+        result = xp.reshape(x + 1, (3, -1)).reshape(40, 3) * 2
+
+        np.testing.assert_array_equal(
+            np.asarray(result)[0, 0], (np.asarray(x)[0, 0] + np.float32(1)) * 2
+        )
+        assert float(result[1, 2]) == float(np.asarray(result)[1, 2])
+
+
 def test_a_loop_explores_once() -> None:
     """A hundred equal iterations: one plan is compiled, and used 99 times."""
     x, y = random(40, 40), random(40, 40)

@@ -476,8 +476,8 @@ class RecordedProgram:
             stream = stream.on(types[0].device)
             _make_room(stream, self, operands)
         if len(types) == 1:
-            return [stream.record(self.operation, operands, types[0])]
-        value = stream.record(self.operation, operands, tuple(types))
+            return [stream.put(self.operation, operands, types[0])]
+        value = stream.put(self.operation, operands, tuple(types))
         return [stream.project(value, k) for k in range(len(types))]
 
 

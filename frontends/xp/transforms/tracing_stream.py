@@ -89,6 +89,10 @@ class TracingStream:
                 return trace(operation, operands, result_type)
         return self.outer.record(operation, operands, result_type)
 
+    def put(self, operation: Operation, operands: tuple[Value, ...], type: Any) -> Value:
+        """Record an operation as `record` does, for what calls streams and these alike."""
+        return self.record(operation, operands, type)
+
     def project(self, value: Value, index: int) -> Value:
         """Return result ``index`` of an operation with several, for the value of that operation."""
         trace = self.trace
