@@ -83,9 +83,9 @@ def _named(result: Any, name: str, operands: Sequence[Entry]) -> Any:
 Execution = tuple[
     Callable[..., Any], tuple[int, ...], tuple[int, ...], tuple[int, ...] | None, int
 ]
-"""A function of arrays, the positions of the inputs that it gets and of the operations whose results
-it returns, its donors as in `PlanVariant`, and the number of its kernels and library calls. With
-donors, it also gets a list of arrays for the results first."""
+"""A function of arrays; the positions of the inputs that it gets, and of the operations whose
+results it returns; its donors as in `PlanVariant`, or None; and the number of its kernels and
+library calls. With donors, it gets a list of arrays for the results first."""
 
 
 @define

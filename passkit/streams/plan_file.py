@@ -2,11 +2,13 @@
 
 A file holds one line of JSON for each compiled variant of a plan: the operations in relative form,
 the positions of the results that it writes, the extents if it serves only these, and which numbers
-are equal. Lines are only appended, under a lock, and each begins with its digest, so that torn, damaged and foreign lines are
-skipped. The executables themselves are in the plan cache and the kernel cache.
+are equal. Lines are only appended, under a lock, and each begins with its digest, so that torn,
+damaged and foreign lines are skipped. The executables themselves are in the plan cache and the
+kernel cache.
 
-The name of the file is a digest of all that decides about plans: the versions of passkit and of the
-file format, passkit's own source files, and the operations of the frontend.
+The name of the file is a digest of all that decides about plans: the versions of NumPy and of the
+file format, and passkit's own source files. Operations are found by their names when a line is
+read; one that the program defines later is found then.
 """
 
 from __future__ import annotations

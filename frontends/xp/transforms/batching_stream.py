@@ -29,6 +29,7 @@ class BatchingStream(TracingStream):
 
     def __init__(self, purpose: str, size: int, perform: Callable[..., Any]) -> None:
         super().__init__(purpose)
+        self.queue = []
         self.size = size
         self.arrays: dict[Value, Any] = {}
         self._perform = perform

@@ -35,10 +35,10 @@ class TracingStream:
         outer: the stream of the thread when this one was created.
         is_open: whether the function runs; afterwards its arrays cannot be used any more.
         device: None: there is one such stream for all devices.
-        queue: nothing: nothing waits here to be executed.
+        queue: recorded operations that wait to be part of a program; nothing is executed here.
     """
 
-    queue: Sequence[Value] = ()
+    queue: list[Value]
 
     def __init__(self, purpose: str) -> None:
         self.purpose = purpose
