@@ -142,11 +142,7 @@ def graph_loop(model: Any) -> TrainingLoop:
 def xp_loop(model: Any, is_compiled: bool) -> TrainingLoop:
     """Return the loop in `passkit.xp`, with the step under `passkit.jit` or without."""
 
-    def log1p_exp(z: Any) -> Any:
-        """Return log(1 + exp(z))."""
-        return xp.logaddexp(z, 0.0)
-
-    differentiated = pk.value_and_grad(lambda p, x, y: model.loss(xp, log1p_exp, p, x, y))
+    differentiated = pk.value_and_grad(lambda p, x, y: model.loss(xp, xp.nn.softplus, p, x, y))
 
     def step(p: Parameters, x: Any, y: Any, rate: Any) -> tuple[Any, Parameters]:
         """Perform a step."""

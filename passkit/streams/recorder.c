@@ -1043,6 +1043,14 @@ static PyObject *queue_run(Queue *self, PyObject *args) {
     return nbytes < 0 ? NULL : PyLong_FromSsize_t(nbytes);
 }
 
+// Return whether two inputs are Python numbers with the same bits.
+static int are_same_numbers(Value *x, Value *y) {
+    if (x == y) return 1;
+    if (!x->is_scalar || !y->is_scalar || !PyArray_CheckExact(x->buffer) || !PyArray_CheckExact(y->buffer)) return 0;
+    PyArrayObject *a = (PyArrayObject *)x->buffer, *b = (PyArrayObject *)y->buffer;
+    return PyArray_DESCR(a) == PyArray_DESCR(b) && memcmp(PyArray_DATA(a), PyArray_DATA(b), PyArray_ITEMSIZE(a)) == 0;
+}
+
 // Return whether the inputs of each pair are the same numbers.
 static int queue_has_equal_inputs(Queue *self, PyObject *pairs) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(pairs); i++) {
@@ -1050,7 +1058,8 @@ static int queue_has_equal_inputs(Queue *self, PyObject *pairs) {
         Py_ssize_t count = PyList_GET_SIZE(self->inputs);
         Py_ssize_t later = PyLong_AsSsize_t(PyTuple_GET_ITEM(pair, 0)), earlier = PyLong_AsSsize_t(PyTuple_GET_ITEM(pair, 1));
         if (later < 0 || later >= count || earlier < 0 || earlier >= count) return 0;
-        if (PyList_GET_ITEM(self->inputs, later) != PyList_GET_ITEM(self->inputs, earlier)) return 0;
+        if (!are_same_numbers((Value *)PyList_GET_ITEM(self->inputs, later), (Value *)PyList_GET_ITEM(self->inputs, earlier)))
+            return 0;
     }
     return 1;
 }

@@ -460,7 +460,24 @@ class Stream(Queue):
             unwritten = [k for k in alive if k not in positions | needed]
             needed |= self._aged_operands(plan, unwritten)
         positions.update([k for k in needed if not self._is_recomputed(self.queue[k])])
+        if positions:
+            positions |= self._single_numbers(plan, tuple(sorted(positions)), alive)
         return tuple(sorted(positions))
+
+    def _single_numbers(self, plan: Plan, outputs: tuple[int, ...], alive: list[int]) -> set[int]:
+        """Return the positions of alive results without axes that other results are computed with.
+
+        They belong to operations with several results, such as a loss with its gradients. Writing
+        them costs little, and computing them later would repeat the entire operation.
+        """
+        queue = self.queue
+        projections = [
+            k for k in alive if not queue[k].type.shape and _is_projection(queue[k].operation)
+        ]
+        if not projections:
+            return set()
+        computed = {id(queue[k]) for k in plan.computed(outputs)}
+        return {k for k in projections if id(queue[k].operands[0]) in computed}
 
     def _is_recomputed(self, value: Value) -> bool:
         """Return whether a value is rather computed again than written.
@@ -736,6 +753,11 @@ def _unexposed(value: Value) -> Value:
     copy = Value(value.type, value.buffer.copy())
     copy.is_owned = True
     return copy
+
+
+def _is_projection(operation: Operation) -> bool:
+    """Return whether an operation selects one of several results."""
+    return operation.name == "project"
 
 
 def _holds(array: Any, type: ArrayType) -> bool:
