@@ -272,7 +272,7 @@ class TableBinder:
         *outer, (batch, step_a, step_b, step_c) = axes
         if not outer and step_b == 0 and step_a == m * k and not trans_a:
             m, batch = m * batch, 1  # the right operand is shared: multiply all rows at once
-        rows, columns = gemm_tiles(m, n, k, batch, bool(trans_b))
+        rows, columns = gemm_tiles(m, n, k, batch, bool(trans_a), bool(trans_b))
         function, kind = gemm_function(name, rows, columns, k, bool(trans_a), bool(trans_b))
         itemsize = 4 if name == "gemm_f32" else 8
         nbytes = itemsize * (m * k + k * n + m * n)

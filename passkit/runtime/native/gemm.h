@@ -4,7 +4,7 @@
 // size: m, n, k, trans_a, trans_b, lda, ldb, ldc, batch, stride_a, stride_b, stride_c,
 //       rows_per_tile, columns_per_tile, kind (0: cblas, 1: cblas with 64-bit integers, 2: a table
 //       of oneDNN's functions, and of cblas in case they fail; 4 and 5: cblas_?gemv instead of
-//       gemm, for tiles of one row)
+//       gemm, for tiles of one row or one column)
 //
 // Sums of products, A1 B1 + A2 B2 + ...: a tile is a block of the result, to which all pairs are added
 // one after the other while it is in the caches.
@@ -88,6 +88,19 @@ static int by_onednn(Product *p, int64_t m, int64_t n, int64_t k, const float *a
             ((NAME##_v32)p->library)(ROW_MAJOR, trans, (int32_t)rows, (int32_t)columns, 1, b,      \
                                      (int32_t)ldb, a, (int32_t)step, beta, c, 1);                  \
     }                                                                                              \
+    /* a column: c = a b + beta c */                                                               \
+    static void NAME##_column(const Product *p, int64_t m, int64_t k, const T *a, int64_t lda,     \
+                              const T *b, int64_t ldb, T beta, T *c, int64_t ldc) {                \
+        int trans = p->trans_a ? TRANSPOSED : AS_IS;                                               \
+        int64_t rows = p->trans_a ? k : m, columns = p->trans_a ? m : k;                           \
+        int64_t step = p->trans_b ? 1 : ldb;                                                       \
+        if (p->kind & WIDE)                                                                        \
+            ((NAME##_v64)p->library)(ROW_MAJOR, trans, rows, columns, 1, a, lda, b, step, beta, c, \
+                                     ldc);                                                         \
+        else                                                                                       \
+            ((NAME##_v32)p->library)(ROW_MAJOR, trans, (int32_t)rows, (int32_t)columns, 1, a,      \
+                                     (int32_t)lda, b, (int32_t)step, beta, c, (int32_t)ldc);       \
+    }                                                                                              \
     /* c = a b + beta c, beta being 0 or 1 */                                                      \
     static void NAME##_block(Product *p, int64_t m, int64_t n, int64_t k, const T *a, int64_t lda, \
                              const T *b, int64_t ldb, T beta, T *c, int64_t ldc) {                 \
@@ -96,8 +109,10 @@ static int by_onednn(Product *p, int64_t m, int64_t n, int64_t k, const float *a
             by_onednn(p, m, n, k, (const float *)a, lda, (const float *)b, ldb, (float)beta,       \
                       (float *)c, ldc))                                                            \
             return;                                                                                \
-        if (k > 0 && p->kind & GEMV)                                                               \
+        if (k > 0 && p->kind & GEMV && m == 1)                                                     \
             NAME##_row(p, n, k, a, lda, b, ldb, beta, c);                                          \
+        else if (k > 0 && p->kind & GEMV)                                                          \
+            NAME##_column(p, m, k, a, lda, b, ldb, beta, c, ldc);                                  \
         else if (k <= 0 || !p->library)                                                            \
             NAME##_plain(p, m, n, k, a, lda, b, ldb, beta, c, ldc);                                \
         else if (p->kind == WIDE)                                                                  \

@@ -1,7 +1,9 @@
 """Matrix products on the CPU: which library multiplies, and in which tiles.
 
 Both are selected by the shape only, so that the bits of a result depend on nothing else. A tile is
-one library call on one thread. OpenBLAS is always available, and multiplies single rows by gemv.
+one library call on one thread. OpenBLAS is always available, and multiplies single rows and single
+columns by gemv, which reads the matrix once: a column of 20,000 x 50 takes 0.26 ms instead of 0.46,
+transposed 0.25 ms instead of 0.77 (Zen 1).
 For float32, oneDNN's sgemm is used where it is installed and faster, which it is except for small
 and thin products and those with two transposed operands. Zen 4, one thread, GF/s of OpenBLAS and
 oneDNN:
@@ -26,7 +28,8 @@ from passkit.runtime.native.onednn import load_library
 ONEDNN_KIND = 2
 """The kind of a gemm launch whose function is a table of oneDNN's; see ``gemm.h``."""
 GEMV_KIND = 4
-"""Added to the kind of a gemm launch whose function is cblas_?gemv, for tiles of one row."""
+"""Added to the kind of a gemm launch whose function is cblas_?gemv, for tiles of one row or one
+column."""
 
 SMALL_PRODUCTS = 1_000_000
 """Up to this many multiplications OpenBLAS has kernels that do not pack their operands."""
@@ -101,7 +104,7 @@ def gemm_function(
             return ("address", table.ctypes.data, table), ONEDNN_KIND
     library = blas()
     gemv = library.sgemv if name == "gemm_f32" else library.dgemv
-    if m == 1 and gemv:
+    if (m == 1 or n == 1) and gemv:
         return ("address", gemv), library.ilp64 + GEMV_KIND
     return ("address", _gemm(library, name)), library.ilp64
 
@@ -115,7 +118,7 @@ def library_name(m: Any, n: Any, k: Any, trans_a: bool, trans_b: bool, single: b
     """
     is_known = isinstance(m, int) and isinstance(n, int) and isinstance(k, int)
     if single and is_known and m * n * k > 0:
-        rows, columns = gemm_tiles(m, n, k, 1, trans_b)
+        rows, columns = gemm_tiles(m, n, k, 1, trans_a, trans_b)
         if prefers_onednn(rows, columns, k, trans_a, trans_b) and _onednn_table() is not None:
             return "oneDNN"
     return blas().name
@@ -126,14 +129,20 @@ def _gemm(library: Blas, name: str) -> int:
     return library.sgemm if name == "gemm_f32" else library.dgemm
 
 
-def gemm_tiles(m: int, n: int, k: int, batch: int, trans_b: bool) -> tuple[int, int]:
+def gemm_tiles(
+    m: int, n: int, k: int, batch: int, trans_a: bool, trans_b: bool
+) -> tuple[int, int]:
     """Return rows and columns of the tiles of each product (m, k) x (k, n) of a batch.
 
     The number of tiles is proportional to the work, at most `MAX_TILES` for the batch. Of the grids
     with this number, the one that packs least is chosen: each tile packs its own part of both
-    operands. With fewer than `MIN_COLUMNS` columns only the rows are divided. ``batch`` is the
-    number of products, ``trans_b`` whether the right operand is stored transposed.
+    operands. With fewer than `MIN_COLUMNS` columns only the rows are divided; those of a transposed
+    matrix times a column into 16 or more, which are columns in memory. ``batch`` is the number of
+    products, ``trans_a`` and ``trans_b`` are whether an operand is stored transposed.
     """
+    if n == 1 and trans_a:
+        parts = min(m * k // TILE_PRODUCTS, MAX_TILES, m // SMALL_TILE_ROWS)
+        return _part_length(m, parts, SMALL_TILE_ROWS), n
     if n < MIN_COLUMNS:
         return _part_length(m, min(m * n * k // TILE_PRODUCTS, MAX_TILES), 8), n
     work = max(m * n * k // TILE_PRODUCTS, 4 * (m * k + k * n + m * n) // TILE_NBYTES)

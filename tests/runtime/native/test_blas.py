@@ -96,6 +96,28 @@ def test_products_agree_with_numpy(
         np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=3e-5, err_msg=lib.name)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_single_rows_and_columns_agree_with_numpy(dtype: str, rng: np.random.Generator) -> None:
+    """Products with a vector run by gemv, with both transpositions, in batches and in parts."""
+    ops = pk.ops
+    for m, n, k in ((1, 70, 40), (70, 1, 40), (40, 1, 9000), (9000, 1, 33), (1, 1, 5), (3, 1, 1)):
+        for trans_a in (False, True):
+            for trans_b in (False, True):
+                a = rng.standard_normal((2, k, m) if trans_a else (2, m, k)).astype(dtype)
+                b = rng.standard_normal((2, n, k) if trans_b else (2, k, n)).astype(dtype)
+                wide_a, wide_b = a.astype("float64"), b.astype("float64")
+                x, y = pk.var("x", a.shape, dtype), pk.var("y", b.shape, dtype)
+                matmul = ops.matmul(x, y, transpose_a=trans_a, transpose_b=trans_b)
+                first = ops.matmul(x[0], y[0], transpose_a=trans_a, transpose_b=trans_b)
+                products = (wide_a.mT if trans_a else wide_a) @ (wide_b.mT if trans_b else wide_b)
+
+                results = pk.compile(pk.Graph([matmul, first]))(x=a, y=b)
+
+                scale = 1e-5 * np.sqrt(k)
+                np.testing.assert_allclose(results[0], products, rtol=1e-5, atol=scale)
+                np.testing.assert_allclose(results[1], products[0], rtol=1e-5, atol=scale)
+
+
 def test_bits_do_not_depend_on_threads(rng: np.random.Generator) -> None:
     """A tile is one library call, whichever thread runs it."""
     a = rng.standard_normal((1, 200, 150)).astype("f4")
@@ -126,6 +148,10 @@ def test_a_library_that_does_not_load_is_skipped(
 
 def test_tiles_are_equal_and_pack_little() -> None:
     """Tiles depend on the shape: small products are one tile, thin ones are divided by rows."""
+    for m, n, k in ((20_000, 1, 50), (50, 1, 20_000), (7, 1, 900_000)):
+        is_tall = k > m
+        expected = {20_000: (5_000, 1), 50: (32, 1), 7: (7, 1)}[m]
+        assert matrix_products.gemm_tiles(m, n, k, 1, is_tall, False) == expected, (m, n, k)
     for m, n, k, batch, trans_b, tiles in [
         (64, 512, 784, 1, False, (32, 128)),
         (64, 512, 784, 1, True, (64, 256)),
@@ -138,7 +164,7 @@ def test_tiles_are_equal_and_pack_little() -> None:
         (30, 40, 50, 1, False, (30, 40)),
         (512, 512, 512, 9, False, (512, 512)),
     ]:
-        assert matrix_products.gemm_tiles(m, n, k, batch, trans_b) == tiles, (m, n, k)
+        assert matrix_products.gemm_tiles(m, n, k, batch, False, trans_b) == tiles, (m, n, k)
     for m, n, k in (
         (0, 512, 784),
         (64, 0, 784),
