@@ -129,9 +129,7 @@ def _gemm(library: Blas, name: str) -> int:
     return library.sgemm if name == "gemm_f32" else library.dgemm
 
 
-def gemm_tiles(
-    m: int, n: int, k: int, batch: int, trans_a: bool, trans_b: bool
-) -> tuple[int, int]:
+def gemm_tiles(m: int, n: int, k: int, batch: int, trans_a: bool, trans_b: bool) -> tuple[int, int]:
     """Return rows and columns of the tiles of each product (m, k) x (k, n) of a batch.
 
     The number of tiles is proportional to the work, at most `MAX_TILES` for the batch. Of the grids
