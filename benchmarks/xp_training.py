@@ -141,7 +141,6 @@ def graph_loop(model: Any) -> TrainingLoop:
 
 def xp_loop(model: Any, is_compiled: bool) -> TrainingLoop:
     """Return the loop in `passkit.xp`, with the step under `passkit.jit` or without."""
-
     differentiated = pk.value_and_grad(lambda p, x, y: model.loss(xp, xp.nn.softplus, p, x, y))
 
     def step(p: Parameters, x: Any, y: Any, rate: Any) -> tuple[Any, Parameters]:
