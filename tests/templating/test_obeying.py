@@ -316,19 +316,19 @@ def test_phases_may_leave_out_what_they_compute_again() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(0, 42, 14))
+@pytest.mark.parametrize("first", range(0, 21, 7))
 def test_random_groups_under_all_their_templates(first: int) -> None:
     """C++ and the block interpreter find what NumPy finds, however loops are dealt out.
 
-    A graph has several groups: all three runs have 208.
+    A graph has several groups. `benchmarks/fuzz_templates.py` checks thousands.
     """
-    subjects = [subject(seed) for seed in range(first, first + 14)]
+    subjects = [subject(seed) for seed in range(first, first + 7)]
     plans = wired(subjects)
     found = [check(one, ready=own) for one, own in zip(subjects, plans, strict=True)]
     wrong = [what for _, _, several in found for what in several]
 
     assert not wrong, "\n\n".join(wrong[:3])
-    assert sum(groups for groups, _, _ in found) >= 40
+    assert sum(groups for groups, _, _ in found) >= 15
 
 
 def test_planted_bugs_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
