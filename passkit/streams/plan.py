@@ -60,7 +60,8 @@ def _named(result: Any, name: str, operands: Sequence[Entry]) -> Any:
     """
     entries = result if isinstance(result, tuple) else (result,)
     results = {e.node for e in entries}
-    copies: dict[Node, Node] = {e.node: e.node for e in operands}
+    listed = [e for o in operands for e in (o if isinstance(o, tuple) else (o,))]
+    copies: dict[Node, Node] = {e.node: e.node for e in listed}
 
     def renamed(node: Node) -> Node:
         """Return the copy of a node with its name, or the node itself if it is to keep its name.
