@@ -28,6 +28,9 @@ from passkit.values.dtype import DType, dtype_of
 
 assert creation_operations.CREATORS  # they are defined there
 
+MOST_ELEMENTS = 1 << 59
+"""The most elements of an array; of 16 bytes each, they have the most bytes that NumPy counts."""
+
 
 def checked_shape(where: str, shape: Any) -> tuple[int, ...]:
     """Return an argument ``shape``, an int or a tuple or list of them, as a tuple of ints.
@@ -36,7 +39,8 @@ def checked_shape(where: str, shape: Any) -> tuple[int, ...]:
 
     Raises:
         ArgumentError: It is something else, such as None or a float.
-        ShapeError: An extent is negative.
+        ShapeError: An extent is negative, or those other than 0 multiply to more than
+            `MOST_ELEMENTS`.
     """
     listed = shape if isinstance(shape, (tuple, list)) else (shape,)
     try:
@@ -45,6 +49,10 @@ def checked_shape(where: str, shape: Any) -> tuple[int, ...]:
         refuse(f"{where}: shape", shape, "an int or a tuple of ints")
     if any(n < 0 for n in extents):
         raise ShapeError(f"{where} needs extents >= 0, got shape {extents}")
+    if math.prod([n or 1 for n in extents]) > MOST_ELEMENTS:
+        raise ShapeError(
+            f"{where}: an array has at most {MOST_ELEMENTS} elements, got shape {shown(extents)}"
+        )
     return extents
 
 

@@ -139,14 +139,19 @@ def _arrays(arguments: Any) -> list[Array]:
 
     That is float64 if there is none. Booleans become int8.
 
-    Raises: ArgumentError if one is neither an array nor a number.
+    Raises:
+        ArgumentError: one is neither an array nor a number.
+        DTypeError: one is an int too large for a float.
     """
     given = [a if type(a) in (int, float) else array_of(a) for a in arguments]
     dtype = float_dtype([dtype_of(a.dtype) for a in given if isinstance(a, Array)]).numpy
-    arrays = [
-        a if isinstance(a, Array) else wrap(from_numpy(np.asarray(a, dtype), is_owned=True))
-        for a in given
-    ]
+    try:
+        arrays = [
+            a if isinstance(a, Array) else wrap(from_numpy(np.asarray(a, dtype), is_owned=True))
+            for a in given
+        ]
+    except OverflowError as error:
+        raise DTypeError(f"an argument of a density: {error}") from None
     return [astype(a, np.int8) if a.dtype.kind == "b" else a for a in arrays]
 
 

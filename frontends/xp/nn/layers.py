@@ -19,7 +19,7 @@ from passkit.frontends.xp.nn.operands import (
     real_values,
 )
 from passkit.frontends.xp.random.samplers import bernoulli
-from passkit.frontends.xp.reductions import several_axes
+from passkit.frontends.xp.reductions import integer, several_axes
 from passkit.frontends.xp.runtime import OPERATIONS
 from passkit.frontends.xp.searching import where
 from passkit.graph.node import Entry, known_shape
@@ -112,9 +112,10 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> A
         axis: the place of the new axis in the result; negative ones count from its end.
 
     Raises:
-        ArgumentError: ``x`` is no array or number, or the number of classes no integer.
+        ArgumentError: ``x`` is no array or number, or the number of classes or the axis no
+            integer.
         DTypeError: ``x`` is not of integers, or there is no such dtype.
-        ShapeError: there is no such axis, or it is no int; or the number of classes is negative.
+        ShapeError: there is no such axis, or the number of classes is negative.
 
     >>> from passkit import xp
     >>> xp.nn.one_hot(xp.asarray([0, 2]), 3, dtype=xp.int8)
@@ -129,7 +130,8 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> A
     except TypeError:
         refuse("one_hot: num_classes", num_classes, "an int")
     name = checked_dtype("one_hot: dtype", "float64" if dtype is None else dtype).name
-    return applied("one_hot", array._value, depth=depth, axis=axis, dtype=name)
+    place = integer("one_hot: axis", axis)
+    return applied("one_hot", array._value, depth=depth, axis=place, dtype=name)
 
 
 def dropout(

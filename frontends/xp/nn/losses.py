@@ -37,7 +37,7 @@ def _reduced(where: str, loss: Array, reduction: Any) -> Array:
 
     Raises: ArgumentError for another ``reduction``.
     """
-    if reduction not in REDUCTIONS:
+    if not isinstance(reduction, str) or reduction not in REDUCTIONS:
         raise ArgumentError(
             f"{where}: reduction must be 'mean', 'sum' or 'none', got {shown(reduction)}"
         )

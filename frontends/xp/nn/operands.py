@@ -109,11 +109,15 @@ def real_number(where: str, name: str, x: Any) -> float:
         name: the parameter, for messages.
         x: a bool, int or float of Python, or an integer or float of NumPy.
 
-    Raises: ArgumentError if it is nothing of these, such as an `Array`.
+    Raises: ArgumentError if it is nothing of these, such as an `Array`, or an int too large for a
+    float.
     """
     if not isinstance(x, (int, float, np.integer, np.floating)):
         raise ArgumentError(f"{where}: {name} must be a number, got {shown(x)}")
-    return float(x)
+    try:
+        return float(x)
+    except OverflowError:
+        raise ArgumentError(f"{where}: {name} is too large for a float: {shown(x)}") from None
 
 
 def positive_number(where: str, name: str, x: Any) -> float:

@@ -22,7 +22,7 @@ from passkit.frontends.xp.runtime import operation, scalar
 from passkit.streams.device import StreamDevice
 from passkit.streams.operation import Operation, array_type, common_device
 from passkit.streams.recorder import Value
-from passkit.values.arguments import refuse
+from passkit.values.arguments import refuse, shown
 from passkit.values.dtype import DType, dtype_of, float64, promote
 
 DrawShape = int | tuple[int, ...]
@@ -90,11 +90,15 @@ def parameter(where: str, name: str, x: Any, dtype: DType) -> Value:
 
     Raises:
         ArgumentError: it is nothing of these, such as a list or a Python complex.
-        DTypeError: it is an array of complex numbers.
+        DTypeError: it is an array of complex numbers, or an int too large for a float.
     """
     check_real(where, name, x)
     if isinstance(x, (bool, int, float)) and not isinstance(x, np.generic):
-        return scalar(float(x), np.dtype(np.float64 if dtype is float64 else np.float32))
+        try:
+            number = float(x)
+        except OverflowError:
+            raise DTypeError(f"{where}: {name} is too large for a float: {shown(x)}") from None
+        return scalar(number, np.dtype(np.float64 if dtype is float64 else np.float32))
     return array_of(x)._value
 
 

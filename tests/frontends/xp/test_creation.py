@@ -170,6 +170,8 @@ def test_asarray_takes_other_arrays() -> None:
 
 def test_wrong_arguments_of_creations_are_refused() -> None:
     """Errors say what was given, and belong to the built-in kinds that callers catch."""
+    with pytest.raises(ShapeError, match=r"ones: an array has at most 576460752303423488 elem"):
+        xp.ones((2**40, 0, 2**40))
     with pytest.raises(ShapeError, match=r"zeros needs extents >= 0, got shape \(2, -1\)"):
         xp.zeros((2, -1))
     with pytest.raises(ArgumentError, match=r"ones: shape must be an int or a tuple of ints, got"):

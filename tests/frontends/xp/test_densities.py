@@ -273,6 +273,8 @@ def test_densities_refuse_shapes_and_kinds_that_do_not_fit() -> None:
         xp.stats.normal_id_glm_lpdf(ones, xp.ones((4, 2)), 0.0, xp.ones(2), xp.ones(2))
     with pytest.raises(pk.DTypeError, match="normal_lpdf: mu needs real numbers, got complex128"):
         xp.stats.normal_lpdf(ones, ones * 1j, 1.0)
+    with pytest.raises(pk.DTypeError, match="an argument of a density: int too large"):
+        xp.stats.normal_lpdf(ones, 10**400, 1.0)
     with pytest.raises(pk.ArgumentError, match="is no density of xp.stats; known: bernoulli"):
         xp.stats.with_derivatives(xp.sum, ones)
     with pytest.raises(pk.ArgumentError, match="normal_lpdf takes y, mu, sigma, got 2 arguments"):

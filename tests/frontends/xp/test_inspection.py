@@ -215,6 +215,16 @@ def test_runs_explain_which_operations_share_a_kernel() -> None:
     }
 
 
+def test_operations_with_several_results_are_explained_and_drawn() -> None:
+    """A loss with its gradient has names in explanations, and a box in pictures."""
+    with xp.inspect() as runs:
+        loss, gradient = pk.value_and_grad(lambda x: xp.sum(xp.exp(x) * x))(ones(40, 40))
+        xp.eval(loss, gradient)
+
+    assert "program_0/exp" in str(runs[0].explain())
+    assert xp.picture(runs).scene
+
+
 def test_operations_in_numpy_are_recorded_with_their_lines() -> None:
     """An operation without a kernel is listed with the user's line, and makes its operands run."""
     x = ones(40, 48)

@@ -259,6 +259,9 @@ REFUSALS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: nn.layer_norm(None), ArgumentError, r"layer_norm: x must be an array .* got None"),
     (lambda: nn.layer_norm(X, eps="a"), ArgumentError, r"layer_norm: eps must be .* got 'a'"),
     (lambda: nn.softplus(X, 0), FeedError, r"softplus needs a beta other than 0, got 0"),
+    (lambda: nn.layer_norm(X, eps=10**400), ArgumentError, r"layer_norm: eps is too large for a"),
+    (lambda: nn.mse_loss(X, X, reduction=np.ones(2)), ArgumentError, r"got an array float64\[2\]"),
+    (lambda: nn.one_hot(1, 3, axis=[0]), ArgumentError, r"one_hot: axis must be .* got \[0\]"),
     (
         lambda: nn.conv1d(X[None], X[None], 2.0),
         ShapeError,

@@ -416,6 +416,8 @@ REFUSALS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: random.default_rng("a"), ArgumentError, r"seed must be .* got 'a'"),
     (lambda: random.geometric(KEY, 0), FeedError, r"geometric: p must be above 0, got 0"),
     (lambda: random.choice(KEY, 0, 0), FeedError, r"an element to draw, got 0"),
+    (lambda: random.gamma(KEY, 10**400), DTypeError, r"gamma: a is too large for a float: 1000"),
+    (lambda: random.normal(KEY, 10**400), ShapeError, r"normal: an array has at most 5764607523"),
     (
         lambda: random.weibull_min(KEY, 1.0, 0),
         FeedError,
