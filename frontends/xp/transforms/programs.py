@@ -423,7 +423,7 @@ class ProgramStream(Queue, TracingStream):
 
 @frozen
 class _Recording:
-    """What a `ProgramStream` has recorded.
+    """The operations that a `ProgramStream` has recorded.
 
     Attributes:
         steps: the operations.

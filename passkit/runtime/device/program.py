@@ -105,7 +105,7 @@ class DeviceProgram:
     def run_into(self, out: Sequence[Any] | None, *arrays: Any) -> list[Any]:
         """Run on an array for each input, in order, and return outputs that are on the device.
 
-        They are enqueued: whatever the device is told next finds them complete.
+        They are enqueued: whatever is enqueued next finds them complete.
 
         Args:
             out: an array of the device for each output, or None for each to allocate; None for all.

@@ -11,7 +11,6 @@ import pytest
 import passkit as pk
 from passkit import xp
 from passkit.errors import ArgumentError, ConcretizationError, ShapeError
-from passkit.frontends.xp import nn
 
 rng = np.random.default_rng(3)
 SIZE = 3
@@ -152,43 +151,43 @@ def networks(x: Any, y: Any) -> list[Any]:
     weight = xp.reshape(xp.arange(6.0), (2, 1, 3))
     labels = xp.asarray([0, 3])
     return [
-        nn.gelu(x),
-        nn.silu(x),
-        nn.softplus(x, 2.0),
-        nn.relu(x),
-        nn.glu(x),
-        nn.softmax(x),
-        nn.softmax(x, None),
-        nn.log_softmax(x, 0),
-        nn.linear(x, xp.ones((3, 4)), xp.arange(3.0)),
-        nn.linear(x[0], xp.ones((3, 4))),
-        nn.layer_norm(x, xp.arange(4.0), xp.ones(4)),
-        nn.layer_norm(x, axis=(0, 1)),
-        nn.rms_norm(x),
-        nn.group_norm(xp.reshape(x, (1, 4, 2)), 2, xp.arange(4.0)),
-        nn.batch_norm(x, xp.zeros(4), xp.ones(4)),
-        nn.conv1d(images, weight, padding=1),
-        nn.max_pool1d(images, 2),
-        nn.avg_pool1d(images, 2),
-        nn.embedding(xp.argmax(x, axis=1), xp.reshape(xp.arange(8.0), (4, 2))),
-        nn.cross_entropy(x, labels),
-        nn.cross_entropy(x, labels, axis=-1, reduction="none", label_smoothing=0.1),
-        nn.cross_entropy(x, nn.softmax(y)),
-        nn.nll_loss(x, labels),
-        nn.mse_loss(x, y),
-        nn.huber_loss(x, y, reduction="sum"),
-        nn.cosine_similarity(x, y),
-        pk.grad(lambda w: nn.cross_entropy(nn.linear(x, w, x[0]), labels))(xp.ones((4, 4))),
-        nn.linear(x, y, y[:, 0]),
-        nn.linear(xp.ones(4), y),
-        nn.linear(xp.asarray([1, 2, 3, 4]), xp.asarray([[1, 2, 3, 4]]), y[0, :1]),
-        nn.embedding(xp.argmax(x, axis=1) % 2, y),
-        nn.embedding(xp.asarray([[1, -1]]), y),
-        nn.layer_norm(x, y[0], xp.ones(4)),
-        nn.layer_norm(x, None, y, axis=(0, 1)),
-        nn.rms_norm(x, y[0]),
-        nn.instance_norm(xp.reshape(x, (1, 4, 2)), y[0], xp.ones(4)),
-        nn.group_norm(xp.reshape(x, (1, 4, 2)), 2, xp.ones(4), y[1]),
+        xp.nn.gelu(x),
+        xp.nn.silu(x),
+        xp.nn.softplus(x, 2.0),
+        xp.nn.relu(x),
+        xp.nn.glu(x),
+        xp.nn.softmax(x),
+        xp.nn.softmax(x, None),
+        xp.nn.log_softmax(x, 0),
+        xp.nn.linear(x, xp.ones((3, 4)), xp.arange(3.0)),
+        xp.nn.linear(x[0], xp.ones((3, 4))),
+        xp.nn.layer_norm(x, xp.arange(4.0), xp.ones(4)),
+        xp.nn.layer_norm(x, axis=(0, 1)),
+        xp.nn.rms_norm(x),
+        xp.nn.group_norm(xp.reshape(x, (1, 4, 2)), 2, xp.arange(4.0)),
+        xp.nn.batch_norm(x, xp.zeros(4), xp.ones(4)),
+        xp.nn.conv1d(images, weight, padding=1),
+        xp.nn.max_pool1d(images, 2),
+        xp.nn.avg_pool1d(images, 2),
+        xp.nn.embedding(xp.argmax(x, axis=1), xp.reshape(xp.arange(8.0), (4, 2))),
+        xp.nn.cross_entropy(x, labels),
+        xp.nn.cross_entropy(x, labels, axis=-1, reduction="none", label_smoothing=0.1),
+        xp.nn.cross_entropy(x, xp.nn.softmax(y)),
+        xp.nn.nll_loss(x, labels),
+        xp.nn.mse_loss(x, y),
+        xp.nn.huber_loss(x, y, reduction="sum"),
+        xp.nn.cosine_similarity(x, y),
+        pk.grad(lambda w: xp.nn.cross_entropy(xp.nn.linear(x, w, x[0]), labels))(xp.ones((4, 4))),
+        xp.nn.linear(x, y, y[:, 0]),
+        xp.nn.linear(xp.ones(4), y),
+        xp.nn.linear(xp.asarray([1, 2, 3, 4]), xp.asarray([[1, 2, 3, 4]]), y[0, :1]),
+        xp.nn.embedding(xp.argmax(x, axis=1) % 2, y),
+        xp.nn.embedding(xp.asarray([[1, -1]]), y),
+        xp.nn.layer_norm(x, y[0], xp.ones(4)),
+        xp.nn.layer_norm(x, None, y, axis=(0, 1)),
+        xp.nn.rms_norm(x, y[0]),
+        xp.nn.instance_norm(xp.reshape(x, (1, 4, 2)), y[0], xp.ones(4)),
+        xp.nn.group_norm(xp.reshape(x, (1, 4, 2)), 2, xp.ones(4), y[1]),
     ]
 
 
@@ -311,9 +310,9 @@ def test_refusals() -> None:
         pk.vmap(lambda x: x, in_axes=2)(x)
     weights = xp.ones((2, 3, 3))
     with pytest.raises(ArgumentError, match=r"conv1d cannot be vectorized over its weights, got 2"):
-        pk.vmap(lambda w: nn.conv1d(weights, w))(xp.ones((2, 3, 3, 1)))
+        pk.vmap(lambda w: xp.nn.conv1d(weights, w))(xp.ones((2, 3, 3, 1)))
     with pytest.raises(ArgumentError, match="operation nn.attention cannot be vectorized; call"):
-        pk.vmap(lambda q: nn.scaled_dot_product_attention(q, q, q))(weights)
+        pk.vmap(lambda q: xp.nn.scaled_dot_product_attention(q, q, q))(weights)
     keys = xp.random.split(xp.random.key(0), 3)
     with pytest.raises(ArgumentError, match="the operation random.* cannot be vectorized; call"):
         pk.vmap(lambda key: xp.random.normal(key, (2,)))(keys)
