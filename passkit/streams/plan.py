@@ -52,7 +52,7 @@ def node_name(operation: str, position: int) -> str:
     return f"{operation}_{position}"
 
 
-def _named(result: Any, name: str, operands: Sequence[Entry]) -> Any:
+def _named(result: Any, name: str, operands: Sequence[Any]) -> Any:
     """Return the result of an operation, or the tuple of its results, from nodes with names.
 
     The node of the result gets ``name``, and those before it, down to ``operands``, names in its

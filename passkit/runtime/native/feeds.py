@@ -253,23 +253,23 @@ def _from_python(spec: InputSpec, value: Any) -> HostArray:
             booleans), an integer is out of the range of an integer dtype, the rank differs, or the
             value is a ragged list or has other objects.
     """
+    need = f"input {spec.name!r} needs {spec}, got a {type(value).__name__}"
     try:
         array = np.asarray(value)
         if array.size == 0:
             array = array.astype(spec.dtype)
         weak = array.dtype.kind in _KINDS and _rank(array.dtype) <= _rank(spec.dtype)
-        if weak and array.ndim == len(spec.shape):
-            if spec.dtype.kind in "iu":
-                integers = np.array(value, spec.dtype)  # raises where a number is out of range
-                if (integers != array).any():  # those of NumPy arrays in the list wrap
-                    raise OverflowError(f"an integer is out of bounds for {spec.dtype}")
-                return integers
-            return array.astype(spec.dtype)
+        fits = weak and array.ndim == len(spec.shape)
+        if fits:
+            # A Python integer that is out of range raises here; one of a NumPy array wraps.
+            is_integer = spec.dtype.kind in "iu"
+            converted = np.array(value, spec.dtype) if is_integer else array.astype(spec.dtype)
     except (ValueError, TypeError, OverflowError) as error:
-        raise FeedError(
-            f"input {spec.name!r} needs {spec}, got a {type(value).__name__} that cannot be "
-            f"converted: {error}"
-        ) from None
+        raise FeedError(f"{need} that cannot be converted: {error}") from None
+    if fits:
+        if is_integer and (converted != array).any():
+            raise FeedError(f"{need} with an integer out of bounds for {spec.dtype}")
+        return converted
     return refuse(spec, value, array.astype(spec.dtype) if weak else array)
 
 

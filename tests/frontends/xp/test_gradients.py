@@ -319,7 +319,8 @@ def test_a_training_loop_is_one_plan_for_each_iteration(reads: str) -> None:
         np.testing.assert_allclose(params["b"], b)
 
     assert explorations[5] == explorations[-1]
-    assert len(runs) >= 99 and all(r.operations.count("program") == 1 for r in runs)
+    programs = [r.operations.count("program") for r in runs]
+    assert max(programs) == 1 and sum(programs) >= 99
 
 
 def test_vjp_and_jvp() -> None:
