@@ -196,7 +196,8 @@ def reduction(
 def _simplify_no_axes(node: Node) -> Entry | None:
     """Return the input of a reduction over no axes (``axis`` is ()), else None.
 
-    ``node`` has the parameter ``axis``.
+    None also if the input has not the shape and dtype of the output. ``node`` has the parameter
+    ``axis``.
     """
     return as_replacement(node, node.inputs[0]) if node.params["axis"] == () else None
 

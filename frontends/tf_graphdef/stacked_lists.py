@@ -103,10 +103,12 @@ def stacked_array(
 ) -> ImportedValue:
     """Return the array of the stacked list ``stack``.
 
-    A list without an array gets zeros, in place, if ``shape``, that of its items, is given.
+    A list without an array gets zeros, in place, if it has a dtype and ``shape``, that of its
+    items, is given.
 
     Raises:
-        ModelError: If the shape of its items is not known yet; ``ctx`` names the node.
+        ModelError: If it has no array, and shape or dtype of its items are not known yet; ``ctx``
+            names the node.
     """
     if stack.value is None and shape is not None and stack.dtype is not None:
         stack.value = _zeros(stack.length, stack.dtype, shape)

@@ -84,10 +84,11 @@ def store_plan(key: str, source: Graph, planned: Graph, program: RuntimeProgram)
 
 
 def _without_address(row: TableEntry, libraries: set[str]) -> TableEntry:
-    """Return the row of a library call with a key in place of its address.
+    """Return a row without the address of a library.
 
-    The key of the convolution library, which the plan needs in the kernel cache, is added to
-    ``libraries``.
+    A matrix product has None in its place. A convolution has the key of the convolution library,
+    which is added to ``libraries``, as the plan needs it in the kernel cache. Other rows are
+    returned as they are.
     """
     if row[0] in ("gemm", "gemm_sum"):
         return (*row[:2], None, *row[3:])
