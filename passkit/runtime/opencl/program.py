@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from passkit.plan.kernel import Kernel
 from passkit.plan.target import Target
 from passkit.runtime.device.bound_program import (
     BoundProgram,
+    ProgramData,
     StepAction,
     check_block_memory,
     program_data,
@@ -32,36 +34,76 @@ from passkit.runtime.opencl.device import (
     pool_of,
     pyopencl,
 )
-from passkit.runtime.program import AliasStep, LaunchStep, RuntimeProgram
+from passkit.runtime.opencl.matrix_vector import (
+    build_program,
+    group_items,
+    is_vector_product,
+    launch_arguments,
+    vector_products,
+)
+from passkit.runtime.program import (
+    AliasStep,
+    LaunchStep,
+    LibraryCall,
+    MatrixProduct,
+    PythonCall,
+    RuntimeProgram,
+)
 from passkit.runtime.state import State
+from passkit.values.dtype import float64
 from passkit.values.size import evaluate, known_or_zero
 
 MAX_GROUPS = 1 << 22
 """The most work-groups of a launch: the groups of a kernel share its tiles, however many."""
+PARTIAL = "partial"
+"""The kind of the keys of buffers that hold sums of parts of a product."""
 MIN_LOCAL_NBYTES = 16
 """The least local memory of a kernel in bytes: some drivers refuse empty local arguments."""
 
 
-class ResidentLaunch(NamedTuple):
-    """A launch whose arrays are all on the device.
+class BoundLaunch(NamedTuple):
+    """A launch of a program that is bound to sizes.
 
     Attributes:
-        kernel: the kernel, for error messages.
-        function: pyopencl's kernel, whose arguments after the buffers are set.
-        items: the number of work-items.
-        block: the work-items of a group.
+        label: what is launched, for error messages.
+        function: pyopencl's kernel, of this launch alone: its arguments after the buffers are set.
+        items: the number of work-items of each dimension.
+        block: the work-items of a group, which lie along the first dimension.
         keys: the array of each parameter that is a buffer.
     """
 
-    kernel: Kernel
+    label: str
     function: Any
-    items: int
+    items: tuple[int, ...]
     block: int
     keys: tuple[ArrayKey, ...]
 
 
 class OpenClBoundProgram(BoundProgram):
-    """A program with a number for each size, on an OpenCL device."""
+    """A program with a number for each size, on an OpenCL device.
+
+    Attributes:
+        partial_nbytes: The bytes of buffers that steps need for themselves, by their keys.
+        launches: The launches of each step that runs on the device; steps on the host have none.
+
+    Raises:
+        DeviceError: where a work-group needs more local memory than the device has.
+    """
+
+    def __init__(
+        self, program: RuntimeProgram, data: ProgramData, sizes: Mapping[str, int]
+    ) -> None:
+        self.partial_nbytes: dict[ArrayKey, int] = {}
+        self.launches: dict[int, list[BoundLaunch]] = {}
+        with data.device.active("preparing launches"):
+            super().__init__(program, data, sizes)
+        data.counts["device_library_steps"] = sum(
+            isinstance(step, LibraryCall) and id(step) in self.launches for step in program.steps
+        )
+        data.counts["host_steps"] = sum(
+            isinstance(step, (LibraryCall, PythonCall)) and id(step) not in self.launches
+            for step in program.steps
+        )
 
     def enqueue(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> tuple[int, int]:
         """Run the program as a call does, but wait only where an array of the host takes part."""
@@ -77,32 +119,19 @@ class OpenClBoundProgram(BoundProgram):
         return memory.uploaded, memory.downloaded
 
     @cached_property
-    def _launches(self) -> list[ResidentLaunch] | None:
-        """The launches of the program, with kernels of their own; None if it has other steps."""
-        if not all(isinstance(step, (LaunchStep, AliasStep)) for step in self.program.steps):
-            return None
-        cl = pyopencl()
+    def _resident_launches(self) -> list[BoundLaunch] | None:
+        """The launches of the program; None if it has steps on the host or copies."""
         launches = []
         for step in self.program.steps:
-            action = self.launch(step) if isinstance(step, LaunchStep) else None
-            if action is None:
-                continue
-            assert isinstance(step, LaunchStep)
-            keys = tuple(ref.key for ref in step.refs)
-            for function, items, arguments in self._functions(step):
-                program = function.get_info(cl.kernel_info.PROGRAM)
-                own = cl.Kernel(program, function.function_name)
-                for k, argument in enumerate(arguments):
-                    own.set_arg(len(keys) + k, argument)
-                launches.append(ResidentLaunch(step.kernel, own, items, step.entry.block, keys))
+            if id(step) in self.launches:
+                launches += self.launches[id(step)]
+            elif not isinstance(step, (AliasStep, LaunchStep)):
+                return None
         return launches
 
     def _enqueue_launches(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> bool:
-        """Enqueue the program if it has only launches of arrays on the device; return whether.
-
-        Their arguments are set here: those that calls have in common, once for all calls.
-        """
-        launches = self._launches
+        """Enqueue the program if it has only launches of arrays on the device; return whether."""
+        launches = self._resident_launches
         if launches is None or self.data.variable_names:
             return False
         memory: dict[ArrayKey, Any] = {}
@@ -117,17 +146,13 @@ class OpenClBoundProgram(BoundProgram):
         for launch in launches:
             for key in launch.keys:
                 if key not in memory:
-                    if key[0] != "arena":
+                    if key[0] not in ("arena", PARTIAL):
                         return False
-                    memory[key] = self.data.pool.take(self.slots[key[1]])
+                    nbytes = self.slots[key[1]] if key[0] == "arena" else self.partial_nbytes[key]
+                    memory[key] = self.data.pool.take(nbytes)
         device = self.data.device
-        with device.active("a call"), device.lock:
-            for launch in launches:
-                for k, key in enumerate(launch.keys):
-                    launch.function.set_arg(k, memory[key])
-                self._start(
-                    launch.kernel, device.queue, launch.function, launch.items, launch.block
-                )
+        with device.active("a call"):
+            self._start(launches, memory, device.queue)
         return True
 
     def launch(self, step: LaunchStep) -> StepAction | None:
@@ -139,20 +164,81 @@ class OpenClBoundProgram(BoundProgram):
 
         Raises: DeviceError where a work-group needs more local memory than the device has.
         """
-        kernel, device, block = step.kernel, self.data.device, step.entry.block
-        launches = self._functions(step)
+        keys = tuple(ref.key for ref in step.refs)
+        label = kernel_label(step.kernel)
+        launches = [
+            BoundLaunch(
+                f"kernel {label}",
+                _with_arguments(function, len(keys), arguments),
+                (items,),
+                step.entry.block,
+                keys,
+            )
+            for function, items, arguments in self._functions(step)
+        ]
         if not launches:
             return None
+        self.launches[id(step)] = launches
 
         def enqueue(memory: CallMemory) -> None:
-            buffers = list(map(memory_of, self.buffers(step, memory)))
-            with device.lock:
-                for function, items, arguments in launches:
-                    function.set_args(*buffers, *arguments)
-                    event = self._start(kernel, memory.queue, function, items, block)
-                    memory.kernel_events.append(event)
+            refs = zip(keys, self.buffers(step, memory), strict=True)
+            buffers = {key: memory_of(buffer) for key, buffer in refs}
+            memory.kernel_events += self._start(launches, buffers, memory.queue)
 
         return enqueue
+
+    def library(self, step: LibraryCall) -> StepAction:
+        """Return the function that enqueues products by vectors; other steps run on the host."""
+        (result,) = step.writes
+        double_is_missing = result.dtype is float64 and not self.data.device.limits.double
+        if double_is_missing or not is_vector_product(step.operation, result.dtype):
+            return super().library(step)
+        launches = self.launches[id(step)] = self._product_launches(step)
+
+        def enqueue(memory: CallMemory) -> None:
+            buffers = {ref.key: memory_of(memory.read(ref)) for ref in step.reads}
+            buffers[result.key] = memory_of(memory.written(result))
+            for launch in launches:
+                for key in launch.keys:
+                    if key not in buffers:
+                        buffers[key] = self.data.pool.take(self.partial_nbytes[key])
+            memory.kernel_events += self._start(launches, buffers, memory.queue)
+
+        return enqueue
+
+    def _product_launches(self, step: LibraryCall) -> list[BoundLaunch]:
+        """Return the launches that compute products by vectors, and note the buffers they need."""
+        operation, device = step.operation, self.data.device
+        assert isinstance(operation, MatrixProduct)
+        (result,) = step.writes
+        block = group_items(self.program.target)
+        products = vector_products(
+            m=self.number(operation.m),
+            n=self.number(operation.n),
+            k=self.number(operation.k),
+            transposed=(operation.transpose_a, operation.transpose_b),
+            counts=(prod(self.shape(operation.batch_a)), prod(self.shape(operation.batch_b))),
+            block=block,
+        )
+        keys = [ref.key for ref in (*step.reads, result)]
+        for elements in products.parts:
+            keys.append((PARTIAL, len(self.partial_nbytes)))
+            self.partial_nbytes[keys[-1]] = elements * result.dtype.nbytes
+        built = build_program(device, result.dtype, block) if products.launches else None
+        return [
+            BoundLaunch(
+                f"{step.routine} {step.sizes_text}",
+                _with_arguments(
+                    pyopencl().Kernel(built, launch.name),
+                    len(launch.operands),
+                    launch_arguments(launch, result.dtype, block),
+                ),
+                launch.items,
+                block,
+                tuple(keys[operand] for operand in launch.operands),
+            )
+            for launch in products.launches
+        ]
 
     def _functions(self, step: LaunchStep) -> list[tuple[Any, int, list[Any]]]:
         """Return the functions of a kernel that have tiles, one for each of its phases.
@@ -189,35 +275,52 @@ class OpenClBoundProgram(BoundProgram):
         ]
 
     def _start(
-        self, kernel: Kernel, queue: OpenClQueue, function: Any, items: int, block: int
-    ) -> Any:
-        """Enqueue a function whose arguments are set; return its event.
+        self, launches: Sequence[BoundLaunch], buffers: Mapping[ArrayKey, Any], queue: OpenClQueue
+    ) -> list[Any]:
+        """Enqueue launches; return an event for each.
 
-        Where memory is exhausted, idle memory is freed and the launch retried.
+        Where memory is exhausted, idle memory is freed and a launch retried.
 
         Args:
-            kernel: The kernel, for the error message.
+            launches: The launches.
+            buffers: pyopencl's buffer of each array.
             queue: The queue.
-            function: pyopencl's kernel, one phase of ``kernel``.
-            items: The number of work-items, a multiple of ``block``.
-            block: The work-items of a work-group.
 
         Raises:
-            DeviceError: with the driver's message, where the driver refuses the launch.
+            DeviceError: with the driver's message, where the driver refuses a launch.
         """
         cl, pool = pyopencl(), self.data.pool
+        events = []
+        with self.data.device.lock:
+            for launch in launches:
+                function, items, block = launch.function, launch.items, launch.block
+                groups = (block, *[1] * (len(items) - 1))
+                for k, key in enumerate(launch.keys):
+                    function.set_arg(k, buffers[key])
+                try:
+                    enqueue = partial(
+                        cl.enqueue_nd_range_kernel, queue.handle, function, items, groups
+                    )
+                    events.append(pool.retry(enqueue, (cl.MemoryError,)))
+                except cl.Error as error:
+                    raise DeviceError(
+                        f"{self.data.device} did not launch {launch.label} of {prod(items)} "
+                        f"work-items in groups of {block}: {error}; {pool.usage()}; call with "
+                        "smaller arrays, or choose another device by PYOPENCL_CTX"
+                    ) from error
+        return events
 
-        def enqueue() -> Any:
-            return cl.enqueue_nd_range_kernel(queue.handle, function, (items,), (block,))
 
-        try:
-            return pool.retry(enqueue, (cl.MemoryError,))
-        except cl.Error as error:
-            raise DeviceError(
-                f"{self.data.device} did not launch kernel {kernel_label(kernel)} of {items} "
-                f"work-items in groups of {block}: {error}; {pool.usage()}; call with smaller "
-                "arrays, or choose another device by PYOPENCL_CTX"
-            ) from error
+def _with_arguments(function: Any, first: int, arguments: Sequence[Any]) -> Any:
+    """Return a kernel of its own for pyopencl's kernel ``function``, with arguments set.
+
+    They are those from the position ``first`` on.
+    """
+    cl = pyopencl()
+    own = cl.Kernel(function.get_info(cl.kernel_info.PROGRAM), function.function_name)
+    for k, argument in enumerate(arguments):
+        own.set_arg(first + k, argument)
+    return own
 
 
 def bind_program(
