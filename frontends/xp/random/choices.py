@@ -11,20 +11,18 @@ from passkit.errors import FeedError, ShapeError
 from passkit.frontends.xp.array import Array, array_of, wrap
 from passkit.frontends.xp.conversion import astype
 from passkit.frontends.xp.creation import checked_shape
-from passkit.frontends.xp.elementwise import log
+from passkit.frontends.xp.elementwise import log, minimum
 from passkit.frontends.xp.extents import apply_typed, extents_input
 from passkit.frontends.xp.indexing import take
-from passkit.frontends.xp.manipulation import (
-    broadcast_shapes,
-    normalized_axis,
-    reshape,
-)
+from passkit.frontends.xp.manipulation import normalized_axis, reshape
 from passkit.frontends.xp.random.drawing import (
     DrawShape,
+    check_real,
     draw_floats,
     drawn,
     float_dtype,
     parameter,
+    size_for,
 )
 from passkit.frontends.xp.random.keys import checked_key
 from passkit.frontends.xp.random.operations import INT64
@@ -39,11 +37,13 @@ from passkit.values.dtype import float64
 
 
 def categorical(key: Array, logits: Any, axis: int = -1, shape: DrawShape | None = None) -> Array:
-    """Return classes, drawn with the probabilities softmax(logits).
+    """Return classes, drawn with the probabilities softmax(logits) along an axis.
 
     Args:
         key: the key.
-        logits: logarithms of probabilities up to a constant, an array of floats.
+        logits: logarithms of probabilities up to a constant, an array of floats. Classes of minus
+            infinity are not drawn, unless all are; then, and where there is NaN, it is the first
+            such class.
         axis: the axis of the classes.
         shape: the shape of the result, to which that of the logits without ``axis`` broadcasts;
             None: the latter.
@@ -53,8 +53,9 @@ def categorical(key: Array, logits: Any, axis: int = -1, shape: DrawShape | None
     Raises:
         ArgumentError: the key is no `Array`, the logits no array or number, the axis no int, or the
             shape neither an int nor a tuple of ints.
-        DTypeError: the key is no key, or the logits no real floats.
-        ShapeError: there is no such axis or no class, or the logits do not broadcast to the shape.
+        DTypeError: the key is not of int64, or the logits no real floats.
+        ShapeError: the key is not 0-dimensional, there is no such axis or no class, the logits do
+            not broadcast to the shape, or an extent is negative or too large.
     """
     checked_key("categorical", key)
     x = array_of(logits)
@@ -65,16 +66,12 @@ def categorical(key: Array, logits: Any, axis: int = -1, shape: DrawShape | None
         extents = x.shape
     else:
         result_shape = checked_shape("categorical", shape)
-        if broadcast_shapes(examples, result_shape) != result_shape:
-            raise ShapeError(
-                f"categorical: logits for examples of shape {examples} do not broadcast to "
-                f"{result_shape}"
-            )
+        size_for("categorical", result_shape, examples)
         behind = x.ndim - 1 - k
         cut = len(result_shape) - behind
         extents = (*result_shape[:cut], x.shape[k], *result_shape[cut:])
         k = cut
-    return argmax(x + draw_floats("gumbel", key, extents, target.numpy), axis=k)
+    return argmax(x + draw_floats("gumbel", key, extents, target.numpy, "categorical"), axis=k)
 
 
 def permutation(key: Array, x: Any, axis: int = 0) -> Array:
@@ -88,9 +85,10 @@ def permutation(key: Array, x: Any, axis: int = 0) -> Array:
     Returns: A new array; of int64 for an int.
 
     Raises:
-        ArgumentError: the key is no `Array`, ``x`` no array or int, or the axis no int.
-        DTypeError: the key is no key.
-        ShapeError: ``x`` is negative or 0-dimensional, or there is no such axis.
+        ArgumentError: the key is no `Array`, ``x`` no array or number, or the axis no int.
+        DTypeError: the key is not of int64.
+        ShapeError: the key is not 0-dimensional, ``x`` is a negative or too large int, an array
+            without axes or a float, or there is no such axis.
     """
     value = checked_key("permutation", key)
     if isinstance(x, (int, np.integer)):
@@ -117,17 +115,20 @@ def choice(
         a: an array of any dtype; or an int, which stands for the integers from 0 to below it.
         shape: the shape of the array of draws; it replaces ``axis`` in the result.
         replace: whether an element may be drawn several times.
-        p: the probability of each element, a vector of numbers that are not negative, which is not
-            checked; their sum need not be 1, but above 0. None: equal ones. Without replacement,
-            elements of probability 0 come last.
+        p: the probability of each element, a vector of real numbers that are not negative, which
+            is not checked; their sum need not be 1. None: equal ones. If all are 0, the last
+            element is drawn. Without replacement, elements of probability 0 come last.
         axis: the axis of the elements; it is not read if ``a`` is an int.
 
     Raises:
         ArgumentError: the key is no `Array`, ``a`` or ``p`` no array or number, the axis no int, or
             the shape neither an int nor a tuple of ints.
-        DTypeError: the key is no key, or ``p`` is complex.
-        FeedError: there are no elements, or fewer than are drawn without replacement.
-        ShapeError: there is no such axis, ``p`` has another shape, or an extent is negative.
+        DTypeError: the key is not of int64, or ``p`` is complex.
+        FeedError: there are no elements, also if none is drawn, or fewer than are drawn without
+            replacement, or ``a`` is an int above 2**63 - 1.
+        ShapeError: the key is not 0-dimensional, ``a`` is an array without axes or a float, there
+            is no such axis, ``p`` has another shape than the number of elements, or an extent is
+            negative or too large.
     """
     checked_key("choice", key)
     extents = checked_shape("choice", shape)
@@ -143,6 +144,8 @@ def choice(
             f"{extents}"
         )
     weights = None if p is None else array_of(p)
+    if weights is not None:
+        check_real("choice", "p", weights)
     if weights is not None and weights.shape != (count,):
         raise ShapeError(f"choice needs p of shape {(count,)}, got {weights.shape}")
     if replace:
@@ -150,7 +153,7 @@ def choice(
     elif weights is None:
         positions = reshape(permutation(key, count)[:number], extents)
     else:
-        noisy = log(weights) + draw_floats("gumbel", key, (count,), None)
+        noisy = log(weights) + draw_floats("gumbel", key, (count,), None, "choice")
         positions = reshape(argsort(noisy, descending=True)[:number], extents)
     return positions if array is None else _slices(array, positions, k)
 
@@ -158,10 +161,10 @@ def choice(
 def _with_replacement(key: Array, count: int, shape: tuple[int, ...], p: Array | None) -> Array:
     """Return positions from 0 to below ``count`` of a shape, as int64.
 
-    They are drawn with the probabilities ``p``, a vector of real numbers whose sum need not be 1;
-    None: with equal ones.
+    They are drawn with the probabilities ``p``, a vector of ``count`` real numbers whose sum need
+    not be 1; None: with equal ones. If all are 0, the last position is drawn.
 
-    Raises: DTypeError if ``p`` is complex.
+    Raises: FeedError if ``count`` is above 2**63 - 1 and ``p`` None.
     """
     if p is None:
         return randint(key, shape, 0, count)
@@ -173,7 +176,8 @@ def _with_replacement(key: Array, count: int, shape: tuple[int, ...], p: Array |
         float64,
         [parameter("choice", "p", x, float64) for x in (0.0, 1.0)],
     )
-    return searchsorted(total, u * total[-1], side="right")
+    # u * total may be rounded up to the total.
+    return minimum(searchsorted(total, u * total[-1], side="right"), count - 1)
 
 
 def _slices(array: Array, positions: Array, axis: int) -> Array:

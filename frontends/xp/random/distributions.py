@@ -25,6 +25,7 @@ from passkit.frontends.xp.random.drawing import (
     drawn,
     float_dtype,
     integer_dtype,
+    is_number,
     parameter,
     scaled,
 )
@@ -40,13 +41,17 @@ from passkit.values.dtype import float64
 def exponential(key: Array, shape: DrawShape = (), dtype: Any = None, scale: Any = 1.0) -> Array:
     """Return exponentially distributed numbers of mean ``scale``.
 
-    ``scale`` is a number or an array that broadcasts with the draw; a ``dtype`` of None is float64.
+    ``scale`` is a number or an array that broadcasts with the draw, which has ``shape`` and
+    ``dtype`` (None: float64). An array may widen both: drawn numbers are then repeated, and dtypes
+    promoted.
 
     Raises:
         ArgumentError: the key is no `Array`, the scale no array or real number, or the shape
             neither an int nor a tuple of ints.
-        DTypeError: the key is no key, the dtype not of floats, or the scale complex.
-        ShapeError: an extent is negative, or the scale does not broadcast with the draw.
+        DTypeError: the key is not of int64, the dtype not of floats, or the scale complex or an int
+            too large for a float64.
+        ShapeError: the key is not 0-dimensional, an extent negative or too large, or the scale does
+            not broadcast with the draw.
     """
     return scaled("exponential", draw_floats("exponential", key, shape, dtype), 0, scale)
 
@@ -56,14 +61,17 @@ def gumbel(
 ) -> Array:
     """Return Gumbel-distributed numbers, scale * G + loc, where G is -log(E) for exponential E.
 
-    ``loc`` and ``scale`` are numbers or arrays that broadcast with the draw; a ``dtype`` of None is
-    float64.
+    ``loc`` and ``scale`` are numbers or arrays that broadcast with the draw, which has ``shape``
+    and ``dtype`` (None: float64). An array may widen both: drawn numbers are then repeated, and
+    dtypes promoted.
 
     Raises:
         ArgumentError: the key is no `Array`, a parameter no array or real number, or the shape
             neither an int nor a tuple of ints.
-        DTypeError: the key is no key, the dtype not of floats, or a parameter complex.
-        ShapeError: an extent is negative, or a parameter does not broadcast with the draw.
+        DTypeError: the key is not of int64, the dtype not of floats, or a parameter complex or an
+            int too large for a float64.
+        ShapeError: the key is not 0-dimensional, an extent negative or too large, or a parameter
+            does not broadcast with the draw.
     """
     return scaled("gumbel", draw_floats("gumbel", key, shape, dtype), loc, scale)
 
@@ -73,14 +81,17 @@ def laplace(
 ) -> Array:
     """Return Laplace-distributed numbers: exponential ones of mean ``scale`` on both sides of loc.
 
-    ``loc`` and ``scale`` are numbers or arrays that broadcast with the draw; a ``dtype`` of None is
-    float64.
+    ``loc`` and ``scale`` are numbers or arrays that broadcast with the draw, which has ``shape``
+    and ``dtype`` (None: float64). An array may widen both: drawn numbers are then repeated, and
+    dtypes promoted.
 
     Raises:
         ArgumentError: the key is no `Array`, a parameter no array or real number, or the shape
             neither an int nor a tuple of ints.
-        DTypeError: the key is no key, the dtype not of floats, or a parameter complex.
-        ShapeError: an extent is negative, or a parameter does not broadcast with the draw.
+        DTypeError: the key is not of int64, the dtype not of floats, or a parameter complex or an
+            int too large for a float64.
+        ShapeError: the key is not 0-dimensional, an extent negative or too large, or a parameter
+            does not broadcast with the draw.
     """
     return scaled("laplace", draw_floats("laplace", key, shape, dtype), loc, scale)
 
@@ -90,14 +101,17 @@ def logistic(
 ) -> Array:
     """Return logistically distributed numbers, scale * log(U / (1 - U)) + loc for uniform U.
 
-    ``loc`` and ``scale`` are numbers or arrays that broadcast with the draw; a ``dtype`` of None is
-    float64.
+    ``loc`` and ``scale`` are numbers or arrays that broadcast with the draw, which has ``shape``
+    and ``dtype`` (None: float64). An array may widen both: drawn numbers are then repeated, and
+    dtypes promoted.
 
     Raises:
         ArgumentError: the key is no `Array`, a parameter no array or real number, or the shape
             neither an int nor a tuple of ints.
-        DTypeError: the key is no key, the dtype not of floats, or a parameter complex.
-        ShapeError: an extent is negative, or a parameter does not broadcast with the draw.
+        DTypeError: the key is not of int64, the dtype not of floats, or a parameter complex or an
+            int too large for a float64.
+        ShapeError: the key is not 0-dimensional, an extent negative or too large, or a parameter
+            does not broadcast with the draw.
     """
     return scaled("logistic", draw_floats("logistic", key, shape, dtype), loc, scale)
 
@@ -107,15 +121,19 @@ def cauchy(
 ) -> Array:
     """Return Cauchy-distributed numbers of median ``loc``, which have no mean.
 
-    ``loc`` and ``scale`` are numbers or arrays that broadcast with the draw; a ``dtype`` of None is
-    float64.
+    ``loc`` and ``scale`` are numbers or arrays that broadcast with the draw, which has ``shape``
+    and ``dtype`` (None: float64). An array may widen both: drawn numbers are then repeated, and
+    dtypes promoted.
 
     Raises:
         ArgumentError: the key is no `Array`, a parameter no array or real number, or the shape
             neither an int nor a tuple of ints.
-        DTypeError: the key is no key, the dtype not of floats, or a parameter complex.
-        ShapeError: an extent is negative, or a parameter does not broadcast with the draw.
+        DTypeError: the key is not of int64, the dtype not of floats, or a parameter complex or an
+            int too large for a float64.
+        ShapeError: the key is not 0-dimensional, an extent negative or too large, or a parameter
+            does not broadcast with the draw.
     """
+    checked_key("cauchy", key)
     extents = checked_shape("cauchy", shape)
     u = uniform(key, extents, float_dtype("cauchy", dtype).numpy, -0.5, 0.5)
     return scaled("cauchy", tan(u * np.pi), loc, scale)
@@ -125,15 +143,18 @@ def rayleigh(key: Array, scale: Any = 1.0, shape: DrawShape = (), dtype: Any = N
     """Return Rayleigh-distributed numbers: lengths of plane vectors with normal components.
 
     ``scale``, the deviation of the components, is a number or an array that broadcasts with the
-    draw; a ``dtype`` of None is float64.
+    draw, which has ``shape`` and ``dtype`` (None: float64). An array may widen both: drawn numbers
+    are then repeated, and dtypes promoted.
 
     Raises:
         ArgumentError: the key is no `Array`, the scale no array or real number, or the shape
             neither an int nor a tuple of ints.
-        DTypeError: the key is no key, the dtype not of floats, or the scale complex.
-        ShapeError: an extent is negative, or the scale does not broadcast with the draw.
+        DTypeError: the key is not of int64, the dtype not of floats, or the scale complex or an int
+            too large for a float64.
+        ShapeError: the key is not 0-dimensional, an extent negative or too large, or the scale does
+            not broadcast with the draw.
     """
-    lengths = sqrt(draw_floats("exponential", key, shape, dtype) * 2.0)
+    lengths = sqrt(draw_floats("exponential", key, shape, dtype, "rayleigh") * 2.0)
     return scaled("rayleigh", lengths, 0, scale)
 
 
@@ -142,19 +163,22 @@ def weibull_min(
 ) -> Array:
     """Return Weibull-distributed numbers: scale * E**(1 / concentration) for exponential E.
 
-    The parameters are numbers or arrays that broadcast with the draw; a ``dtype`` of None is
-    float64.
+    The parameters are numbers or arrays that broadcast with the draw, which has ``shape`` and
+    ``dtype`` (None: float64). An array may widen both: drawn numbers are then repeated, and dtypes
+    promoted. Elements of arrays, and negative numbers, are not checked.
 
     Raises:
         ArgumentError: the key is no `Array`, a parameter no array or real number, or the shape
             neither an int nor a tuple of ints.
-        DTypeError: the key is no key, the dtype not of floats, or a parameter complex.
+        DTypeError: the key is not of int64, the dtype not of floats, or a parameter complex or an
+            int too large for a float64.
         FeedError: the concentration is the number 0.
-        ShapeError: an extent is negative, or a parameter does not broadcast with the draw.
+        ShapeError: the key is not 0-dimensional, an extent negative or too large, or a parameter
+            does not broadcast with the draw.
     """
-    numbers = draw_floats("exponential", key, shape, dtype)
+    numbers = draw_floats("exponential", key, shape, dtype, "weibull_min")
     check_real("weibull_min", "concentration", concentration)
-    if isinstance(concentration, (int, float)) and not concentration:
+    if is_number(concentration) and not concentration:
         raise FeedError(f"weibull_min needs a concentration above 0, got {concentration}")
     return scaled("weibull_min", numbers ** (1 / concentration), 0, scale)
 
@@ -162,38 +186,43 @@ def weibull_min(
 def pareto(key: Array, b: Any, shape: DrawShape = (), dtype: Any = None) -> Array:
     """Return Pareto-distributed numbers from 1 on, exp(E / b) for exponential E.
 
-    ``b``, the exponent of their tail, is a number or an array that broadcasts with the draw; a
-    ``dtype`` of None is float64.
+    ``b``, the exponent of their tail, is a number or an array that broadcasts with the draw, which
+    has ``shape`` and ``dtype`` (None: float64). An array may widen both: drawn numbers are then
+    repeated, and dtypes promoted. ``b`` should be above 0, which is not checked.
 
     Raises:
         ArgumentError: the key is no `Array`, ``b`` no array or real number, or the shape neither an
             int nor a tuple of ints.
-        DTypeError: the key is no key, the dtype not of floats, or ``b`` complex.
-        ShapeError: an extent is negative, or ``b`` does not broadcast with the draw.
+        DTypeError: the key is not of int64, the dtype not of floats, or ``b`` complex or an int too
+            large for a float64.
+        ShapeError: the key is not 0-dimensional, an extent negative or too large, or ``b`` does not
+            broadcast with the draw.
     """
     check_real("pareto", "b", b)
-    return exp(draw_floats("exponential", key, shape, dtype) / b)
+    return exp(draw_floats("exponential", key, shape, dtype, "pareto") / b)
 
 
 def geometric(key: Array, p: Any, shape: DrawShape = (), dtype: Any = np.int64) -> Array:
     """Return the numbers of tries until the first success, each with probability ``p``.
 
-    ``p`` is a number, or an array that broadcasts with the draw, of which elements are not
-    checked; ``dtype`` is one of integers.
+    ``p`` is a number, or an array that broadcasts with the draw of ``shape``; if it has more
+    elements, drawn numbers are repeated. Its elements are not checked. ``dtype`` is one of
+    integers; numbers that it cannot hold come out wrong.
 
     Raises:
         ArgumentError: the key is no `Array`, ``p`` no array or real number, or the shape neither an
             int nor a tuple of ints.
-        DTypeError: the key is no key, the dtype not of integers, or ``p`` complex.
-        FeedError: ``p`` is a number that is not above 0 and up to 1.
-        ShapeError: an extent is negative, or ``p`` does not broadcast with the draw.
+        DTypeError: the key is not of int64, the dtype not of integers, or ``p`` complex.
+        FeedError: ``p`` is a number, but no array, that is not above 0 and up to 1.
+        ShapeError: the key is not 0-dimensional, an extent negative or too large, or ``p`` does not
+            broadcast with the draw.
     """
     target = integer_dtype("geometric", dtype)
-    check_number("geometric", "p", p, 0, 1)
     check_real("geometric", "p", p)
-    if isinstance(p, (int, float)) and not p:
+    check_number("geometric", "p", p, 0, 1)
+    if is_number(p) and not p:
         raise FeedError(f"geometric: p must be above 0, got {p}")
-    waiting = draw_floats("exponential", key, shape, None)
+    waiting = draw_floats("exponential", key, shape, None, "geometric")
     if isinstance(p, (int, float)):
         rate: Any = -log1p(-p) if p < 1 else np.inf
     else:
@@ -204,16 +233,16 @@ def geometric(key: Array, p: Any, shape: DrawShape = (), dtype: Any = np.int64) 
 # Gamma, beta, Poisson and their relatives.
 
 
-def _log_gamma(where: str, key: Any, a: Any, shape: Any, dtype: Any) -> Array:
-    """Return logarithms of gamma-distributed numbers of scale 1, for the function ``where``.
+def _log_gamma(where: str, name: str, key: Any, a: Any, shape: Any, dtype: Any) -> Array:
+    """Return logarithms of gamma-distributed numbers of scale 1.
 
-    The other arguments, and the errors, are those of `gamma`. NaN where an element of ``a`` is
-    negative.
+    ``where`` and ``name`` are the function and its parameter ``a``, for messages. The other
+    arguments, and the errors, are those of `gamma`. NaN where an element of ``a`` is negative.
     """
     value = checked_key(where, key)
     target = float_dtype(where, dtype, a)
-    check_number(where, "a", a, 0)
-    params = [parameter(where, "a", a, target)]
+    check_number(where, name, a, 0)
+    params = [parameter(where, name, a, target)]
     return drawn("log_gamma", value, draw_shape(where, shape, params), target, params)
 
 
@@ -223,67 +252,92 @@ def gamma(key: Array, a: Any, shape: DrawShape | None = None, dtype: Any = None)
     Args:
         key: the key.
         a: the shape of the distribution, a number or array; not negative. Negative elements of
-            arrays give NaN.
-        shape: the shape of the result; None: that of ``a``.
-        dtype: a dtype of floats; None: that of ``a`` if it is an array of floats, else float64.
+            arrays give NaN, and those above 2**60 (in float32 2**30) wrong numbers.
+        shape: the shape of the result, to which ``a`` broadcasts; None: that of ``a``.
+        dtype: the dtype of the result, of floats; None: that of ``a`` if it is an array of floats,
+            else float64.
 
     Raises:
         ArgumentError: the key is no `Array`, ``a`` no array or real number, or the shape neither
             None nor an int nor a tuple of ints.
-        DTypeError: the key is no key, ``a`` complex, or the dtype not of floats.
-        FeedError: ``a`` is a negative number.
-        ShapeError: ``a`` does not broadcast to the shape, or an extent is negative.
+        DTypeError: the key is not of int64, ``a`` complex or an int too large for a float64, or the
+            dtype not of floats.
+        FeedError: ``a`` is a negative number or NaN, but no array.
+        ShapeError: the key is not 0-dimensional, ``a`` does not broadcast to the shape, or an
+            extent is negative or too large.
     """
-    return exp(_log_gamma("gamma", key, a, shape, dtype))
+    return exp(_log_gamma("gamma", "a", key, a, shape, dtype))
 
 
 def loggamma(key: Array, a: Any, shape: DrawShape | None = None, dtype: Any = None) -> Array:
     """Return logarithms of gamma-distributed numbers, which do not underflow for small ``a``.
 
-    Arguments as of `gamma`.
+    The arguments are those of `gamma`; ``a`` = 0 gives minus infinity.
 
     Raises:
         ArgumentError: the key is no `Array`, ``a`` no array or real number, or the shape neither
             None nor an int nor a tuple of ints.
-        DTypeError: the key is no key, ``a`` complex, or the dtype not of floats.
-        FeedError: ``a`` is a negative number.
-        ShapeError: ``a`` does not broadcast to the shape, or an extent is negative.
+        DTypeError: the key is not of int64, ``a`` complex or an int too large for a float64, or the
+            dtype not of floats.
+        FeedError: ``a`` is a negative number or NaN, but no array.
+        ShapeError: the key is not 0-dimensional, ``a`` does not broadcast to the shape, or an
+            extent is negative or too large.
     """
-    return _log_gamma("loggamma", key, a, shape, dtype)
+    return _log_gamma("loggamma", "a", key, a, shape, dtype)
 
 
 def chisquare(key: Array, df: Any, shape: DrawShape | None = None, dtype: Any = None) -> Array:
     """Return sums of squares of ``df`` independent normal numbers.
 
-    ``df`` is a number or array, which need not be whole; the other arguments are those of `gamma`.
+    ``df`` is a number or array, which need not be whole; negative elements give NaN. The other
+    arguments are those of `gamma`.
 
     Raises:
         ArgumentError: the key is no `Array`, ``df`` no array or real number, or the shape neither
             None nor an int nor a tuple of ints.
-        DTypeError: the key is no key, ``df`` complex, or the dtype not of floats.
-        FeedError: ``df`` is a negative number.
-        ShapeError: ``df`` does not broadcast to the shape, or an extent is negative.
+        DTypeError: the key is not of int64, ``df`` complex or an int too large for a float64, or
+            the dtype not of floats.
+        FeedError: ``df`` is a negative number or NaN, but no array.
+        ShapeError: the key is not 0-dimensional, ``df`` does not broadcast to the shape, or an
+            extent is negative or too large.
     """
-    check_number("chisquare", "df", df, 0)
+    return _chi_squares("chisquare", key, df, shape, dtype)
+
+
+def _chi_squares(where: str, key: Any, df: Any, shape: Any, dtype: Any) -> Array:
+    """Return what `chisquare` returns, with ``where`` as the function in messages.
+
+    The arguments and errors are those of `chisquare`.
+    """
+    checked_key(where, key)
+    target = float_dtype(where, dtype, df)
+    check_number(where, "df", df, 0)
+    parameter(where, "df", df, target)
     half = df * 0.5 if isinstance(df, (int, float)) else array_of(df) * 0.5
-    return multiply(exp(_log_gamma("chisquare", key, half, shape, dtype)), 2.0)
+    return multiply(exp(_log_gamma(where, "df", key, half, shape, target.numpy)), 2.0)
 
 
 def t(key: Array, df: Any, shape: DrawShape | None = None, dtype: Any = None) -> Array:
     """Return numbers of Student's distribution of ``df`` degrees of freedom.
 
-    ``df`` is a number or array above 0 (NaN for 0); the other arguments are those of `gamma`.
+    ``df`` is a number or array above 0; 0, and negative elements, give NaN. The other arguments are
+    those of `gamma`.
 
     Raises:
         ArgumentError: the key is no `Array`, ``df`` no array or real number, or the shape neither
             None nor an int nor a tuple of ints.
-        DTypeError: the key is no key, ``df`` complex, or the dtype not of floats.
-        FeedError: ``df`` is a negative number.
-        ShapeError: ``df`` does not broadcast to the shape, or an extent is negative.
+        DTypeError: the key is not of int64, ``df`` complex or an int too large for a float64, or
+            the dtype not of floats.
+        FeedError: ``df`` is a negative number or NaN, but no array.
+        ShapeError: the key is not 0-dimensional, ``df`` does not broadcast to the shape, or an
+            extent is negative or too large.
     """
+    checked_key("t", key)
     first, second = split(key)
-    squares = chisquare(second, df, shape, dtype)
-    return divide(draw_floats("normal", first, squares.shape, squares.dtype), sqrt(squares / df))
+    squares = _chi_squares("t", second, df, shape, dtype)
+    degrees = df if isinstance(df, (int, float)) else astype(df, squares.dtype, copy=False)
+    normals = draw_floats("normal", first, squares.shape, squares.dtype)
+    return divide(normals, sqrt(squares / degrees))
 
 
 def beta(key: Array, a: Any, b: Any, shape: DrawShape | None = None, dtype: Any = None) -> Array:
@@ -292,67 +346,77 @@ def beta(key: Array, a: Any, b: Any, shape: DrawShape | None = None, dtype: Any 
     Args:
         key: the key.
         a: the first parameter, a number or array; not negative.
-        b: the second one.
+        b: the second one. Negative elements of arrays, and two parameters 0, give NaN.
         shape: the shape of the result; None: the common one of the parameters.
-        dtype: a dtype of floats; None: that of parameters which are arrays of floats, or float64.
+        dtype: the dtype of the result, of floats; None: the common one of parameters which are
+            arrays of floats, or float64.
 
     Raises:
         ArgumentError: the key is no `Array`, a parameter no array or real number, or the shape
             neither None nor an int nor a tuple of ints.
-        DTypeError: the key is no key, a parameter complex, or the dtype not of floats.
-        FeedError: a parameter is a negative number.
-        ShapeError: the parameters do not broadcast to the shape, or an extent is negative.
+        DTypeError: the key is not of int64, a parameter complex or an int too large for a float64,
+            or the dtype not of floats.
+        FeedError: a parameter is a negative number or NaN, but no array.
+        ShapeError: the key is not 0-dimensional, the parameters do not broadcast to the shape or
+            with each other, or an extent is negative or too large.
     """
     checked_key("beta", key)
     target = float_dtype("beta", dtype, a, b)
-    extents = draw_shape("beta", shape, [parameter("beta", "a", x, target) for x in (a, b)])
+    params = [parameter("beta", name, x, target) for name, x in (("a", a), ("b", b))]
+    extents = draw_shape("beta", shape, params)
     first, second = split(key)
-    x = _log_gamma("beta", first, a, extents, target.numpy)
-    return expit(x - _log_gamma("beta", second, b, extents, target.numpy))
+    x = _log_gamma("beta", "a", first, a, extents, target.numpy)
+    return expit(x - _log_gamma("beta", "b", second, b, extents, target.numpy))
 
 
 def dirichlet(key: Array, alpha: Any, shape: DrawShape | None = None, dtype: Any = None) -> Array:
-    """Return vectors of positive numbers whose sum is 1.
+    """Return Dirichlet-distributed vectors: numbers from 0 to 1 whose sum is 1.
 
     Args:
         key: the key.
-        alpha: the concentrations, an array of shape (…, n); a negative one gives NaN.
+        alpha: the concentrations, an array of shape (…, n). One of 0 gives 0; vectors of which one
+            is negative, or all are 0, are NaN.
         shape: the shape of the array of vectors, to which the other axes of ``alpha`` broadcast;
             None: these.
-        dtype: a dtype of floats; None: that of ``alpha`` if it has floats, else float64.
+        dtype: the dtype of the result, of floats; None: that of ``alpha`` if it has floats, else
+            float64.
 
     Returns: An array whose shape is ``shape`` followed by n.
 
     Raises:
         ArgumentError: the key is no `Array`, ``alpha`` no array, or the shape neither None nor an
             int nor a tuple of ints.
-        DTypeError: the key is no key, ``alpha`` complex, or the dtype not of floats.
-        ShapeError: ``alpha`` is 0-dimensional (or a number), or does not broadcast to the shape.
+        DTypeError: the key is not of int64, ``alpha`` complex, or the dtype not of floats.
+        ShapeError: ``alpha`` is 0-dimensional (or a number) or does not broadcast to the shape, an
+            extent is negative or too large, or the key is not 0-dimensional.
     """
     concentrations = array_of(alpha)
     if not concentrations.ndim:
         raise ShapeError("dirichlet needs alpha of shape (…, n), got a 0-dimensional array")
     if shape is not None:
         shape = (*checked_shape("dirichlet", shape), concentrations.shape[-1])
-    return softmax_of(_log_gamma("dirichlet", key, concentrations, shape, dtype), axis=-1)
+    return softmax_of(_log_gamma("dirichlet", "alpha", key, concentrations, shape, dtype), axis=-1)
 
 
 def poisson(key: Array, lam: Any, shape: DrawShape | None = None, dtype: Any = np.int64) -> Array:
-    """Return Poisson-distributed integers.
+    """Return Poisson-distributed numbers, which are whole.
 
     Args:
         key: the key.
         lam: the rate, a number or array, up to 2**40; not negative. Elements of arrays are not
-            checked.
-        shape: the shape; None: that of ``lam``.
-        dtype: the dtype that the numbers are cast to.
+            checked; those outside give wrong numbers.
+        shape: the shape, to which ``lam`` broadcasts; None: that of ``lam``.
+        dtype: the dtype that the numbers are converted to, any. Numbers beyond an integer dtype
+            wrap.
 
     Raises:
         ArgumentError: the key is no `Array`, ``lam`` no array or real number, or the shape neither
             None nor an int nor a tuple of ints.
-        DTypeError: the key is no key, ``lam`` complex, or there is no such dtype.
-        FeedError: ``lam`` is a number that is negative or too large.
-        ShapeError: ``lam`` does not broadcast to the shape, or an extent is negative.
+        DTypeError: the key is not of int64, ``lam`` complex, or there is no such dtype; None is
+            none.
+        FeedError: ``lam`` is a number that is negative, NaN or too large, but no array.
+        ShapeError: the key is not 0-dimensional, ``lam`` does not broadcast to the shape, or an
+            extent is negative or too large.
     """
     value = checked_key("poisson", key)
     target = checked_dtype("poisson: dtype", dtype)

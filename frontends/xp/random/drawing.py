@@ -35,8 +35,8 @@ def float_dtype(where: str, dtype: Any, *params: Any) -> DType:
     Args:
         where: the function, for messages.
         dtype: a dtype of real floats; None: the common one of the parameters that are arrays of
-            floats, or float64 if none is.
-        *params: the parameters of the distribution.
+            floats (not NumPy scalars), or float64 if none is.
+        *params: the parameters of the distribution, of which others have no effect.
 
     Raises: DTypeError if ``dtype`` is no dtype, or not of real floats.
     """
@@ -51,15 +51,24 @@ def float_dtype(where: str, dtype: Any, *params: Any) -> DType:
 
 
 def integer_dtype(where: str, dtype: Any) -> DType:
-    """Return ``dtype`` as one of integers.
+    """Return ``dtype``, a dtype of integers in any form, as the object of passkit.
 
-    Raises: DTypeError, which names the function ``where``, if it is no dtype of integers, such as
-    bool.
+    Raises: DTypeError, which names the function ``where``, if it is none, such as bool or None.
     """
     target = checked_dtype(f"{where}: dtype", dtype)
     if not target.is_integer:
         raise DTypeError(f"{where} draws integers, got dtype {target}; xp.int32 is one")
     return target
+
+
+def is_number(x: Any) -> bool:
+    """Return whether a parameter is a real number: a Python bool, int or float, or a NumPy scalar.
+
+    Arrays without axes are none.
+    """
+    if isinstance(x, np.generic):
+        return x.dtype.kind in "biuf" or x.dtype.name == "bfloat16"
+    return isinstance(x, (int, float))
 
 
 def check_real(where: str, name: str, x: Any) -> None:
@@ -80,17 +89,18 @@ def check_real(where: str, name: str, x: Any) -> None:
 
 
 def parameter(where: str, name: str, x: Any, dtype: DType) -> Value:
-    """Return the value of a parameter of a distribution; Python numbers are scalars of plans.
+    """Return the value of a parameter of a distribution, for an operation.
 
     Args:
         where: the function, for messages.
         name: the parameter, for messages.
         x: a Python bool, int or float; or an array or NumPy scalar, which keeps its dtype.
-        dtype: the dtype of the draw: a Python number is a float64 for float64, else a float32.
+        dtype: the dtype of the draw: a Python number becomes float64 for float64, else float32.
 
     Raises:
         ArgumentError: it is nothing of these, such as a list or a Python complex.
-        DTypeError: it is an array of complex numbers, or an int too large for a float.
+        DTypeError: it is an array or NumPy scalar of complex numbers, or an int too large for a
+            float64.
     """
     check_real(where, name, x)
     if isinstance(x, (bool, int, float)) and not isinstance(x, np.generic):
@@ -107,18 +117,25 @@ def draw_shape(where: str, shape: Any, params: list[Value]) -> tuple[int, ...]:
 
     Args:
         where: the function, for messages.
-        shape: an int or a tuple of ints; None: the common shape of the parameters.
+        shape: an int, or a tuple or list of ints; None: the common shape of the parameters.
         params: the values of the parameters.
 
     Raises:
         ArgumentError: the shape is something else.
-        ShapeError: the parameters do not broadcast to it, or an extent is negative.
+        ShapeError: the parameters do not broadcast to it or with each other, or an extent is
+            negative or too large.
     """
     common = broadcast_shapes(*[p.type.shape for p in params])
-    if shape is None:
-        return common
-    extents = checked_shape(where, shape)
-    if common and broadcast_shapes(common, extents) != extents:
+    return common if shape is None else size_for(where, checked_shape(where, shape), common)
+
+
+def size_for(where: str, extents: tuple[int, ...], common: tuple[int, ...]) -> tuple[int, ...]:
+    """Return ``extents``, the shape of a draw, if parameters of shape ``common`` broadcast to it.
+
+    Raises: ShapeError, which names the function ``where``, if they do not.
+    """
+    aligned = zip(reversed(common), reversed(extents), strict=False)
+    if len(common) > len(extents) or any(n not in (1, m) for n, m in aligned):
         raise ShapeError(f"{where}: parameters of shape {common} do not broadcast to {extents}")
     return extents
 
@@ -128,7 +145,10 @@ def drawn(
 ) -> Array:
     """Apply the operation ``random.`` + ``name`` to a key and parameters; return the draw.
 
-    It has this shape, to which the parameters broadcast, and this dtype.
+    The draw has this shape, to which the parameters broadcast, and this dtype. It is pending, or
+    computed at once if it is small and the operands are computed.
+
+    Raises: DeviceError if the operands are on several devices.
     """
     op = operation(f"random.{name}", dtype=dtype.name, shape=shape)
     device = place_of(op, key, params)
@@ -137,38 +157,43 @@ def drawn(
 
 
 def place_of(op: Operation, key: Value, params: list[Value]) -> StreamDevice | None:
-    """Return the device of a draw, None for the CPU: that of its operands, else the default one.
+    """Return the device of a draw, None for the CPU: that of its key and parameters.
 
-    Raises: DeviceError if they are on several.
+    An array of the CPU with axes counts: the draw is on the CPU, or there is an error beside arrays
+    of a device. Keys and parameters of the CPU without axes are read anywhere; alone they give the
+    default device of `xp.config`.
+
+    Raises: DeviceError if they are on several devices.
     """
     device: StreamDevice | None = common_device(op, [key.type, *[p.type for p in params]])
     has_axes = any(p.type.shape for p in params)
     return device if device is not None or has_axes else creation_device(op.name, None)
 
 
-def draw_floats(where: str, key: Any, shape: Any, dtype: Any) -> Array:
-    """Return a draw of floats from a distribution without parameters, which ``where`` names.
+def draw_floats(distribution: str, key: Any, shape: Any, dtype: Any, where: str = "") -> Array:
+    """Return a draw of floats from a distribution without parameters, such as "normal".
 
-    A ``dtype`` of None is float64.
+    A ``dtype`` of None is float64. ``where`` is the function, for messages; "": the distribution.
 
     Raises:
         ArgumentError: ``key`` is no `Array`, or the shape neither an int nor a tuple of ints.
-        DTypeError: ``key`` is no key, or ``dtype`` not of floats.
-        ShapeError: ``key`` is not 0-dimensional, or an extent is negative.
+        DTypeError: ``key`` is not of int64, or ``dtype`` not of floats.
+        ShapeError: ``key`` is not 0-dimensional, or an extent is negative or too large.
     """
+    where = where or distribution
     value = checked_key(where, key)
-    return drawn(where, value, checked_shape(where, shape), float_dtype(where, dtype), [])
+    return drawn(distribution, value, checked_shape(where, shape), float_dtype(where, dtype), [])
 
 
 def scaled(where: str, x: Array, loc: Any, scale: Any) -> Array:
-    """Return x * scale + loc; x itself for the Python numbers 1 and 0.
+    """Return x * scale + loc; x itself if they are the Python numbers 1 and 0.
 
-    An array of a wider dtype than ``x``, or one of more elements, widens the result. ``where`` is
-    the function, for messages.
+    Dtypes and shapes are those of the elementwise operations: Python numbers keep the dtype of
+    ``x``, an array promotes it and broadcasts with ``x``. ``where`` is the function, for messages.
 
     Raises:
         ArgumentError: ``loc`` or ``scale`` is neither an array nor a real number.
-        DTypeError: one is complex.
+        DTypeError: one is complex, or an int too large for a float64.
         ShapeError: they do not broadcast with ``x``.
     """
     check_real(where, "loc", loc)
@@ -179,10 +204,10 @@ def scaled(where: str, x: Array, loc: Any, scale: Any) -> Array:
 
 
 def check_number(where: str, name: str, x: Any, low: float, high: float = np.inf) -> None:
-    """Raise a FeedError if a Python number is not from ``low`` to ``high``, both included.
+    """Raise a FeedError if a number, see `is_number`, is not from ``low`` to ``high``, included.
 
-    Anything but a Python number, such as an array, is not checked. NaN is refused. ``where`` and
-    ``name`` are the function and the parameter, for messages.
+    Anything else, such as an array, is not checked. NaN is refused. ``where`` and ``name`` are the
+    function and the parameter, for messages.
     """
-    if isinstance(x, (int, float)) and not low <= x <= high:
-        raise FeedError(f"{where}: {name} must be from {low:g} to {high:g}, got {x}")
+    if is_number(x) and not low <= x <= high:
+        raise FeedError(f"{where}: {name} must be from {low:g} to {high:g}, got {shown(x)}")

@@ -50,15 +50,15 @@ def checked_key(where: str, key: Any) -> Value:
 
 
 def _integers(where: str, name: str, data: Any) -> Array:
-    """Return integers as an array: an `Array` itself, an int of up to 64 bits as int64.
+    """Return integers as an array: an `Array` itself, an int as int64.
 
-    Ints from 2**63 on wrap to negative numbers. ``where`` and ``name`` are the function and the
-    parameter, for messages.
+    Ints from 2**63 to below 2**64 wrap to negative numbers. ``where`` and ``name`` are the function
+    and the parameter, for messages.
 
     Raises:
         ArgumentError: It is neither an int (of Python or NumPy) nor an `Array`.
-        DTypeError: It is an `Array` of other elements than integers.
-        FeedError: An int has more than 64 bits.
+        DTypeError: It is an `Array` of other elements than integers, such as booleans.
+        FeedError: An int is below -2**63 or not below 2**64.
     """
     if isinstance(data, Array) and data.dtype.kind in "iu":
         return data
@@ -69,7 +69,7 @@ def _integers(where: str, name: str, data: Any) -> Array:
     except TypeError:
         refuse(f"{where}: {name}", data, "an int or an array of integers")
     if not -(2**63) <= number < 2**64:
-        raise FeedError(f"{where}: {name} must have at most 64 bits, got {number}")
+        raise FeedError(f"{where}: {name} must have at most 64 bits, got {shown(number)}")
     signed = number - 2**64 if number >= 2**63 else number
     return wrap(from_numpy(np.asarray(signed, INT64), is_owned=True))
 
@@ -78,14 +78,15 @@ def key(seed: Any) -> Array:
     """Return the key of a seed. Neighbouring seeds give unrelated keys.
 
     Args:
-        seed: an int of up to 64 bits, or an `Array` of integers, which gives a key for each.
+        seed: an int from -2**63 to below 2**64 (those from 2**63 on give the keys of negative
+            ones), or an `Array` of integers, which gives a key for each.
 
     Returns: An int64 array: 0-dimensional for an int, else in the shape of the seeds.
 
     Raises:
         ArgumentError: The seed is neither an int nor an `Array`.
         DTypeError: The array is not of integers.
-        FeedError: An int has more than 64 bits.
+        FeedError: An int is out of range.
 
     >>> from passkit import xp
     >>> xp.random.uniform(xp.random.key(0), 2, dtype=xp.float32)
@@ -106,7 +107,7 @@ def split(key: Array, num: int | tuple[int, ...] = 2) -> Array:
     Raises:
         ArgumentError: ``key`` is no `Array`, or ``num`` neither an int nor a tuple of ints.
         DTypeError: ``key`` is not of int64.
-        ShapeError: ``key`` is not 0-dimensional, or ``num`` is negative.
+        ShapeError: ``key`` is not 0-dimensional, or ``num`` is negative or too large.
 
     >>> from passkit import xp
     >>> first, second = xp.random.split(xp.random.key(0))
@@ -124,7 +125,8 @@ def fold_in(key: Array, data: Any) -> Array:
 
     Args:
         key: the key.
-        data: an int of up to 64 bits, or an `Array` of integers, which gives a key for each.
+        data: an int from -2**63 to below 2**64, or an `Array` of integers, which gives a key for
+            each.
 
     Returns: An int64 array of the shape of ``data``, 0-dimensional for an int.
 
@@ -132,7 +134,7 @@ def fold_in(key: Array, data: Any) -> Array:
         ArgumentError: ``key`` is no `Array`, or the data neither an int nor an `Array`.
         DTypeError: ``key`` is not of int64, or an array of data not of integers.
         ShapeError: ``key`` is not 0-dimensional.
-        FeedError: An int has more than 64 bits.
+        FeedError: An int is out of range.
 
     >>> from passkit import xp
     >>> key = xp.random.key(0)

@@ -341,6 +341,7 @@ def test_generators_shuffle_spawn_and_serve_threads() -> None:
 
 
 KEY = random.key(0)
+NAN = float("nan")
 
 REFUSALS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: random.uniform(3), ArgumentError, r"uniform needs a key, got 3"),
@@ -366,7 +367,7 @@ REFUSALS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (
         lambda: random.uniform(KEY, 3, None, xp.zeros((2,))),
         ShapeError,
-        r"the shapes \(2,\), \(3,\) cannot be broadcast",
+        r"parameters of shape \(2,\) do not broadcast to \(3,\)",
     ),
     (
         lambda: random.uniform(KEY, (), None, xp.zeros((2,))),
@@ -379,7 +380,9 @@ REFUSALS: list[tuple[Callable[[], Any], type[Exception], str]] = [
         DTypeError,
         r"maxval must be integers, got float64",
     ),
-    (lambda: random.randint(KEY, 3, 0, 300, xp.uint8), FeedError, r"within uint8, got 0 and 300"),
+    (lambda: random.randint(KEY, 3, 0, 300, xp.uint8), FeedError, r"0 to 256 for uint8, got 300"),
+    (lambda: random.randint(KEY, 3, xp.asarray([0]), 129, xp.int8), FeedError, r"int8, got 129"),
+    (lambda: random.randint(KEY, 3, 5, 2), FeedError, r"minval < maxval, got 5 and 2"),
     (lambda: random.randint(KEY, 3, -1, 2**63), FeedError, r"got 9223372036854775809"),
     (lambda: random.bernoulli(KEY, 1.5), FeedError, r"p must be from 0 to 1, got 1\.5"),
     (lambda: random.geometric(KEY, -0.5), FeedError, r"p must be from 0 to 1, got -0\.5"),
@@ -396,12 +399,12 @@ REFUSALS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (
         lambda: random.categorical(KEY, xp.zeros((2, 3)), shape=(3,)),
         ShapeError,
-        r"shape \(2,\) do not broadcast to \(3,\)|shapes \(2,\), \(3,\)",
+        r"categorical: parameters of shape \(2,\) do not broadcast to \(3,\)",
     ),
     (
         lambda: random.categorical(KEY, xp.zeros((2, 3)), shape=()),
         ShapeError,
-        r"examples of shape \(2,\) do not broadcast to \(\)",
+        r"categorical: parameters of shape \(2,\) do not broadcast to \(\)",
     ),
     (lambda: random.permutation(KEY, xp.zeros(3), axis=1), AxisError, r"axis 1 is out of range"),
     (lambda: random.choice(KEY, 0, 2), FeedError, r"an element to draw, got 0"),
@@ -433,7 +436,64 @@ REFUSALS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: random.default_rng(1).integers(0, "a", endpoint=True), ArgumentError, r"got 'a'"),
     (lambda: random.default_rng(1).spawn((2, 2)), ArgumentError, r"must be an int, got \(2, 2\)"),
     (lambda: random.default_rng(1).dirichlet(["a"]), ArgumentError, r"alpha must be .* got \['a'"),
+    (lambda: random.chisquare(KEY, 10**400), DTypeError, r"chisquare: df is too large .* 1000"),
+    (lambda: random.t(KEY, 10**400), DTypeError, r"t: df is too large for a float: 1000"),
+    (lambda: random.truncated_normal(KEY, 10**400), DTypeError, r"lower is too large .* 1000"),
+    (lambda: random.truncated_normal(KEY, NAN, 1), FeedError, r"lower < upper, got nan and 1"),
+    (lambda: random.uniform(KEY, 3, None, NAN, 1), FeedError, r"minval < maxval, got nan and 1"),
+    (lambda: random.uniform(KEY, 3, None, np.float32(2), 1), FeedError, r"got 2\.0 and 1"),
+    (lambda: random.bernoulli(KEY, np.float32(2)), FeedError, r"p must be .*float32\(2\.0\)"),
+    (lambda: random.beta(KEY, 1, "a"), ArgumentError, r"beta: b must be .* got 'a'"),
+    (
+        lambda: random.choice(KEY, 2, 2, False, xp.asarray([1j, 1])),
+        DTypeError,
+        r"choice: p must be real, got complex128",
+    ),
+    (
+        lambda: random.multivariate_normal(KEY, xp.zeros(2), xp.eye(2, dtype=xp.complex64)),
+        DTypeError,
+        r"multivariate_normal: cov must be real, got complex64",
+    ),
+    (
+        lambda: random.multivariate_normal(KEY, xp.zeros((3, 2)), xp.eye(2), 1),
+        ShapeError,
+        r"multivariate_normal: parameters of shape \(3,\) do not broadcast to \(1,\)",
+    ),
+    (
+        lambda: random.default_rng(1).multivariate_normal(xp.zeros((3, 2)), xp.eye(2), ()),
+        ShapeError,
+        r"parameters of shape \(3,\) do not broadcast to \(\)",
+    ),
+    (
+        lambda: random.default_rng(1).normal(xp.zeros(3), 1, 1),
+        ShapeError,
+        r"normal: parameters of shape \(3,\) do not broadcast to \(1,\)",
+    ),
+    (
+        lambda: random.default_rng(1).gamma(1, xp.ones(3), (2, 1)),
+        ShapeError,
+        r"gamma: parameters of shape \(3,\) do not broadcast to \(2, 1\)",
+    ),
 ]
+
+
+def test_results_have_the_dtype_that_is_asked_for() -> None:
+    """Parameters of a wider dtype do not widen draws of t and of the truncated normal."""
+    wide = xp.asarray([1.0, 2.0])
+    assert random.t(KEY, wide, dtype=xp.float32).dtype == xp.float32
+    assert random.truncated_normal(KEY, -wide, wide, dtype=xp.float32).dtype == xp.float32
+
+
+def test_limits_of_narrow_dtypes_are_included() -> None:
+    """The integer after the largest of a dtype is no overflow."""
+    largest = xp.asarray([127], dtype=xp.int8)
+    numbers = random.default_rng(1).integers(126, largest, 64, xp.int8, endpoint=True)
+    assert set(numbers.numpy().tolist()) == {126, 127}
+
+
+def test_choices_of_probability_0_are_in_range() -> None:
+    """If all probabilities are 0, the last element is drawn."""
+    assert random.choice(KEY, xp.asarray([4, 5]), 3, p=xp.zeros(2)).numpy().tolist() == [5, 5, 5]
 
 
 def test_numpy_integers_stand_for_the_integers_below_them() -> None:
