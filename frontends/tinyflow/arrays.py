@@ -213,13 +213,16 @@ def unstack(
 
     Raises:
         ShapeError: If the axis does not exist, its length is unknown, or its length is not ``num``;
-            for a tensor of unknown rank without ``num``.
+            for a tensor of unknown rank without ``num``, or with one below 1. A run checks the
+            length of a tensor of unknown rank.
         SettingError: If ``num`` or ``axis`` is no int.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     num = None if num is None else require_int("unstack", "num", num)
     axis = require_int("unstack", "axis", axis)
     if is_unranked(value) and num is not None:
+        if num < 1:
+            raise ShapeError(f"unstack of a tensor of unknown rank needs num from 1 on, got {num}")
         arguments = {"value": value, "num": num, "axis": axis}
         return defer_call(
             unstack, arguments, [(None, value.dtype)] * num, unique_name(name, "unstack")
@@ -262,7 +265,10 @@ def split(
     sizes_argument = static_value.tolist() if static_value is not None else num_or_size_splits
     is_count = isinstance(sizes_argument, (int, np.integer))
     if is_unranked(value) and (is_count or isinstance(sizes_argument, (list, tuple))):
-        outputs = [(None, value.dtype)] * (int(sizes_argument) if is_count else len(sizes_argument))
+        part_count = int(sizes_argument) if is_count else len(sizes_argument)
+        if part_count < 1:
+            raise ShapeError(f"split needs one part or more, got {sizes_argument}")
+        outputs = [(None, value.dtype)] * part_count
         arguments = {"value": value, "num_or_size_splits": sizes_argument, "axis": axis, "num": num}
         return defer_call(split, arguments, outputs, unique_name(name, "split"))
     entry, split_axis = as_entry(value), parse_axes(axis)

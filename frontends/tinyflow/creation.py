@@ -80,6 +80,7 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
         ShapeError: If the default does not have this shape, an extent is neither an int nor None,
             or the rank of the default is unknown and ``shape`` is not None.
         ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: For a tensor of text.
     """
     full_name = unique_name(name, "PlaceholderWithDefault")
     entry = as_entry(input)

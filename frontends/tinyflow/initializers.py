@@ -103,7 +103,8 @@ class constant_initializer:  # noqa: N801 – TensorFlow's name
         Raises:
             ShapeError: If the numbers do not fit the shape, or an extent is no int of at least 0.
             DTypeError: If ``dtype`` is no element type.
-            ArgumentError: If the initializer's value holds anything but numbers.
+            ArgumentError: If the initializer's value holds anything but numbers, or an int beyond
+                the limits of the dtype.
         """
         arguments.numbers("constant_initializer: value", self.value)
         return creation.constant(
@@ -299,6 +300,7 @@ class variance_scaling_initializer:  # noqa: N801 – TensorFlow's name
         Raises:
             ShapeError: If an extent is negative, or no int, such as a size that a run determines.
             DTypeError: If ``dtype`` is no float.
+            SettingError: If the initializer's seed is no int.
         """
         kind = as_dtype(dtype or self.dtype)
         if not kind.is_float:

@@ -117,6 +117,7 @@ def mean(  # noqa: D417 – describe_arguments adds the others
 
     Raises:
         ShapeError: If the weights do not broadcast with the values.
+        SettingError: If an argument for collections holds no names.
         DTypeError: If a tensor holds complex numbers.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
@@ -151,6 +152,7 @@ def accuracy(  # noqa: D417 – describe_arguments adds the others
 
     Raises:
         ShapeError: If the shapes of the arguments do not broadcast.
+        SettingError: If an argument for collections holds no names.
         DTypeError: If a tensor holds complex numbers.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
@@ -182,7 +184,8 @@ def mean_squared_error(  # noqa: D417 – describe_arguments adds the others
 
     Raises:
         ShapeError: If the shapes of labels and predictions differ, or the weights do not broadcast.
-        SettingError: If labels or predictions are None.
+        SettingError: If labels or predictions are None, or an argument for collections holds no
+            names.
         DTypeError: If a tensor holds complex numbers.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
@@ -215,7 +218,8 @@ def mean_absolute_error(  # noqa: D417 – describe_arguments adds the others
 
     Raises:
         ShapeError: If the shapes of labels and predictions differ, or the weights do not broadcast.
-        SettingError: If labels or predictions are None.
+        SettingError: If labels or predictions are None, or an argument for collections holds no
+            names.
         DTypeError: If a tensor holds complex numbers.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
@@ -247,7 +251,8 @@ def root_mean_squared_error(  # noqa: D417 – describe_arguments adds the other
 
     Raises:
         ShapeError: If the shapes of labels and predictions differ, or the weights do not broadcast.
-        SettingError: If labels or predictions are None.
+        SettingError: If labels or predictions are None, or an argument for collections holds no
+            names.
         DTypeError: If a tensor holds complex numbers.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
@@ -318,6 +323,7 @@ def precision(  # noqa: D417 – describe_arguments adds the others
 
     Raises:
         ShapeError: If the shapes of the arguments do not broadcast.
+        SettingError: If an argument for collections holds no names.
         DTypeError: If a tensor holds complex numbers.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
@@ -348,6 +354,7 @@ def recall(  # noqa: D417 – describe_arguments adds the others
 
     Raises:
         ShapeError: If the shapes of the arguments do not broadcast.
+        SettingError: If an argument for collections holds no names.
         DTypeError: If a tensor holds complex numbers.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """

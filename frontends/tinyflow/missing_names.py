@@ -121,7 +121,9 @@ def _suggest(module: str, name: str) -> str:
 
 
 def _is_typo(typed: str, name: str) -> bool:
-    """Return whether two names differ by one letter, or by two if they have more than six.
+    """Return whether the edit distance of two names is at most 1.
+
+    It may be 2 if ``name`` has more than six letters. Letter case is ignored.
 
     >>> _is_typo("rellu", "relu"), _is_typo("norm", "normal")
     (True, False)

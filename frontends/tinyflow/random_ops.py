@@ -152,7 +152,8 @@ def _draw_normal(
         ``stddev``.
 
     Raises:
-        ShapeError: If an extent is None, negative, no int, or a tensor that only a run computes.
+        ShapeError: If an extent is None, negative, no int, or a tensor that only a run computes, or
+            a tensor ``mean`` or ``stddev`` does not broadcast.
         DTypeError: If ``dtype`` is no float.
         SettingError: If ``mean`` or ``stddev`` is neither a number, an array nor a tensor, or
             ``seed`` is no int.

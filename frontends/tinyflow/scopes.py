@@ -99,8 +99,9 @@ def name_scope(
     """Begin the names of tensors created inside the block with a scope name.
 
     Args:
-        name: The scope name, numbered if it is taken. One that ends in a slash is used as it is.
-        default_name: The scope name if ``name`` is None; none by default.
+        name: The scope name, numbered if it is taken. One that ends in a slash is used as it is,
+            without the outer scopes. An empty one leaves all scopes.
+        default_name: The scope name if ``name`` is None; empty by default.
         values: Tensors; the graph of the first one becomes the default graph inside the block.
 
     Returns:
@@ -137,7 +138,8 @@ class variable_scope:  # noqa: N801 – TensorFlow's name
     It is a context manager, whose block gets the `VariableScope`.
 
     Args:
-        name_or_scope: The name of the scope, or a `VariableScope` to enter again.
+        name_or_scope: The name of the scope, or a `VariableScope` to enter again, whose settings
+            are then the defaults instead of those of the outer scope.
         default_name: The name, numbered if it is taken, if ``name_or_scope`` is None.
         values: Tensors; the graph of the first one becomes the default graph inside the block.
         initializer: The default initializer; by default that of the outer scope.
@@ -146,7 +148,8 @@ class variable_scope:  # noqa: N801 – TensorFlow's name
         partitioner: Unsupported; only the default is accepted.
         custom_getter: Unsupported; only the default is accepted.
         reuse: True to return existing variables only, AUTO_REUSE to create missing ones, too, False
-            to create new ones only; by default (None) as the outer scope.
+            to create new ones only; by default (None) as the scope that is entered again, or else
+            as the outer scope.
         dtype: The default dtype; by default that of the outer scope.
         use_resource: Unsupported; only the default is accepted.
         constraint: The default constraint; by default that of the outer scope.
@@ -294,8 +297,9 @@ def get_variable(
             and the scope only reuses them.
         ShapeError: If an existing variable has another shape, or a new one has none or an unknown
             one.
-        SettingError: If both a shape and an initial value are set, or an unsupported argument.
-        DTypeError: If ``dtype`` is no element type.
+        SettingError: If both a shape and an initial value are set, or an unsupported argument, or
+            ``collections`` holds no names.
+        DTypeError: If ``dtype`` is no element type, or the initial value is a tensor of another.
         ArgumentError: If ``initializer`` is neither a function nor numbers or a tensor, or ``name``
             is no text.
     """
@@ -338,16 +342,18 @@ def _initial_value(name: str, initializer: Any, shape: Any, dtype: DType) -> Any
 
     Args:
         name: Name of the variable in errors.
-        initializer: An array, an initializer, or a class of initializers.
-        shape: Shape of the variable; must be None for an array.
-        dtype: Dtype of the variable.
+        initializer: The initial value itself (numbers or a tensor), a function of a shape and
+            ``dtype=``, or a class of such functions.
+        shape: Shape of the variable; must be None for an initial value.
+        dtype: Dtype of the variable, which only a function gets.
 
     Returns:
-        The array itself, or a function without arguments that returns a tensor.
+        The initial value itself, or a function without arguments that returns a tensor. That raises
+        ShapeError if ``shape`` is no shape.
 
     Raises:
-        SettingError: If both an array and a shape are given.
-        ShapeError: If an initializer has no shape.
+        SettingError: If both an initial value and a shape are given.
+        ShapeError: If a function has no shape.
     """
     if not callable(initializer):
         if shape is not None:
@@ -375,7 +381,7 @@ def _reuse_variable(
 
     Raises:
         GraphError: If the scope does not allow reuse.
-        ShapeError: If the shape differs.
+        ShapeError: If the requested shape differs, also by an unknown extent, or is no shape.
     """
     if not scope.reuse:
         raise GraphError(
@@ -517,6 +523,7 @@ def tuple_(
         GraphError: If ``tensors`` or ``control_inputs`` is no list, or has an element that is
             neither an operation nor a tensor.
         ArgumentError: For an operation among ``tensors``, and if ``name`` is no text.
+        DTypeError: For a tensor of text.
     """
     listed = require_list("tuple", "tensors", tensors)
     others = [] if control_inputs is None else control_inputs
@@ -536,5 +543,6 @@ def _identity(value: Any) -> Tensor:
 
     Raises:
         ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: For a tensor of text.
     """
     return call_operator("identity", "Identity", None, convert_to_tensor(value).entry)

@@ -184,8 +184,8 @@ class Session:
                 variable that the run reads has no value yet.
             GraphError: If the session is closed.
             NumericsError: If a checked value is not finite.
-            SettingError: If an unsupported argument is set, the target is unknown, or an operator
-                was placed on a GPU and the session runs elsewhere.
+            SettingError: If an unsupported argument is set, the target, fusion or numerics is
+                unknown, or an operator was placed on a GPU and the session runs elsewhere.
             DeviceError: If the device of the target is missing.
             ShapeError: If the shape of a feed for a placeholder without shape does not fit an
                 operator.
@@ -211,8 +211,9 @@ class Session:
         """Return the `pk.Executable` for these fetches and feeds, for its kernels and profile.
 
         Args:
-            fetches: As in `run`.
-            feed_dict: As in `run`. Only its keys matter, and the shapes of feeds of unknown rank.
+            fetches: Tensors, operations and names of variables, in nested lists, tuples and dicts.
+            feed_dict: Values by placeholder, or by any other tensor, which is then not computed;
+                none by default. Only its keys matter, and the shapes of feeds of unknown rank.
 
         Returns:
             The executable, which later runs of these fetches and feeds use.
@@ -222,6 +223,11 @@ class Session:
                 session is closed.
             FeedError: If a fetch is no element of the graph, or a feed is missing or unknown.
             ArgumentError: If ``feed_dict`` is no mapping.
+            SettingError: If the target, fusion or numerics is unknown, or an operator was placed on
+                a GPU and the session runs elsewhere.
+            DeviceError: If the device of the target is missing.
+            ShapeError: If the shape of a feed for a placeholder without shape does not fit an
+                operator.
         """
         executable = self._find_open_run("Session.executable", fetches, feed_dict)[0].executable
         if executable is None:
@@ -238,16 +244,17 @@ class Session:
 
         Args:
             method: The method that was called, for messages.
-            fetches: As in `run`.
-            feed_dict: As in `run`.
+            fetches: The nested tensors, operations and names of variables to compute.
+            feed_dict: Values by placeholder or other tensor; None for none.
 
         Raises:
             GraphError: If the session is closed.
             ArgumentError: If ``feed_dict`` is no mapping.
             FeedError: If a fetch is no element of the graph, or a feed is missing or unknown.
-            SettingError: If the target is unknown, or an operator was placed on a GPU and the
-                session runs elsewhere.
+            SettingError: If the target, fusion or numerics is unknown, or an operator was placed on
+                a GPU and the session runs elsewhere.
             DeviceError: If the device of the target is missing.
+            ShapeError: If the shapes of feeds of unknown rank do not fit an operator.
         """
         if self._is_closed:
             raise GraphError("this session is closed, and cannot run any more; create another one")
@@ -259,12 +266,16 @@ class Session:
         """Return the compiled run for fetches and feeds; compile and store it if it is new.
 
         Args:
-            fetches: As in `run`.
-            feeds: As ``feed_dict`` in `run`.
+            fetches: The nested tensors, operations and names of variables to compute.
+            feeds: Values by placeholder or other tensor. Of those of known rank only the keys are
+                read.
 
         Raises:
             FeedError: If a fetch is no element of the graph, or a feed is missing or unknown.
-            SettingError: If an operator was placed on a GPU, and the session runs elsewhere.
+            SettingError: If the target, fusion or numerics is unknown, or an operator was placed on
+                a GPU and the session runs elsewhere.
+            DeviceError: If the device of the target is missing.
+            ShapeError: If the shapes of feeds of unknown rank do not fit an operator.
         """
         key: Any = (fetch_key(fetches), tuple(feeds))
         if key in self._compiled_runs:
@@ -288,13 +299,16 @@ class Session:
 
         Args:
             key: The fetches and the keys of feeds; see `fetch_key`.
-            fetches: As in `run`.
-            feeds: As ``feed_dict`` in `run`.
+            fetches: The nested tensors, operations and names of variables to compute.
+            feeds: Values by placeholder or other tensor.
 
         Raises:
             FeedError: If a fetch is no element of the graph, or a feed is missing, unknown or no
                 array.
-            SettingError: If an operator was placed on a GPU, and the session runs elsewhere.
+            SettingError: If the target, fusion or numerics is unknown, or an operator was placed on
+                a GPU and the session runs elsewhere.
+            DeviceError: If the device of the target is missing.
+            ShapeError: If the shapes of the feeds do not fit an operator.
         """
         exact = {k: shape_of_feed(k, v) for k, v in feeds.items() if is_unranked_key(k)}
         exact_key = (key, tuple(exact.values()))
@@ -321,16 +335,20 @@ class Session:
     def _compile_run(
         self, fetches: Any, feeds: Mapping[Any, Any], shapes: Mapping[Any, Shape] = NO_SHAPES
     ) -> _CompiledRun:
-        """Trace and compile a run.
+        """Trace and compile a run; return it without storing it.
 
         Args:
-            fetches: As in `run`.
-            feeds: As ``feed_dict`` in `run`; only the keys are used.
-            shapes: The shapes of the feeds of unknown rank, by key; they may hold symbols.
+            fetches: The nested tensors, operations and names of variables to compute.
+            feeds: Values by placeholder or other tensor; only the keys are used.
+            shapes: The shapes of the feeds of unknown rank, by key; they may hold symbols. By
+                default there are none.
 
         Raises:
-            FeedError: If a feed is missing or unknown.
-            SettingError: If a node was placed on a GPU, and the session runs elsewhere.
+            FeedError: If a fetch is no element of the graph, or a feed is missing or unknown.
+            SettingError: If the target, fusion or numerics is unknown, or an operator was placed on
+                a GPU and the session runs elsewhere.
+            DeviceError: If the device of the target is missing.
+            ShapeError: If ``shapes`` do not fit an operator.
         """
         traced = self._trace(fetches, feeds, shapes)
         pure = traced.pure
@@ -351,10 +369,11 @@ class Session:
     def _compile(self, graph: Core) -> Any:
         """Compile a pure graph; for the CPU, with a warning, if TinyFlow's "gpu" finds no GPU.
 
-        The session then stays on the CPU.
+        The session then stays on the CPU. Return the `pk.Executable`.
 
         Raises:
             DeviceError: If the device is missing, unless the target is TinyFlow's.
+            SettingError: If the target, fusion or numerics is unknown.
         """
         try:
             return compile(graph, state=self.state, **self.options)
@@ -374,13 +393,15 @@ class Session:
         """Build the functional form of a run.
 
         Args:
-            fetches: As in `run`.
-            feeds: As ``feed_dict`` in `run`; only the keys are used.
-            shapes: The shapes of the feeds of unknown rank, by key.
+            fetches: The nested tensors, operations and names of variables to compute.
+            feeds: Values by placeholder or other tensor; only the keys are used.
+            shapes: The shapes of the feeds of unknown rank, by key; () for one that is left out.
 
         Raises:
             FeedError: If a fetch is no element of the graph, a key is no tensor of it or is a
                 variable, or a placeholder without a shape is needed and not fed.
+            ShapeError: If ``shapes`` do not fit an operator.
+            DTypeError: If a key is a tensor of text.
         """
         structure = flatten_fetches(fetches, partial(resolve_fetch, self.graph))
         run_feeds = [f for k in feeds for f in create_feeds(k, self.graph, shapes.get(k, ()))]
@@ -551,9 +572,10 @@ class InteractiveSession(Session):
     """A session that is the default of its thread from the start until it is closed.
 
     Args:
-        target: As for `Session`.
-        graph: As for `Session`.
-        config: As for `Session`.
+        target: "cpu", "cuda", …, as in `pk.compile`; or TinyFlow's "gpu" or "gpu fusion". By
+            default that of ``config``, else that of `pk.compile`.
+        graph: The graph to run; by default the default graph.
+        config: Settings, or TinyFlow's "cpu", "gpu" or "gpu fusion"; None for the defaults.
         **options: The keyword arguments of `Session`: fusion, numerics, passes, check_numerics.
 
     Raises:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from passkit.errors import DTypeError, GraphError
+from passkit.errors import DTypeError, GraphError, ShapeError
 from passkit.frontends.tinyflow.dtypes import as_dtype
 from passkit.frontends.tinyflow.graphs import Graph, default_sessions, get_default_graph
 from passkit.frontends.tinyflow.shapes import (
@@ -50,10 +50,11 @@ class Operation:
         self.name, self.nodes, self.graph = name, tuple(nodes), graph
 
     def run(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> None:
-        """Run the operation.
+        """Run the operation; return None.
 
         Args:
-            feed_dict: As in `Session.run`.
+            feed_dict: Values by placeholder, or by any other tensor, which is then not computed;
+                none by default.
             session: The session; by default that of the innermost `with`.
 
         Raises:
@@ -214,7 +215,11 @@ class Tensor:
 
     @property
     def entry(self) -> Entry:
-        """The entry of passkit's graph; for a tensor of static value created at the first use."""
+        """The entry of passkit's graph.
+
+        That of a tensor of static value is created at the first use: a constant, or, where the
+        value has symbolic sizes, nodes that compute them in a run.
+        """
         if self._entry is None:
             assert self.static_value is not None
             self._entry = _entry_of_extents(self.static_value, self.dtype, self._name)
@@ -243,7 +248,11 @@ class Tensor:
 
     @property
     def device(self) -> str:
-        """The device that `tf.device` requested; empty for the session's target."""
+        """The device that `tf.device` requested; empty for the session's target.
+
+        Raises:
+            DTypeError: For a tensor of text.
+        """
         return self.graph.devices.get(self.entry.node, ("", ""))[0]
 
     @property
@@ -268,11 +277,17 @@ class Tensor:
 
         Raises:
             GraphError: If it contradicts the static shape in rank or an extent.
-            ShapeError: If an extent is neither an int nor None.
+            ShapeError: If an extent is negative, or neither an int nor None.
+            DTypeError: For a tensor of text.
         """
         if shape is None or isinstance(shape, UnknownShape):
             return
         stated = parse_shape(shape, f"set_shape of {self.name}")
+        if any(isinstance(n, int) and n < 0 for n in stated):
+            raise ShapeError(
+                f"set_shape of {self.name} needs extents of 0 or more, and None for those that "
+                f"remain unknown, got {format_shape(stated)}"
+            )
         if self.entry.shape is None:
             self._entry = _deferred_calls().refine_shape(self, stated)
             return
@@ -294,7 +309,8 @@ class Tensor:
         """Compute the tensor, and return its value.
 
         Args:
-            feed_dict: As in `Session.run`.
+            feed_dict: Values by placeholder, or by any other tensor, which is then not computed;
+                none by default.
             session: The session; by default that of the innermost `with`.
 
         Returns:
@@ -318,7 +334,8 @@ class Tensor:
 
         Raises:
             ShapeError: If an index is out of range or of another kind, such as a bool, a float, a
-                list or a tensor that is no scalar of integers, or there are more of them than axes.
+                list or a tensor that is no scalar of integers, if it is a dimension that only a run
+                determines, or if there are more of them than axes.
         """
         deferred_calls = _deferred_calls()
         if any(map(deferred_calls.is_unranked, deferred_calls.nested_tensors((self, key)))):
@@ -384,16 +401,19 @@ def _get_item(tensor: Tensor, key: Any, name: str | None) -> Tensor:
     """Return ``tensor[key]``; a static value is indexed at once by ints and slices.
 
     Args:
-        tensor: The tensor.
-        key: Index: ints, slices, tensors, or a tuple of them.
+        tensor: The tensor, of known rank.
+        key: Index: ints, slices, None, ellipses, dimensions, scalar tensors of integers, or a tuple
+            of them.
         name: Name of the result; None for "strided_slice".
 
     Raises:
-        ShapeError: If an index is out of range or of another kind, or there are too many.
+        ShapeError: If an index is out of range or of another kind, such as a bool, or there are too
+            many.
     """
     keys = key if isinstance(key, tuple) else (key,)
     index = tuple(_resolve_index(k) for k in keys)
-    if tensor.static_value is not None and all(isinstance(k, (int, slice)) for k in index):
+    are_static = all(isinstance(k, slice) or type(k) is int for k in index)
+    if tensor.static_value is not None and are_static:
         try:
             part = np.asarray(tensor.static_value[index], dtype=object)
         except IndexError:  # the entry raises a ShapeError that names the tensor
@@ -586,8 +606,8 @@ def as_operands(x: Any, y: Any) -> list[Any]:
 
     Raises:
         ArgumentError: For a value that is neither a tensor nor numbers.
-        ShapeError: For a dimension that only a run determines.
-        DTypeError: For a tensor of text.
+        ShapeError: For a dimension that only a run determines, or listed tensors of several shapes.
+        DTypeError: For a tensor of text, or listed tensors of several dtypes.
     """
     like = next((v.dtype for v in (x, y) if isinstance(v, Tensor)), None)
     operands = [as_operand(v, like) for v in (x, y)]
@@ -610,10 +630,10 @@ def convert_to_tensor(value: Any, dtype: Any = None, name: str | None = None) ->
         The tensor.
 
     Raises:
-        DTypeError: If a tensor has another dtype than ``dtype``, or that is no element type, or
-            elements of a list that holds tensors differ in dtype.
-        ArgumentError: If the value is neither a tensor nor numbers, such as text, or holds tensors
-            in nested lists.
+        DTypeError: If a tensor is text or has another dtype than ``dtype``, or that is no element
+            type, or elements of a list that holds tensors differ in dtype.
+        ArgumentError: If the value is neither a tensor nor numbers, such as text or a `Dimension`,
+            or holds tensors in nested lists; or if ``name`` is no text.
         ShapeError: If listed tensors differ in shape.
     """
     if isinstance(value, Tensor):
@@ -629,11 +649,11 @@ def static_value_of(value: Any) -> NumpyArray | None:
     """Return the static value of a constant.
 
     Args:
-        value: Numbers or an array.
+        value: Numbers or an array, of equal lengths along each axis.
 
     Returns:
-        An array of objects (ints); None if it has other elements than integers, such as bools, or
-        more than `MAX_STATIC_ELEMENTS`. An empty list has floats.
+        An array of objects (ints) of the same shape; None if it has other elements than integers,
+        such as bools, or more than `MAX_STATIC_ELEMENTS`. An empty list has floats.
     """
     array = np.asarray(value)
     if array.dtype.kind in "iu" and array.size <= MAX_STATIC_ELEMENTS:
@@ -717,7 +737,9 @@ def call_operator(op: str, default: str, name: str | None, *inputs: Any, **param
 
 
 def static_tensor(value: NumpyArray, dtype: DType, name: str | None, default: str) -> Tensor:
-    """Create an integer tensor whose value is known; it becomes a constant on first use.
+    """Create an integer tensor whose value is known, but for sizes that a run determines.
+
+    Nodes are created for it when its entry is first used.
 
     Args:
         value: Array of objects: ints and symbolic sizes.

@@ -61,8 +61,8 @@ class Variable(Tensor):
         GraphError: Without an initial value.
         ShapeError: If the initial value has an unknown shape, or another one than requested.
         SettingError: If an unsupported argument is set, or ``collections`` holds no names.
-        DTypeError: If a tensor as initial value has another dtype than ``dtype``, or that is no
-            element type.
+        DTypeError: If a tensor as initial value is text or has another dtype than ``dtype``, or
+            that is no element type.
         ArgumentError: If the initial value is neither numbers nor a tensor, or ``name`` is no text.
 
     >>> from passkit.frontends import tinyflow as tf
@@ -161,7 +161,7 @@ class Variable(Tensor):
         return Operation(self._name, [get_op("identity")(self.state).node], self.graph)
 
     def value(self) -> Tensor:
-        """Return a read of the variable as a tensor; see `read_value`."""
+        """Return a new tensor that reads the variable, as `read_value` does."""
         return self.read_value()
 
     def read_value(self) -> Tensor:

@@ -58,7 +58,7 @@ def worst_rounding(heads: Iterable[Entry | None], given: Mapping[Entry, Rounding
     results = [e for e in heads if e is not None]
 
     def inner(node: Node) -> list[Node]:
-        """Return the nodes of a node's inputs, except of the given ones."""
+        """Return the nodes of a node's inputs, except of inputs that ``given`` has as keys."""
         return [e.node for e in node.inputs if e not in given]
 
     for node in post_order((e.node for e in results if e not in given), inner):

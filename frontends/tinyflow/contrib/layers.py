@@ -247,7 +247,8 @@ def fully_connected(  # noqa: D417 – describe_arguments adds the others
     Raises:
         ShapeError: If the rank or the last extent of ``inputs`` is unknown, ``num_outputs`` is
             negative, or a reused variable has another shape.
-        SettingError: If ``num_outputs`` is no int, or an unsupported argument is set.
+        SettingError: If ``num_outputs`` is no int, ``outputs_collections`` holds no names, an
+            initializer is neither None nor a function, or an unsupported argument is set.
         GraphError: If the variables exist and ``reuse`` is not set, or they are to be reused and do
             not exist.
         DTypeError: If ``inputs`` holds bools or complex numbers.
@@ -323,7 +324,9 @@ def convolution2d(  # noqa: D417 – describe_arguments adds the others
     Raises:
         ShapeError: If ``inputs`` has another rank, its number of channels is unknown, the window
             does not fit, a number is out of range, or a reused variable has another shape.
-        SettingError: For another padding, numbers that are no ints, or an unsupported argument.
+        SettingError: For another padding, numbers that are no ints, ``outputs_collections`` that
+            hold no names, an initializer that is neither None nor a function, or an unsupported
+            argument.
         GraphError: For another data_format; if the variables exist and ``reuse`` is not set, or
             they are to be reused and do not exist.
         DTypeError: If ``inputs`` holds no floats.
@@ -333,7 +336,7 @@ def convolution2d(  # noqa: D417 – describe_arguments adds the others
     common.require_padding("conv2d", padding)
     channels = common.require_length("conv2d", x, common.channel_axis(layout))
     count = require_int("conv2d", "num_outputs", num_outputs)
-    window = convolutions.parse_spatial("conv2d", "kernel_size", kernel_size, layout)
+    window = convolutions.parse_window("conv2d", "kernel_size", kernel_size, layout)
     with variable_scope(scope, "Conv", reuse=reuse):
         weights = get_variable(
             "weights",
@@ -402,9 +405,11 @@ def _pooling_layer(name: str, pool: Callable[..., Tensor], default: str) -> Call
         Images with a result for each position of the window, in the layout of ``inputs``.
 
     Raises:
-        SettingError: For another padding, or a window or stride of another number of ints.
+        SettingError: For another padding, a window or stride of another number of ints, or
+            ``outputs_collections`` that hold no names.
         GraphError: For another data_format.
-        ShapeError: If ``inputs`` has another rank than 4, or the window does not fit.
+        ShapeError: If ``inputs`` has another rank than 4, the window does not fit, or a window or
+            stride is below 1.
         DTypeError: If ``inputs`` holds {refused}.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
@@ -430,6 +435,7 @@ def flatten(inputs: Any, outputs_collections: Any = None, scope: str | None = No
 
     Raises:
         ShapeError: If ``inputs`` is a scalar, or its rank is unknown.
+        SettingError: If ``outputs_collections`` holds no names.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     out = plain_layers.flatten(inputs, scope or "Flatten")
@@ -451,7 +457,8 @@ def dropout(
         inputs: A tensor of any shape.
         keep_prob: The probability of keeping an element, a number or a scalar tensor; 0.5 by
             default.
-        noise_shape: As in `tf.nn.dropout`; by default all draws are separate.
+        noise_shape: For each axis its length for separate draws, 1 to share draws along it, or None
+            for its length; by default all draws are separate.
         is_training: Whether to drop elements, a bool or a scalar tensor of bools; True by default.
         outputs_collections: The name of a collection, or a list of names, to add the result to;
             none by default.
@@ -464,8 +471,9 @@ def dropout(
         ``is_training`` is False.
 
     Raises:
-        SettingError: If ``keep_prob`` is neither a number nor a tensor; unless ``is_training`` is
-            False, if it is not above 0 and up to 1, or ``seed`` is no int.
+        SettingError: If ``keep_prob`` is neither a number nor a tensor, or ``outputs_collections``
+            holds no names; unless ``is_training`` is False, if ``keep_prob`` is not above 0 and up
+            to 1, or ``seed`` is no int.
         ShapeError: Unless ``is_training`` is False, if ``noise_shape`` has another length than the
             rank or does not broadcast.
         DTypeError: If ``is_training`` is a tensor of another dtype than bool, or ``inputs`` holds
@@ -522,7 +530,8 @@ def batch_norm(  # noqa: D417 – describe_arguments adds the others
 
     Raises:
         ShapeError: If the number of channels is unknown, or ``inputs`` is a scalar.
-        SettingError: If ``epsilon`` or ``decay`` is no number, or an unsupported argument is set.
+        SettingError: If ``epsilon`` or ``decay`` is no number, ``outputs_collections`` holds no
+            names, an initializer is neither None nor a function, or an unsupported argument is set.
         DTypeError: If ``inputs`` holds bools or complex numbers, or integers unless ``is_training``
             is False, or if ``is_training`` is a tensor of another dtype than bool.
         GraphError: If the variables exist and ``reuse`` is not set, or they are to be reused and do
@@ -580,6 +589,7 @@ def one_hot_encoding(
     Raises:
         DTypeError: If ``labels`` are no integers, or a value is no real number.
         ShapeError: If ``num_classes`` is not one number of at least 0.
+        SettingError: If ``outputs_collections`` holds no names.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     out = arrays.one_hot(labels, num_classes, on_value, off_value, name=scope or "OneHotEncoding")

@@ -73,6 +73,7 @@ def cond(
         ShapeError: If the shapes of two results of one rank do not broadcast.
         ArgumentError: If a branch returns something else than tensors, numbers, operations and
             None, such as text, or only one of the two returns None.
+        DTypeError: If ``pred``, or the result of a branch, is a tensor of text.
 
     >>> from passkit.frontends import tinyflow as tf
     >>> x = tf.constant(3.0)
@@ -204,8 +205,9 @@ def case(
     """Return the result of the first function whose condition holds, else that of ``default``.
 
     Args:
-        pred_fn_pairs: A list of pairs (condition, function), or a dict of functions by condition;
-            see `cond`.
+        pred_fn_pairs: A list of pairs (condition, function), or a dict of functions by condition.
+            A condition is a scalar tensor of bools, or any other value for its truth value; a
+            function takes no arguments and returns tensors in a nested structure.
         default: Called without arguments if no condition holds; without it, the last function is
             called then, and its condition is not read.
         exclusive: Unsupported; only the default is accepted.
@@ -216,7 +218,8 @@ def case(
         The structure that the functions return, as in `cond`.
 
     Raises:
-        SettingError: If there are no pairs, or an unsupported argument is set.
+        SettingError: If there are no pairs, an element is no pair, a function or ``default`` is no
+            function, or an unsupported argument is set.
         GraphError: If ``pred_fn_pairs`` is no list, the functions return different numbers of
             tensors, dtypes or ranks, or a condition is a tensor of another dtype than bool or known
             to be no scalar.
@@ -228,6 +231,12 @@ def case(
     pairs = require_list("case", "pred_fn_pairs", listed)
     if not pairs:
         raise SettingError("case needs pairs of a condition and a function, got none")
+    for pair in pairs:
+        is_pair = isinstance(pair, (list, tuple)) and len(pair) == 2
+        if not is_pair or not callable(pair[1]):
+            raise SettingError(f"case needs pairs of a condition and a function, got {pair!r}")
+    if default is not None and not callable(default):
+        raise SettingError(f"case needs a function as default, got {default!r}")
     otherwise = pairs.pop()[1] if default is None else default
     with name_scope(name, "case"):
         for condition, function in reversed(pairs):

@@ -55,13 +55,14 @@ def scan(
     Raises:
         ShapeError: If the first extent is unknown, differs, or is 0; or if the accumulated value
             changes its shape.
+        GraphError: If ``fn`` returns another number of tensors than the time before.
         SettingError: If an unsupported argument is set.
         DTypeError: If the accumulated value changes its dtype.
         ArgumentError: For elements or results that are neither tensors nor numbers.
     """
     with name_scope(name, "scan"):
         values = list(_accumulate("scan", fn, elems, initializer, reverse))
-        stacked = _stack_nests(list(reversed(values)) if reverse else values)
+        stacked = _stack_nests("scan", list(reversed(values)) if reverse else values)
         return stacked if back_prop else _stop_gradients(stacked)
 
 
@@ -82,20 +83,22 @@ def foldl(
             the same structure.
         elems: Tensors of one known first extent, in a nested structure; at least one element. A
             list of numbers is a structure, not an array.
-        initializer: The accumulated value before the first element, which is not part of a result
-            of `scan`; by default the first element, which ``fn`` does not get then.
+        initializer: The accumulated value before the first element; by default the first element,
+            which ``fn`` does not get then.
         parallel_iterations: Unsupported; only the default is accepted.
         back_prop: Whether gradients flow through the result; True by default.
         swap_memory: Unsupported; only the default is accepted.
         name: The name scope; "foldl" by default.
 
     Returns:
-        Tensors in the structure of the accumulated value.
+        What the last call of ``fn`` returned, unchecked; without ``back_prop`` tensors in its
+        structure. Of a single element without ``initializer``, that element.
 
     Raises:
         ShapeError: If the first extent is unknown, differs, or is 0.
         SettingError: If an unsupported argument is set.
-        ArgumentError: For elements or results that are neither tensors nor numbers.
+        ArgumentError: For elements that are neither tensors nor numbers, and for such results
+            without ``back_prop``.
     """
     with name_scope(name, "foldl"):
         *_, last = _accumulate("foldl", fn, elems, initializer, False)
@@ -136,15 +139,17 @@ def map_fn(
         Tensors in the structure that ``fn`` returns, with a new first axis.
 
     Raises:
-        GraphError: If a result has another dtype than ``dtype``.
+        GraphError: If a result has another dtype than ``dtype``, or ``fn`` returns another number
+            of tensors than the time before.
         ShapeError: If the first extent is unknown, differs, or is 0; or if results differ in shape.
         SettingError: If an unsupported argument is set.
         ArgumentError: For elements or results that are neither tensors nor numbers.
-        DTypeError: If ``dtype`` holds anything but element types.
+        DTypeError: If ``dtype`` holds anything but element types, or results differ in dtype.
     """
     with name_scope(name, "map"):
         function = share_variables(fn)
-        stacked = _stack_nests([function(element) for element in _elements("map_fn", elems)])
+        results = [function(element) for element in _elements("map_fn", elems)]
+        stacked = _stack_nests("map_fn", results)
         dtypes = flatten_nest(dtype) if dtype else ()
         for tensor, expected in zip(flatten_nest(stacked), dtypes, strict=False):
             if tensor.dtype is not as_dtype(expected):
@@ -161,13 +166,16 @@ def _accumulate(
 
     Args:
         function: The caller's name, for messages.
-        fn: As in `scan`.
-        elems: As in `scan`.
-        initializer: The first accumulated value; None for the first element.
+        fn: Takes the accumulated value and an element, and returns the next accumulated value,
+            which is not checked.
+        elems: Tensors of one known first extent, in a nested structure.
+        initializer: The accumulated value before the first element, which is not yielded; None to
+            begin with the first element.
         reverse: Whether to begin with the last element.
 
     Raises:
         ShapeError: If the number of elements is unknown, differs, or is 0.
+        ArgumentError: For elements that are neither tensors nor numbers.
     """
     elements, fn = _elements(function, elems), share_variables(fn)
     elements = elements[::-1] if reverse else elements
@@ -206,16 +214,25 @@ def _elements(function: str, elems: Any) -> list[Any]:
     return [pack_like(elems, iter(slices)) for slices in zip(*parts, strict=True)]
 
 
-def _stack_nests(nests: list[Any]) -> Any:
+def _stack_nests(function: str, nests: list[Any]) -> Any:
     """Stack the tensors of equal structures, one for each element, along a new first axis.
 
-    The result has the structure of the first one; there is at least one.
+    The result has the structure of the first one; there is at least one. ``function`` is the
+    caller's name, for messages.
 
     Raises:
+        GraphError: If two structures hold different numbers of tensors.
         ShapeError: If the tensors of two structures differ in shape.
         DTypeError: If they differ in dtype.
+        ArgumentError: If one holds anything but tensors and numbers.
     """
-    columns = zip(*(flatten_nest(n) for n in nests), strict=True)
+    rows = [flatten_nest(n) for n in nests]
+    counts = sorted({len(row) for row in rows})
+    if len(counts) > 1:
+        raise GraphError(
+            f"{function} needs a function that returns as many tensors each time, got {counts}"
+        )
+    columns = zip(*rows, strict=True)
     stacked = [arrays.stack([convert_to_tensor(v) for v in column]) for column in columns]
     return pack_like(nests[0], iter(stacked))
 

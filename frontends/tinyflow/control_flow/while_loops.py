@@ -158,9 +158,10 @@ class _LoopTracer:
     """Traces the condition and the body of a loop.
 
     Args:
-        cond: The condition, as in `while_loop`.
-        body: The body, as in `while_loop`. Its variables are created once.
-        nest: The structure of the loop variables.
+        cond: Takes the loop variables as arguments and returns a scalar bool.
+        body: Takes the loop variables as arguments and returns their next values, in the same
+            structure. The variables that it gets from `tf.get_variable` are created once.
+        nest: The structure of the loop variables, a list or tuple.
     """
 
     def __init__(self, cond: Callable[..., Any], body: Callable[..., Any], nest: Any) -> None:
@@ -277,7 +278,8 @@ class _LoopTracer:
             A tensor for each loop variable.
 
         Raises:
-            GraphError: If the body assigns a variable.
+            GraphError: If the condition is no scalar bool, or the body assigns a variable or
+                returns another number of values or other dtypes.
             ShapeError: If a loop variable changes its shape, or its rank is unknown.
         """
         graph = get_default_graph()

@@ -75,7 +75,8 @@ def conv2d(  # noqa: D417 – describe_arguments adds the others
     Raises:
         ShapeError: If ``inputs`` has another rank, its number of channels is unknown, the window
             does not fit, a number is out of range, or a reused variable has another shape.
-        SettingError: For another padding or data_format, or numbers that are no ints.
+        SettingError: For another padding or data_format, numbers that are no ints, or an
+            initializer that is neither None nor a function.
         GraphError: If the variables exist and ``reuse`` is not set, or they are to be reused and do
             not exist.
         DTypeError: If ``inputs`` holds no floats.
@@ -87,7 +88,7 @@ def conv2d(  # noqa: D417 – describe_arguments adds the others
         require_length("conv2d", x, channel_axis(layout)),
         require_int("conv2d", "filters", filters),
     )
-    window = convolutions.parse_spatial("conv2d", "kernel_size", kernel_size, layout)
+    window = convolutions.parse_window("conv2d", "kernel_size", kernel_size, layout)
     weights = VariableSpec(kernel_initializer, kernel_regularizer, kernel_constraint, trainable)
     biases = VariableSpec(bias_initializer, bias_regularizer, bias_constraint, trainable)
     with variable_scope(name, "conv2d", reuse=reuse):
@@ -141,7 +142,8 @@ def conv1d(  # noqa: D417 – describe_arguments adds the others
     Raises:
         ShapeError: If ``inputs`` has another rank, its number of channels is unknown, the window
             does not fit, a number is out of range, or a reused variable has another shape.
-        SettingError: For another padding or data_format, or numbers that are no ints.
+        SettingError: For another padding or data_format, numbers that are no ints, or an
+            initializer that is neither None nor a function.
         GraphError: If the variables exist and ``reuse`` is not set, or they are to be reused and do
             not exist.
         DTypeError: If ``inputs`` holds no floats.
@@ -154,7 +156,8 @@ def conv1d(  # noqa: D417 – describe_arguments adds the others
         require_length("conv1d", x, sequence_channel_axis),
         require_int("conv1d", "filters", filters),
     )
-    window = require_single_int("conv1d", "kernel_size", kernel_size)
+    length = require_single_int("conv1d", "kernel_size", kernel_size)
+    window, _ = convolutions.parse_window("conv1d", "kernel_size", length, layout)
     weights = VariableSpec(kernel_initializer, kernel_regularizer, kernel_constraint, trainable)
     biases = VariableSpec(bias_initializer, bias_regularizer, bias_constraint, trainable)
     with variable_scope(name, "conv1d", reuse=reuse):
@@ -213,7 +216,8 @@ def conv2d_transpose(  # noqa: D417 – describe_arguments adds the others
     Raises:
         ShapeError: If ``inputs`` has another rank, its number of channels is unknown, the window
             does not fit, a number is out of range, or a reused variable has another shape.
-        SettingError: For another padding or data_format, or numbers that are no ints.
+        SettingError: For another padding or data_format, numbers that are no ints, or an
+            initializer that is neither None nor a function.
         GraphError: If the variables exist and ``reuse`` is not set, or they are to be reused and do
             not exist.
         DTypeError: If ``inputs`` holds no floats.
@@ -226,7 +230,7 @@ def conv2d_transpose(  # noqa: D417 – describe_arguments adds the others
         require_length(function, x, channel_axis(layout)),
         require_int(function, "filters", filters),
     )
-    window = convolutions.parse_spatial(function, "kernel_size", kernel_size, layout)
+    window = convolutions.parse_window(function, "kernel_size", kernel_size, layout)
     stride = convolutions.parse_spatial(function, "strides", strides, layout)
     spatial_axes = (2, 3) if layout == "NCHW" else (1, 2)
     sizes = [

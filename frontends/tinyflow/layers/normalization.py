@@ -102,9 +102,10 @@ def batch_normalization(
         A tensor of the shape and dtype of ``inputs``; float64 for integers.
 
     Raises:
-        ShapeError: If the axis does not exist, or the length along it is unknown.
+        ShapeError: If the axis does not exist, the length along it is unknown, a reused variable
+            has another shape, or ``training`` is a tensor of several elements.
         SettingError: If ``axis`` is no int, such as a list, ``epsilon`` or ``momentum`` no number,
-            or an unsupported argument is set.
+            an initializer neither None nor a function, or an unsupported argument is set.
         GraphError: If the variables exist and ``reuse`` is not set, or they are to be reused and do
             not exist.
         DTypeError: If ``inputs`` holds bools or complex numbers, or integers unless ``training`` is

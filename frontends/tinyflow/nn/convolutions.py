@@ -68,6 +68,30 @@ def parse_spatial(function: str, argument: str, value: Any, data_format: str) ->
     return numbers[spatial_axes[0]], numbers[spatial_axes[1]]
 
 
+def parse_window(function: str, argument: str, value: Any, data_format: str) -> tuple[int, int]:
+    """Convert the size of a filter's window to (height, width), by `parse_spatial`.
+
+    Args:
+        function: The function's name, for messages.
+        argument: The argument's name, for messages.
+        value: One, two or four ints. Four are in the order of ``data_format``, or TinyFlow's (1,
+            height, width, 1).
+        data_format: "NHWC" or "NCHW".
+
+    Returns:
+        The numbers of height and width.
+
+    Raises:
+        SettingError: For anything but ints, for other counts, or if the numbers of batch and
+            channels are not 1.
+        ShapeError: If height or width is below 1.
+    """
+    window = parse_spatial(function, argument, value, data_format)
+    if min(window) < 1:
+        raise ShapeError(f"{function} needs a {argument} of 1 or more, got {value!r}")
+    return window
+
+
 def parse_padding(function: str, padding: Any, data_format: str = "NHWC") -> Any:
     """Convert a padding argument to "SAME", "VALID" or (before, after) for height and width.
 
@@ -183,8 +207,8 @@ def conv2d(
     """Convolve images.
 
     With TinyFlow's arguments ``num_filter`` and ``ksize`` it is `convolution_layer`, which creates
-    its filter, and channels come first by default. If the rank of ``input`` is unknown, a run
-    checks the other arguments.
+    its filter, and channels come first by default; ``filter`` and ``dilations`` must have their
+    defaults then. If the rank of ``input`` is unknown, a run checks the other arguments.
 
     Args:
         input: Images of shape (batch, height, width, channels), or (batch, channels, height,
@@ -200,15 +224,17 @@ def conv2d(
         name: The name of the result; "Conv2D" by default.
         filters: The newer name of ``filter``.
         num_filter: TinyFlow's number of output channels; None (default) for TensorFlow's call.
-        ksize: TinyFlow's size of the window, as ``strides``.
-        no_bias: Whether TinyFlow's layer has no bias; True by default.
+        ksize: TinyFlow's size of the window, as ``strides``; only with ``num_filter``, which needs
+            it.
+        no_bias: Whether TinyFlow's layer has no bias; True, the default, without ``num_filter``.
 
     Returns:
         Images in the layout of ``input``.
 
     Raises:
         SettingError: Without a padding or for another one, a stride or dilation of another number
-            of ints, if both names of an argument are passed, or an unsupported argument is set.
+            of ints, if both names of an argument, or arguments of both kinds of calls, are passed,
+            or an unsupported argument is set.
         GraphError: For another data_format.
         ShapeError: If a tensor has another rank, the channels of images and filter differ, the
             window does not fit, a stride or dilation is below 1, or a padding is no pair or below
@@ -216,9 +242,24 @@ def conv2d(
         DTypeError: If the tensors hold no floats, or their dtypes differ.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
+    if num_filter is None and (ksize is not None or no_bias is not True):
+        raise SettingError(
+            f"conv2d needs num_filter beside ksize and no_bias, got ksize={ksize!r} and "
+            f"no_bias={no_bias!r}"
+        )
     if num_filter is not None:
         from passkit.frontends.tinyflow.nn.tinyflow_layers import convolution_layer  # it calls this
 
+        for argument, value, default in (
+            ("filter", filter, None),
+            ("filters", filters, None),
+            ("dilations", dilations, (1, 1, 1, 1)),
+        ):
+            if value is not default:
+                raise SettingError(
+                    f"conv2d with num_filter creates its filter, and takes no {argument}, got "
+                    f"{value!r}"
+                )
         layer_arguments: Any = {
             "no_bias": no_bias,
             "name": name,

@@ -240,7 +240,7 @@ def l2_normalize(
         A tensor of the shape and dtype of ``x``.
 
     Raises:
-        ShapeError: If an axis is no int or does not exist.
+        ShapeError: If an axis is no int, does not exist or is named twice.
         DTypeError: If ``x`` holds no floats.
         SettingError: If ``epsilon`` is no number, or both ``axis`` and ``dim`` are passed.
         ArgumentError: For a value that is neither a tensor nor numbers.
@@ -293,7 +293,7 @@ def top_k(
         input: A tensor of rank 1 or more.
         k: The number of elements, at most the length of the last axis; 1 by default.
         sorted: Must be True, the default.
-        index_type: The dtype of the indices, integers or floats; int32 by default.
+        index_type: The dtype to which the indices are cast; int32 by default.
         name: The name of the results; "TopKV2" by default.
 
     Returns:
@@ -334,7 +334,8 @@ def batch_normalization(
     offset; all arguments but ``x`` and ``name`` are ignored then.
 
     Args:
-        x: A tensor of floats, or of integers, for which the result is float64.
+        x: A tensor of floats, or of integers, for which the result is float64. Bools count as 0 and
+            1.
         mean: The mean, of a shape that broadcasts with that of ``x``.
         variance: The variance, of such a shape.
         offset: A number or tensor that is added to the result; None (default) for none.

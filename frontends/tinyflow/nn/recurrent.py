@@ -55,6 +55,8 @@ def static_rnn(
         SettingError: If both ``initial_state`` and ``dtype`` are None.
         GraphError: If ``inputs`` is no list, such as a single tensor, or the cell's variables exist
             already and are not to be reused.
+        DTypeError: If inputs hold no floats, the state has another dtype than they, or
+            ``sequence_length`` holds complex numbers.
         ArgumentError: For inputs that are neither tensors nor numbers.
     """
     with variable_scope(scope or "rnn"):
@@ -86,6 +88,10 @@ def _run_steps(
         ShapeError: If there are no steps, an input does not fit the cell, or the lengths not the
             examples.
         SettingError: If both the state and its dtype are None.
+        GraphError: If the cell's variables exist already and are not to be reused.
+        DTypeError: If inputs hold no floats, the state has another dtype than they, or the lengths
+            are complex numbers.
+        ArgumentError: If the lengths are neither a tensor nor numbers.
     """
     if not inputs:
         raise ShapeError("static_rnn needs at least one step of inputs, got none")
@@ -181,7 +187,8 @@ def static_bidirectional_rnn(
         ShapeError: If there are no steps, an input does not fit a cell, or ``sequence_length`` not
             the examples.
         SettingError: If both an initial state and ``dtype`` are None.
-        DTypeError: If ``sequence_length`` holds no integers.
+        DTypeError: If ``sequence_length`` holds no integers, inputs hold no floats, or a state has
+            another dtype than they.
         GraphError: If ``inputs`` is no list, such as a single tensor, or a cell's variables exist
             already and are not to be reused.
         ArgumentError: For inputs that are neither tensors nor numbers.
@@ -259,7 +266,8 @@ def dynamic_rnn(
             fit the cell, or ``sequence_length`` not the examples.
         SettingError: If an unsupported argument is set.
         GraphError: If the cell's variables exist already and are not to be reused.
-        DTypeError: If ``inputs`` holds no floats.
+        DTypeError: If ``inputs`` holds no floats, the state has another dtype, or
+            ``sequence_length`` holds complex numbers.
         ArgumentError: For inputs that are neither tensors nor numbers.
     """
     x = convert_to_tensor(inputs)
@@ -315,7 +323,8 @@ def bidirectional_dynamic_rnn(
         ShapeError: If the rank or the number of steps is unknown or the latter 0, an input does not
             fit a cell, or ``sequence_length`` not the examples.
         SettingError: If an unsupported argument is set.
-        DTypeError: If ``sequence_length`` holds no integers, or ``inputs`` no floats.
+        DTypeError: If ``sequence_length`` holds no integers, ``inputs`` no floats, or a state has
+            another dtype.
         GraphError: If a cell's variables exist already and are not to be reused.
         ArgumentError: For inputs that are neither tensors nor numbers.
     """

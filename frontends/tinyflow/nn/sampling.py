@@ -99,7 +99,8 @@ def _apply_dropout(
         x: The tensor, of floats.
         keep_prob: The probability of keeping an element, a scalar tensor.
         key_tensor: The key of the draw, a scalar int64 tensor.
-        noise_shape: As in `dropout`.
+        noise_shape: For each axis its length for separate draws, 1 to share draws along it, or None
+            for its length; None to draw for all elements.
         name: The requested name of the result; None for "dropout".
 
     Returns:

@@ -170,7 +170,7 @@ def convolution_layer(
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     x, full_name = convert_to_tensor(data), unique_name(name, "conv2d")
-    window = convolutions.parse_spatial("conv2d", "ksize", ksize, "NHWC")
+    window = convolutions.parse_window("conv2d", "ksize", ksize, "NHWC")
     channel_axis, count = (
         1 if data_format == "NCHW" else -1,
         require_int("conv2d", "num_filter", num_filter),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from passkit.errors import GraphError
+from passkit.errors import DTypeError, GraphError
 from passkit.frontends.tinyflow.argument_checks import collection_names, require_list
 from passkit.frontends.tinyflow.graphs import GraphKeys, get_default_graph
 from passkit.frontends.tinyflow.summary.messages import Summary
@@ -50,7 +50,7 @@ def scalar(
     Raises:
         GraphError: For a tensor that is no scalar.
         ShapeError: For a tensor of unknown rank.
-        DTypeError: For a tensor of text.
+        DTypeError: For a tensor of text or complex numbers.
         ArgumentError: For a value that is neither a tensor nor numbers, and if ``name`` is no text.
         SettingError: If ``collections`` holds no names.
     """
@@ -82,7 +82,7 @@ def histogram(
 
     Raises:
         GraphError: In a run, if an element is not finite.
-        DTypeError: For a tensor of text.
+        DTypeError: For a tensor of text or complex numbers.
         ArgumentError: For a value that is neither a tensor nor numbers, and if ``name`` is no text.
         SettingError: If ``collections`` holds no names.
     """
@@ -145,7 +145,10 @@ def _create_summary(
     Raises:
         ArgumentError: If ``name`` is no text.
         SettingError: If ``collections`` holds no names.
+        DTypeError: If ``value`` holds complex numbers.
     """
+    if value.dtype.kind == "c":
+        raise DTypeError(f"a summary needs real numbers, got {value!r}; tf.abs gives magnitudes")
     default_keys = [GraphKeys.SUMMARIES]
     keys = collection_names("a summary", default_keys if collections is None else collections)
     clean = arguments.text("summary: name", name).replace(":", "_").replace(" ", "_")
@@ -203,6 +206,7 @@ def merge_all(
 
     Raises:
         GraphError: If the collection holds something else than summaries.
+        ArgumentError: If ``name`` is no text and there are summaries.
     """
     summaries = get_default_graph().get_collection(key, scope)
     return merge(summaries, name=name) if summaries else None

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
-from passkit.errors import GraphError
+from passkit.errors import GraphError, ShapeError
 from passkit.frontends.tinyflow import creation, elementwise
 from passkit.frontends.tinyflow.argument_checks import reject_arguments, require_float
 from passkit.frontends.tinyflow.deferred_variables import DeferredVariable
@@ -74,11 +74,15 @@ class Optimizer(ABC):
             An operation; a session that runs it updates the variables.
 
         Raises:
-            GraphError: If there are no variables, or no variable has a gradient.
+            GraphError: If there are no variables, no variable has a gradient, or one of those that
+                have one, or ``global_step``, is no variable.
             SettingError: If an unsupported argument is set, or a hyperparameter of the optimizer is
                 neither a number, a tensor nor a function.
-            DTypeError: If the loss or a variable does not hold floats.
-            ShapeError: If ``grad_loss`` has another shape than the loss.
+            DTypeError: If the loss or a variable does not hold floats, or ``var_list`` holds
+                anything but variables and tensors.
+            ShapeError: If ``grad_loss`` has another shape than the loss, or a hyperparameter is a
+                tensor with axes.
+            ArgumentError: If the loss is neither a tensor nor numbers, or ``name`` is no text.
         """
         pairs = self.compute_gradients(loss, var_list, grad_loss=grad_loss)
         return self.apply_gradients(pairs, global_step, name)
@@ -110,10 +114,12 @@ class Optimizer(ABC):
             None if the loss does not depend on the variable.
 
         Raises:
-            GraphError: If there are no variables.
+            GraphError: If there are no variables, or an operator has no gradient.
             SettingError: If an unsupported argument is set.
-            DTypeError: If the loss or a variable does not hold floats.
+            DTypeError: If the loss or a variable does not hold floats, or ``var_list`` holds
+                anything but variables and tensors.
             ShapeError: If ``grad_loss`` has another shape than the loss.
+            ArgumentError: If the loss is neither a tensor nor numbers.
         """
         variables = list(trainable_variables() if var_list is None else var_list)
         if not variables:
@@ -148,9 +154,11 @@ class Optimizer(ABC):
                 variable.
             SettingError: If an unsupported argument is set, or a hyperparameter of the optimizer is
                 neither a number, a tensor nor a function.
-            ShapeError: If a gradient does not have its variable's shape.
+            ShapeError: If a gradient does not have its variable's shape, or a hyperparameter is a
+                tensor with axes.
             DTypeError: If a gradient does not have its variable's dtype.
-            ArgumentError: If a gradient is neither None, a tensor nor numbers.
+            ArgumentError: If a gradient is neither None, a tensor nor numbers, or ``name`` is no
+                text.
         """
         for _, variable in grads_and_vars:
             if not isinstance(variable, Variable):
@@ -287,16 +295,22 @@ def hyperparameter(value: Any, like: Tensor) -> Any:
         like: The variable or tensor that it is used with.
 
     Returns:
-        A Python float for a number, else a tensor, which a run checks to have one element if its
-        rank is unknown. The result of a function is a tensor in any case.
+        A Python float for a number, else a scalar tensor. One of unknown rank is reshaped, so that
+        a run checks that it has one element. The result of a function is a tensor in any case.
 
     Raises:
         SettingError: For text and other values that are no number.
         ArgumentError: For a function that returns neither a tensor nor numbers.
-        DTypeError: For a tensor of complex numbers.
+        DTypeError: For a tensor of complex numbers or text.
+        ShapeError: For a tensor with axes, also one of a single element.
     """
     if isinstance(value, Tensor) or callable(value):
         tensor = convert_to_tensor(value() if callable(value) else value)
+        if tensor.shape.ndims:
+            raise ShapeError(
+                f"an optimizer needs a scalar as a hyperparameter, got '{tensor.name}' of shape "
+                f"{tensor.shape}"
+            )
         if scalar_entry(tensor) is not tensor.entry:
             tensor = as_tensor(scalar_entry(tensor), tensor._name)
         return tensor if tensor.dtype is like.dtype else elementwise.cast(tensor, like.dtype)
@@ -311,12 +325,13 @@ def one_minus(value: Any, like: Tensor) -> Any:
         like: The variable or tensor that it is used with.
 
     Returns:
-        A Python float for a number, else a tensor.
+        A Python float for a number, else a scalar tensor of the dtype of ``like``.
 
     Raises:
         SettingError: For text and other values that are no number.
         ArgumentError: For a function that returns neither a tensor nor numbers.
-        DTypeError: For a tensor of complex numbers.
+        DTypeError: For a tensor of complex numbers or text.
+        ShapeError: For a tensor with axes, also one of a single element.
     """
     number = hyperparameter(value, like)
     return 1 - number if isinstance(number, Tensor) else float(1 - like.dtype.numpy.type(number))

@@ -100,7 +100,7 @@ class GradientDescentOptimizer(Optimizer):
         Args:
             gradient: The gradient, of the variable's shape and dtype.
             variable: The variable, with its value before the step.
-            slots: None.
+            slots: Empty.
             shared: Unused.
 
         Returns:
@@ -108,6 +108,7 @@ class GradientDescentOptimizer(Optimizer):
 
         Raises:
             SettingError: If a hyperparameter is neither a number, a tensor nor a function.
+            ShapeError: If a hyperparameter is a tensor with axes.
         """
         rate = hyperparameter(self.rate, variable)
         rows = row_additions(gradient.entry)
@@ -166,6 +167,7 @@ class MomentumOptimizer(Optimizer):
 
         Raises:
             SettingError: If a hyperparameter is neither a number, a tensor nor a function.
+            ShapeError: If a hyperparameter is a tensor with axes.
         """
         rate, momentum = (
             hyperparameter(self.rate, variable),
@@ -231,6 +233,7 @@ class AdagradOptimizer(Optimizer):
 
         Raises:
             SettingError: If a hyperparameter is neither a number, a tensor nor a function.
+            ShapeError: If a hyperparameter is a tensor with axes.
         """
         total = assign(slots[0], slots[0] + square(gradient))
         return variable - gradient * hyperparameter(self.rate, variable) * rsqrt(total), [total]
@@ -286,6 +289,7 @@ class AdadeltaOptimizer(Optimizer):
 
         Raises:
             SettingError: If a hyperparameter is neither a number, a tensor nor a function.
+            ShapeError: If a hyperparameter is a tensor with axes.
         """
         numbers = (self.rate, self.rho, self.epsilon)
         rate, rho, epsilon = (hyperparameter(v, variable) for v in numbers)
@@ -391,6 +395,7 @@ class FtrlOptimizer(Optimizer):
 
         Raises:
             SettingError: If a hyperparameter is neither a number, a tensor nor a function.
+            ShapeError: If a hyperparameter is a tensor with axes.
         """
         rate = hyperparameter(self.rate, variable)
         squares = slots[0] + square(gradient)
@@ -458,6 +463,7 @@ class RMSPropOptimizer(Optimizer):
 
         Raises:
             SettingError: If a hyperparameter is neither a number, a tensor nor a function.
+            ShapeError: If a hyperparameter is a tensor with axes.
         """
         numbers = (self.rate, self.momentum, self.epsilon)
         rate, momentum, epsilon = (hyperparameter(v, variable) for v in numbers)
@@ -538,6 +544,7 @@ class AdamOptimizer(Optimizer):
 
         Raises:
             SettingError: If the learning rate is neither a number, a tensor nor a function.
+            ShapeError: If the learning rate is a tensor with axes.
         """
         assert self.powers is not None
         beta1_power, beta2_power = self.powers
@@ -562,6 +569,7 @@ class AdamOptimizer(Optimizer):
 
         Raises:
             SettingError: If a hyperparameter is neither a number, a tensor nor a function.
+            ShapeError: If a hyperparameter is a tensor with axes.
         """
         numbers = (self.beta1, self.beta2, self.epsilon)
         beta1, beta2, epsilon = (hyperparameter(v, variable) for v in numbers)

@@ -34,7 +34,7 @@ class Saver:
         reshape: Whether to restore values of another shape with as many elements; False by default.
         sharded: Unsupported; only the default is accepted.
         max_to_keep: The number of newest checkpoints that are kept when another is saved; 5 by
-            default, 0 for all.
+            default, 0 or None for all.
         keep_checkpoint_every_n_hours: The interval, in hours, of checkpoints that are kept in any
             case; 10000 by default.
         name: Unsupported; only the default is accepted.

@@ -127,9 +127,11 @@ class Extension:
     ) -> tuple[WorkFolder, Compilation]:
         """Start to compile the extension; return the folder of its files and the compiler's run.
 
+        The folder is in TMPDIR, or in that of ``cache`` where TMPDIR cannot be used.
+
         Raises:
-            CompilerError: There is no compiler, Python's headers are missing, or the folder cannot
-                be written.
+            CompilerError: ``compiler`` is None, Python's headers are missing, no folder can be
+                used, or the files cannot be written.
         """
         subject = self._subject
         if compiler is None:

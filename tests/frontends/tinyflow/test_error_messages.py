@@ -42,6 +42,16 @@ def shared(*args, **kwargs):
 
 
 ARRAYS = [
+    (
+        lambda: free(None, 3).set_shape([-1, 3]),
+        r"set_shape of x:0 needs extents of 0 or more, .* got \(-1, 3\)",
+    ),
+    (lambda: tf.shape(free(2, 3))[True], "is indexed by ints, .* got bool"),
+    (
+        lambda: tf.unstack(tf.placeholder(tf.float32), 0),
+        "unstack of a tensor of unknown rank needs num from 1 on, got 0",
+    ),
+    (lambda: tf.split(tf.placeholder(tf.float32), -2), "split needs one part or more, got -2"),
     (lambda: tf.unstack(X, 5), r"unstack along axis 0 of \(2, 3\) needs .* num=5, got 2"),
     (lambda: tf.unstack(free(None, 3)), "needs a known length, got x.0"),
     (lambda: tf.split(X, 2, 1), "split needs a length that 2 divides, got 3 along axis 1"),
@@ -86,6 +96,16 @@ ARRAYS = [
     (lambda: tf.tuple(None), "tuple needs a list as tensors, got None"),
     (lambda: tf.tuple([X], control_inputs=3), "tuple needs a list as control_inputs, got 3"),
     (lambda: tf.case(5), "case needs a list as pred_fn_pairs, got 5"),
+    (lambda: tf.case([(True, 5)]), r"case needs pairs of .* got \(True, 5\)"),
+    (lambda: tf.case([7]), "case needs pairs of a condition and a function, got 7"),
+    (
+        lambda: tf.case([(True, lambda: 1)], default=3),
+        "case needs a function as default, got 3",
+    ),
+    (
+        lambda: tf.scan(lambda a, e: (a, e), tf.constant([1.0, 2.0])),
+        r"scan needs a function that returns as many tensors each time, got \[1, 2\]",
+    ),
     (lambda: tf.variables_initializer([5]), "variables_initializer needs a variable .* got 5"),
     (lambda: tf.train.Saver([5]), "Saver needs variables to save, got 5"),
     (
@@ -188,13 +208,49 @@ VARIABLES = [
         lambda: tf.train.GradientDescentOptimizer("fast").minimize(create_variable() * 2.0),
         "an optimizer needs a number as a hyperparameter, got 'fast'",
     ),
+    (
+        lambda: tf.train.GradientDescentOptimizer(free(1)).minimize(create_variable() * 2.0),
+        r"needs a scalar as a hyperparameter, got 'x:0' of shape \(1\)",
+    ),
+    (
+        lambda: tf.train.MomentumOptimizer(0.1, lambda: [0.9]).minimize(create_variable() * 2.0),
+        "needs a scalar as a hyperparameter, got 'Momentum.*Const",
+    ),
     (lambda: tf.train.AdagradOptimizer(0.1, -1.0), "accumulator_value above 0, got -1.0"),
     (lambda: tf.summary.scalar("s", X), "summary.scalar 's' needs a scalar, got <tf.Tensor"),
+    (
+        lambda: tf.summary.scalar("s", tf.constant(1j)),
+        "a summary needs real numbers, got <tf.Tensor .* dtype=complex128",
+    ),
+    (
+        lambda: tf.summary.histogram("s", free(3, dtype="complex64")),
+        "a summary needs real numbers, got <tf.Tensor .* dtype=complex64",
+    ),
 ]
 NETWORKS = [
     (lambda: tf.layers.dense(free(2, None), 3), "dense needs inputs of known .* axis -1, got <tf"),
     (lambda: tf.layers.flatten(IMAGE, data_format="NCHW"), "as data_format, got 'NCHW'"),
     (lambda: tf.nn.conv2d(IMAGE, X, [2, 1, 1, 1], "SAME"), r"as strides, .* got \[2, 1, 1, 1\]"),
+    (
+        lambda: tf.nn.conv2d(free(1, 4, 4, 2), num_filter=2, ksize=3, dilations=2),
+        "conv2d with num_filter creates its filter, and takes no dilations, got 2",
+    ),
+    (
+        lambda: tf.nn.conv2d(IMAGE, X, 1, "SAME", ksize=3),
+        "conv2d needs num_filter beside ksize and no_bias, got ksize=3",
+    ),
+    (
+        lambda: tf.layers.conv2d(free(1, 4, 4, 2), 2, [3, 0]),
+        r"conv2d needs a kernel_size of 1 or more, got \[3, 0\]",
+    ),
+    (
+        lambda: tf.layers.conv1d(free(1, 4, 2), 2, 0),
+        "conv1d needs a kernel_size of 1 or more, got 0",
+    ),
+    (
+        lambda: tf.nn.conv2d(free(1, 4, 4, 2), num_filter=2, ksize=0),
+        "conv2d needs a ksize of 1 or more, got 0",
+    ),
     (lambda: tf.nn.conv2d(IMAGE, X, 1, "FULL"), "'SAME' or 'VALID' as padding, got 'FULL'"),
     (lambda: tf.nn.conv2d(IMAGE, X, 1, [[1, 1]]), r"four pairs as padding, got \[\[1, 1\]\]"),
     (lambda: tf.nn.bias_add(X, X[0], "NWHC"), "as data_format, got 'NWHC'"),

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.export.functions import compare, select
 from passkit.frontends.tf_graphdef.export.graphdef_writer import (
     FLOAT32,
@@ -14,6 +15,7 @@ from passkit.frontends.tf_graphdef.export.graphdef_writer import (
     NameScope,
     NodeOutput,
 )
+from passkit.frontends.tf_graphdef.export.kernel_types import kernel_dtype
 from passkit.frontends.tf_graphdef.export.registry import ExportCall, ExportResult, op_exporter
 from passkit.ops.helpers import make, normalize_axis
 from passkit.values.dtype import dtype_of
@@ -70,16 +72,19 @@ def _sorted(
         descending: Whether the largest come first.
 
     Returns:
-        Values and int32 positions, with the sorted axis exchanged with the last, and that axis.
+        Values and int32 positions, with the sorted axis exchanged with the last, and the number of
+        that axis, from 0 on.
 
     Raises:
-        ModelError: If TensorFlow has no kernel for the dtype, such as complex numbers, or a symbol
+        ModelError: If TensorFlow has no kernel for the dtype, as for complex numbers, or a symbol
             of the count has no source.
     """
     shape = call.shape()
     axis = normalize_axis(call.node, len(shape), call.params["axis"])
     last_axis_input = _swap(call, x, axis)
     key = _key(call.scope, last_axis_input)
+    if kernel_dtype("TopKV2", key.dtype) is None:
+        raise ModelError(f"TensorFlow has no kernel of TopKV2 for {key.dtype}")
     if not descending:
         key = call.op("Invert", key)
     k = call.scope.cast(call.size(count), INT32)

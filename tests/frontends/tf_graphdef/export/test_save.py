@@ -254,6 +254,21 @@ def test_a_type_without_a_kernel_is_refused() -> None:
         tf_graphdef.save(pk.Graph([root(pk.var("x", (3,), "uint64"))]))
 
 
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda x: pk.ops.sort(x, descending=True),
+        lambda x: pk.ops.argsort(x, descending=True),
+        lambda x: pk.ops.argsort(x),
+        lambda x: pk.ops.top_k(x, k=2)[0],
+    ],
+)
+def test_sorting_complex_numbers_is_refused(build: Any) -> None:
+    """TensorFlow has no TopKV2 of complex numbers, in either order."""
+    with pytest.raises(ModelError, match="TensorFlow has no kernel of TopKV2 for complex64"):
+        tf_graphdef.save(pk.Graph([build(pk.var("x", (3,), "complex64"))]))
+
+
 def test_expressions_with_unknown_variables_are_refused() -> None:
     """A user operator whose expression refers to an unknown variable is refused."""
     lost = pk.register_op("lost_to_save", num_inputs=1)
