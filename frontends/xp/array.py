@@ -23,7 +23,7 @@ from passkit.frontends.xp.runtime import (
     thread_state,
 )
 from passkit.streams import recorder
-from passkit.streams.operation import CPU
+from passkit.streams.operation import CPU, array_type
 from passkit.streams.recorder import ArrayBase, Value, binary_method, connect, unary_method
 from passkit.streams.settings import settings
 from passkit.values.arguments import shown
@@ -406,4 +406,4 @@ class Array(ArrayBase, ArrayMethods, ComputingMethods):
     __invert__, __abs__ = _unary("bitwise_invert"), _unary("abs")
 
 
-connect(Array, apply_any, operator_operand, thread_state)
+connect(Array, apply_any, operator_operand, thread_state, array_type)

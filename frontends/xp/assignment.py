@@ -19,6 +19,7 @@ from passkit.frontends.xp.indexing import (
     check_mask,
     is_plain,
     moved,
+    remember,
     slice_of,
     small_key,
     split_parts,
@@ -55,6 +56,8 @@ def write(x: Array, key: Any, operand: Any) -> None:
         return
     parts = [] if index is not None else subscript_parts(key, x.shape)
     if not any(isinstance(p, Array) for p in parts):
+        if index is not None:
+            remember(x, key, index)
         index = index or basic_index(parts, x.shape)
         if not _write_in_place(x, key, value, index):
             _rebind(x, _slice_assigned(x, index, value))

@@ -17,11 +17,11 @@ from passkit.frontends.xp.dtypes import checked_dtype
 from passkit.frontends.xp.extents import apply_typed, extents_input
 from passkit.frontends.xp.manipulation import broadcast_on, broadcast_to, reshape
 from passkit.frontends.xp.reductions import integer
-from passkit.frontends.xp.runtime import from_numpy, operation, scalar
+from passkit.frontends.xp.runtime import apply, from_numpy, operation, scalar
 from passkit.frontends.xp.views import declare, triangle
 from passkit.streams.device import StreamDevice
-from passkit.streams.operation import CPU, array_type
-from passkit.streams.recorder import Value
+from passkit.streams.operation import CPU, MAX_MEMO, Operation, array_type
+from passkit.streams.recorder import ArrayType, Value
 from passkit.streams.settings import settings
 from passkit.values.arguments import refuse, shown
 from passkit.values.dtype import DType, dtype_of
@@ -99,6 +99,36 @@ def _constant(
     if math.prod(extents) <= settings.small and place is None:
         return wrap(from_numpy(np.full(extents, number, element_type.numpy), is_owned=True))
     return _created("constant", extents, element_type, place, number=number)
+
+
+_likes: dict[tuple[int, ArrayType], tuple[Operation, Value]] = {}
+
+
+def _constant_like(where: str, number: int, x: Any, dtype: Any, device: Any) -> Array:
+    """Return an array of zeros or ones of the shape of ``x``, and of its dtype and device.
+
+    Args:
+        where: the function, for messages.
+        number: 0 or 1.
+        x: an array or a number.
+        dtype: another dtype, or None.
+        device: another device, or None.
+
+    Raises: as `_constant`; ArgumentError if ``x`` is no array or number.
+    """
+    is_alike = dtype is None and device is None and type(x) is Array
+    prepared = _likes.get((number, x._value.type)) if is_alike else None
+    if prepared is not None:
+        return wrap(apply(*prepared))
+    array = array_of(x)
+    dtype = array.dtype if dtype is None else dtype
+    result = _constant(where, number, array.shape, dtype, device, array)
+    value = result._value
+    if is_alike and value.operation is not None and value.type.device is None:
+        if len(_likes) >= MAX_MEMO:
+            _likes.clear()
+        _likes[number, array._value.type] = value.operation, value.operands[0]
+    return result
 
 
 def _place(where: str, device: Any, like: Array | None) -> StreamDevice | None:
@@ -219,8 +249,7 @@ def zeros_like(x: Array, /, dtype: Any = None, *, device: Any = None) -> Array:
         ArgumentError: ``x`` is no array or number.
         DTypeError, SettingError: There is no such dtype or device.
     """
-    x = array_of(x)
-    return _constant("zeros_like", 0, x.shape, x.dtype if dtype is None else dtype, device, x)
+    return _constant_like("zeros_like", 0, x, dtype, device)
 
 
 def ones_like(x: Array, /, dtype: Any = None, *, device: Any = None) -> Array:
@@ -232,8 +261,7 @@ def ones_like(x: Array, /, dtype: Any = None, *, device: Any = None) -> Array:
         ArgumentError: ``x`` is no array or number.
         DTypeError, SettingError: There is no such dtype or device.
     """
-    x = array_of(x)
-    return _constant("ones_like", 1, x.shape, x.dtype if dtype is None else dtype, device, x)
+    return _constant_like("ones_like", 1, x, dtype, device)
 
 
 def empty_like(x: Array, /, dtype: Any = None, *, device: Any = None) -> Array:
@@ -245,8 +273,7 @@ def empty_like(x: Array, /, dtype: Any = None, *, device: Any = None) -> Array:
         ArgumentError: ``x`` is no array or number.
         DTypeError, SettingError: There is no such dtype or device.
     """
-    x = array_of(x)
-    return _constant("empty_like", 0, x.shape, x.dtype if dtype is None else dtype, device, x)
+    return _constant_like("empty_like", 0, x, dtype, device)
 
 
 def full_like(x: Array, /, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Array:

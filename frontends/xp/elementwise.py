@@ -15,7 +15,7 @@ from passkit.errors import ArgumentError
 from passkit.frontends.xp.array import Array, array_of, operand_value, wrap
 from passkit.frontends.xp.elementwise_operations import FUNCTIONS
 from passkit.frontends.xp.runtime import apply, operation
-from passkit.streams.recorder import Value
+from passkit.streams.recorder import Value, binary_method
 from passkit.values.arguments import shown
 
 _BY_NAME = {function.name: function for function in FUNCTIONS}
@@ -53,6 +53,10 @@ def _documentation(name: str) -> str:
     )
 
 
+_ARRAYS_AND_REALS = (Array, float, int)
+"""The types of operands beside an `Array` that the recorder takes as they are."""
+
+
 def _unary(name: str) -> Callable[[Any], Array]:
     """Return the public function of the unary operation ``name``, with a docstring."""
     op = operation(name)
@@ -67,10 +71,13 @@ def _unary(name: str) -> Callable[[Any], Array]:
 def _binary(name: str) -> Callable[[Any, Any], Array]:
     """Return the public function of the binary operation ``name``, with a docstring."""
     op = operation(name)
+    beside, reflected = binary_method(op), binary_method(op, swap=True)
 
     def function(x1: Any, x2: Any, /) -> Array:
-        if type(x1) is Array and type(x2) is Array:
-            return wrap(apply(op, x1._value, x2._value))
+        if type(x1) is Array and type(x2) in _ARRAYS_AND_REALS:
+            return beside(x1, x2)  # type: ignore[no-any-return]
+        if type(x2) is Array and type(x1) in _ARRAYS_AND_REALS:
+            return reflected(x2, x1)  # type: ignore[no-any-return]
         return wrap(apply(op, *operand_values(x1, x2)))
 
     _name(function, name)

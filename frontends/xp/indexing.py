@@ -32,13 +32,14 @@ from passkit.frontends.xp.subscripts import (
     subscript_parts,
 )
 from passkit.streams.operation import array_type
+from passkit.streams.recorder import remember_subscript
 from passkit.streams.settings import settings
 
-_PLAIN_KEYS = (int, slice, EllipsisType)
+_PLAIN_KEYS = (int, slice, EllipsisType, type(None))
 
 
 def is_plain(key: Any) -> bool:
-    """Return whether a key is an int, a slice, ``...`` or a tuple of them: NumPy reads it in place.
+    """Return whether a key has only ints, slices, ``...`` and None: NumPy reads it in place.
 
     Subclasses of int, such as bools, are not plain; bounds of slices are not looked at.
     """
@@ -77,7 +78,23 @@ def read(x: Array, key: Any) -> Array:
         if any(isinstance(p, Array) for p in parts):
             return _read_advanced(x, parts)
         index = basic_index(parts, x.shape)
+    else:
+        remember(x, key, index)
     return slice_of(x, index)
+
+
+def remember(x: Array, key: Any, index: BasicIndex) -> None:
+    """Let the recorder read and write the part of arrays of the type of ``x`` that a key selects.
+
+    ``index`` is the key as a `BasicIndex`. Arrays with a view, on a device or of complex numbers
+    stay with the functions here.
+    """
+    type = x._value.type
+    if type.band is None and type.device is None and type.dtype.kind != "c":
+        part = array_type(type.dtype, index.shape)
+        reading = None if index.is_everything else index.operation("slice")
+        assigning = index.operation("slice_assign")
+        remember_subscript(type, key, part, reading, assigning, index.inputs)
 
 
 def small_key(x: Array, key: Any) -> Any:

@@ -204,6 +204,9 @@ def searchsorted(
     return wrap(apply(operation("searchsorted", side=side), *operands))
 
 
+_WHERE = operation("where")
+
+
 def where(condition: Any, x1: Any, x2: Any, /) -> Array:
     """Return the elements of x1 where a condition holds, else those of x2, in a new array.
 
@@ -220,7 +223,7 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Array:
         ShapeError: the shapes do not broadcast.
     """
     left, right = operand_values(x1, x2)
-    return wrap(apply(operation("where"), array_of(condition)._value, left, right))
+    return wrap(apply(_WHERE, array_of(condition)._value, left, right))
 
 
 # Sorting.

@@ -10,6 +10,7 @@
 #define PY_SSIZE_T_CLEAN
 #define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
 #include <Python.h>
+#include <math.h>
 #include <numpy/arrayobject.h>
 #include <stdint.h>
 #include <structmember.h>
@@ -94,13 +95,14 @@ typedef struct {
 static PyTypeObject *ArrayType_Type, *Value_Type, *Array_Type, *Operation_Type, *TrieNode_Type, *Cursor_Type, *Queue_Type,
     *UnaryMethod_Type, *BinaryMethod_Type;
 static PyTypeObject *array_class;  // the subclass of Array_Type of which arrays are
-static PyObject *apply_function, *operand_function, *thread_function, *empty_tuple;
+static PyObject *apply_function, *operand_function, *thread_function, *type_function, *empty_tuple;
 static struct {
     PyObject *record, *acquire, *release, *known, *equal_inputs, *needs_extents;
+    PyObject *zeros[2];  // names of 0.0 and -0.0 in the scalars of a type
     PyObject *counts[NUM_COUNTS];
 } interned;
 static Py_ssize_t max_small = 256, max_ops = 256, max_pending_bytes = (Py_ssize_t)2 << 30;
-static int remembers = 1;
+static int remembers = 1, has_views;
 static uint64_t last_segment;
 // Of this thread; both are owned by the object that `thread_function` keeps for the thread.
 static __thread Queue *current_queue;
@@ -1408,9 +1410,11 @@ static PyObject *operand_value(PyObject *operand, Value *beside) {
     int is_cached = kind == 'f' ? PyFloat_CheckExact(operand) || PyLong_CheckExact(operand)
                                 : (kind == 'i' || kind == 'u') && PyLong_CheckExact(operand);
     // 0.0 and -0.0 are equal keys of different values, and equal to the key 0.
-    is_cached = is_cached && !(PyFloat_CheckExact(operand) && PyFloat_AS_DOUBLE(operand) == 0.0);
+    PyObject *key = operand;
+    if (PyFloat_CheckExact(operand) && PyFloat_AS_DOUBLE(operand) == 0.0)
+        key = interned.zeros[signbit(PyFloat_AS_DOUBLE(operand)) != 0];
     if (is_cached && type->scalars != NULL) {
-        PyObject *value = PyDict_GetItemWithError(type->scalars, operand);
+        PyObject *value = PyDict_GetItemWithError(type->scalars, key);
         if (value != NULL) {
             Py_INCREF(operand), replace(&type->recent_number, operand);
             Py_INCREF(value), replace(&type->recent_scalar, value);
@@ -1427,7 +1431,7 @@ static PyObject *operand_value(PyObject *operand, Value *beside) {
     if (is_cached && ((Value *)value)->is_scalar && ((ArrayType *)((Value *)value)->type)->dtype == type->dtype) {
         if (type->scalars == NULL) type->scalars = PyDict_New();
         else if (PyDict_GET_SIZE(type->scalars) >= MAX_SCALARS) PyDict_Clear(type->scalars);
-        if (type->scalars == NULL || PyDict_SetItem(type->scalars, operand, value) < 0) Py_CLEAR(value);
+        if (type->scalars == NULL || PyDict_SetItem(type->scalars, key, value) < 0) Py_CLEAR(value);
     }
     return value;
 }
@@ -1518,11 +1522,41 @@ static PyObject *slot_subtract(PyObject *x, PyObject *y) { return call_slot(x, y
 static PyObject *slot_multiply(PyObject *x, PyObject *y) { return call_slot(x, y, MULTIPLY); }
 static PyObject *slot_divide(PyObject *x, PyObject *y) { return call_slot(x, y, DIVIDE); }
 
+// In-place operators of the array class: the array gets the value of the operation if its type stays. ``inherited_in_place`` does
+// the rest, and all where slices are views. It is the method of the class that Python calls.
+static binaryfunc inherited_in_place[NUM_SLOTS];
+
+static PyObject *call_in_place(PyObject *left, PyObject *right, int slot) {
+    if (has_views || Py_TYPE(left) != array_class || ((Array *)left)->value == NULL) return inherited_in_place[slot](left, right);
+    Value *value = (Value *)Py_NewRef((PyObject *)((Array *)left)->value), *result = NULL;
+    PyObject *other = operand_value(right, value), *operation = number_slots[slot].forward->operation;
+    // The type that the recorder knows for the operands decides whether the general way is needed.
+    if (other != NULL && other != Py_NotImplemented) {
+        PyObject *operands[] = {(PyObject *)value, other}, *type = result_type((Operation *)operation, operands, 2);
+        if (type != NULL && type == value->type) result = apply_values((Operation *)operation, operands, 2);
+    }
+    Py_XDECREF(other);
+    Py_DECREF(value);
+    if (PyErr_Occurred()) return NULL;
+    if (result == NULL) return inherited_in_place[slot](left, right);
+    array_bind((Array *)left, result);
+    return Py_NewRef(left);
+}
+
+static PyObject *slot_in_place_add(PyObject *x, PyObject *y) { return call_in_place(x, y, ADD); }
+static PyObject *slot_in_place_subtract(PyObject *x, PyObject *y) { return call_in_place(x, y, SUBTRACT); }
+static PyObject *slot_in_place_multiply(PyObject *x, PyObject *y) { return call_in_place(x, y, MULTIPLY); }
+static PyObject *slot_in_place_divide(PyObject *x, PyObject *y) { return call_in_place(x, y, DIVIDE); }
+
 // Set the number slots of a class whose methods are of `binary_method`; leave others.
 static void set_number_slots(PyTypeObject *class) {
     PyNumberMethods *number = class->tp_as_number;
     binaryfunc functions[NUM_SLOTS] = {slot_add, slot_subtract, slot_multiply, slot_divide};
     binaryfunc *slots[NUM_SLOTS] = {&number->nb_add, &number->nb_subtract, &number->nb_multiply, &number->nb_true_divide};
+    binaryfunc in_place_functions[NUM_SLOTS] = {slot_in_place_add, slot_in_place_subtract, slot_in_place_multiply,
+                                                slot_in_place_divide};
+    binaryfunc *in_place[NUM_SLOTS] = {&number->nb_inplace_add, &number->nb_inplace_subtract, &number->nb_inplace_multiply,
+                                       &number->nb_inplace_true_divide};
     for (int k = 0; k < NUM_SLOTS; k++) {
         PyObject *forward = PyObject_GetAttrString((PyObject *)class, slot_methods[k][0]);
         PyObject *reflected = forward ? PyObject_GetAttrString((PyObject *)class, slot_methods[k][1]) : NULL;
@@ -1531,11 +1565,279 @@ static void set_number_slots(PyTypeObject *class) {
             Py_INCREF(reflected), replace((PyObject **)&number_slots[k].reflected, reflected);
             if (*slots[k] != functions[k]) number_slots[k].inherited = *slots[k];
             *slots[k] = functions[k];
+            if (*in_place[k] != in_place_functions[k]) inherited_in_place[k] = *in_place[k];
+            if (inherited_in_place[k] != NULL) *in_place[k] = in_place_functions[k];
         }
         Py_XDECREF(forward);
         Py_XDECREF(reflected);
         PyErr_Clear();  // a class without the operator
     }
+}
+
+// Subscripts: ``x[key]`` and ``x[key] = y`` for keys of ints, slices, None and ``...`` that were met before.
+//
+// The Python functions that the class inherits do everything, and tell by `remember_subscript` which operations they
+// record for a key and an array type. What was remembered is recorded here.
+
+#define MAX_PARTS 32
+#define MAX_SUBSCRIPTS 4096
+#define NUM_BUCKETS (2 * MAX_SUBSCRIPTS)
+
+typedef struct {
+    ArrayType *type, *part;  // of the array and of what the key selects
+    PyObject *slice, *assign, *inputs;  // the operations, slice NULL for none; the tuple of the values they read besides
+    uint64_t hash;
+    Py_ssize_t num_words;
+    int64_t words[];  // the key
+} Subscript;
+
+typedef struct {
+    uint64_t hash;
+    Py_ssize_t num_words;
+    int64_t words[4 * MAX_PARTS];
+} Key;
+
+static Subscript *subscripts[NUM_BUCKETS];
+static int num_subscripts;
+static binaryfunc inherited_subscript;
+static objobjargproc inherited_assignment;
+
+// Append a bound of a slice; bit ``flag`` of the slice's first word says that it is None.
+static int key_add_bound(Key *key, PyObject *bound, int64_t *head, int flag) {
+    int64_t number = 0;
+    if (bound == Py_None) *head |= flag;
+    else {
+        if (!PyLong_CheckExact(bound)) return 0;
+        int overflow;
+        number = PyLong_AsLongLongAndOverflow(bound, &overflow);
+        if (overflow) return 0;
+    }
+    key->words[key->num_words++] = number;
+    return 1;
+}
+
+enum { KEY_NONE = 0, KEY_DOTS = 1, KEY_INT = 2, KEY_SLICE = 8 };
+
+static int key_add(Key *key, PyObject *part) {
+    int64_t *head = key->words + key->num_words++;
+    if (part == Py_None) *head = KEY_NONE;
+    else if (part == Py_Ellipsis) *head = KEY_DOTS;
+    else if (PySlice_Check(part)) {
+        PySliceObject *slice = (PySliceObject *)part;
+        *head = KEY_SLICE;
+        return key_add_bound(key, slice->start, head, 1) && key_add_bound(key, slice->stop, head, 2) &&
+               key_add_bound(key, slice->step, head, 4);
+    } else {
+        *head = KEY_INT;
+        return part != Py_None && PyLong_CheckExact(part) && key_add_bound(key, part, head, 0);
+    }
+    return 1;
+}
+
+// Read a subscript of an array type; return whether it has no other parts than ints, slices, None and ``...``.
+static int read_key(Key *key, PyObject *subscript, ArrayType *type) {
+    key->num_words = 0;
+    if (PyTuple_CheckExact(subscript)) {
+        Py_ssize_t count = PyTuple_GET_SIZE(subscript);
+        if (count > MAX_PARTS) return 0;
+        for (Py_ssize_t i = 0; i < count; i++)
+            if (!key_add(key, PyTuple_GET_ITEM(subscript, i))) return 0;
+    } else if (!key_add(key, subscript)) return 0;
+    uint64_t hash = (uint64_t)(uintptr_t)type >> 4;
+    for (Py_ssize_t i = 0; i < key->num_words; i++) hash = (hash ^ (uint64_t)key->words[i]) * 0x9E3779B97F4A7C15u ^ hash >> 29;
+    key->hash = hash ^ hash >> 32;
+    return 1;
+}
+
+// Return the place of a subscript in the table: that of the one remembered, or a free one.
+static Subscript **find_subscript(const Key *key, ArrayType *type) {
+    for (uint64_t k = key->hash;; k++) {
+        Subscript **place = subscripts + k % NUM_BUCKETS, *item = *place;
+        if (item == NULL || (item->hash == key->hash && item->type == type && item->num_words == key->num_words &&
+                             memcmp(item->words, key->words, key->num_words * sizeof(int64_t)) == 0))
+            return place;
+    }
+}
+
+static void forget_subscripts(void) {
+    num_subscripts = 0;
+    for (int k = 0; k < NUM_BUCKETS; k++) {
+        Subscript *item = subscripts[k];
+        subscripts[k] = NULL;
+        if (item == NULL) continue;
+        Py_DECREF(item->type);
+        Py_DECREF(item->part);
+        Py_XDECREF(item->slice);
+        Py_DECREF(item->assign);
+        Py_DECREF(item->inputs);
+        PyMem_Free(item);
+    }
+}
+
+static PyObject *remember_subscript(PyObject *module, PyObject *args) {
+    PyObject *subscript, *slice, *assign, *inputs;
+    ArrayType *type, *part;
+    if (!PyArg_ParseTuple(args, "O!OO!OO!O!", ArrayType_Type, &type, &subscript, ArrayType_Type, &part, &slice,
+                          Operation_Type, &assign, &PyTuple_Type, &inputs))
+        return NULL;
+    if (slice != Py_None && !PyObject_TypeCheck(slice, Operation_Type)) {
+        PyErr_Format(PyExc_TypeError, "remember_subscript needs an operation or None, got %R", slice);
+        return NULL;
+    }
+    int is_usable = PyTuple_GET_SIZE(inputs) + 2 <= MAX_OPERANDS && type->band == Py_None && type->device == Py_None;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(inputs); i++) is_usable &= Py_TYPE(PyTuple_GET_ITEM(inputs, i)) == Value_Type;
+    Key key;
+    if (!is_usable || PyDataType_ISCOMPLEX((PyArray_Descr *)type->dtype) || !read_key(&key, subscript, type)) Py_RETURN_NONE;
+    if (num_subscripts >= MAX_SUBSCRIPTS) forget_subscripts();
+    Subscript **place = find_subscript(&key, type);
+    if (*place != NULL) Py_RETURN_NONE;
+    Subscript *item = PyMem_Malloc(sizeof(Subscript) + key.num_words * sizeof(int64_t));
+    if (item == NULL) return PyErr_NoMemory();
+    item->type = (ArrayType *)Py_NewRef((PyObject *)type);
+    item->part = (ArrayType *)Py_NewRef((PyObject *)part);
+    item->slice = slice == Py_None ? NULL : Py_NewRef(slice);
+    item->assign = Py_NewRef(assign);
+    item->inputs = Py_NewRef(inputs);
+    item->hash = key.hash;
+    item->num_words = key.num_words;
+    memcpy(item->words, key.words, key.num_words * sizeof(int64_t));
+    *place = item;
+    num_subscripts++;
+    Py_RETURN_NONE;
+}
+
+// Return the type of an array without band and device: a new reference.
+static ArrayType *type_of_array(PyArrayObject *array) {
+    int rank = PyArray_NDIM(array);
+    int64_t extents[NPY_MAXDIMS];
+    for (int k = 0; k < rank; k++) extents[k] = PyArray_DIMS(array)[k];
+    PyObject *shape = int_tuple(extents, rank);
+    PyObject *type = shape ? PyObject_CallFunctionObjArgs(type_function, (PyObject *)PyArray_DESCR(array), shape, NULL) : NULL;
+    Py_XDECREF(shape);
+    if (type != NULL && !is_array_type(type)) {
+        PyErr_Format(PyExc_TypeError, "an array's type must be an ArrayType, got %R", type);
+        Py_CLEAR(type);
+    }
+    return (ArrayType *)type;
+}
+
+// Copy a small part of a computed array, or any if NumPy may write to it. The key is one of `read_key`. Return NULL
+// without an error where Python has to do it.
+static Value *copied_part(Value *value, PyObject *subscript, ArrayType *part) {
+    if (value->buffer == NULL || !PyArray_CheckExact(value->buffer)) return NULL;
+    PyObject *view = PyObject_GetItem(value->buffer, subscript), *copy = NULL;
+    if (view == NULL) {
+        PyErr_Clear();  // Python has a better message
+        return NULL;
+    }
+    if (PyArray_CheckExact(view)) {
+        if (PyArray_SIZE((PyArrayObject *)view) <= max_small || value->is_exposed)
+            copy = PyArray_NewCopy((PyArrayObject *)view, NPY_CORDER);
+    } else if (PyArray_IsScalar(view, Generic)) copy = PyArray_FromScalar(view, NULL);
+    Py_DECREF(view);
+    if (copy == NULL) return NULL;
+    Value *result = NULL;
+    if ((PyObject *)PyArray_DESCR((PyArrayObject *)copy) == ((ArrayType *)value->type)->dtype) {
+        part = part ? (ArrayType *)Py_NewRef((PyObject *)part) : type_of_array((PyArrayObject *)copy);
+        if (part != NULL && (result = new_value((PyObject *)part)) != NULL) {
+            result->buffer = Py_NewRef(copy);
+            result->is_owned = 1;
+        }
+        Py_XDECREF(part);
+    }
+    Py_DECREF(copy);
+    return result;
+}
+
+// Queue an operation on ``count`` values and the inputs of a subscript. NULL without an error: Python has to do it.
+static Value *record_subscript(Subscript *item, PyObject *operation, PyObject **operands, Py_ssize_t count, PyObject *type) {
+    if (current_queue == NULL && (enter_thread() < 0 || current_queue == NULL)) return NULL;
+    Py_ssize_t num_inputs = PyTuple_GET_SIZE(item->inputs);
+    for (Py_ssize_t i = 0; i < num_inputs; i++) operands[count + i] = PyTuple_GET_ITEM(item->inputs, i);
+    // The table may change meanwhile, by a finalizer or where Python records.
+    PyObject *inputs = Py_NewRef(item->inputs);
+    Py_INCREF(operation);
+    Py_INCREF(type);
+    Value *value = queue_record(current_queue, (Operation *)operation, operands, count + num_inputs, type);
+    Py_DECREF(type);
+    Py_DECREF(operation);
+    Py_DECREF(inputs);
+    return value;
+}
+
+// Return what is remembered of a subscript of an array, NULL for nothing. ``is_plain`` is whether it has a key of
+// `read_key` and the array neither view nor device.
+static Subscript *subscript_of(PyObject *array, PyObject *subscript, int *is_plain) {
+    *is_plain = 0;
+    if (has_views || Py_TYPE(array) != array_class || ((Array *)array)->value == NULL) return NULL;
+    ArrayType *type = (ArrayType *)((Array *)array)->value->type;
+    Key key;
+    if (!is_array_type((PyObject *)type) || type->band != Py_None || type->device != Py_None) return NULL;
+    *is_plain = read_key(&key, subscript, type);
+    return *is_plain ? *find_subscript(&key, type) : NULL;
+}
+
+static PyObject *subscript_read(PyObject *array, PyObject *subscript) {
+    int is_plain;
+    Subscript *item = subscript_of(array, subscript, &is_plain);
+    if (!is_plain) return inherited_subscript(array, subscript);
+    Value *value = (Value *)Py_NewRef((PyObject *)((Array *)array)->value), *result = NULL;
+    int is_copied = item == NULL || item->part->size <= max_small || value->is_exposed;
+    if (value->operation == NULL && is_copied) result = copied_part(value, subscript, item ? item->part : NULL);
+    else if (item != NULL && item->slice != NULL) {
+        PyObject *operands[MAX_OPERANDS] = {(PyObject *)value};
+        result = record_subscript(item, item->slice, operands, 1, (PyObject *)item->part);
+    }
+    Py_DECREF(value);
+    if (result != NULL) return wrap_value(result);
+    return PyErr_Occurred() ? NULL : inherited_subscript(array, subscript);
+}
+
+// Return whether an array of a shape is broadcast to another one without losing axes.
+static int is_broadcast(PyObject *shape, PyObject *target) {
+    Py_ssize_t rank = PyTuple_GET_SIZE(shape), excess = PyTuple_GET_SIZE(target) - rank;
+    for (Py_ssize_t i = 0; i < rank; i++) {
+        if (excess < 0) return 0;
+        int64_t extent = PyLong_AsLongLong(PyTuple_GET_ITEM(shape, i));
+        if (extent != 1 && extent != PyLong_AsLongLong(PyTuple_GET_ITEM(target, excess + i))) return 0;
+    }
+    return excess >= 0;
+}
+
+static int subscript_write(PyObject *array, PyObject *subscript, PyObject *operand) {
+    int is_plain;
+    Subscript *item = operand == NULL ? NULL : subscript_of(array, subscript, &is_plain);
+    if (item == NULL || item->part->size == 0) return inherited_assignment(array, subscript, operand);
+    Value *value = (Value *)Py_NewRef((PyObject *)((Array *)array)->value), *result = NULL, *source = NULL;
+    ArrayType *type = (ArrayType *)value->type;
+    if (Py_TYPE(operand) == array_class || PyFloat_CheckExact(operand) || PyLong_CheckExact(operand))
+        source = (Value *)operand_value(operand, value);
+    PyErr_Clear();  // Python has better messages
+    // Few elements of a computed array are written in place.
+    int is_queued = source != NULL && (PyObject *)source != Py_NotImplemented && is_array_type(source->type) &&
+                    (value->operation != NULL || source->operation != NULL || item->part->size > max_small);
+    // Operands may have run finalizers, which change the table.
+    if (is_queued && (item = subscript_of(array, subscript, &is_plain)) != NULL && ((Array *)array)->value == value) {
+        ArrayType *source_type = (ArrayType *)source->type;
+        if (source_type->dtype == type->dtype && source_type->band == Py_None && source_type->device == Py_None &&
+            is_broadcast(source_type->shape, item->part->shape)) {
+            PyObject *operands[MAX_OPERANDS] = {(PyObject *)value, (PyObject *)source};
+            result = record_subscript(item, item->assign, operands, 2, (PyObject *)type);
+        }
+    }
+    Py_XDECREF(source);
+    Py_DECREF(value);
+    if (result == NULL) return PyErr_Occurred() ? -1 : inherited_assignment(array, subscript, operand);
+    array_bind((Array *)array, result);
+    return 0;
+}
+
+static void set_subscript_slots(PyTypeObject *class) {
+    PyMappingMethods *mapping = class->tp_as_mapping;
+    if (mapping->mp_subscript != subscript_read) inherited_subscript = mapping->mp_subscript;
+    if (mapping->mp_ass_subscript != subscript_write) inherited_assignment = mapping->mp_ass_subscript;
+    mapping->mp_subscript = subscript_read;
+    mapping->mp_ass_subscript = subscript_write;
 }
 
 static PyObject *method_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
@@ -1560,18 +1862,21 @@ static PyMemberDef method_members[] = {
 // The module
 
 static PyObject *connect(PyObject *module, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"array_class", "apply", "operand", "thread", NULL};
-    PyObject *class, *apply, *operand, *thread;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OOO", names, &PyType_Type, &class, &apply, &operand, &thread)) return NULL;
+    static char *names[] = {"array_class", "apply", "operand", "thread", "array_type", NULL};
+    PyObject *class, *apply, *operand, *thread, *array_type;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OOOO", names, &PyType_Type, &class, &apply, &operand, &thread, &array_type))
+        return NULL;
     if (!PyType_IsSubtype((PyTypeObject *)class, Array_Type)) {
         PyErr_Format(PyExc_TypeError, "connect needs a subclass of ArrayBase, got %R", class);
         return NULL;
     }
     set_number_slots((PyTypeObject *)class);
+    set_subscript_slots((PyTypeObject *)class);
     Py_INCREF(class), replace((PyObject **)&array_class, class);
     Py_INCREF(apply), replace(&apply_function, apply);
     Py_INCREF(operand), replace(&operand_function, operand);
     Py_INCREF(thread), replace(&thread_function, thread);
+    Py_INCREF(array_type), replace(&type_function, array_type);
     Py_RETURN_NONE;
 }
 
@@ -1582,7 +1887,7 @@ static PyObject *leave_thread(PyObject *module, PyObject *unused) {
 }
 
 static PyObject *set_limits(PyObject *module, PyObject *args) {
-    if (!PyArg_ParseTuple(args, "nnnp", &max_small, &max_ops, &max_pending_bytes, &remembers)) return NULL;
+    if (!PyArg_ParseTuple(args, "nnnpp", &max_small, &max_ops, &max_pending_bytes, &remembers, &has_views)) return NULL;
     Py_RETURN_NONE;
 }
 
@@ -1591,12 +1896,14 @@ static PyMethodDef functions[] = {
      "apply(operation, *values): Apply an operation with one result to values; return the result."},
     {"wrap", wrap, METH_O, "wrap(value): Return a new array that holds a value, which no other array holds."},
     {"connect", (PyCFunction)(void (*)(void))connect, METH_VARARGS | METH_KEYWORDS,
-     "connect(array_class, apply, operand, thread): Set the class of arrays, and what is done in Python."},
+     "connect(array_class, apply, operand, thread, array_type): Set the class of arrays, and what is done in Python."},
     {"leave_thread", leave_thread, METH_NOARGS,
      "leave_thread(): Forget the stream of this thread; the next operation asks for it."},
     {"set_limits", set_limits, METH_VARARGS,
-     "set_limits(small, max_ops, max_pending_bytes, remembers): Set when operations run at once, when a queue is full, "
-     "and whether executions are repeated without Python."},
+     "set_limits(small, max_ops, max_pending_bytes, remembers, has_views): Set when operations run at once, when a queue "
+     "is full, whether executions are repeated without Python, and whether slices are views."},
+    {"remember_subscript", remember_subscript, METH_VARARGS,
+     "remember_subscript(type, key, part, slice, assign, inputs): Let subscripts of arrays of a type be recorded here."},
     {NULL},
 };
 
@@ -1649,6 +1956,7 @@ __attribute__((visibility("default"))) PyObject *PyInit__passkit_recorder(void) 
     if (!(interned.record = PyUnicode_InternFromString("record")) || !(interned.acquire = PyUnicode_InternFromString("acquire")) ||
         !(interned.release = PyUnicode_InternFromString("release")) || !(interned.known = PyUnicode_InternFromString("known")) ||
         !(interned.equal_inputs = PyUnicode_InternFromString("equal_inputs")) ||
+        !(interned.zeros[0] = PyUnicode_InternFromString("0.0")) || !(interned.zeros[1] = PyUnicode_InternFromString("-0.0")) ||
         !(interned.needs_extents = PyUnicode_InternFromString("needs_extents")))
         return NULL;
     for (int k = 0; k < NUM_COUNTS; k++)

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         binary_method,
         connect,
         leave_thread,
+        remember_subscript,
         set_limits,
         unary_method,
         wrap,
@@ -76,6 +77,7 @@ else:
     apply = _module.apply
     connect = _module.connect
     leave_thread = _module.leave_thread
+    remember_subscript = _module.remember_subscript
     set_limits = _module.set_limits
     wrap = _module.wrap
     from passkit.streams.recording import AGED, ALIVE, HAS_ORIGIN, REQUIRED
@@ -99,6 +101,7 @@ __all__ = [
     "binary_method",
     "connect",
     "leave_thread",
+    "remember_subscript",
     "set_limits",
     "unary_method",
     "wrap",

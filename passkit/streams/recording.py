@@ -412,14 +412,17 @@ limits = _Limits()
 _connection = _Connection()
 
 
-def set_limits(small: int, max_ops: int, max_pending_bytes: int, remembers: bool) -> None:
-    """Set when operations run at once, when a queue is full, and whether executions are repeated.
+def set_limits(
+    small: int, max_ops: int, max_pending_bytes: int, remembers: bool, has_views: bool
+) -> None:
+    """Set when operations run at once, when a queue is full, and what the recorder does by itself.
 
     Args:
         small: the most elements of arrays that operations are computed on at once.
         max_ops: the most operations of a queue.
         max_pending_bytes: the most bytes of its inputs.
         remembers: whether `Queue.run_known` may execute anything.
+        has_views: whether slices are views; then the recorder leaves subscripts to Python.
     """
     limits.small, limits.max_ops = small, max_ops
     limits.max_pending_bytes = max_pending_bytes
@@ -430,6 +433,7 @@ def connect(
     apply: Callable[..., Value],
     operand: Callable[..., Any],
     thread: Callable[[], tuple[Any, Any]],
+    array_type: Callable[..., ArrayType],
 ) -> None:
     """Set the class of arrays, and functions for what is not done here, for the whole process.
 
@@ -439,9 +443,30 @@ def connect(
         operand: ``operand(operand, dtype)`` returns the value of an operand beside an array of a
             dtype, or NotImplemented.
         thread: returns the stream of this thread, and the context in which it calls NumPy.
+        array_type: ``array_type(dtype, shape)`` returns the type of an array; unused here.
     """
     _connection.array_class, _connection.apply = array_class, apply
     _connection.operand, _connection.thread = operand, thread
+
+
+def remember_subscript(
+    type: ArrayType,
+    key: Any,
+    part: ArrayType,
+    slice: Any,
+    assign: Any,
+    inputs: tuple[Value, ...],
+) -> None:
+    """Let the recorder read and write parts of arrays by itself; here it does not, only in C.
+
+    Args:
+        type: the type of the arrays; they have neither a band nor a device.
+        key: the subscript, of ints, slices, None and ``...``.
+        part: the type of what it selects.
+        slice: the operation that reads it, of the array and ``inputs``; None: Python reads it.
+        assign: the operation that replaces it, of the array, the new part and ``inputs``.
+        inputs: the values that give extents and positions at run time.
+    """
 
 
 def leave_thread() -> None:

@@ -18,12 +18,15 @@ MAX_PENDING_BYTES = 2 << 30
 def _passed_on(settings: Any, attribute: Attribute[Any], value: Any) -> Any:
     """Tell the recorder what it needs of the settings, before one gets a value; return the value.
 
-    These are ``small``, ``max_ops``, `MAX_PENDING_BYTES`, and whether executions may be repeated.
+    These are ``small``, ``max_ops``, `MAX_PENDING_BYTES`, whether executions may be repeated, and
+    ``aliasing``.
     """
-    names = ("small", "max_ops", "materialize", "inplace")
+    names = ("small", "max_ops", "materialize", "inplace", "aliasing")
     limits = {name: getattr(settings, name) for name in names} | {attribute.name: value}
     remembers = limits["materialize"] == "demand" and limits["inplace"]
-    set_limits(limits["small"], limits["max_ops"], MAX_PENDING_BYTES, remembers)
+    set_limits(
+        limits["small"], limits["max_ops"], MAX_PENDING_BYTES, remembers, limits["aliasing"]
+    )
     return value
 
 
@@ -60,4 +63,4 @@ class StreamSettings:
 
 settings = StreamSettings()
 """The settings in force, for all streams. There is no other object of this class."""
-set_limits(settings.small, settings.max_ops, MAX_PENDING_BYTES, True)
+set_limits(settings.small, settings.max_ops, MAX_PENDING_BYTES, True, False)

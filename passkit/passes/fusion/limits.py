@@ -87,13 +87,15 @@ class Limits:
     def inputs(self, reads: Collection[Entry]) -> Misfit | None:
         """Whether a kernel reads too many values; literals, which stand in its text, are none.
 
-        Of scalars, which need no address of an element, `SCALARS` count as one.
+        Nor are arrays without elements, which give a graph extents. Of scalars, which need no
+        address of an element, `SCALARS` count as one.
         """
         most = self.target.max_buffers
         if len(reads) <= most:
             return None
-        read = [e for e in reads if not is_literal(self.graph, e)]
-        scalars = sum(not self.graph.shape(e) for e in read)
+        shapes = [self.graph.shape(e) for e in reads if not is_literal(self.graph, e)]
+        read = [shape for shape in shapes if numel(shape) != 0]
+        scalars = sum(not shape for shape in read)
         if len(read) - scalars + scalars // SCALARS <= most:
             return None
         return Misfit("buffers", f"a kernel has at most {most} inputs")
