@@ -233,7 +233,7 @@ def model_feeds(
 
     Returns:
         The arrays by input; the arrays stored next to the model, which may include results; and the
-            source of the inputs: "given" by ``--feed``, "stored" or "random".
+        source of the inputs: "given" by ``--feed``, "stored" or "random".
 
     Raises:
         FeedError: If ``--feed`` is malformed or its file cannot be read, or the rank of an input is

@@ -26,6 +26,9 @@ MAX_RUNS = 200
 class _BoundedLog(RunLog):
     """Keeps the first runs, and totals of all, so that a long program takes no more memory.
 
+    Args:
+        most: The number of first runs that are kept.
+
     Attributes:
         totals: the totals of all runs.
         num_runs: their number.

@@ -238,6 +238,7 @@ def operate(symbol: str, *operands: Any) -> Entry:
 
     Raises:
         RegistryError: No registered operator implements it.
+        GraphError: The operator takes another number of operands, or one is a tuple of entries.
         ArgumentError: An operand is neither an entry, an array nor a number.
         DTypeError: All operands are Python scalars, or their dtypes do not fit the operator or
             each other (complex and real ones do not).
@@ -274,7 +275,8 @@ def promote_operands(operator: str, operands: Iterable[Any]) -> list[Entry]:
 
     Raises: DTypeError where all operands are Python scalars (the message names ``operator``), a
     Python int does not fit the common integer dtype, or a real entry or array would become complex;
-    ArgumentError where one is neither an entry, an array nor a number.
+    ArgumentError where one is neither an entry, an array nor a number; GraphError where one is a
+    tuple of entries.
     """
     operands = list(operands)
     arrays = [as_entry(x) for x in operands if not _is_weak(x)]

@@ -58,7 +58,7 @@ class EntryMethods:
     def mean(self, axis: ReducedAxes = None, dtype: Any = None, *, keepdims: bool = False) -> Entry:
         """Return the mean along axes, by default all; that of integers and booleans is float64.
 
-        ``dtype`` is a float dtype to convert the elements to first.
+        ``dtype`` is a dtype to convert the elements to first.
 
         Raises: DTypeError for complex elements; ShapeError for an axis that does not exist.
         """
@@ -97,7 +97,8 @@ class EntryMethods:
     def argmax(self, axis: int | None = None, *, keepdims: bool = False) -> Entry:
         """Return the int64 index of the largest element along an axis, the first of equal ones.
 
-        Without an axis it is the index among all elements in row-major order.
+        A NaN counts as the largest. Without an axis it is the index among all elements in row-major
+        order.
 
         Raises: DTypeError for complex elements; ShapeError for an axis that does not exist or has
         length 0.
@@ -107,7 +108,8 @@ class EntryMethods:
     def argmin(self, axis: int | None = None, *, keepdims: bool = False) -> Entry:
         """Return the int64 index of the smallest element along an axis, the first of equal ones.
 
-        Without an axis it is the index among all elements in row-major order.
+        A NaN counts as the smallest. Without an axis it is the index among all elements in
+        row-major order.
 
         Raises: DTypeError for complex elements; ShapeError for an axis that does not exist or has
         length 0.
@@ -125,9 +127,10 @@ class EntryMethods:
         """Return the variance along axes, by default all; that of integers is float64.
 
         It is the sum of the squared distances from the mean, divided by their number - ``ddof``.
-        ``dtype`` is a float dtype to convert the elements to first.
+        ``dtype`` is a dtype to convert the elements to first.
 
-        Raises: DTypeError for complex elements; ShapeError for an axis that does not exist.
+        Raises: DTypeError for complex elements; ShapeError for an axis that does not exist, or a
+        ``ddof`` that is no finite number.
         """
         return _apply("var", self, axis, dtype, ddof=ddof, keepdims=keepdims)  # type: ignore[no-any-return]
 
@@ -141,7 +144,8 @@ class EntryMethods:
     ) -> Entry:
         """Return the standard deviation along axes, the square root of `var` with these arguments.
 
-        Raises: DTypeError for complex elements; ShapeError for an axis that does not exist.
+        Raises: DTypeError for complex elements; ShapeError for an axis that does not exist, or a
+        ``ddof`` that is no finite number.
         """
         return _apply("std", self, axis, dtype, ddof=ddof, keepdims=keepdims)  # type: ignore[no-any-return]
 
@@ -194,7 +198,7 @@ class EntryMethods:
         """Return the elements in another shape, given as sizes or as one tuple or list.
 
         One size may be -1, which is computed from the others. Raises: ShapeError where the number
-        of elements differs.
+        of elements differs, a size is neither an int nor a size, or several are -1.
         """
         return _apply("reshape", self, _listed(shape))  # type: ignore[no-any-return]
 
@@ -215,7 +219,8 @@ class EntryMethods:
     def squeeze(self, axis: ReducedAxes = None) -> Entry:
         """Return the entry without axes of length 1: all of them, or those that are named.
 
-        Raises: ShapeError for a named axis that has another length or does not exist.
+        Raises: ShapeError for a named axis that has another length or does not exist, and without
+        names where a length is symbolic.
         """
         return _apply("squeeze", self, axis)  # type: ignore[no-any-return]
 
@@ -233,14 +238,16 @@ class EntryMethods:
         ``repeats`` is a number for all or one for each. Without an axis the result has one, with
         the elements in row-major order.
 
-        Raises: ShapeError for a negative number or an axis that does not exist.
+        Raises: ShapeError for a negative number, a fraction, another count of numbers than
+        elements, or an axis that does not exist.
         """
         return _apply("repeat", self, repeats, axis)  # type: ignore[no-any-return]
 
     def take(self, indices: Any, axis: int | None = None) -> Entry:
         """Return the parts at integer indices along an axis, as `numpy.take`.
 
-        Without an axis they are elements, counted in row-major order.
+        Without an axis they are elements, counted in row-major order. Negative indices count from
+        the end; those that are still out of range are clipped to it, unlike in NumPy.
 
         Raises: DTypeError for indices that are not integers; ShapeError for an axis that does not
         exist.
@@ -257,7 +264,7 @@ class EntryMethods:
         Converted to bool, all but 0 is true. To other dtypes, an entry of unknown dtype is not
         converted, but returned itself.
 
-        Raises: DTypeError if there is no such dtype, and between complex and other dtypes.
+        Raises: DTypeError if there is no such dtype, and between complex and other dtypes but bool.
         """
         return _apply("astype", self, dtype)  # type: ignore[no-any-return]
 
@@ -267,7 +274,8 @@ class EntryMethods:
         With two None it is this entry itself. The dtype is that of NumPy's maximum and minimum: a
         limit of 0.5 makes integers float64.
 
-        Raises: DTypeError for complex elements.
+        Raises: DTypeError for complex elements; ShapeError for a limit that does not broadcast;
+        ArgumentError for one that is neither an entry nor numbers.
         """
         return _apply("clip", self, min, max)  # type: ignore[no-any-return]
 
@@ -276,14 +284,15 @@ class EntryMethods:
 
         A negative number rounds to tens, hundreds and so on. The dtype stays.
 
-        Raises: DTypeError for complex elements.
+        Raises: DTypeError for complex elements; ArgumentError where ``decimals`` is no int.
         """
         return _apply("round", self, decimals)  # type: ignore[no-any-return]
 
     def dot(self, b: Any) -> Entry:
         """Return the product with a vector, matrix or number in their common dtype (`numpy.dot`).
 
-        Raises: ShapeError where the shapes do not fit; DTypeError for booleans and complex numbers.
+        Raises: ShapeError where the shapes do not fit; DTypeError for booleans and complex numbers;
+        ArgumentError where ``b`` is neither an entry nor numbers.
         """
         return _apply("dot", self, b)  # type: ignore[no-any-return]
 

@@ -161,7 +161,9 @@ def recall(names: Iterable[str]) -> dict[str, Address] | None:
         The address of each by its digest; None if one of them is in no cache or cannot be loaded.
 
     Raises:
-        CacheError: Others can write to the cache folder.
+        CacheError: Others can write to the cache folder, or it is a file.
+        CompilerError: The launcher, which loads them, cannot be compiled, or there is no folder for
+            a copy of a saved program's machine code.
     """
     cache, compiler = open_cache(), find_compiler()
     fingerprint = compiler.fingerprint if compiler else None
@@ -205,7 +207,10 @@ def _load_cached(
         cache: the user's cache.
         compiler: the compiler that must have compiled them; None accepts any.
 
-    Raises: CacheError where others can write to the user's cache folder.
+    Raises:
+        CacheError: Others can write to the user's cache folder.
+        CompilerError: The launcher, which loads them, cannot be compiled, or there is no folder for
+            a copy of a saved program's machine code.
     """
     fingerprint = compiler.fingerprint if compiler else None
     addresses = {digest: _load(digest, cache, fingerprint) for digest in missing}
@@ -222,7 +227,10 @@ def _load(digest: str, cache: KernelCache, fingerprint: str | None) -> Address |
 
     Returns: Its address, None if neither cache has it or its library cannot be loaded.
 
-    Raises: CacheError where a saved program has it and others can write to the user's cache folder.
+    Raises:
+        CacheError: A saved program has it, and others can write to the user's cache folder.
+        CompilerError: The launcher, which loads it, cannot be compiled, or there is no folder for a
+            copy of a saved program's machine code.
     """
     entry = cache.find(digest, fingerprint)
     saved = _saved.get()
@@ -248,8 +256,9 @@ def _open_copy(cache: KernelCache, entry: CachedKernel) -> SharedObject:
     No one can replace the copy while it is loaded.
 
     Raises:
-        OSError: It does not have the digest of its name, or cannot be loaded.
-        CompilerError: There is no folder for the copy.
+        OSError: It does not have the digest of its name, or cannot be copied or loaded.
+        CompilerError: There is no folder for the copy, or the launcher, which loads it, cannot be
+            compiled.
         CacheError: Others can write to the user's cache folder.
     """
     from passkit.runtime.native.work_folders import work_folder  # a warm start needs no copies

@@ -220,7 +220,7 @@ def geometry_numbers(c: Geometry) -> tuple[int, ...]:
 
 
 def unit_axes_first(c: Geometry) -> Geometry:
-    """Return the same convolution with axes of length 1 first.
+    """Return the same convolution with axes first whose size, window and result are 1, unpadded.
 
     The taps of a window are then contiguous in memory.
     """

@@ -87,6 +87,8 @@ def open_library(path: str) -> object:
     Raises:
         OSError: It cannot be loaded.
         CompilerError: The launcher, which loads it, cannot be compiled.
+        CacheError: The launcher is not loaded yet, and others can write to the cache folder.
+        SettingError: The launcher is not loaded yet, and PASSKIT_THREADS is no number of threads.
     """
     handle: object = launcher().open_library(path)
     return handle
@@ -112,6 +114,8 @@ def builtin(name: str) -> int:
     Raises:
         LookupError: There is no such kernel.
         CompilerError: The launcher, which contains it, cannot be compiled.
+        CacheError: The launcher is not loaded yet, and others can write to the cache folder.
+        SettingError: The launcher is not loaded yet, and PASSKIT_THREADS is no number of threads.
     """
     address: int = launcher().builtin(name)
     return address
@@ -125,7 +129,10 @@ def set_num_threads(number: int) -> None:
     Raises:
         ValueError: The number is not from 1 to 64.
         TypeError: It is no integer.
+        OverflowError: It does not fit in 64 bits.
         CompilerError: The launcher cannot be compiled.
+        CacheError: The launcher is not loaded yet, and others can write to the cache folder.
+        SettingError: The launcher is not loaded yet, and PASSKIT_THREADS is no number of threads.
     """
     launcher().set_num_threads(number)
 
@@ -133,7 +140,9 @@ def set_num_threads(number: int) -> None:
 def num_threads() -> int:
     """Return the number of threads of programs.
 
-    The launcher is loaded if it is not yet. Raises: CompilerError where it cannot be compiled.
+    The launcher is loaded if it is not yet. Raises: CompilerError where it cannot be compiled,
+    CacheError where others can write to the cache folder, SettingError where PASSKIT_THREADS is no
+    number of threads.
     """
     number: int = launcher().num_threads()
     return number
@@ -143,7 +152,8 @@ def set_pool_limit(nbytes: int) -> None:
     """Set the most idle bytes that the pool of result arrays keeps.
 
     The launcher is loaded if it is not yet. Raises: ValueError for a negative number; CompilerError
-    where the launcher cannot be compiled.
+    where the launcher cannot be compiled, CacheError where others can write to the cache folder,
+    SettingError where PASSKIT_THREADS is no number of threads.
     """
     launcher().set_pool_limit(nbytes)
 
@@ -153,7 +163,8 @@ def pool_stats() -> dict[str, int]:
 
     They are the limit of idle bytes, the bytes and slabs that are idle and in use, and the slabs
     mapped and reused so far. The launcher is loaded if it is not yet. Raises: CompilerError where
-    it cannot be compiled.
+    it cannot be compiled, CacheError where others can write to the cache folder, SettingError where
+    PASSKIT_THREADS is no number of threads.
     """
     stats: dict[str, int] = launcher().pool_stats()
     return stats

@@ -130,6 +130,7 @@ class OneDnn:
 
         Raises:
             OneDnnError: The function returns a status other than success.
+            AttributeError: The library has no such function.
         """
         if getattr(self.dll, name)(*arguments):
             raise OneDnnError(f"oneDNN's function {name} returned an error")
@@ -399,8 +400,8 @@ class PrimitiveBuilder:
     def plain_filter(self) -> c_void_p:
         """Return the memory descriptor of a filter in passkit's layout.
 
-        Shape: (*window, channels / groups, filters) Raises: OneDnnError where the library refuses
-        it.
+        That is an array of shape (*window, channels / groups, filters). Raises: OneDnnError where
+        the library refuses it.
         """
         c = self.c
         group_channels, group_filters = c.channels // c.groups, c.filters // c.groups
