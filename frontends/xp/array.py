@@ -64,7 +64,7 @@ def operand_value(operand: Any, like: np.dtype[Any]) -> Value:
 
     Raises:
         ArgumentError: It is nothing of these, such as None or a list.
-        DTypeError: A Python integer does not fit the dtype, or a NumPy array has none of
+        DTypeError: A Python integer does not fit the dtype, or a NumPy array or scalar has none of
             `passkit.xp`.
     """
     if type(operand) is Array:
@@ -73,13 +73,13 @@ def operand_value(operand: Any, like: np.dtype[Any]) -> Value:
     if kind is float and like.kind == "f":
         return scalar(operand, like)
     if kind in (bool, int, float, complex):
-        if kind is int and like.kind in "f":
-            try:
-                return scalar(operand, like)
-            except OverflowError:
-                raise DTypeError(f"{shown(operand)} does not fit {like}") from None
-        return scalar(operand, weak_scalar(operand, dtype_of(like)).numpy)
+        dtype = weak_scalar(operand, dtype_of(like)).numpy
+        try:
+            return scalar(operand, dtype)
+        except (OverflowError, TypeError):  # TypeError: from the package of bfloat16
+            raise DTypeError(f"{shown(operand)} does not fit {dtype}") from None
     if isinstance(operand, (np.ndarray, np.generic)):
+        dtype_of(operand.dtype)  # refuses other dtypes
         return from_numpy(np.array(operand))
     if isinstance(operand, Array):
         return operand._value
@@ -101,7 +101,8 @@ def operator_operand(operand: Any, like: np.dtype[Any]) -> Any:
         operand: anything; an array, a NumPy array or scalar, or a Python number is an operand.
         like: the dtype of the array beside it.
 
-    Raises: DTypeError if a Python integer does not fit the dtype.
+    Raises: DTypeError if a Python integer does not fit the dtype, or a NumPy array or scalar has
+    none of `passkit.xp`.
     """
     return operand_value(operand, like) if _is_operand(operand) else NotImplemented
 
@@ -118,7 +119,7 @@ def _in_place(name: str) -> Callable[[Array, Any], Any]:
     """Return the method of an in-place operator, which gives the array a new value of its type.
 
     ``name`` is the operation. The method returns the array itself, or NotImplemented if the other
-    operand is none; it raises as `Array._assign`.
+    operand is none. It raises what the operation does, such as ShapeError, and as `Array._assign`.
     """
     op = operation(name)
 
@@ -137,9 +138,9 @@ def _unary(name: str) -> Callable[[Array], Any]:
 
 
 def _pending_names(value: Value, most: int = 8) -> str:
-    """Return the names of the operations that a pending value waits for, with commas.
+    """Return the names of the operations that a pending value waits for, its own first.
 
-    The last one is first; beyond ``most`` names there is only the number of the others.
+    They are joined by commas; beyond ``most`` names there is only the number of the others.
     """
     names: list[str] = []
     seen = {id(value)}
@@ -196,8 +197,11 @@ def _power(self: Array, exponent: Any) -> Any:
 def _power_in_place(self: Array, exponent: Any) -> Any:
     """Give the array the value of ``self ** exponent`` in its dtype, and return it.
 
-    It is NotImplemented if the exponent is no operand. Raises: DTypeError if the dtype cannot hold
-    the result, or for integers to a negative Python integer; ArgumentError for another shape.
+    Returns: The array itself; NotImplemented if the exponent is no operand.
+
+    Raises: DTypeError if the dtype cannot hold the result, or for integers to a negative Python
+    integer; ArgumentError if the result has another shape; ShapeError if the shapes do not
+    broadcast.
     """
     op = constant_power(self._value, exponent)
     if op is None:
@@ -270,9 +274,10 @@ class Array(ArrayBase, ArrayMethods, ComputingMethods):
     # Assignments
 
     def _assign(self, value: Value, name: str) -> None:
-        """Give this array a new value, converted to its dtype; with ``aliasing`` its views, too.
+        """Give this array a new value, converted to its dtype.
 
-        ``name`` is the operation, for messages.
+        With the setting ``aliasing``, its views and the array that it is a view of get new values,
+        too. ``name`` is the operation, for messages.
 
         Raises:
             ArgumentError: The value has another shape.
@@ -314,7 +319,8 @@ class Array(ArrayBase, ArrayMethods, ComputingMethods):
     def _scalar(self, target: str) -> Any:
         """Return the single element as a Python number, after executing what it needs.
 
-        ``target`` says what needs it, for messages and for those who inspect the stream.
+        ``target`` says what needs it, for messages and for those who inspect the stream. The array
+        may have axes of length 1.
 
         Raises: TypeError if the array has not exactly one element.
         """
@@ -346,6 +352,8 @@ class Array(ArrayBase, ArrayMethods, ComputingMethods):
 
     def item(self) -> Any:
         """Return the single element as a Python bool, int, float or complex; it is executed.
+
+        The array may have axes of length 1.
 
         Raises: TypeError if the array has not exactly one element.
         """

@@ -33,7 +33,7 @@ else:
 
 
 def _extents(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the arguments of a method, or the items of its one argument, a tuple or list."""
+    """Return the arguments of a method, or the items of a single argument, a tuple or list."""
     if len(arguments) == 1 and isinstance(arguments[0], (tuple, list)):
         return tuple(arguments[0])
     return arguments
@@ -85,9 +85,10 @@ class ArrayMethods:
         return manipulation.matrix_transpose(self)
 
     def astype(self: Any, dtype: Any, /, *, copy: bool = True) -> Array:
-        """Return a new array, converted to a dtype; as bool, all but 0 are true.
+        """Return a new array, converted to a dtype.
 
-        With ``copy`` False, an array of this dtype already is returned itself.
+        Floats are cut to integers, integers that are too large wrap around, and as bool all numbers
+        but 0 are true. With ``copy`` False, an array of this dtype already is returned itself.
 
         Raises: DTypeError if there is no such dtype (None is none), or complex numbers would become
         real ones.
@@ -99,12 +100,15 @@ class ArrayMethods:
         return conversion.duplicate(self)
 
     def flatten(self: Any) -> Array:
-        """Return the elements in row-major order, as a new array of one axis."""
+        """Return the elements in row-major order, as a new array of one axis, which is no view."""
         source = conversion.duplicate(self) if settings.aliasing else self
         return manipulation.reshape(source, (-1,) if self.size else (0,))
 
     def ravel(self: Any) -> Array:
-        """Return the elements in row-major order, as a new array of one axis."""
+        """Return the elements in row-major order, as a new array of one axis.
+
+        With the setting ``aliasing``, it is a view of this array.
+        """
         return manipulation.reshape(self, (-1,) if self.size else (0,))
 
     def reshape(self: Any, *shape: Any, copy: bool | None = None) -> Array:
@@ -118,9 +122,9 @@ class ArrayMethods:
         return manipulation.reshape(self, _extents(shape), copy=copy)
 
     def squeeze(self: Any, axis: int | tuple[int, ...] | None = None) -> Array:
-        """Return a new array without axes of length 1, or without those that are named.
+        """Return a new array without axes of length 1.
 
-        ``axis`` is an axis or several; None: all of length 1.
+        ``axis`` is an axis or several, and the others stay; None: all of length 1.
 
         Raises: ShapeError if a named axis is longer, out of range or named twice; ArgumentError if
         it is no integer.
@@ -131,12 +135,12 @@ class ArrayMethods:
     def transpose(self: Any, *axes: Any) -> Array:
         """Return a new array with its axes in another order, given as ints or as one tuple.
 
-        Without arguments the order is reversed; else there is for each axis of the result the axis
-        of this array.
+        Item k is the axis of this array that becomes axis k. Without arguments, or for None, the
+        order is reversed.
 
         Raises: ShapeError if they do not name each axis once; ArgumentError if one is no integer.
         """
-        order = _extents(axes)
+        order = () if axes == (None,) else _extents(axes)
         return manipulation.permute_dims(self, order or tuple(reversed(range(self.ndim))))
 
     def view(self: Any, dtype: Any = None) -> Array:
@@ -144,7 +148,7 @@ class ArrayMethods:
 
         The last axis becomes longer or shorter where elements have another size. Unlike NumPy's,
         the result shares no memory: assignments to it do not change this array. What the array
-        needs is executed.
+        needs is executed, unless the dtype is its own.
 
         Raises:
             DTypeError: There is no such dtype.
@@ -156,7 +160,7 @@ class ArrayMethods:
     # Interchange
 
     def tolist(self: Any) -> Any:
-        """Return the elements as nested lists of Python numbers; without axes, one number.
+        """Return the elements as nested lists of Python numbers; a 0-dimensional array as a number.
 
         What the array needs is executed.
         """
@@ -165,14 +169,15 @@ class ArrayMethods:
     def to_device(self: Any, device: Any, /, *, stream: Any = None) -> Array:
         """Return the array on a device: itself if it is there, else a copy.
 
-        What the array needs is executed.
+        For a copy, what the array needs is executed.
 
         Args:
             device: the name of the device, such as "cpu" or "opencl:0"; None: that of the array.
             stream: must be None.
 
         Raises: SettingError if there is no such device, or ``stream`` is something else;
-        DeviceError if the device has no memory left.
+        MissingDependencyError or DeviceError if its package or driver is missing; DeviceError if
+        the device has no memory left.
         """
         return interchange.to_device(self, device, stream)
 
@@ -205,11 +210,12 @@ class ArrayMethods:
         Args:
             stream: ignored: what computes the array is done.
             max_version: the newest version that the consumer reads; None: one before 1.
-            dl_device: the device that the memory must be on; None: that of the array.
+            dl_device: the device that the memory must be on, as kind and number; None: that of the
+                array. Memory of a device is copied for the CPU.
             copy: True copies the memory; False refuses to.
 
-        Raises: BufferError for another device than the CPU, or elements that DLPack of NumPy does
-        not have, such as bfloat16.
+        Raises: BufferError for a device that is neither that of the array nor the CPU, a copy that
+        is refused, or elements that DLPack of NumPy does not have, such as bfloat16.
         """
         return interchange.dlpack(self, max_version, dl_device, copy)
 
@@ -219,7 +225,7 @@ class ArrayMethods:
 
     @property
     def __cuda_array_interface__(self: Any) -> dict[str, Any]:
-        """The memory of an array on a CUDA device, for Numba, CuPy and PyTorch.
+        """The CUDA array interface of an array on a CUDA device, for Numba, CuPy and PyTorch.
 
         Raises: AttributeError for an array on another device.
         """
@@ -234,9 +240,11 @@ class ArrayMethods:
         return interchange.opencl_array(self)
 
     def __buffer__(self: Any, flags: int, /) -> memoryview:
-        """Return a view of the memory, which must not be written; Python calls this from 3.12 on.
+        """Return a read-only view of the memory; Python calls this from 3.12 on.
 
-        Raises: BufferError if the caller wants to write.
+        ``flags`` are those of the buffer protocol. What the array needs is executed.
+
+        Raises: BufferError if the caller wants to write, or the array is on a device.
         """
         return interchange.buffer(self, flags)
 

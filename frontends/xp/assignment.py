@@ -25,7 +25,7 @@ from passkit.frontends.xp.indexing import (
     split_parts,
     with_integers,
 )
-from passkit.frontends.xp.manipulation import broadcast_to, moveaxis, reshape
+from passkit.frontends.xp.manipulation import broadcast_on, moveaxis, reshape
 from passkit.frontends.xp.runtime import apply, from_numpy, operation
 from passkit.frontends.xp.sharing import UNSHARED, references, share
 from passkit.frontends.xp.subscripts import BasicIndex, basic_index, plain_index, subscript_parts
@@ -40,12 +40,15 @@ def write(x: Array, key: Any, operand: Any) -> None:
         x: the array, which gets a new value of its shape and dtype.
         key: as in `indexing.read`. Indices in pending arrays that are out of range write nothing.
         operand: an array or nested lists, which are broadcast to the selected part and converted
-            to the dtype of ``x``, floats to integers, too; or a number.
+            to the dtype of ``x``, floats to integers, too; or a number. Integers in arrays and
+            lists wrap around where they do not fit.
 
     Raises:
         SubscriptError: The key does not fit the array.
         ShapeError: The operand does not fit the selected part.
-        DTypeError: The operand is complex, and the array is not, or a Python integer does not fit.
+        DTypeError: The operand is complex, and the array is not; it has no dtype of `passkit.xp`;
+            or a Python integer does not fit.
+        DeviceError: Array and operand are on different devices, and the operand has axes.
         ArgumentError: The operand is neither an array nor numbers.
     """
     if _write_few(x, key, operand):
@@ -67,7 +70,7 @@ def write(x: Array, key: Any, operand: Any) -> None:
 
 
 def view_of(x: Array, key: Any, part: Array) -> Array:
-    """Return ``part``, which is ``x[key]``; note it as a view of ``x`` if that is an option.
+    """Return ``part``, which is ``x[key]``, noted as a view of ``x`` where NumPy has a view.
 
     It is not noted without the setting ``aliasing``, if it is 0-dimensional, or if the key has
     other parts than ints, slices, None and ``...``. If NumPy may write to the memory of ``x``, the
@@ -102,7 +105,7 @@ def _converted(x: Array, operand: Any) -> Array:
     Raises: DTypeError if it is complex, and the array is not, or a Python integer does not fit;
     ArgumentError if it is neither an array nor numbers; ShapeError for lists of different lengths.
     """
-    if isinstance(operand, (list, tuple, np.ndarray)):
+    if isinstance(operand, (list, tuple, range, np.ndarray)):
         operand = asarray(operand, device=x.device)
     value = operand_value(operand, x.dtype)
     if value.type.dtype != x.dtype:
@@ -121,7 +124,9 @@ def _converted(x: Array, operand: Any) -> Array:
 
 
 def _fitted(value: Array, shape: tuple[int, ...]) -> Array:
-    """Return a value without leading axes of length 1 that a part of this shape lacks.
+    """Return a value without leading axes of length 1 that a part of ``shape`` lacks.
+
+    It is not broadcast; without such axes the value itself is returned.
 
     Raises: ShapeError if it cannot be broadcast to the shape.
     """
@@ -137,8 +142,9 @@ def _fitted(value: Array, shape: tuple[int, ...]) -> Array:
 def _write_in_place(x: Array, key: Any, value: Array, index: BasicIndex) -> bool:
     """Write few computed elements into a computed array, and return whether that was possible.
 
-    Few are as many as the setting ``small``, or any number of complex ones; neither array may have
-    a triangular view. An array whose value something else refers to gets a copy first.
+    Few are as many as the setting ``small``, or any number of complex ones. It is not possible for
+    a pending array, one on a device or one with a triangular view. An array whose value something
+    else refers to gets a copy first.
 
     Args:
         x: the array.
@@ -169,9 +175,9 @@ def _write_in_place(x: Array, key: Any, value: Array, index: BasicIndex) -> bool
 def _write_small(x: Array, key: Any, value: Array) -> bool:
     """Write a computed value into a small computed array by NumPy, and return whether it could.
 
-    The key may have arrays. It could not where `small_key` returns None, the value has a triangular
-    view, or NumPy raises: the general way has the better messages. Then ``x`` may have a copy of
-    its elements as its buffer.
+    The key may have arrays. It could not, and nothing is written, where `small_key` returns None,
+    the value is pending, on a device or has a triangular view, or NumPy raises: the general way has
+    the better messages. Then the buffer of ``x`` may be a copy of the one before.
     """
     if value._value.operation is not None or value._value.type.band is not None:
         return False
@@ -191,7 +197,7 @@ def _write_small(x: Array, key: Any, value: Array) -> bool:
 
 
 def _separate(x: Array) -> None:
-    """Give a computed array a buffer that nothing else refers to, a copy if it is shared."""
+    """Replace the buffer of a computed array by a copy, in place, if anything else refers to it."""
     is_shared = not x._value.is_owned or references(x) != UNSHARED
     if is_shared or x._value.buffer.base is not None:
         _rebind(x, wrap(from_numpy(np.array(x._value.buffer, order="C"), is_owned=True)))
@@ -231,9 +237,9 @@ def _write_few(x: Array, key: Any, operand: Any) -> bool:
 
 
 def _slice_assigned(x: Array, index: BasicIndex, value: Array) -> Array:
-    """Return the array with a part of ints, slices and new axes replaced by ``value``.
+    """Return a new array, ``x`` with a part of ints, slices and new axes replaced by ``value``.
 
-    ``index`` selects the part; the array itself is returned if that is empty. Raises: ShapeError if
+    ``index`` selects the part. If that is empty, ``x`` itself is returned. Raises: ShapeError if
     the value does not fit.
     """
     value = _fitted(value, index.shape)
@@ -244,11 +250,12 @@ def _slice_assigned(x: Array, index: BasicIndex, value: Array) -> Array:
 
 
 def _masked(x: Array, parts: list[Any], value: Array) -> Array | None:
-    """Return ``x`` with elements replaced by ``value`` where a mask, not computed yet, is true.
+    """Return ``x`` with elements replaced by ``value`` where a mask, which may be pending, is true.
 
     ``parts`` are those of the subscript.
 
-    Returns: None if there are more arrays, or a value for each true element.
+    Returns: A new array. None if the subscript has more than one mask and slices of entire axes, or
+        if ``value`` has axes that stand for the true elements: then the mask must be executed.
 
     Raises: SubscriptError if the mask does not fit the axes; ShapeError if the value does not fit.
     """
@@ -271,8 +278,10 @@ def _masked(x: Array, parts: list[Any], value: Array) -> Array | None:
 def _assigned(x: Array, parts: list[Any], value: Array) -> Array:
     """Return ``x`` with a part replaced by ``value`` that arrays of integers or masks select.
 
-    ``parts`` are those of the subscript; masks are executed. Raises: SubscriptError if a mask or a
-    computed index does not fit; ShapeError if the value does not fit.
+    ``parts`` are those of the subscript; masks are executed. The result is a new array.
+
+    Raises: SubscriptError if a mask or a computed index does not fit; ShapeError if the value does
+    not fit; DeviceError if it has axes and is on another device than ``x``.
     """
     shape = x.shape
     x, parts = with_integers(x, parts)
@@ -283,7 +292,8 @@ def _assigned(x: Array, parts: list[Any], value: Array) -> Array:
     others = [n for k, n in enumerate(selected.shape) if k not in axes]
     target = 0 if comes_first else axes[0]
     value = _fitted(value, (*others[:target], *points, *others[target:]))
-    updates = broadcast_to(value, (*others[:target], *points, *others[target:]))
+    place = value._value.type.device if value.ndim else x._value.type.device
+    updates = broadcast_on(place, value, (*others[:target], *points, *others[target:]))
     if not updates.size:
         return reshape(x, shape)
     updated = _scattered(selected, axes, arrays, moved(updates, target, 0, len(points)))
@@ -292,10 +302,10 @@ def _assigned(x: Array, parts: list[Any], value: Array) -> Array:
 
 
 def _scattered(x: Array, axes: list[int], arrays: list[Array], updates: Array) -> Array:
-    """Return the array with its parts at ``arrays``, indices of ``axes``, replaced by ``updates``.
+    """Return a new array, ``x`` with its parts at ``arrays``, indices of ``axes``, replaced.
 
-    The updates have the axes of the indices, which broadcast, first, then the other axes of the
-    array.
+    ``updates`` replace them. They have the axes of the indices, which broadcast, first, then the
+    other axes of the array. Indices out of range write nothing.
     """
     rank = len(broadcast_index_shape(arrays))
     if len(arrays) == 1:

@@ -24,9 +24,10 @@ STRIDE = 1 << 48
 
 
 def _positions(shape: Shape) -> Entry:
-    """Build the positions of the elements of an array of a shape in row-major order, as int64.
+    """Build an int64 array of a shape with the position of each element in row-major order, from 0.
 
-    A sum over the axes has the iteration domain of the array, so that it fuses with its readers.
+    It is a sum over the axes, so that it has the iteration domain of the array and fuses with what
+    reads it.
     """
     result = ops.full((), 0, dtype=int64)
     for axis, n in enumerate(shape):
@@ -41,8 +42,9 @@ def _positions(shape: Shape) -> Entry:
 def build_first_failure(*conditions: Entry) -> Entry:
     """Build the code of the first element that fails the first condition that fails, as int64.
 
-    It is `PASSED` if none fails; else position p of condition k is ``k * STRIDE + p``. Conditions
-    are booleans; those of one shape are reduced together, and those without elements hold.
+    It is `PASSED` if none fails; else ``k * STRIDE + p`` for the element at position p in row-major
+    order of condition k. Conditions are arrays of booleans, true where elements pass; those of one
+    shape are reduced together, and those without elements hold.
     """
     by_shape: dict[Any, list[int]] = {}
     for k, condition in enumerate(conditions):
@@ -60,7 +62,7 @@ def build_first_failure(*conditions: Entry) -> Entry:
 
 
 def _first_failure(*conditions: Any) -> Any:
-    """Return the code of the first failure of NumPy arrays, as `build_first_failure` builds it."""
+    """Return the code of the first failure by NumPy, as `build_first_failure` builds it."""
     for k, condition in enumerate(conditions):
         if not condition.all():
             return np.asarray(k * STRIDE + int(condition.argmin()), np.int64)
@@ -91,7 +93,10 @@ class CheckedValue:
             self._copy = call("copy", x)
 
     def numpy(self) -> Any:
-        """Return the NumPy array of the value at that moment; a pending copy is executed."""
+        """Return the NumPy array of the value at that moment; a pending copy is executed.
+
+        Call it before `release`.
+        """
         return computed(self._value) if self._copy is None else self._copy._numpy("check")
 
     def release(self) -> None:
@@ -145,8 +150,8 @@ def check(condition: Any, function: str, name: str, x: Any, must_be: str) -> Non
     """Check elements of an array inside the kernel that computes what is needed next.
 
     The next execution of the stream also finds the first element that fails, in the kernel that
-    computes the array, and raises the error. Results that were computed beside it
-    stay valid, and the error is raised once. Small arrays that are computed are checked at once.
+    computes the array, and raises the error. Results that were computed beside it stay valid, and
+    the error is raised once. Small arrays that are computed are checked at once.
     In functions that `pk.jit`, `pk.grad` or `pk.vmap` transform, values that depend on the
     arguments are not checked.
 
@@ -212,7 +217,7 @@ def when_computed(
         snapshots: the arrays that the function reads; they are released afterwards.
         raise_error: the function, which raises an error if the code says so.
 
-    Raises: what the function raises, if it is called now.
+    Raises: what the function raises, if it is called now; else the execution raises it.
     """
 
     def notify() -> None:
@@ -236,9 +241,9 @@ def raise_failure(
     Args:
         code: the code; if it is pending, it is executed.
         subjects: what each condition is about.
-        snapshots: the array that each condition is about.
+        snapshots: the value of the array that each condition is about.
 
-    Raises: CheckError with the first element that fails.
+    Raises: CheckError with the first element that fails, by `Subject.message`.
     """
     number = int(code)
     if number != PASSED:

@@ -11,6 +11,9 @@ from passkit.streams.recorder import Value
 if TYPE_CHECKING:
     from passkit.frontends.xp.array import Array
 
+MOST_DECIMALS = 308
+"""The largest power of 10 that is a float."""
+
 
 class ComputingMethods:
     """The methods of `Array` that compute, with NumPy's names and defaults."""
@@ -29,9 +32,10 @@ class ComputingMethods:
     def sum(self, axis: reductions.Axes = None, dtype: Any = None, keepdims: bool = False) -> Array:
         """Return the sum along axes; 0 of nothing.
 
-        ``axis`` is an axis, several, or None for all; ``dtype`` the dtype to convert to before,
-        None for that of floats, the widest of their sign for integers, and int64 for booleans; with
-        ``keepdims`` the axes stay with extent 1.
+        ``axis`` is an axis, several, or None for all; ``()`` reduces nothing. ``dtype`` is the one
+        to convert to before; None keeps floats and complex numbers, and is int64 for signed
+        integers and booleans, uint64 for unsigned ones. With ``keepdims`` the axes stay with extent
+        1.
 
         Raises:
             ArgumentError: an axis is no integer.
@@ -45,9 +49,10 @@ class ComputingMethods:
     ) -> Array:
         """Return the product along axes; 1 of nothing.
 
-        ``axis`` is an axis, several, or None for all; ``dtype`` the dtype to convert to before,
-        None for that of floats, the widest of their sign for integers, and int64 for booleans; with
-        ``keepdims`` the axes stay with extent 1.
+        ``axis`` is an axis, several, or None for all; ``()`` reduces nothing. ``dtype`` is the one
+        to convert to before; None keeps floats and complex numbers, and is int64 for signed
+        integers and booleans, uint64 for unsigned ones. With ``keepdims`` the axes stay with extent
+        1.
 
         Raises:
             ArgumentError: an axis is no integer.
@@ -59,10 +64,11 @@ class ComputingMethods:
     def mean(
         self, axis: reductions.Axes = None, dtype: Any = None, keepdims: bool = False
     ) -> Array:
-        """Return the mean along axes, of elements converted to ``dtype``; None keeps theirs.
+        """Return the mean along axes, of elements that are converted to ``dtype`` before.
 
-        ``axis`` is an axis, several, or None for all; with ``keepdims`` the axes stay with extent
-        1. The mean of nothing is NaN, and that of integers and booleans is float64.
+        ``axis`` is an axis, several, or None for all; ``dtype`` None keeps the dtype; with
+        ``keepdims`` the axes stay with extent 1. The mean of nothing is NaN, and that of integers
+        and booleans, also as ``dtype``, is float64.
 
         Raises:
             ArgumentError: an axis is no integer.
@@ -74,8 +80,8 @@ class ComputingMethods:
     def max(self, axis: reductions.Axes = None, keepdims: bool = False) -> Array:
         """Return the largest element along axes; NaN if one is NaN.
 
-        ``axis`` is an axis, several, or None for all; with ``keepdims`` the axes stay with extent
-        1.
+        Complex numbers are compared by real parts, then by imaginary ones. ``axis`` is an axis,
+        several, or None for all; with ``keepdims`` the axes stay with extent 1.
 
         Raises:
             ArgumentError: an axis is no integer.
@@ -86,8 +92,8 @@ class ComputingMethods:
     def min(self, axis: reductions.Axes = None, keepdims: bool = False) -> Array:
         """Return the smallest element along axes; NaN if one is NaN.
 
-        ``axis`` is an axis, several, or None for all; with ``keepdims`` the axes stay with extent
-        1.
+        Complex numbers are compared by real parts, then by imaginary ones. ``axis`` is an axis,
+        several, or None for all; with ``keepdims`` the axes stay with extent 1.
 
         Raises:
             ArgumentError: an axis is no integer.
@@ -127,11 +133,12 @@ class ComputingMethods:
         correction: float | None = None,
         keepdims: bool = False,
     ) -> Array:
-        """Return the variance along axes; ``ddof`` is another name of ``correction``.
+        """Return the variance along axes: squared deviations from the mean, divided by a count.
 
-        ``axis`` is an axis, several, or None for all; ``correction``, which goes before ``ddof``,
-        is subtracted from the count; with ``keepdims`` the axes stay with extent 1. It is float64
-        for integers, and infinite or NaN if nothing is left of the count.
+        ``axis`` is an axis, several, or None for all. ``correction``, or ``ddof`` if that is None,
+        is subtracted from the count of elements. With ``keepdims`` the axes stay with extent 1. The
+        result is float64 for integers and booleans, real for complex numbers, and infinite or NaN
+        if nothing is left of the count.
 
         Raises:
             ArgumentError: the correction is no finite number, or an axis no integer.
@@ -148,11 +155,12 @@ class ComputingMethods:
         correction: float | None = None,
         keepdims: bool = False,
     ) -> Array:
-        """Return the standard deviation along axes; ``ddof`` is another name of ``correction``.
+        """Return the standard deviation along axes: the root of the variance, see `var`.
 
-        ``axis`` is an axis, several, or None for all; ``correction``, which goes before ``ddof``,
-        is subtracted from the count; with ``keepdims`` the axes stay with extent 1. It is float64
-        for integers, and infinite or NaN if nothing is left of the count.
+        ``axis`` is an axis, several, or None for all. ``correction``, or ``ddof`` if that is None,
+        is subtracted from the count of elements. With ``keepdims`` the axes stay with extent 1. The
+        result is float64 for integers and booleans, real for complex numbers, and infinite or NaN
+        if nothing is left of the count.
 
         Raises:
             ArgumentError: the correction is no finite number, or an axis no integer.
@@ -188,10 +196,10 @@ class ComputingMethods:
     # Scans
 
     def cumsum(self, axis: int | None = None, dtype: Any = None) -> Array:
-        """Return the sums so far along an axis, or of all elements in row-major order.
+        """Return the sums of the elements up to each one along an axis.
 
-        ``axis`` None is for the latter, a vector; ``dtype`` is the dtype to convert to before
-        summing, None as for `sum`.
+        ``axis`` None is for all elements in row-major order; then the result is a vector. ``dtype``
+        is the dtype to convert to before summing, None as for `sum`.
 
         Raises:
             ArgumentError: the axis is no integer.
@@ -202,10 +210,10 @@ class ComputingMethods:
         return self._wrapped(value)
 
     def cumprod(self, axis: int | None = None, dtype: Any = None) -> Array:
-        """Return the products so far along an axis, or of all elements in row-major order.
+        """Return the products of the elements up to each one along an axis.
 
-        ``axis`` None is for the latter, a vector; ``dtype`` is the dtype to convert to before
-        multiplying, None as for `prod`.
+        ``axis`` None is for all elements in row-major order; then the result is a vector. ``dtype``
+        is the dtype to convert to before multiplying, None as for `prod`.
 
         Raises:
             ArgumentError: the axis is no integer.
@@ -222,23 +230,25 @@ class ComputingMethods:
 
         Args:
             decimals: the number of digits to keep after the point. Negative ones round digits
-                before it. Integers and booleans are unchanged, except by negative numbers, which
-                make them float64.
+                before it. Above 308 elements are unchanged, below -308 they become 0. Integers and
+                booleans are unchanged, except by negative numbers, which make them float64.
 
         Raises: ArgumentError if ``decimals`` is no integer.
         """
         decimals = reductions.integer("round: decimals", decimals)
-        scale = 10.0 ** abs(decimals)
         if not decimals or (decimals > 0 and self._value.type.dtype.kind in "biu"):
             return self._wrapped(apply(operation("round"), self._value))
         x: Any = self
+        if abs(decimals) > MOST_DECIMALS:
+            return x.copy() if decimals > 0 else x * 0.0  # type: ignore[no-any-return]
+        scale = 10.0 ** abs(decimals)
         rounded: Array = (
             (x * scale).round() / scale if decimals > 0 else (x / scale).round() * scale
         )
         return rounded
 
     def clip(self, min: Any = None, max: Any = None) -> Array:
-        """Return the elements limited to an interval: max where min > max, and NaN of NaN.
+        """Return the elements limited to an interval: ``max`` where min > max, and NaN of NaN.
 
         ``min`` and ``max`` are arrays that broadcast, numbers, or None for no limit; the dtype is
         the promoted one, in which Python numbers are weak.

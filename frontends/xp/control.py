@@ -28,11 +28,12 @@ else:  # drawing takes the planner, which a warm start does not import
 def eval(*arrays: Any) -> None:
     """Execute what these arrays need, in one run; without arrays, what all live arrays need.
 
-    It is there when this returns, also on a device.
+    The results are computed when this returns, also on a device.
 
     Args:
         *arrays: arrays of any streams, and nested lists, tuples and mappings of them; other arrays
-            of the same stream stay pending. Without any, all of this thread's stream.
+            of the same stream stay pending. Without any argument, all arrays of this thread's
+            streams that still exist. An empty list executes nothing.
 
     Raises:
         ArgumentError: An argument is nothing of these, such as a NumPy array or None.
@@ -61,7 +62,8 @@ def eval(*arrays: Any) -> None:
 def _listed(number: int, argument: Any) -> Iterator[Array]:
     """Yield the arrays of an argument of `eval`, in nested lists, tuples and mappings, too.
 
-    ``number`` is its position, for messages. Raises: ArgumentError if there is anything else.
+    Keys of mappings are not looked at. ``number`` is the position of the argument, for messages.
+    Raises: ArgumentError if there is anything else.
     """
     if isinstance(argument, Mapping):
         argument = list(argument.values())
@@ -74,7 +76,11 @@ def _listed(number: int, argument: Any) -> Iterator[Array]:
 
 
 class _Configuration:
-    """Settings that were changed; as a context manager, they are restored at its end."""
+    """Settings that were changed; as a context manager, they are restored at its end.
+
+    Args:
+        previous: the values before, by the name of the setting.
+    """
 
     def __init__(self, previous: dict[str, Any]) -> None:
         self._previous = previous
@@ -94,6 +100,8 @@ class _Configuration:
 def config(**values: Any) -> _Configuration:
     """Change settings of streams, for all threads.
 
+    The change is made by the call, before a block begins.
+
     Args:
         **values: fields of `passkit.streams.settings.StreamSettings` by name, such as
             ``small=0``, ``materialize="live"`` or ``max_ops=64``.
@@ -101,8 +109,9 @@ def config(**values: Any) -> _Configuration:
     Returns: A context manager that restores the changed settings at its end, and gives its block
         the settings; a plain call keeps them.
 
-    Raises: SettingError for an unknown name or a value that the setting cannot have; then no
-        setting is changed.
+    Raises: SettingError for an unknown name or a value that the setting cannot have;
+        MissingDependencyError or DeviceError for a device whose package or driver is missing. Then
+        no setting is changed.
 
     >>> from passkit import xp
     >>> with xp.config(small=0):
@@ -116,7 +125,7 @@ def config(**values: Any) -> _Configuration:
 
 
 def _set(values: dict[str, Any]) -> None:
-    """Set fields of the settings of all threads, by name."""
+    """Set fields of the settings of all threads, by name; values are not checked."""
     for name, value in values.items():
         setattr(settings, name, value)
 
@@ -128,13 +137,15 @@ def _check(name: str, value: Any) -> None:
     """Raise a SettingError if the setting ``name`` does not exist or cannot have ``value``.
 
     Flags take only bools, and numbers only ints, not bools, from 0 or 1 on; ``max_explorations``
-    may be None.
+    may be None, and so may ``device``, for the CPU.
+
+    Raises: SettingError; for a device also as `devices.device_argument`.
     """
     names = list(fields_dict(StreamSettings))
     if name not in names:
         raise SettingError(f"config: there is no setting {name!r}; {nearest(name, names)}")
     if name in _CHOICES:
-        if value not in _CHOICES[name]:
+        if not isinstance(value, str) or value not in _CHOICES[name]:
             valid = ", ".join(map(repr, _CHOICES[name]))
             raise SettingError(f"config: {name} must be one of {valid}, got {value!r}")
     elif name == "device":
@@ -183,6 +194,8 @@ def stream() -> Iterator[Stream]:
 def stats() -> dict[str, int]:
     """Return counters of all streams since the start, or since `reset_stats`.
 
+    They are a dict of these names:
+
     - ``recorded``: operations that were queued and executed or dropped
     - ``host_operations``: operations without a kernel, computed at once in NumPy
     - ``executed_plans``: runs of a compiled plan; ``unfused_runs``: runs in NumPy, of sequences
@@ -217,7 +230,7 @@ _COUNTERS = (
 
 
 def pending_operations() -> int:
-    """Return the number of operations in the queues of this thread's streams."""
+    """Return the number of operations in the queues of this thread's streams, of all devices."""
     return sum(len(stream.queue) for stream in runtime.current_streams())
 
 
@@ -235,9 +248,10 @@ def reset_stats() -> None:
 def inspect() -> Iterator[RunLog]:
     """Record every execution inside the block, in a list that the block gets.
 
-    Executions of all threads count. Each says why and for which line of code it happened, which
-    plan ran, what was written and what stays pending, and why. The list is printed as a table;
-    `picture` draws it. Its ``host_operations`` lists those that NumPy computed at once.
+    Executions of all threads count. Each is a `passkit.streams.inspection.StreamRun`, which says
+    why and for which line of code it happened, which plan ran, what was written and what stays
+    pending, and why. The list is printed as a table; `picture` draws it. Its ``host_operations``
+    lists those that NumPy computed at once. After the block the list does not grow any more.
 
     >>> from passkit import xp
     >>> with xp.config(small=0), xp.inspect() as runs:
@@ -263,8 +277,8 @@ def picture(runs: Sequence[StreamRun], detail: bool | None = None) -> Picture:
 
     Args:
         runs: the runs, as `inspect` records them, or some of them.
-        detail: whether to draw each run, or one box for each plan with the number of its runs. By
-            default runs are drawn up to 8 of together up to 160 operations.
+        detail: True draws each run, False one box for each plan with the number of its runs. None
+            draws each run if there are at most 8 of together at most 160 operations.
 
     Returns: A drawing, which `passkit.viz.render` writes to a file and notebooks show.
 

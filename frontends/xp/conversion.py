@@ -20,13 +20,17 @@ from passkit.values.dtype import DType
 
 
 def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
-    """Return a new array, converted to a dtype; as bool, all but 0 are true.
+    """Return a new array, converted to a dtype.
+
+    Floats are cut to integers, integers that are too large wrap around, and as bool all numbers but
+    0 are true.
 
     Args:
         x: the array, or a number.
         dtype: the dtype.
-        copy: whether an array of this dtype already is copied; False returns ``x`` itself.
-        device: the device of the result; None: that of ``x``.
+        copy: whether an array that has this dtype and device already is copied; False returns ``x``
+            itself.
+        device: the name of the device of the result; None: that of ``x``.
 
     Raises:
         ArgumentError: ``x`` is no array or number.
@@ -48,7 +52,9 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
 
 
 def _converted(value: Value, dtype: DType) -> Value:
-    """Return a value converted to another dtype: queued, or at once in NumPy if that is complex.
+    """Return a value converted to another dtype: at once in NumPy if that is complex, else queued.
+
+    A small computed value is converted at once, too.
 
     Raises: DTypeError for complex to real, except bool.
     """
@@ -85,9 +91,10 @@ def reinterpreted(x: Array, dtype: Any) -> Array:
 
 
 def on_device(x: Array, device: StreamDevice | None) -> Array:
-    """Return an array on a device, None for the CPU: itself, or a copy of what it needs.
+    """Return an array on a device, None for the CPU: itself if it is there, else a copy.
 
-    Raises: DeviceError if the device has no memory left.
+    For a copy, what the array needs is executed. Raises: DeviceError if the device has no memory
+    left.
     """
     type = x._value.type
     if type.device is device:
@@ -120,18 +127,20 @@ def asarray(
     Args:
         obj: an `Array`, which is returned as it is unless it must be converted; a NumPy array, or
             an object that has one of NumPy's protocols, the buffer protocol or DLPack; a Python
-            number; or nested sequences of numbers and arrays.
-        dtype: the dtype; None: that of ``obj``, for numbers bool, int64, float64 or complex128, and
-            float64 for an empty list.
-        device: the device; None: that of an `Array`, else the default one.
+            number; or nested lists, tuples and ranges of numbers and arrays.
+        dtype: the dtype; None: that of ``obj``, for numbers bool, int64 (uint64 if they need that),
+            float64 or complex128, and float64 for an empty list. Floats are cut to integers.
+        device: the name of the device; None: that of an `Array` or of arrays in a sequence, if they
+            are on a device, else the default one.
         copy: True and None copy memory of other libraries, since they may change it; True also
             copies an `Array`. False shares it; nothing may write to it while the array exists.
 
     Raises:
         ArgumentError: ``obj`` is nothing of these, such as a text or None.
-        DTypeError: Elements are of no dtype of `passkit.xp`, ints do not fit ``dtype``, or complex
-            numbers would become real.
+        DTypeError: Elements are of no dtype of `passkit.xp`, numbers do not fit ``dtype``, such as
+            NaN among integers, or complex numbers would become real.
         ShapeError: Nested sequences have different lengths.
+        DeviceError: Arrays in a sequence are on several devices.
         FeedError: ``copy`` is False, and a copy is needed.
         SettingError: There is no such device.
 
@@ -146,11 +155,15 @@ def asarray(
             return _moved(obj, device_argument("asarray", device, None), target, copy)
         return _from_array(obj, target, copy)
     place = creation_device("asarray", device)
-    if place is not None:
+    if place is not None and copy is False:
+        raise FeedError(f"asarray: {shown(obj)} is not on {place}, got copy=False; leave that out")
+    if isinstance(obj, (list, tuple, range)):
         if copy is False:
-            raise FeedError(
-                f"asarray: {shown(obj)} is not on {place}, got copy=False; leave that out"
-            )
+            raise FeedError("asarray: a sequence is no array, so copy=False cannot share it")
+        array = _from_sequence(obj, target)
+        stays = device is None and array._value.type.device is not None
+        return array if stays else on_device(array, place)
+    if place is not None:
         return on_device(asarray(obj, target, device=CPU), place)
     if isinstance(obj, (bool, int, float, complex, np.generic)):
         if copy is False and not isinstance(obj, np.generic):
@@ -158,10 +171,6 @@ def asarray(
         return wrap(from_numpy(_numpy_of(obj, target), is_owned=True))
     if isinstance(obj, (np.ndarray, memoryview, bytearray)) or hasattr(obj, "__array__"):
         return _from_buffer(obj, target, copy)
-    if isinstance(obj, (list, tuple, range)):
-        if copy is False:
-            raise FeedError("asarray: a sequence is no array, so copy=False cannot share it")
-        return _from_sequence(obj, target)
     if hasattr(obj, "__dlpack__"):
         return asarray(np.from_dlpack(obj), dtype=dtype, device=CPU, copy=copy)
     if isinstance(obj, (str, bytes)) or not _has_buffer(obj):
@@ -172,9 +181,12 @@ def asarray(
 
 
 def _moved(x: Array, device: StreamDevice | None, dtype: DType | None, copy: bool | None) -> Array:
-    """Return the array ``x`` on a device, None for the CPU, as `asarray` does.
+    """Return the array ``x`` on a device, None for the CPU, of a dtype, as `asarray` does.
 
-    Raises: FeedError if it is on another device and ``copy`` is False; as `_from_array`.
+    ``dtype`` None keeps its dtype; ``copy`` True copies it also if it stays on its device.
+
+    Raises: FeedError if it is on another device or must be converted, and ``copy`` is False;
+    DTypeError for complex to real; DeviceError if the device has no memory left.
     """
     if copy is False and x._value.type.device is not device:
         raise FeedError(
@@ -238,14 +250,14 @@ def _supported(dtype: np.dtype[Any]) -> DType:
 
 
 def _numpy_of(obj: Any, dtype: DType | None) -> Any:
-    """Return ``obj``, numbers or nested sequences of them, as a NumPy array.
+    """Return ``obj``, numbers or nested sequences of them, as a new NumPy array.
 
     ``dtype`` None is for that of the numbers.
 
     Raises:
-        ShapeError: The sequences have different lengths, or NumPy cannot convert an element, such
-            as a text, to ``dtype``.
-        DTypeError: Elements are of no dtype of `passkit.xp`, or do not fit ``dtype``.
+        ShapeError: The sequences have different lengths.
+        DTypeError: Elements are of no dtype of `passkit.xp`, such as texts, or do not fit
+            ``dtype``, such as NaN among integers.
     """
     try:
         array = np.array(obj, None if dtype is None else dtype.numpy)
@@ -254,6 +266,8 @@ def _numpy_of(obj: Any, dtype: DType | None) -> Any:
     except TypeError as error:
         raise DTypeError(f"asarray: {shown(obj)} cannot become {dtype}: {error}") from None
     except ValueError as error:
+        if _has_shape(obj):
+            raise DTypeError(f"asarray: {shown(obj)} cannot become {dtype}: {error}") from None
         raise ShapeError(f"asarray: {shown(obj)} has no shape: {error}") from None
     if array.dtype.kind == "O" and isinstance(obj, int):
         raise DTypeError(f"asarray: {shown(obj)} fits no integer dtype; give xp.float64")
@@ -261,19 +275,35 @@ def _numpy_of(obj: Any, dtype: DType | None) -> Any:
     return array
 
 
+def _has_shape(obj: Any) -> bool:
+    """Return whether sequences that are nested in each other have one length at each depth."""
+    try:
+        np.array(obj)
+    except ValueError:
+        return False
+    return True
+
+
 def _from_sequence(obj: Sequence[Any], dtype: DType | None) -> Array:
     """Return an array of ``obj``, a nested sequence, whose arrays may be pending.
 
-    ``dtype`` is the dtype of the result; None for that of the elements.
+    It is on the device of these arrays, else on the CPU. ``dtype`` is the dtype of the result; None
+    for that of the elements.
 
     Raises:
         ShapeError: Lengths or shapes differ.
         DTypeError: Elements are of no dtype of `passkit.xp`, or do not fit ``dtype``.
         ArgumentError: There are other elements than numbers beside arrays.
+        DeviceError: Arrays are on several devices.
     """
     if not _has_array(obj):
         return wrap(from_numpy(_numpy_of(obj, dtype), is_owned=True))
-    parts = [asarray(part, device=None if isinstance(part, Array) else CPU) for part in obj]
+    parts = [
+        _from_sequence(part, None)
+        if isinstance(part, (list, tuple))
+        else asarray(part, device=None if isinstance(part, Array) else CPU)
+        for part in obj
+    ]
     if any(part.shape != parts[0].shape for part in parts):
         shapes = ", ".join(str(part.shape) for part in parts[:8])
         raise ShapeError(f"asarray: arrays in a list need one shape, got {shapes}")
@@ -295,13 +325,14 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
         x: an object with ``__dlpack__`` and ``__dlpack_device__``, in memory of the CPU. While the
             result exists, nothing may write to its memory. Of an `Array`, a new one of its value is
             returned, also if it is pending.
-        device: the device; None: that of ``x``.
-        copy: True copies the memory. None and False share it.
+        device: the name of the device; None: that of ``x``. On another one, the result is a copy.
+        copy: True copies the memory. None and False share it, and False refuses another device.
 
     Raises:
         ArgumentError: ``x`` has no ``__dlpack__``.
         DTypeError: Its elements are of no dtype of `passkit.xp`.
         BufferError: ``x`` cannot export its memory, or elements of its dtype.
+        FeedError: ``copy`` is False, and ``device`` is another one than that of ``x``.
         SettingError: There is no such device.
     """
     if isinstance(x, Array):

@@ -35,10 +35,11 @@ MOST_ELEMENTS = 1 << 59
 def checked_shape(where: str, shape: Any) -> tuple[int, ...]:
     """Return an argument ``shape``, an int or a tuple or list of them, as a tuple of ints.
 
-    ``where`` is the function, for messages.
+    Bools, NumPy's integers and 0-dimensional arrays of an integer count as ints. ``where`` is the
+    function, for messages.
 
     Raises:
-        ArgumentError: It is something else, such as None or a float.
+        ArgumentError: It is something else, such as None, a float or an array with axes.
         ShapeError: An extent is negative, or those other than 0 multiply to more than
             `MOST_ELEMENTS`.
     """
@@ -66,8 +67,8 @@ def _created(
 ) -> Array:
     """Return the array of a creation operation, called ``name``, of a shape, dtype and device.
 
-    ``operands`` and ``params`` are those of the operation besides the shape and dtype. It is
-    queued; but computed at once if it is small or complex.
+    ``device`` None is for the CPU. ``operands`` and ``params`` are those of the operation besides
+    the shape and dtype. It is queued; but computed at once if it is small or complex.
     """
     op = operation(name, dtype=dtype.name, shape=shape, **params)
     type = array_type(dtype.numpy, shape, device)
@@ -84,13 +85,13 @@ def _constant(
         number: 0 or 1.
         shape: an int, or a tuple or list of them. A small array is created at once, others are
             queued.
-        dtype: the dtype.
-        device: the device, or None.
-        like: the array whose device is the default one; None for that of `xp.config`.
+        dtype: the dtype; None: float64.
+        device: the name of the device; None: that of ``like``.
+        like: the array whose device is the default one; None: that of `xp.config` is.
 
     Raises:
         ArgumentError: The shape is something else.
-        ShapeError: An extent is negative.
+        ShapeError: An extent is negative, or there are more than 2**59 elements.
         DTypeError, SettingError: There is no such dtype or device.
     """
     place = _place(where, device, like)
@@ -132,9 +133,11 @@ def _constant_like(where: str, number: int, x: Any, dtype: Any, device: Any) -> 
 
 
 def _place(where: str, device: Any, like: Array | None) -> StreamDevice | None:
-    """Return the device of a new array: that of ``like``, if there is one, unless one is named.
+    """Return the device of a new array, None for the CPU.
 
-    ``where`` is the function, for messages. Raises: SettingError if there is no such device.
+    It is the one that ``device`` names. If that is None, it is the device of ``like``; if that is
+    None, too, the one of `xp.config`. ``where`` is the function, for messages. Raises:
+    SettingError if there is no such device.
     """
     if like is None:
         return creation_device(where, device)
@@ -145,13 +148,13 @@ def zeros(shape: int | tuple[int, ...], dtype: Any = None, *, device: Any = None
     """Return an array of zeros.
 
     Args:
-        shape: its shape.
+        shape: its shape, an int or a tuple of ints.
         dtype: its dtype; None: float64.
-        device: its device; None: the default one.
+        device: the name of its device; None: that of `xp.config`.
 
     Raises:
         ArgumentError: The shape is no int and no tuple of ints.
-        ShapeError: An extent is negative.
+        ShapeError: An extent is negative, or there are more than 2**59 elements.
         DTypeError, SettingError: There is no such dtype or device.
 
     >>> from passkit import xp
@@ -166,13 +169,13 @@ def ones(shape: int | tuple[int, ...], dtype: Any = None, *, device: Any = None)
     """Return an array of ones.
 
     Args:
-        shape: its shape.
+        shape: its shape, an int or a tuple of ints.
         dtype: its dtype; None: float64.
-        device: its device; None: the default one.
+        device: the name of its device; None: that of `xp.config`.
 
     Raises:
         ArgumentError: The shape is no int and no tuple of ints.
-        ShapeError: An extent is negative.
+        ShapeError: An extent is negative, or there are more than 2**59 elements.
         DTypeError, SettingError: There is no such dtype or device.
     """
     return _constant("ones", 1, shape, dtype, device)
@@ -182,13 +185,13 @@ def empty(shape: int | tuple[int, ...], dtype: Any = None, *, device: Any = None
     """Return an array whose elements do not matter; they are zeros.
 
     Args:
-        shape: its shape.
+        shape: its shape, an int or a tuple of ints.
         dtype: its dtype; None: float64.
-        device: its device; None: the default one.
+        device: the name of its device; None: that of `xp.config`.
 
     Raises:
         ArgumentError: The shape is no int and no tuple of ints.
-        ShapeError: An extent is negative.
+        ShapeError: An extent is negative, or there are more than 2**59 elements.
         DTypeError, SettingError: There is no such dtype or device.
     """
     return _constant("empty", 0, shape, dtype, device)
@@ -200,17 +203,20 @@ def full(
     """Return an array with one value everywhere.
 
     Args:
-        shape: its shape.
-        fill_value: a number, or a 0-dimensional array, which may be pending.
-        dtype: its dtype; None: that of the value, for numbers bool, int64, float64 or complex128.
-        device: its device; None: the default one.
+        shape: its shape, an int or a tuple of ints.
+        fill_value: a number, or a 0-dimensional array, which may be pending. Floats are cut to
+            integers if ``dtype`` is one of integers.
+        dtype: its dtype; None: that of the value, for numbers bool, int64 (uint64 if it needs
+            that), float64 or complex128.
+        device: the name of its device; None: that of an array on a device, else the default one.
 
     Raises:
         ArgumentError: The value is neither a number nor an array, or the shape is no int and no
             tuple of ints.
-        ShapeError: An extent is negative, or the value is not 0-dimensional.
-        DTypeError: There is no such dtype, an int does not fit it, or the value is complex and it
-            is not. Floats are cut to integers.
+        ShapeError: An extent is negative, there are more than 2**59 elements, or the value is not
+            0-dimensional.
+        DTypeError: There is no such dtype, a Python number does not fit it, or the value is complex
+            and it is not.
         SettingError: There is no such device.
 
     >>> from passkit import xp
@@ -222,7 +228,8 @@ def full(
     if not isinstance(fill_value, (bool, int, float, complex, np.generic, np.ndarray, Array)):
         refuse("full: fill_value", fill_value, "a number or a 0-dimensional array")
     if isinstance(fill_value, (bool, int, float)) and not isinstance(fill_value, np.generic):
-        value = wrap(_number(fill_value, asarray(fill_value, dtype=dtype, device=CPU)))
+        element_type = asarray(fill_value, dtype=dtype, device=CPU).dtype
+        value = wrap(scalar(fill_value, element_type))
     else:
         value = asarray(fill_value, device=None if isinstance(fill_value, Array) else CPU)
         value = value if dtype is None else astype(value, dtype)
@@ -235,15 +242,10 @@ def full(
     return broadcast_on(place, value, extents)
 
 
-def _number(number: Any, array: Array) -> Value:
-    """Return the value of a Python number as a scalar of the dtype of ``array``, made of it."""
-    return scalar(number, array.dtype)
-
-
 def zeros_like(x: Array, /, dtype: Any = None, *, device: Any = None) -> Array:
     """Return zeros of the shape of ``x``, and of its dtype unless ``dtype`` is given.
 
-    ``device`` is the device, or None.
+    ``device`` is the name of the device; None: that of ``x``.
 
     Raises:
         ArgumentError: ``x`` is no array or number.
@@ -255,7 +257,7 @@ def zeros_like(x: Array, /, dtype: Any = None, *, device: Any = None) -> Array:
 def ones_like(x: Array, /, dtype: Any = None, *, device: Any = None) -> Array:
     """Return ones of the shape of ``x``, and of its dtype unless ``dtype`` is given.
 
-    ``device`` is the device, or None.
+    ``device`` is the name of the device; None: that of ``x``.
 
     Raises:
         ArgumentError: ``x`` is no array or number.
@@ -267,7 +269,7 @@ def ones_like(x: Array, /, dtype: Any = None, *, device: Any = None) -> Array:
 def empty_like(x: Array, /, dtype: Any = None, *, device: Any = None) -> Array:
     """Return zeros of the shape of ``x``, and of its dtype unless ``dtype`` is given.
 
-    ``device`` is the device, or None.
+    ``device`` is the name of the device; None: that of ``x``.
 
     Raises:
         ArgumentError: ``x`` is no array or number.
@@ -279,14 +281,18 @@ def empty_like(x: Array, /, dtype: Any = None, *, device: Any = None) -> Array:
 def full_like(x: Array, /, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Array:
     """Return an array of the shape of ``x`` with one value everywhere.
 
-    Its dtype is that of ``x`` unless ``dtype`` is given; ``fill_value`` is a number or a
-    0-dimensional array; ``device`` is the device, or None.
+    Args:
+        x: an array, or a number.
+        fill_value: a number or a 0-dimensional array. Floats are cut to integers if the dtype is
+            one of integers.
+        dtype: the dtype; None: that of ``x``.
+        device: the name of the device; None: that of ``x``.
 
     Raises:
         ArgumentError: ``x`` is no array or number, or the value is neither a number nor an array.
         ShapeError: The value is not 0-dimensional.
-        DTypeError: There is no such dtype, an int does not fit it, or the value is complex and it
-            is not.
+        DTypeError: There is no such dtype, a Python number does not fit it, or the value is complex
+            and it is not.
         SettingError: There is no such device.
     """
     x = array_of(x)
@@ -306,13 +312,14 @@ def eye(
     Args:
         n_rows: the number of rows.
         n_cols: the number of columns; None: as many.
-        k: which diagonal: 0 is the main one, positive ones are above it.
+        k: which diagonal: 0 is the main one, positive ones are above it. One outside of the matrix
+            leaves only zeros.
         dtype: its dtype; None: float64.
-        device: its device; None: the default one.
+        device: the name of its device; None: that of `xp.config`.
 
     Raises:
         ArgumentError: A number of rows or columns, or ``k``, is no int.
-        ShapeError: An extent is negative.
+        ShapeError: An extent is negative, or there are more than 2**59 elements.
         DTypeError, SettingError: There is no such dtype or device.
 
     >>> from passkit import xp
@@ -336,15 +343,17 @@ def arange(
     Args:
         start: the first number, a real one, also in a 0-dimensional array; if ``stop`` is None, the
             end, and the first number is 0.
-        stop: the end, which is excluded.
+        stop: the end, which is excluded. If it is not beyond ``start``, there are no numbers.
         step: the distance of neighbours, which may be negative.
-        dtype: its dtype; None: int64 if all numbers are integers, else float64.
-        device: its device; None: the default one.
+        dtype: its dtype; integers beyond its limits wrap around. None: int64 (uint64 if the numbers
+            need that) if all arguments are integers, else float64.
+        device: the name of its device; None: that of `xp.config`.
 
     Raises:
         ArgumentError: An argument is no real number, is infinite or NaN, or ``step`` is 0.
-        ShapeError: There are 2**63 numbers or more.
-        DTypeError: There is no such dtype, or an int has more than 64 bits.
+        ShapeError: There are more than 2**59 numbers.
+        DTypeError: There is no such dtype; or ``dtype`` is None or one of integers, and an integer
+            fits neither int64 nor uint64.
         SettingError: There is no such device.
 
     >>> from passkit import xp
@@ -363,14 +372,20 @@ def arange(
         if not math.isfinite(number):
             raise ArgumentError(f"arange needs finite numbers, got {number}")
     are_integers = all(isinstance(v, int) for v in (start, stop, step))
-    if dtype is None:
-        element_type = dtype_of("int64" if are_integers else "float64")
+    if are_integers:
+        count = -((start - stop) // step)
     else:
+        ratio = (stop - start) / step
+        count = math.ceil(ratio) if math.isfinite(ratio) else ratio
+    if count > MOST_ELEMENTS:
+        raise ShapeError(f"arange has at most {MOST_ELEMENTS} numbers, got {shown(count)}")
+    shape = (int(max(count, 0)),)
+    if dtype is not None:
         element_type = checked_dtype("arange: dtype", dtype)
-    count = -((start - stop) // step) if are_integers else math.ceil((stop - start) / step)
-    if count >= 2**63:
-        raise ShapeError(f"arange has less than 2**63 numbers, got {shown(count)}")
-    shape = (max(count, 0),)
+    elif are_integers:
+        element_type = _integer_dtype(start, start + max(shape[0] - 1, 0) * step)
+    else:
+        element_type = dtype_of("float64")
     if element_type.kind == "c":
         array = (start + np.arange(shape[0]) * step).astype(element_type.numpy)
         return wrap(from_numpy(array, is_owned=True, device=place))
@@ -379,6 +394,21 @@ def arange(
     else:
         numbers = [scalar(float(v), np.dtype("float64")) for v in (start, step)]
     return _created("range", shape, element_type, place, *numbers)
+
+
+def _integer_dtype(first: int, last: int) -> DType:
+    """Return int64, or uint64 if only that holds both numbers.
+
+    Raises: DTypeError if neither holds both.
+    """
+    low, high = min(first, last), max(first, last)
+    for name in ("int64", "uint64"):
+        limits = np.iinfo(name)
+        if limits.min <= low and high <= limits.max:
+            return dtype_of(name)
+    raise DTypeError(
+        f"arange: no integer dtype holds {shown(low)} and {shown(high)}; dtype=xp.float64"
+    )
 
 
 def _wrapped(number: int) -> int:
@@ -394,11 +424,10 @@ def _wrapped(number: int) -> int:
 def real_number(where: str, number: Any) -> Any:
     """Return a real number, also one in a 0-dimensional array, as a bool, an int or a float.
 
-    What an array needs is executed. Raises: ArgumentError, which begins with ``where``, if it is
-    something else, or an int that is too large for a float.
+    It may be NaN or infinite. What an array needs is executed. Raises: ArgumentError, which begins
+    with ``where``, if it is something else, or an int that is too large for a float.
     """
-    if isinstance(number, (Array, np.ndarray, np.generic)) and number.shape == ():
-        number = number.item()
+    number = _element(number)
     if not isinstance(number, (int, float)):
         refuse(where, number, "a real number")
     try:
@@ -406,6 +435,15 @@ def real_number(where: str, number: Any) -> Any:
     except OverflowError:
         refuse(where, number, "within the limits of floats")
     return number
+
+
+def _element(number: Any) -> Any:
+    """Return the element of a 0-dimensional array as a Python number; anything else itself.
+
+    What the array needs is executed.
+    """
+    is_array = isinstance(number, (Array, np.ndarray, np.generic))
+    return number.item() if is_array and number.shape == () else number
 
 
 def linspace(
@@ -421,16 +459,17 @@ def linspace(
     """Return numbers at equal distances.
 
     Args:
-        start: the first number, also in a 0-dimensional array; a Python number may be complex.
+        start: the first number, real or complex, also in a 0-dimensional array.
         stop: the end, in the same form.
         num: how many numbers; for 1 it is ``start``.
-        dtype: its dtype; None: float64, or complex128.
-        device: its device; None: the default one.
-        endpoint: whether ``stop`` is the last of them.
+        dtype: its dtype; None: float64, or complex128 if ``start`` or ``stop`` is complex. For
+            integers, fractions are cut off.
+        device: the name of its device; None: that of `xp.config`.
+        endpoint: whether ``stop`` is the last of them; otherwise it would be the next one.
 
     Raises:
         ArgumentError: An argument is no number, or ``num`` no integer.
-        ShapeError: ``num`` is negative.
+        ShapeError: ``num`` is negative or above 2**59.
         DTypeError: There is no such dtype, or it is real and a number is complex.
         SettingError: There is no such device.
 
@@ -440,6 +479,7 @@ def linspace(
     """
     place = creation_device("linspace", device)
     shape = checked_shape("linspace", integer("linspace: num", num))
+    start, stop = _element(start), _element(stop)
     is_complex = isinstance(start, complex) or isinstance(stop, complex)
     default = "complex128" if is_complex else "float64"
     element_type = dtype_of(default if dtype is None else checked_dtype("linspace: dtype", dtype))
@@ -475,18 +515,19 @@ def logspace(
     """Return powers of a base, with exponents at equal distances.
 
     Args:
-        start: the first exponent.
+        start: the first exponent, as in `linspace`.
         stop: the last exponent.
         num: how many numbers.
-        base: the base, a number or an array that broadcasts with them.
-        dtype: its dtype; None: float64, or complex128.
-        device: its device; None: the default one.
+        base: the base, a number or an array that broadcasts with the vector of exponents.
+        dtype: its dtype; None: float64, or complex128 if an exponent or the base is complex.
+        device: the name of its device; None: that of `xp.config`.
         endpoint: whether ``stop`` is the exponent of the last number.
 
     Raises:
-        ArgumentError: An exponent or the base is no number or array, or ``num`` no integer.
-        ShapeError: ``num`` is negative, or the base does not broadcast.
-        DTypeError: There is no such dtype, or complex numbers would become real.
+        ArgumentError: An exponent is no number, the base no number or array, or ``num`` no integer.
+        ShapeError: ``num`` is negative or above 2**59, or the base does not broadcast.
+        DTypeError: There is no such dtype, complex numbers would become real, or an int as base is
+            too large for a float.
         SettingError: There is no such device.
 
     >>> from passkit import xp
@@ -507,11 +548,12 @@ def meshgrid(*arrays: Array, indexing: str = "xy") -> list[Array]:
         indexing: "ij": vector k varies along axis k of the results; "xy": the first two axes are
             swapped.
 
-    Returns: A list with a new array for each vector, of its dtype.
+    Returns: A list with a new array for each vector, of its dtype; they have one axis for each
+        vector. Without vectors the list is empty.
 
     Raises:
         ShapeError: An array has more than one axis.
-        ArgumentError: ``indexing`` is something else, or one is no array or number.
+        ArgumentError: ``indexing`` is something else, or a vector is no array or number.
 
     >>> from passkit import xp
     >>> columns, rows = xp.meshgrid(xp.asarray([1, 2, 3]), xp.asarray([10, 20]))
@@ -544,7 +586,7 @@ def tril(x: Array, /, *, k: int = 0) -> Array:
 
     Args:
         x: matrices in the last two axes, of any dtype; the result is a new array.
-        k: the last diagonal that is kept: 0 is the main one, positive ones are above it.
+        k: the highest diagonal that is kept: 0 is the main one, positive ones are above it.
 
     Raises:
         ArgumentError: ``x`` is no array or number, or ``k`` no integer.
@@ -558,7 +600,7 @@ def triu(x: Array, /, *, k: int = 0) -> Array:
 
     Args:
         x: matrices in the last two axes, of any dtype; the result is a new array.
-        k: the first diagonal that is kept: 0 is the main one, positive ones are above it.
+        k: the lowest diagonal that is kept: 0 is the main one, positive ones are above it.
 
     Raises:
         ArgumentError: ``x`` is no array or number, or ``k`` no integer.

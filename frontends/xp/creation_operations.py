@@ -56,9 +56,10 @@ def _range(start: Any, step: Any, extents: Any, shape: tuple[int, ...], dtype: s
 def _build_linspace(
     start: Entry, step: Entry, stop: Entry, last: Entry, extents: Entry, shape: Shape, dtype: str
 ) -> Entry:
-    """Build start, start + step, …, and ``stop`` at the position ``last``; all in float64.
+    """Build start, start + step, …, and ``stop`` from the position ``last`` on.
 
-    ``shape`` has the number of elements; they are converted to ``dtype``. ``extents`` is the input
+    These are scalars of float64; ``last`` may be infinite. ``shape`` has the number of elements,
+    which are computed in float64 and converted to ``dtype``. ``extents`` is the input
     that gives the plan the shape; its elements are not read.
     """
     index = ops.cast(ops.arange(0, shape[0], 1, dtype="int64"), dtype="float64")
@@ -69,7 +70,7 @@ def _build_linspace(
 def _linspace(
     start: Any, step: Any, stop: Any, last: Any, extents: Any, shape: tuple[int, ...], dtype: str
 ) -> Any:
-    """Return start, start + step, … and ``stop`` from the position ``last`` on, by NumPy.
+    """Return start, start + step, … as a NumPy array, and ``stop`` from the position ``last`` on.
 
     ``shape`` has the number of elements; they are computed in float64 and converted to ``dtype``.
     ``extents`` has no effect.
@@ -100,7 +101,7 @@ def _eye(diagonal: Any, extents: Any, shape: tuple[int, ...], dtype: str) -> Any
 
 
 CREATORS = ("constant", "eye", "linspace", "range")
-"""The names of the operations without an array as operand."""
+"""The names of the operations whose operands are only scalars and extents."""
 
 OPERATIONS.define("constant", _build_constant, _constant)
 OPERATIONS.define("range", _build_range, _range)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from passkit import ast
-from passkit.errors import ArgumentError, RegistryError, RuleError, nearest
+from passkit.errors import ArgumentError, DTypeError, RegistryError, RuleError, nearest
 from passkit.frontends.xp.array import Array, operand_value, wrap
 from passkit.frontends.xp.elementwise_operations import cast, common_dtype
 from passkit.frontends.xp.formulas import TextFormula
@@ -40,7 +40,7 @@ _kernels: dict[str, CustomKernel] = {}
 class CustomKernel:
     """An elementwise function of arrays, which `passkit.xp.kernel` creates.
 
-    Creating it registers its operator, its operation and its rule of views.
+    Creating it registers its operator, its operation and its rule of views, see `view_of`.
 
     Attributes:
         name: its name, also that of its operator in `passkit.ops`.
@@ -77,14 +77,16 @@ class CustomKernel:
     def _element(self, node: Node, *operands: Any) -> Any:
         """Return the expression of an element of the result for those of the operands.
 
-        It is a tuple of them for several results; ``node`` is not read.
+        It is a tuple of them for several results; ``node`` is not read. Errors of the formula pass.
         """
         return self._formula(*operands)
 
     def _domain(self, dtypes: Sequence[DType]) -> DType:
         """Return the dtype to compute in, for the dtypes of the operands.
 
-        Raises: DTypeError if they have no common one, or the kernel's dtype is none.
+        It is the kernel's own; or the common one, for "float" a float.
+
+        Raises: DTypeError if they have no common one.
         """
         if self._dtype in ("float", "common"):
             return common_dtype(dtypes, "float" if self._dtype == "float" else "")
@@ -94,14 +96,18 @@ class CustomKernel:
         """Build the operator on operands, which are converted to the dtype to compute in.
 
         Returns: An entry, or a tuple of them for several results.
+
+        Raises: DTypeError if an operand is complex; ShapeError if the shapes do not broadcast;
+            RuleError if the formula returns something else than expressions.
         """
         dtype = self._domain([e.dtype for e in operands if e.dtype is not None])
         return self._operator(*[cast(e, dtype) for e in operands])
 
     def _on_arrays(self, *arrays: Any) -> Any:
-        """Compute the results by the function of NumPy arrays, in the dtype of the kernel.
+        """Return the results by the function of NumPy arrays, in the dtype to compute in.
 
-        Only for a kernel with such a function; the result is what that returns.
+        Only for a kernel with such a function; the result is what that returns, and its errors
+        pass.
         """
         assert self._numpy is not None
         dtype = self._domain([dtype_of(a.dtype) for a in arrays]).numpy
@@ -110,12 +116,16 @@ class CustomKernel:
     def __call__(self, *operands: Any) -> Any:
         """Apply the kernel to arrays and numbers, which are broadcast.
 
+        The result is queued, or computed at once by the function of NumPy arrays if the operands
+        are small and computed.
+
         Returns: An array, or a tuple of them if the formula has several results.
 
         Raises:
             ArgumentError: The number of operands differs, or one is no array and no number.
             DTypeError: An operand is complex, or a Python integer does not fit the others' dtype.
             ShapeError: The shapes do not broadcast.
+            DeviceError: The arrays are on several devices.
         """
         if len(operands) != len(self.operands):
             raise ArgumentError(
@@ -140,7 +150,8 @@ class CustomKernel:
                 be there.
             dtype: the dtype of the operands.
 
-        Raises: SettingError if there is no such target; DTypeError if there is no such dtype.
+        Raises: SettingError if there is no such target; DTypeError if there is no such dtype, or it
+            is complex.
         """
         element_type = dtype_of(dtype)
         inputs = [var(name, ("n",), element_type) for name in self.operands]
@@ -150,16 +161,20 @@ class CustomKernel:
     def verify(self, *operands: Any, rtol: float = 1e-12) -> None:
         """Check the compiled kernel against the function of NumPy, if there is one.
 
-        Also check its rule of views "union" or "intersection", on the first result.
+        Also check its rule of views "union" or "intersection", on the first result. Without a
+        function of NumPy and such a rule, nothing is checked.
 
         Args:
-            *operands: arrays to check it with, one for each operand; without any, random numbers
-                from -2 to 2, the same each time.
+            *operands: arrays or numbers to check it with, one for each operand; without any,
+                random matrices of float64 from -2 to 2, the same each time.
             rtol: the relative error that is allowed.
 
         Raises:
             ArgumentError: The number of operands differs.
-            RuleError: A result differs, or is not 0 where the rule says so.
+            DTypeError: An operand is complex, or has no dtype of passkit.
+            ShapeError: The shapes do not broadcast.
+            RuleError: A result differs, the number of results does, or the first one is not 0 where
+                the rule says so.
         """
         if operands and len(operands) != len(self.operands):
             raise ArgumentError(
@@ -179,9 +194,9 @@ class CustomKernel:
                 self._check_zero(zeros, f"{name} is")
 
     def _check_zero(self, arrays: list[Any], reason: str) -> None:
-        """Check that the first result for these operands is 0.
+        """Check that all elements of the first result for these operands are 0.
 
-        Raises: RuleError, with the reason why it must be, if it is not.
+        Raises: RuleError if one is not. ``reason`` says in it which operands are 0.
         """
         result = self._compiled(arrays)[0]
         if np.any(result != 0):
@@ -193,11 +208,18 @@ class CustomKernel:
     def _compare(self, arrays: list[Any], rtol: float) -> None:
         """Compare the compiled results for these operands with those of the function of NumPy.
 
-        Raises: RuleError if one differs by more than ``rtol`` of it; NaN equals NaN.
+        Raises: RuleError if an element differs by more than ``rtol`` times NumPy's, or the number
+        of results does; NaN equals NaN.
         """
         expected = self._on_arrays(*arrays)
         expected = expected if isinstance(expected, tuple) else (expected,)
+        if len(expected) != self.num_results:
+            raise RuleError(
+                f"{self.name}: the formula has {self.num_results} results, and the function of "
+                f"NumPy {len(expected)}"
+            )
         for k, (result, array) in enumerate(zip(self._compiled(arrays), expected, strict=True)):
+            array = np.broadcast_to(array, result.shape)
             close = np.isclose(result, array, rtol=rtol, atol=0, equal_nan=True)
             if not close.all():
                 index = np.unravel_index(int(np.argmin(close)), close.shape)
@@ -207,13 +229,13 @@ class CustomKernel:
                 )
 
     def _compiled(self, arrays: list[Any]) -> list[Any]:
-        """Return a list of the results of the compiled kernel for these operands."""
+        """Return the results of the compiled kernel for these operands, NumPy arrays in a list."""
         named = dict(zip(self.operands, arrays, strict=True))
         inputs = [var(name, a.shape, dtype_of(a.dtype)) for name, a in named.items()]
         return list(Executable(self._graph(inputs), {})(named))
 
     def _graph(self, inputs: Sequence[Entry]) -> Graph:
-        """Return the graph of the results for inputs, one for each operand."""
+        """Return the graph whose outputs are the results for inputs, one for each operand."""
         results = self._build(*inputs)
         return Graph([results] if isinstance(results, Entry) else list(results))
 
@@ -223,7 +245,7 @@ def kernel(
     formula: str | Callable[..., Any],
     /,
     *,
-    dtype: str = "float",
+    dtype: Any = "float",
     view: ViewRuleName = "entire",
     numpy: Callable[..., Any] | None = None,
 ) -> CustomKernel:
@@ -238,12 +260,12 @@ def kernel(
             `passkit.ast`. Assignments may precede the result, and several results have commas
             between them. Or a function of expressions of `passkit.ast`.
         dtype: the dtype that operands are converted to: "float" keeps the common dtype of floats
-            and converts integers, as `exp` does; "common" keeps the common dtype; or the name of
-            one.
+            and converts integers, as `exp` does; "common" keeps the common dtype; or a real one or
+            its name.
         view: what is known of zeros, for triangular arrays: "union" if the result is 0 where all
             operands are, "intersection" if it is 0 where one is, "entire" if neither.
         numpy: the same function of NumPy arrays: small arrays are computed by it, and
-            `CustomKernel.verify` compares with it.
+            `CustomKernel.verify` compares with it. None: small arrays are queued, too.
 
     Returns: A function of arrays. A call with the name and all arguments of an earlier one returns
         the same function.
@@ -251,8 +273,10 @@ def kernel(
     Raises:
         ParseError: The text of the formula is not understood.
         ArgumentError: The formula is neither text nor a function of positional operands, or reads
-            none; there is no such view rule; or the name is no identifier.
-        DTypeError: There is no such dtype, or a function of the formula does not take it.
+            none, or returns no expressions; there is no such view rule; ``numpy`` is no function;
+            or the name is no identifier.
+        DTypeError: There is no such dtype, it is complex, or a function of the formula does not
+            take it; "float" and "common" are tried with float64.
         RegistryError: There is an operator of this name.
 
     >>> from passkit import xp
@@ -260,14 +284,20 @@ def kernel(
     >>> round(float(softcap(30.0, xp.asarray(100.0))), 3)
     29.924
     """
-    definition = formula, dtype, view, numpy
-    if name in _kernels and _kernels[name].definition == definition:
-        return _kernels[name]  # a cell of a notebook that runs again
+    is_named = isinstance(dtype, str) and dtype in ("float", "common")
+    probe = float64 if is_named else dtype_of(dtype)
+    definition = formula, dtype if is_named else probe.name, view, numpy
+    earlier = _kernels.get(name) if isinstance(name, str) else None
+    if earlier is not None and earlier.definition == definition:
+        return earlier  # a cell of a notebook that runs again
     if not isinstance(view, str) or view not in VIEW_RULES:
         raise ArgumentError(
             f"kernel {name}: there is no view rule {shown(view)}; {nearest(str(view), VIEW_RULES)}"
         )
-    probe = float64 if dtype in ("float", "common") else dtype_of(dtype)
+    if numpy is not None and not callable(numpy):
+        raise ArgumentError(f"kernel {name}: numpy must be a function, got {shown(numpy)}")
+    if probe.kind == "c":
+        raise DTypeError(f"kernel {name}: dtype must be real, got {probe}")
     if isinstance(formula, str):
         parsed = TextFormula(f"kernel {name}", formula)
         function: Callable[..., Any] = parsed
@@ -277,10 +307,16 @@ def kernel(
     if not operands:
         raise ArgumentError(f"kernel {name}: the formula reads no operand")
     result = function(*[ast.Var(operand, probe) for operand in operands])
-    num_results = len(result) if isinstance(result, tuple) else 1
+    results = result if isinstance(result, tuple) else (result,)
+    for each in results:
+        if not isinstance(each, ast.Expr):
+            raise ArgumentError(
+                f"kernel {name}: the formula must return an expression of passkit.ast, or a tuple "
+                f"of them, got {shown(each)}"
+            )
     if name in list_ops():
         raise RegistryError(f"kernel {name}: there is an operator of this name; choose another")
-    custom = CustomKernel(definition, name, function, operands, num_results)
+    custom = CustomKernel(definition, name, function, operands, len(results))
     _kernels[name] = custom
     return custom
 
@@ -288,8 +324,8 @@ def kernel(
 def _parameters(name: str, formula: Any) -> tuple[str, ...]:
     """Return the names of the parameters of a formula that is a function.
 
-    ``name`` is that of the kernel, for messages. Raises: ArgumentError if it is no function, or its
-    parameters are not all positional.
+    ``name`` is that of the kernel, for messages. Raises: ArgumentError if the formula is no
+    function, or its parameters are not all positional.
     """
     if not callable(formula):
         raise ArgumentError(

@@ -22,9 +22,9 @@ KINDS = (CPU, "opencl", "cuda")
 
 
 def device_names() -> list[str]:
-    """Return the names of this machine's devices; the CPU is the first one.
+    """Return the names of this machine's devices: "cpu", then "opencl:0", …, then "cuda:0".
 
-    Kinds of devices without a package or a driver have none.
+    Devices are left out whose package or driver is missing. Raises nothing.
     """
     names = [CPU]
     with suppress(PasskitError):
@@ -39,9 +39,10 @@ def device_argument(where: str, device: Any, default: StreamDevice | None) -> St
 
     Args:
         where: the function, for the message.
-        device: None; "cpu"; "opencl:k", or "opencl:p:d" for device d of platform p; "opencl", which
-            PYOPENCL_CTX selects; or "cuda:0".
-        default: the device where it is None.
+        device: None; "cpu" or "cpu:0"; "opencl:k" for device k of all platforms, or "opencl:p:d"
+            for device d of platform p; "opencl" for the one that PYOPENCL_CTX selects, else the
+            first one; or "cuda" or "cuda:0".
+        default: the device to return if ``device`` is None.
 
     Raises:
         SettingError: There is no such device.
@@ -65,9 +66,10 @@ def device_argument(where: str, device: Any, default: StreamDevice | None) -> St
 
 
 def creation_device(where: str, device: Any) -> StreamDevice | None:
-    """Return the device of a new array, None for the CPU: by default that of `xp.config`.
+    """Return the device of a new array, None for the CPU: the named one, or that of `xp.config`.
 
-    ``where`` and ``device`` are as in `device_argument`, which says what is raised.
+    ``where`` and ``device`` are as in `device_argument`, which says what is raised. The setting
+    holds if ``device`` is None.
     """
     if device is None:
         if settings.device == CPU:
@@ -78,14 +80,18 @@ def creation_device(where: str, device: Any) -> StreamDevice | None:
 
 @cache
 def _cuda(opened: Any) -> CudaStreamDevice:
-    """Return the device of streams for a device of the run time."""
+    """Return the device of streams for a device of the run time: one object for each."""
     return CudaStreamDevice(opened)
 
 
 def _opencl(numbers: tuple[int, ...]) -> OpenClStreamDevice | None:
-    """Return an OpenCL device by its number, or by those of platform and device; None if none.
+    """Return an OpenCL device by its number, or by those of platform and device.
 
     Without numbers, it is the one that PYOPENCL_CTX selects, else the first one.
+
+    Returns: None if no device has these numbers.
+
+    Raises: MissingDependencyError or DeviceError if pyopencl or a driver is missing.
     """
     handles = opencl_device.numbered_devices()
     if not numbers:
@@ -100,5 +106,8 @@ def _opencl(numbers: tuple[int, ...]) -> OpenClStreamDevice | None:
 
 @cache
 def _numbered(position: int, handle: Any) -> OpenClStreamDevice:
-    """Return the device of streams for pyopencl's device at a position."""
+    """Return the device of streams for ``handle``, pyopencl's device; it is one object for each.
+
+    ``position`` is its number among the devices of all platforms, for its name.
+    """
     return OpenClStreamDevice(position, opencl_device.open_handle(handle))

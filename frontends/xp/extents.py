@@ -38,8 +38,8 @@ _positions: dict[tuple[int, int], Value] = {}
 def extents_input(extents: tuple[int, ...], device: StreamDevice | None = None) -> Value:
     """Return a value without elements that gives plans extents: its shape is ``(*extents, 0)``.
 
-    It is on ``device``, None for the CPU, and so is what is created of it. It is the same
-    object for equal extents while it is remembered.
+    Its type says that it is on ``device``, None for the CPU, so that results of it are, too. It is
+    the same object for equal arguments, unless the memo was cleared between.
     """
     key: Any = extents if device is None else (extents, device)
     value = _extents.get(key)
@@ -60,9 +60,9 @@ def position_inputs(positions: Sequence[int]) -> tuple[Value, ...]:
 
 
 def _position_input(number: int, position: int) -> Value:
-    """Return the value that gives plans a position as their position input ``number``.
+    """Return the value that gives plans a position as their position input ``number``, from 0 on.
 
-    It is the same object for equal arguments while it is remembered.
+    It is the same object for equal arguments, unless the memo was cleared between.
     """
     value = _positions.get((number, position))
     if value is None:
@@ -83,7 +83,7 @@ def position_of(source: Any, number: int) -> Any:
 
 
 def with_inputs(result: Entry, inputs: Sequence[Entry]) -> Entry:
-    """Return an entry of the value of ``result`` that also has these inputs.
+    """Return an entry of the value of ``result`` whose node also reads these inputs.
 
     So they stay inputs of the graph, since its operators refer to their shapes. Without inputs
     ``result`` is returned itself.
@@ -96,8 +96,15 @@ def apply_typed(operation: Operation, type: ArrayType, *operands: Value) -> Valu
 
     This saves inferring the type for every position and extent. A small result is computed at once
     if all operands are computed, although they may be large: the operation must read few elements
-    for it, and have a function of NumPy arrays. A complex one is computed at once, too. If the
-    first operand has a band, the result gets its band.
+    for it, and have a function of NumPy arrays. A complex one is computed at once, too.
+
+    Args:
+        operation: the operation.
+        type: the dtype and shape of the result. Its device becomes that of the operands. If the
+            first operand has a band, its band becomes that of the rule in `view_rules`.
+        *operands: the operands, one at least.
+
+    Raises: DeviceError if the operands are on several devices.
     """
     if operands[0].type.device is not None or operands[-1].type.device is not None:
         type = placed_type(type, common_device(operation, [v.type for v in operands]))

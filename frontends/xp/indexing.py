@@ -34,14 +34,16 @@ from passkit.frontends.xp.subscripts import (
 from passkit.streams.operation import array_type
 from passkit.streams.recorder import remember_subscript
 from passkit.streams.settings import settings
+from passkit.values.arguments import shown
 
 _PLAIN_KEYS = (int, slice, EllipsisType, type(None))
 
 
 def is_plain(key: Any) -> bool:
-    """Return whether a key has only ints, slices, ``...`` and None: NumPy reads it in place.
+    """Return whether a key has only ints, slices, ``...`` and None.
 
-    Subclasses of int, such as bools, are not plain; bounds of slices are not looked at.
+    Such a key selects a view in NumPy. Subclasses of int, such as bools, do not count; bounds of
+    slices are not looked at.
     """
     if type(key) is tuple:
         return all([type(k) in _PLAIN_KEYS for k in key])
@@ -53,11 +55,12 @@ def read(x: Array, key: Any) -> Array:
 
     Args:
         x: the array.
-        key: ints, slices, None, ``...``, and arrays of integers or bools; or a tuple of them.
+        key: ints, slices, None, ``...``, bools, and arrays or lists of integers or bools; or a
+            tuple of them. Indices in pending arrays that are out of range read the nearest element.
 
     Raises: SubscriptError if the key does not fit the array: too many parts, an int or an index in
-        a computed array out of range, a mask of another shape, index arrays that do not broadcast,
-        or a part that is nothing of these.
+        a computed array out of range, any index of an axis without elements, a mask of another
+        shape, index arrays that do not broadcast, or a part that is nothing of these.
     """
     value = x._value
     if value.operation is None and is_plain(key) and value.type.device is None:
@@ -98,10 +101,11 @@ def remember(x: Array, key: Any, index: BasicIndex) -> None:
 
 
 def small_key(x: Array, key: Any) -> Any:
-    """Return a key as a tuple for NumPy, with the memory of arrays in it.
+    """Return a key for ``x`` as a tuple for NumPy, with NumPy arrays in place of arrays.
 
-    Returns: None if `x` is not small, is pending or has a view, an array of the key is pending, or
-        the key has parts that need the general way, such as lists and bools.
+    Returns: None if ``x`` is not small, is pending, on a device or has a triangular view; if an
+        array of the key is pending, on a device or of floats; or if the key has parts that need the
+        general way, such as lists and bools.
     """
     value = x._value
     if value.operation is not None or value.type.size > settings.small:
@@ -195,11 +199,18 @@ def check_mask(mask: Array, x: Array, axis: int) -> None:
 
 
 def check_bounds(indices: Array, n: int, axis: int) -> None:
-    """Check indices of an axis of length n, if they are computed; -n is the least.
+    """Check indices of an axis of length n, if they are computed and on the CPU; -n is the least.
 
-    ``axis`` is for the message. Raises: SubscriptError for an index that is out of range.
+    ``axis`` is the number of the axis, for the message.
+
+    Raises: SubscriptError for an index that is out of range, and for any index, also a pending
+    one, if n is 0.
     """
-    if indices._value.operation is not None or not indices.size:
+    if not indices.size:
+        return
+    if n == 0:
+        raise SubscriptError(f"axis {axis} of length 0 has no elements to index")
+    if indices._value.operation is not None:
         return
     if indices._value.type.device is not None:  # they are not copied for that
         return
@@ -221,7 +232,8 @@ def split_parts(x: Array, parts: list[Any]) -> tuple[list[Any], list[int], list[
         indexes of what they select; the arrays; and whether the axes of the arrays come first in
         the result, because a slice or None separates them.
 
-    Raises: SubscriptError if a computed index is out of range.
+    Raises: SubscriptError if a computed index is out of range, or an axis without elements is
+    indexed.
     """
     basic: list[Any] = []
     axes: list[int] = []
@@ -244,7 +256,10 @@ def split_parts(x: Array, parts: list[Any]) -> tuple[list[Any], list[int], list[
 
 
 def beside(x: Array, indices: Array) -> Array:
-    """Return index arrays on the device of ``x``; those of the CPU are copied there."""
+    """Return an array of indices, copied to the device of ``x`` if it is on the CPU.
+
+    Otherwise it is returned itself, also if it is on another device.
+    """
     device = x._value.type.device
     if device is None or indices._value.type.device is not None:
         return indices
@@ -320,15 +335,15 @@ def take(x: Array, indices: Array, /, axis: int | None = None) -> Array:
         indices: an array, a list or a number of integers, which may be negative. Those that are out
             of range are refused if they are computed, and read the nearest element if they are
             pending.
-        axis: the axis; None is for arrays of one axis, or means the elements in row-major order.
+        axis: the axis; None: the elements in row-major order.
 
-    Returns: A new array, in which the axes of the indices replace the axis.
+    Returns: A new array, in which the axes of the indices replace the axis; a number removes it.
 
     Raises:
         DTypeError: ``indices`` are no integers, as an empty list has none.
         ArgumentError: ``x`` is no array or number, or the axis no int.
-        ShapeError: The axis is out of range.
-        SubscriptError: A computed index is out of range.
+        ShapeError: The axis is out of range, or lists of indices have different lengths.
+        SubscriptError: A computed index is out of range, or the axis has no elements.
 
     >>> from passkit import xp
     >>> xp.take(xp.asarray([10, 20, 30]), xp.asarray([2, 0]))
@@ -345,9 +360,13 @@ def take(x: Array, indices: Array, /, axis: int | None = None) -> Array:
 def _indices(where: str, indices: Any) -> Array:
     """Return indices as an array; an `Array` is returned itself, anything else becomes one.
 
-    ``where`` is the function, for messages. Raises: DTypeError if they are no integers.
+    ``where`` is the function, for messages. Raises: DTypeError if they are no integers; ShapeError
+    for lists of different lengths.
     """
-    listed = indices if isinstance(indices, Array) else wrap(from_numpy(np.array(indices)))
+    try:
+        listed = indices if isinstance(indices, Array) else wrap(from_numpy(np.array(indices)))
+    except ValueError as error:
+        raise ShapeError(f"{where}: indices {shown(indices)} have no shape: {error}") from None
     if listed.dtype.kind not in "iu":
         raise DTypeError(f"{where} needs integers as indices, got {listed.dtype}")
     return listed
@@ -358,16 +377,16 @@ def take_along_axis(x: Array, indices: Array, /, axis: int = -1) -> Array:
 
     Args:
         x: the array.
-        indices: an array of integers with as many axes, broadcast with ``x`` along the others. They
-            may be negative; those that are out of range are refused if they are computed, and read
-            the nearest element if they are pending.
+        indices: an array or nested lists of integers with as many axes as ``x``, broadcast with it
+            along the others. They may be negative; those that are out of range are refused if they
+            are computed, and read the nearest element if they are pending.
         axis: the axis.
 
     Raises:
         DTypeError: ``indices`` are no integers.
         ArgumentError: ``x`` is no array or number, or the axis no int.
         ShapeError: The shapes do not fit together, or the axis is out of range.
-        SubscriptError: A computed index is out of range.
+        SubscriptError: A computed index is out of range, or the axis has no elements.
 
     >>> from passkit import xp
     >>> xp.take_along_axis(xp.asarray([[1, 2], [3, 4]]), xp.asarray([[1], [0]]))

@@ -47,7 +47,7 @@ def _ranges(
 
 
 def _dropped(axes: Sequence[SlicedAxis]) -> tuple[int, ...]:
-    """Return the axes of which one element is taken."""
+    """Return the numbers of the axes of which one element is taken, those "at" a position."""
     return tuple([k for k, (kind, _) in enumerate(axes) if kind == "at"])
 
 
@@ -158,14 +158,16 @@ def _slice_assign(
 
 
 def _stacked(indices: Sequence[Entry]) -> Entry:
-    """Return index arrays, broadcast together, as the last axis of one, in int64."""
+    """Build one entry of int64 whose last axis has the index arrays, broadcast together."""
     return ops.stack(*ops.broadcast_arrays(*[ops.cast(i, dtype="int64") for i in indices]), axis=-1)
 
 
 def _gather(x: Any, indices: Any, axis: int) -> Any:
-    """Return the parts of x along an axis at indices, by NumPy.
+    """Return the parts of x along an axis at indices, by NumPy; the axes of these replace the axis.
 
-    Negative ones count from the end; those out of range are clipped.
+    Negative ones count from the end; those out of range read the nearest element.
+
+    Raises: IndexError if the axis has no elements and there are indices.
     """
     n = x.shape[axis]
     indices = np.where(indices < 0, indices + n, indices) if indices.dtype.kind == "i" else indices
@@ -173,9 +175,10 @@ def _gather(x: Any, indices: Any, axis: int) -> Any:
 
 
 def _from_front(x: Any, indices: Sequence[Any]) -> tuple[Any, ...]:
-    """Return indices of the first axes of x as int64, counted from the front and clipped.
+    """Return indices of the first axes of x as int64, counted from the front.
 
-    There is a NumPy array of indices for each of these axes.
+    ``indices`` are a NumPy array for each of these axes. Those out of range become the nearest
+    valid ones.
     """
     positions = []
     for n, i in zip(x.shape, indices, strict=False):
@@ -222,7 +225,8 @@ def _scatter_points(x: Any, updates: Any, *indices: Any) -> Any:
 def _take_along_axis(x: Any, indices: Any, axis: int) -> Any:
     """Return for each index the element of x at this position of an axis, by NumPy.
 
-    Negative ones count from the end; those out of range are clipped, as in kernels.
+    Negative ones count from the end; those out of range read the nearest element, as in kernels.
+    The shapes broadcast along the other axes.
     """
     n = x.shape[axis]
     positions = indices.astype(np.int64)
@@ -231,7 +235,7 @@ def _take_along_axis(x: Any, indices: Any, axis: int) -> Any:
 
 
 def _build_mask_assign(x: Entry, mask: Entry, value: Entry, trailing: int) -> Entry:
-    """Build x with elements replaced by ``value``, of its dtype, where a mask is true.
+    """Build x with elements replaced by ``value``, of its dtype, where a mask of bools is true.
 
     The mask has all axes of x but the last ``trailing`` ones; ``value`` broadcasts to x.
     """
@@ -241,7 +245,7 @@ def _build_mask_assign(x: Entry, mask: Entry, value: Entry, trailing: int) -> En
 
 
 def _mask_assign(x: Any, mask: Any, value: Any, trailing: int) -> Any:
-    """Return x with elements replaced by ``value`` where a mask is true, by NumPy.
+    """Return a new NumPy array, x with elements replaced by ``value`` where a mask is true.
 
     The mask has all axes of x but the last ``trailing`` ones; ``value`` broadcasts to x.
     """

@@ -33,13 +33,15 @@ def dlpack(
 
     Args:
         x: the array; its memory is not reused from now on if it is shared.
-        max_version: the newest version that the consumer reads; before 1, a copy is exported unless
-            ``copy`` is False.
-        dl_device: the device that the memory must be on; None: the CPU.
+        max_version: the newest version that the consumer reads; None: one before 1. Before 1, a
+            copy is exported unless ``copy`` is False.
+        dl_device: the kind and number of the device that the memory must be on; None: that of
+            ``x``. Memory of a device is copied for the CPU.
         copy: True copies the memory; False refuses to.
 
-    Raises: BufferError for another device, for elements that NumPy's DLPack does not have, or for
-        read-only memory where a copy is refused before version 1.
+    Raises: BufferError for a device that is neither that of ``x`` nor the CPU, for elements that
+        NumPy's DLPack does not have, or for a copy that is refused: from a device to the CPU, or of
+        read-only memory before version 1.
     """
     place = x._value.type.device
     if place is not None:
@@ -72,7 +74,7 @@ def _device_dlpack(
     """Return a capsule of DLPack of an array that is on ``place``; the others are as in `dlpack`.
 
     For the CPU it has a copy. For the device itself it has the memory, which is not reused from now
-    on, and is unversioned; whatever wrote it is done.
+    on, or a copy if ``copy`` is true, and is unversioned; whatever wrote it is done.
 
     Raises: BufferError for a third device, or for the CPU where a copy is refused.
     """
@@ -92,7 +94,9 @@ def _device_dlpack(
 
 
 def cuda_interface(x: Array) -> dict[str, Any]:
-    """Return the CUDA array interface of ``x``; its memory is not reused from now on.
+    """Return the dict of the CUDA array interface of ``x``; its memory is not reused from now on.
+
+    What the array needs is executed, and done.
 
     Raises: AttributeError if it is on no CUDA device.
     """
@@ -103,7 +107,8 @@ def cuda_interface(x: Array) -> dict[str, Any]:
 def opencl_array(x: Array) -> Any:
     """Return the array of the run time that has the memory of ``x``.
 
-    Raises: AttributeError if it is on no OpenCL device.
+    The memory is not reused from now on. What the array needs is executed, and done. Raises:
+    AttributeError if it is on no OpenCL device.
     """
     return _exported(x, "opencl")
 
@@ -111,7 +116,8 @@ def opencl_array(x: Array) -> Any:
 def _exported(x: Array, target: str) -> Any:
     """Return the array of the run time of ``x``, whose memory is not reused from now on.
 
-    Raises: AttributeError if it is on no device of a target.
+    What the array needs is executed, and done. Raises: AttributeError if it is not on a device of
+    ``target``, "cuda" or "opencl".
     """
     device = x._value.type.device
     if device is None or device.target != target:
@@ -123,9 +129,10 @@ def _exported(x: Array, target: str) -> Any:
 
 
 def shared_view(x: Array) -> Any:
-    """Return a NumPy array of the memory of ``x``, which must not be written by anybody.
+    """Return a read-only NumPy array of the memory of ``x``, which nobody may write.
 
-    It is read-only; the memory is not reused from now on. What the array needs is executed.
+    The memory is not reused from now on. What the array needs is executed. From a device it is a
+    copy.
     """
     view = x._numpy().view()
     x._value.is_owned = False
@@ -136,7 +143,8 @@ def shared_view(x: Array) -> Any:
 def buffer(x: Array, flags: int) -> memoryview:
     """Return a read-only view of the memory of ``x``; see `Array.__buffer__`.
 
-    ``flags`` are those of the buffer protocol. Raises: BufferError if they ask to write.
+    ``flags`` are those of the buffer protocol. Raises: BufferError if they ask to write, or if the
+    array is on a device.
     """
     if x._value.type.device is not None:
         raise BufferError(f"an array on {x.device} has no memory of the host; x.numpy() is a copy")
@@ -148,9 +156,10 @@ def buffer(x: Array, flags: int) -> memoryview:
 def from_pickle(array: Any, device: str = "cpu") -> Array:
     """Return an array of a NumPy array from a pickle, whose memory it takes over.
 
-    ``device`` is the name of its device.
+    ``device`` is the name of its device, to which the elements are copied.
 
-    Raises: SettingError if this machine has no such device.
+    Raises: SettingError if this machine has no such device; MissingDependencyError or DeviceError
+    if its package or driver is missing.
     """
     place = device_argument("unpickling", device, None)
     return wrap(from_numpy(array, is_owned=True, device=place))
@@ -167,14 +176,15 @@ def reduced(x: Array) -> tuple[Any, ...]:
 def numpy_array(x: Array, dtype: Any, copy: bool | None) -> Any:
     """Return a NumPy array of the value of ``x``.
 
-    It has the memory of ``x``. If nothing else refers to this, NumPy may write to it, and so change
-    ``x``, until ``x`` is assigned to; else it is read-only. With the setting ``aliasing``, the
-    memory of a view is a part of its base's, and what others refer to is copied. Operations that
-    are recorded meanwhile read a copy, so that results are those of the elements at that moment.
+    What ``x`` needs is executed. The NumPy array has the memory of ``x``. If nothing else refers to
+    this, NumPy may write to it, and so change ``x``, until ``x`` is assigned to; else it is
+    read-only. With the setting ``aliasing``, the memory of a view is a part of its base's, and what
+    others refer to is copied. Operations that are recorded meanwhile read a copy, so that results
+    are those of the elements at that moment.
 
     It is a copy if ``copy`` is true or ``dtype`` (None for its own) is another one, and always from
     a device. That of a 0-dimensional array is a copy unless ``copy`` is False, as NumPy's scalars
-    are.
+    are. Conversions are those of `numpy.ndarray.astype`.
 
     Raises: FeedError if a copy is needed to convert the dtype, or from a device, and ``copy`` is
     False; TypeError if NumPy has no such dtype.
@@ -201,8 +211,12 @@ def numpy_array(x: Array, dtype: Any, copy: bool | None) -> Any:
 def to_device(x: Array, device: Any, stream: Any) -> Array:
     """Return the array ``x`` on a device: itself if it is there, else a copy of what it needs.
 
-    ``device`` is its name; None: that of ``x``. Raises: SettingError if there is no such device, or
-    if ``stream`` is not None; DeviceError if it has no memory left.
+    ``device`` is its name; None: that of ``x``. ``stream`` must be None. For a copy, what the array
+    needs is executed.
+
+    Raises: SettingError if there is no such device, or if ``stream`` is not None;
+    MissingDependencyError or DeviceError if its package or driver is missing; DeviceError if it has
+    no memory left.
     """
     place = device_argument("to_device", device, x._value.type.device)
     if stream is not None:

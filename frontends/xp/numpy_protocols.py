@@ -90,23 +90,23 @@ PARAMETERS = {
 
 
 def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Apply a ufunc of NumPy to arrays, of which one at least is an `Array`.
+    """Apply a ufunc of NumPy to arrays, of which one at least, maybe one in ``out``, is an `Array`.
 
-    It is queued if `passkit.xp` has it, it is called as such, all operands are arrays or numbers,
-    and there is no further argument but ``out``; else NumPy computes it.
+    It is queued if `passkit.xp` has it, ``method`` is "__call__", all operands are arrays or
+    numbers, and there is no further argument but ``out``; else NumPy computes it at once.
 
     Args:
         ufunc: the ufunc.
         method: "__call__", or another method such as "reduce".
         inputs: the operands.
-        kwargs: the other arguments; "out" is removed. An `Array` as ``out`` gets the result as its
-            value.
+        kwargs: the other arguments; "out", a tuple with an array or None for each result, is
+            removed. An `Array` in it gets the result as its value, a NumPy array its elements.
 
     Returns: The result, an `Array`, or a tuple of several; those with an array in ``out`` are that
         array.
 
     Raises: what the operation or NumPy raises, such as ShapeError where shapes do not broadcast;
-        for an `Array` as ``out``, ArgumentError if the result has another shape, DTypeError if it
+        for an `Array` in ``out``, ArgumentError if the result has another shape, DTypeError if it
         has a dtype of a higher kind.
     """
     outputs = kwargs.pop("out", None)
@@ -128,14 +128,17 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[s
 
 
 def _queued(ufunc: Any, inputs: tuple[Any, ...]) -> Array | None:
-    """Return the result of a ufunc for ``inputs``, queued; None if no operation stands for it.
+    """Return the result of a ufunc for ``inputs``, queued.
 
-    None also where an input is neither an array nor a number, or for `numpy.matmul` where one is no
-    `Array`. Raises: ShapeError or DTypeError if the operands do not fit.
+    Returns: None if no operation stands for it, or none of the inputs is an `Array`. None also
+        where an input is neither an array nor a number, or for `numpy.matmul` where one is no
+        `Array`.
+
+    Raises: ShapeError or DTypeError if the operands do not fit.
     """
     name = OPERATION_NAMES.get(ufunc)
-    if name is not None:
-        like = next(i.dtype for i in inputs if isinstance(i, Array))
+    like = next((i.dtype for i in inputs if isinstance(i, Array)), None)
+    if name is not None and like is not None:
         try:
             operands = [operand_value(i, like) for i in inputs]
         except ArgumentError:
@@ -154,16 +157,23 @@ def apply_function(
     """Apply a function of NumPy that is no ufunc to arguments with an `Array` in them.
 
     The function of `passkit.xp` of the same meaning is called, if it takes these arguments; else
-    what the arrays need is executed, and NumPy computes the result, of which arrays become `Array`.
+    what the arrays need is executed, and NumPy computes the result.
 
     Args:
         function: the function.
         args: its arguments by position.
         kwargs: its arguments by name.
 
+    Returns: The result. NumPy arrays in it, also in lists and tuples, but not in named tuples such
+        as that of `numpy.linalg.svd`, are `Array`.
+
     Raises: what the function that is called raises; TypeError if NumPy's does not take these
         arguments.
     """
+    if function is np.transpose:
+        given = dict(_bound(signature(function), args, kwargs))
+        if isinstance(given["a"], Array) and given.get("axes") is None:
+            return given["a"].T
     name = function.__name__
     if function.__module__ == "numpy" and name in EQUIVALENTS:
         equivalent = _attribute(EQUIVALENTS[name])
@@ -171,13 +181,11 @@ def apply_function(
             arguments = _translated(function, equivalent, args, kwargs)
             if arguments is not None:
                 return equivalent(*arguments[0], **arguments[1])
-    if function is np.transpose and isinstance(args[0], Array) and len(args) == 1 and not kwargs:
-        return args[0].T
     return _in_numpy(function, args, kwargs)
 
 
 def _attribute(name: str) -> Callable[..., Any] | None:
-    """Return a function of `passkit.xp`, or None if it has none of this name."""
+    """Return the attribute ``name`` of `passkit.xp`, a function, or None if it has none."""
     try:
         return getattr(xp, name)  # type: ignore[no-any-return]
     except AttributeError:
@@ -245,8 +253,9 @@ def _bound(form: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> li
 def _in_numpy(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return the result of a function of NumPy for computed arrays; arrays in it become `Array`.
 
-    ``args`` and ``kwargs`` are its arguments, which may hold arrays in lists, tuples and dicts.
-    Raises: what the function raises.
+    ``args`` and ``kwargs`` are its arguments, which may hold arrays in lists, tuples and dicts. If
+    one of these is on a device, the results are there, too; see `_wrapped`. Raises: what the
+    function raises.
     """
     result = function(*map(_computed, args), **{k: _computed(v) for k, v in kwargs.items()})
     leaves = flatten((args, kwargs))[0]
@@ -257,7 +266,8 @@ def _in_numpy(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
 def _computed(argument: Any) -> Any:
     """Return an argument with a NumPy array in place of each `Array`, which is executed.
 
-    Lists, tuples and dicts are searched; anything else is returned itself.
+    Lists, tuples and dicts, but no subclasses of them, are searched; anything else is returned
+    itself.
     """
     if isinstance(argument, Array):
         return np.asarray(argument)

@@ -81,7 +81,10 @@ def current_streams() -> list[Any]:
 
 
 def set_current_stream(stream: Any) -> None:
-    """Queue the operations of this thread in a stream, or an object like one, from now on."""
+    """Queue the operations of this thread in a stream, or an object like one, from now on.
+
+    Operations of the one before stay queued there.
+    """
     _state.stream = stream
     leave_thread()
 
@@ -127,7 +130,8 @@ def apply_any(operation: Operation, *operands: Value) -> Value:
 def evaluated(operation: Operation, operands: Sequence[Value], type: ArrayType) -> Value:
     """Return the value of an operation with one result, computed at once in NumPy.
 
-    All operands are computed. An array of another dtype than that of ``type`` is converted to it.
+    All operands must be computed and on the CPU. ``type`` is that of the result; if NumPy's array
+    has another dtype, it is converted.
     """
     array = operation.evaluate_one([v.buffer for v in operands])
     if array.dtype is not type.dtype and array.dtype != type.dtype:
@@ -140,7 +144,8 @@ def evaluated(operation: Operation, operands: Sequence[Value], type: ArrayType) 
 def apply_unqueued(operation: Operation, operands: tuple[Value, ...]) -> tuple[Value, ...]:
     """Apply an operation whose result type is `HOST`, and return all its results.
 
-    If an operand has a triangular view, this may queue it; else it is computed at once in NumPy.
+    It is computed at once in NumPy. But with a triangular view of an operand, it is queued if it
+    has a kernel for operands without views.
 
     Raises: PasskitError if the operands do not fit.
     """
@@ -150,11 +155,13 @@ def apply_unqueued(operation: Operation, operands: tuple[Value, ...]) -> tuple[V
 
 
 def on_host(operation: Operation, operands: Sequence[Value]) -> tuple[Value, ...]:
-    """Compute the results of an operation in NumPy, after executing what its operands need.
+    """Return the results of an operation, computed in NumPy after executing what its operands need.
 
-    It counts in ``host_operations``, and those who inspect the stream see it.
+    They are on the device of the operands. The operation counts in ``host_operations``, and those
+    who inspect the stream see it.
 
-    Raises: DTypeError if NumPy's function does not take these elements, such as complex ones.
+    Raises: DTypeError if NumPy's function does not take these elements, such as complex ones; other
+    errors of the function pass, such as a FeedError of a singular matrix.
     """
     STORE.counts["host_operations"] += 1
     current_stream().sync(operands, f"{operation.name} in NumPy")
@@ -213,9 +220,10 @@ def from_numpy(array: Any, is_owned: bool = False, device: StreamDevice | None =
 
 
 def scalar(number: Any, dtype: np.dtype[Any]) -> Value:
-    """Return the value of a Python number, of a dtype: a 0-d input of plans, never a constant.
+    """Return the 0-dimensional value of a Python number, of a dtype: an input of plans.
 
-    Raises: OverflowError for an int that the dtype cannot hold.
+    Raises: OverflowError for an int that the dtype cannot hold, as NumPy; TypeError for a complex
+    number and a real dtype.
     """
     value = Value(array_type(dtype, ()), np.asarray(number, dtype))
     value.is_scalar = True
@@ -223,10 +231,9 @@ def scalar(number: Any, dtype: np.dtype[Any]) -> Value:
 
 
 def computed(value: Value, reason: str = "a result is needed") -> Any:
-    """Return the NumPy array of a value after executing what it needs: its memory, or a copy.
+    """Return the NumPy array of a value after executing what it needs.
 
-    It is a copy from a device.
-
+    It has the memory of the value, which must not be written; from a device it is a copy.
     ``reason`` says why it is needed, for those who inspect the stream.
 
     Raises: PasskitError if an operation cannot be executed; ConcretizationError for a value that

@@ -14,9 +14,9 @@ from passkit.frontends.xp.runtime import from_numpy
 
 
 def references(x: Array) -> tuple[int, int]:
-    """Return the numbers of references to the value of an array and to its buffer.
+    """Return the numbers of Python references to the value of an array and to its buffer.
 
-    References of this function and its caller count.
+    They include those of this call, so that only a comparison with `UNSHARED` says something.
     """
     return sys.getrefcount(x._value), sys.getrefcount(x._value.buffer)
 
@@ -30,9 +30,9 @@ UNSHARED = references(wrap(from_numpy(np.zeros(1))))
 def expose(x: Array) -> bool:
     """Let NumPy write to the memory of a computed array, if nothing else refers to it.
 
-    Returns: Whether it may, which the value notes. Else it is the memory of several arrays or a
-    part of another one, or pending operations read it, the array has a triangular view, or
-    it is on a device.
+    Returns: Whether it may; then the value is marked as exposed. False if it is the memory of
+        several arrays or a part of another one, if pending operations read it, if the array has a
+        triangular view, or if it is on a device.
     """
     if x._value.type.band is not None or x._value.type.device is not None:
         return False
@@ -48,11 +48,12 @@ def expose(x: Array) -> bool:
 def expose_views(x: Array) -> bool:
     """Let NumPy write to the memory of an array, and so to the array it is a view of.
 
-    That is computed, and all views of it get parts of its memory. Where other arrays or pending
-    operations have the memory, they keep it, and these arrays get a copy.
+    The array that ``x`` is a view of, or ``x`` itself, is computed, and all views of it get parts
+    of its memory, in place. Where other arrays or pending operations have that memory, they keep
+    it, and this array and its views get a copy.
 
-    Returns: Whether it may. Else the array promises to be 0 outside of some diagonals, or ``x``
-    cannot be a NumPy view of what it is a part of.
+    Returns: Whether it may. False if the array has a triangular view, or ``x`` cannot be a NumPy
+        view of the array that it is a part of.
     """
     root = root_of(x)
     if root._value.type.band is not None:

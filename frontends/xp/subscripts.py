@@ -28,7 +28,7 @@ class BasicIndex:
         axes: what is selected of each axis.
         new_axes: axes of the result for None.
         extents: the extents of the result that are not those of whole axes.
-        inputs: the values that give extents and positions at run time.
+        inputs: the values that give extents and positions at run time, see `extents`.
         shape: the shape of the result.
         is_everything: whether the index selects the whole array as it is.
     """
@@ -42,7 +42,10 @@ class BasicIndex:
     _operations: dict[str, Operation] = field(factory=dict, init=False, eq=False, repr=False)
 
     def operation(self, name: str) -> Operation:
-        """Return the operation ``name``, "slice" or "slice_assign", of this index; it is kept."""
+        """Return the operation ``name``, "slice" or "slice_assign", with this index as parameters.
+
+        The same object is returned at the next call.
+        """
         result = self._operations.get(name)
         if result is None:
             params = {"axes": self.axes, "new_axes": self.new_axes, "shape": self.extents}
@@ -119,16 +122,21 @@ def subscript_parts(key: Any, shape: tuple[int, ...]) -> list[Any]:
 def _part(part: Any) -> Any:
     """Return a part of a key; lists, NumPy arrays and bools become arrays, other integers ints.
 
-    A computed 0-dimensional array of an integer becomes an int; an empty list has integers.
+    A computed 0-dimensional array of an integer becomes an int. An empty list becomes an array of
+    integers. None, ``...`` and slices are returned as they are.
 
-    Raises: SubscriptError if it is nothing that selects elements, such as a float.
+    Raises: SubscriptError if it is nothing that selects elements, such as a float, or a list whose
+    items have different lengths.
     """
     if part is None or part is Ellipsis or type(part) is slice:
         return part
     if isinstance(part, (bool, np.bool_)):
         return wrap(from_numpy(np.asarray(part)))
     if isinstance(part, (list, np.ndarray)):
-        array = np.array(part)
+        try:
+            array = np.array(part)
+        except ValueError as error:
+            raise SubscriptError(f"{shown(part)} is no array of indices: {error}") from None
         if array.size == 0 and isinstance(part, list):
             array = array.astype(np.int64)
         part = wrap(from_numpy(array))
@@ -146,7 +154,7 @@ def _part(part: Any) -> Any:
 
 
 def _consumed(part: Any) -> int:
-    """Return the number of axes that a part of `_part` stands for.
+    """Return the number of axes of the array that ``part``, a result of `_part`, stands for.
 
     It is 0 for None and ``...``, that of its axes for a mask, and 1 for others.
     """
@@ -160,7 +168,8 @@ def basic_index(parts: list[Any], shape: tuple[int, ...]) -> BasicIndex:
 
     There is an int or slice for each axis; a ``...`` among them is ignored.
 
-    Raises: SubscriptError if an int is out of range, or a slice has other bounds than integers.
+    Raises: SubscriptError if an int is out of range, or a slice has other bounds than integers or
+    the step 0.
     """
     axes: list[SlicedAxis] = []
     new_axes: list[int] = []

@@ -50,10 +50,7 @@ class Diagonals:
     top: float
 
     def shifted(self, distance: float) -> Diagonals:
-        """Return the same diagonals, counted from another origin.
-
-        ``distance`` is added to both limits.
-        """
+        """Return the diagonals with ``distance`` added to both limits."""
         return Diagonals(self.bottom + distance, self.top + distance)
 
     def union(self, other: Diagonals) -> Diagonals:
@@ -84,9 +81,9 @@ class AppliedOperation:
     shape: tuple[int, ...]
 
     def operand(self, position: int) -> Diagonals:
-        """Return the diagonals of an operand as they are in the result, to which it is broadcast.
+        """Return the diagonals of the operand at ``position``, as it is broadcast to the result.
 
-        Broadcast rows have no lowest diagonal, and broadcast columns no highest one.
+        The lowest one is -infinity if rows are broadcast, the highest one infinity if columns are.
         """
         type = self.operands[position].type
         rows, columns = matrix_extents(type.shape)
@@ -105,14 +102,18 @@ EVERYTHING = Diagonals(-INFINITY, INFINITY)
 
 
 def matrix_extents(shape: Sequence[int]) -> tuple[int, int]:
-    """Return the numbers of rows and columns of a shape: the last two extents, or 1 for none."""
+    """Return the numbers of rows and columns of a shape: the last two extents; 1 where it has none.
+
+    A vector is one row.
+    """
     return (shape[-2] if len(shape) > 1 else 1), (shape[-1] if shape else 1)
 
 
 def diagonals_of(type: ArrayType) -> Diagonals:
     """Return the diagonals of an array of a type that may differ from 0.
 
-    Limits that its band lacks are those of the matrices; a scalar has infinite ones.
+    Limits that its band lacks are those of the matrices, and a vector is one row. Those of a scalar
+    are infinite.
     """
     if not type.shape:
         return EVERYTHING
@@ -128,7 +129,7 @@ def diagonals_of(type: ArrayType) -> Diagonals:
 def band_of(diagonals: Diagonals, shape: Sequence[int]) -> DiagonalBand | None:
     """Return diagonals as the band of an array of this shape.
 
-    Limits at or beyond the corners of the matrices become None.
+    Limits that cut nothing off, at or beyond the corners of the matrices, become None.
 
     Returns: None if nothing is limited, or there are fewer than two axes.
     """
@@ -146,7 +147,7 @@ def band_of(diagonals: Diagonals, shape: Sequence[int]) -> DiagonalBand | None:
 def union(applied: AppliedOperation) -> Diagonals:
     """Return the diagonals of any operand, for functions that are 0 where all operands are.
 
-    Those between them count, too.
+    Those between them count, too. There is at least one operand.
     """
     result = applied.operand(0)
     for k in range(1, len(applied.operands)):
@@ -155,7 +156,10 @@ def union(applied: AppliedOperation) -> Diagonals:
 
 
 def intersection(applied: AppliedOperation) -> Diagonals:
-    """Return the diagonals of all operands, for functions that are 0 where one operand is."""
+    """Return the diagonals that all operands have, for functions that are 0 where one operand is.
+
+    There is at least one operand.
+    """
     result = applied.operand(0)
     for k in range(1, len(applied.operands)):
         result = result.intersection(applied.operand(k))
@@ -163,9 +167,9 @@ def intersection(applied: AppliedOperation) -> Diagonals:
 
 
 def _select(applied: AppliedOperation) -> Diagonals:
-    """Return the diagonals of a choice by a condition, `where`, of three operands.
+    """Return the diagonals of `where`, whose operands are a condition and two choices.
 
-    Where the condition is 0, outside of its diagonals, the last operand is taken.
+    Outside of its diagonals, the condition is 0, and the last operand is taken.
     """
     condition, then, otherwise = (applied.operand(k) for k in range(3))
     return Diagonals(
@@ -177,7 +181,7 @@ def _select(applied: AppliedOperation) -> Diagonals:
 def _power(applied: AppliedOperation) -> Diagonals:
     """Return the diagonals of a power: the base's if the parameter ``exponent`` is above 0.
 
-    Otherwise there are no limits.
+    Otherwise they are `EVERYTHING`, as 0 to this power is not 0.
     """
     return union(applied) if applied.params["exponent"] > 0 else EVERYTHING
 
@@ -186,19 +190,19 @@ def _power(applied: AppliedOperation) -> Diagonals:
 
 
 def _lower(applied: AppliedOperation) -> Diagonals:
-    """Return the diagonals of a lower triangle: the operand's up to the parameter k."""
+    """Return the diagonals of a lower triangle: the operand's up to the parameter ``k``."""
     return applied.operand(0).intersection(Diagonals(-INFINITY, applied.params["k"]))
 
 
 def _upper(applied: AppliedOperation) -> Diagonals:
-    """Return the diagonals of an upper triangle: the operand's from the parameter k on."""
+    """Return the diagonals of an upper triangle: the operand's from the parameter ``k`` on."""
     return applied.operand(0).intersection(Diagonals(applied.params["k"], INFINITY))
 
 
 def _product(applied: AppliedOperation) -> Diagonals:
-    """Return the diagonals of a product of matrices: sums of those of the factors.
+    """Return the diagonals of a product of two arrays of matrices: sums of those of the factors.
 
-    Without limits if a factor is a vector.
+    They are `EVERYTHING` if a factor is a vector.
     """
     left, right = (v.type for v in applied.operands)
     if len(left.shape) < 2 or len(right.shape) < 2:
@@ -210,7 +214,7 @@ def _product(applied: AppliedOperation) -> Diagonals:
 def _permuted(applied: AppliedOperation) -> Diagonals:
     """Return the diagonals of an array with its axes in another order, the parameter ``axes``.
 
-    They stay if the last two axes do, are mirrored if these swap, and have no limits otherwise.
+    They stay if the last two axes do, are mirrored if these swap, and are `EVERYTHING` otherwise.
     """
     axes, own = applied.params["axes"], diagonals_of(applied.operands[0].type)
     rank = len(axes)
@@ -223,9 +227,9 @@ def _permuted(applied: AppliedOperation) -> Diagonals:
 
 
 def _expanded(applied: AppliedOperation) -> Diagonals:
-    """Return the diagonals of an array with new axes, if these precede the matrices.
+    """Return the diagonals of an array with new axes, the parameter ``axis``.
 
-    Otherwise there are no limits.
+    They stay if all new axes precede the matrices of the result, and are `EVERYTHING` otherwise.
     """
     rank = len(applied.shape)
     axis = applied.params["axis"]
@@ -234,12 +238,16 @@ def _expanded(applied: AppliedOperation) -> Diagonals:
 
 
 def _broadcast(applied: AppliedOperation) -> Diagonals:
-    """Return the diagonals of a broadcast array: those of its matrices, as far as they stay."""
+    """Return the diagonals of a broadcast array; see `AppliedOperation.operand`."""
     return applied.operand(0)
 
 
 def _joined(applied: AppliedOperation) -> Diagonals:
-    """Return the diagonals of matrices that are joined below, beside or behind each other."""
+    """Return the diagonals of arrays that are joined along the parameter ``axis``.
+
+    If that is one of the last two, matrices are joined below or beside each other, and the
+    diagonals of each are counted from the corner of the first; those between them count, too.
+    """
     rank = len(applied.shape)
     axis = applied.params["axis"] % rank
     types = [v.type for v in applied.operands]
@@ -276,9 +284,10 @@ class MatrixBlock:
     of_all: bool
 
     def covers(self, diagonal: int, rows: int, columns: int) -> bool:
-        """Return whether a diagonal of a matrix of ``rows`` and ``columns`` lies in the block.
+        """Return whether all elements of a diagonal lie in this block.
 
-        All its elements must.
+        ``rows`` and ``columns`` are the numbers of those of the entire matrix; ``diagonal`` is the
+        number of one that it has.
         """
         first = max(0, -diagonal)
         last = min(rows, columns - diagonal) - 1
@@ -291,9 +300,9 @@ class MatrixBlock:
 
 
 def _block(applied: AppliedOperation, inputs: Sequence[Value]) -> MatrixBlock | None:
-    """Return the block that a slice or an assignment selects.
+    """Return the block of the first operand's matrices that a slice or an assignment selects.
 
-    ``inputs`` give extents and positions, see `indexing_operations`.
+    ``inputs`` are the operands that give extents and positions, see `indexing_operations`.
 
     Returns: None if it selects something else: an int or a step other than 1 in one of the last two
         axes, or new axes among them.
@@ -326,7 +335,7 @@ def _block(applied: AppliedOperation, inputs: Sequence[Value]) -> MatrixBlock | 
 
 
 def _sliced(applied: AppliedOperation) -> Diagonals:
-    """Return the diagonals of a block; without limits if the slice is no block."""
+    """Return the diagonals of a slice that is a block; `EVERYTHING` if it is none."""
     block = _block(applied, applied.operands[1:])
     if block is None:
         return EVERYTHING
@@ -334,7 +343,7 @@ def _sliced(applied: AppliedOperation) -> Diagonals:
 
 
 def _assigned(applied: AppliedOperation) -> Diagonals:
-    """Return the diagonals of matrices of which a block is replaced; no limits if it is no block.
+    """Return the diagonals of matrices of which a block is replaced; `EVERYTHING` if it is none.
 
     The block adds its diagonals. Diagonals of the old matrices that it covers entirely do not
     count any more, from the outermost ones up to the main diagonal.
@@ -424,7 +433,7 @@ MASKED = {"matmul", "multiply"}
 def result_band(
     operation: Operation, operands: tuple[Value, ...], shape: tuple[int, ...]
 ) -> DiagonalBand | None:
-    """Return the band of the result, of a shape, of an operation on operands.
+    """Return the band of the result of an operation on operands; ``shape`` is the result's.
 
     Returns: None if the operation has no rule, or the rule limits nothing.
     """

@@ -31,6 +31,9 @@ from passkit.streams.operation import HOST, Operation, banded_type
 from passkit.streams.recorder import ArrayType, Value
 from passkit.streams.settings import settings
 
+MOST_DIAGONALS = 1 << 62
+"""Diagonals beyond this lie outside of all matrices. NumPy and kernels take numbers up to it."""
+
 
 @frozen
 class View:
@@ -53,7 +56,8 @@ class View:
 def view_of(x: Array, /) -> View:
     """Return which diagonals of the matrices of an array may differ from 0.
 
-    This executes nothing: operations propagate views when they are recorded.
+    This executes nothing and reads no elements: operations propagate views when they are recorded.
+    Of an array that no operation has limited, all diagonals count.
 
     Args:
         x: an array of at least two axes; matrices lie in the last two.
@@ -74,7 +78,10 @@ def view_of(x: Array, /) -> View:
 
 
 def _kind(has_lower: bool, has_upper: bool) -> Literal["lower", "upper", "diagonal", "entire"]:
-    """Return `View.kind`, by whether there are diagonals below and above the main one."""
+    """Return `View.kind`.
+
+    ``has_lower`` and ``has_upper`` say whether there are diagonals below and above the main one.
+    """
     if has_lower:
         return "entire" if has_upper else "lower"
     return "upper" if has_upper else "diagonal"
@@ -141,17 +148,18 @@ def _matrices(where: str, x: Any) -> Array:
 
 
 def triangle(where: str, name: str, x: Any, k: int) -> Array:
-    """Return the triangles of matrices, with their view.
+    """Return the triangles of matrices, with their view, in a new array.
 
     Args:
         where: the function, for messages.
         name: the operation, "tril" or "triu".
-        x: the matrices.
-        k: the outermost diagonal, an int.
+        x: an array of matrices in the last two axes.
+        k: the highest diagonal that "tril" keeps, or the lowest one that "triu" keeps; any int.
 
     Raises: ShapeError if the array has fewer than two axes; ArgumentError if it is no array or
         number.
     """
+    k = max(-MOST_DIAGONALS, min(k, MOST_DIAGONALS))
     (value,) = apply_viewed(operation(name, k=k), (_matrices(where, x)._value,))
     return wrap(value)
 
@@ -169,9 +177,9 @@ def declare(x: Array, bottom: float, top: float) -> Array:
 
 
 def is_triangular(x: Array) -> bool:
-    """Return whether an array has a view that makes its matrices lower or upper triangles.
+    """Return whether the view of an array says that its matrices are lower or upper triangles.
 
-    Elements are not read.
+    Elements are not read. Diagonal matrices count.
     """
     diagonals = diagonals_of(x._value.type)
     return x._value.type.band is not None and (diagonals.bottom >= 0 or diagonals.top <= 0)
@@ -186,8 +194,9 @@ def apply_viewed(operation: Operation, operands: tuple[Value, ...]) -> tuple[Val
     """Apply an operation to values of which some may have a band; return all results.
 
     They are queued, or computed at once if operands and result are small and computed, or if the
-    operation has no kernel. A single result gets its band, several get none. Where the operation
-    alone would not be 0 outside of the band, a triangle of its result is taken in the same kernel.
+    operation has no kernel. A single result gets the band of its rule in `view_rules`, several get
+    none. Where the operation alone would not be 0 outside of the band, a triangle of its result is
+    taken in the same kernel.
 
     Raises: PasskitError if the operands do not fit.
     """
@@ -218,10 +227,7 @@ def apply_viewed(operation: Operation, operands: tuple[Value, ...]) -> tuple[Val
 
 
 def _masked(value: Value, band: DiagonalBand) -> Value:
-    """Return a value with zeros outside of a band; limits of None cut nothing off.
-
-    The result is new, but for a band without limits, which returns the value itself.
-    """
+    """Return a new value with zeros outside of a band; a limit of None cuts nothing off."""
     if band.top is not None:
         value = apply(operation("tril", k=band.top), value)
     return value if band.bottom is None else apply(operation("triu", k=band.bottom), value)

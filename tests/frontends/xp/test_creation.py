@@ -186,12 +186,18 @@ def test_wrong_arguments_of_creations_are_refused() -> None:
         xp.arange(3, 4, 0)
     with pytest.raises(ArgumentError, match=r"arange needs finite numbers, got nan"):
         xp.arange(0, 1, float("nan"))
-    with pytest.raises(
-        ShapeError, match=r"arange has less than 2\*\*63 numbers, got 1180591620717"
-    ):
+    with pytest.raises(ShapeError, match=r"arange has at most 576460752303423488 .*, got 11805916"):
         xp.arange(2**70)
+    with pytest.raises(ShapeError, match=r"arange has at most 576460752303423488 numbers, got inf"):
+        xp.arange(-1e308, 1e308, 1e308)
+    with pytest.raises(ShapeError, match=r"at most 57646075230342\d+ numbers, got 461168"):
+        xp.arange(2**62, dtype=complex)
     with pytest.raises(DTypeError, match=r"integers of at most 64 bits, got 118059"):
-        xp.arange(2**70, 2**70 + 2)
+        xp.arange(2**70, 2**70 + 2, dtype=xp.int64)
+    with pytest.raises(DTypeError, match=r"no integer dtype holds -1 and 9223372036854775808"):
+        xp.arange(-1, 2**63 + 1, 2**63 + 1)
+    with pytest.raises(DTypeError, match=r"asarray: nan cannot become int64"):
+        xp.full(3, float("nan"), dtype=int)
     with pytest.raises(ArgumentError, match=r"linspace: stop must be within the limits of floats"):
         xp.linspace(0, 10**400, 3)
     with pytest.raises(ArgumentError, match=r"linspace: num must be an integer, got \(2, 3\)"):
@@ -221,10 +227,30 @@ def test_wrong_arguments_of_creations_are_refused() -> None:
         xp.tril(xp.ones(3))
 
 
-def test_diagonals_far_outside_of_a_matrix_are_zeros() -> None:
+@pytest.mark.parametrize("small", [0, 128])
+def test_diagonals_far_outside_of_a_matrix_are_zeros(small: int) -> None:
     """A number of a diagonal may have more bits than an int64."""
-    for k in (2**70, -(2**70)):
-        assert not np.asarray(xp.eye(2, k=k)).any()
+    with xp.config(small=small):
+        for k in (2**70, -(2**70)):
+            assert not np.asarray(xp.eye(2, k=k)).any()
+            assert np.asarray(xp.tril(xp.ones((2, 2)), k=k)).all() == (k > 0)
+            assert np.asarray(xp.triu(xp.ones((2, 2)), k=k)).all() == (k < 0)
+
+
+def test_ranges_of_large_integers_are_unsigned() -> None:
+    """Without a dtype, the integers of a range that int64 cannot hold are uint64."""
+    numbers = xp.arange(2**63, 2**63 + 3)
+    assert numbers.dtype == np.uint64
+    assert numbers.tolist() == [2**63, 2**63 + 1, 2**63 + 2]
+    assert xp.arange(2**63 - 2, 2**63).dtype == np.int64
+
+
+def test_linspace_takes_complex_scalars() -> None:
+    """Complex numbers may be NumPy's scalars, or in 0-dimensional arrays."""
+    for end in (np.complex64(1j), np.asarray(1j), xp.asarray(1j)):
+        numbers = xp.linspace(0, end, 3)
+        assert numbers.dtype == np.complex128
+        assert numbers.tolist() == [0, 0.5j, 1j]
 
 
 def test_diagonals_need_vectors_or_matrices() -> None:
@@ -245,6 +271,10 @@ def test_wrong_arguments_of_asarray_are_refused() -> None:
         xp.asarray([xp.ones(2), xp.ones(3)])
     with pytest.raises(DTypeError, match=r"\[300\] does not fit int8"):
         xp.asarray([300], dtype=xp.int8)
+    with pytest.raises(DTypeError, match=r"\[nan\] cannot become int64"):
+        xp.asarray([float("nan")], dtype=int)
+    with pytest.raises(DTypeError, match=r"\['a'\] cannot become float64"):
+        xp.asarray(["a"], dtype=float)
     with pytest.raises(DTypeError, match=r"\[1j\] cannot become float64"):
         xp.asarray([1j], dtype=xp.float64)
     with pytest.raises(DTypeError, match=r"asarray of complex128 as float64 loses imaginary parts"):

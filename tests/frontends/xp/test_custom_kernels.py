@@ -140,11 +140,16 @@ def test_kernels_refuse_what_they_do_not_understand() -> None:
         ("x", {"view": "lower"}, pk.ArgumentError, "no view rule 'lower'; known: entire"),
         ("x", {"dtype": "float33"}, pk.DTypeError, "float33"),
         (3, {}, pk.ArgumentError, "text or a function of expressions, got 3"),
+        (lambda x: 3, {}, pk.ArgumentError, "must return an expression of passkit.ast, .* got 3"),
+        ("x", {"numpy": 3}, pk.ArgumentError, "xp_bad: numpy must be a function, got 3"),
+        ("x", {"dtype": "complex64"}, pk.DTypeError, "xp_bad: dtype must be real, got complex64"),
         (lambda *x: x, {}, pk.ArgumentError, "xp_bad: a formula has one positional parameter"),
     ]
     for formula, options, kind, text in cases:
         with pytest.raises(kind, match=text):
             xp.kernel("xp_bad", formula, **options)
+    with pytest.raises(pk.ArgumentError, match=r"name must be a name, such as 'swish', got \[\]"):
+        xp.kernel([], "x + 1")  # type: ignore[arg-type]
     with pytest.raises(pk.RegistryError, match="kernel tanh: there is an operator of this name"):
         xp.kernel("tanh", "2 * x")
     with pytest.raises(pk.RegistryError, match="kernel xp_softcap: there is an operator"):
@@ -158,6 +163,21 @@ def test_kernels_refuse_what_they_do_not_understand() -> None:
     wrong = xp.kernel("xp_wrong", "x + 1", view="union", numpy=lambda x: x + 2)
     with pytest.raises(pk.RuleError, match=r"result 0 at \(0,\) is 2.0, and 3.0 by NumPy"):
         wrong.verify([1.0])
+    single = xp.kernel("xp_single", "x + 1", numpy=lambda x: (x, x))
+    with pytest.raises(pk.RuleError, match="formula has 1 results, and the function of NumPy 2"):
+        single.verify([1.0])
     shifted = xp.kernel("xp_shifted", "x * y + y", view="intersection")
     with pytest.raises(pk.RuleError, match="must be 0 where x is 0, got 1.5"):
         shifted.verify([2.0], [1.5])
+
+
+def test_a_dtype_of_numpy_is_the_one_to_compute_in() -> None:
+    """``dtype=xp.float64`` converts operands of float32, as its name does."""
+    double = xp.kernel("xp_double", "2 * x", dtype=xp.float64)
+    assert double(xp.ones(3, dtype=xp.float32)).dtype == np.float64
+    assert double is xp.kernel("xp_double", "2 * x", dtype="float64")
+
+
+def test_formulas_of_one_number_are_verified() -> None:
+    """The function of NumPy may return a number for each element."""
+    xp.kernel("xp_constant", "x * 0 + 1", numpy=lambda x: np.float64(1)).verify()

@@ -230,6 +230,7 @@ def test_elements_are_read_and_written_on_the_device(opencl: str, rng: Any) -> N
         target[2] = 5
         target[3:6, ::2] = a[0:3, ::2]
         target[rows] = [1.0] * 40
+        target[[4, 5]] = 7
     z = y.copy()
     z[xp.asarray(changed > 1)] = 0
     np.testing.assert_array_equal(y.numpy(), changed)
@@ -237,8 +238,21 @@ def test_elements_are_read_and_written_on_the_device(opencl: str, rng: Any) -> N
     np.testing.assert_array_equal(x.numpy(), a)
     with pytest.raises(IndexError, match=r"index 99 is out of range for axis 0 of length 30"):
         x[[0, 99]]
+    with pytest.raises(DeviceError, match=r"arrays on one device, got .* on cpu"):
+        z[:, [0, 1]] = xp.ones((30, 2))
     np.testing.assert_array_equal(xp.reshape(x, (40, 30)).numpy(), x.numpy().reshape(40, 30))
     np.testing.assert_array_equal(xp.repeat(x, np.arange(30), axis=0)[-1].numpy(), x.numpy()[-1])
+
+
+def test_sequences_of_arrays_get_to_the_device_that_is_named(opencl: str) -> None:
+    """Without a name the result is where the arrays are, also those in nested lists."""
+    x = xp.asarray([1.0, 2.0], device=opencl)
+    assert xp.asarray([x, x]).device == opencl
+    assert xp.asarray([[x, x], [x, x]]).device == opencl
+    moved = xp.asarray([[x, x], [x, x]], device="cpu")
+    assert moved.device == "cpu"
+    assert moved.tolist() == [[[1, 2], [1, 2]], [[1, 2], [1, 2]]]
+    assert xp.asarray([xp.ones(2), xp.ones(2)], device=opencl).device == opencl
 
 
 def test_operations_without_kernel_run_in_numpy(opencl: str, rng: Any) -> None:

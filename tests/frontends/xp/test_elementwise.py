@@ -319,6 +319,8 @@ def test_round_of_an_array_takes_digits() -> None:
     x = xp.asarray([1.255, -27.5])
     assert np.asarray(x.round(1)).tolist() == [1.3, -27.5]
     assert np.asarray(x.round(-1)).tolist() == [0.0, -30.0]
+    assert np.asarray(x.round(400)).tolist() == np.asarray(x).tolist()
+    assert np.asarray(x.round(-400)).tolist() == [0.0, 0.0]
     assert np.asarray(xp.asarray([5, 7]).round(2)).tolist() == [5, 7]
     assert np.asarray(xp.round(xp.asarray([0.5, 1.5, 2.5]))).tolist() == [0.0, 2.0, 2.0]
 
@@ -336,6 +338,10 @@ def test_operands_that_are_no_arrays_are_refused() -> None:
         xp.floor(xp.asarray([1j]))
     with pytest.raises(DTypeError, match=r"^100000.* does not fit float64"):
         x + 10**400
+    with pytest.raises(DTypeError, match=r"^100000.* does not fit complex128"):
+        xp.asarray([1j]) + 10**400
+    with pytest.raises(DTypeError, match=r"^100000.* does not fit bfloat16"):
+        xp.asarray([1.0], dtype=xp.bfloat16) + 10**400
     with pytest.raises(DTypeError, match=r"^100000.* fits no integer dtype"):
         xp.sin(10**400)
     with pytest.raises(ArgumentError, match=r"round: decimals must be an integer, got 1\.5"):

@@ -228,6 +228,13 @@ def test_assigned_values_are_converted() -> None:
     assert z.tolist() == [0, 1j, 1j]
 
 
+def test_ranges_are_assigned() -> None:
+    """A range is assigned like a list."""
+    x = xp.zeros(3)
+    x[:] = range(3)
+    assert x.tolist() == [0, 1, 2]
+
+
 def test_special_subscripts() -> None:
     """Lists, NumPy integers, bools, empty lists and masks without axes select as in NumPy."""
     data = np.arange(12).reshape(3, 4)
@@ -271,6 +278,21 @@ def test_pending_indices_out_of_range_write_nothing(compile_at: int) -> None:
         np.testing.assert_array_equal(x.numpy(), reference)
         np.testing.assert_array_equal(y.numpy(), reference.T)
         np.testing.assert_array_equal(z.numpy(), points)
+
+
+def test_axes_without_elements_have_no_indices(xp_queue: None) -> None:
+    """An index of an axis of length 0 is refused at once, also a pending one."""
+    x = xp.zeros((0, 3))
+    pending = xp.asarray([0]) + 0
+    for read in (
+        lambda: x[pending],
+        lambda: xp.take(x, pending, axis=0),
+        lambda: xp.take_along_axis(x, xp.reshape(pending, (1, 1)), axis=0),
+        lambda: x.__setitem__(pending, 1),
+    ):
+        with pytest.raises(SubscriptError, match=r"axis 0 of length 0 has no elements to index"):
+            read()
+    assert x[xp.zeros(0, dtype=xp.int64) + 0].shape == (0, 3)
 
 
 def test_pending_indices_select_elements(xp_queue: None) -> None:
@@ -317,6 +339,8 @@ def test_wrong_subscripts_are_refused() -> None:
         x["a"]
     with pytest.raises(SubscriptError, match=r"arrays of integers or bools .*, got float64"):
         x[[0.5]]
+    with pytest.raises(SubscriptError, match=r"\[\[1\], \[1, 0\]\] is no array of indices"):
+        x[[[1], [1, 0]]]
     with pytest.raises(SubscriptError, match=r"slice\(None, 1.5, None\) selects no elements"):
         x[:1.5]
     with pytest.raises(SubscriptError, match=r"index 5 is out of range for axis 1 of length 3"):
@@ -340,6 +364,10 @@ def test_wrong_assignments_and_takes_are_refused() -> None:
         x[:, [0, 1]] = xp.ones(4)
     with pytest.raises(DTypeError, match=r"complex numbers cannot be stored in .* float64"):
         x[0] = 1j
+    with pytest.raises(DTypeError, match=r"'datetime64\[Y\]' is not an element type"):
+        x[0] = np.datetime64("2020")
+    with pytest.raises(ShapeError, match=r"take: indices \[\[1\], \[1, 0\]\] have no shape"):
+        xp.take(x, [[1], [1, 0]])  # type: ignore[arg-type]
     with pytest.raises(DTypeError, match=r"take needs integers as indices, got float64"):
         xp.take(x, xp.ones(2), axis=0)
     with pytest.raises(ShapeError, match=r"needs indices of 2 axes, as the array has, got 1"):

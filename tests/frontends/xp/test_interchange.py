@@ -187,6 +187,27 @@ def test_functions_of_numpy_stay_lazy() -> None:
     assert np.allclose(x, data) is True
 
 
+def test_numpy_transposes_in_reverse_order() -> None:
+    """Without axes, or with None, `numpy.transpose` and the method reverse their order."""
+    x = xp.ones((2, 3))
+    for result in (
+        np.transpose(x),  # type: ignore[call-overload]
+        np.transpose(x, None),  # type: ignore[call-overload]
+        np.transpose(a=x),  # type: ignore[call-overload]
+        np.transpose(x, axes=None),  # type: ignore[call-overload]
+        x.transpose(None),
+    ):
+        assert isinstance(result, xp.Array)
+        assert result.shape == (3, 2)
+
+
+def test_ufuncs_of_numpy_arrays_store_into_an_array() -> None:
+    """An `Array` that is only the output of a ufunc gets its result."""
+    x = xp.zeros(2)
+    np.add(np.ones(2), 1, out=x)  # type: ignore[call-overload]
+    assert x.tolist() == [2, 2]
+
+
 def test_views_reinterpret_bytes() -> None:
     """`Array.view` gives the bytes as another dtype, without sharing memory."""
     x = np.array([[1.0 + 2.0j, 3.0 - 4.0j]])
