@@ -78,7 +78,10 @@ class StreamDevice(ABC):
         return copy
 
     def number(self, array: np.ndarray[Any, Any]) -> Any:
-        """Return the element of a 0-d array on the device; equal ones are copied there once."""
+        """Return a copy of a 0-dimensional NumPy array on the device, as an array of the run time.
+
+        For equal bits of one dtype it is the same copy, until `MAX_NUMBERS` others were asked for.
+        """
         key = array.dtype, array.tobytes()
         number = self._numbers.get(key)
         if number is None:
@@ -88,7 +91,10 @@ class StreamDevice(ABC):
         return number
 
     def finish(self) -> None:
-        """Wait until the device has done all work that was enqueued."""
+        """Wait until the device has done all work that was enqueued.
+
+        Raises: DeviceError in a fork of the process that opened the device.
+        """
         check_process(self.opened)
         with self.opened.active("waiting"):
             self.opened.queue.finish()
@@ -106,7 +112,10 @@ class StreamDevice(ABC):
         return Context().run(compiled)  # settings of the caller's do not matter
 
     def explained(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Return what a function of the planner returns for plans of this device."""
+        """Return what ``function(*arguments)`` returns, called with the planner set to this device.
+
+        Settings of the caller's context do not matter. Its errors pass.
+        """
 
         def planned() -> Any:
             with self.selected(), contexts.PassContext(target=self.target):
@@ -115,7 +124,7 @@ class StreamDevice(ABC):
         return Context().run(planned)
 
     def running(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function that calls ``function``, which runs a program, on this device."""
+        """Return a function that selects this device and calls ``function`` with its arguments."""
 
         def run(*arrays: Any) -> Any:
             with self.selected():
@@ -176,5 +185,8 @@ class CudaStreamDevice(StreamDevice):
 
 
 def host_array(buffer: Any) -> Any:
-    """Return the NumPy array of a value's buffer; of an array on a device, a copy."""
+    """Return the NumPy array of a value's buffer; of an array on a device, a copy.
+
+    A tuple of NumPy arrays is returned itself.
+    """
     return buffer if isinstance(buffer, (np.ndarray, tuple)) else buffer.numpy()

@@ -431,7 +431,10 @@ class RunTracker:
     def host_operation(
         self, operation: Operation, operands: Sequence[Value], seconds: float
     ) -> HostOperation:
-        """Return the record of an operation that NumPy computed at once, in ``seconds``."""
+        """Return the record of an operation that NumPy just computed at once, in ``seconds``.
+
+        It has the line of the user's code that is running.
+        """
         params = ", ".join(_params(operation))
         name = f"{operation.name}({params})" if params else operation.name
         return HostOperation(
@@ -477,7 +480,7 @@ class RunTracker:
         return tuple(numbers)
 
     def _name(self, plan: Plan, outputs: tuple[int, ...], dims: tuple[int, ...]) -> str:
-        """Return the name of a plan that writes certain results: eight digits of a digest.
+        """Return the name of a plan that writes certain results: eight hexadecimal digits.
 
         ``dims``, the extents by symbol, count if the plan can only be compiled for known ones.
         """
@@ -495,21 +498,25 @@ class RunTracker:
 
 
 def _params(operation: Operation) -> list[str]:
-    """Return a list of the parameters of an operation as text, such as "axis=0".
+    """Return the parameters of an operation as a list of texts, such as "axis=0".
 
-    Those that are None or False are left out, and long values are shortened.
+    Those that are None or False are left out, and values of more than 40 letters are shortened.
     """
     params = operation.params.items()
     return [f"{k}={shortened(repr(v), 40)}" for k, v in params if v is not None and v is not False]
 
 
 def _type_text(type: Any) -> str:
-    """Return an array type, or a tuple of those of several results, as text."""
+    """Return an array type as text; of a tuple of those of several results, texts with commas."""
     return ", ".join(map(str, type)) if isinstance(type, tuple) else str(type)
 
 
 def _why_written(position: int, before: _QueueSnapshot, is_demanded: bool) -> str:
-    """Return why the result at a position was written; ``is_demanded`` if somebody waited."""
+    """Return why the result at a position was written, a text.
+
+    ``before`` is the queue before the execution; ``is_demanded`` says whether somebody waited for a
+    result.
+    """
     flags = before.state[position]
     if flags & REQUIRED:
         return WAITED_FOR if is_demanded else READ_NEXT

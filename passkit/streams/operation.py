@@ -75,8 +75,8 @@ _types: dict[Hashable, ArrayType] = {}
 def array_type(dtype: np.dtype[Any], shape: tuple[int, ...], device: Any = None) -> ArrayType:
     """Return the `ArrayType` of a dtype and a shape, without a band.
 
-    ``device`` is the device that the array is on, None for the CPU. It is the same object for equal
-    ones, while it is remembered.
+    ``device`` is the device that the array is on, None for the CPU. For equal arguments it is the
+    same object, unless the memo of `MAX_MEMO` types was cleared between.
     """
     key = (dtype, shape) if device is None else (dtype, shape, None, device)
     try:
@@ -101,7 +101,10 @@ def banded_type(type: ArrayType, band: Hashable) -> ArrayType:
 
 
 def placed_type(type: ArrayType, device: Any) -> ArrayType:
-    """Return an array type with another device, None for the CPU; one object for equal ones."""
+    """Return an array type with another device, None for the CPU; its band stays.
+
+    A type with this device already is returned itself.
+    """
     if type.device is device:
         return type
     return banded_type(array_type(type.dtype, type.shape, device), type.band)
@@ -167,7 +170,9 @@ class Operation(OperationBase):
         return f"{self.name}({params})"
 
     def entries(self, operands: Sequence[Entry]) -> tuple[Entry, ...]:
-        """Return a tuple of the entries of all results for entries of the operands.
+        """Build the operation; return a tuple of the entries of all its results.
+
+        ``operands`` are the entries that it reads.
 
         The operation must have a kernel. Raises: PasskitError if the operands do not fit.
         """
@@ -280,9 +285,9 @@ def _item(results: Any, index: int) -> Any:
 
 
 def owns_memory(array: Any, operands: Sequence[Value]) -> bool:
-    """Return whether an array that NumPy computed from values shares no memory with them.
+    """Return whether an array that NumPy computed from values is sure to share no memory.
 
-    So it must be no view, of whatever, and no buffer of an operand.
+    So it must be no view, of whatever, and no buffer of one of ``operands``.
     """
     return array.base is None and not any(array is v.buffer for v in operands)
 
@@ -340,8 +345,9 @@ class OperationTable:
     def get(self, name: str, **params: Hashable) -> Operation:
         """Return the operation of this name with these parameters: one object for equal ones.
 
-        Parameters are equal if their values and the types of these are: 1, 1.0 and True differ. A
-        parameter ``shape`` is a tuple of extents.
+        Parameters are equal if they come in the same order, and their values and the types of these
+        are equal: 1, 1.0 and True differ, except in tuples. A parameter ``shape`` is a tuple of
+        extents.
 
         Raises: KeyError if there is no operation of this name; TypeError if a parameter is not
             hashable.

@@ -40,7 +40,7 @@ MAX_FLUSHES = 64
 def extent_of(dim: int, dims: Sequence[int] | None) -> Extent:
     """Return the extent of a dim: -dim - 1 for a negative one; else ``dims[dim]``.
 
-    Where ``dims`` is None, it is a symbol.
+    If ``dims`` is None, the latter is a symbol, such as d0 for the dim 0.
     """
     if dim < 0:
         return -dim - 1
@@ -164,7 +164,7 @@ class PlanVariant:
 
     @property
     def execution(self) -> Execution:
-        """Return the call for the recorder."""
+        """Return what the recorder needs to run this variant by itself, see `Execution`."""
         donors = self.donors if self.has_donors else None
         function = self.run if donors is None else self.run_into
         return function, self.inputs, self.outputs, donors, self.launches
@@ -221,20 +221,23 @@ class Plan:
     def add_flush(self, key: Hashable, flush: Flush) -> None:
         """Remember what an execution does in the state ``key`` of the queue and settings.
 
-        At MAX_FLUSHES states, all others are forgotten.
+        If MAX_FLUSHES states are remembered already, these are forgotten before.
         """
         if len(self.flushes) >= MAX_FLUSHES:
             self.flushes.clear()
         self.flushes[key] = flush
 
     def remember(self, key: bytes, execution: Execution) -> None:
-        """Let the recorder repeat an execution; after MAX_FLUSHES keys, all are forgotten."""
+        """Let the recorder repeat an execution in the state ``key`` of the queue.
+
+        If MAX_FLUSHES states are remembered already, these are forgotten before.
+        """
         if len(self.known) >= MAX_FLUSHES:
             self.known.clear()
         self.known[key] = execution
 
     def _forget_flushes(self) -> None:
-        """Decide anew what executions do."""
+        """Forget what executions do, so that it is determined again."""
         self.flushes.clear()
         self.known.clear()
 
@@ -255,9 +258,9 @@ class Plan:
         self._forget_flushes()
 
     def release(self) -> bool:
-        """Drop the executables, which are in the cache; return whether there were any there.
+        """Drop the executables, which are in the cache on disk; count their keys as stored.
 
-        Their keys count as stored from now on.
+        Returns: Whether a variant of this plan was ever compiled, in any process.
         """
         self.stored.update(self.variants)
         self.variants.clear()
@@ -275,7 +278,7 @@ class Plan:
         return positions
 
     def _backward_slice(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
-        """Find the positions of the operations that ``outputs`` depend on, and of these; sorted."""
+        """Return what `computed` returns, without remembering it."""
         producers: dict[int, int] = {}
         operands: list[list[int]] = []
         number = 0
@@ -398,7 +401,10 @@ class Plan:
         return operation.build(*operands, **operation.params, **params)  # type: ignore[no-any-return]
 
     def variant_key(self, outputs: tuple[int, ...], dims: Sequence[int]) -> Hashable:
-        """Return the key of a variant among `variants`: its outputs, with ``dims`` where needed."""
+        """Return the key of a variant among `variants`.
+
+        It is ``outputs``; or a pair of them and ``dims``, if the plan needs known extents.
+        """
         return (outputs, tuple(dims)) if self.needs_extents else outputs
 
     def is_ready(self, outputs: tuple[int, ...], dims: Sequence[int]) -> bool:
@@ -412,7 +418,10 @@ class Plan:
     def variant(
         self, outputs: tuple[int, ...], dims: Sequence[int], device: StreamDevice | None = None
     ) -> tuple[PlanVariant, bool]:
-        """Return the variant that writes these results, and whether it is new.
+        """Return the variant that writes these results, and whether it was compiled by this call.
+
+        If it cannot be compiled for symbolic extents, it is compiled for ``dims`` alone, and so are
+        all later variants of the plan.
 
         Args:
             outputs: positions of the operations whose results are written, sorted.

@@ -290,7 +290,10 @@ class Queue:
         return self._numbers.get(value)
 
     def add_argument(self, value: Value, stand_in: Value) -> None:
-        """Add a value to the inputs, under the number of another value, which takes its place."""
+        """Add ``value`` to the inputs, and give the number of this input to ``stand_in``.
+
+        Operations that read ``stand_in`` thereby read that input.
+        """
         self._numbers[stand_in] = self._count
         self._count += 1
         self.inputs.append(value)
@@ -352,16 +355,16 @@ class Queue:
         )
 
     def arguments(self, positions: tuple[int, ...]) -> tuple[tuple[Any, ...], int]:
-        """Return the buffers of the inputs at positions, and the bytes of those with axes."""
+        """Return the buffers of the inputs at positions, and the bytes of those that have axes."""
         values = [self.inputs[k] for k in positions]
         return tuple(v.buffer for v in values), sum(v.type.nbytes for v in values if v.type.shape)
 
     def run(
         self, function: Callable[..., Any], arguments: tuple[Any, ...], positions: tuple[int, ...]
     ) -> int:
-        """Call a function with arguments, settle the values at positions by its results.
+        """Call a function with arguments, and settle the queued values at positions by its results.
 
-        In C, no signal handler runs in between. A result may lie over an operand, and then cannot
+        In C, no signal handler runs in between: a result may lie over an operand, and then cannot
         be computed again.
 
         Returns: The bytes of the results. Raises: what the function raises.
@@ -372,14 +375,16 @@ class Queue:
         """Execute what values need as it was executed before; return whether they are computed.
 
         In C, executions that the plan remembers (`Plan.known`) are repeated, if nobody inspects or
-        watches them. Here, `Stream.sync` does all.
+        watches them. Here, nothing is executed and the result is False: `Stream.sync` does all.
         """
         return False
 
     def settle(self, positions: tuple[int, ...], arrays: Sequence[Any]) -> int:
-        """Give the queued values at positions their buffers, which they own; return the bytes.
+        """Give the queued values at ``positions`` their buffers, ``arrays``, in place.
 
-        They are computed from then on, but stay in the queue. Results of several count 0 bytes.
+        They own these, and are computed from then on, but stay in the queue.
+
+        Returns: The sum of their bytes. The value of an operation with several results counts 0.
         """
         nbytes = 0
         for position, array in zip(positions, arrays, strict=True):
@@ -421,8 +426,8 @@ def set_limits(
         small: the most elements of arrays that operations are computed on at once.
         max_ops: the most operations of a queue.
         max_pending_bytes: the most bytes of its inputs.
-        remembers: whether `Queue.run_known` may execute anything.
-        has_views: whether slices are views; then the recorder leaves subscripts to Python.
+        remembers: whether `Queue.run_known` may execute anything. Here it has no effect.
+        has_views: whether slices are views; then the recorder in C leaves subscripts to Python.
     """
     limits.small, limits.max_ops = small, max_ops
     limits.max_pending_bytes = max_pending_bytes

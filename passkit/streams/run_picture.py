@@ -131,7 +131,7 @@ class _RunsDrawing:
         self.scene.legend = self._legend()
 
     def _draw_box(self, unit: _Unit) -> None:
-        """Draw a unit as one box."""
+        """Add one box for a unit to the scene: its title, totals and operations."""
         shown = operations_text(unit.shown, 3 * MAX_LABEL)
         lines = (unit.title, *_header_lines(unit), *_wrapped(shown))
         ran = unit.shown.path != "unfused"
@@ -248,7 +248,10 @@ class _RunsDrawing:
             self.scene.arrows.append(SceneArrow(sink, f"{below.key}head", kind="order"))
 
     def _draw_time(self, runs: Sequence[StreamRun]) -> None:
-        """Draw an arrow from each run to the next, with the reason of the latter."""
+        """Draw an arrow from each run to the next, with the reason and line of the latter.
+
+        Runs of the same two boxes share an arrow, with the three most frequent reasons.
+        """
         steps: dict[tuple[str, str], Counter[str]] = {}
         for before, run in pairwise([None, *runs]):
             assert run is not None
@@ -308,7 +311,10 @@ class _RunsDrawing:
             self.scene.arrows.append(SceneArrow(tail, head, (_counted_text(type_text, n),), kind))
 
     def _add_inputs(self, inputs: dict[tuple[str, int], list[str]]) -> None:
-        """Draw the inputs of units, by the key of a unit and the index of the input."""
+        """Draw inputs of units, with arrows to the boxes that read them.
+
+        ``inputs`` has the keys of these boxes by the key of a unit and the index of the input.
+        """
         units = {unit.key: unit for unit in self._unit_of.values()}
         for (key, index), heads in inputs.items():
             box = SceneBox(
@@ -319,7 +325,10 @@ class _RunsDrawing:
             self.scene.arrows.append(SceneArrow(f"{key}head", box.key, kind="order"))
 
     def _box(self, unit: _Unit, position: int) -> str | None:
-        """Return the key of the box of an operation of a unit's runs; None if it has none."""
+        """Return the key of the box of the operation at a position in a unit's runs.
+
+        If the unit is drawn as one box, it is that. None: the operation has no box.
+        """
         if not self._detail or unit.mixed:
             return f"{unit.key}head"
         return self._box_of.get((unit.key, position))

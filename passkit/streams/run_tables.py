@@ -33,7 +33,10 @@ RUN_HEADER = (
 
 
 def line_text(line: str) -> str:
-    """Return "file:line" with the path relative to the working folder, if it is inside of that."""
+    """Return ``line``, "file:line", with the path relative to the working folder if it is inside.
+
+    Otherwise it is returned as it is.
+    """
     folder = os.getcwd() + os.sep
     return line.removeprefix(folder) if line.startswith(folder) else line
 

@@ -16,7 +16,7 @@ MAX_PENDING_BYTES = 2 << 30
 
 
 def _passed_on(settings: Any, attribute: Attribute[Any], value: Any) -> Any:
-    """Tell the recorder what it needs of the settings, before one gets a value; return the value.
+    """Tell the recorder the settings that it needs, before ``attribute`` gets a value; return that.
 
     These are ``small``, ``max_ops``, `MAX_PENDING_BYTES`, whether executions may be repeated, and
     ``aliasing``.

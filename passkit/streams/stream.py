@@ -90,7 +90,10 @@ class Stream(Queue):
         _streams.add(self)
 
     def on(self, device: StreamDevice | None) -> Stream:
-        """Return the stream of a device that goes with this one, which is of the CPU."""
+        """Return the stream of a device that goes with this one; it is created at the first call.
+
+        For None and for the device of this stream, it is this stream itself.
+        """
         if device is self.device or device is None:
             return self
         stream = self._on_devices.get(device)
@@ -117,7 +120,7 @@ class Stream(Queue):
     def record(
         self, operation: Operation, operands: tuple[Value, ...], result_type: ArrayType
     ) -> Value:
-        """Queue an operation.
+        """Queue an operation. If the queue is full, it is executed before; but not by `project`.
 
         The recorder does the same by itself where the queue has room and no other thread executes
         it, and where no operand is pending in another stream or can be written to by NumPy.
@@ -137,7 +140,8 @@ class Stream(Queue):
         if device is not self.device:
             return self.on(device).record(operation, operands, result_type)
         with self._exclusive():
-            if self.is_full:
+            # An operation with several results runs only when these were selected: it writes them.
+            if self.is_full and not _is_projection(operation):
                 self._run_full_queue(operands)
             for operand in operands:
                 if operand.stream is not self and operand.operation is not None:
@@ -276,7 +280,10 @@ class Stream(Queue):
         self.watched = [w for w in self.watched if w[0].stream is self]
 
     def _restore(self, queue: list[Value]) -> None:
-        """Queue again what is pending of a queue whose execution an error or a signal ended."""
+        """Queue again what is still pending of ``queue``, whose execution an error or signal ended.
+
+        What `_poison` has marked is left out.
+        """
         self.clear()
         for value in queue:
             if value.operation is not None and value.stream is self:
@@ -321,7 +328,7 @@ class Stream(Queue):
     # Exploring and executing
 
     def explore(self, keys: Sequence[Hashable], mode: RunMode) -> Any:
-        """Return a function that makes a plan for the entire queue, and the length of this.
+        """Return a function that makes a plan for ``keys``, the entire queue, and their number.
 
         Returns: None in mode LAZY. No sequence closes by itself: whatever follows may be fused with
             it.
@@ -332,7 +339,11 @@ class Stream(Queue):
         return lambda: Plan(keys, self._equal_inputs()), len(keys)
 
     def _equal_inputs(self) -> tuple[tuple[int, int], ...]:
-        """Return the inputs that are numbers equal to earlier ones, with the first of these."""
+        """Return the positions of inputs that are equal Python numbers, as pairs.
+
+        In each, the first is that of a number with the dtype and bits of an earlier input; the
+        second is that of the first such input.
+        """
         first: dict[tuple[Any, bytes], int] = {}
         pairs = []
         for position, value in enumerate(self.inputs):
@@ -344,7 +355,7 @@ class Stream(Queue):
         return tuple(pairs)
 
     def _are_equal(self, pairs: tuple[tuple[int, int], ...]) -> bool:
-        """Return whether the inputs of each pair are numbers with the same bits."""
+        """Return whether the two inputs of each pair are one value, or numbers of the same bits."""
         inputs = self.inputs
         for later, earlier in pairs:
             x, y = inputs[later], inputs[earlier]
@@ -512,7 +523,7 @@ class Stream(Queue):
         }
 
     def _has_aged(self, queue: list[Value]) -> bool:
-        """Return whether ``queue`` begins with a value that an earlier run left pending."""
+        """Return whether an earlier run left values of ``queue`` pending; they are its first."""
         return bool(queue) and queue[0].age > 0
 
     def _run(self, plan: Plan, flush: Flush) -> None:
@@ -554,7 +565,10 @@ class Stream(Queue):
             counts["bytes_allocated"] -= sum(donated)
 
     def _remember(self, plan: Plan, flush: Flush, variant: PlanVariant) -> None:
-        """Let the recorder repeat an execution by itself when the same values are waited for."""
+        """Let the recorder repeat an execution by itself when the same values are waited for.
+
+        Nothing happens unless the settings have ``materialize="demand"`` and ``inplace``.
+        """
         if settings.materialize == "demand" and settings.inplace:
             extents = np.array(self.dims, np.int64).tobytes() if plan.needs_extents else b""
             plan.remember(flush.state + extents, variant.execution)
@@ -628,7 +642,7 @@ class Stream(Queue):
                 self.queue[position].buffer = None
 
     def _stored(self, array: Any) -> Any:
-        """Return a result that was computed in NumPy as the buffer of a value."""
+        """Return a result that was computed in NumPy as the buffer of a value: the array itself."""
         return array
 
     def _donated(self, variant: PlanVariant, kept: Sequence[int]) -> list[Any] | None:
@@ -713,9 +727,10 @@ class DeviceStream(Stream):
         self._device = device
 
     def arguments(self, positions: tuple[int, ...]) -> tuple[tuple[Any, ...], int]:
-        """Return the buffers of inputs, numbers on the device, and the bytes of those with axes.
+        """Return the buffers of the inputs at positions, and the bytes of those that have axes.
 
-        Arrays without elements, which give extents, are not copied.
+        NumPy arrays without axes are replaced by copies on the device. Arrays without elements,
+        which give extents, stay.
         """
         arrays, nbytes = super().arguments(positions)
         number = self._device.number
@@ -723,13 +738,20 @@ class DeviceStream(Stream):
         return tuple(listed), nbytes
 
     def _is_worth_a_plan(self, plan: Plan, outputs: tuple[int, ...]) -> bool:
-        """Return whether to compile a variant, if there is none yet."""
+        """Return whether to run a variant that writes ``outputs``, compiled if there is none yet.
+
+        It is not if compiling the plan failed before, or if there is none and the setting
+        ``max_explorations`` is reached.
+        """
         limit = settings.max_explorations
         is_allowed = limit is None or self.store.counts["explorations"] < limit
         return not plan.failure and (is_allowed or plan.is_ready(outputs, self.dims))
 
     def _stored(self, array: Any) -> Any:
-        """Return a result that was computed in NumPy as the buffer of a value."""
+        """Return a copy on the device of a result that was computed in NumPy, for a value's buffer.
+
+        Raises: DeviceError without memory.
+        """
         return self._device.upload(array)
 
 

@@ -28,9 +28,9 @@ class RunMode(Enum):
 
 
 def walk(node: TrieNode, keys: Iterable[Hashable]) -> TrieNode:
-    """Return the position in a trie after more operations than at ``node``.
+    """Return the position in a trie that follows ``node`` by the operations ``keys``.
 
-    Positions that lack are added to the trie; without operations it is ``node`` itself.
+    Positions that lack are added to the trie, in place; without operations it is ``node`` itself.
     """
     for key in keys:
         child = node.children.get(key)

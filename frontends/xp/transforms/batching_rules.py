@@ -75,8 +75,8 @@ class BatchedOperand:
     def of_rank(self, rank: int) -> Array:
         """Return the array with axes of length 1 in front of the parts' axes, up to ``rank`` ones.
 
-        A shared array is returned itself: it broadcasts with others. So is one whose parts have
-        ``rank`` axes or more.
+        A divided array has ``rank`` axes beside that of the parts then. A shared array is returned
+        itself: it broadcasts with others. So is one whose parts have ``rank`` axes or more.
         """
         missing = rank - self.rank
         if not self.is_divided or missing <= 0:
@@ -136,7 +136,9 @@ class BatchedCall:
         return (self.size, *self.result_type.shape)
 
     def apply(self, *arrays: Array, **changes: Any) -> Any:
-        """Apply the operation, with some parameters changed, to arrays with all parts.
+        """Apply the operation, with the parameters in ``changes`` replaced, to arrays.
+
+        These take the place of the operands, and mostly have all parts.
 
         Returns: An array, or a tuple of arrays for an operation with several results.
 
@@ -189,9 +191,9 @@ def _is_elementwise(
 ) -> bool:
     """Return whether an operation has one result, and all its operators are elementwise.
 
-    Composite operators are expanded for that. An operation that cannot be built for operands of
-    extents 3 is not elementwise. The answer is remembered by the operation and the number of
-    operands.
+    Composite operators are expanded for that. An operation without a kernel, or one that cannot be
+    built for operands of extents 3, is not elementwise. The answer is remembered by the operation
+    and the number of operands.
     """
     key = applied, len(operands)
     is_broadcast = _elementwise.get(key)
@@ -215,7 +217,7 @@ def _is_elementwise(
 
 
 def elementwise(call: BatchedCall) -> Array:
-    """Perform an operation whose operands broadcast, with its parameters, on all parts.
+    """Perform an operation whose operands broadcast on all parts; its parameters stay.
 
     The result has all parts along its first axis.
     """
@@ -358,7 +360,7 @@ def _matmul(call: BatchedCall) -> Any:
 
 
 def _with_axis(operand: BatchedOperand, axis: int) -> BatchedOperand:
-    """Return an operand whose parts have another axis of length 1, at their axis ``axis``."""
+    """Return a copy of an operand whose parts have one more axis, of length 1, at ``axis``."""
     array = expand_dims(operand.array, axis=axis + operand.is_divided)
     return BatchedOperand(array, operand.is_divided, operand.size)
 
@@ -477,7 +479,7 @@ def _slice_assign(call: BatchedCall) -> Any:
 
 
 def _numbers_of_parts(call: BatchedCall, rank: int) -> Array:
-    """Return the numbers of the parts, from 0, with ``rank`` axes of length 1 behind them."""
+    """Return the numbers of the parts, from 0, with ``rank`` axes of length 1 behind their axis."""
     return reshape(arange(call.size), (call.size,) + (1,) * rank)
 
 
@@ -500,9 +502,10 @@ def _gather(call: BatchedCall) -> Any:
 
 
 def _axes_moved(array: Array, count: int, source: int, target: int) -> Array:
-    """Return an array with ``count`` neighbouring axes moved from ``source`` to ``target``.
+    """Return an array with ``count`` neighbouring axes moved.
 
-    These are the first of the axes before and after. The array itself is returned if nothing moves.
+    ``source`` is the number of the first of them before, ``target`` after. The array itself is
+    returned if nothing moves.
     """
     if source == target or not count:
         return array
@@ -550,9 +553,9 @@ def _scatter_points(call: BatchedCall) -> Any:
 
 
 def _broadcast(numbers: Array, *indices: Array) -> list[Array]:
-    """Return the numbers of the parts and arrays of indices, all broadcast to one shape.
+    """Return a list of ``numbers`` and the arrays of indices, all broadcast to one shape.
 
-    ``numbers`` has as many axes as the result; the arrays must fit together.
+    ``numbers`` has as many axes as the result. Raises: ShapeError if the shapes do not broadcast.
     """
     rank = numbers.ndim
     extents = [1] * rank
@@ -670,7 +673,7 @@ _WITHOUT_VECTORS = {
 
 
 def _scaled(call: BatchedCall, y: Array, axes: tuple[int, ...]) -> Array:
-    """Return y times the weight of a normalization plus its bias, as far as it has them.
+    """Return ``y`` times the weight of a normalization plus its bias, as far as it has them.
 
     ``y`` has all parts along its first axis; ``axes`` are those of a part that the vectors lie
     along.
@@ -776,8 +779,8 @@ def _all_parts(stream: BatchingStream, value: Value) -> Array:
 def _differentiated(call: BatchedCall, program: ArrayProgram) -> list[Array]:
     """Perform a program with gradients on all parts; return an array for each of its results.
 
-    The gradient of the sum of all parts' results, by arguments that are divided, consists of the
-    gradients of the parts.
+    These have all parts along their first axis. The gradient of the sum of all parts' results, by
+    arguments that are divided, consists of the gradients of the parts.
     """
     results = program.results
     outer = ProgramStream(call.stream.purpose)

@@ -35,20 +35,24 @@ class BatchingStream(TracingStream):
         self._perform = perform
 
     def argument(self, array: Array) -> Value:
-        """Return a new value that stands for one part of an array, whose first axis is divided."""
+        """Return a new value that stands for one part of ``array``, whose first axis is divided.
+
+        The value has the shape of the array without that axis.
+        """
         value = self.pending(array_type(array.dtype, array.shape[1:], array._value.type.device))
         self.arrays[value] = array
         return value
 
     def release(self) -> None:
-        """Forget the values of this stream, and their arrays."""
+        """Forget the values of this stream, and their arrays; they cannot be used any more."""
         self.arrays.clear()
 
     def trace(self, operation: Operation, operands: tuple[Value, ...], result_type: Any) -> Value:
         """Apply an operation to all parts, and return the value that stands for one part's result.
 
         It is applied in the stream around this one. Operands that are no values of this stream are
-        shared by all parts.
+        shared by all parts. ``result_type`` is that of one part, or a tuple of types for several
+        results.
 
         Raises: ArgumentError if the operation cannot be vectorized.
         """
@@ -66,7 +70,8 @@ class BatchingStream(TracingStream):
     def applied(self, operation: Operation, operands: Sequence[Value]) -> Any:
         """Apply an operation to values of this stream or others, and return the result's value.
 
-        It is a tuple of values for an operation with several results.
+        The operation and its result are those of one part. For an operation with several results it
+        is a tuple of values.
 
         Raises: ArgumentError if the operation cannot be vectorized; PasskitError if the operands do
         not fit.

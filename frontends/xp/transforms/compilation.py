@@ -53,7 +53,10 @@ class ArrayTrace:
 
     @property
     def is_valid(self) -> bool:
-        """Return whether no input belongs to another traced function that has ended."""
+        """Return whether no input of the program belongs to another traced function that has ended.
+
+        Otherwise the trace cannot be used again.
+        """
         inputs = () if self.program is None else self.program.inputs
         return all(
             v.operation is None or not isinstance(v.stream, TracingStream) or v.stream.is_open
@@ -61,10 +64,10 @@ class ArrayTrace:
         )
 
     def call(self, values: Sequence[Any]) -> Any:
-        """Return what the function returns for the values of its array arguments.
+        """Return what the function returns for ``values``, those of its array arguments in order.
 
-        The program is recorded as one operation, so its arrays are pending; other leaves are those
-        of the trace itself.
+        The program is recorded as one operation, so its arrays are pending and new; other leaves of
+        the result are those of the trace itself.
         """
         leaves = list(self.leaves)
         if self.program is not None:
@@ -102,12 +105,15 @@ class CompiledArrayFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return what the function returns for these arguments; its arrays are pending.
 
-        The function is called only if no call had arguments of this form before: arrays of the same
-        types, and other leaves that are equal and of the same type. NumPy arrays count as arrays.
+        The function is called only if none of the `MAX_TRACES` latest forms is that of these
+        arguments: arrays of the same dtypes, shapes, devices and triangular views, and other leaves
+        that are equal and of the same type. NumPy arrays count as arrays. Its errors pass.
 
         Raises:
-            GraphError: a leaf of the arguments is neither an array nor hashable.
+            GraphError: a leaf of the arguments is neither an array nor hashable, or the function
+                changes a pending array in place that it uses and that is none of its arguments.
             ConcretizationError: the function needs the elements of an array.
+            DTypeError: a NumPy array has no dtype of `passkit.xp`.
         """
         leaves, structure = flatten((args, kwargs))
         values = []
@@ -137,8 +143,8 @@ class CompiledArrayFunction:
     def _unhashable(self, leaves: list[Any], structure: Any) -> GraphError:
         """Return the error for a leaf of the arguments that is neither an array nor hashable.
 
-        ``structure`` is that of ``(args, kwargs)``. Without such a leaf, a key of a dict is to
-        blame.
+        ``leaves`` and ``structure`` are those of ``(args, kwargs)``. Without such a leaf, the error
+        says that a key of a dict is not hashable.
         """
         _, _, (args, kwargs) = structure
         names = paths(args, "args") + paths(kwargs, "kwargs")
@@ -157,8 +163,9 @@ class CompiledArrayFunction:
 
         ``leaves`` and ``structure`` are those of ``(args, kwargs)``.
 
-        Raises: ConcretizationError if the function needs elements; GraphError if it changes an
-        array in place that is none of its arguments; what the function raises.
+        Raises: ConcretizationError if the function needs elements; GraphError if it changes a
+        pending array in place that it uses and that is none of its arguments; what the function
+        raises.
         """
         stream = ProgramStream(self._purpose, captures_are_kept=True)
         with stream.recording():

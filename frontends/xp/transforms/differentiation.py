@@ -61,6 +61,10 @@ def grad(
         - ShapeError: the result has axes.
         - ConcretizationError: the function needs the elements of an array, also for an operation
           that only NumPy computes.
+        - GraphError: an operator on entries has no gradient.
+
+    The gradient is executed later; a CodeGenError says then that an operation has no derivative by
+    an argument, such as `xp.special.gammainc` by its first one.
 
     >>> import passkit as pk
     >>> from passkit import xp
@@ -91,12 +95,14 @@ def value_and_grad(
         argnums: the position of the argument to differentiate by, or a sequence of several.
         has_aux: whether the function returns a pair of the scalar and anything else.
 
+    Without a function, return a decorator.
+
     Returns: A function of the same arguments, which returns a pair of what the function returns (a
         pair itself with ``has_aux``) and the gradient, in the form of the argument; a tuple of
-        gradients for several positions.
+        gradients for a sequence of positions.
 
     Raises: ArgumentError if an argument is nothing of these; the returned function raises
-        ArgumentError, DTypeError, ShapeError and ConcretizationError as that of `grad`.
+        ArgumentError, DTypeError, ShapeError, ConcretizationError and GraphError as that of `grad`.
 
     >>> import passkit as pk
     >>> from passkit import xp
@@ -145,7 +151,8 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
         function: takes and returns arrays of floats, or nested containers of them; in a result,
             Python floats count as arrays.
         *primals: its arguments, which consist of arrays of floats, or Python floats.
-        has_aux: whether the function returns a pair of what is differentiated and anything else.
+        has_aux: whether the function returns a pair, a tuple of what is differentiated and anything
+            else.
 
     Returns: A pair of what the function returns and a function. That takes weights in the form of
         the result and returns a tuple with, for each argument, the gradient of the weighted sum of
@@ -153,7 +160,7 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
 
     Raises:
         ArgumentError: ``function`` cannot be called, a leaf of an argument or of the result is no
-            array, or the function returns no pair with ``has_aux``.
+            array, the result has no leaf, or the function returns no pair with ``has_aux``.
         DTypeError: such a leaf has no floats.
         ConcretizationError: the function needs the elements of an array.
 
@@ -187,6 +194,8 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
         Raises: ArgumentError, ShapeError or DTypeError for weights that are not like the results.
         """
         seeds = _like_results("vjp", weights, structure, types)
+        if not leaves:
+            return tuple(call.packed([]))
         seed_numbers = tuple(range(stream.num_values, stream.num_values + len(seeds)))
         backward = stream.recorded(ProgramResults((), numbers, seed_numbers, leaves))
         return tuple(call.packed([wrap(v) for v in backward.apply(call.types, seeds)]))
@@ -207,7 +216,8 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
 
     Raises:
         ArgumentError: ``function`` cannot be called, primals or tangents are no sequence, a leaf of
-            an argument or of the result is no array, or the tangents have another structure.
+            an argument or of the result is no array, the result has no leaf, or the tangents have
+            another structure.
         DTypeError: a leaf has no floats, or a tangent another dtype than its argument.
         ShapeError: a tangent has another shape than its argument.
         ConcretizationError: the function needs the elements of an array.
@@ -281,7 +291,8 @@ class DifferentiatedCall:
     def replaced(self, leaves: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
         """Return the positional and the named arguments, with other leaves to differentiate by.
 
-        ``leaves`` take their places, in order. Other arrays are copies that share the memory.
+        ``leaves`` take their places, in order. Arrays in other arguments are new ones of the same
+        values.
         """
         args = list(self.args)
         parts = dict(zip(self.positions, self.packed(leaves), strict=True))
@@ -289,7 +300,10 @@ class DifferentiatedCall:
         return new_args, {name: _copied(arg) for name, arg in self.kwargs.items()}
 
     def packed(self, leaves: Sequence[Any]) -> list[Any]:
-        """Return for each argument to differentiate by one of its form, with these leaves."""
+        """Return a list of containers, one in the form of each argument to differentiate by.
+
+        ``leaves`` are their leaves, one argument after the other, as many as `counts` says.
+        """
         rest = iter(leaves)
         return [
             unflatten(structure, [next(rest) for _ in range(count)])
@@ -308,7 +322,7 @@ def _refuse_entries(purpose: str, call: DifferentiatedCall) -> None:
 
 
 def _copied(argument: Any) -> Any:
-    """Return an argument with copies of its arrays, which share the memory.
+    """Return an argument with a new array of the same value in place of each `Array` in it.
 
     An argument without arrays of `passkit.xp` is returned itself.
     """
@@ -321,7 +335,7 @@ def _copied(argument: Any) -> Any:
 
 
 def _positions(argnums: Any) -> tuple[int, ...]:
-    """Return an int, or a sequence of them, as a tuple of positions of arguments.
+    """Return an int, or a sequence of them, as a tuple of positions, which may be negative.
 
     Raises: ArgumentError if it is neither, is empty, has a bool, or has a number twice.
     """
@@ -341,14 +355,15 @@ def _is_bool(value: Any) -> bool:
 def _differentiated_call(
     purpose: str, args: tuple[Any, ...], kwargs: dict[str, Any], positions: tuple[int, ...]
 ) -> DifferentiatedCall:
-    """Return the arguments of a call, with the leaves to differentiate by as arrays.
+    """Return the record of a call, with the leaves to differentiate by as arrays.
 
     Entries among these stay entries. ``positions`` may count from the end of ``args``; ``purpose``
     is the transformation, for messages.
 
     Raises:
-        ArgumentError: An argument is not in ``args``, or such a leaf is no array or number.
-        DTypeError: It has no float dtype.
+        ArgumentError: A position is not one of ``args``, or such a leaf is no array, entry or
+            number.
+        DTypeError: A leaf has no real float dtype, such as an int.
     """
     listed = tuple(k + len(args) if k < 0 else k for k in positions)
     for k in listed:
@@ -439,7 +454,7 @@ def _split(value: Any, has_aux: bool, purpose: str) -> tuple[Any, Any]:
 
 
 def _result_value(purpose: str, result: Any) -> Value:
-    """Return the value of a leaf of what a function returned; a number counts as an array.
+    """Return the value of a leaf of what a function returned; numbers and NumPy arrays count, too.
 
     ``purpose`` is the transformation, for messages.
 
@@ -464,6 +479,8 @@ def _result_value(purpose: str, result: Any) -> Value:
 def _scalar_value(result: Any, purpose: str) -> Value:
     """Return the value of the 0-dimensional array, or the number, that a function returned.
 
+    ``purpose`` is the transformation, for messages.
+
     Raises:
         ArgumentError: It is neither.
         DTypeError: It has no real float dtype.
@@ -483,8 +500,9 @@ def _outputs(
 ) -> tuple[list[tuple[int, ArrayType]], Callable[[Sequence[Any]], Any]]:
     """Find the arrays of a stream among the leaves of a result.
 
-    Returns: A list of their numbers and types; and a function that takes as many arrays and returns
-        the result with these in their place. Other leaves stay as they are.
+    Returns: A list with the number in the program and the type of each; and a function that takes
+        as many arrays and returns the result with these in their place. Other leaves stay as they
+        are.
     """
     leaves, structure = flatten(result)
     positions = [
@@ -518,7 +536,8 @@ def _traced_results(
         without ``has_aux``), and the structure of the result.
 
     Raises:
-        ArgumentError: A leaf of the result is no array or number, or the result should be a pair.
+        ArgumentError: A leaf of the result is no array or number, there is no leaf, or the result
+            should be a pair and is none.
         DTypeError: A leaf has no real float dtype.
         ConcretizationError: The function needs elements of an array.
     """
@@ -528,6 +547,10 @@ def _traced_results(
         result, aux = _split(function(*args, **kwargs), has_aux, purpose)
         leaves, structure = flatten(result)
         heads = [_result_value(purpose, leaf) for leaf in leaves]
+        if not heads:
+            raise ArgumentError(
+                f"{purpose}: the function must return an array of passkit.xp, got {shown(result)}"
+            )
     return stream, heads, aux, structure
 
 
@@ -580,7 +603,9 @@ def _of_entries(
     has_aux: bool,
     purpose: str,
 ) -> tuple[Any, Any]:
-    """Call a function of entries; return what it returns, and its gradient.
+    """Call a function of entries; return a pair of what it returns, and its gradient.
+
+    Arrays among the leaves to differentiate by are executed, and become constants.
 
     Args:
         function: the function.

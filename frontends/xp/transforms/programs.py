@@ -115,7 +115,10 @@ class ArrayProgram:
 
 
 def _extend(values: list[Any], numbers: Sequence[int], inputs: Iterator[Any]) -> None:
-    """Append the next inputs to ``values``, until it has all of these numbers."""
+    """Append the next of ``inputs`` to ``values``, in place, until each of ``numbers`` is an index.
+
+    Raises: StopIteration if there are too few inputs.
+    """
     for n in numbers:
         while n >= len(values):
             values.append(next(inputs))
@@ -125,7 +128,10 @@ def _extend(values: list[Any], numbers: Sequence[int], inputs: Iterator[Any]) ->
 
 
 def _encoded(value: Any) -> Any:
-    """Return a parameter for JSON: tuples, also nested ones, are objects; others stay."""
+    """Return a parameter for JSON: a tuple as a dict of the key "tuple" and a list; others stay.
+
+    So are nested tuples.
+    """
     return {"tuple": [_encoded(v) for v in value]} if isinstance(value, tuple) else value
 
 
@@ -150,7 +156,9 @@ def encode(program: ArrayProgram) -> str:
 
 @lru_cache(MAX_MEMO)
 def decode(code: str) -> ArrayProgram:
-    """Return the program of a code of `encode`; the same object for equal codes, while remembered.
+    """Return the program of a code of `encode`.
+
+    For equal codes it is the same object, while that is in the memo of `MAX_MEMO` programs.
 
     Raises: a built-in error, such as ValueError or KeyError, for a code that is none.
     """
@@ -174,7 +182,7 @@ def _step(name: str, params: dict[str, Any], extents: int | None, *operands: int
 
 
 def _build_step(operation: Operation, shape: tuple[Any, ...] | None, operands: list[Any]) -> Any:
-    """Return what an operation builds for entries: an entry, or a tuple of them.
+    """Build an operation for entries; return an entry, or a tuple of them for several results.
 
     ``shape`` is its parameter of that name; None if it has none.
     """
@@ -187,6 +195,8 @@ def _build(*entries: Entry, code: str, shape: tuple[Any, ...]) -> Any:
     """Build the results of a program for entries of its inputs: an entry, or a tuple of several.
 
     ``code`` is that of the program, and ``shape`` has all extents that are parameters of its steps.
+
+    Raises: PasskitError if a step cannot be built; GraphError if one has no gradient.
     """
     program = decode(code)
     results = program.results
@@ -266,14 +276,17 @@ class ProgramStream(Queue, TracingStream):
     def argument(self, value: Value, type: ArrayType | None = None) -> Value:
         """Add an argument, and return the pending value that stands for it in the function.
 
-        Call this before anything is recorded. ``type`` is the type of the latter; None: that of the
-        argument.
+        Call this before anything is recorded. ``type`` is the type of the returned value; None:
+        that of ``value``.
         """
         self._num_arguments += 1
         return self._stand_in(value, value.type if type is None else type)
 
     def _stand_in(self, value: Value, type: Any) -> Value:
-        """Add a value to the inputs of the program, and return the one that stands for it."""
+        """Add ``value`` to the inputs of the program; return a pending value that stands for it.
+
+        ``type`` is the type of the latter.
+        """
         stand_in = self.pending(type)
         self.add_argument(value, stand_in)
         return stand_in
@@ -291,7 +304,9 @@ class ProgramStream(Queue, TracingStream):
         return value
 
     def _own(self, value: Value) -> Value:
-        """Return a value of this stream, or the stand-in for one of another stream.
+        """Return a pending value of this stream itself, and the stand-in for any other value.
+
+        At the first call, the other value becomes an input of the program.
 
         Raises: ConcretizationError if it belongs to another function that has ended.
         """
@@ -305,7 +320,7 @@ class ProgramStream(Queue, TracingStream):
 
     @property
     def num_values(self) -> int:
-        """Return how many values there are: the number that the next one gets."""
+        """Return how many values have numbers: the number that the next one gets."""
         return self.count if self._recording is None else self._recording.num_values
 
     def number(self, value: Value) -> int:
@@ -322,7 +337,7 @@ class ProgramStream(Queue, TracingStream):
         return number
 
     def _hold(self, value: Value) -> None:
-        """Keep an input from being dropped, and from being stored over, until it is recorded.
+        """Keep an input from being dropped and stored over until the program is recorded.
 
         With ``captures_are_kept``, it is executed if it is pending, and nothing is ever stored over
         it.
@@ -347,7 +362,7 @@ class ProgramStream(Queue, TracingStream):
         The numbers in ``results`` are those that `number` returned before. More programs with the
         same steps and other results may follow.
 
-        Raises: GraphError if an array that it uses was changed in place meanwhile.
+        Raises: GraphError if a pending array that it uses was changed in place meanwhile.
         """
         recording = self._recording
         if recording is None:
@@ -370,7 +385,7 @@ class ProgramStream(Queue, TracingStream):
         )
 
     def _finished(self) -> _Recording:
-        """Return what was recorded, with the steps and codes of equal operations before."""
+        """Return what was recorded; equal sequences of operations share their steps and codes."""
         node = self.processor.position
         if node is None or node.plan is None:
             node = walk(_trie, self.processor.keys)
@@ -403,14 +418,14 @@ class ProgramStream(Queue, TracingStream):
         return tuple(steps)
 
     def release(self) -> None:
-        """Forget the values of this stream, so that `number` knows none of them any more."""
+        """Forget the values of this stream and their numbers."""
         self.clear()
         self._stand_ins.clear()
 
     def _check_held(self) -> None:
-        """Raise a GraphError if an input was changed in place, and its operation thereby dropped.
+        """Raise a GraphError if a pending input was changed in place, and thereby left its queue.
 
-        Such an operation is in the queue of its stream no more.
+        Its array holds another value then, and nothing can compute the input any more.
         """
         for value, array in self._held:
             is_dropped = array._value is not value and value.operation is not None
@@ -464,7 +479,7 @@ class RecordedProgram:
         Args:
             types: the types of the results, one at least.
             more: inputs that follow those that the program was recorded with.
-            arguments: values of the first arguments in place of those that it was recorded with.
+            arguments: values in place of the first ones that it was recorded with.
 
         Returns: A pending value for each type. Before, what is queued may be executed, so that a
             loop's iteration is one plan.
@@ -489,7 +504,10 @@ All with gradients do."""
 
 
 def size_of(operation: Operation) -> int:
-    """Return roughly the number of operators that an operation stands for: 1 but for programs."""
+    """Return roughly the number of operators that an operation stands for.
+
+    It is 1 for all but programs.
+    """
     return _sizes.get(operation.generic, 1) if operation.name == "program" else 1
 
 

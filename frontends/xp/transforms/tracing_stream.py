@@ -62,15 +62,17 @@ class TracingStream:
             self.is_open = False
 
     def release(self) -> None:
-        """Do nothing; derived streams forget their values here, so that arrays are freed at once.
+        """Do nothing; derived streams forget their values here.
 
-        The values refer to the stream, which refers to them.
+        The values refer to the stream, which refers to them; without this, arrays would be freed
+        only by the garbage collector.
         """
 
     def pending(self, type: Any, operation: Operation = ARGUMENT) -> Value:
-        """Return a new value of this stream that waits for an operation, which is not recorded.
+        """Return a new pending value of this stream, which is not recorded anywhere.
 
-        ``type`` is an `ArrayType`, or a tuple of them for an operation with several results.
+        ``type`` is an `ArrayType`, or a tuple of them for an operation with several results;
+        ``operation`` is what the value waits for.
         """
         value = Value(type)
         value.operation = operation
@@ -81,7 +83,8 @@ class TracingStream:
         """Record an operation and return its pending result, as `Stream.record` does.
 
         An operation of which no operand is a value of this stream goes to the stream around.
-        ``result_type`` is an `ArrayType`, or a tuple of them for several results.
+        ``result_type`` is an `ArrayType`, or a tuple of them for several results. Raises what the
+        stream that records it does.
         """
         trace = self.trace  # a comparison with a stream of unknown type hides the type of self
         for operand in operands:
@@ -90,7 +93,7 @@ class TracingStream:
         return self.outer.record(operation, operands, result_type)
 
     def put(self, operation: Operation, operands: tuple[Value, ...], type: Any) -> Value:
-        """Record an operation as `record` does, for what calls streams and these alike."""
+        """Record an operation as `record` does; streams that execute have this method, too."""
         return self.record(operation, operands, type)
 
     def project(self, value: Value, index: int) -> Value:
@@ -122,15 +125,15 @@ class TracingStream:
             value.stream.sync((value,), reason)
 
     def flush(self, reason: str = "the stream is flushed") -> None:
-        """Do nothing: no operation can run before the function ends."""
+        """Do nothing: no operation can run before the function ends. ``reason`` has no effect."""
 
     def watch(self, value: Value, notify: Callable[[], None]) -> None:
-        """Do nothing: checks of values that have no elements are not part of the function."""
+        """Do nothing: values without elements are not checked, so ``notify`` is never called."""
 
     def _message(self, value: Value, reason: str) -> str:
         """Return the text of the error for a value of this stream whose elements are needed.
 
-        ``reason`` says what needs them. After the function has ended the text is another one.
+        ``reason`` says what needs them. If the function has ended, the text says so.
         """
         place = f"{user_line()}: {reason} needs the elements of an array"
         if not self.is_open:
@@ -158,7 +161,10 @@ def active(stream: Any) -> Iterator[None]:
 
 
 def user_line() -> str:
-    """Return "file:line" of the innermost stack frame outside of passkit, or of the outermost."""
+    """Return "file:line" of the innermost stack frame whose module is not of passkit.
+
+    If there is none, it is that of the outermost frame.
+    """
     frame: Any = sys._getframe(1)
     while frame.f_back and frame.f_globals.get("__name__", "").startswith(_LIBRARY):
         frame = frame.f_back
@@ -166,7 +172,7 @@ def user_line() -> str:
 
 
 def array_with(value: Value) -> Array:
-    """Return the array that holds a value: the existing one, if there is one, or a new one."""
+    """Return the array that holds a value: the existing one, or else a new one."""
     return wrap(value) if value.array is None else value.array
 
 

@@ -38,11 +38,11 @@ def vmap(
     Args:
         function: takes and returns arrays of `passkit.xp`, or nested containers of them. Without a
             function, return a decorator.
-        in_axes: the axis along which positional arguments are divided: an int, or None for
-            arguments that each call gets entirely; or a tuple or list with one for each argument,
-            each of which may be a container like the argument. What is no array, such as a Python
-            number, is never divided. Arrays in keyword arguments are divided along their first
-            axis.
+        in_axes: the axis along which positional arguments are divided: an int, which may be
+            negative, or None for arguments that each call gets entirely; or a tuple or list with
+            one for each argument, each of which may be a container like the argument. What is no
+            array, such as a Python number, is never divided. Arrays in keyword arguments are
+            divided along their first axis.
         out_axes: the axis of the results along which those of the parts are stacked: an int, or
             None for results that do not depend on the part; or a container of them like the result.
             Numbers, and arrays that do not depend on the part, are repeated.
@@ -55,7 +55,7 @@ def vmap(
           operation cannot be vectorized, or a result to be stacked is no array or number.
         - ShapeError: the arguments have different numbers of parts, or there is no such axis.
         - ConcretizationError: the function needs the elements of an array, also for an operation
-          that only NumPy computes.
+          that only NumPy computes, such as all on complex numbers.
 
     >>> import passkit as pk
     >>> from passkit import xp
@@ -118,8 +118,9 @@ def vmap(
 def _divided(where: str, leaf: Any, axis: Any) -> tuple[Any, bool]:
     """Return a leaf of the arguments with the axis of its parts first, and whether it has parts.
 
-    It has none if the axis is None or it is no array; then it is returned as it is, a NumPy array
-    as an `Array`. ``where`` is the function and the leaf, for messages.
+    ``axis`` is an int, which may be negative, or None. The leaf has no parts if the axis is None or
+    it is no array; then it is returned as it is, a NumPy array as an `Array`. ``where`` is the
+    function and the leaf, for messages.
 
     Raises:
         ArgumentError: The axis is neither an int nor None.
@@ -172,8 +173,9 @@ def _common_size(purpose: str, parts: Sequence[tuple[Any, bool]], names: Sequenc
 def _stacked(where: str, stream: BatchingStream, leaf: Any, axis: Any) -> Any:
     """Return a leaf of the result for all parts, stacked along an axis.
 
-    For the axis None the leaf is returned itself. Otherwise a number, or an array that does not
-    depend on the part, is repeated. ``where`` is the function and the leaf, for messages.
+    ``stream`` is that of the function. ``axis`` is an int, which may be negative, or None: then the
+    leaf is returned itself. Otherwise a number, or an array that does not depend on the part, is
+    repeated. ``where`` is the function and the leaf, for messages.
 
     Raises:
         ArgumentError: The axis is neither an int nor None, or None for a result that depends on

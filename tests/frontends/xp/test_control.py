@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import passkit as pk
 from passkit import xp
 from passkit.errors import ArgumentError, SettingError
 
@@ -78,6 +79,29 @@ def test_unknown_settings_and_values_are_refused() -> None:
         xp.config(small=7, max_ops=0)
     with xp.config() as settings:
         assert settings.small == 256
+
+
+@pytest.mark.parametrize("max_ops", [1, 2, 3])
+@pytest.mark.parametrize("compile_at", [0, 1 << 18])
+def test_full_queues_with_operations_of_several_results(max_ops: int, compile_at: int) -> None:
+    """A queue may be full when the results of an operation are selected."""
+    matrix = np.array([[2.0, 1.0], [1.0, 3.0]])
+    with xp.config(max_ops=max_ops, compile_at=compile_at, small=0):
+        x = xp.asarray(matrix)
+        values, vectors = xp.linalg.eigh(x + 0)
+        loss, gradient = pk.value_and_grad(lambda x: xp.sum(x * x))(x + 0)
+        np.testing.assert_allclose(vectors @ xp.diag(values) @ vectors.T, matrix, rtol=1e-12)
+        assert float(loss) == 15
+        np.testing.assert_array_equal(gradient, 2 * matrix)
+
+
+def test_eager_blocks_execute_operations_with_several_results() -> None:
+    """All their results are there at the end of the block."""
+    with xp.eager():
+        values, vectors = xp.linalg.eigh(xp.asarray([[2.0, 0.0], [0.0, 1.0]]))
+    assert xp.pending_operations() == 0
+    assert values.tolist() == [1, 2]
+    assert np.abs(vectors).tolist() == [[0, 1], [1, 0]]
 
 
 def test_eager_blocks_execute_each_operation() -> None:

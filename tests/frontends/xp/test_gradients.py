@@ -349,6 +349,13 @@ def test_vjp_and_jvp() -> None:
     assert constant.tolist() == [0.0, 0.0]
 
 
+def test_vjp_without_arguments() -> None:
+    """A function without arguments, or of None, has no gradients to return."""
+    x = xp.asarray([1.0, 2.0])
+    assert pk.vjp(lambda: x)[1](x) == ()
+    assert pk.vjp(lambda a: x * 2, None)[1](x) == (None,)
+
+
 def test_vjp_reads_arguments_as_they_were() -> None:
     """The returned function is called later, after other names took new values."""
     x = xp.asarray([1.0, 2.0])
@@ -463,6 +470,10 @@ def test_refused_arguments_and_results() -> None:
         pk.grad(lambda x: "x")(x)
     with pytest.raises(ArgumentError, match="the function must return a pair, got 3"):
         pk.grad(lambda x: 3, has_aux=True)(x)
+    with pytest.raises(ArgumentError, match="vjp of <lambda>: the function must return .* None"):
+        pk.vjp(lambda x: None, x)
+    with pytest.raises(ArgumentError, match=r"jvp of <lambda>: the function must return .* \[\]"):
+        pk.jvp(lambda x: [], [x], [x])
     _, pull = pk.vjp(lambda x: [x], x)
     with pytest.raises(ArgumentError, match=r"vjp: the leaves x\[0\] are needed, got x"):
         pull(x)
