@@ -5,6 +5,7 @@ A value that nothing else refers to is written in place where few elements chang
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -72,13 +73,15 @@ def write(x: Array, key: Any, operand: Any) -> None:
 def view_of(x: Array, key: Any, part: Array) -> Array:
     """Return ``part``, which is ``x[key]``, noted as a view of ``x`` where NumPy has a view.
 
-    It is not noted without the setting ``aliasing``, if it is 0-dimensional, or if the key has
-    other parts than ints, slices, None and ``...``. If NumPy may write to the memory of ``x``, the
-    part gets its share of that.
+    It is not noted without the setting ``aliasing``, if it is 0-dimensional and the key has no
+    ``...``, or if the key has other parts than ints, slices, None and ``...``. If NumPy may write
+    to the memory of ``x``, the part gets its share of that.
     """
-    if not part.ndim:
+    listed = key if isinstance(key, tuple) else (key,)
+    if not part.ndim and not any(p is Ellipsis for p in listed):
         return part  # NumPy has a scalar, which is no view
-    index = plain_index(key, x.shape)
+    plain_key = tuple(map(_plain_part, listed))
+    index = plain_index(plain_key, x.shape)
     if index is None:
         return part
     plain: BasicIndex = index
@@ -86,10 +89,28 @@ def view_of(x: Array, key: Any, part: Array) -> Array:
     def assigned(base: Array, view: Array) -> Array:
         return _slice_assigned(base, plain, view)
 
-    view = aliased(part, x, lambda base: slice_of(base, plain), assigned, lambda base: base[key])
+    def read_memory(base: Any) -> Any:
+        return base[plain_key]
+
+    view = aliased(part, x, lambda base: slice_of(base, plain), assigned, read_memory)
     if x._value.is_exposed:
         share(x)
     return view
+
+
+def _plain_part(part: Any) -> Any:
+    """Return a part of a key, with Python ints in place of NumPy's integers and bounds of slices.
+
+    Other parts are returned themselves.
+
+    Raises: TypeError if a bound of a slice is no integer.
+    """
+    if isinstance(part, np.integer):
+        return int(part)
+    if type(part) is slice:
+        bounds = part.start, part.stop, part.step
+        return slice(*[None if b is None else operator.index(b) for b in bounds])
+    return part
 
 
 def _rebind(x: Array, result: Array) -> None:

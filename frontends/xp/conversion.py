@@ -36,6 +36,7 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
         ArgumentError: ``x`` is no array or number.
         DTypeError: there is no such dtype (None is none), or complex numbers would become real.
         SettingError: there is no such device.
+        DeviceError, MissingDependencyError: a driver or package for the device is missing.
 
     >>> from passkit import xp
     >>> xp.astype(xp.asarray([1.5, -2.5]), xp.int32)
@@ -129,7 +130,8 @@ def asarray(
             an object that has one of NumPy's protocols, the buffer protocol or DLPack; a Python
             number; or nested lists, tuples and ranges of numbers and arrays.
         dtype: the dtype; None: that of ``obj``, for numbers bool, int64 (uint64 if they need that),
-            float64 or complex128, and float64 for an empty list. Floats are cut to integers.
+            float64 or complex128, and float64 for an empty list. Floats are cut to integers, and
+            integers of NumPy arrays wrap around.
         device: the name of the device; None: that of an `Array` or of arrays in a sequence, if they
             are on a device, else the default one.
         copy: True and None copy memory of other libraries, since they may change it; True also
@@ -137,12 +139,13 @@ def asarray(
 
     Raises:
         ArgumentError: ``obj`` is nothing of these, such as a text or None.
-        DTypeError: Elements are of no dtype of `passkit.xp`, numbers do not fit ``dtype``, such as
-            NaN among integers, or complex numbers would become real.
+        DTypeError: Elements are of no dtype of `passkit.xp`, Python numbers do not fit ``dtype``,
+            such as NaN among integers, or complex numbers would become real.
         ShapeError: Nested sequences have different lengths.
-        DeviceError: Arrays in a sequence are on several devices.
         FeedError: ``copy`` is False, and a copy is needed.
         SettingError: There is no such device.
+        DeviceError, MissingDependencyError: A driver or package for the device is missing; or
+            arrays in a sequence are on several devices.
 
     >>> from passkit import xp
     >>> xp.asarray([[1, 2], [3, 4]])
@@ -334,6 +337,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
         BufferError: ``x`` cannot export its memory, or elements of its dtype.
         FeedError: ``copy`` is False, and ``device`` is another one than that of ``x``.
         SettingError: There is no such device.
+        DeviceError, MissingDependencyError: A driver or package for the device is missing.
     """
     if isinstance(x, Array):
         place = device_argument("from_dlpack", device, x._value.type.device)

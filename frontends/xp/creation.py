@@ -93,6 +93,7 @@ def _constant(
         ArgumentError: The shape is something else.
         ShapeError: An extent is negative, or there are more than 2**59 elements.
         DTypeError, SettingError: There is no such dtype or device.
+        DeviceError, MissingDependencyError: A driver or package for the device is missing.
     """
     place = _place(where, device, like)
     element_type = dtype_of("float64" if dtype is None else checked_dtype(f"{where}: dtype", dtype))
@@ -156,6 +157,7 @@ def zeros(shape: int | tuple[int, ...], dtype: Any = None, *, device: Any = None
         ArgumentError: The shape is no int and no tuple of ints.
         ShapeError: An extent is negative, or there are more than 2**59 elements.
         DTypeError, SettingError: There is no such dtype or device.
+        DeviceError, MissingDependencyError: A driver or package for the device is missing.
 
     >>> from passkit import xp
     >>> xp.zeros((2, 2))
@@ -177,6 +179,7 @@ def ones(shape: int | tuple[int, ...], dtype: Any = None, *, device: Any = None)
         ArgumentError: The shape is no int and no tuple of ints.
         ShapeError: An extent is negative, or there are more than 2**59 elements.
         DTypeError, SettingError: There is no such dtype or device.
+        DeviceError, MissingDependencyError: A driver or package for the device is missing.
     """
     return _constant("ones", 1, shape, dtype, device)
 
@@ -193,6 +196,7 @@ def empty(shape: int | tuple[int, ...], dtype: Any = None, *, device: Any = None
         ArgumentError: The shape is no int and no tuple of ints.
         ShapeError: An extent is negative, or there are more than 2**59 elements.
         DTypeError, SettingError: There is no such dtype or device.
+        DeviceError, MissingDependencyError: A driver or package for the device is missing.
     """
     return _constant("empty", 0, shape, dtype, device)
 
@@ -218,6 +222,7 @@ def full(
         DTypeError: There is no such dtype, a Python number does not fit it, or the value is complex
             and it is not.
         SettingError: There is no such device.
+        DeviceError, MissingDependencyError: A driver or package for the device is missing.
 
     >>> from passkit import xp
     >>> xp.full(3, 7)
@@ -250,6 +255,7 @@ def zeros_like(x: Array, /, dtype: Any = None, *, device: Any = None) -> Array:
     Raises:
         ArgumentError: ``x`` is no array or number.
         DTypeError, SettingError: There is no such dtype or device.
+        DeviceError, MissingDependencyError: A driver or package for the device is missing.
     """
     return _constant_like("zeros_like", 0, x, dtype, device)
 
@@ -262,6 +268,7 @@ def ones_like(x: Array, /, dtype: Any = None, *, device: Any = None) -> Array:
     Raises:
         ArgumentError: ``x`` is no array or number.
         DTypeError, SettingError: There is no such dtype or device.
+        DeviceError, MissingDependencyError: A driver or package for the device is missing.
     """
     return _constant_like("ones_like", 1, x, dtype, device)
 
@@ -274,6 +281,7 @@ def empty_like(x: Array, /, dtype: Any = None, *, device: Any = None) -> Array:
     Raises:
         ArgumentError: ``x`` is no array or number.
         DTypeError, SettingError: There is no such dtype or device.
+        DeviceError, MissingDependencyError: A driver or package for the device is missing.
     """
     return _constant_like("empty_like", 0, x, dtype, device)
 
@@ -294,6 +302,7 @@ def full_like(x: Array, /, fill_value: Any, dtype: Any = None, *, device: Any = 
         DTypeError: There is no such dtype, a Python number does not fit it, or the value is complex
             and it is not.
         SettingError: There is no such device.
+        DeviceError, MissingDependencyError: A driver or package for the device is missing.
     """
     x = array_of(x)
     return full(
@@ -321,6 +330,7 @@ def eye(
         ArgumentError: A number of rows or columns, or ``k``, is no int.
         ShapeError: An extent is negative, or there are more than 2**59 elements.
         DTypeError, SettingError: There is no such dtype or device.
+        DeviceError, MissingDependencyError: A driver or package for the device is missing.
 
     >>> from passkit import xp
     >>> xp.eye(2, 3, k=1, dtype=xp.int64)
@@ -355,6 +365,7 @@ def arange(
         DTypeError: There is no such dtype; or ``dtype`` is None or one of integers, and an integer
             fits neither int64 nor uint64.
         SettingError: There is no such device.
+        DeviceError, MissingDependencyError: A driver or package for the device is missing.
 
     >>> from passkit import xp
     >>> xp.arange(1, 8, 3)
@@ -472,6 +483,7 @@ def linspace(
         ShapeError: ``num`` is negative or above 2**59.
         DTypeError: There is no such dtype, or it is real and a number is complex.
         SettingError: There is no such device.
+        DeviceError, MissingDependencyError: A driver or package for the device is missing.
 
     >>> from passkit import xp
     >>> xp.linspace(0, 1, 5)
@@ -529,6 +541,7 @@ def logspace(
         DTypeError: There is no such dtype, complex numbers would become real, or an int as base is
             too large for a float.
         SettingError: There is no such device.
+        DeviceError, MissingDependencyError: A driver or package for the device is missing.
 
     >>> from passkit import xp
     >>> xp.logspace(0, 2, 3)

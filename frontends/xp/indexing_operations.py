@@ -151,7 +151,7 @@ def _slice_assign(
     ``inputs``, ``axes``, ``new_axes`` and ``shape`` are as in `_build_slice_assign`.
     """
     result = np.array(x, order="C")
-    target = result[_numpy_key(x, inputs, axes, shape)]
+    target = result[(*_numpy_key(x, inputs, axes, shape), ...)]  # a view also without axes
     target = np.expand_dims(np.squeeze(target, _dropped(axes)), new_axes)
     target[...] = value
     return result

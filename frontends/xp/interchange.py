@@ -154,9 +154,10 @@ def buffer(x: Array, flags: int) -> memoryview:
 
 
 def from_pickle(array: Any, device: str = "cpu") -> Array:
-    """Return an array of a NumPy array from a pickle, whose memory it takes over.
+    """Return an array of a NumPy array from a pickle.
 
-    ``device`` is the name of its device, to which the elements are copied.
+    ``device`` is the name of its device. On the CPU it takes over the memory of the NumPy array, to
+    another device the elements are copied.
 
     Raises: SettingError if this machine has no such device; MissingDependencyError or DeviceError
     if its package or driver is missing.

@@ -53,6 +53,22 @@ def test_views_are_parts_of_their_arrays(small: int) -> None:
         np.testing.assert_array_equal(np.asarray(result), expected, str(number))
 
 
+@pytest.mark.parametrize("small", [0, 256])
+def test_subscripts_of_numpy_integers_are_views(small: int) -> None:
+    """NumPy's integers, and bounds of slices with ``__index__``, select views, as Python's do."""
+    with xp.config(aliasing=True, small=small):
+        x, reference = xp.zeros((3, 4)), np.zeros((3, 4))
+        bound = xp.asarray(2)
+        for y in (x, reference):
+            row, columns, element = y[np.int64(1)], y[:, np.int64(2) :], y[0, 0, ...]
+            row += 1
+            columns *= 3
+            block = y[: bound.__index__()] if y is reference else y[:bound]
+            block -= 5
+            element[...] = 8
+        np.testing.assert_array_equal(np.asarray(x), reference)
+
+
 def test_arrays_are_values_without_aliasing() -> None:
     """By default, an assignment changes one array, and the views of earlier settings are gone."""
     x = xp.asarray(np.zeros((3, 3)))

@@ -228,6 +228,20 @@ def test_assigned_values_are_converted() -> None:
     assert z.tolist() == [0, 1j, 1j]
 
 
+def test_pending_arrays_without_axes_are_assigned(xp_queue: None) -> None:
+    """``x[...] = y`` changes a pending 0-dimensional array, in NumPy and in kernels."""
+    for key, function in ((..., xp.prod), ((), xp.max)):
+        x = function(xp.ones(3) + 3)
+        x[key] = 5
+        with xp.inspect() as runs:
+            assert float(x) == 5
+        assert runs[-1].path == "unfused"
+        with xp.config(compile_at=0):
+            x = function(xp.ones(3) * 3)
+            x[key] = 5
+            assert float(x) == 5
+
+
 def test_ranges_are_assigned() -> None:
     """A range is assigned like a list."""
     x = xp.zeros(3)
