@@ -113,8 +113,10 @@ def _constant_like(where: str, number: int, x: Any, dtype: Any, device: Any) -> 
         where: the function, for messages.
         number: 0 or 1.
         x: an array or a number.
-        dtype: another dtype, or None.
-        device: another device, or None.
+        dtype: the dtype; None: that of ``x``.
+        device: the name of the device; None: that of ``x``.
+
+    Operation and extents are remembered by the type of ``x``.
 
     Raises: as `_constant`; ArgumentError if ``x`` is no array or number.
     """
