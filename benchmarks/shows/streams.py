@@ -8,6 +8,8 @@ import subprocess
 import sys
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
+from typing import Any
 
 import shows
 from shows import ROOT, Demand, Figure, ended, tests
@@ -105,6 +107,48 @@ def custom_gelu() -> Figure:
     return Figure(text, gain >= 10 and over <= 1.3, row)
 
 
+def measured(script: str, *options: str) -> dict[str, Any]:
+    """Run a benchmark in the Python with the competitors; return its report in results/.
+
+    Raises: RuntimeError if it fails.
+    """
+    path = shows.RESULTS / Path(script).with_suffix(".json").name
+    command = [shows.peers_python, str(ROOT / "benchmarks" / script), *options]
+    command += ["--json", str(path)]
+    process = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    if process.returncode:
+        raise RuntimeError((process.stderr.strip().splitlines() or ["it failed"])[-1])
+    return json.loads(path.read_text())  # type: ignore[no-any-return]
+
+
+def single_kernels() -> Figure:
+    """Compare kernels of one operation on OpenCL with basic ones, by the device's clock."""
+    names = ("a + b", "chain of 1", "rowwise_sum(a)", "colwise_sum(a)", "sum_2d(a)")
+    rows = [row for row in measured("stan.py")["rows"] if row["row"] in names]
+    ratios = {row["row"]: row["fused"] / row["basic"] for row in rows}
+    text = ", ".join(f"{name} {ratio:.2f}" for name, ratio in ratios.items())
+    return Figure(text, max(ratios.values()) <= 1.1 and all(r["right"] for r in rows), ratios)
+
+
+def single_operations(device: str) -> Figure:
+    """Compare calls of one operation of xp with calls of basic kernels, of every size."""
+    rows = measured("single_operations.py", "--device", device)[device]["rows"]
+    worst: dict[int, tuple[float, str]] = {}
+    for row in rows:
+        pair = row["ratios"]["median"], row["operation"]
+        worst[row["elements"]] = max(pair, worst.get(row["elements"], (0.0, "")))
+    text = ", ".join(f"{n:,} {ratio:.2f} ({name})" for n, (ratio, name) in worst.items())
+    return Figure(f"worst by size: {text}", max(worst.values())[0] <= 1.1, rows)
+
+
+def linear_models(device: str, by: str) -> Figure:
+    """Compare generalized linear models with kernels written by hand, the competitor ``by``."""
+    rows = measured("densities.py", "--device", device)[device]["rows"]
+    ratios = {name: row["xp"] / row[by] for name, row in rows.items() if "_glm_" in name}
+    text = ", ".join(f"{name} {ratio:.2f}" for name, ratio in ratios.items())
+    return Figure(text, max(ratios.values()) <= 1.2, rows)
+
+
 DEMANDS = [
     Demand(
         "1. Burn's traces; the trie decides as lists of plans do, on 10,000 programs",
@@ -176,6 +220,31 @@ DEMANDS = [
     Demand("a million operations: memory, plans and files stay flat", long_loop, slow=True),
     Demand(
         "3. custom erf >= 10 times NumPy and <= 1.3 of the reference form", custom_gelu, slow=True
+    ),
+    Demand(
+        "Stan: kernels of one operation <= 1.1 times basic kernels, OpenCL",
+        single_kernels,
+        slow=True,
+    ),
+    Demand(
+        "Stan: calls of one operation <= 1.1 times basic kernels, CPU",
+        lambda: single_operations("cpu"),
+        slow=True,
+    ),
+    Demand(
+        "Stan: calls of one operation <= 1.1 times basic kernels, OpenCL",
+        lambda: single_operations("opencl:0"),
+        slow=True,
+    ),
+    Demand(
+        "Stan: linear models <= 1.2 times kernels by hand in one pass, CPU",
+        lambda: linear_models("cpu", "hand"),
+        slow=True,
+    ),
+    Demand(
+        "Stan: linear models <= 1.2 times Stan's kernels by hand, OpenCL",
+        lambda: linear_models("opencl:0", "hand, as Stan"),
+        slow=True,
     ),
 ]
 """Demands by the numbers of the behaviours that streams must show."""

@@ -19,7 +19,14 @@ import numpy as np
 
 from passkit.errors import ArgumentError, CheckError, DTypeError, ShapeError, nearest
 from passkit.frontends.xp.array import Array, array_of, wrap
-from passkit.frontends.xp.checks import STRIDE, CheckedValue, Subject, raise_failure, when_computed
+from passkit.frontends.xp.checks import (
+    PASSED,
+    STRIDE,
+    CheckedValue,
+    Subject,
+    raise_failure,
+    when_computed,
+)
 from passkit.frontends.xp.conversion import astype
 from passkit.frontends.xp.density_operations import (
     DENSITIES,
@@ -221,7 +228,10 @@ def _raise_linear(
         snapshots: the arguments.
         raise_error: raises an error for the array that another condition is about.
     """
-    if int(code) // STRIDE != location:
+    number = int(code)  # read once: an array on a device is copied for it
+    if number == PASSED:
+        return
+    if number // STRIDE != location:
         raise_error()
         return
     arrays = {name: snapshots[name].numpy() for name in LINEAR}
@@ -231,7 +241,7 @@ def _raise_linear(
             position = int(np.argmin(np.isfinite(array)))
             subject = Subject(density.name, argument.description, argument.must_be, array.shape)
             raise CheckError(subject.message(position, array.reshape(-1)[position]))
-    position = int(code) % STRIDE
+    position = number % STRIDE
     with np.errstate(all="ignore"):
         predictor = arrays["x"] @ arrays["beta"] + arrays["alpha"]
     subject = Subject(density.name, "Linear predictor", "finite", predictor.shape)

@@ -16,6 +16,7 @@ from passkit.dialects.base import (
     register_dialect,
 )
 from passkit.dialects.scalar_special import GAMMA, INVERSE_ERF, SERIES
+from passkit.dialects.vector_special import gamma_functions
 from passkit.dialects.words import PHILOX
 
 FLOATS = """\
@@ -148,9 +149,15 @@ static inline {t}{n} sigmoid_{t}{n}({t}{n} x) {{
   const {t}{n} e = exp(-fabs(x));
   return select(({t}{n})(1), e, x < 0) / (1 + e);
 }}
+"""
+KEPT_VECTOR = """\
 static inline {t}{n} keep_{t}{n}({t}{n} old, {t}{n} new, long left) {{
   return left >= {n} ? new : select(old, new, ({m}{n})({numbers}) < ({m}{n})(({m})left));
 }}
+"""
+LONG_VECTOR = """\
+static inline long{n} maximum_long{n}(long{n} a, long{n} b) {{ return max(a, b); }}
+static inline long{n} minimum_long{n}(long{n} a, long{n} b) {{ return min(a, b); }}
 """
 
 # Local memory begins where numbers of its type may: bytes would begin anywhere, on a GPU off those.
@@ -165,8 +172,11 @@ def _vector_functions() -> str:
     ]
     for n in COUNTS:
         numbers = ", ".join(map(str, range(n)))
-        for t, m in (("float", "int"), ("double", "long")):
-            found.append(FLOAT_VECTOR.format(t=t, n=n, m=m, numbers=numbers))
+        for t in ("float", "double"):
+            found.append(FLOAT_VECTOR.format(t=t, n=n))
+        found.append(LONG_VECTOR.format(n=n))
+        for t, m in (("float", "int"), ("double", "long"), ("long", "long")):
+            found.append(KEPT_VECTOR.format(t=t, n=n, m=m, numbers=numbers))
     return "".join(found)
 
 
@@ -197,6 +207,7 @@ VECTORS = WholeTemplates(
         "exp_nonpositive": "exp",
         "abs": "fabs",
         **{f: f + "_{type}{count}" for f in ("maximum", "minimum", "sigmoid")},
+        **{f: f + "_{type}{count}" for f in ("lgamma", "digamma")},
     },
 )
 BUNDLES = BundleTemplates(
@@ -300,6 +311,7 @@ OPENCL = register_dialect(
             **_each(REAL, "maximum", "minimum", "sigmoid"),
             **_each(REAL, "digamma", "trigamma", "erfinv", "erfcinv"),
             **_each(REAL, "igamma", "igammac", "betainc", "zeta"),
+            "lgamma/float64": "lgamma_double",
             **{f"ldexp/{k}": f"scaled_{t}" for k, t in REAL.items()},
             **_each(WHOLE, "cut_divide", "fmod", "gcd", "whole_power", "left_shift", "right_shift"),
             **_each(WHOLE, "wrapped_add", "wrapped_sub", "wrapped_mul"),
@@ -311,6 +323,7 @@ OPENCL = register_dialect(
             for t in types.values()
         )
         + _vector_functions()
+        + gamma_functions(COUNTS)
         + "".join(SATURATED.format(t=t, f=f) for t in WHOLE.values() for f in REAL.values())
         + (GAMMA + INVERSE_ERF).format(fn="static inline")
         + SERIES_HEAD

@@ -32,6 +32,7 @@ from passkit.values.dtype import DType
 
 COMPARED = frozenset(["<", "<=", ">", ">=", "==", "!="])
 JOINED = frozenset(["&", "|", "^"])
+EXTREMES = frozenset(["maximum", "minimum"])
 WIDEST = 16
 """Elements of a vector, at most."""
 
@@ -134,7 +135,8 @@ class _Spoken:
             case Store():
                 return (s.buffer, s.index) in self.places and self._knows(s.value)
             case Fold():
-                return s.var.dtype.is_float and self._knows(s.value) and self._knows(s.combine)
+                folds = s.var.dtype.is_float or s.var.dtype is dt.int64
+                return folds and self._knows(s.value) and self._knows(s.combine)
         return False
 
     def _knows(self, x: Expr, chosen: bool = False) -> bool:
@@ -159,6 +161,7 @@ class _Spoken:
                 return known and self._knows(a, chosen) and self._knows(b, chosen)
             case Call(name, args):
                 known = x.dtype.is_float and name in self.templates.calls
+                known |= x.dtype is dt.int64 and name in EXTREMES
                 return known and all(self._knows(a, chosen) for a in args)
             case Cast(a):
                 return x.dtype.is_float and self._knows(a, chosen)

@@ -1,7 +1,8 @@
 """SplitReduce: split long reductions with few results in two, so that all cores share the first.
 
-Whether a reduction is split depends on the reduced axes and on the users of its result, never on
-the number of results nor on the machine: a row has the same bits in any batch.
+Whether a reduction is split depends on the reduced axes and on the users of its result, and the
+chunks on the kind of target, never on the number of results nor on the machine: a row has the same
+bits in any batch.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from passkit.values.size import Extent, Shape, Size, numel, substitute
 
 ROW_CHUNK = 1 << 15
 """The elements that one chunk reduces, if it reduces the innermost axis."""
+OPENCL_ROW_CHUNK = 1 << 13
+"""As `ROW_CHUNK`, on an OpenCL device, which gets whole chunks: more of them are shared evenly."""
 COLUMN_CHUNK = 128
 """The elements that one chunk reduces, if it does not reduce the innermost axis."""
 MIN_ROW_LENGTH = 1 << 16
@@ -57,8 +60,9 @@ def split_reduce(graph: Graph, context: PassContext) -> Graph:
         return graph
     kept_together = {n for names in context.keep_together for n in names}
     chunks: dict[Node, Chunks] = {}
+    row_chunk = OPENCL_ROW_CHUNK if context.target.device == "opencl" else ROW_CHUNK
     for node in graph.nodes:
-        node_chunks = chunks_of(graph, node)
+        node_chunks = chunks_of(graph, node, row_chunk)
         if node_chunks is not None and graph.names[node] not in kept_together:
             chunks[node] = node_chunks
     if not chunks:
@@ -77,12 +81,12 @@ def split_reduce(graph: Graph, context: PassContext) -> Graph:
     return graph.rebuild(replace)
 
 
-def chunks_of(graph: Graph, node: Node) -> Chunks | None:
+def chunks_of(graph: Graph, node: Node, row_chunk: int = ROW_CHUNK) -> Chunks | None:
     """Return the chunks in which a reduction is split, None if it is better left alone.
 
     That is one of few elements, of an empty array, or whose elements are read again. None also for
     a node that is no reduction, and for parts of a split one. ``graph`` has the shapes and users of
-    entries.
+    entries; ``row_chunk`` is the number of elements of a chunk along the innermost axis.
 
     Raises: PassError if the rank of the input is unknown; RuleError if FReduce returns something
     else than a reduction.
@@ -103,7 +107,7 @@ def chunks_of(graph: Graph, node: Node) -> Chunks | None:
         min_fused_length = MIN_FUSED_ROW_LENGTH if is_row else MIN_FUSED_COLUMN_LENGTH
         if length < min_fused_length and _elements_are_read_again(graph, node, shape):
             return None
-    return _outermost_chunks(shape, reduction, ROW_CHUNK if is_row else COLUMN_CHUNK)
+    return _outermost_chunks(shape, reduction, row_chunk if is_row else COLUMN_CHUNK)
 
 
 def _has_unknown_extent(shape: Shape, reduction: Reduce) -> bool:

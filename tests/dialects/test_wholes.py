@@ -52,6 +52,10 @@ TEXTS = {
     "rows": "x: f32[5, 148]; v: f32[5, 1]; return add(reduce_max(mul(x, v), axis=1),"
     "reduce_sum(exp(sub(x, v)), axis=1))",
     "columns": "x: f32[148, 37]; return softmax(x, axis=0)",
+    "extremes": "x: f64[5, 149]; k: i64[5, 149];"
+    "return add(reduce_min(where(greater(x, 0.5), k, 9), axis=1), reduce_max(k, axis=1))",
+    "gammas": "x: f64[5, 37]; y: f32[5, 37];"
+    "return add(add(lgamma(x), digamma(x)), cast(add(lgamma(y), digamma(y)), dtype=dtype(f64)))",
     "norm": "x: f32[9, 148]; return layer_norm(x, scale=false, center=false)",
 }
 """What vectors are spelled for, each of a size that leaves some elements over."""
@@ -70,6 +74,19 @@ def test_on_a_driver(block: int, rng: Any) -> None:
         for found, wanted in zip(exe(feeds), pk.interpret(graph, feeds), strict=True):
             scale = max(1e-9, np.abs(wanted.astype(np.float64)).max(initial=0))
             np.testing.assert_allclose(found, wanted, atol=2e-6 * scale, rtol=0, err_msg=name)
+
+
+def test_gamma_functions_of_vectors(rng: Any) -> None:
+    """They agree with the interpreter between poles, far away, and where results are not finite."""
+    require_pyopencl()
+    special = [0.0, -0.0, -1.0, -7.0, 1.0, 2.0, 8.0, np.inf, -np.inf, np.nan, 1e-300, 1e300]
+    x = np.concatenate([rng.uniform(-9, 30, 4000), 10.0 ** rng.uniform(-20, 200, 500), special])
+    v = pk.var("x", ("n",), "float64")
+    graph = pk.Graph([pk.ops.lgamma(v), pk.ops.digamma(v)])
+    exe = pk.compile(graph, target=simd())
+    assert "lgamma_double4(" in exe.source and "digamma_double4(" in exe.source
+    for found, wanted in zip(exe(x=x), pk.interpret(graph, {"x": x}), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=3e-14)
 
 
 def test_an_element_too_many_is_found(rng: Any, monkeypatch: pytest.MonkeyPatch) -> None:

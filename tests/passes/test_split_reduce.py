@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import passkit as pk
+from tests.opencl import target_with_block
 from tests.planned import agrees, plan, prebuild
 from tests.teams import team_of
 
@@ -48,6 +49,16 @@ WHOLE = [
 def test_long_reductions_are_split(text: str, expected: str) -> None:
     """Long reductions are split, except those of rows that are read again and fit the caches."""
     assert names(text) == expected
+
+
+def test_chunks_of_opencl_devices_are_shorter() -> None:
+    """A work-group gets a chunk, and there are enough of them for all compute units."""
+    passes = ["Expand", "Simplify", "SplitReduce"]
+    for target, count in (("cpu", 31), (target_with_block(64), 123)):
+        text = "x: f32[1000000]; return reduce_sum(x)"
+        graph = pk.ApplyPasses(pk.parse(text), passes, target=target)
+        (partial,) = [n for n in graph.nodes if n.op is not None and n.op.name == "partial"]
+        assert graph.shape(partial.entries[0]) == (count,)
 
 
 def test_partial_reductions_are_not_split_again() -> None:

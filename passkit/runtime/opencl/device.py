@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from functools import cache
 from importlib import import_module
 from threading import RLock
-from types import ModuleType
+from types import ModuleType, TracebackType
 from typing import Any
 
 from attrs import evolve, field, frozen
@@ -40,6 +41,9 @@ def pyopencl() -> ModuleType:
 
     Raises: MissingDependencyError, with the command that installs it, where it is not installed.
     """
+    found = sys.modules.get("pyopencl")  # sooner than import_module
+    if found is not None:
+        return found
     try:
         return import_module("pyopencl")
     except ImportError as error:
@@ -170,19 +174,13 @@ class OpenClDevice:
         properties = pyopencl().command_queue_properties.PROFILING_ENABLE
         return OpenClQueue(pyopencl().CommandQueue(self.context, properties=properties))
 
-    @contextmanager
-    def active(self, doing: str) -> Iterator[None]:
-        """Convert pyopencl's errors inside the `with` block; other exceptions pass unchanged.
+    def active(self, doing: str) -> AbstractContextManager[None]:
+        """Return a `with` block that converts pyopencl's errors; other exceptions pass unchanged.
 
-        ``doing`` is the activity of the block, for error messages. Raises: DeviceError for a call
-        of pyopencl that fails inside, or in a fork of the process that opened the device.
+        ``doing`` is the activity of the block, for error messages. Entering it raises a DeviceError
+        in a fork of the process that opened the device; so does a call of pyopencl that fails.
         """
-        check_process(self)
-        cl = pyopencl()
-        try:
-            yield
-        except cl.Error as error:
-            raise DeviceError(f"{self} failed at {doing}: {error}") from error
+        return _ActiveDevice(self, doing)
 
     @property
     def fingerprint(self) -> str:
@@ -196,19 +194,56 @@ class OpenClDevice:
 _selected: ContextVar[OpenClDevice | None] = ContextVar("selected_opencl_device", default=None)
 
 
-@contextmanager
-def selected(opened: OpenClDevice) -> Iterator[None]:
-    """Compile for a device, and run on it, inside the block, whatever PYOPENCL_CTX names.
+class _ActiveDevice(AbstractContextManager[None]):
+    """Converts pyopencl's errors inside a `with` block: a generator would take longer."""
 
-    A program stays on the device that it first ran on. Raises: DeviceError in a fork of the process
-    that opened the device.
+    __slots__ = ("device", "doing")
+
+    def __init__(self, device: OpenClDevice, doing: str) -> None:
+        self.device = device
+        self.doing = doing
+
+    def __enter__(self) -> None:
+        check_process(self.device)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is not None and isinstance(error, pyopencl().Error):
+            raise DeviceError(f"{self.device} failed at {self.doing}: {error}") from error
+
+
+class _SelectedDevice(AbstractContextManager[None]):
+    """Selects a device inside a `with` block: a generator would take longer."""
+
+    __slots__ = ("device", "token")
+
+    def __init__(self, device: OpenClDevice) -> None:
+        self.device = device
+
+    def __enter__(self) -> None:
+        check_process(self.device)
+        self.token = _selected.set(self.device)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        _selected.reset(self.token)
+
+
+def selected(opened: OpenClDevice) -> AbstractContextManager[None]:
+    """Return a `with` block that compiles for a device, and runs on it, whatever PYOPENCL_CTX says.
+
+    A program stays on the device that it first ran on. Entering it raises a DeviceError in a fork
+    of the process that opened the device.
     """
-    check_process(opened)
-    token = _selected.set(opened)
-    try:
-        yield
-    finally:
-        _selected.reset(token)
+    return _SelectedDevice(opened)
 
 
 def device() -> OpenClDevice:
