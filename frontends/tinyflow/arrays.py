@@ -65,6 +65,7 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
         ShapeError: If the numbers of elements differ, several extents are -1, or an extent is None,
             below -1, no int, or a tensor that only a run computes.
         ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: For a tensor of text.
 
     >>> from passkit.frontends import tinyflow as tf
     >>> tf.reshape(tf.zeros([2, 3]), [-1]).shape
@@ -103,6 +104,7 @@ def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool
         ShapeError: If ``perm`` does not name each axis of ``a`` once.
         SettingError: If an unsupported argument is set.
         ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: For a tensor of text.
     """
     return call_operator("transpose", "transpose", name, as_entry(a), axes=parse_axes(perm))
 
@@ -121,6 +123,7 @@ def _common_dtype_entries(values: Any) -> list[Entry]:
     Raises:
         ArgumentError: For a value that is neither a tensor nor numbers.
         DTypeError: For a tensor of text.
+        ShapeError: For a `Dimension` that is unknown.
     """
     items = list(values) if isinstance(values, (list, tuple)) else [values]
     like = next((v.dtype for v in items if isinstance(v, Tensor)), None)
@@ -217,6 +220,7 @@ def unstack(
             length of a tensor of unknown rank.
         SettingError: If ``num`` or ``axis`` is no int.
         ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: For a tensor of text.
     """
     num = None if num is None else require_int("unstack", "num", num)
     axis = require_int("unstack", "axis", axis)
@@ -260,6 +264,7 @@ def split(
             for a symbolic length, the sum is compared in a run.
         SettingError: If ``num_or_size_splits`` holds anything but ints, or ``axis`` is no int.
         ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: For a tensor of text.
     """
     static_value = getattr(num_or_size_splits, "static_value", None)
     sizes_argument = static_value.tolist() if static_value is not None else num_or_size_splits
@@ -319,6 +324,7 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
         ShapeError: If ``begin`` or ``size`` has another length than the rank or holds anything but
             ints and sizes, ``begin`` is negative, or the part exceeds the tensor.
         ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: For a tensor of text.
     """
     params = {"begin": parse_shape(begin, "slice"), "size": parse_shape(size, "slice")}
     return call_operator("slice", "Slice", name, as_entry(input_), **params)
@@ -382,6 +388,7 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
         SettingError: Without an axis, or if both ``axis`` and ``dim`` are passed.
         ShapeError: If the axis is no int, does not exist or is named twice.
         ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: For a tensor of text.
     """
     new_axis = renamed_argument("expand_dims", "axis", axis, "dim", dim)
     if new_axis is None:
@@ -410,6 +417,7 @@ def squeeze(
             or without ``axis``, if a length is unknown.
         SettingError: If both ``axis`` and ``squeeze_dims`` are passed.
         ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: For a tensor of text.
     """
     squeezed_axes = renamed_argument("squeeze", "axis", axis, "squeeze_dims", squeeze_dims)
     return call_operator(
@@ -513,6 +521,7 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
         ShapeError: If a number of repetitions is negative, unknown, or a tensor that only a run
             computes.
         ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: For a tensor of text.
     """
     return call_operator(
         "tile", "Tile", name, as_entry(input), repetitions=parse_shape(multiples, "tile")
@@ -533,6 +542,7 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     Raises:
         ShapeError: If an axis is no int, does not exist or is named twice.
         ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: For a tensor of text.
     """
     return call_operator("flip", "ReverseV2", name, as_entry(tensor), axis=parse_axes(axis))
 

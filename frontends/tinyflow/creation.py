@@ -298,6 +298,7 @@ def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> 
             if ``value`` does not broadcast to ``dims``.
         SettingError: If an unsupported argument is set.
         ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: For a tensor of text.
     """
     if depends_on_deferred(dims):
         number = convert_to_tensor(value)

@@ -793,6 +793,7 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor
     Raises:
         NumericsError: In a run that computes the result, if an element is NaN or infinite.
         ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: For a tensor of text.
     """
     out = call_operator("identity", "CheckNumerics", name, as_entry(tensor))
     out.graph.checks[out.entry.node] = message

@@ -44,6 +44,7 @@ def _require_images(function: str, image: Any) -> tuple[Tensor, int]:
     Raises:
         ShapeError: If the rank is not 3 or 4, or unknown.
         ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: For a tensor of text.
     """
     x = convert_to_tensor(image)
     rank = len(require_shape(x.entry, function))
@@ -64,6 +65,7 @@ def flip_left_right(image: Any) -> Tensor:
     Raises:
         ShapeError: If the rank is not 3 or 4.
         ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: For a tensor of text.
     """
     x, row_axis = _require_images("flip_left_right", image)
     return arrays.reverse(x, [row_axis + 1])
@@ -81,6 +83,7 @@ def flip_up_down(image: Any) -> Tensor:
     Raises:
         ShapeError: If the rank is not 3 or 4.
         ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: For a tensor of text.
     """
     x, row_axis = _require_images("flip_up_down", image)
     return arrays.reverse(x, [row_axis])
@@ -101,6 +104,7 @@ def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
         ShapeError: If the rank is not 3 or 4.
         SettingError: If ``seed`` is no int.
         ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: For a tensor of text.
     """
     x, row_axis = _require_images("random_flip_left_right", image)
     shape = [require_shape(x.entry)[0], 1, 1, 1] if row_axis else []
@@ -121,6 +125,7 @@ def transpose_image(image: Any, name: str | None = None) -> Tensor:
     Raises:
         ShapeError: If the rank is not 3 or 4.
         ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: For a tensor of text.
     """
     x, row_axis = _require_images("transpose_image", image)
     return arrays.transpose(
@@ -164,6 +169,7 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
     Raises:
         ShapeError: If the rank is not 3 or 4, or the number of channels is known and not 1.
         ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: For a tensor of text.
     """
     x, row_axis = _require_images("grayscale_to_rgb", images)
     channels = require_shape(x.entry)[-1]
@@ -325,6 +331,7 @@ def crop_to_bounding_box(
             only in a run, or its rank is not 3 or 4.
         SettingError: If a number is no int.
         ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: For a tensor of text.
     """
     x, row_axis = _require_images("crop_to_bounding_box", image)
     height, width = _static_size("crop_to_bounding_box", x, row_axis)
@@ -361,6 +368,7 @@ def pad_to_bounding_box(
             or 4.
         SettingError: If a number is no int.
         ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: For a tensor of text.
     """
     x, row_axis = _require_images("pad_to_bounding_box", image)
     height, width = _static_size("pad_to_bounding_box", x, row_axis)
@@ -395,6 +403,7 @@ def resize_image_with_crop_or_pad(image: Any, target_height: int, target_width: 
             is below 1.
         SettingError: If a target is no int.
         ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: For a tensor of text.
     """
     x, row_axis = _require_images("resize_image_with_crop_or_pad", image)
     height, width = _static_size("resize_image_with_crop_or_pad", x, row_axis)
@@ -422,6 +431,7 @@ def central_crop(image: Any, central_fraction: float) -> Tensor:
         SettingError: For a fraction out of range, or that is no number.
         ShapeError: If the image's size is known only in a run, or its rank is not 3 or 4.
         ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: For a tensor of text.
     """
     part = require_float("central_crop", "central_fraction", central_fraction)
     if not 0 < part <= 1:
@@ -513,6 +523,7 @@ def resize_nearest_neighbor(
         GraphError: If a flag is no bool, or both ``align_corners`` and ``half_pixel_centers`` are
             set.
         ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: For a tensor of text.
     """
     flags = {"align_corners": align_corners, "half_pixel_centers": half_pixel_centers}
     return _resize("resize_nearest", images, size, name or "ResizeNearestNeighbor", flags)

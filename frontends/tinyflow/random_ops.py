@@ -304,5 +304,6 @@ def random_shuffle(value: Any, seed: int | None = None, name: str | None = None)
         ShapeError: If ``value`` is a scalar.
         SettingError: If ``seed`` is no int.
         ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: For a tensor of text.
     """
     return call_operator("shuffle", "RandomShuffle", name, as_entry(value), draw_key(seed))

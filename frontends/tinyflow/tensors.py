@@ -543,6 +543,9 @@ def scalar_entry(tensor: Tensor) -> Entry:
 
     If its rank is unknown, the entry is a reshape, so that each run checks that it has one element.
     The shape is not checked otherwise.
+
+    Raises:
+        DTypeError: For a tensor of text.
     """
     if tensor.static_value is None and tensor.entry.shape is None:
         scalar: Entry = make("reshape", tensor.entry, shape=())

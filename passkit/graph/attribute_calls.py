@@ -216,7 +216,7 @@ def call_codegen(node: NodeLike, *x: Expr) -> tuple[Expr, ...]:
 
     Raises:
         RuleError: The result is not one expression for each output, or the function takes another
-            number of arguments.
+            number of arguments. Errors of the function propagate unchanged.
     """
     return _check_expressions(FCodeGen, node, call_attribute(FCodeGen, node, node, *x))
 
@@ -231,7 +231,7 @@ def call_element(node: NodeLike, index: Sequence[Expr], readers: Sequence[Any]) 
 
     Raises:
         RuleError: The result is not one expression for each output, or the function takes another
-            number of arguments.
+            number of arguments. Errors of the function propagate unchanged.
     """
     return _check_expressions(FElement, node, call_attribute(FElement, node, node, index, *readers))
 
@@ -265,7 +265,7 @@ def reduce_of(node: NodeLike) -> Reduce | None:
     """Return the reduction that FReduce describes; None for a variable or without FReduce.
 
     Raises: RuleError where FReduce returns something else than a `pk.ast.Reduce`, or takes other
-    arguments than the node.
+    arguments than the node. Its errors propagate unchanged.
     """
     return _described(FReduce, node)  # type: ignore[no-any-return]
 
@@ -274,7 +274,7 @@ def scan_of(node: NodeLike) -> Scan | None:
     """Return the scan that FScan describes; None for a variable or an operator without FScan.
 
     Raises: RuleError where FScan returns something else than a `pk.ast.Scan`, or takes other
-    arguments than the node.
+    arguments than the node. Its errors propagate unchanged.
     """
     return _described(FScan, node)  # type: ignore[no-any-return]
 
@@ -285,7 +285,7 @@ def contraction_of(node: NodeLike) -> Contract | Convolution | None:
     It is None for a variable or an operator without FContract.
 
     Raises: RuleError where FContract returns neither `pk.ast.Contract` nor `pk.ast.Convolution`, or
-    takes other arguments than the node.
+    takes other arguments than the node. Its errors propagate unchanged.
     """
     return _described(FContract, node)  # type: ignore[no-any-return]
 
@@ -296,7 +296,7 @@ def _described(table: Table, node: NodeLike) -> Any:
     Returns: None for a variable, or where the node's operator does not have the attribute.
 
     Raises: RuleError where the function returns something else, or takes other arguments than the
-    node.
+    node. Errors of the function propagate unchanged.
     """
     if node.op is None or node.op.name not in table.rows:
         return None
@@ -320,7 +320,7 @@ def call_infer_shape(node: NodeLike, shapes: Sequence[Shape | None]) -> Sequence
 
     Raises:
         RuleError: The result is not a shape or None for each output, or the function takes another
-            number of arguments.
+            number of arguments. Errors of the function propagate unchanged.
     """
     assert node.op is not None
     result = call_attribute(FInferShape, node, node, *shapes)
@@ -346,7 +346,7 @@ def call_infer_shape_back(
 
     Raises:
         RuleError: The result is not a shape or None for each input, or the function takes another
-            number of arguments.
+            number of arguments. Errors of the function propagate unchanged.
     """
     result = call_attribute(FInferShapeBack, node, node, list(shapes), list(outs))
     if not isinstance(result, (tuple, list)) or len(result) != len(shapes):
@@ -419,7 +419,7 @@ def call_infer_type(node: NodeLike, dtypes: Sequence[DType]) -> Sequence[DType]:
 
     Raises:
         RuleError: The result is neither one dtype nor one for each output, or the function takes
-            another number of arguments.
+            another number of arguments. Errors of the function propagate unchanged.
     """
     assert node.op is not None
     result = call_attribute(FInferType, node, node, *dtypes)
@@ -451,7 +451,7 @@ def call_expand(node: NodeLike, inputs: Sequence[Entry]) -> tuple[Entry, ...] | 
 
     Raises:
         RuleError: The result is neither None nor one entry for each output, or the function takes
-            another number of arguments.
+            another number of arguments. Errors of the function propagate unchanged.
     """
     result = call_attribute(FExpand, node, node, *inputs)
     if result is None:
@@ -518,7 +518,7 @@ def call_gradient(node: NodeLike, dys: Sequence[Entry | None]) -> Sequence[Entry
 
     Raises:
         RuleError: The result is not an entry or None for each input, or the function takes another
-            number of arguments.
+            number of arguments. Errors of the function propagate unchanged.
     """
     from passkit.graph.node import Entry
 
@@ -541,7 +541,7 @@ def call_list_input_names(op: Op, params: Mapping[str, Any]) -> list[str]:
     """Call FListInputNames: return the names of an operator's inputs in a call with ``params``.
 
     Raises: RuleError where the result is not a list or tuple of texts, or the function takes other
-    arguments than the parameters.
+    arguments than the parameters. Errors of the function propagate unchanged.
     """
     where = f"op {op.name}"
     result = call_operator_attribute(FListInputNames, op.name, where, params)

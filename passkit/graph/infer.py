@@ -31,7 +31,7 @@ def infer_shapes(node: NodeLike, shapes: Sequence[Shape | None]) -> Sequence[Sha
     ``partial`` that is true. If the operator has any number of results (-1), "all" is one.
 
     Raises: ShapeError where the input shapes do not fit the operator; RuleError where FInferShape
-    returns no shape for each result.
+    returns no shape for each result; GraphError or DTypeError where it refuses a parameter.
     """
     op = node.op
     assert op is not None
@@ -55,7 +55,8 @@ def infer_dtypes(node: NodeLike, dtypes: Sequence[DType | None]) -> Sequence[DTy
     the operator has any number of results (-1), "all" is one.
 
     Raises: DTypeError where the input dtypes do not fit the operator; RuleError where FInferType or
-    FCodeGen returns something else than it must.
+    FCodeGen returns something else than it must; GraphError or ShapeError where it refuses a
+    parameter, or that there are no inputs.
     """
     op = node.op
     assert op is not None

@@ -174,6 +174,7 @@ class Node(NodeLike):
         RuleError: FInferShape or FInferType returns something else than it must.
         ShapeError: The shapes of the inputs do not fit the operator, or a result is too large.
         DTypeError: The dtypes of the inputs do not fit the operator.
+        GraphError: FInferShape or FInferType refuses a parameter, or that there are no inputs.
     """
 
     __slots__ = ("__weakref__", "control", "entries", "inputs", "name", "op", "params")
@@ -286,7 +287,8 @@ def _infer(node: Node) -> tuple[Sequence[Shape | None], Sequence[DType | None]]:
 
     Raises: ShapeError or DTypeError where the inputs do not fit the operator; ShapeError for a
     result of too many axes or elements; RuleError where an attribute function returns something
-    else than it must, or FInferShape and FInferType give different numbers of results.
+    else than it must, or FInferShape and FInferType give different numbers of results; GraphError
+    where one refuses a parameter, or that there are no inputs.
     """
     if node.op is None:
         shape = node.params.get("shape")

@@ -197,6 +197,7 @@ def _finish_layer(
         GraphError: If the biases exist and the scope does not reuse variables, or the other way
             round.
         SettingError: If ``collections`` holds no names.
+        ShapeError: If the output has a single axis, or existing biases have another shape.
     """
     if normalizer is not None:
         output = normalizer(output, **(params or {}))
@@ -437,6 +438,7 @@ def flatten(inputs: Any, outputs_collections: Any = None, scope: str | None = No
         ShapeError: If ``inputs`` is a scalar, or its rank is unknown.
         SettingError: If ``outputs_collections`` holds no names.
         ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: For a tensor of text.
     """
     out = plain_layers.flatten(inputs, scope or "Flatten")
     return _finish_layer(out, None, None, None, None, True, None, outputs_collections)

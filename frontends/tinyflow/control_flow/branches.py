@@ -141,6 +141,8 @@ def _select_nest(condition: Entry, if_true: Any, if_false: Any) -> Any:
         GraphError: If they hold different numbers of tensors, or two tensors differ in dtype or
             rank.
         ShapeError: If the shapes of two tensors do not broadcast.
+        ArgumentError: If a leaf is neither a tensor, numbers, an operation nor None, or only one of
+            two is None.
     """
     true_leaves, false_leaves = flatten_nest(if_true), flatten_nest(if_false)
     if len(true_leaves) != len(false_leaves):

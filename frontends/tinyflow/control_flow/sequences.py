@@ -200,6 +200,7 @@ def _elements(function: str, elems: Any) -> list[Any]:
         ShapeError: If their number is unknown, 0, or differs from tensor to tensor, or a tensor is
             a scalar.
         ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: For a tensor of text.
     """
     tensors = [convert_to_tensor(e) for e in flatten_nest(elems)]
     counts = {axis_length(function, require_shape(t.entry, function), 0) for t in tensors}

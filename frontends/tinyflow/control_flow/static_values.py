@@ -16,7 +16,7 @@ from passkit.graph.graph import Graph, post_order
 from passkit.graph.node import Node
 from passkit.graph.op import TStateful
 from passkit.runtime.interpret import interpret
-from passkit.values.size import Size
+from passkit.values.size import Size, symbols_of
 
 MAX_NODES = 64
 """The most nodes that are evaluated while the graph is built."""
@@ -47,9 +47,15 @@ def static_scalar(value: Any) -> Any:
     nodes: list[Node] = post_order([value.entry.node])
     is_constant = all(n.op is not None and not TStateful.get(n.op.name, False) for n in nodes)
     writes = any(n in value.graph.writes for n in nodes)
-    if len(nodes) > MAX_NODES or not is_constant or writes:
+    if len(nodes) > MAX_NODES or not is_constant or writes or any(map(_depends_on_sizes, nodes)):
         return None
     return interpret(Graph([value.entry]), {})[0][()]
+
+
+def _depends_on_sizes(node: Node) -> bool:
+    """Return whether a parameter of a node holds a symbolic size, which only a run determines."""
+    values = (v if isinstance(v, tuple) else (v,) for v in node.params.values())
+    return any(symbols_of(v) for v in values)
 
 
 def simplify_counter(tensor: Tensor) -> Tensor:

@@ -92,6 +92,7 @@ def while_loop(
             ``shape_invariants`` holds anything but shapes, or an unsupported argument is set.
         ArgumentError: If a loop variable is neither a tensor nor numbers, or the functions return
             such values.
+        DTypeError: For a tensor of text.
 
     >>> from passkit.frontends import tinyflow as tf
     >>> total = tf.while_loop(lambda i: i < 100, lambda i: i * 2, [tf.constant(1)])
@@ -229,6 +230,7 @@ class _LoopTracer:
         Raises:
             GraphError: If the condition is no scalar bool, or the body returns another number of
                 values or other dtypes.
+            ArgumentError: If the condition or a loop variable is neither a tensor nor numbers.
         """
         values, iterations = initial, 0
         while limit is None or iterations < limit:
@@ -256,6 +258,7 @@ class _LoopTracer:
             GraphError: If the condition is no scalar bool, or the body returns another number of
                 values, other dtypes or ranks.
             ShapeError: If the shapes of a value before and after an iteration do not broadcast.
+            ArgumentError: If the condition or a loop variable is neither a tensor nor numbers.
         """
         active: Entry | None = None
         for _ in range(iterations):
@@ -281,6 +284,7 @@ class _LoopTracer:
             GraphError: If the condition is no scalar bool, or the body assigns a variable or
                 returns another number of values or other dtypes.
             ShapeError: If a loop variable changes its shape, or its rank is unknown.
+            ArgumentError: If the condition or a loop variable is neither a tensor nor numbers.
         """
         graph = get_default_graph()
         begin = [v.entry for v in initial] + [creation.constant(0, "int64").entry]

@@ -75,6 +75,8 @@ class VariableSpec:
         Raises:
             GraphError: If it exists and the scope does not reuse variables, or the other way round.
             ShapeError: If an existing variable has another shape.
+            SettingError: If the initializer is neither None nor a function.
+            ArgumentError: If it returns neither a tensor nor numbers.
         """
         return get_variable(
             name,
@@ -165,6 +167,8 @@ def add_bias(x: Tensor, bias: VariableSpec | None, count: int, layout: str = "NH
         GraphError: If the variable exists and the scope does not reuse variables, or the other way
             round.
         ShapeError: If a reused variable has another shape, or ``x`` another number of channels.
+        SettingError: If the initializer of the variable is neither None nor a function.
+        ArgumentError: If it returns neither a tensor nor numbers.
     """
     if bias is None:
         return x

@@ -107,6 +107,7 @@ def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_l
         SettingError: For another data_format.
         ShapeError: If ``inputs`` is a scalar, or its rank is unknown.
         ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: For a tensor of text.
     """
     x, layout = convert_to_tensor(inputs), parse_layout("flatten", data_format)
     rank = len(require_shape(x.entry, "flatten"))

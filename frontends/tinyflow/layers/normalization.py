@@ -170,6 +170,7 @@ def _select_statistics(
     Raises:
         DTypeError: If ``x`` holds no floats in training, or ``training`` is a tensor of another
             dtype than bool.
+        ShapeError: If ``training`` is a tensor that does not broadcast with the statistics.
     """
     if not isinstance(training, Tensor) and not training:
         return running
@@ -204,6 +205,7 @@ def _update_moving_statistics(
 
     Raises:
         DTypeError: If ``training`` is a tensor of another dtype than bool.
+        ShapeError: If ``training`` is a tensor of several elements.
     """
     sizes = require_shape(x.entry)
     count = numel(sizes[k] for k in reduced_axes)

@@ -28,6 +28,7 @@ _ARGS = """
     Raises:
         SettingError: For another padding or data_format, or a size that is not made of ints.
         ShapeError: If ``inputs`` has another rank, the window does not fit, or a size is below 1.
+        GraphError: For a tensor as size, which has no numbers before a run.
         DTypeError: If ``inputs`` holds {refused}.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """

@@ -188,6 +188,7 @@ class BasicRNNCell(LayerCell):
     Raises:
         SettingError: If ``num_units`` is no int.
         DTypeError: If ``dtype`` is no element type.
+        ShapeError: If ``num_units`` is a `Dimension` that is unknown.
     """
 
     default = "basic_rnn_cell"
@@ -248,6 +249,7 @@ class BasicLSTMCell(LayerCell):
     Raises:
         SettingError: If ``num_units`` is no int, or ``forget_bias`` no number.
         DTypeError: If ``dtype`` is no element type.
+        ShapeError: If ``num_units`` is a `Dimension` that is unknown.
     """
 
     default = "basic_lstm_cell"
@@ -329,6 +331,7 @@ class LSTMCell(LayerCell):
         SettingError: If ``num_units`` or ``num_proj`` is no int, ``forget_bias``, ``cell_clip`` or
             ``proj_clip`` no number, or an unsupported argument is set.
         DTypeError: If ``dtype`` is no element type.
+        ShapeError: If ``num_units`` or ``num_proj`` is a `Dimension` that is unknown.
     """
 
     default = "lstm_cell"
@@ -435,6 +438,7 @@ class GRUCell(LayerCell):
     Raises:
         SettingError: If ``num_units`` is no int.
         DTypeError: If ``dtype`` is no element type.
+        ShapeError: If ``num_units`` is a `Dimension` that is unknown.
     """
 
     default = "gru_cell"

@@ -50,6 +50,8 @@ def parse_spatial(function: str, argument: str, value: Any, data_format: str) ->
     Raises:
         SettingError: For anything but ints, for other counts, or if the numbers of batch and
             channels are not 1.
+        GraphError: For a tensor, which has no numbers before a run.
+        ShapeError: For a `Dimension` that is unknown.
     """
     numbers = require_ints(function, argument, value)
     if len(numbers) == 1:
@@ -85,6 +87,7 @@ def parse_window(function: str, argument: str, value: Any, data_format: str) -> 
         SettingError: For anything but ints, for other counts, or if the numbers of batch and
             channels are not 1.
         ShapeError: If height or width is below 1.
+        GraphError: For a tensor, which has no numbers before a run.
     """
     window = parse_spatial(function, argument, value, data_format)
     if min(window) < 1:
@@ -107,6 +110,7 @@ def parse_padding(function: str, padding: Any, data_format: str = "NHWC") -> Any
 
     Raises:
         SettingError: For any other value, or pairs that pad batch or channels.
+        GraphError: For a tensor, which has no numbers before a run.
     """
     if isinstance(padding, str):
         if padding.upper() not in ("SAME", "VALID"):
@@ -163,6 +167,7 @@ def conv1d(
             0.
         DTypeError: If the tensors hold no floats, or their dtypes differ.
         ArgumentError: For a value that is neither a tensor nor numbers.
+        GraphError: For a tensor as stride or dilation, which has no numbers before a run.
     """
     layout = data_format or "NWC"
     if layout not in ("NWC", "NHWC", "NCW", "NCHW"):

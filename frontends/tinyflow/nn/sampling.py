@@ -108,6 +108,7 @@ def _apply_dropout(
 
     Raises:
         ShapeError: If ``noise_shape`` has another length than the rank or does not broadcast.
+        ArgumentError: If ``name`` is no text.
     """
     entry, full_name = x.entry, unique_name(name, "dropout")
     sizes = require_shape(entry)

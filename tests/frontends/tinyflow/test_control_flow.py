@@ -81,6 +81,20 @@ def test_branch_with_known_condition_is_not_built():
     assert tf.case({tf.constant(False): wrong}, default=lambda: 4) == 4
 
 
+@pytest.mark.parametrize("target", ["interpret", "cpu"])
+def test_conditions_may_depend_on_sizes_of_a_run(target):
+    """A condition on the size of a placeholder is decided by each run, in branches and loops."""
+    x = tf.placeholder(tf.float32, [None])
+    size = tf.shape(x)[0]
+    chosen = tf.cond(size > 3, lambda: tf.constant(1), lambda: tf.constant(2))
+    counted = tf.while_loop(lambda i: i < size, lambda i: i + 2, [tf.constant(0)])
+    summed = tf.cond(tf.reduce_sum(tf.ones(tf.shape(x))) > 3.0, lambda: size, lambda: -size)
+
+    with session(target) as s:
+        assert s.run([chosen, counted, summed], {x: np.ones(5)}) == [1, 6, 5]
+        assert s.run([chosen, counted, summed], {x: np.ones(2)}) == [2, 2, -2]
+
+
 def test_only_the_chosen_branch_writes_variables():
     """An assignment in a branch happens in runs that choose the branch."""
     flag, x = tf.placeholder(tf.bool), tf.placeholder(tf.float32)
