@@ -41,9 +41,9 @@ def pyopencl() -> ModuleType:
 
     Raises: MissingDependencyError, with the command that installs it, where it is not installed.
     """
-    found = sys.modules.get("pyopencl")  # sooner than import_module
-    if found is not None:
-        return found
+    module = sys.modules.get("pyopencl")  # sooner than import_module
+    if module is not None:
+        return module
     try:
         return import_module("pyopencl")
     except ImportError as error:
