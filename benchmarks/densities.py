@@ -19,9 +19,7 @@ from __future__ import annotations
 import argparse
 import ctypes
 import json
-import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -33,16 +31,17 @@ import numpy as np
 from attrs import frozen
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT)]
+sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
-from passkit import xp  # noqa: E402  (after the path)
+from hand.building import build_library  # noqa: E402  (after the path)
+
+from passkit import xp  # noqa: E402
 
 HAND = ROOT / "benchmarks" / "hand"
 RESULTS = ROOT / "benchmarks" / "results" / "densities.json"
 HALF_LOG_TWO_PI = 0.5 * np.log(2 * np.pi)
 ITEM_ROWS = 2048
 """The rows of a work-item."""
-CPU_FLAGS = ("-O3", "-march=native", "-ffast-math", "-fno-finite-math-only", "-fopenmp")
 OPENCL_FLAGS = ("-cl-std=CL1.2", "-w", "-cl-mad-enable", "-cl-no-signed-zeros")
 
 DensityRow = dict[str, Callable[[], list[Any]]]
@@ -134,11 +133,7 @@ FAMILIES = (
 @cache
 def library() -> Any:
     """Compile and return the kernels of the CPU."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "hand.so"
-        command = ["g++", *CPU_FLAGS, "-shared", "-fPIC", HAND / "densities.cpp", "-o", path]
-        subprocess.run(command, check=True)
-        return ctypes.CDLL(str(path))
+    return build_library(HAND / "densities.cpp")
 
 
 def native(name: str, *arguments: Any) -> None:

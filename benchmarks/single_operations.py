@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import ctypes
 import json
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -31,13 +30,14 @@ import numpy as np
 from attrs import frozen
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT)]
+sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
-from passkit import xp  # noqa: E402  (after the path)
+from hand.building import build_library  # noqa: E402  (after the path)
+
+from passkit import xp  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results" / "single_operations.json"
 SIZES = (1_000, 100_000, 1_000_000, 4_000_000, 16_000_000)
-CPU_FLAGS = ("-O3", "-march=native", "-ffast-math", "-fopenmp")
 OPENCL_FLAGS = ("-cl-std=CL1.2", "-w")
 CPU_KERNEL = """
 #include <cmath>
@@ -96,11 +96,9 @@ def cpu_library() -> Any:
         for t in ("float", "double")
     )
     with tempfile.TemporaryDirectory() as folder:
-        source, library = Path(folder) / "basic.cpp", Path(folder) / "basic.so"
+        source = Path(folder) / "basic.cpp"
         source.write_text(text)
-        command = ["g++", *CPU_FLAGS, "-shared", "-fPIC", source, "-o", library]
-        subprocess.run(command, check=True)
-        return ctypes.CDLL(str(library))
+        return build_library(source)
 
 
 def basic_on_cpu(operation: SingleOperation, arrays: list[Any]) -> Callable[[], Any]:
