@@ -7,11 +7,11 @@ bits in any batch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from math import prod
 
-from passkit.ast import Chunks, Reduce
-from passkit.graph.attribute_calls import reduce_of
+from passkit.ast import Chunks, Contract, Reduce
+from passkit.graph.attribute_calls import contraction_of, reduce_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
 from passkit.graph.op import FReduce
@@ -26,6 +26,10 @@ OPENCL_ROW_CHUNK = 1 << 13
 """As `ROW_CHUNK`, on an OpenCL device, which gets whole chunks: more of them are shared evenly."""
 COLUMN_CHUNK = 128
 """The elements that one chunk reduces, if it does not reduce the innermost axis."""
+LONG_MATRIX_CHUNK = 1 << 11
+"""As `ROW_CHUNK`, for a reduction over the rows of a long matrix that two products read: the
+products and the kernel between them then run on one chunk after the other while its rows of the
+matrix are in the caches (`passkit.runtime.row_chain`)."""
 MIN_ROW_LENGTH = 1 << 16
 """The least elements of a split reduction of rows, if nothing broadcasts its result back."""
 MIN_COLUMN_LENGTH = 512
@@ -61,8 +65,9 @@ def split_reduce(graph: Graph, context: PassContext) -> Graph:
     kept_together = {n for names in context.keep_together for n in names}
     chunks: dict[Node, Chunks] = {}
     row_chunk = OPENCL_ROW_CHUNK if context.target.device == "opencl" else ROW_CHUNK
+    long_rows = set() if context.target.device else _rows_of_long_matrices(graph)
     for node in graph.nodes:
-        node_chunks = chunks_of(graph, node, row_chunk)
+        node_chunks = chunks_of(graph, node, row_chunk, long_rows)
         if node_chunks is not None and graph.names[node] not in kept_together:
             chunks[node] = node_chunks
     if not chunks:
@@ -81,12 +86,41 @@ def split_reduce(graph: Graph, context: PassContext) -> Graph:
     return graph.rebuild(replace)
 
 
-def chunks_of(graph: Graph, node: Node, row_chunk: int = ROW_CHUNK) -> Chunks | None:
+def _rows_of_long_matrices(graph: Graph) -> set[Extent]:
+    """Return the numbers of rows of matrices that are multiplied by a vector on both sides.
+
+    One product has an element for each row, another one sums over as many rows. The derivatives of
+    linear models have both.
+    """
+    mapped: set[Extent] = set()
+    summed: set[Extent] = set()
+    for node in graph.nodes:
+        product = contraction_of(node)
+        if not isinstance(product, Contract):
+            continue
+        m, n = product.m, product.n
+        if n == 1 and not product.transpose_a:
+            mapped.add(m)
+        elif m == 1 and product.transpose_b:
+            mapped.add(n)
+        elif (m == 1 and not product.transpose_b) or (n == 1 and product.transpose_a):
+            summed.add(product.k)
+    return mapped & summed
+
+
+def chunks_of(
+    graph: Graph,
+    node: Node,
+    row_chunk: int = ROW_CHUNK,
+    long_rows: Collection[Extent] = frozenset(),
+) -> Chunks | None:
     """Return the chunks in which a reduction is split, None if it is better left alone.
 
     That is one of few elements, of an empty array, or whose elements are read again. None also for
     a node that is no reduction, and for parts of a split one. ``graph`` has the shapes and users of
-    entries; ``row_chunk`` is the number of elements of a chunk along the innermost axis.
+    entries; ``row_chunk`` is the number of elements of a chunk along the innermost axis. Reductions
+    of a vector with an element for each row of a long matrix, whose numbers of rows are
+    ``long_rows``, have chunks of `LONG_MATRIX_CHUNK` elements.
 
     Raises: PassError if the rank of the input is unknown; RuleError if FReduce returns something
     else than a reduction.
@@ -107,6 +141,8 @@ def chunks_of(graph: Graph, node: Node, row_chunk: int = ROW_CHUNK) -> Chunks | 
         min_fused_length = MIN_FUSED_ROW_LENGTH if is_row else MIN_FUSED_COLUMN_LENGTH
         if length < min_fused_length and _elements_are_read_again(graph, node, shape):
             return None
+    if numel(shape) in long_rows:
+        row_chunk = LONG_MATRIX_CHUNK
     return _outermost_chunks(shape, reduction, row_chunk if is_row else COLUMN_CHUNK)
 
 

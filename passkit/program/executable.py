@@ -296,6 +296,8 @@ class Executable:
         - ``scratch_requested``: bytes of the scratch arrays of one tile, over all kernels; they
           share ``scratch_allocated`` bytes.
         - ``epilogues``: kernels that run as part of a convolution, on the rows just stored.
+        - ``row_chains``: sequences of matrix products and kernels that run block by block of the
+          rows of a long matrix.
 
         On a device there are also ``host_steps``, the steps that do not run there, ``relaxed``, the
         operations that it may compute less exactly than other targets, and ``bytes_uploaded`` and
@@ -313,6 +315,7 @@ class Executable:
             **launches,
             **counts.bytes(),
             "epilogues": 0 if self._binder is None else self._binder.table.epilogues,
+            "row_chains": 0 if self._binder is None else self._binder.table.row_chains,
         }
         if self._binder is not None and self._binder.on_device:
             stats["host_steps"] = launches["library_calls"] + launches["python_calls"]

@@ -30,10 +30,11 @@ from passkit.runtime.native import build, launcher
 from passkit.runtime.native.cache import KernelCache, open_cache, read_private
 from passkit.runtime.native.compiler import instruction_set
 from passkit.runtime.table import ProgramTable
+from passkit.runtime.table_binder import RowChain, RowTiles
 from passkit.values.dtype import dtype_of
 from passkit.values.size import Quotient, Size
 
-FORMAT = 6
+FORMAT = 7
 """The version of the plan file's format; other versions are planned again."""
 PLANNER = "passkit.passes"
 """The package that is imported once a process has planned anything or created a `PassContext`."""
@@ -162,7 +163,14 @@ def load_plan(key: str, graph: Graph, state: Mapping[str, Any]) -> ProgramTable 
         plan["donors"],
         (*constants, *(state[name] for name in plan["states"])),
         plan["parallel"],
+        [_read_chain(chain) for chain in plan["chains"]],
     )
+
+
+def _read_chain(chain: Any) -> RowChain:
+    """Return a row chain of a plan file: positions, and fields of the tiles of each or None."""
+    positions, tiles = chain
+    return RowChain(tuple(positions), tuple(None if t is None else RowTiles(*t) for t in tiles))
 
 
 def _read_constants(plan: Mapping[str, Any], graph: Graph) -> list[Any]:

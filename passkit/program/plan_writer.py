@@ -77,6 +77,7 @@ def store_plan(key: str, source: Graph, planned: Graph, program: RuntimeProgram)
         "slots": encode_value(table.slots),
         "donors": table.donors,
         "parallel": table.parallel,
+        "chains": encode_value(table.chains),
         "constants": constants,
         "recipe": recipe,
     }

@@ -37,7 +37,9 @@ from passkit.runtime.program import (
     RuntimeProgram,
     constant_array,
 )
+from passkit.runtime.row_chain import row_chains
 from passkit.runtime.state import State
+from passkit.runtime.table_binder import RowChain
 from passkit.values.dtype import DType
 from passkit.values.size import Extent, Shape, numel, symbols_of
 
@@ -141,8 +143,14 @@ class _Assembler:
         """
         graph = self.graph
         pairs = [(n, s) for n in graph.nodes if (s := self._step(n)) is not None]
-        steps = with_epilogues([step for _, step in pairs])
+        steps: list[ProgramStep] = [step for _, step in pairs]
         names = [graph.names[node] for node, _ in pairs]
+        donors = tuple(k if k < 0 else self.input_positions[k] for k in self.storage.donors)
+        chains: list[RowChain] = []
+        if not self.target.device:
+            order, chains = row_chains(steps, donors)
+            steps, names = [steps[k] for k in order], [names[k] for k in order]
+        steps = with_epilogues(steps)
         for copy in self.storage.copies:
             source = self._ref_at(copy.source, copy.entry)
             target = self._ref_at(copy.target, copy.entry)
@@ -155,10 +163,11 @@ class _Assembler:
             steps=tuple(steps),
             guards=self._guards(),
             slots=self.storage.slots,
-            donors=tuple(k if k < 0 else self.input_positions[k] for k in self.storage.donors),
+            donors=donors,
             constants=tuple(self.constants),
             target=self.target,
             names=tuple(names),
+            chains=tuple(chains),
         )
 
     def _guards(self) -> tuple[tuple[Extent, Extent, str], ...]:

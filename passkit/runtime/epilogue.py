@@ -123,7 +123,7 @@ class _RowKernel(NamedTuple):
         stages = tuple(s for s in part.stages if isinstance(s, Stage))
         if part.row_lets or part.waits or part.span is not None or len(stages) < len(part.stages):
             return None
-        tiling = _rows_of(part, tile) if part.lets == () else _elements_of(part, stages, tile)
+        tiling = rows_of(part, tile) if part.lets == () else elements_of(part, stages, tile)
         if tiling is None or tiling.limit.name not in ast.sizes:
             return None
         # Variables that have other values when the kernel runs on fewer rows.
@@ -216,7 +216,7 @@ class _RowKernel(NamedTuple):
         return _reads_variable(value, self.row.name, load_indices)
 
 
-class _RowTiling(NamedTuple):
+class RowTiling(NamedTuple):
     """How tiles divide rows: the row's variable, the rows of a tile, and the number of all rows."""
 
     row: Var
@@ -224,7 +224,7 @@ class _RowTiling(NamedTuple):
     limit: Var
 
 
-def _rows_of(part: Part, tile: Var) -> _RowTiling | None:
+def rows_of(part: Part, tile: Var) -> RowTiling | None:
     """Return the tiling of a part that loops over rows from tile * n to tile * n + n.
 
     The loop is limited by a variable. None for a part with another loop or without one. ``tile`` is
@@ -236,10 +236,10 @@ def _rows_of(part: Part, tile: Var) -> _RowTiling | None:
     per_tile = rows.start.b
     if rows.start != tile * per_tile or rows.stop != rows.start + per_tile or rows.down:
         return None
-    return _RowTiling(rows.var, per_tile, rows.limit)
+    return RowTiling(rows.var, per_tile, rows.limit)
 
 
-def _elements_of(part: Part, stages: tuple[Stage, ...], tile: Var) -> _RowTiling | None:
+def elements_of(part: Part, stages: tuple[Stage, ...], tile: Var) -> RowTiling | None:
     """Return the tiling of a part whose stages loop over elements.
 
     All have the same loop, from tile * n to the minimum of tile * n + n and the number of elements,
@@ -263,7 +263,7 @@ def _elements_of(part: Part, stages: tuple[Stage, ...], tile: Var) -> _RowTiling
     (loop,) = loops
     if (loop.start, loop.stop) != (low.var, high.var) or loop.limit is not None or loop.down:
         return None
-    return _RowTiling(loop.var, per_tile, limit)
+    return RowTiling(loop.var, per_tile, limit)
 
 
 def _reads_variable(x: Expr, name: str, skipped: set[int]) -> bool:

@@ -17,7 +17,7 @@ from passkit.ast.folds import Convolution
 from passkit.plan.kernel import Kernel
 from passkit.plan.target import Target
 from passkit.runtime.table import ProgramTable
-from passkit.runtime.table_binder import TableEntry
+from passkit.runtime.table_binder import RowChain, TableEntry
 from passkit.values.dtype import DType
 from passkit.values.size import Extent, Shape, numel
 
@@ -260,6 +260,7 @@ class RuntimeProgram:
         constants: the arrays of constants, then those of state variables.
         target: the target that the graph was planned for.
         names: for each step the name of its node in the planned graph; "" for copies to outputs.
+        chains: the sequences of steps that run block by block of rows on the CPU.
         table: the steps as table entries that can be bound to shapes and written to a file.
     """
 
@@ -272,6 +273,7 @@ class RuntimeProgram:
     constants: tuple[Any, ...] = field(repr=False)
     target: Target = field(repr=False)
     names: tuple[str, ...] = field(repr=False)
+    chains: tuple[RowChain, ...] = field(default=(), repr=False)
 
     table: ProgramTable = field(init=False, repr=False)
 
@@ -287,6 +289,7 @@ class RuntimeProgram:
             donors=self.donors,
             constants=self.constants,
             parallel=self.target.parallel,
+            chains=self.chains,
         )
 
     def sizes(self, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:

@@ -27,7 +27,7 @@ from typing import Any
 from passkit.errors import FeedError
 from passkit.runtime.feeds import all_sizes
 from passkit.runtime.native.launcher import launcher
-from passkit.runtime.table_binder import TableBinder, TableEntry
+from passkit.runtime.table_binder import RowChain, TableBinder, TableEntry
 from passkit.values.dtype import DType
 from passkit.values.size import Extent, Shape, arena_layout, evaluate
 
@@ -44,11 +44,14 @@ class ProgramTable:
         donors: for each output, the position of the input over which it may be stored, or -1.
         constants: arrays whose addresses are fixed.
         parallel: steps that are estimated to take more seconds than this are shared among threads.
+        chains: the sequences of entries that run block by block of rows.
         packed_filters: constant filters in the layout of their kernel, for later calls of `bind`.
         epilogues: the number of kernels that the last `bind` merged into convolutions.
+        row_chains: the number of chains that the last `bind` merged into one launch.
     """
 
     __slots__ = (
+        "chains",
         "constants",
         "donors",
         "entries",
@@ -58,6 +61,7 @@ class ProgramTable:
         "outputs",
         "packed_filters",
         "parallel",
+        "row_chains",
         "slots",
     )
 
@@ -71,12 +75,14 @@ class ProgramTable:
         donors: Sequence[int],
         constants: Sequence[Any],
         parallel: float,
+        chains: Sequence[RowChain] = (),
     ) -> None:
         self.inputs, self.outputs, self.entries, self.guards = inputs, outputs, entries, guards
         self.slots, self.donors = slots, donors
         self.constants, self.parallel = constants, parallel
+        self.chains = chains
         self.packed_filters: dict[Any, Any] = {}
-        self.epilogues = 0
+        self.epilogues = self.row_chains = 0
 
     def sizes(self, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
         """Return the value of each symbolic size, by name, for the shapes of the inputs.
@@ -119,15 +125,16 @@ class ProgramTable:
     ) -> Any:
         """Build the launcher's `Bound` for the shapes of the inputs.
 
-        Sets ``epilogues``, and adds packed constant filters to ``packed_filters``.
+        Sets ``epilogues`` and ``row_chains``, and adds packed constant filters to
+        ``packed_filters``.
 
         Args:
             shapes: the shape of each input.
             sizes: the value of each symbolic size.
             between: for profiles; ``between(k, steps)`` gets the index of an entry and the launcher
                 steps it became, and returns a function that is called after them. No kernel is then
-                merged into a convolution, and each entry is a native call of its own. None for
-                none.
+                merged into a convolution, no entries run block by block, and each is a native call
+                of its own. None for none.
 
         Returns:
             A `Bound` of the launcher, in which every size is a number and every slot an offset.
@@ -142,8 +149,18 @@ class ProgramTable:
             self.constants, self.packed_filters, self.parallel, offsets, sizes, arena_nbytes
         )
         bound: list[TableEntry] = []
-        self.epilogues = 0
+        self.epilogues = self.row_chains = 0
+        chain_steps: dict[int, list[TableEntry]] = {}
+        chains = {chain.positions[0]: chain for chain in self.chains} if between is None else {}
         for k, entry in enumerate(self.entries):
+            if k in chains:
+                members = [m for p in chains[k].positions if (m := self.entries[p]) is not None]
+                member_steps = binder.chain_steps(members, chains[k].tiles)
+                chain_steps.update(zip(chains[k].positions, member_steps, strict=True))
+                self.row_chains += binder.merged_chain
+            if k in chain_steps:
+                bound += chain_steps[k]
+                continue
             merged, binder.merged_following = binder.merged_following, False
             self.epilogues += merged
             is_last = between is not None or k + 1 == len(self.entries)

@@ -10,9 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import product
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from passkit.values.size import Extent, Shape, Size, evaluate, known_or_zero
+
+if TYPE_CHECKING:
+    from passkit.runtime.native.matrix_products import LongMatrix
 
 TableEntry = tuple[Any, ...]
 """An entry of a `ProgramTable`, a reference or view in it, or a step of the launcher."""
@@ -21,8 +24,42 @@ SECONDS_PER_MULTIPLICATION = 2e-11
 """Estimated time of one multiplication and addition of a matrix product, on one thread."""
 SECONDS_PER_BYTE = 2.5e-11
 """Estimated time per byte that a matrix product reads or writes, on one thread."""
+TOTAL_TILE = 64
+"""Elements of a tile of the sum of the results of all tiles of rows."""
+MIN_BLOCKS = 4
+"""The least blocks of a row chain; with fewer, the matrix is in the caches anyway."""
 SUM_TILES = 4
 """Tiles of a sum of products: with more, each repacks the same operands. Measured on Zen 4."""
+
+
+class RowTiles(NamedTuple):
+    """How the tiles of a kernel divide rows, which its loops run over.
+
+    Attributes:
+        rows: the rows of a tile; those of a chunk where tiles are groups of chunks.
+        chunks: the index of the size argument that is the number of chunks; -1 where tiles are not
+            groups of chunks.
+        per_tile: the index of the size argument that is the number of chunks of a tile, or -1.
+    """
+
+    rows: int
+    chunks: int
+    per_tile: int
+
+
+class RowChain(NamedTuple):
+    """Entries of a table that run block by block of the rows of a matrix.
+
+    `passkit.runtime.row_chain` finds them.
+
+    Attributes:
+        positions: the positions of the entries: a product of each row with a vector, the kernels
+            that follow it, and later a sum of the rows.
+        tiles: for each entry how its tiles divide the rows; None for the product and the sum.
+    """
+
+    positions: tuple[int, ...]
+    tiles: tuple[RowTiles | None, ...]
 
 
 class TableBinder:
@@ -43,6 +80,9 @@ class TableBinder:
         following: the entry after the current one; None if it cannot be merged.
         merged_following: whether the current entry, a convolution, runs ``following`` as an
             epilogue.
+        merged_chain: whether the last row chain became one launch.
+        long_matrix: the kind of the last matrix product, if it was one of a vector and a long
+            matrix.
     """
 
     def __init__(
@@ -61,6 +101,66 @@ class TableBinder:
         self.seconds = 0.0
         self.following: TableEntry | None = None
         self.merged_following = False
+        self.merged_chain = False
+        self.long_matrix: LongMatrix | None = None
+
+    def chain_steps(
+        self, entries: Sequence[TableEntry], tiles: Sequence[RowTiles | None]
+    ) -> list[list[TableEntry]]:
+        """Return the launcher steps of each entry of a row chain.
+
+        The first entry has the launch of the whole chain, the last one the launch that adds the
+        results of its blocks, and others have none. Where a member has other tiles for these sizes
+        than ranges of rows, or there are fewer than `MIN_BLOCKS` blocks, each entry has its own
+        steps. Sets ``merged_chain``.
+
+        Args:
+            entries: the entries of the chain.
+            tiles: how the tiles of each one divide the rows; None for products.
+
+        Raises: ShapeError where a symbolic size has no value.
+        """
+        from passkit.runtime.native.launcher import builtin
+        from passkit.runtime.native.matrix_products import ROW_TILE, LongMatrix
+
+        self.merged_chain = False
+        bound: list[list[TableEntry]] = []
+        kinds: list[LongMatrix | None] = []
+        start_seconds = self.seconds
+        for entry in entries:
+            self.long_matrix = None
+            bound.append(self.steps(entry))
+            kinds.append(self.long_matrix)
+        if (kinds[0], kinds[-1]) != (LongMatrix.MAPPED, LongMatrix.SUMMED):
+            return bound
+        if not all(bound):
+            return bound
+        block_rows = max(ROW_TILE, *(t.rows for t in tiles if t is not None))
+        blocks = 0
+        operands: list[TableEntry] = []
+        member_sizes: list[int] = []
+        for steps, row_tiles in zip(bound, tiles, strict=True):
+            _, function, num_tiles, _, refs, sizes = steps[0]
+            rows = ROW_TILE
+            if row_tiles is not None:
+                rows = row_tiles.rows
+                if row_tiles.per_tile >= 0:
+                    num_tiles = sizes[row_tiles.chunks]
+                    sizes = list(sizes)
+                    sizes[row_tiles.per_tile] = 1
+            if block_rows % rows:
+                return bound
+            per_block = block_rows // rows
+            blocks = max(blocks, -(-num_tiles // per_block))
+            operands += [("address", int(function), function), *refs]
+            member_sizes += [len(refs), len(sizes), per_block, num_tiles, *sizes]
+        if blocks < MIN_BLOCKS:
+            return bound
+        parallel = self.seconds - start_seconds > self.parallel
+        self.merged_chain = True
+        launch_sizes = (len(entries), *member_sizes)
+        chain = ("launch", builtin("row_chain"), blocks, parallel, operands, launch_sizes)
+        return [[chain], *([] for _ in bound[1:-1]), bound[-1][1:]]
 
     def steps(self, entry: TableEntry) -> list[TableEntry]:
         """Return the launcher steps of an entry; an empty list if it has nothing to compute.
@@ -262,7 +362,13 @@ class TableBinder:
         Raises: ShapeError if a size has no value.
         """
         # Importing this module finds libraries.
-        from passkit.runtime.native.matrix_products import gemm_function, gemm_tiles
+        from passkit.runtime.native.matrix_products import (
+            ROW_TILE,
+            LongMatrix,
+            gemm_function,
+            gemm_tiles,
+            long_matrix,
+        )
 
         m, n, k = map(self._number, (m, n, k))
         trans_a, trans_b = flags
@@ -272,7 +378,15 @@ class TableBinder:
         *outer, (batch, step_a, step_b, step_c) = axes
         if not outer and step_b == 0 and step_a == m * k and not trans_a:
             m, batch = m * batch, 1  # the right operand is shared: multiply all rows at once
+        long = None
+        if batch == 1 and not outer:
+            long = long_matrix(m, n, k, bool(trans_a), bool(trans_b))
+        self.long_matrix = long
+        if long is LongMatrix.SUMMED:
+            return self._summed_rows(name, refs, (m, n, k, trans_a, trans_b))
         rows, columns = gemm_tiles(m, n, k, batch, bool(trans_a), bool(trans_b))
+        if long is LongMatrix.MAPPED:
+            rows, columns = (ROW_TILE, 1) if n == 1 else (1, ROW_TILE)
         function, kind = gemm_function(name, rows, columns, k, bool(trans_a), bool(trans_b))
         itemsize = 4 if name == "gemm_f32" else 8
         nbytes = itemsize * (m * k + k * n + m * n)
@@ -290,6 +404,48 @@ class TableBinder:
                 operands.append(_offset_by(self._ref(ref), itemsize * elements))
             steps.append(self._launch_step("launch", entry, tiles, seconds, operands, sizes))
         return steps
+
+    def _summed_rows(
+        self, name: str, refs: Sequence[TableEntry], product_sizes: tuple[int, int, int, int, int]
+    ) -> list[TableEntry]:
+        """Bind a product of a vector with a long matrix that is summed over the rows.
+
+        Each tile multiplies `ROW_TILE` rows; its result is appended to the arena. A second launch
+        adds the results of the tiles, in order.
+
+        Args:
+            name: "gemm_f32" or "gemm_f64".
+            refs: both operands and the result.
+            product_sizes: m, n, k and whether the left and the right operand are stored transposed.
+
+        Returns: The two launches.
+        """
+        from passkit.runtime.native.launcher import builtin
+        from passkit.runtime.native.matrix_products import ROW_TILE, gemm_function
+
+        m, n, k, trans_a, trans_b = product_sizes
+        itemsize = 4 if name == "gemm_f32" else 8
+        tiles = -(-k // ROW_TILE)
+        function, kind = gemm_function(name, m, n, ROW_TILE, bool(trans_a), bool(trans_b))
+        tile_results = self._allocate(tiles * m * n * itemsize)
+        a, b, target = map(self._ref, refs)
+        sizes = (*product_sizes, m if trans_a else k, k if trans_b else n, ROW_TILE, kind)
+        seconds = itemsize * (m * k + k * n) * SECONDS_PER_BYTE
+        operands = [function, a, b, tile_results]
+        multiply = self._launch_step(
+            "launch", builtin(f"{name}_rows"), tiles, seconds, operands, sizes
+        )
+        total_tiles = -(-m * n // TOTAL_TILE)
+        total_seconds = tiles * m * n * itemsize * SECONDS_PER_BYTE
+        total = self._launch_step(
+            "launch",
+            builtin(f"{name}_total"),
+            total_tiles,
+            total_seconds,
+            [tile_results, target],
+            (tiles, m * n, TOTAL_TILE),
+        )
+        return [multiply, total]
 
     def _gemm_sum(
         self,

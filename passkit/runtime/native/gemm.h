@@ -13,6 +13,15 @@
 // size: m, n, trans_a, trans_b, pairs, rows_per_tile, columns_per_tile, kind, then for each pair
 //       k, lda, ldb
 //
+// Products that sum over many rows, A of shape (k, m) or (m, k) with a small m n: a tile multiplies a
+// range of the k rows, and another kernel adds the results.
+//
+// buf:  as above, A, B, the results of the tiles (tiles, m, n)
+// size: m, n, k, trans_a, trans_b, lda, ldb, rows_per_tile, kind
+//
+// buf:  the results of the tiles, C
+// size: tiles, m n, elements_per_tile
+//
 // There is one library call per tile and pair, whichever thread runs the tile: the bits of the result
 // do not depend on the number of threads.
 #pragma once
@@ -51,7 +60,7 @@ static int by_onednn(Product *p, int64_t m, int64_t n, int64_t k, const float *a
     return 0;
 }
 
-// Define the kernels NAME and NAME##_sum for one element type.
+// Define the kernels NAME, NAME##_sum, NAME##_rows and NAME##_total for one element type.
 #define DEFINE_GEMM(NAME, T)                                                                       \
     static void NAME##_plain(const Product *p, int64_t m, int64_t n, int64_t k, const T *a,        \
                              int64_t lda, const T *b, int64_t ldb, T beta, T *c, int64_t ldc) {    \
@@ -161,6 +170,31 @@ static int by_onednn(Product *p, int64_t m, int64_t n, int64_t k, const float *a
                 NAME##_block(&p, rows, columns, own[0], a, own[1], b, own[2], k > 0, c, n);        \
             }                                                                                      \
         }                                                                                          \
+    }                                                                                              \
+    static void NAME##_rows(void *const *buf, const int64_t *size, int64_t begin, int64_t end,     \
+                            unsigned char *scratch) {                                              \
+        (void)scratch;                                                                             \
+        int64_t m = size[0], n = size[1], k = size[2], lda = size[5], ldb = size[6];               \
+        int64_t height = size[7];                                                                  \
+        Product p = {buf[0], size[3], size[4], size[8]};                                           \
+        for (int64_t tile = begin; tile < end; tile++) {                                           \
+            int64_t first = tile * height, rows = k - first < height ? k - first : height;         \
+            const T *a = (const T *)buf[1] + first * (p.trans_a ? lda : 1);                        \
+            const T *b = (const T *)buf[2] + first * (p.trans_b ? 1 : ldb);                        \
+            T *c = (T *)buf[3] + tile * m * n;                                                     \
+            NAME##_block(&p, m, n, rows, a, lda, b, ldb, 0, c, n);                                 \
+        }                                                                                          \
+    }                                                                                              \
+    static void NAME##_total(void *const *buf, const int64_t *size, int64_t begin, int64_t end,    \
+                             unsigned char *scratch) {                                             \
+        (void)scratch;                                                                             \
+        int64_t parts = size[0], length = size[1], width = size[2];                                \
+        int64_t first = begin * width, last = end * width < length ? end * width : length;         \
+        const T *part = (const T *)buf[0];                                                         \
+        T *c = (T *)buf[1];                                                                        \
+        for (int64_t j = first; j < last; j++) c[j] = part[j];                                     \
+        for (int64_t q = 1; q < parts; q++)                                                        \
+            for (int64_t j = first; j < last; j++) c[j] += part[q * length + j];                   \
     }
 
 DEFINE_GEMM(gemm_f32, float)

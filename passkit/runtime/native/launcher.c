@@ -19,6 +19,7 @@
 #include "gemm.h"
 #include "pool.h"
 #include "team.h"
+#include "row_chain.h"
 #include "team_python.h"
 #include "memory.h"
 #include "bound.h"
@@ -314,12 +315,15 @@ COLD static PyObject *builtin(PyObject *module, PyObject *name) {
         const char *name;
         Kernel entry;
     } kernels[] = {{"gemm_f32", gemm_f32}, {"gemm_f64", gemm_f64},
-                 {"gemm_f32_sum", gemm_f32_sum}, {"gemm_f64_sum", gemm_f64_sum}};
+                 {"gemm_f32_sum", gemm_f32_sum}, {"gemm_f64_sum", gemm_f64_sum},
+                 {"gemm_f32_rows", gemm_f32_rows}, {"gemm_f64_rows", gemm_f64_rows},
+                 {"gemm_f32_total", gemm_f32_total}, {"gemm_f64_total", gemm_f64_total},
+                 {"row_chain", row_chain}};
     for (size_t k = 0; text && k < sizeof kernels / sizeof *kernels; k++)
         if (!strcmp(text, kernels[k].name)) return PyLong_FromVoidPtr((void *)kernels[k].entry);
     if (!PyErr_Occurred())
-        PyErr_Format(PyExc_LookupError, "there is no built-in kernel %R; there are 'gemm_f32', "
-                     "'gemm_f64', 'gemm_f32_sum' and 'gemm_f64_sum'", name);
+        PyErr_Format(PyExc_LookupError, "there is no built-in kernel %R; there are 'row_chain', "
+                     "'gemm_f32' and 'gemm_f64', and the two with '_sum', '_rows' and '_total'", name);
     return NULL;
 }
 

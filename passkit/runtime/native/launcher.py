@@ -29,6 +29,7 @@ _SOURCES = (
     "gemm.h",
     "pool.h",
     "team.h",
+    "row_chain.h",
     "team_python.h",
     "memory.h",
     "bound.h",
@@ -109,7 +110,8 @@ def find_symbol(handle: object, name: str) -> int:
 def builtin(name: str) -> int:
     """Return the address of a built-in kernel.
 
-    ``name`` is "gemm_f32", "gemm_f64", "gemm_f32_sum" or "gemm_f64_sum".
+    ``name`` is "gemm_f32" or "gemm_f64", also with "_sum", "_rows" or "_total" behind it, or
+    "row_chain".
 
     Raises:
         LookupError: There is no such kernel.

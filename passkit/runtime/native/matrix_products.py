@@ -17,6 +17,7 @@ oneDNN:
 
 from __future__ import annotations
 
+from enum import Enum
 from functools import cache
 from typing import Any
 
@@ -49,6 +50,38 @@ TILE_ROWS = 32
 """The least rows of a tile; twice as many with a transposed right operand, which is packed."""
 TILE_COLUMNS = 128
 """The least columns of a tile; twice as many with a transposed right operand."""
+ROW_TILE = 2048
+"""The rows of a tile of a product of a vector with a long matrix; `LongMatrix` has the kinds."""
+MAX_LONG_COLUMNS = 256
+"""The most columns of a long matrix: a tile of float64 is then 4 MiB."""
+
+
+class LongMatrix(Enum):
+    """What a product of a vector with a matrix of many rows and few columns does with the rows.
+
+    Attributes:
+        MAPPED: the result has an element for each row of the matrix.
+        SUMMED: the result has an element for each column, a sum over the rows.
+    """
+
+    MAPPED = "mapped"
+    SUMMED = "summed"
+
+
+def long_matrix(m: int, n: int, k: int, trans_a: bool, trans_b: bool) -> LongMatrix | None:
+    """Return what a product (m, k) x (k, n) does with the rows of a long matrix.
+
+    None where it is no product of a vector with a matrix of at least two tiles of `ROW_TILE` rows
+    and at most `MAX_LONG_COLUMNS` columns. ``trans_a`` and ``trans_b`` are whether an operand is
+    stored transposed; rows and columns of the matrix are those of its memory.
+    """
+    is_mapped = (n == 1 and not trans_a) or (m == 1 and trans_b)
+    if is_mapped and max(m, n) >= 2 * ROW_TILE and k <= MAX_LONG_COLUMNS:
+        return LongMatrix.MAPPED
+    is_summed = (m == 1 and not trans_b) or (n == 1 and trans_a)
+    if is_summed and k >= 2 * ROW_TILE and max(m, n) <= MAX_LONG_COLUMNS:
+        return LongMatrix.SUMMED
+    return None
 
 
 @cache
