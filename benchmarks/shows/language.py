@@ -90,7 +90,11 @@ def base_tree(folder: str) -> Path:
 
 
 def kernels() -> Figure:
-    """Return whether both versions print equal kernels for the corpus."""
+    """Return whether both versions print equal kernels for the corpus.
+
+    Graphs whose results were wrong before, which `BEFORE` lists, may differ.
+    """
+    mended = json.loads(BEFORE.read_text())["mended"]
     with tempfile.TemporaryDirectory() as folder:
         corpus = [sys.executable, str(ROOT / "benchmarks" / "corpus.py")]
         old = ["--tree", str(base_tree(folder))]
@@ -99,7 +103,10 @@ def kernels() -> Figure:
             [*corpus, "compare", f"{folder}/kernels"], check=False, text=True, capture_output=True
         )
         lines = done.stdout.strip().splitlines() or [done.stderr.strip()[-200:]]
-    return Figure(lines[-1], done.returncode == 0, lines)
+    differing = {line.split("/")[-1] for line in lines[:-1]}
+    is_met = done.returncode == 0 or (bool(differing) and differing <= set(mended))
+    reasons = "; ".join(sorted({mended[name] for name in differing if name in mended}))
+    return Figure(f"{lines[-1]}; others: {reasons}" if reasons else lines[-1], is_met, lines)
 
 
 def public_names() -> Figure:
