@@ -57,7 +57,7 @@ MAX_LONG_COLUMNS = 256
 
 
 class LongMatrix(Enum):
-    """What a product of a vector with a matrix of many rows and few columns does with the rows.
+    """The rows of a long matrix in a product with a vector; it has many rows and few columns.
 
     Attributes:
         MAPPED: the result has an element for each row of the matrix.
@@ -69,7 +69,7 @@ class LongMatrix(Enum):
 
 
 def long_matrix(m: int, n: int, k: int, trans_a: bool, trans_b: bool) -> LongMatrix | None:
-    """Return what a product (m, k) x (k, n) does with the rows of a long matrix.
+    """Return whether a product (m, k) x (k, n) maps or sums the rows of a long matrix.
 
     None where it is no product of a vector with a matrix of at least two tiles of `ROW_TILE` rows
     and at most `MAX_LONG_COLUMNS` columns. ``trans_a`` and ``trans_b`` are whether an operand is
