@@ -17,6 +17,7 @@ from passkit.frontends.xp.runtime import (
     apply,
     apply_any,
     computed,
+    converted,
     from_numpy,
     operation,
     scalar,
@@ -301,7 +302,7 @@ class Array(ArrayBase, ArrayMethods, ComputingMethods):
                     f"{name} in place cannot store {value.type.dtype} in an array of {type.dtype}; "
                     f"convert it with xp.astype first"
                 )
-            value = apply(operation("astype", dtype=type.dtype.name), value)
+            value = converted(value, dtype_of(type.dtype))
         self._value = value
         if settings.aliasing:
             written(self)

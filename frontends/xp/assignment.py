@@ -27,7 +27,7 @@ from passkit.frontends.xp.indexing import (
     with_integers,
 )
 from passkit.frontends.xp.manipulation import broadcast_on, moveaxis, reshape
-from passkit.frontends.xp.runtime import apply, from_numpy, operation
+from passkit.frontends.xp.runtime import apply, converted, from_numpy, operation
 from passkit.frontends.xp.sharing import UNSHARED, references, share
 from passkit.frontends.xp.subscripts import BasicIndex, basic_index, plain_index, subscript_parts
 from passkit.streams.settings import settings
@@ -135,12 +135,11 @@ def _converted(x: Array, operand: Any) -> Array:
             raise DTypeError(
                 f"complex numbers cannot be stored in an array of {x.dtype}; take xp.real of them"
             )
-        op = operation("astype", dtype=target.name)
         is_computed = value.operation is None and value.type.device is None
         if is_computed and value.type.size <= max(settings.small, 1):
-            value = from_numpy(op.evaluate([value.buffer])[0])
+            value = from_numpy(operation("astype", dtype=target.name).evaluate([value.buffer])[0])
         else:
-            value = apply(op, value)
+            value = converted(value, target)
     return wrap(value) if value.array is None else value.array
 
 

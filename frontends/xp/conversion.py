@@ -11,7 +11,7 @@ from passkit.errors import ArgumentError, DTypeError, FeedError, ShapeError
 from passkit.frontends.xp.array import Array, array_of, wrap
 from passkit.frontends.xp.devices import creation_device, device_argument
 from passkit.frontends.xp.dtypes import checked_dtype
-from passkit.frontends.xp.runtime import OPERATIONS, apply, from_numpy, on_host, operation
+from passkit.frontends.xp.runtime import OPERATIONS, apply, converted, from_numpy, operation
 from passkit.streams.device import StreamDevice
 from passkit.streams.operation import CPU, banded_type
 from passkit.streams.recorder import Value
@@ -49,20 +49,9 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
     target = checked_dtype("astype: dtype", dtype)
     if target.numpy == x.dtype:
         return duplicate(x) if copy else x
-    return wrap(_converted(x._value, target))
-
-
-def _converted(value: Value, dtype: DType) -> Value:
-    """Return a value converted to another dtype: at once in NumPy if that is complex, else queued.
-
-    A small computed value is converted at once, too.
-
-    Raises: DTypeError for complex to real, except bool.
-    """
-    op = operation("astype", dtype=dtype.name)
-    if value.type.dtype.kind == "c" and dtype.kind not in "cb":
-        raise DTypeError(f"astype of {value.type.dtype} to {dtype} loses imaginary parts; xp.real")
-    return on_host(op, (value,))[0] if dtype.kind == "c" else apply(op, value)
+    if x.dtype.kind == "c" and target.kind not in "cb":
+        raise DTypeError(f"astype of {x.dtype} to {target} loses imaginary parts; xp.real")
+    return wrap(converted(x._value, target))
 
 
 OPERATIONS.define("view", None, lambda x, dtype: np.array(np.asarray(x, order="C").view(dtype)))

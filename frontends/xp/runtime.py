@@ -25,6 +25,7 @@ from passkit.streams.plan_store import PlanStore
 from passkit.streams.recorder import ArrayType, Value, leave_thread
 from passkit.streams.settings import settings
 from passkit.streams.stream import Stream
+from passkit.values.dtype import DType
 from passkit.values.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -181,6 +182,16 @@ def on_host(operation: Operation, operands: Sequence[Value]) -> tuple[Value, ...
             log.host_operations.append(record)
     device = common_device(operation, [v.type for v in operands])
     return tuple(from_numpy(a, owns_memory(a, operands), device) for a in arrays)
+
+
+def converted(value: Value, dtype: DType) -> Value:
+    """Return a value converted to another dtype: at once in NumPy if that is complex, else queued.
+
+    A small computed value is converted at once, too. A real dtype drops imaginary parts; callers
+    refuse that.
+    """
+    op = operation("astype", dtype=dtype.name)
+    return on_host(op, (value,))[0] if dtype.kind == "c" else apply(op, value)
 
 
 def apply_several(operation: Operation, *operands: Value) -> tuple[Value, ...]:

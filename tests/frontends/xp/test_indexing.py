@@ -242,6 +242,19 @@ def test_pending_arrays_without_axes_are_assigned(xp_queue: None) -> None:
             assert float(x) == 5
 
 
+def test_real_arrays_are_assigned_to_complex_ones() -> None:
+    """Their elements get imaginary parts of 0, also where the arrays are large."""
+    numbers = np.arange(1000.0)
+    for value in (numbers, xp.asarray(numbers), xp.asarray(numbers) + 0):
+        x = xp.zeros(1000, dtype=xp.complex64)
+        x[:] = value
+        assert x.dtype == np.complex64
+        np.testing.assert_array_equal(np.asarray(x), numbers)
+    x = xp.zeros(1000, dtype=xp.complex128)
+    np.add(xp.asarray(numbers), 1, out=x)  # type: ignore[call-overload]
+    np.testing.assert_array_equal(np.asarray(x), numbers + 1)
+
+
 def test_ranges_are_assigned() -> None:
     """A range is assigned like a list."""
     x = xp.zeros(3)
