@@ -20,7 +20,7 @@ from passkit.graph.node import Entry, Node, var
 from passkit.graph.op import OpPattern, list_ops, register_op
 from passkit.program.executable import Executable
 from passkit.program.planning import planned
-from passkit.values.arguments import shown
+from passkit.values.arguments import refuse, shown
 from passkit.values.dtype import DType, dtype_of, float64
 
 REGISTERS_FOR_CALLERS = True
@@ -170,7 +170,7 @@ class CustomKernel:
             rtol: the relative error that is allowed.
 
         Raises:
-            ArgumentError: The number of operands differs.
+            ArgumentError: The number of operands differs, or ``rtol`` is no number.
             DTypeError: An operand is complex, or has no dtype of passkit.
             ShapeError: The shapes do not broadcast.
             RuleError: A result differs, the number of results does, or the first one is not 0 where
@@ -180,6 +180,8 @@ class CustomKernel:
             raise ArgumentError(
                 f"{self.name} takes {', '.join(self.operands)}, got {len(operands)} operands"
             )
+        if not isinstance(rtol, (int, float)):
+            refuse(f"{self.name}.verify: rtol", rtol, "a number")
         arrays = [np.asarray(a) for a in operands]
         if not arrays:
             rng = np.random.default_rng(0)
@@ -211,6 +213,7 @@ class CustomKernel:
         Raises: RuleError if an element differs by more than ``rtol`` times NumPy's, or the number
         of results does; NaN equals NaN.
         """
+        results = self._compiled(arrays)  # first, as it has the better messages
         expected = self._on_arrays(*arrays)
         expected = expected if isinstance(expected, tuple) else (expected,)
         if len(expected) != self.num_results:
@@ -218,7 +221,7 @@ class CustomKernel:
                 f"{self.name}: the formula has {self.num_results} results, and the function of "
                 f"NumPy {len(expected)}"
             )
-        for k, (result, array) in enumerate(zip(self._compiled(arrays), expected, strict=True)):
+        for k, (result, array) in enumerate(zip(results, expected, strict=True)):
             array = np.broadcast_to(array, result.shape)
             close = np.isclose(result, array, rtol=rtol, atol=0, equal_nan=True)
             if not close.all():
@@ -308,12 +311,11 @@ def kernel(
         raise ArgumentError(f"kernel {name}: the formula reads no operand")
     result = function(*[ast.Var(operand, probe) for operand in operands])
     results = result if isinstance(result, tuple) else (result,)
-    for each in results:
-        if not isinstance(each, ast.Expr):
-            raise ArgumentError(
-                f"kernel {name}: the formula must return an expression of passkit.ast, or a tuple "
-                f"of them, got {shown(each)}"
-            )
+    if not results or not all(isinstance(each, ast.Expr) for each in results):
+        raise ArgumentError(
+            f"kernel {name}: the formula must return an expression of passkit.ast, or a tuple of "
+            f"them, got {shown(result)}"
+        )
     if name in list_ops():
         raise RegistryError(f"kernel {name}: there is an operator of this name; choose another")
     custom = CustomKernel(definition, name, function, operands, len(results))

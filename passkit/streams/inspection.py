@@ -22,6 +22,7 @@ from passkit.errors import PassError
 from passkit.streams.plan_file import StoredVariant, encoded
 from passkit.streams.recorder import AGED, ALIVE, REQUIRED, ArrayType, Value
 from passkit.streams.settings import settings
+from passkit.values import arguments
 from passkit.values.arguments import shortened
 from passkit.values.lazy import Lazy
 
@@ -188,7 +189,8 @@ class StreamRun:
         """Return the operation at a position as text, such as "sum(axis=0)" or "multiply(·, 2)".
 
         Operands are shown if one of them is a 0-d input: its number, and a dot for others.
-        Parameters that are None or False are left out.
+        Parameters that are None or False are left out. Raises: IndexError if there is no such
+        position.
         """
         operation: Operation = self._keys[position][0]
         numbers = [
@@ -219,9 +221,11 @@ class StreamRun:
         Returns: A sequence of decisions; printed, a table. Operations have their names in ``xp``,
             followed by their positions; parts of composite operations have those of operators.
 
-        Raises: PassError if it ran unfused or nothing ran; GraphError if no operation has this
-            name.
+        Raises: ArgumentError if the name is no text; PassError if the run was unfused or nothing
+            ran; GraphError if no operation has this name.
         """
+        if name is not None:
+            arguments.text("explain: name", name)
         if self._details is None:
             why = self.why_unfused or "no operation ran"
             raise PassError(f"run {self.number} has no plan to explain: {why}")

@@ -141,6 +141,7 @@ def test_kernels_refuse_what_they_do_not_understand() -> None:
         ("x", {"dtype": "float33"}, pk.DTypeError, "float33"),
         (3, {}, pk.ArgumentError, "text or a function of expressions, got 3"),
         (lambda x: 3, {}, pk.ArgumentError, "must return an expression of passkit.ast, .* got 3"),
+        (lambda x: (), {}, pk.ArgumentError, r"must return an expression .* got \(\)"),
         ("x", {"numpy": 3}, pk.ArgumentError, "xp_bad: numpy must be a function, got 3"),
         ("x", {"dtype": "complex64"}, pk.DTypeError, "xp_bad: dtype must be real, got complex64"),
         (lambda *x: x, {}, pk.ArgumentError, "xp_bad: a formula has one positional parameter"),
@@ -163,6 +164,10 @@ def test_kernels_refuse_what_they_do_not_understand() -> None:
     wrong = xp.kernel("xp_wrong", "x + 1", view="union", numpy=lambda x: x + 2)
     with pytest.raises(pk.RuleError, match=r"result 0 at \(0,\) is 2.0, and 3.0 by NumPy"):
         wrong.verify([1.0])
+    with pytest.raises(pk.ArgumentError, match="xp_wrong.verify: rtol must be a number, got '1'"):
+        wrong.verify([1.0], rtol="1")  # type: ignore[arg-type]
+    with pytest.raises(pk.ShapeError, match=r"got \(2,\) and \(3,\)"):
+        xp.kernel("xp_times", "x * y", numpy=np.multiply).verify(np.ones(2), np.ones(3))
     single = xp.kernel("xp_single", "x + 1", numpy=lambda x: (x, x))
     with pytest.raises(pk.RuleError, match="formula has 1 results, and the function of NumPy 2"):
         single.verify([1.0])

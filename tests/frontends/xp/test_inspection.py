@@ -206,6 +206,8 @@ def test_runs_explain_which_operations_share_a_kernel() -> None:
     assert {d.consumer for d in run.explain("add_1")} >= {"add_1"}
     with pytest.raises(GraphError, match="no edge begins or ends at 'add_9'"):
         run.explain("add_9")
+    with pytest.raises(ArgumentError, match="explain: name must be .* got 3"):
+        run.explain(3)  # type: ignore[arg-type]
     groups = [set(positions) for _, _, positions in run.groups]
     assert {0, 1, 2} in groups
     assert set.union(*groups) == set(run.computed)
