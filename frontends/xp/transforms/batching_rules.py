@@ -405,23 +405,21 @@ def _tensordot(call: BatchedCall) -> Any:
     left_free = [k for k in range(a.rank) if k not in left_axes]
     right_free = [k for k in range(b.rank) if k not in right_axes]
     count = prod(a.shape[k] for k in left_axes)
-    left = _ordered(a, [*left_free, *left_axes], (-1, count))
-    right = _ordered(b, [*right_axes, *right_free], (count, -1))
+    rows, columns = prod(a.shape[k] for k in left_free), prod(b.shape[k] for k in right_free)
+    left = _ordered(a, [*left_free, *left_axes], (rows, count))
+    right = _ordered(b, [*right_axes, *right_free], (count, columns))
     return reshape(_applied("matmul", left, right), call.result_shape())
 
 
 def _ordered(operand: BatchedOperand, order: list[int], shape: tuple[int, int]) -> Array:
-    """Return an array whose parts have their axes in another order, as matrices of a shape.
+    """Return an array whose parts have their axes in ``order``, as matrices of ``shape``.
 
-    ``shape`` has one -1, for the extent that follows from the others. A shared operand gives one
-    matrix.
+    A shared operand gives one matrix.
     """
-    rows = prod(operand.shape) // max(max(shape), 1)
-    matrix = tuple(rows if n == -1 else n for n in shape)
     if not operand.is_divided:
-        return reshape(permute_dims(operand.array, tuple(order)), matrix)
+        return reshape(permute_dims(operand.array, tuple(order)), shape)
     array = permute_dims(operand.array, (0, *(k + 1 for k in order)))
-    return reshape(array, (operand.size, *matrix))
+    return reshape(array, (operand.size, *shape))
 
 
 def _cross(call: BatchedCall) -> Any:

@@ -230,6 +230,13 @@ def test_vmap_equals_a_loop(name: str, divided: tuple[int | None, int | None]) -
         np.testing.assert_allclose(result, value, rtol=1e-6, atol=1e-9)
 
 
+def test_products_over_axes_without_elements() -> None:
+    """Sums of no products are zeros, in the shape of the other axes."""
+    function = pk.vmap(lambda a, b: xp.tensordot(a, b, axes=1))
+    result = function(xp.ones((2, 3, 0)), xp.ones((2, 0, 4)))
+    np.testing.assert_array_equal(np.asarray(result), np.zeros((2, 3, 4)))
+
+
 def test_axes_of_arguments_and_results() -> None:
     """Axes are ints, None, or containers of them; numbers are not divided, named arrays are."""
     x, w = rng.standard_normal((2, 3, 4)), rng.standard_normal(3)
