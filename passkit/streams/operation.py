@@ -352,7 +352,7 @@ class OperationTable:
         Raises: KeyError if there is no operation of this name; TypeError if a parameter is not
             hashable.
         """
-        key = name, *((k, type(v), v) for k, v in params.items())
+        key = (name, *params.items(), *map(type, params.values())) if params else name
         operation = self._operations.get(key)
         if operation is None:
             operation = Operation(name, params, *self._builders[name])

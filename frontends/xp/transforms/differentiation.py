@@ -121,22 +121,20 @@ def value_and_grad(
         call = _differentiated_call(purpose, args, kwargs, positions)
         if any(isinstance(leaf, Entry) for leaf in call.differentiated):
             return _of_entries(function, call, is_single, has_aux, purpose)
-        stream = ProgramStream(purpose)
+        stream, types = ProgramStream(purpose), call.types
         with stream.recording():
-            new_args, new_kwargs = call.traced(stream)
+            new_args, new_kwargs = call.traced(stream, types)
             value = function(*new_args, **new_kwargs)
             loss, aux = _split(value, has_aux, purpose)
             head = _scalar_value(loss, purpose)
-        leaves = tuple(range(len(call.differentiated)))
-        outputs, pack = _outputs(stream, aux)
-        number = stream.number(head)
+        outputs, pack = _outputs(stream, aux) if has_aux else ([], None)
+        number, leaves = stream.number(head), tuple(range(len(types)))
         results = ProgramResults((number, *[n for n, _ in outputs]), (number,), (), leaves)
-        types = [head.type, *[t for _, t in outputs], *call.types]
-        values = stream.recorded(results).apply(types)
+        values = stream.recorded(results).apply([head.type, *[t for _, t in outputs], *types])
         arrays = [wrap(v) for v in values]
         parts = call.packed(arrays[1 + len(outputs) :])
         gradient = parts[0] if is_single else tuple(parts)
-        if has_aux:
+        if pack is not None:
             return (arrays[0], pack(arrays[1 : 1 + len(outputs)])), gradient
         return arrays[0], gradient
 
@@ -277,15 +275,19 @@ class DifferentiatedCall:
 
         They have no view: all elements are independent variables.
         """
-        return [banded_type(leaf._value.type, None) for leaf in self.differentiated]
+        types = [leaf._value.type for leaf in self.differentiated]
+        return [type if type.band is None else banded_type(type, None) for type in types]
 
-    def traced(self, stream: ProgramStream) -> tuple[list[Any], dict[str, Any]]:
+    def traced(
+        self, stream: ProgramStream, types: Sequence[ArrayType]
+    ) -> tuple[list[Any], dict[str, Any]]:
         """Return the positional and the named arguments for the function.
 
-        Leaves to differentiate by are new arrays of ``stream``; other arrays are copies. In-place
-        operations of the function change these, and not the arrays of the caller.
+        Leaves to differentiate by are new arrays of ``stream``, whose types are ``types``; other
+        arrays are copies. In-place operations of the function change these, and not the arrays of
+        the caller.
         """
-        pairs = zip(self.differentiated, self.types, strict=True)
+        pairs = zip(self.differentiated, types, strict=True)
         return self.replaced([wrap(stream.argument(x._value, type)) for x, type in pairs])
 
     def replaced(self, leaves: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -543,7 +545,7 @@ def _traced_results(
     """
     stream = ProgramStream(purpose)
     with stream.recording():
-        args, kwargs = call.traced(stream)
+        args, kwargs = call.traced(stream, call.types)
         result, aux = _split(function(*args, **kwargs), has_aux, purpose)
         leaves, structure = flatten(result)
         heads = [_result_value(purpose, leaf) for leaf in leaves]

@@ -368,34 +368,41 @@ class ProgramStream(Queue, TracingStream):
         if recording is None:
             recording = self._recording = self._finished()
         key = self._num_arguments, results
-        code = recording.codes.get(key)
-        if code is None:
-            if _memo_sizes[0] >= MAX_MEMO:
-                _trie.drop_children()
-                _memo_sizes[0] = 0
-            _memo_sizes[0] += 1
-            program = ArrayProgram(self._num_arguments, recording.steps, results)
-            code = recording.codes[key] = encode(program)
-        self._check_held()
+        known = recording.programs.get(key)
+        if known is None or known[0] != recording.extents:
+            code = self._code(recording, key, results) if known is None else known[1]
+            operation = OPERATIONS.get("program", code=code, shape=recording.extents)
+            known = recording.programs[key] = recording.extents, code, operation
+        if self._held:
+            self._check_held()
         self.release()
-        return RecordedProgram(
-            OPERATIONS.get("program", code=code, shape=recording.extents),
-            recording.inputs,
-            max(3 * recording.size, LARGE) if results.leaves else recording.size,
-        )
+        size = max(3 * recording.size, LARGE) if results.leaves else recording.size
+        return RecordedProgram(known[2], recording.inputs, size)
+
+    def _code(self, recording: _Recording, key: Any, results: ProgramResults) -> str:
+        """Return the code of the program of a recording, and count it in the memo.
+
+        ``key`` is that of the program in ``recording.programs``, ``results`` are its results.
+        """
+        if _memo_sizes[0] >= MAX_MEMO:
+            _trie.drop_children()
+            _memo_sizes[0] = 0
+        _memo_sizes[0] += 1
+        return encode(ArrayProgram(self._num_arguments, recording.steps, results))
 
     def _finished(self) -> _Recording:
-        """Return what was recorded; equal sequences of operations share their steps and codes."""
+        """Return what was recorded, with the steps and programs of equal operations before."""
         node = self.processor.position
         if node is None or node.plan is None:
             node = walk(_trie, self.processor.keys)
-            node.plan = self._steps(), {}
-        steps, codes = node.plan
-        queue = self.queue
-        operations: list[Any] = [v.operation for v in queue]
+            size = sum([size_of(v.operation) for v in self.queue])
+            node.plan = self._steps(), {}, size
+        steps, programs, size = node.plan
+        operations: list[Any] = [v.operation for v in self.queue]
         extents = [n for o in operations if o.extents is not None for n in o.extents]
-        size = sum([size_of(o) for o in operations])
-        return _Recording(steps, codes, tuple(self.inputs), tuple(extents), size, self.count)
+        return _Recording(
+            steps, programs, tuple(self.inputs), tuple(extents), size, self.count
+        )
 
     def _steps(self) -> tuple[RecordedStep, ...]:
         """Return the queued operations as steps of a program."""
@@ -442,7 +449,8 @@ class _Recording:
 
     Attributes:
         steps: the operations.
-        codes: codes of programs with these steps, by the number of arguments and the results.
+        programs: the last program with these steps for each number of arguments and results: its
+            extents, code and operation.
         inputs: the values that the program reads: arguments, then others that the function uses.
         extents: the extents that are parameters of the operations, one after the other.
         size: the number of operators that they stand for, roughly.
@@ -450,7 +458,7 @@ class _Recording:
     """
 
     steps: tuple[RecordedStep, ...]
-    codes: dict[Any, str]
+    programs: dict[Any, tuple[tuple[int, ...], str, Operation]]
     inputs: tuple[Value, ...]
     extents: tuple[int, ...]
     size: int
