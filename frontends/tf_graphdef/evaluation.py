@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, field, frozen
 
-from passkit.errors import ModelError, PasskitError
+from passkit.errors import GraphError, ModelError, PasskitError
 from passkit.frontends.tf_graphdef.graph_body import (
     ARGUMENT,
     EXITS,
@@ -170,7 +170,8 @@ class BodyEvaluation:
         One node and its memory are taken from the budgets. The results are not stored.
 
         Raises:
-            ModelError: If the node is malformed or a limit is exceeded.
+            ModelError: If the node is malformed, its importer raises GraphError, or a limit is
+                exceeded.
             ShapeError: If shapes do not fit the operator; likewise DTypeError for dtypes, and other
                 errors of operators. Errors of its importer have a note that names the node.
         """
@@ -187,7 +188,10 @@ class BodyEvaluation:
         reads = () if node.op in EXITS else self.body.inputs[number]  # an Exit runs its loop
         inputs = [self.result(ref) for ref in reads]
         try:
-            return self._results(NodeContext(self, number, call), inputs)
+            try:
+                return self._results(NodeContext(self, number, call), inputs)
+            except GraphError as error:  # of an attribute's value, which is the model's
+                raise ModelError(str(error)) from error
         except PasskitError as error:
             error.add_note(f"in {node_label(node)} of {self.body.where}")
             raise
@@ -228,6 +232,7 @@ class BodyEvaluation:
         Raises:
             ModelError: If a node without context importer reads a string that is fed or another
                 value that is no array, or its importer refuses it.
+            GraphError: If the operator refuses an attribute, such as the equation of an Einsum.
             ShapeError: If shapes do not fit the operator; likewise DTypeError for dtypes, and other
                 errors of operators.
         """

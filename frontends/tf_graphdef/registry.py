@@ -58,6 +58,7 @@ def import_node(call: ImportCall, inputs: Sequence[ImportedValue]) -> tuple[Impo
     Raises:
         ModelError: If the number of inputs is wrong, or the importer rejects the node.
         KeyError: If the operator has no importer.
+        GraphError: If the operator refuses an attribute, such as the equation of an Einsum.
         ShapeError: If shapes of the inputs do not fit the operator.
         DTypeError: If their dtypes do not.
     """
@@ -103,6 +104,7 @@ def _build_rounded_once(
 
     Raises:
         ModelError: If the importer rejects the node.
+        GraphError: If the operator refuses an attribute.
         ShapeError: If shapes of the inputs do not fit the operator.
         DTypeError: If their dtypes do not.
     """
@@ -131,7 +133,7 @@ def _build(
 
     A single result becomes a tuple of one; entries are wrapped as values, which get the names of
     their nodes. NumPy's warnings of overflow are off. Errors of the importer are passed on:
-    ModelError, ShapeError and DTypeError. ``call`` is the node.
+    ModelError, GraphError, ShapeError and DTypeError. ``call`` is the node.
     """
     with np.errstate(over="ignore"):  # of constants that are too large for 16 bits
         result = importer.build(call, *inputs)

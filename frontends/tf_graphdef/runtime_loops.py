@@ -82,6 +82,7 @@ def build_runtime_loop(
         ModelError: If the condition or a value is no array, the body returns another number of
             values, a value changes its dtype or shape, the loop assigns to a variable, or the
             graphs read values from outside the loop.
+        ShapeError: If shapes in the loop do not fit an operator; likewise DTypeError for dtypes.
     """
     assigned_before = assigned_values(ctx.shared)
     loop_values = [
@@ -204,6 +205,7 @@ def _run_trial_iteration(
     Raises:
         ModelError: If the body returns another number of values than it takes, or a node of the
             loop is malformed.
+        ShapeError: If shapes in the loop do not fit an operator; likewise DTypeError for dtypes.
     """
     body_inputs = [p.inner for p in loop_values]
     condition = loop.condition(body_inputs, 0)

@@ -44,6 +44,7 @@ def _if(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
         ModelError: If an attribute is missing, the condition is an array of bools or no array, a
             branch takes another number of arguments, or, for an unknown condition, the branches'
             results differ in number, dtype or shape.
+        ShapeError: If shapes in a branch do not fit an operator; likewise DTypeError for dtypes.
     """
     ctx.check_count(inputs, 1, None)
     branches = [ctx.call.attr(f"{which}_branch", "func") for which in ("then", "else")]
@@ -72,6 +73,7 @@ def _case(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
         ModelError: If there are no branches, a known index is not one integer or the index is no
             array, a branch takes another number of arguments, or, for an unknown index, the
             branches' results differ in number, dtype or shape.
+        ShapeError: If shapes in a branch do not fit an operator; likewise DTypeError for dtypes.
     """
     ctx.check_count(inputs, 1, None)
     branches = list(ctx.call.attr("branches", "list").func)
@@ -141,6 +143,7 @@ def _run_branch(ctx: NodeContext, branch: Any, inputs: Sequence[AnyValue]) -> Se
     Raises:
         ModelError: If the function does not exist, takes another number of arguments, is recursive,
             or contains a malformed node.
+        ShapeError: If shapes in a branch do not fit an operator; likewise DTypeError for dtypes.
     """
     return ctx.call_function(branch.name, branch.attr, inputs, ctx.call.name)
 
@@ -197,6 +200,7 @@ def _select_branches(
     Raises:
         ModelError: If the branches have different numbers, dtypes or shapes of results, or assign
             values of different dtypes or shapes to a variable.
+        ShapeError: If shapes in a branch do not fit an operator; likewise DTypeError for dtypes.
     """
     assigned_before = assigned_values(ctx.shared)
     results_of_branches, assigned_after = [], []

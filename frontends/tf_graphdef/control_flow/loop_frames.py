@@ -236,6 +236,7 @@ def _exit(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
         ModelError: If the loop is malformed, part of itself or nested too deeply, its condition is
             no array, its values change dtype or shape where it runs at run time, or the Exit reads
             no variable of it.
+        ShapeError: If shapes in the loop do not fit an operator; likewise DTypeError for dtypes.
     """
     evaluation, body = ctx.evaluation, ctx.evaluation.body
     name = body.loop_name(ctx.number)

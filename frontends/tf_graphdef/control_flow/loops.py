@@ -31,6 +31,7 @@ def _while(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
         ModelError: If an attribute or a function is missing, the condition has other than one
             result or no array, the body returns another number of values, or, in a loop that runs
             at run time, it changes a dtype or shape or assigns to a variable.
+        ShapeError: If shapes in the loop do not fit an operator; likewise DTypeError for dtypes.
     """
     condition_function, body_function = ctx.call.attr("cond", "func"), ctx.call.attr("body", "func")
 
@@ -81,6 +82,7 @@ def _call(
     Raises:
         ModelError: If the function does not exist, takes another number of arguments, is recursive,
             or contains a malformed node.
+        ShapeError: If shapes in the loop do not fit an operator; likewise DTypeError for dtypes.
     """
     return ctx.call_function(function.name, function.attr, values, prefix, keep_names=False)
 
@@ -98,6 +100,7 @@ def _call_for_one_result(
 
     Raises:
         ModelError: If it has another number of results, or cannot be evaluated.
+        ShapeError: If shapes in the loop do not fit an operator; likewise DTypeError for dtypes.
     """
     results = _call(ctx, function, values, prefix)
     if len(results) != 1:
@@ -128,6 +131,7 @@ def run_loop(
         ModelError: If the condition is no array or an array of bools, the body returns another
             number of values, or a loop at run time changes dtypes or shapes or assigns to a
             variable.
+        ShapeError: If shapes in the loop do not fit an operator; likewise DTypeError for dtypes.
     """
     assigned_before, nodes_before = assigned_values(ctx.shared), ctx.shared.node_budget.left
     values: Sequence[AnyValue] = list(inputs)

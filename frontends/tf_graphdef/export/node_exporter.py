@@ -40,7 +40,8 @@ def export_node(
     Raises:
         ModelError: If TensorFlow has no equivalent of the operator, or of one that it consists of,
             no kernel for a dtype, or if a size has a symbol without a source.
-        ShapeError: If the operator is written by its shape, whose rank is unknown.
+        ShapeError: If the operator is written by its shape, and the rank or a size that it needs is
+            unknown.
     """
     assert node.op is not None
     call = ExportCall(node, scope, size_sources, _parts)
@@ -68,6 +69,7 @@ def _by_expansion(call: ExportCall, inputs: Sequence[NodeOutput]) -> tuple[NodeO
 
     Raises:
         ModelError: If an operator of the expansion has no equivalent in TensorFlow.
+        ShapeError: If a rank or size that the expansion needs is unknown.
     """
     assert call.node.op is not None
     stand_ins = _stand_ins([e.shape for e in call.node.inputs], inputs)
@@ -95,6 +97,7 @@ def _parts(
 
     Raises:
         ModelError: If an operator that the function builds has no equivalent in TensorFlow.
+        ShapeError: If a rank or size that the function or such an operator needs is unknown.
     """
     stand_ins = _stand_ins(shapes, inputs)
     results = function(*stand_ins)
@@ -130,6 +133,7 @@ def _write_heads(
 
     Raises:
         ModelError: If an operator among the nodes has no equivalent in TensorFlow.
+        ShapeError: If a rank or size that such an operator needs is unknown.
     """
     values = dict(zip(stand_ins, inputs, strict=True))
     for part in post_order(e.node for e in heads):

@@ -123,6 +123,7 @@ def _lin_space(
     Raises:
         ModelError: If ``num`` is not known during import, or less than 1.
         GraphError: If a limit is a known bool or complex number, and both are known.
+        ShapeError: If a limit is an array that does not broadcast to ``num`` elements.
         DTypeError: If ``start`` is otherwise not of floats.
     """
     (count,) = call.extents(num, "num")[:1] or (0,)

@@ -18,12 +18,22 @@ SCALE, ALPHA = 1.0507009873554805, 1.6732632423543772
 
 
 def _gate(gate: Entry, dy: Entry) -> Entry:
-    """Return ``dy`` where the bool array ``gate`` is true, else 0."""
+    """Return ``dy`` where the bool array ``gate`` is true, else 0.
+
+    Raises:
+        ShapeError: If the shapes do not broadcast.
+    """
     return ops.where(gate, dy, ops.zeros_like(dy))  # type: ignore[no-any-return]
 
 
 def _selu(dy: Entry, y: Entry) -> Entry:
-    """Return the gradient of SELU's input, from the gradient ``dy`` of its result ``y``."""
+    """Return the gradient of SELU's input, from the gradient ``dy`` of its result ``y``.
+
+    Raises:
+        ShapeError: If the shapes do not broadcast.
+        DTypeError: If one is not of real numbers, or products of ``dy`` differ in dtype from each
+            other.
+    """
     return ops.where(y < 0, dy * (y + SCALE * ALPHA), dy * SCALE)  # type: ignore[no-any-return]
 
 

@@ -83,6 +83,7 @@ def _resize(call: ImportCall, x: ImportedValue, size: ImportedValue) -> ImportRe
         ModelError: If the images have another rank than 4, a height or width that is unknown in
             other cases, or ``size`` is not known during import.
         ShapeError: If ``size`` is not two numbers of at least 0, or the images have no pixels.
+        GraphError: If ``align_corners`` and ``half_pixel_centers`` are both set.
         DTypeError: If the images are complex, except for ResizeNearestNeighbor.
     """
     data = x.entry
@@ -178,6 +179,7 @@ def _nearest_grad(call: ImportCall, dy: ImportedValue, size: ImportedValue) -> I
     Raises:
         ModelError: If ``dy`` is not of rank 4 with known height and width, or ``size`` is not two
             known, positive integers.
+        GraphError: If ``align_corners`` and ``half_pixel_centers`` are both set.
         DTypeError: If ``dy`` is not of floats.
     """
     shape = call.shape(dy)
@@ -204,6 +206,7 @@ def _interpolated_grad(call: ImportCall, dy: ImportedValue, x: ImportedValue) ->
     Raises:
         ModelError: If ``dy`` or ``x`` is not of rank 4 with known height and width.
         ShapeError: If their numbers of images or channels differ, or ``x`` has no pixels.
+        GraphError: If ``align_corners`` and ``half_pixel_centers`` are both set.
         DTypeError: If ``dy`` is not of float32, or ``x`` is complex.
     """
     check_images(call, dy)
@@ -403,7 +406,11 @@ def _channels(call: ImportCall, x: ImportedValue) -> list[Entry]:
 
 
 def _join_channels(x: ImportedValue, *channels: Entry) -> Entry:
-    """Concatenate channels along the last axis, in the dtype of ``x``."""
+    """Concatenate channels along the last axis, in the dtype of ``x``.
+
+    Raises:
+        DTypeError: If the channels differ in dtype.
+    """
     return as_dtype(ops.concat(*channels, axis=len(channels[0].shape or ()) - 1), x.entry)
 
 
@@ -418,6 +425,9 @@ def _to_hue(red: Entry, green: Entry, blue: Entry) -> tuple[Entry, Entry, Entry]
     Returns:
         The hue from 0 to 1, which is 0 for gray; the maximum of the channels; and the chroma, the
         maximum minus the minimum.
+
+    Raises:
+        DTypeError: If the channels are complex or bools.
     """
     maximum = ops.maximum(ops.maximum(red, green), blue)
     chroma = maximum - ops.minimum(ops.minimum(red, green), blue)

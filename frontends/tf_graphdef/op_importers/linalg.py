@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from passkit.errors import ModelError
+from passkit.errors import ModelError, ShapeError
 from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
 from passkit.frontends.tf_graphdef.operators import ops
 from passkit.frontends.tf_graphdef.registry import ImportResult, op_importer
+from passkit.graph.infer import show_shape
 
 
 @op_importer("MatMul")
@@ -86,22 +87,31 @@ def _cross(call: ImportCall, a: ImportedValue, b: ImportedValue) -> ImportResult
     return ops.cross(a.entry, b.entry, name=call.name)
 
 
-@op_importer("BiasAdd")
+@op_importer("BiasAdd", "BiasAddV1")
 def _bias_add(call: ImportCall, x: ImportedValue, bias: ImportedValue) -> ImportResult:
-    """Import BiasAdd: add a vector to the channels of ``x``, the last axis or, in NCHW, axis 1.
+    """Import BiasAdd and BiasAddV1: add a vector to the channels of ``x``.
 
-    ``call`` is the node.
+    Channels are the last axis, or axis 1 for the data format NCHW. ``call`` is the node.
 
     Raises:
-        ModelError: If the attribute ``data_format`` is neither NHWC nor NCHW, or the rank of ``x``
-            is unknown.
-        ShapeError: If the bias has another length than the channels.
+        ModelError: If the attribute ``data_format`` is neither NHWC nor NCHW, or a rank is unknown
+            or that of ``bias`` not 1.
+        ShapeError: If ``x`` is a scalar, or the bias has another length than the channels.
         DTypeError: If the dtypes differ.
     """
-    bias_entry, rank = bias.entry, len(call.shape(x))
+    shape, bias_entry = call.shape(x), bias.entry
     data_format = call.attr("data_format", "s", b"NHWC")
     if data_format not in (b"NHWC", b"NCHW"):
         raise ModelError(f"{call.where} needs the data_format NHWC or NCHW, got {data_format!r}")
-    if data_format == b"NCHW" and rank > 2:
-        bias_entry = ops.expand_dims(bias_entry, axis=tuple(range(1, rank - 1)))
+    (length,) = call.rank(bias, 1)
+    is_first = data_format == b"NCHW" and len(shape) > 2
+    channels = shape[1 if is_first else -1] if shape else None
+    both_known = isinstance(length, int) and isinstance(channels, int)
+    if channels is None or (both_known and length != channels):
+        raise ShapeError(
+            f"{call.where} needs a bias with an element for each channel, got {length} for "
+            f"{show_shape(shape)}"
+        )
+    if is_first:
+        bias_entry = ops.expand_dims(bias_entry, axis=tuple(range(1, len(shape) - 1)))
     return ops.add(x.entry, bias_entry, name=call.name)

@@ -1,4 +1,4 @@
-"""Importers of batch normalization with its gradients, and of biases."""
+"""Importers of batch normalization with its gradients, and of the gradient of a bias."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def _batch_norm(
     Raises:
         ModelError: If the rank of ``x`` is unknown or not 4 or 5, or the data format is unknown, or
             an attribute is of another kind.
-        ShapeError: If the other inputs are not vectors of one element for each channel, or ``x``
-            has no elements in training.
+        ShapeError: If one of the other inputs that is used is no vector of one element for each
+            channel, or ``x`` has no elements in training.
         DTypeError: If they are not floats of one dtype, where 16-bit floats count as float32.
     """
     vectors = [widened(v.entry) for v in (scale, offset)]
@@ -110,7 +110,8 @@ def _train_batch_norm(
 
     Raises:
         ModelError: If the rank of ``x`` is unknown, or an attribute is of another kind.
-        ShapeError: If the other inputs are not vectors of one element for each channel.
+        ShapeError: If one of the other inputs that is read is no vector of one element for each
+            channel, or ``x`` has no elements.
         DTypeError: If they are not floats of one dtype, where 16-bit floats count as float32.
     """
     average_factor = call.attr("exponential_avg_factor", "f", 1.0)
@@ -157,7 +158,8 @@ def _batch_norm_ex(call: ImportCall, *values: ImportedValue) -> ImportResult:
 
     Raises:
         ModelError: If inputs are missing, ``activation_mode`` is neither Identity nor Relu, the
-            rank of the data is not 4 or 5, or the data format is unknown.
+            rank of the data is not 4 or 5, the data format is unknown, or an attribute is of
+            another kind.
         ShapeError: If the vectors or side inputs do not fit.
         DTypeError: If the five inputs are not floats of one dtype, where 16-bit floats count as
             float32, or a side input has another dtype than Y.
@@ -269,18 +271,6 @@ def _batch_norm_grad_v3(
     """
     return _batch_norm_grad(call, dy, x, scale, mean, variance)
 
-
-@op_importer("BiasAddV1")
-def _bias_add(call: ImportCall, x: ImportedValue, bias: ImportedValue) -> ImportResult:
-    """Import BiasAddV1: add a vector to the last axis.
-
-    ``call`` is the node, and ``x`` and ``bias`` are its inputs.
-
-    Raises:
-        ShapeError: If the shapes do not broadcast.
-        DTypeError: If the dtypes differ.
-    """
-    return ops.add(x.entry, bias.entry, name=call.name)
 
 
 @op_importer("BiasAddGrad")

@@ -169,6 +169,7 @@ def _add_mirrored(dy: Entry, axis: int, a: Extent, b: Extent, skip: int) -> Entr
 
     Raises:
         ShapeError: If the axis is shorter than its padding.
+        DTypeError: If ``dy`` is of bools.
     """
     shape = dy.shape
     assert shape is not None

@@ -106,15 +106,13 @@ def _pool_windows(
         is_mean: Whether to average, without the padding; else take the maximum.
 
     Raises:
-        ModelError: If a maximum is taken of other than real numbers.
+        ShapeError: If ``x`` is smaller than a window without padding.
         DTypeError: If an average is taken of other than floats.
     """
     count = len(windows.size)
     params = {"window": window, **windows.params, "name": call.name}
     if not is_mean:
         assert x.dtype is not None
-        if x.dtype.kind not in "iuf":
-            raise ModelError(f"{call.where} needs real numbers for a maximum, got {x.dtype}")
         inner = windows.padded(x, lowest(x.dtype))
         pooled: Entry = getattr(ops, f"max_pool{count}d")(inner, **params)
         return pooled
@@ -150,6 +148,8 @@ def _max_pool(
     count = _num_spatial_axes(call)
     shape = inner_shape(call, x, count)
     first = channels_first(call, count)
+    if x.dtype.kind not in "iuf":
+        raise ModelError(f"{call.where} needs real numbers for a maximum, got {x.dtype}")
     num_channels = _num_pooled_channels(call, ksize, strides)
     inner = to_last(x.entry, first)
     if num_channels > 1:
@@ -251,7 +251,8 @@ def _max_grad(
     Raises:
         ModelError: If ``x`` has another or unknown rank or is not of real numbers, or ``ksize`` or
             ``padding`` is missing or an attribute invalid.
-        ShapeError: If the shape of ``dy`` is not that of the pool's result.
+        ShapeError: If ``x`` is smaller than a window without padding, or the shape of ``dy`` is not
+            that of the pool's result.
         DTypeError: If ``x`` is of integers, or ``dy`` has another dtype.
     """
     pool = _max_pool(call, x, call.integers("ksize"), call.integers("strides"))
@@ -281,7 +282,8 @@ def _max_grad_v2(
         ModelError: If ``ksize`` or ``strides`` is not known or invalid, ``x`` has another or
             unknown rank or is not of real numbers, or ``padding`` is missing or an attribute
             invalid.
-        ShapeError: If the shape of ``dy`` is not that of the pool's result.
+        ShapeError: If ``x`` is smaller than a window without padding, or the shape of ``dy`` is not
+            that of the pool's result.
         DTypeError: If ``x`` is of integers, or ``dy`` has another dtype.
     """
     pool = _max_pool(call, x, call.ints(ksize, "ksize"), call.ints(strides, "strides"))
@@ -300,7 +302,8 @@ def _avg_grad(call: ImportCall, shape: ImportedValue, dy: ImportedValue) -> Impo
     Raises:
         ModelError: If ``shape`` is not known or of another rank, or ``ksize`` or ``padding`` is
             missing or an attribute invalid.
-        ShapeError: If the shape of ``dy`` is not that of the pool's result.
+        ShapeError: If ``shape`` is smaller than a window without padding or has a negative extent,
+            or the shape of ``dy`` is not that of the pool's result.
         DTypeError: If ``dy`` is not of floats.
     """
     size = tuple(call.extents(shape, "orig_input_shape"))

@@ -192,6 +192,9 @@ class _Pixels:
         Args:
             rows: Rows of shape (images, height, width, 1).
             columns: Columns of the same shape.
+
+        Raises:
+            ShapeError: If they are for another number of images, neither that nor 1.
         """
         coordinates = [ops.squeeze(e, axis=3) for e in (rows, columns)]
         index = [ops.cast(e, dtype="int64") for e in coordinates]
@@ -213,6 +216,9 @@ class _Pixels:
         Args:
             rows: Float rows of shape (images, height, width, 1).
             columns: Float columns of the same shape.
+
+        Raises:
+            ShapeError: If they are for another number of images, neither that nor 1.
         """
         return self.pixels_at(ops.round_half_away(rows), ops.round_half_away(columns))
 
@@ -224,6 +230,9 @@ class _Pixels:
         Args:
             rows: Float rows of shape (images, height, width, 1).
             columns: Float columns of the same shape.
+
+        Raises:
+            ShapeError: If they are for another number of images, neither that nor 1.
         """
         top, left = ops.floor(rows), ops.floor(columns)
         bottom, right = top + 1.0, left + 1.0

@@ -38,7 +38,10 @@ def _nudge_range(call: ImportCall, low: Entry, high: Entry) -> tuple[Entry, Entr
         The moved lower and upper limit, and the step size.
 
     Raises:
-        ModelError: If the attribute ``num_bits`` is not from 2 to 16.
+        ModelError: If the attribute ``num_bits`` is not from 2 to 16, or an attribute is of another
+            kind.
+        ShapeError: If the limits do not broadcast together.
+        DTypeError: If they are not floats.
     """
     min_step, max_step = _levels(call)
     scale = (high - low) / (max_step - min_step)
@@ -71,7 +74,12 @@ def _fake_quantize(call: ImportCall, x: ImportedValue, low: Entry, high: Entry) 
 
 
 def _is_empty_range(low: Entry, high: Entry) -> Entry:
-    """Return a bool array: whether both limits of a range, ``low`` and ``high``, are 0."""
+    """Return a bool array: whether both limits of a range, ``low`` and ``high``, are 0.
+
+    Raises:
+        ShapeError: If they do not broadcast together.
+        DTypeError: If they are not floats.
+    """
     is_empty: Entry = ops.logical_and(ops.equal(low, 0.0), ops.equal(high, 0.0))
     return is_empty
 

@@ -129,6 +129,7 @@ def _words(key: Entry, counter: Entry, count: Extent) -> tuple[Entry, Extent]:
 
     Raises:
         ShapeError: If ``key`` or ``counter`` is not a vector, or too short.
+        DTypeError: If one of them is complex.
     """
     blocks = (count + 3) // 4
     low = _unsigned(_element(counter, 0)) + ops.arange(0, blocks, dtype="uint64")
@@ -144,6 +145,9 @@ def _take_words(words: Entry, shape: tuple[Extent, ...], count: Extent) -> Entry
     """Return the first ``count`` elements of ``words``, in row-major order, reshaped to ``shape``.
 
     ``count`` is the number of elements of ``shape``.
+
+    Raises:
+        ShapeError: If an extent is negative, or there are fewer words than ``count``.
     """
     flat = ops.reshape(words, shape=(-1,))
     return ops.reshape(ops.slice(flat, begin=(0,), size=(count,)), shape=shape)  # type: ignore[no-any-return]
@@ -219,7 +223,8 @@ def _floats(
 
     Raises:
         ModelError: If the dtype is not of floats, or the shape is not known during import.
-        ShapeError: If an extent is negative, or key or counter are not vectors of 1 and 2 elements.
+        ShapeError: If an extent is negative, or key or counter are not vectors or too short.
+        DTypeError: If key or counter are complex.
     """
     if dtype not in FRACTION:
         raise ModelError(f"{call.where} needs a dtype among {', '.join(FRACTION)}, got {dtype}")
@@ -317,7 +322,8 @@ def _integer_words(
 
     Raises:
         ModelError: If the shape is not known during import.
-        ShapeError: If an extent is negative, or key or counter are not vectors of 1 and 2 elements.
+        ShapeError: If an extent is negative, or key or counter are not vectors or too short.
+        DTypeError: If key or counter are complex.
     """
     result_shape = tuple(call.extents(shape, "shape"))
     count, is_wide = numel(result_shape), dtype in ("int64", "uint64")

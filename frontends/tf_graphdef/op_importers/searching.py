@@ -67,6 +67,7 @@ def _top_k(call: ImportCall, x: ImportedValue, k: ImportedValue) -> ImportResult
     Raises:
         ModelError: If ``k`` is not known during import, or ``index_type`` is no type.
         ShapeError: If ``x`` is a scalar, ``k`` negative, or larger than the last axis.
+        DTypeError: If ``index_type`` is complex.
     """
     (count,) = call.extents(k, "k")[:1] or (0,)
     return _top_elements(call, x, count)
@@ -81,6 +82,7 @@ def _top_elements(call: ImportCall, x: ImportedValue, k: Extent) -> ImportResult
     Raises:
         ModelError: If an attribute is of another kind.
         ShapeError: If ``x`` is a scalar, ``k`` negative, or larger than the last axis.
+        DTypeError: If ``index_type`` is complex.
     """
     values, positions = ops.top_k(x.entry, k=k)
     index_dtype = call.dtype("index_type") if "index_type" in call.node.attr else dtype_of("int32")

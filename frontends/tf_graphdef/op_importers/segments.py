@@ -239,14 +239,16 @@ def _bincount(
         weights: Weight of each element; empty for 1.
 
     Returns:
-        Shape (size,), or (rows, size), in the dtype of the weights.
+        Shape (size,), or (rows, size), in the dtype of the weights. With ``binary_output`` the
+        weights give only the dtype.
 
     Raises:
         ModelError: If ``x`` is not of integers, or its rank is unknown or too large, ``size``
             depends on data or is out of range, or the rank of ``weights`` is unknown, or an
             attribute is of another kind.
-        ShapeError: If ``weights`` have neither the shape of ``x`` nor no elements.
-        DTypeError: If ``weights`` are of bools or complex.
+        ShapeError: If ``weights`` that are read have neither as many elements as a vector ``x`` nor
+            the shape of rows ``x``.
+        DTypeError: If ``weights`` are complex, or bools without ``binary_output``.
     """
     if not x.dtype.is_integer:
         raise ModelError(f"{call.where} needs integers to count, got {x.dtype}; cast the input")
@@ -293,7 +295,8 @@ def _in_top_k_attribute(
 
     Raises:
         ModelError: If ``k`` is missing, or ``predictions`` has another rank than 2.
-        ShapeError: If ``targets`` is not a vector, or there are no classes.
+        ShapeError: If ``targets`` is not a vector of the batch's length or 1, or there are no
+            classes.
         DTypeError: If an input is complex, or ``predictions`` are bools.
     """
     return _is_in_top_k(call, predictions, targets, call.attr("k", "i"))
@@ -316,7 +319,8 @@ def _in_top_k(
 
     Raises:
         ModelError: If ``k`` is not one known integer, or ``predictions`` has another rank than 2.
-        ShapeError: If ``targets`` is not a vector, or there are no classes.
+        ShapeError: If ``targets`` is not a vector of the batch's length or 1, or there are no
+            classes.
         DTypeError: If an input is complex, or ``predictions`` are bools.
     """
     return _is_in_top_k(call, predictions, targets, call.integer(k, "k"))
@@ -338,7 +342,8 @@ def _is_in_top_k(
 
     Raises:
         ModelError: If ``predictions`` has another rank than 2, or an unknown one.
-        ShapeError: If ``targets`` is not a vector, or there are no classes.
+        ShapeError: If ``targets`` is not a vector of the batch's length or 1, or there are no
+            classes.
         DTypeError: If an input is complex, or ``predictions`` are bools.
     """
     classes = call.rank(predictions, 2)[1]

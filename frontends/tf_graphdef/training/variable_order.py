@@ -49,7 +49,8 @@ class OrderedEvaluation(BodyEvaluation):
         writes.
 
         Raises:
-            ModelError: If the node is malformed or a limit is exceeded.
+            ModelError: If the node is malformed, or refused, or a limit is exceeded.
+            ShapeError: If shapes do not fit the operator; likewise DTypeError for dtypes.
         """
         if not self._writes:
             return super().node(number)
@@ -71,7 +72,8 @@ class OrderedEvaluation(BodyEvaluation):
         Its writes are recorded after ``prior_writes``, in ``_after``.
 
         Raises:
-            ModelError: If the node is malformed or a limit is exceeded.
+            ModelError: If the node is malformed, or refused, or a limit is exceeded.
+            ShapeError: If shapes do not fit the operator; likewise DTypeError for dtypes.
         """
         assigned_before = assigned_values(self.shared)
         results = super().node(number)

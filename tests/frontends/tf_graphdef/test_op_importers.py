@@ -365,6 +365,14 @@ def test_every_op_importer_has_a_case() -> None:
             "'y' needs an axis 0 of known length that has 2",
         ),
         ([node("Neg", "y", "x:1")], r"'x' of the GraphDef has 1 output\(s\), and output 1 is"),
+        (
+            [const("b", [1.0]), node("BiasAdd", "y", "x", "b")],
+            r"an element for each channel, got 1 for \(x\.0, 3, 5\)",
+        ),
+        (
+            [const("b", [[1.0]]), node("BiasAddV1", "y", "x", "b")],
+            r"needs 'b' of rank 1, got \(1, 1\)",
+        ),
     ],
 )
 def test_invalid_inputs_and_attributes_are_refused(nodes: list[Any], message: str) -> None:
@@ -379,6 +387,14 @@ def test_operator_errors_name_the_node_of_the_model() -> None:
         run(const("c", [1.0, 2.0]), node("Add", "y", "x", "c"), x=X)
 
     assert caught.value.__notes__ == ["in Add 'y' of the GraphDef"]
+
+
+def test_attributes_that_an_operator_refuses_are_model_errors() -> None:
+    """An equation that passkit's operator cannot read is an error of the model."""
+    with pytest.raises(pk.ModelError, match="cannot read the equation 'ab->c'") as caught:
+        run(node("Einsum", "y", "x", equation="ab->c"), x=X)
+
+    assert caught.value.__notes__ == ["in Einsum 'y' of the GraphDef"]
 
 
 def test_sixteen_bit_floats_are_rounded_once() -> None:

@@ -246,6 +246,20 @@ CASES: dict[str, tuple[list[Any], str]] = {
         ],
         "'y' needs two known numbers as its translation, got numbers known only at run time",
     ),
+    "a maximum over channels of bools": (
+        [
+            ones("w", 3, 5, 6, 4, dtype="bool"),
+            pool("w", ksize=[1, 1, 1, 2], strides=[1, 1, 1, 2]),
+        ],
+        "needs real numbers for a maximum, got bool",
+    ),
+    "corners and half-pixel centers": (
+        [
+            const("s", [2, 2]),
+            node("ResizeBilinear", "y", "x", "s", align_corners=True, half_pixel_centers=True),
+        ],
+        "cannot align corners and have half-pixel centers",
+    ),
     "colours": ([node("RGBToHSV", "y", "x")], r"three channels in the last axis, got \(x\.0, 5"),
     "contrast": (
         [node("AdjustContrastv2", "y", "v", "b")],
