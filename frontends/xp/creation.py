@@ -476,7 +476,7 @@ def linspace(
         stop: the end, in the same form.
         num: how many numbers; for 1 it is ``start``.
         dtype: its dtype; None: float64, or complex128 if ``start`` or ``stop`` is complex. For
-            integers, fractions are cut off.
+            integers, numbers are rounded down.
         device: the name of its device; None: that of `xp.config`.
         endpoint: whether ``stop`` is the last of them; otherwise it would be the next one.
 

@@ -59,11 +59,13 @@ def _build_linspace(
     """Build start, start + step, …, and ``stop`` from the position ``last`` on.
 
     These are scalars of float64; ``last`` may be infinite. ``shape`` has the number of elements,
-    which are computed in float64 and converted to ``dtype``. ``extents`` is the input
-    that gives the plan the shape; its elements are not read.
+    which are computed in float64 and converted to ``dtype``, rounded down for integers.
+    ``extents`` is the input that gives the plan the shape; its elements are not read.
     """
     index = ops.cast(ops.arange(0, shape[0], 1, dtype="int64"), dtype="float64")
     values = ops.where(index >= last, stop, start + index * step)
+    if dtype_of(dtype).kind in "iu":
+        values = ops.floor(values)  # as NumPy
     return with_inputs(ops.cast(values, dtype=dtype), [extents])
 
 
@@ -72,11 +74,13 @@ def _linspace(
 ) -> Any:
     """Return start, start + step, … as a NumPy array, and ``stop`` from the position ``last`` on.
 
-    ``shape`` has the number of elements; they are computed in float64 and converted to ``dtype``.
-    ``extents`` has no effect.
+    ``shape`` has the number of elements; they are computed in float64 and converted to ``dtype``,
+    rounded down for integers. ``extents`` has no effect.
     """
     index = np.arange(shape[0], dtype=np.float64)
     values = np.where(index >= last, stop, start + index * step)
+    if dtype_of(dtype).kind in "iu":
+        values = np.floor(values)
     return values.astype(dtype_of(dtype).numpy)
 
 

@@ -245,6 +245,14 @@ def test_ranges_of_large_integers_are_unsigned() -> None:
     assert xp.arange(2**63 - 2, 2**63).dtype == np.int64
 
 
+@pytest.mark.parametrize("small", [0, 128])
+def test_linspace_of_integers_rounds_down(small: int) -> None:
+    """As NumPy's, also for negative numbers."""
+    with xp.config(small=small, compile_at=0):
+        numbers = xp.linspace(-2, 1, 6, dtype=xp.int32)
+        np.testing.assert_array_equal(np.asarray(numbers), np.linspace(-2, 1, 6, dtype=np.int32))
+
+
 def test_linspace_takes_complex_scalars() -> None:
     """Complex numbers may be NumPy's scalars, or in 0-dimensional arrays."""
     for end in (np.complex64(1j), np.asarray(1j), xp.asarray(1j)):
