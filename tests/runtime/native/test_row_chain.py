@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.program.executable import Executable
 from tests.teams import team_of
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -79,7 +78,7 @@ def test_short_matrices_have_separate_launches() -> None:
     assert not by_bias.any()
 
 
-def bits(exe: Executable, values: dict[str, Any]) -> list[bytes]:
+def bits(exe: Any, values: dict[str, Any]) -> list[bytes]:
     """The bytes of the results of a call."""
     return [result.tobytes() for result in exe(values)]
 
