@@ -48,3 +48,27 @@ def recorded_suite(name: str) -> Figure:
     )
     is_met = len(tables) > 1 and not report["ahead"]
     return Figure(f"{text}; of {report['date']}", is_met, tables)
+
+
+def recorded_ocean_model() -> Figure:
+    """Read the times of `pyhpc.py`, the programs of an ocean model.
+
+    Met if `passkit.xp` has the least geometric mean of ratios to NumPy at large sizes, and is not
+    slower than NumPy at any.
+    """
+    path = RESULTS / "pyhpc.json"
+    shown_path = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+    if not path.exists():
+        return Figure(
+            f"{shown_path} is missing: python benchmarks/pyhpc.py --json {shown_path}", False
+        )
+    report = json.loads(path.read_text())
+    means = report["geometric_mean_of_ratios_to_numpy"]
+    worst, where = max(
+        (times["passkit"] / times["numpy"], f"{program} of {size}")
+        for program, sizes in report["seconds"].items()
+        for size, times in sizes.items()
+    )
+    ratios = ", ".join(f"{who} {mean:.2f}" for who, mean in sorted(means.items()))
+    text = f"times / NumPy's: {ratios}; at worst {worst:.2f}, {where}; of {report['date']}"
+    return Figure(text, min(means, key=means.__getitem__) == "passkit" and worst <= 1, report)

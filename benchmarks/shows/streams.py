@@ -13,7 +13,7 @@ from typing import Any
 
 import shows
 from shows import ROOT, Demand, Figure, ended, tests
-from shows.records import recorded_suite
+from shows.records import recorded_ocean_model, recorded_suite
 
 STREAMS = "tests/streams"
 XP = "tests/frontends/xp"
@@ -209,6 +209,10 @@ DEMANDS = [
     Demand(
         "scikit-learn's tests: as many pass as with PyTorch or JAX",
         lambda: recorded_suite("sklearn"),
+    ),
+    Demand(
+        "pyhpc-benchmarks: fastest in the geometric mean, never slower than NumPy",
+        recorded_ocean_model,
     ),
     Demand("25. recording <= 1.5 us an operation", recording, slow=True),
     Demand("25. a warm flush of 46 operations <= 60 us", flushing, slow=True),

@@ -157,6 +157,33 @@ def test_records_of_suites(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
     assert not records.recorded_suite("scipy").met
 
 
+def test_the_record_of_the_ocean_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It is met if xp has the least mean and is not slower than NumPy at any size."""
+    from shows import records
+
+    monkeypatch.setattr(records, "RESULTS", tmp_path)
+    missing = records.recorded_ocean_model()
+    assert not missing.met
+    assert "python benchmarks/pyhpc.py --json" in missing.text
+    means = {"passkit": 0.25, "numpy": 1.0, "jax": 0.5}
+    times = {"4096": {"passkit": 1.0, "numpy": 2.0}, "65536": {"passkit": 1.5, "numpy": 6.0}}
+    report = {
+        "date": "2026-11-29",
+        "geometric_mean_of_ratios_to_numpy": means,
+        "seconds": {"mixing": times},
+    }
+    (tmp_path / "pyhpc.json").write_text(json.dumps(report))
+    figure = records.recorded_ocean_model()
+    assert figure.met
+    assert "jax 0.50, numpy 1.00, passkit 0.25; at worst 0.50, mixing of 4096" in figure.text
+    means["jax"] = 0.2
+    (tmp_path / "pyhpc.json").write_text(json.dumps(report))
+    assert not records.recorded_ocean_model().met
+    means["jax"], times["4096"]["passkit"] = 0.5, 3.0
+    (tmp_path / "pyhpc.json").write_text(json.dumps(report))
+    assert not records.recorded_ocean_model().met
+
+
 def test_stitched_kernels_have_rows_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stitched rows compare with peers, hand-written kernels, unfused, ONNX."""
     from shows import operators, stitch
