@@ -6,7 +6,9 @@ elementwise product, which fuses.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from passkit.errors import GraphError, ShapeError
@@ -343,6 +345,12 @@ composite(
 # Products of two arrays over given axes.
 
 
+def _labels(count: int) -> list[str]:
+    """Return different labels for an einsum equation: letters from "a" on, also of Unicode."""
+    letters = (chr(c) for c in range(ord("a"), sys.maxunicode) if chr(c).isalpha())
+    return list(islice((c for c in letters if c not in ELLIPSIS_LABELS), count))
+
+
 def _tensordot(node: Node, a: Entry, b: Entry) -> Entry:
     """Expand tensordot to an einsum. Source: numpy.tensordot.
 
@@ -374,8 +382,8 @@ def _tensordot(node: Node, a: Entry, b: Entry) -> Entry:
         right = tuple(normalize_axis(node, rank_b, k, "axes") for k in sides[1])
         normalize_axes(node, rank_a, left, "axes")
         normalize_axes(node, rank_b, right, "axes")
-    letters = [chr(ord("a") + k) for k in range(rank_a + rank_b)]
-    labels_a, labels_b = letters[:rank_a], letters[rank_a:]
+    labels = _labels(rank_a + rank_b)
+    labels_a, labels_b = labels[:rank_a], labels[rank_a:]
     for i, j in zip(left, right, strict=True):
         labels_b[j] = labels_a[i]
     out = [c for c in (*labels_a, *labels_b) if (c in labels_a) != (c in labels_b)]

@@ -65,8 +65,8 @@ def operand_value(operand: Any, like: np.dtype[Any]) -> Value:
 
     Raises:
         ArgumentError: It is nothing of these, such as None or a list.
-        DTypeError: A Python integer does not fit the dtype, or a NumPy array or scalar has none of
-            `passkit.xp`.
+        DTypeError: A Python integer does not fit the dtype (of floats: it is beyond float64), or a
+            NumPy array or scalar has none of `passkit.xp`.
     """
     if type(operand) is Array:
         return operand._value
@@ -74,10 +74,11 @@ def operand_value(operand: Any, like: np.dtype[Any]) -> Value:
     if kind is float and like.kind == "f":
         return scalar(operand, like)
     if kind in (bool, int, float, complex):
-        dtype = weak_scalar(operand, dtype_of(like)).numpy
+        is_float = kind is int and like.kind == "f"  # frequent: weak_scalar is not asked
+        dtype = like if is_float else weak_scalar(operand, dtype_of(like)).numpy
         try:
-            return scalar(operand, dtype)
-        except (OverflowError, TypeError):  # TypeError: from the package of bfloat16
+            return scalar(float(operand) if kind is int and dtype.kind in "Vc" else operand, dtype)
+        except OverflowError:
             raise DTypeError(f"{shown(operand)} does not fit {dtype}") from None
     if isinstance(operand, (np.ndarray, np.generic)):
         dtype_of(operand.dtype)  # refuses other dtypes

@@ -16,7 +16,17 @@ from passkit.frontends.xp.runtime import OPERATIONS, operation
 from passkit.graph.node import Entry
 from passkit.streams.operation import Operation
 from passkit.streams.recorder import Value
-from passkit.values.dtype import DType, bool_, float16, float32, float64, int8, int64, promote
+from passkit.values.dtype import (
+    DType,
+    bool_,
+    dtype_of,
+    float16,
+    float32,
+    float64,
+    int8,
+    int64,
+    promote,
+)
 
 
 @frozen
@@ -87,6 +97,15 @@ def converted(operands: Sequence[Entry], domain: str = "") -> list[Entry]:
     return [cast(e, dtype) for e in operands]
 
 
+def promoted(*arrays: Any) -> list[Any]:
+    """Return NumPy arrays, one at least, converted to their common dtype, as `converted` does it.
+
+    One of this dtype is returned itself. Raises: DTypeError if there is none in `passkit.xp`.
+    """
+    dtype = reduce(promote, [dtype_of(a.dtype) for a in arrays]).numpy
+    return [a.astype(dtype, copy=False) for a in arrays]
+
+
 def cast(entry: Entry, dtype: DType) -> Entry:
     """Return an entry of numbers converted to a dtype; as bool, NaN and all but 0 are true.
 
@@ -145,10 +164,9 @@ def _power_of_arrays(x1: Any, x2: Any) -> Any:
 
     So they are 0 unless the base is 1 or -1; also of the base 0.
     """
-    dtype = np.result_type(x1, x2)
-    if dtype.kind != "i" or not (x2 < 0).any():
-        return np.power(x1, x2)
-    bases, exponents = x1.astype(dtype), x2.astype(dtype)
+    bases, exponents = promoted(x1, x2)
+    if bases.dtype.kind != "i" or not (exponents < 0).any():
+        return np.power(bases, exponents)
     powers = np.power(bases, np.maximum(exponents, 0))
     inverse_powers = np.where(exponents % 2 == 1, bases, bases * bases)
     inverse_powers[np.abs(bases) != 1] = 0

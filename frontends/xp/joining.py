@@ -13,17 +13,18 @@ from passkit.frontends.xp.conversion import asarray
 from passkit.frontends.xp.manipulation import normalized_axis, reshape
 from passkit.frontends.xp.reductions import integer
 from passkit.frontends.xp.runtime import apply, from_numpy, operation
-from passkit.values.arguments import refuse
+from passkit.values.arguments import numbers, refuse, shown
 
 
 def _joined(where: str, arrays: Any) -> list[Array]:
-    """Return the arrays to join as a list; numbers and lists among them are converted.
+    """Return the arrays to join as a list: an `Array` itself, anything else as `asarray` has it.
 
     ``where`` is the function, for messages.
 
     Raises:
-        ArgumentError: There are none, ``arrays`` cannot be iterated over, or one is no array.
-        DTypeError, ShapeError: One cannot be converted, as in `asarray`.
+        ArgumentError: There are none, ``arrays`` cannot be iterated over, or one cannot be
+            converted, such as a text.
+        DTypeError: A NumPy array has no dtype of `passkit.xp`.
     """
     try:
         items = list(arrays)
@@ -39,12 +40,16 @@ def concat(arrays: Sequence[Array], /, axis: int | None = 0) -> Array:
     """Return a new array, arrays joined along an axis.
 
     Args:
-        arrays: the arrays, or lists of numbers; they are converted to their common dtype.
-        axis: the axis; None joins their elements in row-major order.
+        arrays: a sequence of arrays, numbers or lists of numbers; they are converted to the dtype
+            that elementwise operations promote theirs to. An `Array` is a sequence of its slices.
+        axis: the axis, an int; None joins their elements in row-major order, as a vector.
 
     Raises:
-        ArgumentError: There are no arrays, one is none, or the axis is no int.
-        ShapeError: Their shapes differ along another axis, or the axis is out of range.
+        ArgumentError: It is no sequence, there are no arrays, one cannot be converted, or the axis
+            is no int.
+        DTypeError: A NumPy array has no dtype of `passkit.xp`.
+        ShapeError: Their numbers of axes differ, or their extents along another axis, or the axis
+            is out of range.
     """
     listed = _joined("concat", arrays)
     if axis is None:
@@ -66,11 +71,15 @@ def stack(arrays: Sequence[Array], /, axis: int = 0) -> Array:
     """Return a new array, arrays joined along a new axis.
 
     Args:
-        arrays: arrays of one shape, or numbers; they are converted to their common dtype.
-        axis: where the new axis stands in the result.
+        arrays: a sequence of arrays of one shape, numbers or lists of numbers; they are converted
+            to the dtype that elementwise operations promote theirs to. An `Array` is a sequence of
+            its slices.
+        axis: where the new axis stands in the result; a negative one counts from its end.
 
     Raises:
-        ArgumentError: There are no arrays, one is none, or the axis is no int.
+        ArgumentError: It is no sequence, there are no arrays, one cannot be converted, or the axis
+            is no int.
+        DTypeError: A NumPy array has no dtype of `passkit.xp`.
         ShapeError: Their shapes differ, or the axis is out of range.
     """
     listed = _joined("stack", arrays)
@@ -84,11 +93,11 @@ def stack(arrays: Sequence[Array], /, axis: int = 0) -> Array:
 
 
 def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
-    """Return a tuple of the parts of an array along an axis, without that axis.
+    """Return a tuple of the parts of an array along an axis, without that axis: new arrays.
 
     Args:
         x: the array.
-        axis: the axis.
+        axis: the axis, an int; of extent 0, it gives an empty tuple.
 
     Raises:
         ArgumentError: ``x`` is no array or number, or the axis no int.
@@ -104,41 +113,44 @@ def tile(x: Array, repetitions: tuple[int, ...], /) -> Array:
     """Return a new array, the entire array repeated along its axes.
 
     Args:
-        x: the array.
+        x: the array, or a number.
         repetitions: how often it is repeated along each axis, aligned at the last: an int, or a
-            tuple or list of them. More of them than axes give new axes in front.
+            tuple or list of them. More of them than axes give new axes in front; axes without one
+            are not repeated.
 
     Raises:
         ArgumentError: ``x`` is no array or number, or a number no int.
-        ShapeError: A number is negative.
+        ShapeError: A number is negative, or the result has too many elements.
     """
     listed = repetitions if isinstance(repetitions, (tuple, list)) else (repetitions,)
-    numbers = tuple([integer("tile: repetitions", r) for r in listed])
-    if any(r < 0 for r in numbers):
-        raise ShapeError(f"tile needs repetitions >= 0, got {numbers}")
-    return call("tile", array_of(x), repetitions=numbers)
+    counts = tuple([integer("tile: repetitions", r) for r in listed])
+    if any(r < 0 for r in counts):
+        raise ShapeError(f"tile needs repetitions >= 0, got {shown(counts)}")
+    return call("tile", array_of(x), repetitions=counts)
 
 
 def repeat(x: Array, repeats: int | Array, /, axis: int | None = None) -> Array:
     """Return a new array with each element repeated.
 
     Args:
-        x: the array.
-        repeats: how often each element along the axis is repeated: one number, or an array or list
-            of one for each, of which what it needs is executed at once.
-        axis: the axis; None: all elements in row-major order, as a vector.
+        x: the array, or a number.
+        repeats: how often each element along the axis is repeated: an int, or an array or list of
+            one for all elements or one for each. Of a pending array, what it needs is executed.
+        axis: the axis, an int; None: all elements in row-major order, as a vector.
 
     Raises:
-        ArgumentError: ``x`` is no array or number, or the axis no int.
+        ArgumentError: ``x`` is no array or number, ``repeats`` are none, or the axis is no int.
         ShapeError: The axis is out of range, a number is negative, or there is not one for each
-            element.
-        DTypeError: ``repeats`` are no integers.
+            element, or the result has too many elements.
+        DTypeError: ``repeats`` are no integers, such as booleans.
     """
     x = array_of(x)
     if axis is None:
         x, axis = reshape(x, (-1,)), 0
     axis = normalized_axis("repeat", axis, x.ndim)
-    counts = np.asarray(repeats)
+    counts = numbers("repeat: repeats", repeats)
+    if not counts.size:
+        counts = counts.astype(np.int64)
     if counts.dtype.kind not in "iu":
         raise DTypeError(f"repeat needs integers as repeats, got {counts.dtype}")
     n = x.shape[axis]

@@ -7,7 +7,7 @@ float32 for floats of 16 bits.
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, isinf
 from typing import Any, Literal, NamedTuple
 
 from passkit.errors import ArgumentError, DTypeError, ShapeError
@@ -72,8 +72,8 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Array:
         ArgumentError: x is no array or number, or the offset no integer.
         ShapeError: x has fewer than two axes.
     """
-    number = reductions.integer("diagonal: offset", offset)
-    return call("diagonal", matrices("diagonal", x), offset=number)
+    array = matrices("diagonal", x)
+    return call("diagonal", array, offset=_offset("diagonal", array, offset))
 
 
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
@@ -90,9 +90,22 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
         ShapeError: x has fewer than two axes.
         DTypeError: there is no such dtype, or complex numbers would become real.
     """
-    number = reductions.integer("trace: offset", offset)
-    value, dtype_name = reductions.converted_to("trace", matrices("trace", x)._value, dtype)
+    array = matrices("trace", x)
+    number = _offset("trace", array, offset)
+    value, dtype_name = reductions.converted_to("trace", array._value, dtype)
     return wrap(apply(operation("trace", offset=number, dtype=dtype_name), value))
+
+
+def _offset(where: str, x: Array, offset: Any) -> int:
+    """Return the number of a diagonal of matrices ``x`` as an int.
+
+    One outside of the matrices becomes the next one on that side, which is empty, too. ``where`` is
+    the function, for messages.
+
+    Raises: ArgumentError if it is no integer.
+    """
+    rows, columns = x.shape[-2:]
+    return max(-rows, min(reductions.integer(f"{where}: offset", offset), columns))
 
 
 # Norms.
@@ -123,7 +136,7 @@ def matrix_norm(
     """
     ord = "fro" if ord is None else ord
     orders = ("fro", "nuc", 1, -1, 2, -2, float("inf"), float("-inf"))
-    if ord not in orders or isinstance(ord, bool):
+    if not isinstance(ord, (str, int, float)) or ord not in orders or isinstance(ord, bool):
         raise ArgumentError(
             f"matrix_norm: ord must be 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, got {shown(ord)}"
         )
@@ -151,8 +164,10 @@ def vector_norm(
         ShapeError: there is no such axis, it is named twice, or there is no element for inf or
             -inf.
     """
-    if not isinstance(ord, (int, float)) or ord != ord or isinstance(ord, bool):
-        raise ArgumentError(f"vector_norm: ord must be a number, got {shown(ord)}")
+    if isinstance(ord, bool):
+        raise ArgumentError(f"vector_norm: ord must be a number, got {ord}")
+    if not (isinstance(ord, float) and isinf(ord)):
+        reductions.finite_number("vector_norm: ord", ord)
     return wrap(reductions.reduced("vector_norm", array_of(x)._value, axis, keepdims, ord=ord))
 
 
@@ -257,7 +272,7 @@ def qr(x: Any, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResu
         ArgumentError: x is neither an array nor a number, or there is no such mode.
         ShapeError: the array has fewer than two axes.
     """
-    if mode not in ("reduced", "complete"):
+    if not isinstance(mode, str) or mode not in ("reduced", "complete"):
         raise ArgumentError(f"qr: mode must be 'reduced' or 'complete', got {shown(mode)}")
     q, r = _several("qr", matrices("qr", x), mode=mode)
     return QRResult(q, declare(r, 0, inf))
@@ -462,7 +477,10 @@ def _above(name: str, x: Array, rtol: Any) -> Array:
         ShapeError: It does not broadcast to the batch.
     """
     if rtol is None or isinstance(rtol, (int, float)):
-        return call(name, x, rtol=None if rtol is None else float(rtol))
+        try:
+            return call(name, x, rtol=None if rtol is None else float(rtol))
+        except OverflowError:
+            raise DTypeError(f"{name}: rtol is too large for a float: {shown(rtol)}") from None
     tolerance, batch = array_of(rtol), x.shape[:-2]
     if tolerance.dtype.kind == "c":
         raise DTypeError(f"{name}: rtol must be real, got {tolerance.dtype}")

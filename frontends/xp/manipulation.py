@@ -20,6 +20,7 @@ from passkit.frontends.xp.extents import (
 from passkit.frontends.xp.movement_operations import AxisGroup
 from passkit.frontends.xp.reductions import integer
 from passkit.frontends.xp.runtime import from_numpy, operation
+from passkit.graph.node import MOST_ELEMENTS
 from passkit.streams.device import StreamDevice
 from passkit.streams.operation import array_type
 from passkit.streams.recorder import Value
@@ -65,7 +66,8 @@ def normalized_axes(where: str, axes: Any, rank: int) -> tuple[int, ...]:
 def _extents(where: str, shape: Any) -> tuple[int, ...]:
     """Return an int, or a tuple or list of them, as a tuple of ints, which may be negative.
 
-    ``where`` is the function, for messages. Raises: ArgumentError if it is something else.
+    A bool counts as an int. ``where`` is the function, for messages. Raises: ArgumentError if it is
+    something else.
     """
     listed = shape if isinstance(shape, (tuple, list)) else (shape,)
     try:
@@ -80,11 +82,12 @@ def _extents(where: str, shape: Any) -> tuple[int, ...]:
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     """Return the shape to which arrays of these shapes are broadcast; () for none.
 
-    A shape is a tuple of ints, or an int.
+    A shape is a tuple or list of ints, or an int.
 
     Raises:
-        ArgumentError: One is nothing of these.
-        ShapeError: They do not fit together, or an extent is negative.
+        ArgumentError: One is nothing of these; a bool is no int.
+        ShapeError: They do not fit together, an extent is negative or too large, or there are more
+            than 64 axes.
 
     >>> from passkit import xp
     >>> xp.broadcast_shapes((3, 1), (4,))
@@ -93,7 +96,7 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
-        listed = ", ".join(map(str, shapes))
+        listed = ", ".join(map(shown, shapes))
         raise ShapeError(f"the shapes {listed} cannot be broadcast together") from None
     except TypeError:
         refuse("broadcast_shapes: shapes", shapes, "tuples of ints")
@@ -101,6 +104,8 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
 
 def broadcast_arrays(*arrays: Array) -> list[Array]:
     """Return a list of new arrays: these arrays, or numbers, broadcast to their common shape.
+
+    Each keeps its dtype. Without arrays the list is empty.
 
     Raises:
         ArgumentError: One is no array or number.
@@ -116,12 +121,12 @@ def broadcast_to(x: Array, /, shape: tuple[int, ...]) -> Array:
 
     Args:
         x: the array, or a number.
-        shape: the shape, a tuple of ints or an int; its last axes are equal to those of ``x``,
-            where these are not 1.
+        shape: the shape, a tuple or list of ints or an int; its last axes are equal to those of
+            ``x``, where these are not 1.
 
     Raises:
         ArgumentError: ``x`` is no array or number, or the shape nothing of these.
-        ShapeError: the array does not fit the shape.
+        ShapeError: the array does not fit the shape, or that has too many elements.
     """
     x = array_of(x)
     return broadcast_on(x._value.type.device, x, shape)
@@ -139,8 +144,9 @@ def broadcast_on(device: StreamDevice | None, x: Array, shape: tuple[int, ...]) 
         len(source) > len(target)
         or any(n not in (1, m) for n, m in pairs)
         or min(target, default=0) < 0
+        or prod([n or 1 for n in target]) > MOST_ELEMENTS
     ):
-        raise ShapeError(f"an array of shape {source} does not broadcast to {target}")
+        raise ShapeError(f"an array of shape {source} does not broadcast to {shown(target)}")
     if source == target and x._value.type.device is device:
         return duplicate(x)
     op = operation("broadcast_to", shape=target)
@@ -170,13 +176,15 @@ def reshape(x: Array, /, shape: tuple[int, ...], *, copy: bool | None = None) ->
 
     Args:
         x: the array, or a number.
-        shape: the shape, a tuple of ints or an int; one extent may be -1, which is filled in.
+        shape: the shape, a tuple or list of ints or an int; one extent may be -1, which is filled
+            in.
         copy: whether memory is copied. No array ever changes with another, so it makes no
-            difference.
+            difference and is not checked.
 
     Raises:
         ArgumentError: ``x`` is no array or number, or the shape nothing of these.
-        ShapeError: the number of elements differs, or the -1 cannot be filled in.
+        ShapeError: the number of elements differs, an extent is below -1, there are several -1, or
+            the -1 cannot be filled in, as beside an extent 0.
 
     >>> from passkit import xp
     >>> xp.reshape(xp.arange(6), (2, -1))
@@ -263,7 +271,8 @@ def expand_dims(x: Array, /, axis: int | tuple[int, ...] = 0) -> Array:
 
     Args:
         x: the array, or a number.
-        axis: where the new axes stand in the result: an int, or a tuple or list of them.
+        axis: where the new axes stand in the result: an int, or a tuple or list of them. Negative
+            ones count from the end of the result.
 
     Raises:
         ArgumentError: ``x`` is no array or number, or an axis no int.
@@ -279,8 +288,9 @@ def squeeze(x: Array, /, axis: int | tuple[int, ...]) -> Array:
     """Return a new array without some axes of length 1.
 
     Args:
-        x: the array.
-        axis: the axes to remove: an int, or a tuple or list of them, which may be empty.
+        x: the array, or a number.
+        axis: the axes to remove: an int, or a tuple or list of them, which may be empty. Negative
+            ones count from the end.
 
     Raises:
         ArgumentError: ``x`` is no array or number, or an axis no int, such as None.
@@ -301,12 +311,13 @@ def permute_dims(x: Array, /, axes: tuple[int, ...]) -> Array:
     """Return a new array with the axes in another order.
 
     Args:
-        x: the array.
-        axes: for each axis of the result, the axis of ``x``.
+        x: the array, or a number.
+        axes: for each axis of the result, the axis of ``x``, which may count from the end: a tuple
+            or list of ints, or an int for a vector.
 
     Raises:
         ArgumentError: ``x`` is no array or number, or an axis no int.
-        ShapeError: The axes do not name each axis once.
+        ShapeError: The axes do not name each axis once, or one is out of range.
 
     >>> from passkit import xp
     >>> xp.permute_dims(xp.ones((2, 3, 4)), (2, 0, 1)).shape
@@ -351,8 +362,8 @@ def moveaxis(
 
     Args:
         x: the array.
-        source: the axes to move: an int, or a tuple or list of them.
-        destination: where each of them goes in the result.
+        source: the axes to move: an int, or a tuple or list of them, which may be empty.
+        destination: where each of them goes in the result. Negative axes count from the end.
 
     Raises:
         ArgumentError: ``x`` is no array or number, or an axis no int.
@@ -406,14 +417,15 @@ def roll(
 
     Args:
         x: the array.
-        shift: the number of positions; negative ones shift to the front. All shifts use one plan.
-            One int is for all axes; a tuple or list has one for each.
-        axis: the axis for each shift, of which one that is named twice is shifted twice; None: the
-            elements in row-major order.
+        shift: the number of positions, any int; negative ones shift to the front. All shifts use
+            one plan. One int is for all axes; a tuple or list has one for each.
+        axis: an axis or a tuple or list of them, one for each shift; one that is named twice is
+            shifted twice. None: the elements in row-major order, by one int.
 
     Raises:
         ArgumentError: ``x`` is no array or number, or an axis or a shift no int.
-        ShapeError: An axis is out of range, or there is not a shift for each axis.
+        ShapeError: An axis is out of range, there is not a shift for each axis, or there are
+            several shifts and no axes.
 
     >>> from passkit import xp
     >>> xp.roll(xp.arange(5), 2)
@@ -423,6 +435,7 @@ def roll(
     if axis is None:
         if isinstance(shift, (tuple, list)):
             raise ShapeError(f"roll: several shifts need several axes, got {tuple(shift)} alone")
+        integer("roll: shift", shift)
         return reshape(roll(reshape(x, (-1,)), shift, axis=0), x.shape) if x.size else duplicate(x)
     listed = axis if isinstance(axis, (tuple, list)) else (axis,)
     axes = [normalized_axis("roll", a, x.ndim) for a in listed]

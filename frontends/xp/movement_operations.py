@@ -5,14 +5,12 @@ Functions of NumPy arrays return arrays of their own memory, never views of an o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import reduce
 from typing import Any
 
 import numpy as np
 
 import passkit.ops as ops
-from passkit.frontends.xp.elementwise_operations import converted
+from passkit.frontends.xp.elementwise_operations import converted, promoted
 from passkit.frontends.xp.extents import position_of, with_inputs
 from passkit.frontends.xp.runtime import OPERATIONS
 from passkit.graph.node import Entry, known_shape
@@ -30,9 +28,9 @@ def _copied(array: Any) -> Any:
 
 
 def _build_astype(x: Entry, dtype: str) -> Entry:
-    """Build a conversion of ``x`` to the dtype of this name; to its own, a copy.
+    """Build a conversion of ``x``, which is not complex, to the dtype of this name; or a copy.
 
-    As bool, all but 0 are true.
+    A copy is for its own dtype. As bool, all but 0 are true.
     """
     return ops.identity(x) if x.dtype is dtype_of(dtype) else ops.cast(x, dtype=dtype)
 
@@ -74,7 +72,10 @@ def _reshape(x: Any, groups: tuple[AxisGroup, ...], shape: tuple[int, ...]) -> A
 
 
 def _build_broadcast(x: Entry, *extents: Entry, shape: Shape) -> Entry:
-    """Build a broadcast of ``x`` to ``shape``; an input of `extents_input` may follow."""
+    """Build a broadcast of ``x`` to ``shape``; ``extents`` is at most one input of `extents_input`.
+
+    It becomes an input of the graph.
+    """
     return with_inputs(ops.broadcast_to(x, shape=shape), extents)
 
 
@@ -113,22 +114,16 @@ def _build_roll(x: Entry, *cuts: Entry, axes: tuple[int, ...]) -> Entry:
 
 
 def _roll(x: Any, *cuts: Any, axes: tuple[int, ...]) -> Any:
-    """Return a rolled copy of a NumPy array; ``cuts`` has a position input for each of ``axes``."""
-    return np.roll(x, [-position_of(c, k) for k, c in enumerate(cuts)], axes)
+    """Return a rolled copy of a NumPy array; ``cuts`` has a position input for each of ``axes``.
 
-
-def _promoted(arrays: Sequence[Any]) -> list[Any]:
-    """Return arrays converted to their common dtype; one of this dtype is returned itself.
-
-    There is one at least.
+    What follows the cut comes before what precedes it.
     """
-    dtype = reduce(np.promote_types, [a.dtype for a in arrays])
-    return [a.astype(dtype, copy=False) for a in arrays]
+    return np.roll(x, [-position_of(c, k) for k, c in enumerate(cuts)], axes)
 
 
 OPERATIONS.define("astype", _build_astype, lambda x, dtype: x.astype(dtype_of(dtype).numpy))
 OPERATIONS.define("broadcast_to", _build_broadcast, _broadcast)
-OPERATIONS.define("concat", _build_concat, lambda *xs, axis: np.concatenate(_promoted(xs), axis))
+OPERATIONS.define("concat", _build_concat, lambda *xs, axis: np.concatenate(promoted(*xs), axis))
 OPERATIONS.define("copy", ops.identity, _copied)
 OPERATIONS.define("expand_dims", ops.expand_dims, lambda x, axis: _copied(np.expand_dims(x, axis)))
 OPERATIONS.define("flip", ops.flip, lambda x, axis: _copied(np.flip(x, axis)))
@@ -141,7 +136,7 @@ OPERATIONS.define("repeat", ops.repeat, lambda x, repeats, axis: np.repeat(x, re
 OPERATIONS.define("reshape", _build_reshape, _reshape)
 OPERATIONS.define("roll", _build_roll, _roll)
 OPERATIONS.define("squeeze", ops.squeeze, lambda x, axis: _copied(np.squeeze(x, axis)))
-OPERATIONS.define("stack", _build_stack, lambda *xs, axis: np.stack(_promoted(xs), axis))
+OPERATIONS.define("stack", _build_stack, lambda *xs, axis: np.stack(promoted(*xs), axis))
 OPERATIONS.define(
     "tile",
     lambda x, repetitions: ops.tile(x, repetitions=repetitions),

@@ -9,7 +9,7 @@ from typing import Any
 from passkit.errors import ArgumentError, ShapeError
 from passkit.frontends.xp.array import Array, array_of, call
 from passkit.frontends.xp.linalg_operations import MATMUL
-from passkit.frontends.xp.reductions import one_axis
+from passkit.frontends.xp.reductions import integer, one_axis
 from passkit.values.arguments import shown
 
 
@@ -77,11 +77,12 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
         true.
 
     Raises:
-        ArgumentError: an operand is no array or number.
+        ArgumentError: an operand is no array or number, or the axis no integer.
         ShapeError: the extents of the axis differ, the others do not broadcast, or there is no such
             axis; numbers from 0 on are none.
     """
-    return call("vecdot", array_of(x1), array_of(x2), axis=axis)
+    number = integer("vecdot: axis", axis)
+    return call("vecdot", array_of(x1), array_of(x2), axis=number)
 
 
 def outer(x1: Any, x2: Any, /) -> Array:

@@ -7,7 +7,7 @@ type of their sign. NumPy's functions compute small arrays and complex numbers.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from math import prod
+from math import isfinite, prod
 from operator import index
 from typing import Any
 
@@ -66,6 +66,21 @@ def integer(where: str, x: Any) -> int:
         return index(x)
     except TypeError:
         raise ArgumentError(f"{where} must be an integer, got {shown(x)}") from None
+
+
+def finite_number(where: str, x: Any) -> float:
+    """Return an argument, a bool, int or float of Python, as a float.
+
+    ``where`` is the function and the argument, for the message.
+
+    Raises: ArgumentError if it is something else, NaN or infinite, or an int beyond float64.
+    """
+    try:
+        if isinstance(x, (int, float)) and isfinite(x):
+            return float(x)
+    except OverflowError:
+        pass
+    raise ArgumentError(f"{where} must be a number, got {shown(x)}")
 
 
 def several_axes(where: str, axis: Any, rank: int) -> tuple[int, ...] | None:
@@ -416,12 +431,12 @@ def spread(name: str, x: Value, axis: Any, correction: Any, keepdims: Any) -> Va
     ``keepdims`` they stay with extent 1.
 
     Raises:
-        ArgumentError: the correction is no finite int or float of Python, or an axis no integer.
+        ArgumentError: the correction is no finite int or float of Python (or NumPy's float64), or
+            an axis no integer.
         ShapeError: there is no such axis, or it is named twice.
     """
-    if not isinstance(correction, (int, float)) or not np.isfinite(correction):
-        raise ArgumentError(f"{name}: correction must be a number, got {shown(correction)}")
-    return reduced(name, x, axis, keepdims, correction=float(correction))
+    number = finite_number(f"{name}: correction", correction)
+    return reduced(name, x, axis, keepdims, correction=number)
 
 
 def converted_to(where: str, x: Value, dtype: Any) -> tuple[Value, str | None]:

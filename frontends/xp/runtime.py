@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from passkit.errors import DTypeError
+from passkit.errors import DTypeError, ShapeError
 from passkit.streams import recorder
 from passkit.streams.device import StreamDevice, host_array
 from passkit.streams.operation import (
@@ -161,8 +161,11 @@ def on_host(operation: Operation, operands: Sequence[Value]) -> tuple[Value, ...
     They are on the device of the operands. The operation counts in ``host_operations``, and those
     who inspect the stream see it.
 
-    Raises: DTypeError if NumPy's function does not take these elements, such as complex ones; other
-    errors of the function pass, such as a FeedError of a singular matrix.
+    Raises:
+        DTypeError: NumPy's function does not take these elements, such as complex ones.
+        ShapeError: It does not take these shapes.
+
+    Other errors of the function pass, such as a FeedError of a singular matrix.
     """
     STORE.counts["host_operations"] += 1
     current_stream().sync(operands, f"{operation.name} in NumPy")
@@ -170,11 +173,14 @@ def on_host(operation: Operation, operands: Sequence[Value]) -> tuple[Value, ...
     computed_operands = [computed(v) for v in operands]
     try:
         arrays = operation.evaluate(computed_operands)
-    except TypeError as error:
-        if type(error) is not TypeError:
+    except (TypeError, ValueError, IndexError) as error:
+        if type(error) is TypeError:
+            dtypes = ", ".join(str(v.type.dtype) for v in operands)
+            raise DTypeError(f"{operation.name} does not take {dtypes}: {error}") from error
+        if type(error) not in (ValueError, IndexError):
             raise
-        dtypes = ", ".join(str(v.type.dtype) for v in operands)
-        raise DTypeError(f"{operation.name} does not take {dtypes}: {error}") from error
+        shapes = ", ".join(str(v.type.shape) for v in operands)
+        raise ShapeError(f"{operation.name} does not take shapes {shapes}: {error}") from error
     if STORE.inspectors:
         seconds = perf_counter() - started
         record = STORE.tracker.host_operation(operation, operands, seconds)

@@ -12,7 +12,7 @@ from passkit.frontends.xp import reductions
 from passkit.frontends.xp.array import Array, array_of, operand_value, wrap
 from passkit.frontends.xp.conversion import asarray
 from passkit.frontends.xp.elementwise import operand_values
-from passkit.frontends.xp.elementwise_operations import cast, common_dtype, converted
+from passkit.frontends.xp.elementwise_operations import cast, common_dtype, converted, promoted
 from passkit.frontends.xp.reductions import Axes, one_axis
 from passkit.frontends.xp.runtime import OPERATIONS, apply, apply_several, operation
 from passkit.graph.node import Entry
@@ -81,7 +81,7 @@ def _unique(x: Any) -> tuple[Any, ...]:
     )
 
 
-OPERATIONS.define("where", _where, np.where)
+OPERATIONS.define("where", _where, lambda c, x1, x2: np.where(c, *promoted(x1, x2)))
 OPERATIONS.define("searchsorted", _searchsorted, _searchsorted_of_arrays)
 OPERATIONS.define("sort", ops.sort, _sort_array)
 OPERATIONS.define("argsort", ops.argsort, _argsort_array)
@@ -185,7 +185,7 @@ def searchsorted(
     >>> xp.searchsorted(xp.asarray([1, 3, 5]), xp.asarray([3, 4]), side="right").numpy()
     array([2, 2])
     """
-    if side not in ("left", "right"):
+    if not isinstance(side, str) or side not in ("left", "right"):
         raise ArgumentError(f"searchsorted: side must be 'left' or 'right', got {shown(side)}")
     numbers = array_of(x1)
     if numbers.ndim != 1:

@@ -9,7 +9,7 @@ import numpy as np
 import passkit.ops as ops
 from passkit.errors import ArgumentError
 from passkit.frontends.xp.array import Array, array_of, wrap
-from passkit.frontends.xp.elementwise_operations import converted
+from passkit.frontends.xp.elementwise_operations import converted, promoted
 from passkit.frontends.xp.reductions import Axes, one_axis
 from passkit.frontends.xp.runtime import OPERATIONS, apply, operation
 from passkit.graph.node import Entry
@@ -98,7 +98,7 @@ def _diff(*parts: Entry, axis: int, n: int) -> Entry:
 
 def _diff_of_arrays(*parts: Any, axis: int, n: int) -> Any:
     """Compute n differences along ``axis`` of arrays beside each other in NumPy."""
-    return np.array(np.diff(np.concatenate(parts, axis=axis), n, axis=axis))
+    return np.array(np.diff(np.concatenate(promoted(*parts), axis=axis), n, axis=axis))
 
 
 OPERATIONS.define("diff", _diff, _diff_of_arrays)

@@ -496,8 +496,8 @@ def constant(value: Any, dtype: Any = None, name: str = "") -> Entry:
 
     Raises:
         ArgumentError: ``value`` is no array of numbers, such as a text, None, an entry or rows of
-            different lengths; it is a Python number that ``dtype`` cannot hold; or ``name`` is no
-            text.
+            different lengths; it is complex and ``dtype`` real, but not bool, or a Python number
+            that ``dtype`` cannot hold; or ``name`` is no text.
         DTypeError: There is no such dtype, or passkit does not have that of the array.
 
     Example:

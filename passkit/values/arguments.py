@@ -262,15 +262,17 @@ def numbers(where: str, value: Any, dtype: Any = None) -> Any:
 
     Raises:
         ArgumentError: The value is a ragged list, an object, a text, a date or a masked array, or
-            holds a Python number that ``dtype`` cannot: an integer beyond its limits, a complex
-            number for a real dtype, or NaN for an integer one. Other floats are truncated to
+            complex for a real dtype (but bool), or holds a Python number that ``dtype`` cannot: an
+            integer beyond its limits, or NaN for an integer one. Other floats are truncated to
             integer dtypes, and arrays are cast, as `numpy.array` does.
     """
     unmasked(where, value)
     need = "an array or (nested lists of) numbers"
     try:
         array = np.array(value)
-        if array.dtype.kind not in "OSUMm":
+        if array.dtype.kind == "c" and dtype is not None and np.dtype(dtype).kind not in "cb":
+            need = f"numbers for {np.dtype(dtype)}, which is real"
+        elif array.dtype.kind not in "OSUMm":
             return array if dtype is None else np.array(value, dtype)
     except (TypeError, ValueError, OverflowError) as error:
         raise ArgumentError(f"{where} must be {need}, got {shown(value)}: {error}") from None

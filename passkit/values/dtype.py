@@ -243,7 +243,7 @@ def weak_scalar(value: Any, like: DType) -> DType:
             limits = np.iinfo(like.numpy)
             if not limits.min <= value <= limits.max:
                 raise DTypeError(
-                    f"{value} does not fit {like}; cast the array to a wider type first"
+                    f"{shown(value)} does not fit {like}; cast the array to a wider type first"
                 )
         return dtype_of(out)
     raise DTypeError(

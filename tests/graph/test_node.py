@@ -79,6 +79,14 @@ def test_constants_are_frozen_copies() -> None:
     assert (value.tolist(), value.dtype, value.flags.writeable) == ([1, 1], np.float32, False)
 
 
+def test_constants_do_not_lose_imaginary_parts() -> None:
+    """Complex arrays are refused for a real dtype, as complex numbers are, but not as bool."""
+    for value in (np.array([1j]), np.complex64(1j), [1, 1j]):
+        with pytest.raises(pk.ArgumentError, match=r"numbers for float32, .* got .*(1j|\[1\])"):
+            pk.constant(value, "float32")
+    assert pk.constant(np.array([1j, 0]), "bool").node.params["value"].tolist() == [True, False]
+
+
 def test_state_variables_have_an_initial_array_or_none() -> None:
     """A state variable is created from an array, or from shape and dtype without a value."""
     w, u = pk.state("w", [1.5]), pk.state("u", ((2,), "int32"))

@@ -325,6 +325,25 @@ def test_round_of_an_array_takes_digits() -> None:
     assert np.asarray(xp.round(xp.asarray([0.5, 1.5, 2.5]))).tolist() == [0.0, 2.0, 2.0]
 
 
+def test_arrays_of_the_16_bit_floats_are_joined_in_float32() -> None:
+    """Joins, choices, differences and powers promote dtypes as sums do, also where NumPy cannot."""
+    half, brain = xp.asarray([2.0], dtype=xp.float16), xp.asarray([3.0], dtype=xp.bfloat16)
+    for results in (
+        (xp.concat([half, brain]), [2.0, 3.0]),
+        (xp.stack([brain, half]), [[3.0], [2.0]]),
+        (xp.where(half > 2, half, brain), [3.0]),
+        (xp.diff(half, prepend=brain), [-1.0]),
+        (xp.pow(half, brain), [8.0]),
+    ):
+        assert (results[0].dtype, results[0].numpy().tolist()) == (xp.float32, results[1])
+    assert xp.concat([xp.asarray([1]), brain]).dtype == (xp.asarray([1]) + brain).dtype
+
+
+def test_large_integers_are_infinite_as_bfloat16() -> None:
+    """A Python integer beside an array of floats is converted to its dtype."""
+    assert (xp.ones(2, dtype=xp.bfloat16) + 10**40).numpy().tolist() == [float("inf")] * 2
+
+
 def test_operands_that_are_no_arrays_are_refused() -> None:
     """Lists and texts are no operands, and shapes must broadcast: the message shows them."""
     x = xp.asarray([1.0, 2.0])
@@ -341,7 +360,13 @@ def test_operands_that_are_no_arrays_are_refused() -> None:
     with pytest.raises(DTypeError, match=r"^100000.* does not fit complex128"):
         xp.asarray([1j]) + 10**400
     with pytest.raises(DTypeError, match=r"^100000.* does not fit bfloat16"):
-        xp.asarray([1.0], dtype=xp.bfloat16) + 10**400
+        xp.ones(2, dtype=xp.bfloat16) + 10**400
+    with pytest.raises(DTypeError, match=r"^9223372036854775808 does not fit int64"):
+        (x > 1) + 2**63
+    with pytest.raises(DTypeError, match=r"^a value of type int does not fit int8"):
+        xp.asarray([1], dtype=xp.int8) + 10**5000
+    with pytest.raises(ShapeError, match=r"add does not take shapes \(2,\), \(3,\)"):
+        xp.add(xp.asarray([1j, 2]), xp.ones(3))
     with pytest.raises(DTypeError, match=r"^100000.* fits no integer dtype"):
         xp.sin(10**400)
     with pytest.raises(ArgumentError, match=r"round: decimals must be an integer, got 1\.5"):

@@ -140,6 +140,23 @@ def test_integers_are_factored_in_float64_and_multiplied_as_integers() -> None:
     np.testing.assert_allclose(np.asarray(xp.linalg.inv(x)), [[1, -1], [-1, 2]])
 
 
+def test_diagonals_outside_of_a_matrix_are_empty() -> None:
+    """An offset may be any integer."""
+    x = xp.ones((2, 3))
+    for offset in (3, -2, 10**400, -(10**400)):
+        assert xp.linalg.diagonal(x, offset=offset).shape == (0,)
+        assert float(xp.linalg.trace(x, offset=offset)) == 0
+
+
+def test_tensordot_of_more_axes_than_letters() -> None:
+    """Together the operands may have more than 26 axes."""
+    x, y = np.arange(6.0).reshape((2, 3)), np.arange(12.0).reshape((3, 4))
+    left, right = x.reshape((2, *[1] * 13, 3)), y.reshape((3, *[1] * 13, 4))
+    product = xp.tensordot(xp.asarray(left), xp.asarray(right), axes=1)
+    assert product.ndim == 28
+    assert product.numpy().reshape((2, 4)).tolist() == (x @ y).tolist()
+
+
 def test_wrong_arguments_are_refused() -> None:
     """Messages name the function and the shape."""
     x = xp.asarray(np.ones((2, 3)))
@@ -161,6 +178,16 @@ def test_wrong_arguments_are_refused() -> None:
         xp.linalg.matrix_norm(x, ord=3)
     with pytest.raises(ArgumentError, match=r"vector_norm: ord must be a number, got 'fro'"):
         xp.linalg.vector_norm(x, ord="fro")  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match=r"vector_norm: ord must be a number, got True"):
+        xp.linalg.vector_norm(x, ord=True)
+    with pytest.raises(ArgumentError, match=r"vector_norm: ord must be a number, got 1000"):
+        xp.linalg.vector_norm(x, ord=10**400)
+    with pytest.raises(ArgumentError, match=r"vecdot: axis must be an integer, got \[0\]"):
+        xp.vecdot(x, x, axis=[0])  # type: ignore[arg-type]
+    with pytest.raises(DTypeError, match=r"pinv: rtol is too large for a float: 1000"):
+        xp.linalg.pinv(x, rtol=10**400)
+    with pytest.raises(ArgumentError, match=r"qr: mode must be .*, got an array int64\[1\]"):
+        xp.linalg.qr(x, mode=np.array([0]))  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match=r"qr: mode must be .*, got 'full'"):
         xp.linalg.qr(x, mode="full")  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match=r"matrix_power: n must be an integer, got 0\.5"):

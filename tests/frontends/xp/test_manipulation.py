@@ -206,3 +206,10 @@ def test_wrong_joins_and_repetitions_are_refused() -> None:
         xp.repeat(x, xp.asarray([1, 2]), axis=1)
     with pytest.raises(ShapeError, match=r"repeat needs repeats >= 0, got -1"):
         xp.repeat(x, -1)
+    with pytest.raises(ArgumentError, match=r"repeat: repeats must be .*, got \[\[1\], \[2, 3\]\]"):
+        xp.repeat(x, [[1], [2, 3]])  # type: ignore[arg-type]
+    with pytest.raises(ShapeError, match=r"shape \(\) does not broadcast to \(1000"):
+        xp.broadcast_to(xp.asarray(1.0), (10**400,))
+    with pytest.raises(ArgumentError, match=r"roll: shift must be an integer, got 'a'"):
+        xp.roll(xp.ones((0, 3)), "a")  # type: ignore[arg-type]
+    assert xp.repeat(xp.ones((0, 3)), xp.asarray([], dtype=xp.float64), axis=0).shape == (0, 3)

@@ -213,6 +213,8 @@ def test_wrong_axes_and_arguments_are_refused() -> None:
         xp.min(xp.asarray(np.ones((0, 3))), axis=0)
     with pytest.raises(ArgumentError, match=r"var: correction must be a number, got inf"):
         xp.var(x, correction=float("inf"))
+    with pytest.raises(ArgumentError, match=r"std: correction must be a number, got 1000"):
+        xp.std(x, correction=10**400)
     with pytest.raises(ShapeError, match=r"cumulative_sum: an array of 2 axes needs an axis"):
         xp.cumulative_sum(x)
     with pytest.raises(ArgumentError, match=r"diff: n must be a natural number, got -1"):
