@@ -81,7 +81,7 @@ def with_derivatives(density: Callable[..., Array], /, *arguments: Any) -> LogDe
         ArgumentError: ``density`` is no function of this namespace or takes another number of
             arguments, or an argument is no array or number.
         ShapeError: The shapes of the arguments do not fit.
-        DTypeError: An argument is complex.
+        DTypeError: An argument is complex, or an int too large for a float.
         CheckError: When the result is computed, an element is one that the density does not allow.
 
     >>> from passkit import xp
@@ -123,7 +123,7 @@ def _applied(density: Density, arguments: Any, wrt: tuple[str, ...]) -> list[Arr
     Raises:
         ArgumentError: An argument is no array or number.
         ShapeError: The shapes do not fit.
-        DTypeError: An argument is complex.
+        DTypeError: An argument is complex, or an int too large for a float.
         CheckError: The result is computed at once, and an element is not allowed.
     """
     arrays = _arrays(arguments)
@@ -262,7 +262,7 @@ def normal_lpdf(y: Any, mu: Any, sigma: Any, /) -> Array:
     Raises:
         ArgumentError: An argument is no array or number.
         ShapeError: The shapes do not broadcast.
-        DTypeError: An argument is complex.
+        DTypeError: An argument is complex, or an int too large for a float.
         CheckError: When the result is computed: ``y`` is NaN, ``mu`` is not finite, or ``sigma``
             not positive.
 
@@ -283,7 +283,7 @@ def bernoulli_logit_lpmf(y: Any, theta: Any, /) -> Array:
     Raises:
         ArgumentError: An argument is no array or number.
         ShapeError: The shapes do not broadcast.
-        DTypeError: An argument is complex.
+        DTypeError: An argument is complex, or an int too large for a float.
         CheckError: When the result is computed: ``y`` is not from 0 to 1, or ``theta`` is NaN.
     """
     return _log_density("bernoulli_logit_lpmf", y, theta)
@@ -299,7 +299,7 @@ def poisson_log_lpmf(y: Any, alpha: Any, /) -> Array:
     Raises:
         ArgumentError: An argument is no array or number.
         ShapeError: The shapes do not broadcast.
-        DTypeError: An argument is complex.
+        DTypeError: An argument is complex, or an int too large for a float.
         CheckError: When the result is computed: ``y`` is negative, or ``alpha`` is NaN.
     """
     return _log_density("poisson_log_lpmf", y, alpha)
@@ -318,7 +318,7 @@ def neg_binomial_2_log_lpmf(y: Any, eta: Any, phi: Any, /) -> Array:
     Raises:
         ArgumentError: An argument is no array or number.
         ShapeError: The shapes do not broadcast.
-        DTypeError: An argument is complex.
+        DTypeError: An argument is complex, or an int too large for a float.
         CheckError: When the result is computed: ``y`` is negative, ``eta`` is not finite, or
             ``phi`` not positive and finite.
     """
@@ -341,7 +341,7 @@ def normal_id_glm_lpdf(y: Any, x: Any, alpha: Any, beta: Any, sigma: Any, /) -> 
     Raises:
         ArgumentError: An argument is no array or number.
         ShapeError: The shapes do not fit.
-        DTypeError: An argument is complex.
+        DTypeError: An argument is complex, or an int too large for a float.
         CheckError: When the result is computed: an argument, or x @ beta + alpha, is not finite, or
             ``sigma`` not positive.
     """
@@ -360,7 +360,7 @@ def bernoulli_logit_glm_lpmf(y: Any, x: Any, alpha: Any, beta: Any, /) -> Array:
     Raises:
         ArgumentError: An argument is no array or number.
         ShapeError: The shapes do not fit.
-        DTypeError: An argument is complex.
+        DTypeError: An argument is complex, or an int too large for a float.
         CheckError: When the result is computed: ``y`` is not from 0 to 1, or another argument is
             not finite.
     """
@@ -379,7 +379,7 @@ def poisson_log_glm_lpmf(y: Any, x: Any, alpha: Any, beta: Any, /) -> Array:
     Raises:
         ArgumentError: An argument is no array or number.
         ShapeError: The shapes do not fit.
-        DTypeError: An argument is complex.
+        DTypeError: An argument is complex, or an int too large for a float.
         CheckError: When the result is computed: ``y`` is negative, or another argument is not
             finite.
     """
@@ -401,7 +401,7 @@ def neg_binomial_2_log_glm_lpmf(y: Any, x: Any, alpha: Any, beta: Any, phi: Any,
     Raises:
         ArgumentError: An argument is no array or number.
         ShapeError: The shapes do not fit.
-        DTypeError: An argument is complex.
+        DTypeError: An argument is complex, or an int too large for a float.
         CheckError: When the result is computed: ``y`` is negative, ``phi`` is not positive and
             finite, or another argument is not finite.
     """

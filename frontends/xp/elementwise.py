@@ -7,6 +7,7 @@ them. The functions queue an operation and return at once.
 from __future__ import annotations
 
 from collections.abc import Callable
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -20,35 +21,66 @@ from passkit.values.arguments import shown
 
 _BY_NAME = {function.name: function for function in FUNCTIONS}
 
+_REAL = ("atan2", "copysign", "hypot", "logaddexp", "nextafter")
+_ROUNDED = ("ceil", "floor", "signbit", "trunc")
+_QUOTIENTS = ("floor_divide", "remainder")
+_BITS = ("bitwise_and", "bitwise_invert", "bitwise_or", "bitwise_xor")
+_SHIFTS = ("bitwise_left_shift", "bitwise_right_shift")
+_SIGNED = ("negative", "positive", "sign", "subtract")
 _OPERANDS = {
-    "": "of numbers or booleans",
+    "": " of numbers or booleans",
     "bool": "; numbers are true unless they are 0",
-    "float": "of floats or complex numbers; integers are computed as floats",
-    "number": "of numbers",
-    "quotient": "of numbers; integers are divided as float64",
+    "float": " of numbers or booleans; integers and booleans are computed as floats",
+    "number": " of numbers; booleans count as int8",
+    "quotient": " of numbers or booleans; integers are divided as float64",
+    **dict.fromkeys(_REAL, " of real numbers; integers and booleans are computed as floats"),
+    **dict.fromkeys(_ROUNDED, " of real numbers or booleans"),
+    **dict.fromkeys(_QUOTIENTS, " of real numbers; booleans count as int8"),
+    **dict.fromkeys(_BITS, " of integers or booleans"),
+    **dict.fromkeys(_SHIFTS, " of integers; booleans count as int8"),
+    **dict.fromkeys(_SIGNED, " of numbers"),
 }
-"""The words for operands in docstrings, by the domain of a function."""
+"""The words for operands in docstrings, by the name of a function or else its domain."""
+
+_TESTS = ("equal", "greater", "greater_equal", "isfinite", "isinf", "isnan", "less", "less_equal")
+_BOOLEANS = "A new array of booleans."
+_PROMOTED = "the promoted dtype, in which Python numbers are weak"
+_RESULTS = {
+    "": f"A new array of {_PROMOTED}.",
+    "bool": _BOOLEANS,
+    "float": f"A new array of {_PROMOTED}; float16 for integers of 8 bits and booleans, float32 "
+    "for those of 16 bits, float64 for wider ones.",
+    "number": f"A new array of {_PROMOTED}; int8 for booleans.",
+    "quotient": "A new array of the promoted dtype; float64 for integers and booleans.",
+    **dict.fromkeys((*_TESTS, "not_equal", "signbit"), _BOOLEANS),
+    "abs": "A new array of the dtype of x, for complex numbers that of their parts.",
+}
+"""The words for results in docstrings, by the name of a function or else its domain."""
 
 
 def _documentation(name: str) -> str:
     """Return the docstring of the public function of an operation of `FUNCTIONS`."""
     function = _BY_NAME[name]
-    dtype = _OPERANDS[function.domain]
-    space = "" if dtype.startswith(";") else " "
-    names = ("x",) if function.arity == 1 else ("x1", "x2")
-    lines = [f"    {names[0]}: an array{space}{dtype}."]
+    operand = _OPERANDS.get(name, _OPERANDS[function.domain])
+    result = _RESULTS.get(name, _RESULTS[function.domain])
+    if function.arity == 1:
+        result = result.replace(_PROMOTED, "the dtype of x")
+    kind, separator, note = operand.partition("; ")
+    operand = f"an array{kind}, or a Python number{separator}{note}."
+    lines = [f"x: {operand}"]
     if function.arity == 2:
-        lines = [
-            f"    x1: an array or a Python number{space}{dtype}.",
-            "    x2: the same; it broadcasts with x1.",
-        ]
-    arguments = "\n".join(lines)
+        lines = [f"x1: {operand}", "x2: the same; it broadcasts with x1."]
+    arguments = "\n".join(
+        fill(line, 96, initial_indent=" " * 4, subsequent_indent=" " * 8) for line in lines
+    )
     return (
         f"Return {function.summary}, for each element.\n\n"
         f"Args:\n{arguments}\n\n"
+        f"{fill(f'Returns: {result}', 96, subsequent_indent=' ' * 4)}\n\n"
         "Raises:\n"
         "    ArgumentError: an operand is neither an array nor a number.\n"
-        "    DTypeError: the function is not defined for the dtype.\n"
+        "    DTypeError: the function is not defined for the dtype, or a Python integer does not\n"
+        "        fit it.\n"
         + ("    ShapeError: the shapes do not broadcast.\n" if function.arity == 2 else "")
     )
 
@@ -94,10 +126,10 @@ def operand_values(x1: Any, x2: Any) -> tuple[Value, Value]:
     """Return the values of the operands ``x1`` and ``x2`` of a function.
 
     A Python number takes the other's dtype, or a default one if that is of a lower kind. Of two
-    Python numbers the second has its default dtype.
+    Python numbers the second has its default dtype, which the first takes.
 
     Raises: ArgumentError if one is neither an array nor a number; DTypeError for a Python integer
-    that the other's dtype cannot hold.
+    that the other's dtype, or no dtype, can hold.
     """
     if isinstance(x1, (bool, int, float, complex)) and not isinstance(x1, np.generic):
         right = array_of(x2)._value
@@ -183,7 +215,8 @@ def pow(x1: Any, x2: Any, /) -> Array:
 
     Raises:
         ArgumentError: an operand is neither an array nor a number.
-        DTypeError: an array of integers or booleans to the power of a negative Python integer.
+        DTypeError: an array of integers or booleans to the power of a negative Python integer, or
+            a Python integer does not fit the dtype of the array.
         ShapeError: the shapes do not broadcast.
     """
     if isinstance(x1, Array):
@@ -208,6 +241,8 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Array:
     Raises:
         ArgumentError: x is no array or number, a limit is neither None nor an array nor a number,
             or no number of the dtype of x is within it.
+        DTypeError: a Python integer is too large for float64, or a NumPy array has no dtype of
+            `passkit.xp`.
         ShapeError: the shapes do not broadcast.
 
     >>> from passkit import xp

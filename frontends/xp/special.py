@@ -179,15 +179,16 @@ def _function(function: SpecialFunction) -> Any:
     public: Any = {1: of_one, 2: of_two, 3: of_three}[count]
     public.__name__ = public.__qualname__ = function.name
     lines = "\n".join(
-        f"    {name}: an array of real numbers, or a number; integers are computed in float64."
-        for name in function.operands
+        f"    {name}: an array of real numbers, or a number." for name in function.operands
     )
     public.__doc__ = (
         f"Return {function.summary}, for each element.\n\n"
         f"Args:\n{lines}\n\n"
+        "Returns: A new array of the common float dtype; float64 for integers and booleans. It is\n"
+        "    NaN outside of the domain.\n\n"
         "Raises:\n"
         "    ArgumentError: an operand is neither an array nor a number.\n"
-        "    DTypeError: an operand is complex.\n"
+        "    DTypeError: an operand is complex, or a Python integer does not fit its dtype.\n"
         + ("    ShapeError: the shapes do not broadcast.\n" if count > 1 else "")
     )
     return public
@@ -253,6 +254,8 @@ def _log_softmax(x: Entry, axis: int | None) -> Entry:
 
 LARGEST_ORDER = 20
 """The largest order of `passkit.ops.polygamma`."""
+MOST_ORDERS = 2**53
+"""Up to here, whole numbers are exact in float64."""
 
 OPERATIONS.define("special.logsumexp", partial(_build, ops.logsumexp))
 OPERATIONS.define("special.softmax", partial(_build, _softmax))
@@ -271,7 +274,7 @@ def logsumexp(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Array:
 
     Raises:
         ArgumentError: ``a`` is no array or number, or an axis no integer.
-        DTypeError: ``a`` is complex.
+        DTypeError: ``a`` is complex, or an int that fits no dtype.
         ShapeError: there is no such axis, it is named twice, or there is no element along it.
     """
     return wrap(reduced("special.logsumexp", array_of(a)._value, axis, keepdims))
@@ -291,7 +294,7 @@ def _along_axis(name: str, x: Any, axis: int | None) -> Array:
 
 
 def softmax(x: Any, axis: int | None = None) -> Array:
-    """Return exp(x) divided by its sum along an axis.
+    """Return exp(x) divided by its sum along an axis, or over all elements.
 
     Args:
         x: an array of real numbers; integers are computed in float64.
@@ -306,7 +309,7 @@ def softmax(x: Any, axis: int | None = None) -> Array:
 
 
 def log_softmax(x: Any, axis: int | None = None) -> Array:
-    """Return the logarithm of `softmax` along an axis.
+    """Return the logarithm of `softmax` along an axis, or over all elements.
 
     Args:
         x: an array of real numbers; integers are computed in float64.
@@ -324,14 +327,14 @@ def polygamma(n: Any, x: Any) -> Array:
     """Return the n-th derivative of `digamma`.
 
     Args:
-        n: an int from 0 on, or an array of whole numbers, which is broadcast with ``x``.
+        n: an int from 0 to 2**53, or an array of whole numbers, which is broadcast with ``x``.
             Derivatives of negative orders in an array are infinite or NaN, as in `scipy.special`;
             that its elements are whole is not checked.
         x: an array of real numbers, or a number; integers are computed in float64.
 
     Raises:
-        ArgumentError: n is neither an array nor an int, or a negative int; or x is no array or
-            number.
+        ArgumentError: n is neither an array nor an int, or an int out of range; or x is no array
+            or number.
         ShapeError: The shapes do not broadcast.
         DTypeError: An operand is complex.
     """
@@ -342,6 +345,8 @@ def polygamma(n: Any, x: Any) -> Array:
         raise ArgumentError(f"polygamma: n must be a natural number, got {shown(n)}")
     elif n <= LARGEST_ORDER:
         return wrap(apply(operation("special.polygamma", n=int(n)), value))
+    elif n > MOST_ORDERS:
+        raise ArgumentError(f"polygamma: n must be at most 2**53, got {shown(n)}")
     else:
         orders = operand_value(float(n), value.type.dtype)
     return wrap(apply(operation("special.polygamma_of_orders"), orders, value))

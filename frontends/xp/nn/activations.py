@@ -13,10 +13,11 @@ import numpy as np
 from attrs import frozen
 
 import passkit.ops as ops
-from passkit.errors import ArgumentError, FeedError
+from passkit.errors import ArgumentError, FeedError, ShapeError
 from passkit.frontends.xp import special
 from passkit.frontends.xp.array import Array, array_of
 from passkit.frontends.xp.elementwise import add
+from passkit.frontends.xp.manipulation import broadcast_shapes
 from passkit.frontends.xp.nn import array_functions as in_numpy
 from passkit.frontends.xp.nn.operands import (
     applied,
@@ -87,7 +88,9 @@ def _activation(activation: Activation) -> Any:
         f"Return {activation.summary}, for each element.\n\n"
         "Args:\n    x: an array of real numbers, or a number; integers and booleans are computed "
         "in\n        float64.\n\n"
-        "Raises:\n    ArgumentError: it is neither.\n    DTypeError: it is a complex array.\n"
+        "Returns: A new array of the dtype of x, or of float64; NaN where x is NaN.\n\n"
+        "Raises:\n    ArgumentError: it is neither.\n"
+        "    DTypeError: it is a complex array, or an int too large for a float.\n"
     )
     return function
 
@@ -147,7 +150,7 @@ define("threshold", ops.threshold)
 
 
 def relu(x: Any, /) -> Array:
-    """Return x where it is positive, else 0, for each element.
+    """Return x where it is positive, else 0, for each element; NaN stays.
 
     Args:
         x: an array of real numbers, whose dtype the result has, also of integers and booleans; or
@@ -155,7 +158,7 @@ def relu(x: Any, /) -> Array:
 
     Raises:
         ArgumentError: it is neither.
-        DTypeError: it is a complex array.
+        DTypeError: it is a complex array, or an int too large for a float.
     """
     return applied("relu", real_value("relu", "x", x))
 
@@ -163,11 +166,12 @@ def relu(x: Any, /) -> Array:
 def celu(x: Any, /, alpha: float = 1.0) -> Array:
     """Return x where it is positive, else alpha * (exp(x / alpha) - 1).
 
-    ``x`` has real numbers; integers are computed in float64. ``alpha`` is any number.
+    ``x`` has real numbers; integers are computed in float64. ``alpha`` is a number; with 0, the
+    result is NaN where x is 0.
 
     Raises:
         ArgumentError: ``x`` is no array or number, or ``alpha`` no number.
-        DTypeError: ``x`` is complex.
+        DTypeError: ``x`` is complex, or an int too large for a float.
     """
     return applied("celu", real_value("celu", "x", x), alpha=real_number("celu", "alpha", alpha))
 
@@ -179,7 +183,7 @@ def elu(x: Any, /, alpha: float = 1.0) -> Array:
 
     Raises:
         ArgumentError: ``x`` is no array or number, or ``alpha`` no number.
-        DTypeError: ``x`` is complex.
+        DTypeError: ``x`` is complex, or an int too large for a float.
     """
     return applied("elu", real_value("elu", "x", x), alpha=real_number("elu", "alpha", alpha))
 
@@ -193,12 +197,12 @@ def gelu(x: Any, /, approximate: str | bool = "none") -> Array:
 
     Raises:
         ArgumentError: ``approximate`` is something else, or ``x`` no array or number.
-        DTypeError: ``x`` is complex.
+        DTypeError: ``x`` is complex, or an int too large for a float.
     """
     method = approximate
     if isinstance(approximate, bool):
         method = "tanh" if approximate else "none"
-    if method not in ("none", "tanh"):
+    if not isinstance(method, str) or method not in ("none", "tanh"):
         raise ArgumentError(f"gelu: approximate must be 'none' or 'tanh', got {shown(approximate)}")
     return applied("gelu", real_value("gelu", "x", x), approximate=method)
 
@@ -212,7 +216,7 @@ def glu(x: Any, /, axis: int = -1) -> Array:
 
     Raises:
         ArgumentError: ``x`` is no array or number, or the axis no integer.
-        DTypeError: ``x`` is complex.
+        DTypeError: ``x`` is complex, or an int too large for a float.
         ShapeError: there is no such axis, or its extent is odd.
     """
     value = real_value("glu", "x", x)
@@ -220,13 +224,13 @@ def glu(x: Any, /, axis: int = -1) -> Array:
 
 
 def hard_shrink(x: Any, /, threshold: float = 0.5) -> Array:
-    """Return x where its magnitude exceeds a threshold, else 0.
+    """Return x where its magnitude exceeds a threshold, else 0; NaN stays.
 
     ``x`` has real numbers; integers are computed in float64.
 
     Raises:
         ArgumentError: ``x`` is no array or number, or the threshold no number.
-        DTypeError: ``x`` is complex.
+        DTypeError: ``x`` is complex, or an int too large for a float.
     """
     value = real_value("hard_shrink", "x", x)
     number = real_number("hard_shrink", "threshold", threshold)
@@ -240,7 +244,7 @@ def hard_tanh(x: Any, /, min_value: float = -1.0, max_value: float = 1.0) -> Arr
 
     Raises:
         ArgumentError: ``x`` is no array or number, or a limit no number.
-        DTypeError: ``x`` is complex.
+        DTypeError: ``x`` is complex, or an int too large for a float.
     """
     low = real_number("hard_tanh", "min_value", min_value)
     high = real_number("hard_tanh", "max_value", max_value)
@@ -254,7 +258,7 @@ def leaky_relu(x: Any, /, negative_slope: float = 0.01) -> Array:
 
     Raises:
         ArgumentError: ``x`` is no array or number, or the slope no number.
-        DTypeError: ``x`` is complex.
+        DTypeError: ``x`` is complex, or an int too large for a float.
     """
     slope = real_number("leaky_relu", "negative_slope", negative_slope)
     return applied("leaky_relu", real_value("leaky_relu", "x", x), alpha=slope)
@@ -268,20 +272,20 @@ def prelu(x: Any, weight: Any, /) -> Array:
 
     Raises:
         ArgumentError: one is no array or number.
-        DTypeError: one is complex.
+        DTypeError: one is complex, or an int too large for a float.
         ShapeError: they do not broadcast.
     """
     return applied("prelu", *real_values("prelu", x=x, weight=weight))
 
 
 def soft_shrink(x: Any, /, threshold: float = 0.5) -> Array:
-    """Return x moved towards 0 by a threshold; 0 where its magnitude is not larger.
+    """Return x moved towards 0 by a threshold; 0 where its magnitude is not larger; NaN stays.
 
     ``x`` has real numbers; integers are computed in float64.
 
     Raises:
         ArgumentError: ``x`` is no array or number, or the threshold no number.
-        DTypeError: ``x`` is complex.
+        DTypeError: ``x`` is complex, or an int too large for a float.
     """
     value = real_value("soft_shrink", "x", x)
     number = real_number("soft_shrink", "threshold", threshold)
@@ -295,7 +299,7 @@ def softplus(x: Any, /, beta: float = 1.0) -> Array:
 
     Raises:
         ArgumentError: ``x`` is no array or number, or ``beta`` no number.
-        DTypeError: ``x`` is complex.
+        DTypeError: ``x`` is complex, or an int too large for a float.
         FeedError: ``beta`` is 0.
     """
     value = real_value("softplus", "x", x)
@@ -312,20 +316,20 @@ def squareplus(x: Any, /, b: float = 4.0) -> Array:
 
     Raises:
         ArgumentError: ``x`` is no array or number, or ``b`` no number.
-        DTypeError: ``x`` is complex.
+        DTypeError: ``x`` is complex, or an int too large for a float.
     """
     value = real_value("squareplus", "x", x)
     return applied("squareplus", value, b=real_number("squareplus", "b", b))
 
 
 def threshold(x: Any, /, threshold: float, value: float) -> Array:
-    """Return x where it exceeds a threshold, else ``value``.
+    """Return x where it exceeds a threshold, else ``value``; NaN stays.
 
     ``x`` has real numbers; integers are computed in float64.
 
     Raises:
         ArgumentError: ``x`` is no array or number, or ``threshold`` or ``value`` no number.
-        DTypeError: ``x`` is complex.
+        DTypeError: ``x`` is complex, or an int too large for a float.
     """
     limit = real_number("threshold", "threshold", threshold)
     other = real_number("threshold", "value", value)
@@ -341,17 +345,24 @@ define("softmin", ops.softmin)
 
 
 def _along(where: str, x: Any, axis: Axes, *masks: Any) -> Array:
-    """Apply the operation of the function ``where`` along axes, or `masked_softmax` with a mask.
+    """Apply the operation of the function ``where`` along axes, or masked softmax with a mask.
+
+    There is at most one mask, whose shape broadcasts to that of ``x``.
 
     Raises:
         ArgumentError: an operand is no array or number, or an axis no integer.
         DTypeError: ``x`` is complex, or the mask not of booleans.
-        ShapeError: there is no such axis, it is named twice, or the mask does not broadcast.
+        ShapeError: there is no such axis, it is named twice, or the mask does not broadcast to x.
     """
     value = real_value(where, "x", x)
-    axes = several_axes(where, axis, len(value.type.shape))
+    shape = value.type.shape
+    axes = several_axes(where, axis, len(shape))
     name = "masked_softmax" if masks else where
-    return applied(name, value, *[array_of(m)._value for m in masks], axis=axes)
+    arrays = [array_of(m) for m in masks]
+    for mask in arrays:
+        if broadcast_shapes(mask.shape, shape) != shape:
+            raise ShapeError(f"{where}: a mask of shape {mask.shape} does not fit x of {shape}")
+    return applied(name, value, *[m._value for m in arrays], axis=axes)
 
 
 def softmax(x: Any, /, axis: Axes = -1, *, where: Any = None) -> Array:
@@ -360,13 +371,17 @@ def softmax(x: Any, /, axis: Axes = -1, *, where: Any = None) -> Array:
     Args:
         x: an array of real numbers; integers are computed in float64.
         axis: the axis or axes; None for all.
-        where: booleans that broadcast with ``x``: elements where they are False count as -inf.
-            Where all are, the result is 0. None: there is no mask.
+        where: booleans that broadcast to the shape of ``x``, an array or a bool: elements where
+            they are False count as -inf. Where all are, the result is 0. None: there is no mask.
+
+    Returns: A new array in the shape of ``x``. Without a mask, it is NaN where all elements are
+        -inf, or one is infinite or NaN.
 
     Raises:
         ArgumentError: an operand is no array or number, or an axis no integer.
         DTypeError: ``x`` is complex, or the mask not of booleans.
-        ShapeError: there is no such axis, it is named twice, or the mask does not broadcast.
+        ShapeError: there is no such axis, it is named twice, or the mask does not broadcast to the
+            shape of ``x``.
 
     >>> from passkit import xp
     >>> xp.nn.softmax(xp.zeros(4))
@@ -382,7 +397,7 @@ def log_softmax(x: Any, /, axis: Axes = -1) -> Array:
 
     Raises:
         ArgumentError: ``x`` is no array or number, or an axis no integer.
-        DTypeError: ``x`` is complex.
+        DTypeError: ``x`` is complex, or an int too large for a float.
         ShapeError: there is no such axis, or it is named twice.
     """
     return _along("log_softmax", x, axis)
@@ -395,7 +410,7 @@ def softmin(x: Any, /, axis: Axes = -1) -> Array:
 
     Raises:
         ArgumentError: ``x`` is no array or number, or an axis no integer.
-        DTypeError: ``x`` is complex.
+        DTypeError: ``x`` is complex, or an int too large for a float.
         ShapeError: there is no such axis, or it is named twice.
     """
     return _along("softmin", x, axis)
@@ -408,14 +423,14 @@ def gumbel_softmax(logits: Any, key: Array, temperature: float = 1.0, *, axis: i
         logits: an array of floats.
         key: a key of `passkit.xp.random`.
         temperature: a number above 0: the smaller it is, the nearer are the draws to one-hot.
-        axis: the axis of the classes.
+        axis: the axis of the classes; or several, or None for all, as of `softmax`.
 
     Raises:
-        ArgumentError: the logits are no array or number, the key is no key, the temperature no
+        ArgumentError: the logits are no array or number, the key is no `Array`, the temperature no
             number, or the axis no integer.
-        DTypeError: the logits are no real floats.
+        DTypeError: the logits are no real floats, or the key is not of int64.
         FeedError: the temperature is not above 0.
-        ShapeError: there is no such axis.
+        ShapeError: the key is not 0-dimensional, or there is no such axis.
     """
     array = array_of(logits)
     noise = gumbel(key, array.shape, array.dtype)

@@ -50,7 +50,7 @@ def gelu(x: Any, approximate: str) -> Any:
     """Return x times the normal distribution function of x; "tanh" approximates it by tanh."""
     if approximate == "tanh":
         return 0.5 * x * (1 + np.tanh((2 / pi) ** 0.5 * (x + 0.044715 * x * x * x)))
-    return 0.5 * x * (1 + _erf(x * 0.5**0.5).astype(x.dtype))
+    return 0.5 * x * (1 + np.asarray(_erf(x * 0.5**0.5), x.dtype))
 
 
 def elu(x: Any, alpha: float) -> Any:

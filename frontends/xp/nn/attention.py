@@ -221,7 +221,7 @@ def multi_head_attention(
 
     Raises:
         ArgumentError: an operand is no array or number.
-        DTypeError: an operand is complex.
+        DTypeError: an operand is complex, or an int too large for a float.
         ShapeError: the shapes do not fit, or a number of heads is no positive int, or does not
             divide what it must.
     """

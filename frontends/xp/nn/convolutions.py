@@ -25,7 +25,7 @@ from passkit.frontends.xp.nn.operands import (
 )
 from passkit.frontends.xp.statistical import max as largest
 from passkit.frontends.xp.statistical import mean
-from passkit.graph.node import Entry, known_shape
+from passkit.graph.node import MOST_ELEMENTS, Entry, known_shape
 from passkit.values.arguments import refuse, shown
 
 Numbers = int | tuple[int, ...]
@@ -72,7 +72,7 @@ def _checked_format(where: str, data_format: Any, count: int) -> str:
 
     The two formats of each count are in `FORMATS`, in capitals only.
     """
-    if data_format not in FORMATS[count]:
+    if not isinstance(data_format, str) or data_format not in FORMATS[count]:
         first, last = FORMATS[count]
         raise ArgumentError(
             f"{where}: data_format must be '{first}' or '{last}', got {shown(data_format)}"
@@ -83,8 +83,11 @@ def _checked_format(where: str, data_format: Any, count: int) -> str:
 def _hashable(where: str, x: Any) -> Any:
     """Return a parameter of an operator, with lists as tuples and texts in capitals.
 
-    Raises: ArgumentError if it contains anything but None, texts and numbers of Python or NumPy.
     ``where`` names the function and the parameter, for messages.
+
+    Raises:
+        ArgumentError: It contains anything but None, texts and numbers of Python or NumPy.
+        ShapeError: It contains an int of a magnitude above `MOST_ELEMENTS`.
     """
     if isinstance(x, str):
         return x.upper()
@@ -92,6 +95,8 @@ def _hashable(where: str, x: Any) -> Any:
         return tuple([_hashable(where, each) for each in x])
     if x is not None and not isinstance(x, (int, float, np.integer, np.floating)):
         refuse(where, x, "a number, a text or a tuple of numbers")
+    if isinstance(x, int) and abs(x) > MOST_ELEMENTS:
+        raise ShapeError(f"{where} must be at most {MOST_ELEMENTS}, got {shown(x)}")
     return x
 
 
@@ -115,7 +120,7 @@ def _convolved(
     Raises:
         ArgumentError: an operand is no array or number, there is no such format, or a parameter
             holds neither numbers nor a text.
-        DTypeError: an operand is complex.
+        DTypeError: an operand is complex, or an int too large for a float.
         ShapeError: the shapes or parameters do not fit.
     """
     data_format = _checked_format(name, data_format, count)
@@ -148,7 +153,7 @@ def conv1d(
     Raises:
         ArgumentError: an operand is no array or number, there is no such format, or a parameter
             holds neither numbers nor a text.
-        DTypeError: an operand is complex.
+        DTypeError: an operand is complex, or an int too large for a float.
         ShapeError: shapes, strides, padding, dilation or groups do not fit.
     """
     return _convolved("conv1d", 1, x, weight, bias, data_format, stride, padding, dilation, groups)
@@ -173,18 +178,21 @@ def conv2d(
         weight: filters (filters, channels / groups, height, width); with the format NHWC
             (height, width, channels / groups, filters).
         bias: a vector with a summand for each filter, or one for all; or None.
-        stride: the distance of neighbouring windows, for all spatial axes or each.
-        padding: zeros around the image: a number, one for each spatial axis, pairs of them before
-            and after it, "valid" (none) or "same" (the result has ceil(extent / stride) elements
-            along each spatial axis).
+        stride: the distance of neighbouring windows, an int from 1 on for all spatial axes, or a
+            tuple or list of one for each.
+        padding: zeros around the image: an int from 0 on, one for each spatial axis, pairs of them
+            before and after it, "valid" (none) or "same" (the result has ceil(extent / stride)
+            elements along each spatial axis), in any case of letters.
         dilation: the distance of neighbouring elements of a window.
         groups: the number of groups of channels that are convolved separately.
-        data_format: "NCHW" or "NHWC".
+        data_format: "NCHW" or "NHWC", in capitals.
+
+    Returns: An array of the common float dtype, float64 for integers, in the layout of ``x``.
 
     Raises:
         ArgumentError: an operand is no array or number, there is no such format, or a parameter
             holds neither numbers nor a text.
-        DTypeError: an operand is complex.
+        DTypeError: an operand is complex, or an int too large for a float.
         ShapeError: shapes, strides, padding, dilation or groups do not fit.
     """
     return _convolved("conv2d", 2, x, weight, bias, data_format, stride, padding, dilation, groups)
@@ -210,7 +218,7 @@ def conv3d(
     Raises:
         ArgumentError: an operand is no array or number, there is no such format, or a parameter
             holds neither numbers nor a text.
-        DTypeError: an operand is complex.
+        DTypeError: an operand is complex, or an int too large for a float.
         ShapeError: shapes, strides, padding, dilation or groups do not fit.
     """
     return _convolved("conv3d", 3, x, weight, bias, data_format, stride, padding, dilation, groups)
@@ -237,7 +245,7 @@ def conv1d_transpose(
     Raises:
         ArgumentError: an operand is no array or number, there is no such format, or a parameter
             holds neither numbers nor a text.
-        DTypeError: an operand is complex.
+        DTypeError: an operand is complex, or an int too large for a float.
         ShapeError: shapes, strides, paddings, dilation or groups do not fit.
     """
     return _convolved(
@@ -285,7 +293,7 @@ def conv2d_transpose(
     Raises:
         ArgumentError: an operand is no array or number, there is no such format, or a parameter
             holds neither numbers nor a text.
-        DTypeError: an operand is complex.
+        DTypeError: an operand is complex, or an int too large for a float.
         ShapeError: shapes, strides, paddings, dilation or groups do not fit.
     """
     return _convolved(
@@ -325,7 +333,7 @@ def conv3d_transpose(
     Raises:
         ArgumentError: an operand is no array or number, there is no such format, or a parameter
             holds neither numbers nor a text.
-        DTypeError: an operand is complex.
+        DTypeError: an operand is complex, or an int too large for a float.
         ShapeError: shapes, strides, paddings, dilation or groups do not fit.
     """
     return _convolved(
@@ -406,7 +414,8 @@ def max_pool2d(
             Integers are computed in float64.
         window: the elements of a window along all spatial axes, or each.
         stride: the distance of neighbouring windows; None: that of the window, which tiles.
-        padding: elements around the image, which are never the largest; as of `conv2d`.
+        padding: elements around the image, which are never the largest; as of `conv2d`. A window
+            of nothing else gives -inf.
         dilation: the distance of neighbouring elements of a window.
         data_format: "NCHW" or "NHWC".
 
@@ -486,7 +495,7 @@ def avg_pool2d(
         window: the elements of a window along all spatial axes, or each.
         stride: the distance of neighbouring windows; None: that of the window, which tiles.
         padding: zeros around the image; as of `conv2d`.
-        count_include_pad: whether they count in the mean.
+        count_include_pad: whether they count in the mean; else a window of nothing else gives NaN.
         data_format: "NCHW" or "NHWC".
 
     Raises:

@@ -55,8 +55,8 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Array:
     """Return x @ transpose(weight) + bias.
 
     Args:
-        x: an array of shape (…, n) of real numbers; if no operand has floats, they are computed in
-            float64.
+        x: an array of shape (…, n) of real numbers, with one axis at least. Operands are converted
+            to their common float dtype; if none has floats, to float64.
         weight: a matrix (m, n).
         bias: a vector (m,), or None.
 
@@ -64,7 +64,7 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Array:
 
     Raises:
         ArgumentError: an operand is no array or number.
-        DTypeError: an operand is complex.
+        DTypeError: an operand is complex, or an int too large for a float.
         ShapeError: the shapes do not fit.
     """
     values = real_values("linear", optional=("bias",), x=x, weight=weight, bias=bias)
@@ -108,14 +108,14 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> A
         x: an array of integers, or an integer; those that are no class, also negative ones, give
             zeros.
         num_classes: the number of classes, the extent of the new axis.
-        dtype: the dtype; None: float64.
+        dtype: the dtype, any; None: float64.
         axis: the place of the new axis in the result; negative ones count from its end.
 
     Raises:
         ArgumentError: ``x`` is no array or number, or the number of classes or the axis no
             integer.
         DTypeError: ``x`` is not of integers, or there is no such dtype.
-        ShapeError: there is no such axis, or the number of classes is negative.
+        ShapeError: there is no such axis, or the number of classes is negative or too large.
 
     >>> from passkit import xp
     >>> xp.nn.one_hot(xp.asarray([0, 2]), 3, dtype=xp.int8)
@@ -146,11 +146,11 @@ def dropout(
         shared_axes: axes along which all elements are kept or dropped together; None: all.
 
     Raises:
-        ArgumentError: ``x`` is no array or number, the key is no key, the rate no number, or an
+        ArgumentError: ``x`` is no array or number, the key is no `Array`, the rate no number, or an
             axis no integer.
-        DTypeError: ``x`` is complex.
-        FeedError: the rate is out of range.
-        ShapeError: there is no such axis, or it is named twice.
+        DTypeError: ``x`` is complex or an int too large for a float, or the key is not of int64.
+        FeedError: the rate is out of range, or NaN.
+        ShapeError: the key is not 0-dimensional, there is no such axis, or it is named twice.
     """
     array = real_array("dropout", "x", x)
     rate = real_number("dropout", "rate", rate)

@@ -10,6 +10,8 @@ from collections.abc import Hashable
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 import passkit.ops as ops
 from passkit.errors import ArgumentError, DTypeError, FeedError, ShapeError
 from passkit.frontends.xp.array import Array, array_of
@@ -23,7 +25,7 @@ from passkit.frontends.xp.nn.operands import (
     real_array,
     real_values,
 )
-from passkit.frontends.xp.reductions import one_axis
+from passkit.frontends.xp.reductions import integer, one_axis
 from passkit.frontends.xp.statistical import mean
 from passkit.frontends.xp.statistical import sum as sum_of
 from passkit.graph.node import Entry
@@ -33,7 +35,7 @@ REDUCTIONS = ("mean", "sum", "none")
 
 
 def _reduced(where: str, loss: Array, reduction: Any) -> Array:
-    """Return the mean or sum of losses, a scalar; or the losses themselves for "none".
+    """Return the mean or sum of losses, a 0-dimensional array; or ``loss`` itself for "none".
 
     Raises: ArgumentError for another ``reduction``.
     """
@@ -53,7 +55,7 @@ def _elementwise_loss(
 
     Raises:
         ArgumentError: an operand is no array or number, or there is no such reduction.
-        DTypeError: an operand is complex.
+        DTypeError: an operand is complex, or an int too large for a float.
         ShapeError: the shapes do not broadcast.
     """
     values = real_values(where, predictions=predictions, labels=labels)
@@ -117,11 +119,12 @@ def mse_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> Array
     Args:
         predictions: an array of real numbers; integers are computed in float64.
         labels: an array of real numbers, which broadcasts with it, or a number.
-        reduction: "mean", "sum", or "none" for the loss of each element.
+        reduction: "mean", "sum", or "none" for the loss of each element of the broadcast shape.
+            The mean of nothing is NaN.
 
     Raises:
         ArgumentError: an operand is no array or number, or there is no such reduction.
-        DTypeError: an operand is complex.
+        DTypeError: an operand is complex, or an int too large for a float.
         ShapeError: the shapes do not broadcast.
 
     >>> from passkit import xp
@@ -136,7 +139,7 @@ def mae_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> Array
 
     Raises:
         ArgumentError: an operand is no array or number, or there is no such reduction.
-        DTypeError: an operand is complex.
+        DTypeError: an operand is complex, or an int too large for a float.
         ShapeError: the shapes do not broadcast.
     """
     return _elementwise_loss("mae_loss", predictions, labels, reduction)
@@ -152,7 +155,7 @@ def huber_loss(
     Raises:
         ArgumentError: an operand is no array or number, ``delta`` no number, or there is no such
             reduction.
-        DTypeError: an operand is complex.
+        DTypeError: an operand is complex, or an int too large for a float.
         FeedError: ``delta`` is not above 0.
         ShapeError: the shapes do not broadcast.
     """
@@ -170,7 +173,7 @@ def smooth_l1_loss(
     Raises:
         ArgumentError: an operand is no array or number, ``beta`` no number, or there is no such
             reduction.
-        DTypeError: an operand is complex.
+        DTypeError: an operand is complex, or an int too large for a float.
         FeedError: ``beta`` is not above 0.
         ShapeError: the shapes do not broadcast.
     """
@@ -183,7 +186,7 @@ def log_cosh_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> 
 
     Raises:
         ArgumentError: an operand is no array or number, or there is no such reduction.
-        DTypeError: an operand is complex.
+        DTypeError: an operand is complex, or an int too large for a float.
         ShapeError: the shapes do not broadcast.
     """
     return _elementwise_loss("log_cosh_loss", predictions, labels, reduction)
@@ -196,7 +199,7 @@ def hinge_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> Arr
 
     Raises:
         ArgumentError: an operand is no array or number, or there is no such reduction.
-        DTypeError: an operand is complex.
+        DTypeError: an operand is complex, or an int too large for a float.
         ShapeError: the shapes do not broadcast.
     """
     return _elementwise_loss("hinge_loss", predictions, labels, reduction)
@@ -209,7 +212,7 @@ def squared_hinge_loss(predictions: Any, labels: Any, *, reduction: str = "mean"
 
     Raises:
         ArgumentError: an operand is no array or number, or there is no such reduction.
-        DTypeError: an operand is complex.
+        DTypeError: an operand is complex, or an int too large for a float.
         ShapeError: the shapes do not broadcast.
     """
     return _elementwise_loss("squared_hinge_loss", predictions, labels, reduction)
@@ -222,7 +225,7 @@ def poisson_nll_loss(predictions: Any, labels: Any, *, reduction: str = "mean") 
 
     Raises:
         ArgumentError: an operand is no array or number, or there is no such reduction.
-        DTypeError: an operand is complex.
+        DTypeError: an operand is complex, or an int too large for a float.
         ShapeError: the shapes do not broadcast.
     """
     return _elementwise_loss("poisson_nll_loss", predictions, labels, reduction)
@@ -241,7 +244,7 @@ def kl_div(
 
     Raises:
         ArgumentError: an operand is no array or number, or there is no such reduction.
-        DTypeError: an operand is complex.
+        DTypeError: an operand is complex, or an int too large for a float.
         ShapeError: the shapes do not broadcast.
     """
     return _elementwise_loss("kl_div", predictions, labels, reduction, log_target=bool(log_target))
@@ -261,7 +264,7 @@ def binary_cross_entropy(
     Raises:
         ArgumentError: an operand is no array or number, ``eps`` no number, or there is no such
             reduction.
-        DTypeError: an operand is complex.
+        DTypeError: an operand is complex, or an int too large for a float.
         FeedError: ``eps`` is not above 0.
         ShapeError: the shapes do not broadcast.
     """
@@ -282,7 +285,7 @@ def binary_cross_entropy_with_logits(
 
     Raises:
         ArgumentError: an operand is no array or number, or there is no such reduction.
-        DTypeError: an operand is complex.
+        DTypeError: an operand is complex, or an int too large for a float.
         ShapeError: the shapes do not broadcast.
     """
     where = "binary_cross_entropy_with_logits"
@@ -346,11 +349,14 @@ def _reduced_examples(
     Examples whose label is ``ignore_index`` have the loss 0 and do not count in the mean, which is
     NaN if all are ignored. None: none is ignored.
 
-    Raises: ArgumentError if there is no such ``reduction``.
+    Raises: ArgumentError if there is no such ``reduction``, or ``ignore_index`` is no integer.
     """
     if ignore_index is None:
         return _reduced(where, loss, reduction)
-    counts = not_equal(labels, ignore_index)
+    ignored, limits = integer(f"{where}: ignore_index", ignore_index), np.iinfo(labels.dtype)
+    if not limits.min <= ignored <= limits.max:
+        return _reduced(where, loss, reduction)
+    counts = not_equal(labels, ignored)
     weights = astype(counts, loss.dtype)
     total = _reduced(where, multiply(loss, weights), "sum" if reduction == "mean" else reduction)
     return divide(total, sum_of(weights)) if reduction == "mean" else total
@@ -370,24 +376,26 @@ def cross_entropy(
     Args:
         logits: an array of real numbers; integers are computed in float64.
         labels: integers, the classes, in the shape of the logits without ``axis``, of which one
-            that is no class has the loss 0 without smoothing; or floats or booleans, the
-            probabilities of classes, in the shape of the logits.
+            that is no class, also a negative one, has the loss 0 without smoothing; or floats or
+            booleans, the probabilities of classes, in the shape of the logits.
         axis: the axis of the classes.
         label_smoothing: the part of each label that is spread over all classes, from 0 to 1.
-        ignore_index: an integer label whose examples do not count; None: there is none. It is
-            not read if the labels are probabilities.
-        reduction: "mean", "sum", or "none" for the loss of each example.
+        ignore_index: an int, the label whose examples have the loss 0 and do not count in the
+            mean; None: there is none. It is not read if the labels are probabilities.
+        reduction: "mean", "sum", or "none" for the loss of each example. The mean of no example is
+            NaN.
 
     Raises:
-        ArgumentError: an operand is no array or number, the axis no integer, or there is no such
-            reduction.
-        DTypeError: an operand is complex.
+        ArgumentError: an operand is no array or number, the axis or ``ignore_index`` no integer, or
+            there is no such reduction.
+        DTypeError: an operand is complex, or an int too large for a float.
         ShapeError: the shapes do not fit, or there is no such axis.
         FeedError: ``label_smoothing`` is no number from 0 to 1.
     """
     where = "cross_entropy"
     x = real_array(where, "logits", logits)
-    targets = real_array(where, "labels", labels)
+    is_class = isinstance(labels, int) and not isinstance(labels, bool)
+    targets = array_of(labels) if is_class else real_array(where, "labels", labels)
     k = one_axis(where, axis, x.ndim)
     if not isinstance(label_smoothing, (int, float)) or not 0 <= label_smoothing <= 1:
         raise FeedError(
@@ -420,12 +428,14 @@ def nll_loss(
         log_probabilities: logarithms of probabilities, such as those of `log_softmax`.
         labels: integers in their shape without ``axis``; one that is no class has the loss 0.
         axis: the axis of the classes.
-        ignore_index: a label whose examples do not count; None: there is none.
-        reduction: "mean", "sum", or "none" for the loss of each example.
+        ignore_index: an int, the label whose examples have the loss 0 and do not count in the
+            mean; None: there is none.
+        reduction: "mean", "sum", or "none" for the loss of each example. The mean of no example is
+            NaN.
 
     Raises:
-        ArgumentError: an operand is no array or number, the axis no integer, or there is no such
-            reduction.
+        ArgumentError: an operand is no array or number, the axis or ``ignore_index`` no integer, or
+            there is no such reduction.
         DTypeError: the logarithms are complex, or the labels no integers.
         ShapeError: the shapes do not fit, or there is no such axis.
     """
@@ -447,20 +457,27 @@ def cosine_similarity(x1: Any, x2: Any, *, axis: int = -1, eps: float = 1e-8) ->
 
     Args:
         x1: an array of real numbers; integers are computed in float64.
-        x2: an array of real numbers, which broadcasts with it.
+        x2: an array of real numbers, which broadcasts with it, but has the same extent along the
+            axis.
         axis: the axis of the vectors, which both have, counted from the front or the end of the
             broadcast shape.
         eps: the smallest length; shorter vectors count as if they had it.
 
     Raises:
         ArgumentError: an operand is no array or number, ``eps`` no number, or the axis no integer.
-        DTypeError: an operand is complex.
-        ShapeError: the shapes do not broadcast, or an operand has no such axis.
+        DTypeError: an operand is complex, or an int too large for a float.
+        ShapeError: the shapes do not broadcast, an operand has no such axis, or their extents along
+            it differ.
         FeedError: ``eps`` is not above 0.
     """
     values = real_values("cosine_similarity", x1=x1, x2=x2)
     shapes = [v.type.shape for v in values]
     rank = len(broadcast_shapes(*shapes))
     from_end = one_axis("cosine_similarity", axis, rank) - rank
+    if -from_end > min(map(len, shapes)) or shapes[0][from_end] != shapes[1][from_end]:
+        raise ShapeError(
+            f"cosine_similarity needs vectors of one length along axis {axis}, got shapes "
+            f"{shapes[0]} and {shapes[1]}"
+        )
     number = positive_number("cosine_similarity", "eps", eps)
     return applied("cosine_similarity", *values, axis=from_end, epsilon=number)

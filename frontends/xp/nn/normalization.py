@@ -67,7 +67,7 @@ def layer_norm(
 
     Raises:
         ArgumentError: an operand is no array or number, ``eps`` no number, or an axis no integer.
-        DTypeError: an operand is complex.
+        DTypeError: an operand is complex, or an int too large for a float.
         ShapeError: an axis does not exist or is named twice, or the shape of weight or bias is
             wrong.
     """
@@ -88,7 +88,7 @@ def rms_norm(
 
     Raises:
         ArgumentError: an operand is no array or number, ``eps`` no number, or an axis no integer.
-        DTypeError: an operand is complex.
+        DTypeError: an operand is complex, or an int too large for a float.
         ShapeError: an axis does not exist or is named twice, or the shape of the weight is wrong.
     """
     values = real_values("rms_norm", optional=VECTORS, x=x, weight=weight)
@@ -119,7 +119,7 @@ def group_norm(
     Raises:
         ArgumentError: an operand is no array or number, ``eps`` no number, or the axis or the
             number of groups no int.
-        DTypeError: an operand is complex.
+        DTypeError: an operand is complex, or an int too large for a float.
         ShapeError: the groups do not divide the channels; or the axis, or the shape of weight or
             bias, is wrong.
     """
@@ -144,7 +144,7 @@ def instance_norm(
 
     Raises:
         ArgumentError: an operand is no array or number, ``eps`` no number, or the axis no integer.
-        DTypeError: an operand is complex.
+        DTypeError: an operand is complex, or an int too large for a float.
         ShapeError: the axis, or the shape of weight or bias, is wrong.
     """
     values = real_values("instance_norm", optional=VECTORS, x=x, weight=weight, bias=bias)
@@ -190,7 +190,7 @@ def batch_norm(
 
     Raises:
         ArgumentError: an operand is no array or number, ``eps`` no number, or the axis no integer.
-        DTypeError: an operand is complex.
+        DTypeError: an operand is complex, or an int too large for a float.
         ShapeError: the axis, or the shape of a vector, is wrong.
     """
     values = _batch_norm_values("batch_norm", x, running_mean, running_var, weight, bias)
@@ -220,8 +220,8 @@ def batch_norm_training(
         running_var: a vector with the variance of each channel so far.
         weight: a vector of factors, or None.
         bias: a vector of summands, or None.
-        momentum: the part of the new statistics that is of this batch; their variance is the
-            unbiased one.
+        momentum: the part of the new statistics that is of this batch, which is not checked; their
+            variance is the unbiased one, or 0 of one element.
         axis: the axis of the channels.
         eps: a number that is added to the variance.
 
@@ -230,8 +230,8 @@ def batch_norm_training(
     Raises:
         ArgumentError: an operand is no array or number, ``momentum`` or ``eps`` no number, or the
             axis no integer.
-        DTypeError: an operand is complex.
-        ShapeError: the axis, or the shape of a vector, is wrong.
+        DTypeError: an operand is complex, or an int too large for a float.
+        ShapeError: the axis, or the shape of a vector, is wrong, or ``x`` has no elements.
     """
     where = "batch_norm_training"
     values = _batch_norm_values(where, x, running_mean, running_var, weight, bias)
@@ -249,13 +249,13 @@ def normalize(x: Any, *, ord: float = 2, axis: int = -1, eps: float = 1e-12) -> 
         x: an array of real numbers; integers are computed in float64.
         ord: the order of the norm, a number, as of `linalg.vector_norm`.
         axis: the axis; a tuple of axes, or None for all, takes the norm along all of these.
-        eps: the smallest divisor.
+        eps: the smallest divisor; with one up to 0, vectors of norm 0 give NaN.
 
     Raises:
         ArgumentError: ``x`` is no array or number, ``ord`` or ``eps`` no number, or the axis no
             integer.
-        DTypeError: ``x`` is complex.
-        ShapeError: there is no such axis.
+        DTypeError: ``x`` is complex, or an int too large for a float.
+        ShapeError: there is no such axis, it is named twice, or it is empty and ``ord`` infinite.
     """
     array = real_array("normalize", "x", x)
     norm = vector_norm(array, axis=axis, keepdims=True, ord=ord)

@@ -9,12 +9,14 @@ import numpy as np
 
 from passkit.errors import ArgumentError, DTypeError, FeedError, ShapeError
 from passkit.frontends.xp.array import Array, array_of, operand_value, wrap
+from passkit.frontends.xp.density_operations import float_dtype
 from passkit.frontends.xp.elementwise_operations import converted
 from passkit.frontends.xp.nn.array_functions import in_floats
 from passkit.frontends.xp.runtime import OPERATIONS, apply, operation
 from passkit.graph.node import Entry
 from passkit.streams.recorder import Value
 from passkit.values.arguments import shown
+from passkit.values.dtype import dtype_of
 
 FLOAT64 = np.dtype(np.float64)
 
@@ -31,7 +33,7 @@ def define(
         name: its name.
         build: ``build(*entries, **params)`` returns the result, or a tuple of results.
         floats: how many operands, the first ones, are converted to a common float dtype; None: all.
-            If none of these is a float, it is float64.
+            If none of these is a float, it is float64. The others stay as they are.
         on_arrays: the same function of NumPy arrays, all operands of one float dtype; None
             interprets.
 
@@ -87,18 +89,16 @@ def real_values(where: str, *, optional: tuple[str, ...] = (), **operands: Any) 
     """Return the values of the operands of a function, in order.
 
     Operands that are None are left out if their names are in ``optional``. Python numbers take the
-    dtype of the first operand, which is float64 for a Python number itself.
+    common dtype of the arrays of floats, or float64 if there are none.
 
     Raises:
         ArgumentError: one is neither an array nor a real number; so is a None that is needed.
-        DTypeError: one is complex, or a Python integer out of the range of the first one's dtype.
+        DTypeError: one is complex, or a Python integer too large for a float.
     """
-    values: list[Value] = []
-    for name, x in operands.items():
-        if x is not None or name not in optional:
-            like = values[0].type.dtype if values else FLOAT64
-            values.append(real_value(where, name, x, like))
-    return values
+    arrays = [x for x in operands.values() if isinstance(x, (Array, np.ndarray, np.generic))]
+    like = float_dtype([dtype_of(x.dtype) for x in arrays]).numpy
+    given = {name: x for name, x in operands.items() if x is not None or name not in optional}
+    return [real_value(where, name, x, like) for name, x in given.items()]
 
 
 def real_number(where: str, name: str, x: Any) -> float:
@@ -107,7 +107,7 @@ def real_number(where: str, name: str, x: Any) -> float:
     Args:
         where: the function, for messages.
         name: the parameter, for messages.
-        x: a bool, int or float of Python, or an integer or float of NumPy.
+        x: a bool, int or float of Python, or a scalar of NumPy's integers or floats; also NaN.
 
     Raises: ArgumentError if it is nothing of these, such as an `Array`, or an int too large for a
     float.
@@ -127,7 +127,7 @@ def positive_number(where: str, name: str, x: Any) -> float:
 
     Raises:
         ArgumentError: it is no number, as of `real_number`.
-        FeedError: it is 0, negative or NaN.
+        FeedError: it is 0, negative or NaN; infinity is allowed.
     """
     number = real_number(where, name, x)
     if not number > 0:
@@ -136,9 +136,10 @@ def positive_number(where: str, name: str, x: Any) -> float:
 
 
 def applied(where: str, *values: Value, **params: Hashable) -> Array:
-    """Apply the operation ``nn.`` + ``where`` with these parameters to values.
+    """Apply the operation ``nn.`` + ``where``, which has one result, to values.
 
-    Raises: PasskitError, mostly ShapeError or DTypeError, if they do not fit.
+    ``params`` are its parameters. Raises: PasskitError, mostly ShapeError or DTypeError, if they do
+    not fit.
     """
     return wrap(apply(operation(f"nn.{where}", **params), *values))
 

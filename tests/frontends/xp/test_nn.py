@@ -272,7 +272,50 @@ REFUSALS: list[tuple[Callable[[], Any], type[Exception], str]] = [
         ArgumentError,
         r"conv1d: strides must be a number, a text or a tuple of numbers, got Array",
     ),
+    (
+        lambda: nn.max_pool1d(X[None], 2, padding=10**400),
+        ShapeError,
+        r"max_pool1d: padding must be at most 576460752303423488, got 1000",
+    ),
+    (
+        lambda: nn.softmax(X, where=xp.ones((4, 1, 3), dtype=xp.bool)),
+        ShapeError,
+        r"softmax: a mask of shape \(4, 1, 3\) does not fit x of \(1, 3\)",
+    ),
+    (
+        lambda: nn.cosine_similarity(X, xp.ones((1, 1))),
+        ShapeError,
+        r"one length along axis -1, got shapes \(1, 3\) and \(1, 1\)",
+    ),
+    (
+        lambda: nn.cross_entropy(X, xp.asarray([0]), ignore_index="a"),
+        ArgumentError,
+        r"cross_entropy: ignore_index must be an integer, got 'a'",
+    ),
+    (lambda: nn.gelu(X, np.ones(2)), ArgumentError, r"'tanh', got an array float64\[2\]"),
 ]
+
+
+def test_labels_are_integers_of_any_kind() -> None:
+    """A label may be a Python int, and one to ignore may be beyond the dtype of the labels."""
+    logits = xp.asarray([[0.0, 1.0], [2.0, 0.0]])
+    labels = xp.asarray([1, 0], dtype=xp.uint8)
+    loss = float(nn.cross_entropy(logits, labels))
+    assert float(nn.cross_entropy(logits, labels, ignore_index=-100)) == loss
+    one = nn.cross_entropy(logits, labels, reduction="none")[0]
+    assert float(nn.cross_entropy(logits[0], 1)) == float(one)
+
+
+def test_numbers_take_the_dtype_of_arrays_of_floats() -> None:
+    """Python numbers are weak, wherever they stand, and any fits beside integers."""
+    single = xp.asarray([1.0], dtype=xp.float32)
+    assert nn.mse_loss(1, single).dtype == xp.float32
+    assert float(nn.prelu(xp.asarray([-1], dtype=xp.int8), 300)[0]) == -300
+
+
+def test_activations_of_numbers() -> None:
+    """Functions that NumPy computes element by element take arrays without axes."""
+    assert abs(float(nn.gelu(1.0)) - 0.8413447460685429) < 1e-12
 
 
 @pytest.mark.parametrize("number", range(len(REFUSALS)))

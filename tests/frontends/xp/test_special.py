@@ -145,6 +145,8 @@ def test_wrong_arguments_are_refused() -> None:
     x = xp.asarray(X)
     with pytest.raises(ArgumentError, match=r"polygamma: n must be a natural number, got 1\.5"):
         xp.special.polygamma(1.5, x)
+    with pytest.raises(ArgumentError, match=r"polygamma: n must be at most 2\*\*53, got 1000"):
+        xp.special.polygamma(10**400, 2.0)
     with pytest.raises(ArgumentError, match=r"polygamma: n must be a natural number, got -1"):
         xp.special.polygamma(-1, x)
     with pytest.raises(ShapeError, match=r"softmax: there is no axis 1 in an array of 1 axes"):
