@@ -124,11 +124,18 @@ class StreamDevice(ABC):
         return Context().run(planned)
 
     def running(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function that selects this device and calls ``function`` with its arguments."""
+        """Return a function that calls ``function``, which runs a program, on this device.
+
+        NumPy arrays without axes, which are numbers, become arrays of the device. NumPy arrays
+        without elements, which give extents, are passed as they are.
+        """
+        number, array_type = self.number, np.ndarray
 
         def run(*arrays: Any) -> Any:
             with self.selected():
-                return function(*arrays)
+                return function(
+                    *[number(a) if type(a) is array_type and not a.shape else a for a in arrays]
+                )
 
         return run
 

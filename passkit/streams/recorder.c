@@ -97,7 +97,7 @@ static PyTypeObject *ArrayType_Type, *Value_Type, *Array_Type, *Operation_Type, 
 static PyTypeObject *array_class;  // the subclass of Array_Type of which arrays are
 static PyObject *apply_function, *operand_function, *thread_function, *type_function, *empty_tuple;
 static struct {
-    PyObject *record, *acquire, *release, *known, *equal_inputs, *needs_extents;
+    PyObject *record, *acquire, *release, *known, *equal_inputs, *needs_extents, *dtype, *shape;
     PyObject *zeros[2];  // names of 0.0 and -0.0 in the scalars of a type
     PyObject *counts[NUM_COUNTS];
 } interned;
@@ -1092,6 +1092,29 @@ done:
     return result;
 }
 
+// Return whether an array can take a result of a type, -1 with an error: one of its dtype and shape, which is
+// C-contiguous. For a type of a device that is one of the device's arrays, all of which are contiguous.
+static int holds_result(PyObject *buffer, ArrayType *type) {
+    if (type->device == Py_None) {
+        if (!PyArray_CheckExact(buffer)) return 0;
+        PyArrayObject *array = (PyArrayObject *)buffer;
+        int rank = PyArray_NDIM(array);
+        int64_t extents[NPY_MAXDIMS];
+        for (int k = 0; k < rank; k++) extents[k] = PyArray_DIMS(array)[k];
+        return (PyObject *)PyArray_DESCR(array) == type->dtype && equals_ints(type->shape, extents, rank) &&
+               PyArray_ISCARRAY(array);
+    }
+    if (PyArray_CheckExact(buffer) || PyTuple_Check(buffer)) return 0;
+    PyObject *dtype = PyObject_GetAttr(buffer, interned.dtype), *shape = NULL;
+    int holds = dtype == NULL ? -1 : PyObject_RichCompareBool(dtype, type->dtype, Py_EQ);
+    Py_XDECREF(dtype);
+    if (holds <= 0) return holds;
+    shape = PyObject_GetAttr(buffer, interned.shape);
+    holds = shape == NULL ? -1 : PyObject_RichCompareBool(shape, type->shape, Py_EQ);
+    Py_XDECREF(shape);
+    return holds;
+}
+
 // Return the list of arrays for results: that of an input that nothing refers to, or None.
 static PyObject *queue_donated(Queue *self, PyObject *inputs, PyObject *outputs, PyObject *donors, Py_ssize_t *nbytes,
                                Py_ssize_t *aliases) {
@@ -1105,14 +1128,13 @@ static PyObject *queue_donated(Queue *self, PyObject *inputs, PyObject *outputs,
             Py_ssize_t position = PyLong_AsSsize_t(PyTuple_GET_ITEM(outputs, i));
             Value *value = (Value *)PyList_GET_ITEM(self->inputs, input);
             ArrayType *type = (ArrayType *)((Value *)PyList_GET_ITEM(self->queue, position))->type;
-            if (value->is_owned && value->array == NULL && value->buffer != NULL && PyArray_CheckExact(value->buffer) &&
-                is_array_type((PyObject *)type)) {
-                PyArrayObject *buffer = (PyArrayObject *)value->buffer;
-                int rank = PyArray_NDIM(buffer);
-                int64_t extents[NPY_MAXDIMS];
-                for (int k = 0; k < rank; k++) extents[k] = PyArray_DIMS(buffer)[k];
-                if ((PyObject *)PyArray_DESCR(buffer) == type->dtype && equals_ints(type->shape, extents, rank) &&
-                    PyArray_ISCARRAY(buffer)) {
+            if (value->is_owned && value->array == NULL && value->buffer != NULL && is_array_type((PyObject *)type)) {
+                int holds = holds_result(value->buffer, type);
+                if (holds < 0) {
+                    Py_CLEAR(out);
+                    break;
+                }
+                if (holds) {
                     array = value->buffer;
                     *nbytes += type->nbytes;
                     ++*aliases;
@@ -1956,6 +1978,8 @@ __attribute__((visibility("default"))) PyObject *PyInit__passkit_recorder(void) 
     if (!(interned.record = PyUnicode_InternFromString("record")) || !(interned.acquire = PyUnicode_InternFromString("acquire")) ||
         !(interned.release = PyUnicode_InternFromString("release")) || !(interned.known = PyUnicode_InternFromString("known")) ||
         !(interned.equal_inputs = PyUnicode_InternFromString("equal_inputs")) ||
+        !(interned.dtype = PyUnicode_InternFromString("dtype")) ||
+        !(interned.shape = PyUnicode_InternFromString("shape")) ||
         !(interned.zeros[0] = PyUnicode_InternFromString("0.0")) || !(interned.zeros[1] = PyUnicode_InternFromString("-0.0")) ||
         !(interned.needs_extents = PyUnicode_InternFromString("needs_extents")))
         return NULL;

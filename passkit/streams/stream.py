@@ -541,7 +541,7 @@ class Stream(Queue):
                 return
             if not plan.needs_extents:
                 flush.variant = variant
-            if self.is_demanded and self.device is None and not (flush.aged or flush.kept):
+            if self.is_demanded and not (flush.aged or flush.kept):
                 self._remember(plan, flush, variant)
         else:
             self.path, self.executable = "cached", variant.executable
@@ -726,17 +726,6 @@ class DeviceStream(Stream):
         super().__init__(store)
         self._device = device
 
-    def arguments(self, positions: tuple[int, ...]) -> tuple[tuple[Any, ...], int]:
-        """Return the buffers of the inputs at positions, and the bytes of those that have axes.
-
-        NumPy arrays without axes are replaced by copies on the device. Arrays without elements,
-        which give extents, stay.
-        """
-        arrays, nbytes = super().arguments(positions)
-        number = self._device.number
-        listed = [number(a) if type(a) is _ARRAY and not a.shape else a for a in arrays]
-        return tuple(listed), nbytes
-
     def _is_worth_a_plan(self, plan: Plan, outputs: tuple[int, ...]) -> bool:
         """Return whether to run a variant that writes ``outputs``, compiled if there is none yet.
 
@@ -755,7 +744,6 @@ class DeviceStream(Stream):
         return self._device.upload(array)
 
 
-_ARRAY = np.ndarray
 _value = Value(None, np.zeros(1))
 UNREFERENCED = getrefcount(_value.buffer)
 """The number of references to a buffer that a value alone has, where they are counted."""

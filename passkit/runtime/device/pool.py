@@ -107,6 +107,10 @@ class DevicePool:
             self.allocator.free_idle()
             return call()
 
+    def free_idle(self) -> None:
+        """Give memory that no buffer uses back to the device."""
+        self.allocator.free_idle()
+
     def usage(self) -> str:
         """Return how much of the device's memory is in use, as a clause for error messages."""
         total = self.device.limits.global_nbytes

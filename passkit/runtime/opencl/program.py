@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from math import prod
 from typing import Any, NamedTuple
 
@@ -68,14 +68,14 @@ class BoundLaunch(NamedTuple):
         label: what is launched, for error messages.
         function: pyopencl's kernel, of this launch alone: its arguments after the buffers are set.
         items: the number of work-items of each dimension.
-        block: the work-items of a group, which lie along the first dimension.
+        group: the work-items of a group in each dimension.
         keys: the array of each parameter that is a buffer.
     """
 
     label: str
     function: Any
     items: tuple[int, ...]
-    block: int
+    group: tuple[int, ...]
     keys: tuple[ArrayKey, ...]
 
 
@@ -171,7 +171,7 @@ class OpenClBoundProgram(BoundProgram):
                 f"kernel {label}",
                 _with_arguments(function, len(keys), arguments),
                 (items,),
-                step.entry.block,
+                (step.entry.block,),
                 keys,
             )
             for function, items, arguments in self._functions(step)
@@ -234,7 +234,7 @@ class OpenClBoundProgram(BoundProgram):
                     launch_arguments(launch, result.dtype, block),
                 ),
                 launch.items,
-                block,
+                (block, 1, 1),
                 tuple(keys[operand] for operand in launch.operands),
             )
             for launch in products.launches
@@ -289,24 +289,24 @@ class OpenClBoundProgram(BoundProgram):
         Raises:
             DeviceError: with the driver's message, where the driver refuses a launch.
         """
-        cl, pool = pyopencl(), self.data.pool
+        cl, pool, handle = pyopencl(), self.data.pool, queue.handle
+        enqueue = cl.enqueue_nd_range_kernel
         events = []
         with self.data.device.lock:
-            for launch in launches:
-                function, items, block = launch.function, launch.items, launch.block
-                groups = (block, *[1] * (len(items) - 1))
-                for k, key in enumerate(launch.keys):
+            for label, function, items, group, keys in launches:
+                for k, key in enumerate(keys):
                     function.set_arg(k, buffers[key])
                 try:
-                    enqueue = partial(
-                        cl.enqueue_nd_range_kernel, queue.handle, function, items, groups
-                    )
-                    events.append(pool.retry(enqueue, (cl.MemoryError,)))
+                    try:
+                        events.append(enqueue(handle, function, items, group))
+                    except cl.MemoryError:
+                        pool.free_idle()
+                        events.append(enqueue(handle, function, items, group))
                 except cl.Error as error:
                     raise DeviceError(
-                        f"{self.data.device} did not launch {launch.label} of {prod(items)} "
-                        f"work-items in groups of {block}: {error}; {pool.usage()}; call with "
-                        "smaller arrays, or choose another device by PYOPENCL_CTX"
+                        f"{self.data.device} did not launch {label} of {prod(items)} work-items in "
+                        f"groups of {group[0]}: {error}; {pool.usage()}; call with smaller arrays, "
+                        "or choose another device by PYOPENCL_CTX"
                     ) from error
         return events
 
