@@ -114,7 +114,8 @@ def _apply_fused_ops(call: ImportCall, y: Entry, args: Sequence[ImportedValue], 
 
     Raises:
         ModelError: If the attribute is missing, an operator is unknown, or an input is missing.
-        ShapeError: If an input does not fit ``y``.
+        ShapeError: If a bias or summand does not broadcast with ``y``, or a statistic is no vector
+            of one element for each channel.
         DTypeError: If a bias or summand is complex, others being promoted with ``y``; if statistics
             have another dtype than ``y``; or an activation needs floats and ``y`` has integers.
     """

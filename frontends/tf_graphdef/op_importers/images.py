@@ -243,8 +243,8 @@ def _crop_and_resize(
         ModelError: If images or boxes have another rank, the height or width of the images is
             unknown, the method or the size is invalid, or the size exceeds the memory budget of the
             import, or an attribute is of another kind.
-        ShapeError: If boxes have fewer than 4 columns, ``images`` is not one number for each box,
-            or the images have no pixels.
+        ShapeError: If boxes have fewer than 4 columns, ``images`` is neither one number for each
+            box nor a single one, or the images have no pixels.
         DTypeError: If the images are complex, or the boxes bools or complex.
     """
     check_images(call, x)
@@ -303,6 +303,7 @@ def _crop_coordinates(
     Raises:
         ModelError: If ``count`` exceeds the memory budget of the import.
         ShapeError: If boxes have fewer than 4 columns.
+        DTypeError: If they are bools or complex.
     """
     rows = boxes.shape[0]  # type: ignore[index]
     low, high = (ops.slice(boxes, begin=(0, k + 2 * j), size=(rows, 1)) for j in (0, 1))
@@ -447,6 +448,10 @@ def _to_rgb(hue: Entry, maximum: Entry, chroma: Entry) -> list[Entry]:
 
     A channel is the maximum minus the chroma, plus the chroma times a factor from 0 to 1 of the
     hue.
+
+    Raises:
+        ShapeError: If the shapes do not broadcast.
+        DTypeError: If an input is of bools or complex.
     """
     sixth = hue * 6.0
     parts = (
@@ -455,6 +460,14 @@ def _to_rgb(hue: Entry, maximum: Entry, chroma: Entry) -> list[Entry]:
         2.0 - ops.abs(sixth - 4.0),
     )
     return [maximum - chroma + chroma * ops.clip(p, 0.0, 1.0) for p in parts]
+
+
+def _check_scalar(call: ImportCall, value: ImportedValue) -> None:
+    """Raise ModelError if ``value``, an input of the node ``call``, is known to have axes."""
+    if value.shape:
+        raise ModelError(
+            f"{call.where} needs a scalar as {short(value.name)}, got {show_shape(value.shape)}"
+        )
 
 
 def _saturation(maximum: Entry, chroma: Entry) -> Entry:
@@ -498,9 +511,11 @@ def _adjust_hue(call: ImportCall, x: ImportedValue, delta: ImportedValue) -> Imp
     The channels are in the last axis; the result has the dtype of ``x``. ``call`` is the node.
 
     Raises:
-        ModelError: If the rank is unknown, or the last axis does not have three channels.
+        ModelError: If the rank is unknown, the last axis does not have three channels, or ``delta``
+            has axes.
         DTypeError: If the colors are bools or complex, or ``delta`` is complex.
     """
+    _check_scalar(call, delta)
     hue, top, spread = _to_hue(*_channels(call, x))
     new_hue = hue + widened(delta.entry)
     return _join_channels(x, *_to_rgb(new_hue - ops.floor(new_hue), top, spread))
@@ -508,15 +523,17 @@ def _adjust_hue(call: ImportCall, x: ImportedValue, delta: ImportedValue) -> Imp
 
 @op_importer("AdjustSaturation")
 def _adjust_saturation(call: ImportCall, x: ImportedValue, scale: ImportedValue) -> ImportResult:
-    """Import AdjustSaturation: multiply the saturation of RGB images by ``scale``.
+    """Import AdjustSaturation: multiply the saturation of RGB images by ``scale``, a scalar.
 
     The product is clipped to 0 and 1. The channels are in the last axis of ``x``; the result has
     its dtype. ``call`` is the node.
 
     Raises:
-        ModelError: If the rank is unknown, or the last axis does not have three channels.
+        ModelError: If the rank is unknown, the last axis does not have three channels, or ``scale``
+            has axes.
         DTypeError: If the colors are bools or complex, or ``scale`` is complex.
     """
+    _check_scalar(call, scale)
     hue, top, spread = _to_hue(*_channels(call, x))
     saturation = ops.clip(_saturation(top, spread) * widened(scale.entry), 0.0, 1.0)
     return _join_channels(x, *_to_rgb(hue, top, saturation * top))
@@ -530,8 +547,7 @@ def _adjust_contrast(call: ImportCall, x: ImportedValue, factor: ImportedValue) 
     ``factor`` is a scalar. ``call`` is the node.
 
     Raises:
-        ModelError: If the rank is unknown or less than 3.
-        ShapeError: If ``factor`` does not broadcast with the images.
+        ModelError: If the rank is unknown or less than 3, or ``factor`` has axes.
         DTypeError: If the images are not floats.
     """
     rank = len(call.shape(x))
@@ -539,6 +555,7 @@ def _adjust_contrast(call: ImportCall, x: ImportedValue, factor: ImportedValue) 
         raise ModelError(
             f"{call.where} needs (…, height, width, channels), got {show_shape(call.shape(x))}"
         )
+    _check_scalar(call, factor)
     data = widened(x.entry)
     mean = ops.reduce_mean(data, axis=(rank - 3, rank - 2), keepdims=True)
     return as_dtype((data - mean) * widened(factor.entry) + mean, x.entry)

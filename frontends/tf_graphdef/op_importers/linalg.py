@@ -38,7 +38,8 @@ def _batch_matmul(call: ImportCall, a: ImportedValue, b: ImportedValue) -> Impor
     Else the dtype is that of ``a``, to which ``b`` is cast. ``call`` is the node.
 
     Raises:
-        ModelError: If ``Tout`` is missing in V3, or a type that passkit does not have.
+        ModelError: If ``Tout`` is missing in V3, or a type that passkit does not have, or another
+            attribute is of another kind.
         ShapeError: If the shapes do not fit, or an input has fewer than two axes.
         DTypeError: If an input or the result is complex, or the result is bool.
     """

@@ -212,8 +212,9 @@ def _batch_norm_grad(
     Raises:
         ModelError: If the rank of ``x`` is unknown or not 4 or 5, or the data format is unknown, or
             an attribute is of another kind.
-        ShapeError: If the shapes do not fit.
-        DTypeError: If ``dy`` is of bools, or an input is complex.
+        ShapeError: If the shapes do not broadcast: those of ``dy`` and ``x``, and of the vectors
+            with the channels.
+        DTypeError: If ``dy`` is of bools or, in training, of integers, or an input is complex.
     """
     shape = call.shape(x)
     rank, axis = len(shape), _channel_axis(call, shape)
@@ -265,9 +266,10 @@ def _batch_norm_grad_v3(
         Gradients of x, scale and offset, and two empty arrays.
 
     Raises:
-        ModelError: If the rank of ``x`` is unknown or not 4 or 5, or the data format is unknown.
-        ShapeError: If the shapes do not fit.
-        DTypeError: If ``dy`` is of bools, or an input is complex.
+        ModelError: If the rank of ``x`` is unknown or not 4 or 5, the data format is unknown, or an
+            attribute is of another kind.
+        ShapeError: If the shapes do not broadcast, as in `_batch_norm_grad`.
+        DTypeError: If ``dy`` is of bools or, in training, of integers, or an input is complex.
     """
     return _batch_norm_grad(call, dy, x, scale, mean, variance)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from passkit.errors import ModelError
+from passkit.errors import ModelError, ShapeError
 from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
 from passkit.frontends.tf_graphdef.input_gradient import input_gradient
 from passkit.frontends.tf_graphdef.node_windows import (
@@ -384,6 +384,11 @@ def _dilation(call: ImportCall, x: ImportedValue, filters: ImportedValue) -> Imp
         )
     if not x.dtype.is_float:
         raise ModelError(f"{call.where} needs floats, got {x.dtype}; cast the images to floats")
+    if isinstance(shape[3], int) and shape[3] != taps[2]:
+        raise ShapeError(
+            f"{call.where} needs a filter of as many channels as its images, got {taps[2]} and "
+            f"{shape[3]}"
+        )
     window = tuple(int(n) for n in taps[:2])
     windows = _windows_at_rates(call, shape[1:-1], window)
     inner = windows.padded(widened(x.entry), lowest(x.dtype))

@@ -347,7 +347,7 @@ def _bits_from_seed(call: ImportCall, shape: ImportedValue, seed: ImportedValue)
         ModelError: If ``seed`` is not a vector or of unknown rank, the shape is not known, or
             ``dtype`` is missing.
         ShapeError: If the seed has fewer than two elements, or an extent is negative.
-        DTypeError: If the seed is complex.
+        DTypeError: If the seed or ``dtype`` is complex.
     """
     call.rank(seed, 1)
     dtype = call.dtype("dtype").name
@@ -378,7 +378,7 @@ def _bits_from_key(
             known, or ``dtype`` is missing.
         ShapeError: If ``key`` or ``counter`` is not a vector or too short, or an extent is
             negative.
-        DTypeError: If one of them is complex.
+        DTypeError: If one of them or ``dtype`` is complex.
     """
     _check_algorithm(call, alg)
     dtype = call.dtype("dtype").name

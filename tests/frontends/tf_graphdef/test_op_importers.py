@@ -366,6 +366,22 @@ def test_every_op_importer_has_a_case() -> None:
         ),
         ([node("Neg", "y", "x:1")], r"'x' of the GraphDef has 1 output\(s\), and output 1 is"),
         (
+            [
+                const("i", np.ones((1, 4, 4, 3), np.float32)),
+                const("f", np.ones((2, 2, 1), np.float32)),
+                node("Dilation2D", "y", "i", "f", padding="SAME"),
+            ],
+            "as many channels as its images, got 1 and 3",
+        ),
+        (
+            [
+                const("i", np.ones((2, 4, 3), np.float32)),
+                const("d", [1.0, 2.0]),
+                node("AdjustHue", "y", "i", "d"),
+            ],
+            r"AdjustHue 'y' needs a scalar as 'd', got \(2,\)",
+        ),
+        (
             [const("b", [1.0]), node("BiasAdd", "y", "x", "b")],
             r"an element for each channel, got 1 for \(x\.0, 3, 5\)",
         ),
