@@ -30,6 +30,8 @@ LONG_MATRIX_CHUNK = 1 << 11
 """As `ROW_CHUNK`, for a reduction over the rows of a long matrix that two products read: the
 products and the kernel between them then run on one chunk after the other while its rows of the
 matrix are in the caches (`passkit.runtime.row_chain`)."""
+MIN_LONG_MATRIX_LENGTH = 4 * LONG_MATRIX_CHUNK
+"""As `MIN_ROW_LENGTH`, for such a reduction."""
 MIN_ROW_LENGTH = 1 << 16
 """The least elements of a split reduction of rows, if nothing broadcasts its result back."""
 MIN_COLUMN_LENGTH = 512
@@ -120,7 +122,8 @@ def chunks_of(
     a node that is no reduction, and for parts of a split one. ``graph`` has the shapes and users of
     entries; ``row_chunk`` is the number of elements of a chunk along the innermost axis. Reductions
     of a vector with an element for each row of a long matrix, whose numbers of rows are
-    ``long_rows``, have chunks of `LONG_MATRIX_CHUNK` elements.
+    ``long_rows``, have chunks of `LONG_MATRIX_CHUNK` elements, and are split from
+    `MIN_LONG_MATRIX_LENGTH` on.
 
     Raises: PassError if the rank of the input is unknown; RuleError if FReduce returns something
     else than a reduction.
@@ -135,14 +138,14 @@ def chunks_of(
     is_row = innermost in reduction.axes
     length = _typical(numel(shape[k] for k in reduction.axes))
     min_length = MIN_ROW_LENGTH if is_row else MIN_COLUMN_LENGTH
+    if is_row and numel(shape) in long_rows:
+        row_chunk, min_length = LONG_MATRIX_CHUNK, MIN_LONG_MATRIX_LENGTH
     if length < min_length and not _has_unknown_extent(shape, reduction):
         return None
     if len(reduction.axes) < len(shape) or length < min_length:
         min_fused_length = MIN_FUSED_ROW_LENGTH if is_row else MIN_FUSED_COLUMN_LENGTH
         if length < min_fused_length and _elements_are_read_again(graph, node, shape):
             return None
-    if numel(shape) in long_rows:
-        row_chunk = LONG_MATRIX_CHUNK
     return _outermost_chunks(shape, reduction, row_chunk if is_row else COLUMN_CHUNK)
 
 

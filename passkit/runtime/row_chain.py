@@ -156,7 +156,7 @@ def _chain_from(
         if is_operand or any(accesses[k].conflicts(accesses[j]) for j in members[:-1]):
             members.insert(0, k)
     after = [k for k in following if k not in members]
-    if members[0] != start or not 3 <= len(members) <= MAX_MEMBERS:
+    if members[0] != start or not 2 <= len(members) <= MAX_MEMBERS:
         return None
     chain_accesses = [accesses[k] for k in members]
     tiles = _member_tiles([steps[k] for k in members], donors, chain_accesses, product)

@@ -135,7 +135,7 @@ class TableBinder:
             return bound
         if not all(bound):
             return bound
-        block_rows = max(ROW_TILE, *(t.rows for t in tiles if t is not None))
+        block_rows = max([ROW_TILE, *[t.rows for t in tiles if t is not None]])
         blocks = 0
         operands: list[TableEntry] = []
         member_sizes: list[int] = []

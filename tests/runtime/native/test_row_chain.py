@@ -127,6 +127,17 @@ def test_both_orders_of_the_operands_are_chained(form: str) -> None:
     assert exe.stats["row_chains"] == 1
 
 
+def test_products_without_a_kernel_between_are_chained() -> None:
+    """The sum over rows may be weighted by the product itself, as in a power iteration."""
+    x, w = pk.var("x", ("n", 12), "float64"), pk.var("w", (12, 1), "float64")
+    exe = pk.compile([pk.ops.matmul(x, pk.ops.matmul(x, w), True)])
+    values = RNG.standard_normal((30_000, 12)), RNG.standard_normal((12, 1))
+    (actual,) = exe(x=values[0], w=values[1])
+
+    np.testing.assert_allclose(actual, values[0].T @ (values[0] @ values[1]), rtol=1e-10)
+    assert exe.stats["row_chains"] == 1
+
+
 def test_kernels_that_need_all_rows_are_not_chained() -> None:
     """Weights that are normalized over all rows are computed before the rows are summed."""
     x, w = pk.var("x", ("n", 12), "float64"), pk.var("w", (12, 1), "float64")
