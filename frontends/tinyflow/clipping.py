@@ -106,7 +106,7 @@ def clip_by_global_norm(
         A list of the scaled tensors, in order; and their global norm before, a scalar tensor.
 
     Raises:
-        SettingError: If ``clip_norm`` is no number; a tensor is none.
+        SettingError: If ``clip_norm`` is no number, such as a tensor.
         ShapeError: If there are no tensors and ``use_norm`` is None.
         DTypeError: If a tensor holds no floats, or the dtypes of the tensors and of ``use_norm``
             differ.

@@ -89,7 +89,8 @@ def while_loop(
         ShapeError: If a loop variable changes its shape in a loop that iterates in the run, or
             contradicts ``shape_invariants``.
         SettingError: If ``maximum_iterations`` is no int, or known only in a run,
-            ``shape_invariants`` holds anything but shapes, or an unsupported argument is set.
+            ``shape_invariants`` holds anything but a shape for each loop variable, or an
+            unsupported argument is set.
         ArgumentError: If a loop variable is neither a tensor nor numbers, or the functions return
             such values.
         DTypeError: For a tensor of text.
@@ -120,7 +121,7 @@ def while_loop(
 def _check_invariants(initial: Sequence[Tensor], invariants: Any) -> None:
     """Raise ShapeError for a shape invariant that is not the shape of its loop variable.
 
-    Raise SettingError for one that is no shape.
+    Raise SettingError for one that is no shape, or for another number of them.
 
     Args:
         initial: The initial values of the loop variables.
@@ -129,8 +130,13 @@ def _check_invariants(initial: Sequence[Tensor], invariants: Any) -> None:
     """
     if invariants is None:
         return
-    shapes = [i if hasattr(i, "as_list") else None for i in _flatten_shapes(invariants)]
-    for value, invariant in zip(initial, shapes, strict=False):
+    shapes = _flatten_shapes(invariants)
+    if len(shapes) != len(initial):
+        raise SettingError(
+            f"while_loop needs one of shape_invariants for each of {len(initial)} loop variables, "
+            f"got {len(shapes)}"
+        )
+    for value, invariant in zip(initial, shapes, strict=True):
         shape = None if isinstance(invariant, UnknownShape) else invariant
         actual = None if is_unranked(value) else [d.value for d in value.shape]
         if shape is not None and actual is not None and shape.as_list() != actual:

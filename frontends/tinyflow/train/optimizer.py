@@ -7,12 +7,16 @@ the accumulated gradient of momentum.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from passkit.errors import GraphError, ShapeError
 from passkit.frontends.tinyflow import creation, elementwise
-from passkit.frontends.tinyflow.argument_checks import reject_arguments, require_float
+from passkit.frontends.tinyflow.argument_checks import (
+    reject_arguments,
+    require_float,
+    require_list,
+)
 from passkit.frontends.tinyflow.deferred_variables import DeferredVariable
 from passkit.frontends.tinyflow.differentiation import ALL_AT_ONCE, gradients
 from passkit.frontends.tinyflow.graphs import get_default_graph
@@ -26,7 +30,7 @@ from passkit.frontends.tinyflow.tensors import (
 )
 from passkit.frontends.tinyflow.variables import Variable, assign, assign_add, trainable_variables
 
-GradientsAndVariables = Sequence[tuple[Tensor | None, Variable]]
+GradientsAndVariables = Iterable[tuple[Tensor | None, Variable]]
 
 
 class Optimizer(ABC):
@@ -140,8 +144,8 @@ class Optimizer(ABC):
         """Create the operation that updates variables by their gradients.
 
         Args:
-            grads_and_vars: A list of pairs (gradient, variable). Those whose gradient is None are
-                left out.
+            grads_and_vars: Pairs (gradient, variable), in a list, a ``zip`` or another iterable.
+                Those whose gradient is None are left out.
             global_step: A variable that the operation increments; None (default) for none.
             name: The name of the operation; by default that of the optimizer.
             skip_gradients_aggregation: Unsupported; only the default is accepted.
@@ -150,8 +154,8 @@ class Optimizer(ABC):
             An operation. It reads all variables before it writes one.
 
         Raises:
-            GraphError: If no variable has a gradient, or one of them or ``global_step`` is no
-                variable.
+            GraphError: If no variable has a gradient, one of them or ``global_step`` is no
+                variable, or ``grads_and_vars`` are no pairs.
             SettingError: If an unsupported argument is set, or a hyperparameter of the optimizer is
                 neither a number, a tensor nor a function.
             ShapeError: If a gradient does not have its variable's shape, or a hyperparameter is a
@@ -160,12 +164,15 @@ class Optimizer(ABC):
             ArgumentError: If a gradient is neither None, a tensor nor numbers, or ``name`` is no
                 text.
         """
-        for _, variable in grads_and_vars:
-            if not isinstance(variable, Variable):
-                raise GraphError(f"{self.name} needs variables to train, got {variable!r}")
-        pairs = [(convert_to_tensor(g), v) for g, v in grads_and_vars if g is not None]
+        given_pairs = require_list("apply_gradients", "grads_and_vars", grads_and_vars)
+        for pair in given_pairs:
+            if not isinstance(pair, (list, tuple)) or len(pair) != 2:
+                raise GraphError(f"{self.name} needs pairs (gradient, variable), got {pair!r}")
+            if not isinstance(pair[1], Variable):
+                raise GraphError(f"{self.name} needs variables to train, got {pair[1]!r}")
+        pairs = [(convert_to_tensor(g), v) for g, v in given_pairs if g is not None]
         if not pairs:
-            names = ", ".join(v.name for _, v in grads_and_vars) or "none"
+            names = ", ".join(v.name for _, v in given_pairs) or "none"
             raise GraphError(
                 f"{self.name} needs a gradient of at least one variable, and the loss depends on "
                 f"none of them: {names}"

@@ -134,6 +134,10 @@ ARRAYS = [
         "as shape_invariants, got 5",
     ),
     (
+        lambda: tf.while_loop(lambda i: i < 3, lambda i: i, [0], shape_invariants=[]),
+        "for each of 1 loop variables, got 0",
+    ),
+    (
         lambda: tf.while_loop(
             lambda i: i < 3, lambda i: i, [0], maximum_iterations=tf.shape(free(None))[0]
         ),
@@ -198,6 +202,10 @@ VARIABLES = [
     (
         lambda: tf.train.GradientDescentOptimizer(0.1).apply_gradients([(free(2), free(2))]),
         "needs variables to train, got <tf.Tensor 'x",
+    ),
+    (
+        lambda: tf.train.GradientDescentOptimizer(0.1).apply_gradients([create_variable()]),
+        r"needs pairs \(gradient, variable\), got <tf.Variable 'w:0'",
     ),
     (lambda: tf.train.AdamOptimizer().minimize(tf.constant(1.0)), "Adam needs variables to train"),
     (

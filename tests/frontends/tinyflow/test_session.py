@@ -69,6 +69,20 @@ def test_a_step_computes_all_gradients_from_the_old_values():
         np.testing.assert_allclose(s.run([a, b]), [x, y], rtol=1e-5)
 
 
+def test_pairs_of_gradients_and_variables_may_be_zipped():
+    """apply_gradients takes the pairs from an iterator, such as zip, which it reads once."""
+    v = tf.Variable([1.0, 2.0])
+    (gradient,) = tf.gradients(tf.reduce_sum(v * v), [v])
+    step = tf.train.GradientDescentOptimizer(0.25).apply_gradients(
+        zip([gradient], [v], strict=True)
+    )
+    with session() as s:
+        s.run(tf.global_variables_initializer())
+        s.run(step)
+
+        np.testing.assert_array_equal(s.run(v), [0.5, 1.0])
+
+
 def test_gradient_descent_updates_only_rows_that_were_read():
     """Rows that were read twice add up, and no others are computed."""
     table = tf.Variable(np.arange(20, dtype=np.float32).reshape(10, 2))
