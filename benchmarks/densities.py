@@ -10,8 +10,8 @@ the product by the matrix, the terms, and the derivative by the weights in one p
 product and the terms, one of the derivative. The results of OpenCL stay on the device, but for the
 index of the first invalid element.
 
-Times are medians of rounds that alternate. Results are verified first. The report goes to
-`results/densities.json`, by device.
+Times are medians of rounds that alternate, and the least ones: on a machine that does other things,
+those say more. Results are verified first. The report goes to `results/densities.json`, by device.
 """
 
 from __future__ import annotations
@@ -321,8 +321,8 @@ def arrays_of(results: list[Any], expected: list[Any]) -> list[Any]:
     return [sums[0], *arrays]
 
 
-def medians(row: DensityRow, rounds: int) -> dict[str, float]:
-    """Return the median seconds of each function of a row, after verifying its results."""
+def measure(row: DensityRow, rounds: int) -> dict[str, dict[str, float]]:
+    """Verify the results of a row; return the median and the least seconds of each function."""
     expected = row["numpy"]()
     for function in row.values():
         for result, array in zip(arrays_of(function(), expected), expected, strict=True):
@@ -335,7 +335,7 @@ def medians(row: DensityRow, rounds: int) -> dict[str, float]:
             begin = perf_counter()
             function()
             times[name].append(perf_counter() - begin)
-    return {name: median(seconds) for name, seconds in times.items()}
+    return {name: {"median": median(t), "least": min(t)} for name, t in times.items()}
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -357,10 +357,18 @@ def main(arguments: list[str] | None = None) -> None:
     report = {}
     for name, row in rows.items():
         if options.only in name:
-            report[name] = seconds = medians(row(), options.rounds)
-            figures = ", ".join(f"{who} {s * 1e3:.2f} ms" for who, s in seconds.items())
-            ratios = [f"xp / {who} {seconds['xp'] / s:.2f}" for who, s in seconds.items()]
-            print(f"{name:28} {figures}; {', '.join(ratios[1:])}", flush=True)
+            report[name] = times = measure(row(), options.rounds)
+            figures = ", ".join(
+                f"{who} {t['median'] * 1e3:.2f} (least {t['least'] * 1e3:.2f}) ms"
+                for who, t in times.items()
+            )
+            ratios = ", ".join(
+                f"xp / {who} {times['xp']['median'] / t['median']:.2f}"
+                f" (least {times['xp']['least'] / t['least']:.2f})"
+                for who, t in times.items()
+                if who != "xp"
+            )
+            print(f"{name:28} {figures}; {ratios}", flush=True)
     if not options.only:
         reports = json.loads(options.json.read_text()) if options.json.exists() else {}
         reports[device] = {"size": size, "columns": options.columns, "rows": report}

@@ -55,6 +55,8 @@ from passkit.values.size import evaluate, known_or_zero
 
 MAX_GROUPS = 1 << 22
 """The most work-groups of a launch: the groups of a kernel share its tiles, however many."""
+MIN_HELD = 3
+"""The least launches that a CPU does not begin before all of them are enqueued."""
 PARTIAL = "partial"
 """The kind of the keys of buffers that hold sums of parts of a product."""
 MIN_LOCAL_NBYTES = 16
@@ -279,7 +281,9 @@ class OpenClBoundProgram(BoundProgram):
     ) -> list[Any]:
         """Enqueue launches; return an event for each.
 
-        Where memory is exhausted, idle memory is freed and a launch retried.
+        Where memory is exhausted, idle memory is freed and a launch retried. On a CPU several
+        launches are held until all are enqueued: the first one would take the cores from the thread
+        that enqueues the others.
 
         Args:
             launches: The launches.
@@ -289,6 +293,23 @@ class OpenClBoundProgram(BoundProgram):
         Raises:
             DeviceError: with the driver's message, where the driver refuses a launch.
         """
+        cl, device = pyopencl(), self.data.device
+        if len(launches) < MIN_HELD or not device.limits.is_cpu:
+            return self._enqueue(launches, buffers, queue, None)
+        gate = cl.UserEvent(device.context)
+        try:
+            return self._enqueue(launches, buffers, queue, [gate])
+        finally:
+            gate.set_status(cl.command_execution_status.COMPLETE)
+
+    def _enqueue(
+        self,
+        launches: Sequence[BoundLaunch],
+        buffers: Mapping[ArrayKey, Any],
+        queue: OpenClQueue,
+        gates: list[Any] | None,
+    ) -> list[Any]:
+        """Enqueue launches as `_start` does; the first one waits for the events ``gates``."""
         cl, pool, handle = pyopencl(), self.data.pool, queue.handle
         enqueue = cl.enqueue_nd_range_kernel
         events = []
@@ -298,16 +319,18 @@ class OpenClBoundProgram(BoundProgram):
                     function.set_arg(k, buffers[key])
                 try:
                     try:
-                        events.append(enqueue(handle, function, items, group))
+                        event = enqueue(handle, function, items, group, wait_for=gates)
                     except cl.MemoryError:
                         pool.free_idle()
-                        events.append(enqueue(handle, function, items, group))
+                        event = enqueue(handle, function, items, group, wait_for=gates)
                 except cl.Error as error:
                     raise DeviceError(
                         f"{self.data.device} did not launch {label} of {prod(items)} work-items in "
                         f"groups of {group[0]}: {error}; {pool.usage()}; call with smaller arrays, "
                         "or choose another device by PYOPENCL_CTX"
                     ) from error
+                events.append(event)
+                gates = None
         return events
 
 

@@ -128,7 +128,7 @@ def test_a_refused_launch_raises(rng: Any, monkeypatch: pytest.MonkeyPatch) -> N
     graph = pk.Graph([o.matmul(pk.var("x", (300, 4), "float64"), np.ones((4, 1)))])
     exe = pk.compile(graph, target="opencl", fusion="nnvm")
 
-    def refuse(*_: Any) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
         raise cl.LogicError("the driver is out of order")
 
     monkeypatch.setattr(cl, "enqueue_nd_range_kernel", refuse)

@@ -90,7 +90,7 @@ def test_a_kernel_that_does_not_start_raises(
     exe = pk.compile(pk.parse("x: f32[500]; return log1p(x)"), target="opencl")
     count = 0
 
-    def refuse(*_: Any) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
         nonlocal count
         count += 1
         raise getattr(cl, kind)("enqueue_nd_range_kernel", -5, "told so")
