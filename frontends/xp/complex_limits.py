@@ -11,9 +11,10 @@ import numpy as np
 
 
 def expm1(x: Any) -> Any:
-    """Return exp(x) - 1 of a NumPy array.
+    """Return exp(x) - 1 of a NumPy array of floats or complex numbers, in its dtype.
 
-    NumPy multiplies infinite and finite parts, and so returns NaN where the limit is a number.
+    For infinite complex numbers, it is the limit exp(x) with its real part less 1; NumPy multiplies
+    infinite and finite parts, and so returns NaN where the limit is a number.
     """
     result = np.expm1(x)
     if x.dtype.kind != "c":
@@ -26,7 +27,7 @@ def expm1(x: Any) -> Any:
 
 
 def tanh(x: Any) -> Any:
-    """Return the hyperbolic tangent of a NumPy array.
+    """Return the hyperbolic tangent of a NumPy array of floats or complex numbers, in its dtype.
 
     At infinite real parts the imaginary part is zero, with the sign of x's; NumPy alternates.
     """

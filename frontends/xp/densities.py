@@ -6,7 +6,8 @@ arguments. Values, derivatives and checks come from one kernel, with the product
 beside it for the linear models.
 
 Arguments that no density allows raise a `CheckError` when the result is computed, such as
-``normal_lpdf: Scale parameter[2] = -1.0, but it must be positive!``.
+``normal_lpdf: Scale parameter[2] = -1.0, but it must be positive!``. That is never at the call. If
+an argument has no elements, none is checked, and the result is 0.
 """
 
 from __future__ import annotations

@@ -19,11 +19,15 @@ def diag(x: Any, /, k: int = 0) -> Array:
 
     Args:
         x: the vector, or the matrix, of any dtype.
-        k: the diagonal: 0 the main one, positive ones above, negative ones below it.
+        k: the diagonal: 0 the main one, positive ones above, negative ones below it. Of a matrix,
+            one outside is empty.
+
+    Returns: A new array of the dtype of ``x``; of a vector of n elements, a square matrix with
+        n + abs(k) rows.
 
     Raises:
         ArgumentError: ``x`` is no array or number, or ``k`` no integer.
-        ShapeError: ``x`` has neither one axis nor two.
+        ShapeError: ``x`` has neither one axis nor two, or the matrix would be too large.
 
     >>> from passkit import xp
     >>> xp.diag(xp.asarray([1, 2]))

@@ -73,7 +73,7 @@ def checked_dtype(where: str, dtype: Any) -> DType:
     Args:
         where: the function and the argument, such as "zeros: dtype".
         dtype: a dtype of `passkit.xp`, a name such as "float32" or "f32", a type such as float or
-            `numpy.int8`, or a `DType`.
+            `numpy.int8`, a `DType`, or an array, whose dtype is taken.
 
     Raises: DTypeError, which names ``where``, if `passkit.xp` has no such dtype; None is none.
     """
@@ -160,7 +160,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     """Return whether a dtype is of a kind.
 
     Args:
-        dtype: the dtype.
+        dtype: the dtype, in any form that functions of `passkit.xp` take, or an array of it.
         kind: a dtype; a name: "bool", "signed integer", "unsigned integer", "integral",
             "real floating", "complex floating" or "numeric"; or a tuple of them, of which one is to
             hold. An empty tuple gives False.
@@ -188,11 +188,13 @@ def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
 
     Args:
         *arrays_and_dtypes: arrays, dtypes and Python numbers. A number is weak: it only matters if
-            it is of a higher kind than all arrays and dtypes; alone, numbers have default dtypes.
+            it is of a higher kind than all arrays and dtypes; alone, numbers have default dtypes
+            (an int that needs it uint64). NumPy's scalars are arrays.
 
     Raises:
         ArgumentError: There are none.
-        DTypeError: One is nothing of these, they have no common dtype, or it cannot hold an int.
+        DTypeError: One is nothing of these, or the common dtype, if it is one of integers, cannot
+            hold a Python int.
 
     >>> from passkit import xp
     >>> xp.result_type(xp.int32, xp.float32), xp.result_type(xp.asarray([1.0], dtype=xp.float32), 2)
@@ -203,7 +205,10 @@ def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
     numbers = [a for a in arrays_and_dtypes if type(a) in PYTHON_NUMBERS]
     others = [a for a in arrays_and_dtypes if type(a) not in PYTHON_NUMBERS]
     if not others:
-        return np.result_type(*numbers)
+        common = np.result_type(*numbers)
+        if common.kind == "O":
+            raise DTypeError(f"result_type: {shown(max(numbers, key=abs))} fits no integer dtype")
+        return common
     dtype = reduce(promote, [_dtype_of_operand("result_type", a) for a in others])
     for number in numbers:
         dtype = promote(dtype, weak_scalar(number, dtype))

@@ -14,9 +14,10 @@ import numpy as np
 import passkit.ops as ops
 from passkit.errors import ArgumentError, DTypeError, ShapeError
 from passkit.frontends.xp.array import Array, array_of, call, wrap
+from passkit.frontends.xp.creation import checked_shape
 from passkit.frontends.xp.devices import creation_device
 from passkit.frontends.xp.dtypes import checked_dtype
-from passkit.frontends.xp.reductions import integer, one_axis
+from passkit.frontends.xp.reductions import finite_number, integer, one_axis
 from passkit.frontends.xp.runtime import OPERATIONS, from_numpy
 from passkit.graph.node import Entry
 from passkit.values.arguments import sequence, shown
@@ -172,6 +173,8 @@ def _check_is_real(name: str, x: Array) -> None:
 def fft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Return the discrete Fourier transform along an axis, complex numbers.
 
+    They are complex64 for floats of 32 and 16 bits, complex128 for float64, integers and booleans.
+
     Args:
         x: an array of numbers.
         n: the number of points: x is cut, or continued with zeros; None for all.
@@ -188,7 +191,7 @@ def fft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backwa
 
 
 def ifft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
-    """Return the inverse of `fft` along an axis, complex numbers.
+    """Return the inverse of `fft` along an axis, complex numbers of the dtypes of `fft`.
 
     Args:
         x: an array of numbers.
@@ -207,6 +210,8 @@ def ifft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backw
 def rfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Return the Fourier transform of real numbers, without the negative frequencies.
 
+    The results are complex numbers of the dtypes of `fft`.
+
     Args:
         x: an array of real numbers.
         n: the number of points: x is cut, or continued with zeros; None for all.
@@ -224,7 +229,7 @@ def rfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backw
 
 
 def irfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
-    """Return the inverse of `rfft`, real numbers.
+    """Return the inverse of `rfft`, real numbers: float32 where `fft` is complex64, else float64.
 
     Args:
         x: an array of numbers.
@@ -243,6 +248,8 @@ def irfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "back
 def hfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Return the Fourier transform of a signal with Hermitian symmetry, real numbers.
 
+    They are float32 where `fft` is complex64, else float64.
+
     Args:
         x: an array of numbers, half of the signal.
         n: the number of points of the result; None for 2 * (extent - 1).
@@ -259,7 +266,7 @@ def hfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backw
 
 
 def ihfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
-    """Return the inverse of `hfft`, complex numbers.
+    """Return the inverse of `hfft`, complex numbers of the dtypes of `fft`.
 
     Args:
         x: an array of real numbers.
@@ -286,17 +293,20 @@ def fftn(
 ) -> Array:
     """Return the discrete Fourier transform along several axes, complex numbers.
 
+    Their dtypes are those of `fft`.
+
     Args:
         x: an array of numbers.
         s: the number of points for each axis: x is cut, or continued with zeros; None for all.
-        axes: the axes; None for all, or the last ones where s is given.
+        axes: the axes, a sequence; None for all, or the last ones where s is given. One that is
+            named twice is transformed twice.
         norm: "backward" leaves the sums as they are, "ortho" divides them by the root of the number
             of points, and "forward" by the number.
 
     Raises:
         ArgumentError: x is no array or number, there is no such norm, s or axes is no sequence of
             integers, or there is not a number of points for each axis.
-        ShapeError: there is no such axis, or none, or a number of points is below 1.
+        ShapeError: there is no such axis, or none, or a number of points (or an extent) is below 1.
     """
     return _along_axes("fftn", x, s, axes, norm)
 
@@ -309,19 +319,20 @@ def ifftn(
     axes: Sequence[int] | None = None,
     norm: Norm = "backward",
 ) -> Array:
-    """Return the inverse of `fftn` along several axes, complex numbers.
+    """Return the inverse of `fftn` along several axes, complex numbers of the dtypes of `fft`.
 
     Args:
         x: an array of numbers.
         s: the number of points for each axis: x is cut, or continued with zeros; None for all.
-        axes: the axes; None for all, or the last ones where s is given.
+        axes: the axes, a sequence; None for all, or the last ones where s is given. One that is
+            named twice is transformed twice.
         norm: "backward" divides the sums by the number of points, "ortho" by its root, "forward"
             leaves them.
 
     Raises:
         ArgumentError: x is no array or number, there is no such norm, s or axes is no sequence of
             integers, or there is not a number of points for each axis.
-        ShapeError: there is no such axis, or none, or a number of points is below 1.
+        ShapeError: there is no such axis, or none, or a number of points (or an extent) is below 1.
     """
     return _along_axes("ifftn", x, s, axes, norm)
 
@@ -336,6 +347,8 @@ def rfftn(
 ) -> Array:
     """Return the Fourier transform of real numbers, without negative frequencies of the last axis.
 
+    The results are complex numbers of the dtypes of `fft`.
+
     Args:
         x: an array of real numbers.
         s: the number of points for each axis: x is cut, or continued with zeros; None for all.
@@ -346,7 +359,7 @@ def rfftn(
     Raises:
         ArgumentError: x is no array or number, there is no such norm, s or axes is no sequence of
             integers, or there is not a number of points for each axis.
-        ShapeError: there is no such axis, or none, or a number of points is below 1.
+        ShapeError: there is no such axis, or none, or a number of points (or an extent) is below 1.
         DTypeError: the numbers are complex.
     """
     return _along_axes("rfftn", x, s, axes, norm)
@@ -360,19 +373,20 @@ def irfftn(
     axes: Sequence[int] | None = None,
     norm: Norm = "backward",
 ) -> Array:
-    """Return the inverse of `rfftn`, real numbers.
+    """Return the inverse of `rfftn`, real numbers: float32 where `fft` is complex64, else float64.
 
     Args:
         x: an array of numbers.
         s: the number of points of the result for each axis; None for all, and for
             2 * (extent - 1) along the last one.
-        axes: the axes; None for all, or the last ones where s is given.
+        axes: the axes, a sequence; None for all, or the last ones where s is given. One that is
+            named twice is transformed twice.
         norm: as for `ifftn`.
 
     Raises:
         ArgumentError: x is no array or number, there is no such norm, s or axes is no sequence of
             integers, or there is not a number of points for each axis.
-        ShapeError: there is no such axis, or none, or a number of points is below 1.
+        ShapeError: there is no such axis, or none, or a number of points (or an extent) is below 1.
     """
     return _along_axes("irfftn", x, s, axes, norm)
 
@@ -388,20 +402,23 @@ def _frequencies(name: str, n: int, d: float, dtype: Any, device: Any) -> Array:
         device: the device; None for the default one.
 
     Raises:
-        ArgumentError: n is no integer of at least 1, or d no real number or 0.
+        ArgumentError: n is no integer of at least 1, or d no finite int or float of Python, or 0.
+        ShapeError: n is more than the elements of an array.
         DTypeError: the dtype is not one of real floats.
         SettingError: there is no such device.
     """
     points = integer(f"fft.{name}: n", n)
     if points < 1:
         raise ArgumentError(f"fft.{name}: n must be a positive integer, got {shown(n)}")
-    if not isinstance(d, (int, float)) or not d:
+    checked_shape(f"fft.{name}", points)
+    distance = finite_number(f"fft.{name}: d", d)
+    if not distance:
         raise ArgumentError(f"fft.{name}: d must be a number other than 0, got {shown(d)}")
     place = creation_device(f"fft.{name}", device)
     target = checked_dtype(f"fft.{name}: dtype", "float64" if dtype is None else dtype)
     if not target.is_float:
         raise DTypeError(f"fft.{name} returns floats, got dtype {target}; xp.float32 is one")
-    frequencies = getattr(np.fft, name)(points, float(d))
+    frequencies = getattr(np.fft, name)(points, distance)
     return wrap(from_numpy(frequencies.astype(target.numpy), is_owned=True, device=place))
 
 
@@ -415,7 +432,8 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None)
         device: the device; None for the default one.
 
     Raises:
-        ArgumentError: n is no integer of at least 1, or d no real number or 0.
+        ArgumentError: n is no integer of at least 1, or d no finite int or float of Python, or 0.
+        ShapeError: n is more than the elements of an array.
         DTypeError: the dtype is not one of real floats.
         SettingError: there is no such device.
 
@@ -436,7 +454,8 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None
         device: the device; None for the default one.
 
     Raises:
-        ArgumentError: n is no integer of at least 1, or d no real number or 0.
+        ArgumentError: n is no integer of at least 1, or d no finite int or float of Python, or 0.
+        ShapeError: n is more than the elements of an array.
         DTypeError: the dtype is not one of real floats.
         SettingError: there is no such device.
     """
@@ -453,16 +472,18 @@ def _shifted(name: str, x: Any, axes: int | Sequence[int] | None) -> Array:
     array, where = array_of(x), f"fft.{name}"
     if axes is None:
         axes = range(array.ndim)
-    items = sequence(f"{where}: axes", (axes,) if isinstance(axes, int) else axes, object)
+    is_one = isinstance(axes, (int, np.integer))
+    items = sequence(f"{where}: axes", (axes,) if is_one else axes, object)
     return call(name, array, axes=tuple(one_axis(where, k, array.ndim) for k in items))
 
 
 def fftshift(x: Any, /, *, axes: int | Sequence[int] | None = None) -> Array:
-    """Return an array with frequency 0 in the middle of axes, at position extent // 2.
+    """Return a new array with frequency 0 in the middle of axes, at position extent // 2.
 
     Args:
         x: an array of results of a transform, or of frequencies, of any dtype.
-        axes: an axis or a sequence of them; None for all.
+        axes: an axis or a sequence of them, of which one that is named twice is shifted twice; None
+            for all.
 
     Raises:
         ArgumentError: x is no array or number, or an axis no integer.
@@ -472,11 +493,12 @@ def fftshift(x: Any, /, *, axes: int | Sequence[int] | None = None) -> Array:
 
 
 def ifftshift(x: Any, /, *, axes: int | Sequence[int] | None = None) -> Array:
-    """Return the inverse of `fftshift`: an array with frequency 0 in front.
+    """Return the inverse of `fftshift`: a new array with frequency 0 in front.
 
     Args:
         x: an array with frequency 0 in the middle, of any dtype.
-        axes: an axis or a sequence of them; None for all.
+        axes: an axis or a sequence of them, of which one that is named twice is shifted twice; None
+            for all.
 
     Raises:
         ArgumentError: x is no array or number, or an axis no integer.

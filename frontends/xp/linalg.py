@@ -15,7 +15,7 @@ from passkit.frontends.xp import reductions
 from passkit.frontends.xp.array import Array, array_of, call, wrap
 from passkit.frontends.xp.conversion import astype
 from passkit.frontends.xp.elementwise import abs, log, sign
-from passkit.frontends.xp.manipulation import broadcast_shapes, matrix_transpose
+from passkit.frontends.xp.manipulation import matrix_transpose
 from passkit.frontends.xp.products import (
     cross,
     matmul,
@@ -81,14 +81,15 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
 
     Args:
         x: an array (…, m, n).
-        offset: the number of the diagonal: above the main one if positive, else below.
-        dtype: the dtype to convert to before summing; None: the widest integer type of their sign
-            for integers, int64 for booleans, that of x for others.
+        offset: the number of the diagonal: above the main one if positive, else below. The sum of
+            one outside of the matrices is 0.
+        dtype: the dtype to convert to before summing, and of the result; None: int64 for signed
+            integers and booleans, uint64 for unsigned ones, that of x for others.
 
     Raises:
         ArgumentError: x is no array or number, or the offset no integer.
         ShapeError: x has fewer than two axes.
-        DTypeError: there is no such dtype, or complex numbers would become real.
+        DTypeError: there is no such dtype, it is bool, or complex numbers would become real.
     """
     array = matrices("trace", x)
     number = _offset("trace", array, offset)
@@ -127,12 +128,14 @@ def matrix_norm(
             values; 1 or inf for the largest sum of magnitudes of a column or row, 2 for the
             largest singular value; negative ones for the smallest.
 
-    Returns: An array (…) of floats, float64 for integers.
+    Returns: An array (…) of real floats, float64 for integers.
 
     Raises:
         ArgumentError: x is no array or number, or there is no such order.
         ShapeError: the array has fewer than two axes, or no element where the largest or smallest
             is needed.
+        FeedError: when the result is computed, the iteration for singular values does not converge,
+            as for NaN; so for "nuc", 2 and -2.
     """
     ord = "fro" if ord is None else ord
     orders = ("fro", "nuc", 1, -1, 2, -2, float("inf"), float("-inf"))
@@ -150,7 +153,8 @@ def vector_norm(
 
     Args:
         x: an array of numbers, or a number; also complex ones.
-        axis: the axis or axes of the vectors; None for all.
+        axis: the axis of the vectors, or a tuple or list of several; None for all. With (), the
+            result is the magnitude of each element, or of order 0 whether it is not 0.
         keepdims: keep the reduced axes with extent 1.
         ord: the order p, sum(abs(x)**p)**(1 / p): 2 for the Euclidean length, 1 for the sum of
             magnitudes; inf and -inf for the largest and smallest magnitude, 0 for the number of
@@ -159,8 +163,8 @@ def vector_norm(
     Returns: An array of real floats, float64 for integers.
 
     Raises:
-        ArgumentError: x is no array or number, the order no number, such as NaN, or an axis no
-            integer.
+        ArgumentError: x is no array or number, the order no number (a bool, NaN and an int beyond
+            float64 are none), or an axis no integer.
         ShapeError: there is no such axis, it is named twice, or there is no element for inf or
             -inf.
     """
@@ -210,6 +214,8 @@ class SVDResult(NamedTuple):
 
 def cholesky(x: Any, /, *, upper: bool = False) -> Array:
     """Return the lower triangles L of positive definite matrices, with L @ conj(L.T) = x.
+
+    Of matrices with NaN, they may be NaN.
 
     Args:
         x: an array (…, n, n) of symmetric or Hermitian matrices; only the lower triangle is read.
@@ -383,7 +389,7 @@ def pinv(x: Any, /, *, rtol: Any = None) -> Array:
 
     Raises:
         ArgumentError: x or rtol is neither an array nor a number.
-        DTypeError: rtol is complex.
+        DTypeError: rtol is complex, or an int too large for a float.
         ShapeError: the array has fewer than two axes, or rtol does not broadcast to the batch.
         FeedError: when the result is computed, the iteration does not converge, as for NaN.
     """
@@ -401,7 +407,7 @@ def matrix_rank(x: Any, /, *, rtol: Any = None) -> Array:
 
     Raises:
         ArgumentError: x or rtol is neither an array nor a number.
-        DTypeError: rtol is complex.
+        DTypeError: rtol is complex, or an int too large for a float.
         ShapeError: the array has fewer than two axes, or rtol does not broadcast to the batch.
         FeedError: when the result is computed, the iteration does not converge, as for NaN.
     """
@@ -412,8 +418,8 @@ def matrix_power(x: Any, n: int, /) -> Array:
     """Return the products of n equal matrices; of inverses where n is negative.
 
     Args:
-        x: an array (…, k, k), whose dtype the result has; but integers become float64 for a
-            negative n.
+        x: an array (…, k, k), whose dtype the result has, in which integers wrap; but integers and
+            booleans become float64 for a negative n.
         n: how many; 0 gives identity matrices.
 
     Raises:
@@ -428,11 +434,12 @@ def matrix_power(x: Any, n: int, /) -> Array:
 def solve(x1: Any, x2: Any, /) -> Array:
     """Return the solutions x of x1 @ x = x2, in the shape of x2 with the batch.
 
-    They are float64 for integers.
+    They have the promoted dtype, float64 for integers.
 
     Args:
         x1: an array (…, n, n) of matrices.
-        x2: a vector (n,), or an array (…, n, k) of matrices; batches broadcast.
+        x2: a vector (n,), one for the entire batch; or an array (…, n, k) of matrices, whose batch
+            broadcasts.
 
     Raises:
         ArgumentError: an operand is neither an array nor a number.
@@ -473,7 +480,7 @@ def _above(name: str, x: Array, rtol: Any) -> Array:
 
     Raises:
         ArgumentError: ``rtol`` is something else.
-        DTypeError: It is complex.
+        DTypeError: It is complex, or an int too large for a float.
         ShapeError: It does not broadcast to the batch.
     """
     if rtol is None or isinstance(rtol, (int, float)):
@@ -484,6 +491,7 @@ def _above(name: str, x: Array, rtol: Any) -> Array:
     tolerance, batch = array_of(rtol), x.shape[:-2]
     if tolerance.dtype.kind == "c":
         raise DTypeError(f"{name}: rtol must be real, got {tolerance.dtype}")
-    if broadcast_shapes(tolerance.shape, batch) != batch:
+    aligned = zip(reversed(tolerance.shape), reversed(batch), strict=False)
+    if tolerance.ndim > len(batch) or any(n not in (1, m) for n, m in aligned):
         raise ShapeError(f"{name}: rtol of shape {tolerance.shape} does not fit the batch {batch}")
     return call(f"{name}_above", x, tolerance)

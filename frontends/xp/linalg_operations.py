@@ -232,12 +232,15 @@ define("svdvals", ops.svdvals, np.linalg.svdvals)
 def _above(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of matrices and the relative sizes of singular values that count as 0.
 
-    ``function`` is NumPy's. Raises: FeedError, when it is called, if it does not converge.
+    ``function`` is NumPy's; 16-bit floats are computed in float32 and rounded. Raises: FeedError,
+    when it is called, if it does not converge.
     """
 
     def compute(x: Any, rtol: Any) -> Any:
+        dtype = dtype_of(x.dtype)
         try:
-            return function(_computable(x, dtype_of(x.dtype), "special"), rtol=rtol)
+            result = function(_computable(x, dtype, "special"), rtol=rtol)
+            return _stored(result, dtype.numpy if is_narrow(dtype) else None)
         except np.linalg.LinAlgError as error:
             raise FeedError(f"{function.__name__}: the matrix does not allow it: {error}") from None
 

@@ -68,15 +68,16 @@ class NamespaceInfo:
         }
 
     def devices(self) -> list[str]:
-        """Return the names of the devices that arrays can be on, the CPU first."""
+        """Return the names of the devices that arrays can be on, a new list with "cpu" first."""
         return device_names()
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, np.dtype[Any]]:
-        """Return the dtypes of the standard, by name.
+        """Return the dtypes of the standard, by name, in a new dict; float16 is not one of them.
 
         Args:
             device: a device; they are the same on all.
-            kind: a name of a kind as in `isdtype`, or a tuple of them; None for all.
+            kind: a name of a kind as in `isdtype`, or a tuple of them, of which an empty one gives
+                nothing; None for all.
 
         Raises: SettingError if there is no such device or kind.
 
@@ -98,7 +99,7 @@ def _letters(kind: Any) -> str:
         return "biufc"
     if isinstance(kind, tuple):
         return "".join([_letters(k) for k in kind])
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise SettingError(f"dtypes: there is no kind {shown(kind)}; kinds: {', '.join(KINDS)}")
     return KINDS[kind]
 

@@ -6,6 +6,8 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from passkit.errors import ArgumentError, ShapeError
 from passkit.frontends.xp.array import Array, array_of, call
 from passkit.frontends.xp.linalg_operations import MATMUL
@@ -20,8 +22,8 @@ def matmul(x1: Any, x2: Any, /) -> Array:
         x1: an array of matrices (…, m, k), or a vector (k,).
         x2: an array of matrices (…, k, n), or a vector (k,); batches broadcast.
 
-    Returns: An array (…, m, n) of the promoted dtype, without the axes of vectors. That of booleans
-        is whether any product is true.
+    Returns: An array (…, m, n) of the promoted dtype, in which integers wrap, without the axes of
+        vectors. That of booleans is whether any product is true.
 
     Raises:
         ArgumentError: an operand is no array or number.
@@ -44,14 +46,15 @@ def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[
         axes: how many of the last axes of x1 and of the first of x2 are summed; or the axes of x1
             and as many of x2, of which negative ones count from the end.
 
-    Returns: An array of the promoted dtype, with the other axes of x1, then those of x2.
+    Returns: An array of the promoted dtype, with the other axes of x1, then those of x2. That of
+        booleans is whether any product is true.
 
     Raises:
         ArgumentError: an operand is no array or number, or ``axes`` neither of these.
         ShapeError: there are not so many axes, or no such axis, one is named twice, or the extents
             differ.
     """
-    if isinstance(axes, int):
+    if isinstance(axes, (int, np.integer)):
         return call("tensordot", array_of(x1), array_of(x2), axes=int(axes))
     try:
         left, right = (tuple(operator.index(k) for k in side) for side in axes)
@@ -70,7 +73,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
 
     Args:
         x1: an array.
-        x2: an array; it broadcasts with x1.
+        x2: an array; it broadcasts with x1, but has the same extent along the axis.
         axis: the axis, counted from the end: -1 is the last one.
 
     Returns: An array of the promoted dtype, without the axis; of booleans, whether any product is
@@ -96,7 +99,7 @@ def outer(x1: Any, x2: Any, /) -> Array:
 
     Raises:
         ArgumentError: an operand is no array or number.
-        ShapeError: an operand is no vector.
+        ShapeError: an operand is no vector, such as a number.
     """
     left, right = array_of(x1), array_of(x2)
     if left.ndim != 1 or right.ndim != 1:
@@ -113,6 +116,8 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
         x1: an array with extent 3 along the axis.
         x2: the same; it broadcasts with x1.
         axis: the axis of the vectors; negative ones count from the end of each operand.
+
+    Returns: An array of the promoted dtype, in which unsigned integers wrap.
 
     Raises:
         ShapeError: the extent is not 3, there is no such axis, or the shapes do not broadcast.

@@ -97,9 +97,9 @@ def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Arr
     """Return where the largest element is, as int64: the first of equal ones, or the first NaN.
 
     Args:
-        x: an array of real numbers or booleans.
+        x: an array of real numbers or booleans; complex ones are compared as by `max`.
         axis: the axis, an int; None for the position among all elements in row-major order.
-        keepdims: keep the reduced axes with extent 1.
+        keepdims: keep the reduced axes with extent 1; for None, all.
 
     Raises:
         ArgumentError: ``x`` is no array or number, or the axis no integer.
@@ -114,7 +114,7 @@ def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Arr
     Args:
         x: an array of real numbers or booleans.
         axis: the axis, an int; None for the position among all elements in row-major order.
-        keepdims: keep the reduced axes with extent 1.
+        keepdims: keep the reduced axes with extent 1; for None, all.
 
     Raises:
         ArgumentError: ``x`` is no array or number, or the axis no integer.
@@ -128,7 +128,7 @@ def count_nonzero(x: Any, /, axis: Axes = None, *, keepdims: bool = False) -> Ar
 
     Args:
         x: an array, or a number.
-        axis: the axis or axes; None for all.
+        axis: an axis, or a tuple or list of several; None for all, () for none.
         keepdims: keep the reduced axes with extent 1.
 
     Raises:
@@ -141,7 +141,8 @@ def count_nonzero(x: Any, /, axis: Axes = None, *, keepdims: bool = False) -> Ar
 def nonzero(x: Any, /) -> tuple[Array, ...]:
     """Return the coordinates of the elements that are not 0: a tuple of an int64 vector per axis.
 
-    They are in row-major order. Their number depends on the values, so what is pending is executed.
+    They are in row-major order, and NaN is not 0. Their number depends on the values, so what the
+    array needs is executed.
 
     Args:
         x: an array of one axis or more.
@@ -172,14 +173,15 @@ def searchsorted(
         side: before equal numbers, "left", or behind them, "right".
         sorter: an array of integers that put x1 in order, as `argsort` returns; None if it is.
 
-    Returns: An array of the shape of x2.
+    Returns: A new array of the shape of x2. NaN counts as the largest number.
 
     Raises:
         ArgumentError: the side is neither, or an operand is neither an array nor a number.
-        DTypeError: the sorter has other elements than integers.
-        ShapeError: x1 has not one axis, or the sorter another shape.
-        SubscriptError: an index of the sorter is out of range, which is checked in small arrays
-            only.
+        DTypeError: the sorter has other elements than integers, or a Python integer as x2 does not
+            fit the dtype of x1.
+        ShapeError: x1 has not one axis, the sorter another shape, or a list as x2 is ragged.
+        SubscriptError: the search in a small array meets an index of the sorter that is out of
+            range. Others are not checked, and the result is then any position.
 
     >>> from passkit import xp
     >>> xp.searchsorted(xp.asarray([1, 3, 5]), xp.asarray([3, 4]), side="right").numpy()
@@ -213,7 +215,7 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Array:
     Its dtype is the promoted one of x1 and x2, its shape the common one of all three.
 
     Args:
-        condition: an array of booleans, or a number; numbers are true unless they are 0.
+        condition: an array of booleans or numbers, or a number; all but 0 are true.
         x1: an array or a Python number; it broadcasts with the others.
         x2: the same.
 
@@ -248,7 +250,7 @@ def sort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = 
 
     Args:
         x: an array of real numbers or booleans; NumPy sorts complex ones by their real parts first.
-        axis: the axis.
+        axis: the axis, an int.
         descending: the largest first.
         stable: keep equal elements in their order; it always is so.
 
@@ -265,8 +267,8 @@ def argsort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool
     NaN counts as the largest.
 
     Args:
-        x: an array of real numbers or booleans.
-        axis: the axis.
+        x: an array of real numbers or booleans; NumPy sorts complex ones by their real parts first.
+        axis: the axis, an int.
         descending: that of the largest first.
         stable: keep equal elements in their order; it always is so.
 

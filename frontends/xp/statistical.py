@@ -1,8 +1,8 @@
 """The statistical functions of the array API: reductions and cumulative sums along axes.
 
-``axis`` is an integer, a tuple of integers or None for all axes; negative integers count from the
-end. With ``keepdims``, reduced axes stay with extent 1. Integers are summed in the widest integer
-type of their sign; means and variances of integers are float64.
+``axis`` is an integer, a tuple or list of integers or None for all axes; negative integers count
+from the end. With ``keepdims``, reduced axes stay with extent 1. Integers are summed in the widest
+integer type of their sign; means and variances of integers are float64.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ def sum(x: Any, /, axis: Axes = None, dtype: Any = None, *, keepdims: bool = Fal
     """Return the sum along axes; 0 of nothing.
 
     Args:
-        x: an array of numbers or booleans.
-        axis: the axis or axes; None for all.
-        dtype: the dtype to convert to before summing, and of the result; None for that of floats
-            and complex numbers, the widest integer type of their sign for integers, and int64 for
-            booleans.
+        x: an array of numbers or booleans. Floats of 16 bits are summed in float32.
+        axis: an axis, or a tuple or list of several; None for all, () for none.
+        dtype: the dtype to convert to before summing, and of the result, in which integers wrap;
+            None for that of floats and complex numbers, int64 for signed integers and booleans,
+            uint64 for unsigned ones.
         keepdims: keep the reduced axes with extent 1.
 
     Raises:
@@ -38,11 +38,11 @@ def prod(x: Any, /, axis: Axes = None, dtype: Any = None, *, keepdims: bool = Fa
     """Return the product along axes; 1 of nothing.
 
     Args:
-        x: an array of numbers or booleans.
-        axis: the axis or axes; None for all.
-        dtype: the dtype to convert to before multiplying, and of the result; None for that of
-            floats and complex numbers, the widest integer type of their sign for integers, and
-            int64 for booleans.
+        x: an array of numbers or booleans. Floats of 16 bits are multiplied in float32.
+        axis: an axis, or a tuple or list of several; None for all, () for none.
+        dtype: the dtype to convert to before multiplying, and of the result, in which integers
+            wrap; None for that of floats and complex numbers, int64 for signed integers and
+            booleans, uint64 for unsigned ones.
         keepdims: keep the reduced axes with extent 1.
 
     Raises:
@@ -58,8 +58,9 @@ def mean(x: Any, /, axis: Axes = None, dtype: Any = None, *, keepdims: bool = Fa
 
     Args:
         x: an array of numbers or booleans; the mean of these and of integers is float64.
-        axis: the axis or axes; None for all.
-        dtype: the dtype to convert to before summing; None to keep that of ``x``.
+        axis: an axis, or a tuple or list of several; None for all, () for none.
+        dtype: the dtype to convert to before summing, and of the result unless it is one of
+            integers or bool, whose mean is float64; None to keep that of ``x``.
         keepdims: keep the reduced axes with extent 1.
 
     Raises:
@@ -76,12 +77,12 @@ def max(x: Any, /, axis: Axes = None, *, keepdims: bool = False) -> Array:
     Args:
         x: an array of real numbers or booleans, whose dtype the result has. Complex numbers are
             compared as NumPy does, by their real parts first.
-        axis: the axis or axes; None for all.
+        axis: an axis, or a tuple or list of several; None for all, () for none.
         keepdims: keep the reduced axes with extent 1.
 
     Raises:
         ArgumentError: ``x`` is no array or number, or an axis no integer.
-        ShapeError: there is no such axis, it is named twice, or it has no element.
+        ShapeError: there is no such axis, it is named twice, or it is reduced and has no element.
     """
     return array_of(x).max(axis, keepdims)
 
@@ -92,12 +93,12 @@ def min(x: Any, /, axis: Axes = None, *, keepdims: bool = False) -> Array:
     Args:
         x: an array of real numbers or booleans, whose dtype the result has. Complex numbers are
             compared as NumPy does, by their real parts first.
-        axis: the axis or axes; None for all.
+        axis: an axis, or a tuple or list of several; None for all, () for none.
         keepdims: keep the reduced axes with extent 1.
 
     Raises:
         ArgumentError: ``x`` is no array or number, or an axis no integer.
-        ShapeError: there is no such axis, it is named twice, or it has no element.
+        ShapeError: there is no such axis, it is named twice, or it is reduced and has no element.
     """
     return array_of(x).min(axis, keepdims)
 
@@ -108,9 +109,10 @@ def var(x: Any, /, axis: Axes = None, *, correction: float = 0.0, keepdims: bool
     Args:
         x: an array of numbers or booleans; the variance of these and of integers is float64, that
             of complex numbers real.
-        axis: the axis or axes; None for all.
+        axis: an axis, or a tuple or list of several; None for all, () for none.
         correction: what is subtracted from the count; 1 estimates the variance of a population
-            from a sample. If nothing is left, the result is infinite or NaN.
+            from a sample. If nothing or less is left, the result is infinite, or NaN where all
+            elements are equal.
         keepdims: keep the reduced axes with extent 1.
 
     Raises:
@@ -127,7 +129,7 @@ def std(x: Any, /, axis: Axes = None, *, correction: float = 0.0, keepdims: bool
     Args:
         x: an array of numbers or booleans; the deviation of these and of integers is float64, that
             of complex numbers real.
-        axis: the axis or axes; None for all.
+        axis: an axis, or a tuple or list of several; None for all, () for none.
         correction: what is subtracted from the count, as for `var`.
         keepdims: keep the reduced axes with extent 1.
 
@@ -146,7 +148,7 @@ def cumulative_sum(
 
     Args:
         x: an array of numbers or booleans.
-        axis: the axis; it may be left out for vectors, and for 0-dimensional arrays, which give a
+        axis: the axis, an int. None is for vectors, and for 0-dimensional arrays, which give a
             vector of one element.
         dtype: the dtype to convert to before summing, as for `sum`.
         include_initial: begin with 0, so that the axis is longer by one.
@@ -154,7 +156,7 @@ def cumulative_sum(
     Raises:
         ArgumentError: ``x`` is no array or number, or the axis no integer.
         ShapeError: there is no such axis, or it is left out for an array of several axes.
-        DTypeError: there is no such dtype, or complex numbers would become real.
+        DTypeError: there is no such dtype, it is bool, or complex numbers would become real.
 
     >>> from passkit import xp
     >>> xp.cumulative_sum(xp.asarray([1, 2, 3]), include_initial=True).numpy()
@@ -170,7 +172,7 @@ def cumulative_prod(
 
     Args:
         x: an array of numbers or booleans.
-        axis: the axis; it may be left out for vectors, and for 0-dimensional arrays, which give a
+        axis: the axis, an int. None is for vectors, and for 0-dimensional arrays, which give a
             vector of one element.
         dtype: the dtype to convert to before multiplying, as for `prod`.
         include_initial: begin with 1, so that the axis is longer by one.
@@ -178,7 +180,7 @@ def cumulative_prod(
     Raises:
         ArgumentError: ``x`` is no array or number, or the axis no integer.
         ShapeError: there is no such axis, or it is left out for an array of several axes.
-        DTypeError: there is no such dtype, or complex numbers would become real.
+        DTypeError: there is no such dtype, it is bool, or complex numbers would become real.
     """
     return _scan("cumulative_prod", x, axis, dtype, include_initial)
 

@@ -21,8 +21,8 @@ def all(x: Any, /, axis: Axes = None, *, keepdims: bool = False) -> Array:
     """Return whether all elements along axes are true; True of nothing.
 
     Args:
-        x: an array; numbers are true unless they are 0.
-        axis: the axis or axes; None for all.
+        x: an array, or a number; numbers, also NaN, are true unless they are 0.
+        axis: an axis, or a tuple or list of several; None for all, () for none.
         keepdims: keep the reduced axes with extent 1.
 
     Raises:
@@ -36,8 +36,8 @@ def any(x: Any, /, axis: Axes = None, *, keepdims: bool = False) -> Array:
     """Return whether any element along axes is true; False of nothing.
 
     Args:
-        x: an array; numbers are true unless they are 0.
-        axis: the axis or axes; None for all.
+        x: an array, or a number; numbers, also NaN, are true unless they are 0.
+        axis: an axis, or a tuple or list of several; None for all, () for none.
         keepdims: keep the reduced axes with extent 1.
 
     Raises:
@@ -55,12 +55,16 @@ def diff(
     Args:
         x: an array of numbers or booleans.
         axis: the axis.
-        n: how often differences are taken; 0 returns a copy.
+        n: how often differences are taken, an int of Python; 0 returns a copy, and from the extent
+            on nothing is left.
         prepend: an array to put before x along the axis; None for nothing.
         append: an array to put behind x along the axis; None for nothing.
 
+    Returns: A new array of the dtype that the arrays promote to, in which unsigned integers wrap.
+
     Raises:
-        ArgumentError: n is no int from 0 on, an operand no array or number, or the axis no integer.
+        ArgumentError: n is no int from 0 on, or a bool; an operand is no array or number; or the
+            axis is no integer.
         ShapeError: there is no such axis, or the arrays do not fit beside each other, such as a
             number.
 

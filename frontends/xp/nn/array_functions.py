@@ -47,7 +47,10 @@ def log_sigmoid(x: Any) -> Any:
 
 
 def gelu(x: Any, approximate: str) -> Any:
-    """Return x times the normal distribution function of x; "tanh" approximates it by tanh."""
+    """Return x times the normal distribution function of x; "tanh" approximates it by tanh.
+
+    ``x`` has floats of 32 or 64 bits, and may have no axes.
+    """
     if approximate == "tanh":
         return 0.5 * x * (1 + np.tanh((2 / pi) ** 0.5 * (x + 0.044715 * x * x * x)))
     return 0.5 * x * (1 + np.asarray(_erf(x * 0.5**0.5), x.dtype))
@@ -64,7 +67,10 @@ def leaky_relu(x: Any, alpha: float) -> Any:
 
 
 def softmax(x: Any, axis: Any) -> Any:
-    """Return exp(x) divided by its sum along axes (None for all); a copy of an empty array."""
+    """Return exp(x) divided by its sum along axes (None for all); a copy of an empty array.
+
+    It is NaN where all elements are -inf, or one is infinite or NaN.
+    """
     if not x.size:
         return x.copy()
     e = np.exp(x - np.max(x, axis=axis, keepdims=True))
@@ -80,7 +86,7 @@ def log_softmax(x: Any, axis: Any) -> Any:
 
 
 def linear(x: Any, weight: Any, *bias: Any) -> Any:
-    """Return x @ transpose(weight), plus a bias if one is passed."""
+    """Return x @ transpose(weight), plus a bias, at most one, if it is passed."""
     product = x @ weight.T
     return product + bias[0] if bias else product
 

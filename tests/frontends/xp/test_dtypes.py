@@ -155,6 +155,10 @@ def test_wrong_dtypes_and_devices_are_refused() -> None:
         xp.isdtype(xp.int8, "number")
     with pytest.raises(ArgumentError, match=r"needs at least one array or dtype, got none"):
         xp.result_type()
+    with pytest.raises(DTypeError, match=r"result_type: 1000.* fits no integer dtype"):
+        xp.result_type(1, 10**400)
+    with pytest.raises(SettingError, match=r"dtypes: there is no kind \['bool'\]"):
+        xp.__array_namespace_info__().dtypes(kind=["bool"])
     with pytest.raises(DTypeError, match=r"astype of complex128 to float32 loses imaginary"):
         xp.astype(x, xp.float32)
     with pytest.raises(SettingError, match=r"zeros: there is no device 'tpu'; devices: cpu"):

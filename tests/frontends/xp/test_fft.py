@@ -108,6 +108,10 @@ def test_wrong_arguments_are_refused() -> None:
         xp.fft.fftfreq(0)
     with pytest.raises(ArgumentError, match=r"fftfreq: d must be a number other than 0, got 0"):
         xp.fft.fftfreq(4, d=0)
+    with pytest.raises(ArgumentError, match=r"fftfreq: d must be a number, got 1000"):
+        xp.fft.fftfreq(4, d=10**400)
+    with pytest.raises(ShapeError, match=r"rfftfreq: an array has at most .*, got shape \(1000"):
+        xp.fft.rfftfreq(10**30)
     with pytest.raises(DTypeError, match=r"fft\.fftfreq returns floats, got dtype int32"):
         xp.fft.fftfreq(4, dtype=xp.int32)
     with pytest.raises(SettingError, match=r"rfftfreq: there is no device 'moon'"):
@@ -118,6 +122,12 @@ def test_shifts_of_a_single_number_return_it() -> None:
     """A 0-dimensional array has no axis along which it could be shifted."""
     assert float(xp.fft.fftshift(xp.asarray(2.0))) == 2.0
     assert float(xp.fft.ifftshift(xp.asarray(3.0))) == 3.0
+
+
+def test_an_axis_may_be_an_integer_of_numpy() -> None:
+    """Shifts take one axis, also one that NumPy computed."""
+    axis: int = np.int64(0)  # type: ignore[assignment]
+    assert np.asarray(xp.fft.fftshift(xp.asarray([1, 2, 3]), axes=axis)).tolist() == [3, 1, 2]
 
 
 def test_shifts_by_half_an_unknown_extent_are_refused() -> None:

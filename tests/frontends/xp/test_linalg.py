@@ -148,6 +148,13 @@ def test_diagonals_outside_of_a_matrix_are_empty() -> None:
         assert float(xp.linalg.trace(x, offset=offset)) == 0
 
 
+def test_numbers_of_numpy_are_taken() -> None:
+    """Counts of axes and tolerances may be scalars of NumPy; 16-bit floats stay what they are."""
+    x = xp.eye(2, dtype=xp.float16)
+    assert xp.tensordot(x, x, axes=np.int64(1)).shape == (2, 2)  # type: ignore[arg-type]
+    assert xp.linalg.pinv(x, rtol=np.float32(0.1)).dtype == xp.float16
+
+
 def test_tensordot_of_more_axes_than_letters() -> None:
     """Together the operands may have more than 26 axes."""
     x, y = np.arange(6.0).reshape((2, 3)), np.arange(12.0).reshape((3, 4))
