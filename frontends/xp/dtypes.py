@@ -193,8 +193,8 @@ def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
 
     Raises:
         ArgumentError: There are none.
-        DTypeError: One is nothing of these, or the common dtype, if it is one of integers, cannot
-            hold a Python int.
+        DTypeError: One is nothing of these, the common dtype, if it is one of integers, cannot
+            hold a Python int, or there are only numbers and an int needs more than 64 bits.
 
     >>> from passkit import xp
     >>> xp.result_type(xp.int32, xp.float32), xp.result_type(xp.asarray([1.0], dtype=xp.float32), 2)
@@ -205,10 +205,10 @@ def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
     numbers = [a for a in arrays_and_dtypes if type(a) in PYTHON_NUMBERS]
     others = [a for a in arrays_and_dtypes if type(a) not in PYTHON_NUMBERS]
     if not others:
-        common = np.result_type(*numbers)
-        if common.kind == "O":
-            raise DTypeError(f"result_type: {shown(max(numbers, key=abs))} fits no integer dtype")
-        return common
+        for number in numbers:
+            if type(number) is int and not -(2**63) <= number < 2**64:
+                raise DTypeError(f"result_type: {shown(number)} fits no integer dtype")
+        return np.result_type(*numbers)
     dtype = reduce(promote, [_dtype_of_operand("result_type", a) for a in others])
     for number in numbers:
         dtype = promote(dtype, weak_scalar(number, dtype))
