@@ -31,9 +31,10 @@ def eval(*arrays: Any) -> None:
     The results are computed when this returns, also on a device.
 
     Args:
-        *arrays: arrays of any streams, and nested lists, tuples and mappings of them; other arrays
-            of the same stream stay pending. Without any argument, all arrays of this thread's
-            streams that still exist. An empty list executes nothing.
+        *arrays: arrays of any streams, and nested lists, tuples and mappings of them. Other arrays
+            of the same stream stay pending at first; those that an earlier run left pending are
+            computed, too. Without any argument, all arrays of this thread's streams that still
+            exist. An empty list executes nothing.
 
     Raises:
         ArgumentError: An argument is nothing of these, such as a NumPy array or None.

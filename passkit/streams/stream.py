@@ -201,12 +201,17 @@ class Stream(Queue):
     def sync(self, values: Sequence[Value], reason: str = "a result is needed") -> None:
         """Execute what pending values need; afterwards they are computed.
 
+        The run also computes what an earlier run left pending and arrays still hold, what is
+        watched, and what showed to be needed later; it drops operations whose results nobody can
+        read any more. Other values stay pending. Nothing runs if none of the values is pending.
+
         Args:
             values: values of this stream or others.
             reason: why they are needed, for those who inspect the stream.
 
-        Raises: what an operation raises that they need, a PasskitError or an error of NumPy.
-            Reading what needs its result raises the same again; others stay in the queue.
+        Raises: what an operation raises that the values need, a PasskitError or an error of NumPy.
+            Reading what needs its result raises the same again; operations that do not need it stay
+            in the queue.
         """
         if self.run_known(values):
             return
