@@ -29,6 +29,10 @@ def _op(name: str, *inputs: Any, **params: Any) -> Entry:
     return get_op(name)(*inputs, **params)  # type: ignore[no-any-return]
 
 
+_MOST_DECIMALS = 308
+"""Largest power of ten that is a float64."""
+
+
 def _in_dtype(x: Any, dtype: Any) -> Entry:
     """Return ``x``, an entry or numbers, as an entry converted to ``dtype``; None keeps its own.
 
@@ -542,7 +546,8 @@ def round(a: Any, decimals: int = 0) -> Entry:
     """Return the elements rounded to ``decimals`` digits after the point, halves to even.
 
     A negative number rounds to tens, hundreds and so on. Integers and bools stay, unless it is
-    negative: then they are rounded in float64 and converted back.
+    negative: then they are rounded in float64 and converted back. Above 308 all elements stay,
+    below -308 they become 0.
 
     Raises: DTypeError for complex numbers; ArgumentError if ``a`` is neither an entry nor numbers,
     or ``decimals`` no int; GraphError if ``a`` is a tuple of entries.
@@ -554,6 +559,11 @@ def round(a: Any, decimals: int = 0) -> Entry:
         return _op("identity", entry)
     if not decimals:
         return _op("rint", entry)
+    if abs(decimals) > _MOST_DECIMALS:
+        _op("rint", entry)  # which refuses complex numbers
+        if decimals > 0:
+            return _op("identity", entry)
+        return _op("zeros_like", entry) if is_integer else entry * 0.0
     scale = 10.0 ** abs(decimals)
     if decimals > 0:
         return _op("rint", entry * scale) / scale

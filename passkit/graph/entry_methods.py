@@ -40,32 +40,40 @@ class EntryMethods:
     def sum(self, axis: ReducedAxes = None, dtype: Any = None, *, keepdims: bool = False) -> Entry:
         """Return the sum along axes, by default all, in ``dtype`` or that of the elements.
 
-        Integers and booleans are summed in 64 bits unless ``dtype`` is given.
+        Integers and booleans are summed in 64 bits unless ``dtype`` is given. With ``keepdims`` the
+        axes stay, with length 1.
 
-        Raises: DTypeError for complex elements; ShapeError for an axis that does not exist.
+        Raises: DTypeError for complex elements and a ``dtype`` other than of real numbers;
+        ShapeError for an axis that does not exist.
         """
         return _apply("sum", self, axis, dtype, keepdims=keepdims)  # type: ignore[no-any-return]
 
     def prod(self, axis: ReducedAxes = None, dtype: Any = None, *, keepdims: bool = False) -> Entry:
         """Return the product along axes, by default all, in ``dtype`` or that of the elements.
 
-        That of integers and booleans has 64 bits unless ``dtype`` is given.
+        That of integers and booleans has 64 bits unless ``dtype`` is given. With ``keepdims`` the
+        axes stay, with length 1.
 
-        Raises: DTypeError for complex elements; ShapeError for an axis that does not exist.
+        Raises: DTypeError for complex elements and a ``dtype`` other than of real numbers;
+        ShapeError for an axis that does not exist.
         """
         return _apply("prod", self, axis, dtype, keepdims=keepdims)  # type: ignore[no-any-return]
 
     def mean(self, axis: ReducedAxes = None, dtype: Any = None, *, keepdims: bool = False) -> Entry:
         """Return the mean along axes, by default all; that of integers and booleans is float64.
 
-        ``dtype`` is a dtype to convert the elements to first.
+        ``dtype`` is a dtype to convert the elements to first. With ``keepdims`` the axes stay, with
+        length 1.
 
-        Raises: DTypeError for complex elements; ShapeError for an axis that does not exist.
+        Raises: DTypeError for complex elements, and a ``dtype`` that is complex or none; ShapeError
+        for an axis that does not exist.
         """
         return _apply("mean", self, axis, dtype, keepdims=keepdims)  # type: ignore[no-any-return]
 
     def max(self, axis: ReducedAxes = None, *, keepdims: bool = False) -> Entry:
         """Return the largest element along axes, by default all; NaN if one is NaN.
+
+        With ``keepdims`` the axes stay, with length 1.
 
         Raises: DTypeError for complex elements; ShapeError for an axis that does not exist or has
         length 0.
@@ -75,6 +83,8 @@ class EntryMethods:
     def min(self, axis: ReducedAxes = None, *, keepdims: bool = False) -> Entry:
         """Return the smallest element along axes, by default all; NaN if one is NaN.
 
+        With ``keepdims`` the axes stay, with length 1.
+
         Raises: DTypeError for complex elements; ShapeError for an axis that does not exist or has
         length 0.
         """
@@ -83,12 +93,16 @@ class EntryMethods:
     def any(self, axis: ReducedAxes = None, *, keepdims: bool = False) -> Entry:
         """Return whether any element along axes, by default all, is true: a number other than 0.
 
+        With ``keepdims`` the axes stay, with length 1.
+
         Raises: ShapeError for an axis that does not exist.
         """
         return _apply("any", self, axis, keepdims=keepdims)  # type: ignore[no-any-return]
 
     def all(self, axis: ReducedAxes = None, *, keepdims: bool = False) -> Entry:
         """Return whether all elements along axes, by default all, are true: numbers other than 0.
+
+        With ``keepdims`` the axes stay, with length 1.
 
         Raises: ShapeError for an axis that does not exist.
         """
@@ -98,7 +112,7 @@ class EntryMethods:
         """Return the int64 index of the largest element along an axis, the first of equal ones.
 
         A NaN counts as the largest. Without an axis it is the index among all elements in row-major
-        order.
+        order. With ``keepdims`` the axis stays, with length 1.
 
         Raises: DTypeError for complex elements; ShapeError for an axis that does not exist or has
         length 0.
@@ -109,7 +123,7 @@ class EntryMethods:
         """Return the int64 index of the smallest element along an axis, the first of equal ones.
 
         A NaN counts as the smallest. Without an axis it is the index among all elements in
-        row-major order.
+        row-major order. With ``keepdims`` the axis stays, with length 1.
 
         Raises: DTypeError for complex elements; ShapeError for an axis that does not exist or has
         length 0.
@@ -127,10 +141,11 @@ class EntryMethods:
         """Return the variance along axes, by default all; that of integers is float64.
 
         It is the sum of the squared distances from the mean, divided by their number - ``ddof``.
-        ``dtype`` is a dtype to convert the elements to first.
+        ``dtype`` is a dtype to convert the elements to first. With ``keepdims`` the axes stay, with
+        length 1.
 
-        Raises: DTypeError for complex elements; ShapeError for an axis that does not exist, or a
-        ``ddof`` that is no finite number.
+        Raises: DTypeError for complex elements, and a ``dtype`` that is complex or none; ShapeError
+        for an axis that does not exist, or a ``ddof`` that is no finite number.
         """
         return _apply("var", self, axis, dtype, ddof=ddof, keepdims=keepdims)  # type: ignore[no-any-return]
 
@@ -144,8 +159,8 @@ class EntryMethods:
     ) -> Entry:
         """Return the standard deviation along axes, the square root of `var` with these arguments.
 
-        Raises: DTypeError for complex elements; ShapeError for an axis that does not exist, or a
-        ``ddof`` that is no finite number.
+        Raises: DTypeError for complex elements, and a ``dtype`` that is complex or none; ShapeError
+        for an axis that does not exist, or a ``ddof`` that is no finite number.
         """
         return _apply("std", self, axis, dtype, ddof=ddof, keepdims=keepdims)  # type: ignore[no-any-return]
 
@@ -157,7 +172,8 @@ class EntryMethods:
         The latter have one axis. Integers and booleans are summed in 64 bits unless ``dtype`` is
         given.
 
-        Raises: DTypeError for complex elements; ShapeError for an axis that does not exist.
+        Raises: DTypeError for complex elements and a ``dtype`` other than of real numbers;
+        ShapeError for an axis that does not exist.
         """
         return _apply("cumsum", self, axis, dtype)  # type: ignore[no-any-return]
 
@@ -167,7 +183,8 @@ class EntryMethods:
         The latter have one axis. Those of integers and booleans have 64 bits unless ``dtype`` is
         given.
 
-        Raises: DTypeError for complex elements; ShapeError for an axis that does not exist.
+        Raises: DTypeError for complex elements and a ``dtype`` other than of real numbers;
+        ShapeError for an axis that does not exist.
         """
         return _apply("cumprod", self, axis, dtype)  # type: ignore[no-any-return]
 
@@ -250,7 +267,7 @@ class EntryMethods:
         the end; those that are still out of range are clipped to it, unlike in NumPy.
 
         Raises: DTypeError for indices that are not integers; ShapeError for an axis that does not
-        exist.
+        exist or has length 0; ArgumentError for indices that are no numbers.
         """
         if isinstance(indices, int):  # which would take the dtype of the elements
             indices = np.asarray(indices)
@@ -274,15 +291,17 @@ class EntryMethods:
         With two None it is this entry itself. The dtype is that of NumPy's maximum and minimum: a
         limit of 0.5 makes integers float64.
 
-        Raises: DTypeError for complex elements; ShapeError for a limit that does not broadcast;
-        ArgumentError for one that is neither an entry nor numbers.
+        Raises: DTypeError for complex elements or limits, and for a number out of the range of
+        integer elements; ShapeError for a limit that does not broadcast; ArgumentError for one that
+        is neither an entry nor numbers.
         """
         return _apply("clip", self, min, max)  # type: ignore[no-any-return]
 
     def round(self, decimals: int = 0) -> Entry:
         """Return the elements rounded to a number of decimals, halves to even.
 
-        A negative number rounds to tens, hundreds and so on. The dtype stays.
+        A negative number rounds to tens, hundreds and so on. The dtype stays. Above 308 all
+        elements stay, below -308 they become 0.
 
         Raises: DTypeError for complex elements; ArgumentError where ``decimals`` is no int.
         """

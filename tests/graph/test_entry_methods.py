@@ -194,6 +194,25 @@ def test_functions_without_an_operator_are_refused() -> None:
         x.astype("nonsense")
 
 
+def test_numbers_of_decimals_beyond_the_range_of_floats() -> None:
+    """Above 308 decimals nothing is rounded, below -308 everything."""
+    x, i = pk.var("x", (2,)), pk.var("i", (2,), "int8")
+    entries = [x.round(400), x.round(-400), i.round(400), i.round(-400)]
+
+    results = pk.interpret(
+        pk.Graph(entries), {"x": np.float32([1.25, -3e38]), "i": np.int8([5, -128])}
+    )
+
+    assert [r.tolist() for r in results] == [
+        [1.25, np.float32(-3e38)],
+        [0, 0],
+        [5, -128],
+        [0, 0],
+    ]
+    with pytest.raises(DTypeError, match="rint needs .*, got complex64"):
+        pk.var("c", (2,), "complex64").round(400)
+
+
 def test_operands_that_numpy_does_not_take_are_refused() -> None:
     """Dtypes without a loop of NumPy, numbers that do not fit and odd decimals are refused."""
     x, i = pk.var("x", (3,)), pk.var("i", (3,), "int32")

@@ -155,7 +155,8 @@ class ExpressionWriter:
         """Write ``a sign b``, such as ``a + b``, by TensorFlow's operator for the operands' dtype.
 
         Bools have logical operators for ``& | ^``. ``//`` and ``%`` truncate, and are 0 for a
-        divisor 0. Comparisons return bools.
+        divisor 0. Comparisons return bools. With ``is_result``, the node gets the name of the
+        scope.
 
         Raises:
             ModelError: If TensorFlow has no operator for ``sign``, or no kernel for the dtype.
