@@ -795,6 +795,8 @@ def _number(value: Any, dtype: DType) -> Entry:
     Raises: DTypeError if an int is out of the range of ``dtype``.
     """
     try:
+        if dtype.is_float and _is_foreign(dtype.numpy):  # does not take ints beyond 64 bits
+            value = float(value)
         return as_entry(np.asarray(value, dtype.numpy))
     except OverflowError:
         raise DTypeError(

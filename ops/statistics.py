@@ -7,7 +7,8 @@ so they fuse: mean and variance of `moments` are one kernel where rows fit into 
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf, isfinite, nan
+from math import inf, nan
+from sys import float_info
 from typing import Any
 
 from passkit.errors import ShapeError
@@ -22,6 +23,7 @@ from passkit.ops.helpers import (
     normalize_axis,
 )
 from passkit.ops.reduce import PARAMS, nonempty_shape, reduced_shape, reduction
+from passkit.values.arguments import shown
 from passkit.values.dtype import DType, dtype_of, float64
 from passkit.values.size import Extent, Shape, Size, numel
 
@@ -161,11 +163,12 @@ def _correction_param(node: Node) -> float:
     """Return the parameter ``correction`` of ``node`` as a float.
 
     Raises:
-        ShapeError: If it is no finite int or float; a bool is none.
+        ShapeError: If it is no int or float in the range of float64; a bool is none.
     """
     value = node.params["correction"]
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):
-        raise ShapeError(f"{node.where} needs a finite number as correction, got {value!r}")
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not abs(value) <= float_info.max:
+        raise ShapeError(f"{node.where} needs a finite number as correction, got {shown(value)}")
     return float(value)
 
 

@@ -44,7 +44,7 @@ class EntryMethods:
         axes stay, with length 1.
 
         Raises: DTypeError for complex elements and a ``dtype`` other than of real numbers;
-        ShapeError for an axis that does not exist.
+        ShapeError for an axis that does not exist; GraphError where ``keepdims`` is no bool.
         """
         return _apply("sum", self, axis, dtype, keepdims=keepdims)  # type: ignore[no-any-return]
 
@@ -55,7 +55,7 @@ class EntryMethods:
         axes stay, with length 1.
 
         Raises: DTypeError for complex elements and a ``dtype`` other than of real numbers;
-        ShapeError for an axis that does not exist.
+        ShapeError for an axis that does not exist; GraphError where ``keepdims`` is no bool.
         """
         return _apply("prod", self, axis, dtype, keepdims=keepdims)  # type: ignore[no-any-return]
 
@@ -66,7 +66,7 @@ class EntryMethods:
         length 1.
 
         Raises: DTypeError for complex elements, and a ``dtype`` that is complex or none; ShapeError
-        for an axis that does not exist.
+        for an axis that does not exist; GraphError where ``keepdims`` is no bool.
         """
         return _apply("mean", self, axis, dtype, keepdims=keepdims)  # type: ignore[no-any-return]
 
@@ -76,7 +76,7 @@ class EntryMethods:
         With ``keepdims`` the axes stay, with length 1.
 
         Raises: DTypeError for complex elements; ShapeError for an axis that does not exist or has
-        length 0.
+        length 0; GraphError where ``keepdims`` is no bool.
         """
         return _apply("max", self, axis, keepdims=keepdims)  # type: ignore[no-any-return]
 
@@ -86,7 +86,7 @@ class EntryMethods:
         With ``keepdims`` the axes stay, with length 1.
 
         Raises: DTypeError for complex elements; ShapeError for an axis that does not exist or has
-        length 0.
+        length 0; GraphError where ``keepdims`` is no bool.
         """
         return _apply("min", self, axis, keepdims=keepdims)  # type: ignore[no-any-return]
 
@@ -95,7 +95,8 @@ class EntryMethods:
 
         With ``keepdims`` the axes stay, with length 1.
 
-        Raises: ShapeError for an axis that does not exist.
+        Raises: ShapeError for an axis that does not exist; GraphError where ``keepdims`` is no
+        bool.
         """
         return _apply("any", self, axis, keepdims=keepdims)  # type: ignore[no-any-return]
 
@@ -104,7 +105,8 @@ class EntryMethods:
 
         With ``keepdims`` the axes stay, with length 1.
 
-        Raises: ShapeError for an axis that does not exist.
+        Raises: ShapeError for an axis that does not exist; GraphError where ``keepdims`` is no
+        bool.
         """
         return _apply("all", self, axis, keepdims=keepdims)  # type: ignore[no-any-return]
 
@@ -115,7 +117,7 @@ class EntryMethods:
         order. With ``keepdims`` the axis stays, with length 1.
 
         Raises: DTypeError for complex elements; ShapeError for an axis that does not exist or has
-        length 0.
+        length 0; GraphError where ``keepdims`` is no bool.
         """
         return _apply("argmax", self, axis, keepdims=keepdims)  # type: ignore[no-any-return]
 
@@ -126,7 +128,7 @@ class EntryMethods:
         row-major order. With ``keepdims`` the axis stays, with length 1.
 
         Raises: DTypeError for complex elements; ShapeError for an axis that does not exist or has
-        length 0.
+        length 0; GraphError where ``keepdims`` is no bool.
         """
         return _apply("argmin", self, axis, keepdims=keepdims)  # type: ignore[no-any-return]
 
@@ -145,7 +147,8 @@ class EntryMethods:
         length 1.
 
         Raises: DTypeError for complex elements, and a ``dtype`` that is complex or none; ShapeError
-        for an axis that does not exist, or a ``ddof`` that is no finite number.
+        for an axis that does not exist, or a ``ddof`` that is no finite number; GraphError where
+        ``keepdims`` is no bool.
         """
         return _apply("var", self, axis, dtype, ddof=ddof, keepdims=keepdims)  # type: ignore[no-any-return]
 
@@ -160,7 +163,8 @@ class EntryMethods:
         """Return the standard deviation along axes, the square root of `var` with these arguments.
 
         Raises: DTypeError for complex elements, and a ``dtype`` that is complex or none; ShapeError
-        for an axis that does not exist, or a ``ddof`` that is no finite number.
+        for an axis that does not exist, or a ``ddof`` that is no finite number; GraphError where
+        ``keepdims`` is no bool.
         """
         return _apply("std", self, axis, dtype, ddof=ddof, keepdims=keepdims)  # type: ignore[no-any-return]
 
@@ -227,7 +231,8 @@ class EntryMethods:
         Raises: ShapeError where it is no permutation of the axes.
         """
         order = _listed(axes)
-        return _apply("transpose", self, None if order in ((), (None,)) else order)  # type: ignore[no-any-return]
+        is_default = not order or (len(order) == 1 and order[0] is None)
+        return _apply("transpose", self, None if is_default else order)  # type: ignore[no-any-return]
 
     def swapaxes(self, axis1: int, axis2: int) -> Entry:
         """Return the entry with two axes swapped. Raises: ShapeError if one does not exist."""

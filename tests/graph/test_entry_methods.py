@@ -213,6 +213,23 @@ def test_numbers_of_decimals_beyond_the_range_of_floats() -> None:
         pk.var("c", (2,), "complex64").round(400)
 
 
+def test_limits_of_bfloat16_may_be_integers_beyond_64_bits() -> None:
+    """A limit is rounded to the dtype, and refused beyond its range."""
+    x = pk.var("x", (2,), "bfloat16")
+
+    (clipped,) = pk.interpret(pk.Graph([x.clip(2**70)]), {"x": [1.0, 2e30]})
+
+    assert clipped.tolist() == [2.0**70, float(np.array(2e30, clipped.dtype))]
+    with pytest.raises(DTypeError, match="10000.* does not fit bfloat16; cast"):
+        x.clip(10**400)
+
+
+def test_axes_in_an_array_are_refused() -> None:
+    """The order of a transpose is given as ints, a tuple or a list."""
+    with pytest.raises(pk.ShapeError, match=r"needs an int as axes, got array\(\[1, 0\]\)"):
+        pk.var("x", (2, 3)).transpose(np.array([1, 0]))
+
+
 def test_operands_that_numpy_does_not_take_are_refused() -> None:
     """Dtypes without a loop of NumPy, numbers that do not fit and odd decimals are refused."""
     x, i = pk.var("x", (3,)), pk.var("i", (3,), "int32")

@@ -51,6 +51,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("bincount", {"length": 0}, "needs an int of at least 1 as length, got 0"),
     ("histogram", {"range": (1.0, 0.0)}, r"low < high as range, got \(1.0, 0.0\)"),
     ("var", {"correction": True}, "needs a finite number as correction, got True"),
+    ("std", {"correction": 10**400}, "needs a finite number as correction, got 1000"),
     ("vector_norm", {"ord": "fro"}, "needs a number, or inf, as ord, got 'fro'"),
     ("quantile", {"q": 1.5}, "needs a number from 0 to 1 as q, got 1.5"),
     ("diff", {"n": -1}, "needs an int of at least 0 as n, got -1"),
