@@ -197,8 +197,9 @@ def const(value: Any, dtype: DType) -> Const:
             integers wrap.
 
     Raises:
-        ArgumentError: ``value`` is no number, or an integer of more than 64 bits for an integer
-            dtype, or ``dtype`` is no DType.
+        ArgumentError: ``value`` is no number, an integer of more than 64 bits for an integer dtype,
+            or one beyond the range of float64 for a float or complex dtype; or ``dtype`` is no
+            DType.
     """
     if not isinstance(value, _NUMBER) or np.ndim(value) or _is_no_number(value):
         arguments.refuse("ast.const: value", value, "a number")
@@ -337,8 +338,8 @@ class Select(Expr):
 def lift(value: Operand, dtype: DType) -> Expr:
     """Return ``value`` itself if it is an expression, of any dtype, else a literal of ``dtype``.
 
-    A number is converted by `const`, which may round or truncate it. Raises: ArgumentError if it is
-    neither an expression nor a number.
+    A number is converted by `const`, which may round or truncate it. Raises: ArgumentError if
+    ``value`` is neither an expression nor a number, or an integer that is too large for `const`.
     """
     return value if isinstance(value, Expr) else const(value, dtype)
 
@@ -353,7 +354,8 @@ def _same_dtype(op: str, a: Operand, b: Operand) -> tuple[Expr, Expr]:
     """Return the operands of ``op`` as expressions of one dtype; a number takes that of the other.
 
     Raises: DTypeError where they differ, both are numbers, or a number does not fit the dtype;
-    ArgumentError for an operand that is neither an expression nor a number.
+    ArgumentError for an operand that is neither an expression nor a number, or an integer beyond
+    the range of floats beside a float.
     """
     if isinstance(a, Expr):
         like = a.dtype
@@ -400,7 +402,8 @@ def binary(op: str, a: Operand, b: Operand) -> Expr:
     """Return ``a op b`` for an arithmetic or bit operator.
 
     Integers wrap. As in C, ``//`` and ``%`` of integers round toward zero; they are 0 where the
-    divisor is 0.
+    divisor is 0. Whether a dialect has ``//`` and ``%`` of floats, or ``//`` of complex numbers, is
+    not checked here.
 
     Args:
         op: one of ``+ - * / // % & | ^``; ``/`` needs real or complex floats, ``& | ^`` integers
@@ -409,7 +412,8 @@ def binary(op: str, a: Operand, b: Operand) -> Expr:
         b: an expression or a number; at least one of both is an expression.
 
     Raises:
-        ArgumentError: There is no such operator, or an operand is neither.
+        ArgumentError: There is no such operator, or an operand is neither an expression nor a
+            number that `const` takes.
         DTypeError: The dtypes differ, a number does not fit the other operand's dtype, both are
             numbers, or the operator does not take the dtype.
     """

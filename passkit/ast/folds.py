@@ -61,7 +61,7 @@ class Chunks:
     """A split of a reduction into parts of ``length`` elements along ``axis``.
 
     Raises:
-        ArgumentError: ``axis`` is negative, or ``length`` is below 1.
+        ArgumentError: ``axis`` is no int or negative, or ``length`` is no int or below 1.
     """
 
     axis: int
@@ -88,7 +88,9 @@ class Reduce:
         chunks: if set, each chunk is reduced by itself, and a new first axis counts chunks.
 
     Raises:
-        ArgumentError: A field is of another type, or ``axes`` are not increasing numbers from 0.
+        ArgumentError: ``axes`` are not increasing numbers from 0, ``identity`` is no literal,
+            ``combine`` no expression, or ``prepare`` or ``finish`` neither None nor a function.
+            Other fields are not checked.
     """
 
     axes: tuple[int, ...]
@@ -100,7 +102,10 @@ class Reduce:
     chunks: Chunks | None = None
 
     def __attrs_post_init__(self) -> None:
-        """Check the fields. Raises: ArgumentError for one of another type, or wrong axes."""
+        """Check all fields but ``keepdims`` and ``chunks``.
+
+        Raises: ArgumentError for one of another type, or axes that do not increase from 0.
+        """
         _check_axes("ast.Reduce: axes", self.axes)
         _check_fold("Reduce", self)
 
@@ -119,7 +124,9 @@ class Scan:
         finish: maps the total so far to the result.
 
     Raises:
-        ArgumentError: A field is of another type, or ``axis`` is negative.
+        ArgumentError: ``axis`` is no int or negative, ``identity`` is no literal, ``combine`` no
+            expression, or ``prepare`` or ``finish`` neither None nor a function. Other fields are
+            not checked.
     """
 
     axis: int
@@ -131,7 +138,10 @@ class Scan:
     finish: Callable[[Expr], Expr] | None = None
 
     def __attrs_post_init__(self) -> None:
-        """Check the fields. Raises: ArgumentError for one of another type, or a wrong axis."""
+        """Check all fields but ``exclusive`` and ``reverse``.
+
+        Raises: ArgumentError for one of another type, or a negative axis.
+        """
         _check_axes("ast.Scan: (axis,)", (self.axis,))
         _check_fold("Scan", self)
 

@@ -102,6 +102,24 @@ A variant returns the same bits as the general function, so a dialect may print 
 
 Builder = Callable[..., Expr]
 
+_NUMBERS = {
+    1: "It is an expression.",
+    2: "They are expressions of one dtype; one of them may be a number.",
+    3: "The first is an expression; the others are expressions or numbers.",
+}
+"""By the number of arguments: which of them may be numbers."""
+_DOC = """Return a call of the kernel function ``{name}`` with {count} argument(s).
+
+    {numbers} The result has the dtype of the first expression.
+
+    Raises:
+        ArgumentError: There is another number of arguments, or one that is neither an expression
+            nor a number that `passkit.ast.const` takes.
+        DTypeError: The first of one or three arguments is no expression, or of two the dtypes
+            differ, a number does not fit the other's dtype, or both are numbers.
+    """
+"""The docstring of a builder, with the name of its function filled in."""
+
 
 def _builder(name: str) -> Builder:
     """Return a function that builds a call of the function ``name``.
@@ -111,17 +129,18 @@ def _builder(name: str) -> Builder:
     count = FUNCTIONS.get(name) or INTEGER_FUNCTIONS[name]
 
     def build(*args: Operand) -> Expr:
-        """Return a call of the function ``name``; this text is replaced by one with the name.
+        """Return a call of the function ``name``; this text is replaced by `_DOC` with the name.
 
         Raises: ArgumentError for another number of arguments than ``count``, or an argument that is
-        neither an expression nor a number; DTypeError as `passkit.ast.call`.
+        neither an expression nor a number; DTypeError where no expression gives the dtype, or two
+        arguments differ in dtype.
         """
         if len(args) != count:
             raise ArgumentError(f"ast.{name} must get {count} argument(s), got {len(args)}")
         return call(name, *args)
 
     build.__name__ = name
-    build.__doc__ = f"``{name}`` of {count} value(s) of one dtype."
+    build.__doc__ = _DOC.format(name=name, count=count, numbers=_NUMBERS[count])
     return build
 
 

@@ -53,6 +53,9 @@ def ApplyPasses(  # noqa: N802  (NNVM's name, which users know)
         RegistryError: A pass is not registered; before any pass runs.
         ArgumentError: ``passes`` is neither a pass nor a sequence, or an option has a wrong type.
         SettingError: An option is unknown or has a wrong value.
+        ParseError: The text of a template cannot be read.
+        CacheError: Other users may write to the cache folder, which has figures of the target.
+        OSError: With ``dump``: the files cannot be written.
         PassError: ``graph`` is no Graph, an element of ``passes`` is neither a name nor a Pass, an
             annotation is missing that no implied and enabled pass provides, an operator lacks an
             attribute that a pass needs, a pass breaks its declaration, or the graph was planned for
@@ -112,7 +115,7 @@ class _PassRunner:
         With the option ``dump``, the graph is written to files after each.
 
         Raises: PassError if an annotation or an operator's attribute is missing or a pass breaks
-        its declaration, and what passes raise.
+        its declaration; what passes raise; OSError if a file of ``dump`` cannot be written.
         """
         for each in self.passes:
             if each.name in self.context.disabled:
@@ -259,7 +262,7 @@ class _PassRunner:
     def dump(self, graph: Graph, each: Pass) -> None:
         """Write the graph after the pass ``each`` as numbered text and SVG, if ``dump`` is set.
 
-        Raises: OSError if a file cannot be written.
+        Without a renderer the SVG has a simple layout. Raises: OSError if a file cannot be written.
         """
         if self.context.dump is None:
             return

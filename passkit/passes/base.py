@@ -93,7 +93,9 @@ class Pass:
 
         ``options`` are those of `PassContext`. A disabled pass returns the graph unchanged.
 
-        Raises: What `ApplyPasses` raises, such as PassError and SettingError.
+        Raises: PassError where ``graph`` is no Graph or this pass breaks its declaration,
+        ArgumentError and SettingError for options, what the pass raises, and the other errors of
+        `ApplyPasses`.
         """
         from passkit.passes.apply import ApplyPasses  # which imports this module
 

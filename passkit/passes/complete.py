@@ -40,7 +40,8 @@ def complete(graph: Graph) -> Graph:
     x: f32[?]; y: f32[2,3]; z = add(x, y)    becomes    x: f32[2,3]; y: f32[2,3]; z = add(x, y)
 
     Raises: ShapeError or DTypeError naming the variables whose shape or dtype must be given, or the
-    operator from whose inputs they do not follow; ShapeError if shapes do not fit.
+    operator from whose inputs they do not follow; ShapeError if shapes do not fit; RuleError if a
+    rule of inference returns something else than it must.
     """
     shapes, dtypes = graph.attrs["shape"], graph.attrs["dtype"]
     _require_known(graph, "shape", [e for e, s in shapes.items() if s is None], ShapeError)

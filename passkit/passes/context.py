@@ -66,7 +66,8 @@ class PassContext:
 
     Raises: SettingError if an option has a wrong value, such as an unknown target, strategy or
         disabled pass; RegistryError for an unknown name in ``passes``; ParseError for the text of a
-        template; ArgumentError if ``disabled`` or ``dump`` has another type.
+        template; ArgumentError if ``disabled`` or ``dump`` has another type; CacheError if other
+        users may write to the cache folder, which has the figures measured for the target "cpu".
 
     >>> with PassContext(fusion="nnvm"):
     ...     inner = PassContext(numerics="fast")
@@ -134,8 +135,9 @@ class PassContext:
 
         Raises: SettingError for a wrong value, such as an unknown target, strategy or disabled
         pass; RegistryError for an unknown name in ``passes``; ParseError for a template that cannot
-        be read; ArgumentError if ``disabled`` is no names or ``dump`` no path; KeyError for an
-        unknown option.
+        be read; ArgumentError if ``disabled`` is no names or ``dump`` no path; CacheError for the
+        target "cpu" by name if other users may write to the cache folder; KeyError for an unknown
+        option.
         """
         fields: dict[str, Any] = {k: getattr(outer, k) if outer else v for k, v in DEFAULTS.items()}
         fields["target"] = outer.target if outer else resolve_target("cpu")
@@ -152,8 +154,8 @@ class PassContext:
         An option that is None stays as it is. Timing, dump and fuel that are not changed are
         shared.
 
-        Raises: SettingError for an unknown option, with the nearest; what `PassContext` raises for
-        a wrong value.
+        Raises: SettingError for an unknown option, with the nearest, or a wrong value;
+        RegistryError, ParseError, ArgumentError or CacheError as `PassContext`.
         """
         for key in options:
             if key not in OPTIONS:
@@ -165,8 +167,8 @@ class PassContext:
     def inheriting(self, recorded: Mapping[str, Any]) -> PassContext:
         """Return this context with ``recorded`` values for options that nobody gave.
 
-        ``recorded`` has them by name; other keys, and None, are ignored. It is this context itself
-        if it has no key of an option that was not given.
+        ``recorded`` has them by name; other keys, and None, are ignored. The result is this context
+        itself if ``recorded`` has no key of an option that was not given.
         """
         missing = {k: v for k, v in recorded.items() if k in OPTIONS and k not in self.given}
         return self.with_options(**missing) if missing else self

@@ -71,7 +71,8 @@ def expand(graph: Graph, context: PassContext) -> Graph:
     y = softmax(x)    becomes    e = exp(sub(x, reduce_max(x))); y = div(e, reduce_sum(e))
 
     Raises: PassError if FExpand gives a shape or dtype that the operator does not declare, or does
-    not terminate; RuleError if it returns something else than entries or None.
+    not terminate; RuleError if it returns something else than entries or None; DTypeError if it
+    mixes dtypes when its 16-bit inputs are widened to float32.
     """
     expands_all = find_fusion(context.fusion).expands
     for _ in range(MAX_DEPTH):
@@ -81,7 +82,8 @@ def expand(graph: Graph, context: PassContext) -> Graph:
             """Return the entries that replace a node's outputs, None for a node that stays.
 
             ``existing`` are the nodes from before this iteration. A composite stays where FExpand
-            declines, or its control dependencies would be lost.
+            declines, or its control dependencies would be lost. Raises: PassError, RuleError or
+            DTypeError as `expansion`.
             """
             if is_composite(node, expands_all):
                 entries = expansion(node, existing)
@@ -163,7 +165,8 @@ def expansion(node: Node, existing: Collection[Node] = ()) -> Sequence[Entry] | 
         lost.
 
     Raises: PassError if an entry has another shape or dtype than the output that it replaces;
-        RuleError if FExpand returns something else than entries or None.
+        RuleError if FExpand returns something else than entries or None; DTypeError if it mixes
+        dtypes when its 16-bit inputs are widened to float32.
     """
     assert node.op is not None
     entries = expand_node(node, node.inputs)

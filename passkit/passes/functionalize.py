@@ -33,7 +33,9 @@ def functionalize(graph: Graph) -> Graph:
 
     A graph without writes and ``as_read`` keeps its nodes.
 
-    Raises: GraphError if an operator writes anything but a state variable, or its FExpand declines.
+    Raises: GraphError if an operator writes anything but a state variable, or its FExpand declines;
+    RuleError if its FExpand returns something else than entries or None; DTypeError if it mixes
+    dtypes when 16-bit inputs are widened to float32.
     """
     if not any(n.op is AS_READ or writes_state(n) for n in graph.nodes):
         return graph.with_attrs(functional=True)
@@ -95,7 +97,8 @@ class _ProgramOrderWalk:
     def visit(self, node: Node) -> None:
         """Process the next node in program order: record its functional entries in ``values``.
 
-        Raises: GraphError if it writes anything but a state variable, or its FExpand declines.
+        Raises: GraphError if it writes anything but a state variable, or its FExpand declines;
+        RuleError and DTypeError as `write`.
         """
         if node.op is None:
             return
@@ -126,7 +129,8 @@ class _ProgramOrderWalk:
             control: its control dependencies after rewriting.
 
         Raises: GraphError if its first input is not a state variable, or FExpand declines to give
-        its new value.
+        its new value; RuleError if FExpand returns something else than entries or None; DTypeError
+        if it mixes dtypes when 16-bit inputs are widened to float32.
         """
         if not node.inputs:
             raise GraphError(

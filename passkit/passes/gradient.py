@@ -33,7 +33,10 @@ def gradient(graph: Graph) -> Graph:
 
     y = mul(x, x); return y    becomes    return mul(2, x)
 
-    Raises: PassError if an entry in ``grad_xs`` or ``grad_ys`` is not part of the graph; errors of
+    Raises: PassError if an entry in ``grad_xs`` or ``grad_ys`` is not part of the graph; GraphError
+        if an operator has no gradient, ``grad_unconnected`` is "error" and an x is unconnected, or
+        there are not as many ``grad_ys_out_grad`` as ys; SettingError for another
+        ``grad_unconnected``; ArgumentError, DTypeError, ShapeError, RuleError and CodeGenError as
         `passkit.gradients`.
     """
     attrs = graph.attrs

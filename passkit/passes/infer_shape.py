@@ -34,7 +34,8 @@ def infer_shape(graph: Graph) -> Graph:
 
     x: f32[?]; y: f32[2,3]; z = add(exp(x), y)    becomes    shape[x] = (2, 3)
 
-    Raises: ShapeError naming the node, its operator and the shapes that do not fit.
+    Raises: ShapeError naming the node, its operator and the shapes that do not fit, or if a guard
+    can never hold; RuleError if FInferShape or FInferShapeBack returns something else than it must.
     """
     shapes, guards, _ = infer_graph_shapes(graph)
     unknown = sum(s is None for s in shapes.values())
@@ -74,14 +75,15 @@ def infer_graph_shapes(
 def _infer_ranks(graph: Graph, shapes: dict[Entry, Shape | None]) -> None:
     """Infer unknown shapes, None in ``shapes``, from known ones in both directions, in place.
 
-    Raises: ShapeError if shapes do not fit.
+    Raises: ShapeError if shapes do not fit; RuleError if FInferShape or FInferShapeBack returns
+    something else than it must; GraphError or DTypeError if it refuses a parameter.
     """
     propagation = Propagation(graph, shapes)
 
     def infer(node: Node) -> None:
         """Infer the shapes of a node's outputs, and of inputs unless these may be broadcast.
 
-        Raises: ShapeError if the shapes do not fit.
+        Raises: ShapeError if the shapes do not fit; the other errors of `_infer_ranks`.
         """
         inputs = [shapes[e] for e in node.inputs]
         for entry, shape in zip(node.entries, infer_shapes(node, inputs), strict=False):
@@ -126,8 +128,8 @@ def _backward(
     operator with FInferShapeBack decides itself. The result has a shape for each input, None where
     nothing follows.
 
-    Raises: ShapeError if inputs that are combined elementwise do not broadcast, or what
-    FInferShapeBack raises.
+    Raises: ShapeError if inputs that are combined elementwise do not broadcast; RuleError if
+    FInferShapeBack returns something else than a shape or None for each input; what it raises.
     """
     assert node.op is not None
     if FInferShapeBack.get(node.op.name) is not None:
@@ -154,7 +156,8 @@ def _forward(
 
     Returns: The shapes, None where unknown, and the guards that the rules recorded.
 
-    Raises: ShapeError if shapes do not fit.
+    Raises: ShapeError if shapes do not fit; RuleError if FInferShape returns no shape for each
+    result; GraphError or DTypeError if it refuses a parameter.
     """
     shapes: dict[Entry, Shape | None] = {}
     guards: list[Guard] = []

@@ -45,7 +45,8 @@ def infer_type(graph: Graph) -> Graph:
     x: ?[4]; y: f64[4]; z = add(x, y)    becomes    dtype[x] = float64
 
     Raises: DTypeError naming the node, its operator and the dtypes that do not fit; RuleError if
-    FInferType or FCodeGen returns something else than it must.
+    FInferType or FCodeGen returns something else than it must; GraphError or ShapeError if it
+    refuses a parameter.
     """
     dtypes: dict[Entry, DType | None] = {e: e.dtype for n in graph.nodes for e in n.entries}
     if None in dtypes.values():
@@ -59,14 +60,16 @@ def _infer_unknown(graph: Graph, dtypes: dict[Entry, DType | None]) -> None:
 
     What cannot be inferred stays None.
 
-    Raises: DTypeError if the inputs of a node do not fit its operator or the uses of its outputs.
+    Raises: DTypeError if the inputs of a node do not fit its operator or the uses of its outputs;
+    RuleError, GraphError or ShapeError as `infer_type`.
     """
     propagation = Propagation(graph, dtypes)
 
     def infer(node: Node) -> None:
         """Infer the unknown dtypes of a node's inputs, then of its outputs.
 
-        All unknown inputs get one dtype, or none. Raises: DTypeError where known ones do not fit.
+        All unknown inputs get one dtype, or none. Raises: DTypeError where known ones do not fit;
+        RuleError, GraphError or ShapeError as `infer_type`.
         """
         inputs = [dtypes[e] for e in node.inputs]
         if None in inputs:
@@ -90,7 +93,7 @@ def only_fitting_dtype(
 
     ``inputs`` and ``outputs`` have the dtype of each input and output of ``node``, None where it is
     unknown. `CANDIDATES`, which lack bfloat16, are tried; one that raises a DTypeError does not
-    fit, other errors propagate.
+    fit. Raises: RuleError, GraphError or ShapeError as `infer_type`.
     """
     fitting: list[DType] = []
     for candidate in CANDIDATES:
@@ -107,7 +110,7 @@ def _check(node: Node, dtypes: dict[Entry, DType | None]) -> None:
     """Check ``dtypes``, inferred dtypes by entry, of a node against the operator's rule.
 
     Raises: DTypeError where the inputs do not fit the operator, or give a result another dtype than
-    ``dtypes`` has.
+    ``dtypes`` has; RuleError, GraphError or ShapeError as `infer_type`.
     """
     inputs = [dtypes[e] for e in node.inputs]
     for entry, dtype in zip(node.entries, infer_dtypes(node, inputs), strict=False):

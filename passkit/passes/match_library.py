@@ -44,7 +44,8 @@ def match_library(graph: Graph, context: PassContext) -> Graph:
     def replace(node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
         """Return the entries of the library call for a node that matches, None for other nodes.
 
-        ``inputs`` are the node's inputs after rewriting.
+        ``inputs`` are the node's inputs after rewriting. Raises: RuleError if FLibraryPattern
+        returns something else than an entry or None.
         """
         if node.op is None or FLibraryPattern.get(node.op.name) is None or node.control:
             return None

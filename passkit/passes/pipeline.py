@@ -84,7 +84,8 @@ class Pipeline:
         It is a list of names, or if the user added passes by position, a dict of lists of names by
         position, such as "after Simplify".
 
-        Raises: PassError for a pass that is not registered under its name.
+        Raises: PassError for a `Pass` that is not registered under its name; RegistryError for the
+        name of a pass that is not registered.
         """
         for each in self.passes:
             if isinstance(each, Pass) and _registered(each.name) is not each:
@@ -213,7 +214,8 @@ def _check_order(pipeline: Pipeline) -> None:
 def missing_stages(pipeline: Pipeline, last: str) -> Iterator[str]:
     """Yield the required stages up to and including ``last`` that a pipeline has no pass for.
 
-    Nothing is required where ``last`` is no pass of `STAGES`, such as one before Fusion.
+    Nothing is required where ``last`` is no pass of `STAGES`, such as one before Fusion. Raises:
+    RegistryError if a pass given by name is not registered.
     """
     for stage in STAGES if last in STAGES else ():
         if stage not in OPTIONAL and pipeline.position(stage) is None:

@@ -393,7 +393,7 @@ class _Slots:
 def typical(size: Extent) -> int:
     """Return a number of bytes for a size, to compare slots by.
 
-    `TYPICAL` stands for each symbol.
+    `TYPICAL` stands for each symbol. Raises: ShapeError where the size then divides by zero.
     """
     if isinstance(size, Size):
         return evaluate(size, dict.fromkeys(size.symbols, TYPICAL))

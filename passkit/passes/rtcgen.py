@@ -58,9 +58,11 @@ def rtcgen(graph: Graph, context: PassContext) -> Graph:
     entries run the kernels' ASTs in NumPy.
 
     Raises:
-        CompilerError: The compiler refuses a kernel, with its text.
+        CompilerError: The compiler refuses a kernel, with its text, or there is no compiler.
         KernelRefusedError: A device refuses a kernel, with the group and its nodes.
         DeviceError: The target's device is not available.
+        MissingDependencyError: A package that the device needs is not installed.
+        CacheError: Others can write to the cache folder, or it is a file.
         PassError: Nothing compiles for the target.
     """
     if context.target.name == "blocks":
@@ -96,6 +98,9 @@ def build_kernels(kernels: Iterable[Kernel], target: Target) -> Mapping[str, Any
         CompilerError: There is no compiler, or it fails.
         KernelRefusedError: The device cannot run a kernel.
         DeviceError: There is no such device.
+        MissingDependencyError: A package that the device needs is not installed.
+        CacheError: Others can write to the cache folder, or it is a file.
+        OSError: A compiled library cannot be loaded.
         PassError: The target is none that kernels are compiled for.
     """
     by_key = {k.key: k for k in kernels}

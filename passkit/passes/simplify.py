@@ -71,7 +71,8 @@ class _Simplifier:
         """Finish a node, and all nodes that its simplification depends on: set ``results``.
 
         Raises: PassError if FSimplify returns an entry that depends on the rewritten node itself,
-        changes a shape or dtype, or does not terminate; what `rewrite` raises.
+        changes a shape or dtype, or does not terminate; RuleError if it returns something else than
+        an entry or None; errors of `interpret` for a constant that cannot be evaluated.
         """
         stack = [node]
         while stack:
@@ -104,7 +105,8 @@ class _Simplifier:
     def step(self, node: Node) -> None:
         """Finish a node whose inputs are finished, or record its replacement.
 
-        Raises: PassError if FSimplify rewrites a node too often; what `rewrite` raises.
+        Raises: PassError if FSimplify rewrites a node too often or changes its shape or dtype;
+        RuleError, FeedError and errors of `interpret` as `rewrite`.
         """
         inputs = tuple(self.result(e) for e in node.inputs)
         control = tuple(dict.fromkeys(self.results[c][0].node for c in node.control))

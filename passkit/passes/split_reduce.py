@@ -61,6 +61,8 @@ def split_reduce(graph: Graph, context: PassContext) -> Graph:
     Each split takes fuel of ``context``.
 
     y = reduce_sum(x[1000000])    becomes    p = partial(x) [31 sums]; y = join(p)
+
+    Raises: RuleError if FReduce or FContract returns something else than it must.
     """
     if not any(n.op is not None and FReduce.get(n.op.name) is not None for n in graph.nodes):
         return graph
@@ -92,7 +94,7 @@ def _rows_of_long_matrices(graph: Graph) -> set[Extent]:
     """Return the numbers of rows of matrices that are multiplied by a vector on both sides.
 
     One product has an element for each row, another one sums over as many rows. The derivatives of
-    linear models have both.
+    linear models have both. Raises: RuleError if FContract returns something else than it must.
     """
     mapped: set[Extent] = set()
     summed: set[Extent] = set()

@@ -49,7 +49,9 @@ class Binder:
             inputs: the inputs' names, dtypes and shapes, in order.
             unread: names of inputs that the program does not read, which a call may feed, too.
 
-        Raises: CompilerError if the launcher cannot be compiled.
+        Raises: CompilerError if the launcher cannot be compiled, SettingError if PASSKIT_THREADS is
+        no number of threads, CacheError if others may write to the cache folder. Calls of the
+        result raise FeedError for feeds that do not fit and ArgumentError for a masked array.
         """
         lock = self.state.lock if self.state.memory else None
         if lock:
@@ -61,8 +63,8 @@ class Binder:
 
         The shapes and the values of their sizes are kept in ``last_shapes`` and ``last_sizes``.
 
-        Raises: FeedError if a shape does not fit its input; what ``specialize`` raises for shapes
-        that break a guard.
+        Raises: FeedError if a shape does not fit its input; ShapeError if a size divides by zero;
+        what ``specialize`` raises for shapes that break a guard.
         """
         program, sizes = self.fit(shapes)
         self.last_shapes, self.last_sizes = shapes, sizes
@@ -74,7 +76,8 @@ class Binder:
         The program is None if the general table serves the shapes; the sizes are an empty dict if
         it does not. A new program is kept in ``specialized``.
 
-        Raises: FeedError if a shape does not fit its input; what ``specialize`` raises.
+        Raises: FeedError if a shape does not fit its input, or the shapes do not determine a size;
+        ShapeError if an extent divides by zero; what ``specialize`` raises.
         """
         sizes = self.table.sizes(shapes)
         if self.table.broken(sizes) is None:

@@ -59,17 +59,25 @@ def compile(
 
     Raises:
         SettingError: An option is unknown or has a wrong value, such as an unknown target or
-            strategy; before anything runs.
+            strategy, before anything runs; or PASSKIT_THREADS is no number of threads.
         RegistryError: A pass in ``passes`` is not registered.
         ParseError: A template cannot be read.
         ArgumentError: ``graph``, ``state``, ``disabled`` or ``dump`` has a wrong type.
-        GraphError: An output is no entry, or the graph writes something else than state.
+        GraphError: An output is no entry, two variables have the same name, or the graph writes
+            something else than state.
+        FeedError: ``state`` has a variable of the graph with another shape or dtype, or a constant
+            operator cannot be evaluated.
         ShapeError: Shapes do not fit, or that of a variable must be given.
         DTypeError: Dtypes do not fit, or that of a variable must be given.
         PassError: A pass breaks its contract.
+        RuleError: A function that an operator registers returns something else than it must.
         ScheduleError: A group has no such template.
-        CompilerError: The C++ compiler refuses a kernel.
+        CodeGenError: A kernel cannot be printed or evaluated for the target.
+        CompilerError: The compiler refuses a kernel.
         DeviceError: The target's device is not available.
+        MissingDependencyError: A package that the target needs is not installed.
+        CacheError: Other users may write to the cache folder, or it is a file.
+        OSError: With ``dump``: the files cannot be written.
 
     >>> import numpy as np
     >>> import passkit as pk

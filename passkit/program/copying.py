@@ -86,7 +86,8 @@ def copy_speed(single_thread: bool = False) -> CopySpeed:
         single_thread: Whether to use one thread only; by default one or all, whichever copies
             faster.
 
-    Raises: CompilerError if there is no C++ compiler.
+    Raises: CompilerError if there is no C++ compiler, CacheError if others may write to the cache
+    folder, SettingError if PASSKIT_THREADS is no number of threads.
     """
     kernels = [
         _kernel("copy_through", "store", ""),

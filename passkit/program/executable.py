@@ -145,7 +145,11 @@ class Executable:
         self._num_compiled = stats.compiled - compiled_before
 
     def _new_planner(self) -> Planner:
-        """Return a planner for the graph as it was given, which plans again for other shapes."""
+        """Return a planner for the graph as it was given, which plans again for other shapes.
+
+        Raises: SettingError, RegistryError, ParseError, ArgumentError, DeviceError,
+        MissingDependencyError or CacheError as `Planner`.
+        """
         from passkit.program.planner import Planner
 
         return Planner(self.source_graph, self._options, self._library, self.state, Executable)
@@ -188,7 +192,11 @@ class Executable:
             self._interpret(planner)
 
     def _use_binder(self, binder: Binder) -> None:
-        """Set the runner, inputs, outputs, donors and number of steps from a binder's table."""
+        """Set the runner, inputs, outputs, donors and number of steps from a binder's table.
+
+        Raises: CompilerError if the launcher cannot be compiled, SettingError if PASSKIT_THREADS is
+        no number of threads, CacheError if others may write to the cache folder.
+        """
         table = binder.table
         names = _output_names(self.source_graph)
         self.inputs = tuple(Signature(name, shape, d) for name, d, shape in table.inputs)
@@ -206,7 +214,8 @@ class Executable:
     def _interpret(self, planner: Planner) -> None:
         """Set the runner, and inputs and outputs, to evaluate the graph in NumPy.
 
-        ``planner`` has the graph. No output has a donor, and there are no steps.
+        ``planner`` has the graph. No output has a donor, and there are no steps. Raises: ShapeError
+        or DTypeError where these are unknown or do not fit; what the user's passes raise.
         """
         graph, runner = planner.interpreter()
         self._plan = ExecutablePlan(planner.context, graph, None)
@@ -346,8 +355,9 @@ class Executable:
             PassError: The executable interprets.
             FeedError: Feeds do not fit the inputs, or an array is given by the name of an option.
             SettingError: ``runs`` is no integer from 1 on.
-            ArgumentError: ``copies`` is no bool.
+            ArgumentError: ``copies`` is no bool, or a feed is a masked array.
             CompilerError: The launcher, or the copy to compare with, cannot be compiled.
+            DeviceError: The device fails.
         """
         from passkit.program.profiling import profile_executable
 
@@ -359,8 +369,9 @@ class Executable:
         The folder is created if it is missing.
 
         Raises: PassError if a pass of the executable is not registered; ArgumentError if ``folder``
-        is no path; GraphError if the graph has a parameter that JSON cannot hold; CacheError if
-        others may write to its kernels; OSError if it cannot be written.
+        is no path; GraphError if the graph has a parameter that JSON cannot hold; FeedError if the
+        state cannot be written; CacheError if others may write to its kernels; OSError if another
+        file cannot be written.
         """
         from passkit.program.saved import save
 
@@ -369,7 +380,9 @@ class Executable:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle graph, options, measurements and state, as `save` writes them.
 
-        The kernels are found in the cache, or compiled, where the executable is unpickled.
+        The kernels are found in the cache, or compiled, where the executable is unpickled. Raises:
+        PassError if a pass is not registered, GraphError if the graph has a parameter that JSON
+        cannot hold.
         """
         from passkit.program.saved import describe, restore
 

@@ -28,8 +28,10 @@ def explain(
 
     Returns: A sequence of decisions, each with its reason, figures and a way out; printed, a table.
 
-    Raises: GraphError if no edge begins or ends at a node of this name; ArgumentError if ``graph``
-    is no graph or ``name`` no text; and, where it is planned, what the passes up to Fusion raise.
+    Raises: GraphError if no edge begins or ends at a node of this name, or an element of ``graph``
+    is no entry; ArgumentError if ``graph`` is no graph or ``name`` no text; and, where it is
+    planned, SettingError for a wrong option, CacheError if other users may write to the cache
+    folder, and what the passes up to Fusion raise.
     """
     graph = graph_of_argument("explain: graph", graph)
     if name is not None:
@@ -52,8 +54,10 @@ def templates(
     Returns: A sequence of groups with their templates, ranked by the cost model; printed, a text
     of several lines for each.
 
-    Raises: GraphError if no group has this name; ArgumentError if ``graph`` is no graph or ``name``
-    no text; and, where it is planned, what the passes up to SchedulePlan raise.
+    Raises: GraphError if no group has this name, or an element of ``graph`` is no entry;
+    ArgumentError if ``graph`` is no graph or ``name`` no text; and, where it is planned,
+    SettingError for a wrong option, CacheError if other users may write to the cache folder, and
+    what the passes up to SchedulePlan raise.
     """
     graph = graph_of_argument("templates: graph", graph)
     if name is not None:

@@ -21,7 +21,8 @@ from passkit.values.warning import warn_user
 def with_device_limits(context: PassContext) -> PassContext:
     """Return the context with its target as this machine's device defines it.
 
-    Raises: DeviceError if there is no such device.
+    Raises: DeviceError if there is no such device, MissingDependencyError if a package that it
+    needs is not installed.
     """
     target = runtime_of(context.target).adapt_target(context.target)
     return context.with_options(target=target)
@@ -33,7 +34,8 @@ def plan_for_device(graph: Graph, context: PassContext) -> Graph:
     Groups whose kernel the device refuses run unfused; a warning names each of them.
 
     Raises: KernelRefusedError if the device refuses the kernel of a single operator, or of a graph
-    that was fused before; DeviceError if there is no such device; and what the passes raise.
+    that was fused before; DeviceError if there is no such device; MissingDependencyError if a
+    package that it needs is not installed; and what the passes raise.
     """
     is_fused = "subgraph" in graph.attrs
     before_fusion = graph if is_fused else run_until_fusion(graph)

@@ -138,7 +138,8 @@ def load_plan(key: str, graph: Graph, state: Mapping[str, Any]) -> ProgramTable 
     Returns: The table to run, or None if no intact plan is stored or a kernel is not in the cache.
 
     Raises: CacheError if other users may write to the cache folder; CompilerError if the launcher,
-    which has some library calls, cannot be compiled.
+    which has some library calls, cannot be compiled, and SettingError if it is loaded for them and
+    PASSKIT_THREADS is no number of threads.
     """
     cache = open_cache()
     try:
@@ -215,7 +216,8 @@ def _link(row: Any, addresses: Mapping[str, int]) -> Any:
     ``addresses`` has the address of each compiled kernel and of the convolution library; those of
     matrix products come from the launcher. Other rows stay.
 
-    Raises: CompilerError if the launcher cannot be compiled.
+    Raises: CompilerError if the launcher cannot be compiled, SettingError if PASSKIT_THREADS is no
+    number of threads.
     """
     if row[0] == "launch":
         return ("launch", addresses[row[1]], *row[2:])

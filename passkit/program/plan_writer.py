@@ -36,7 +36,7 @@ def store_plan(key: str, source: Graph, planned: Graph, program: RuntimeProgram)
     """Write the plan of a program into the cache; do nothing if a part of it cannot be written.
 
     That is a step in Python, or constants of more than `MAX_CONSTANT_BYTES`. A failure to write is
-    ignored.
+    ignored. Raises: CacheError if the cache folder is a file, or others may write to it.
 
     Args:
         key: The result of `passkit.program.plan_cache.plan_key`.
@@ -103,7 +103,8 @@ def _without_address(row: TableEntry, libraries: set[str]) -> TableEntry:
 def _write(key: str, body: bytes) -> None:
     """Write the plan ``body`` to the cache's file for ``key``, with its digest in front.
 
-    A failure is ignored, because the kernel cache has reported its own.
+    A failure is ignored, because the kernel cache has reported its own. Raises: CacheError if the
+    cache folder is a file, or others may write to it.
     """
     cache = open_cache()
     try:

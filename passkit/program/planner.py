@@ -38,9 +38,14 @@ class Planner:
         compile_nested: Compiles the graphs that operators of ``source`` hold.
 
     Raises:
-        SettingError: An option is unknown or has a wrong value.
+        SettingError: An option is unknown or has a wrong value, or a fusion hint has an unnamed
+            node that is not in the graph.
         RegistryError: A pass in ``passes`` is not registered.
+        ParseError: A template cannot be read.
+        ArgumentError: ``disabled`` or ``dump`` has a wrong type.
+        CacheError: Other users may write to the cache folder.
         DeviceError: The target's device is not available.
+        MissingDependencyError: A package that the device needs is not installed.
     """
 
     def __init__(
@@ -60,8 +65,9 @@ class Planner:
     def plan(self) -> tuple[Graph, RuntimeProgram]:
         """Return the planned graph and its program; warn of steps that NumPy interprets.
 
-        Raises: CompilerError if a kernel does not compile, or if there is no C++ compiler; and
-        errors of the passes, such as ShapeError.
+        Raises: CompilerError if a kernel does not compile (KernelRefusedError on a device), or if
+        there is no C++ compiler; CacheError if others may write to the cache folder; and errors of
+        the passes, such as ShapeError.
         """
         with self.context:
             graph = plan_graph(self.source)
@@ -97,8 +103,9 @@ class Planner:
         ``names`` and ``shapes`` are those of the inputs, in one order. Templates do not apply: they
         were specified for the loops of the general plan.
 
-        Raises: FeedError if a shape does not fit the declaration of its input; what the passes
-        raise for these shapes.
+        Raises: FeedError if a shape does not fit the declaration of its input; ShapeError if an
+        operator does not take the shapes; CompilerError if a kernel does not compile; and what the
+        passes raise for these shapes.
         """
         graph = with_shapes(self.source, dict(zip(names, shapes, strict=True)))
         with self.context.with_options(templates={}):
@@ -121,7 +128,9 @@ class Planner:
     def _assemble(self, source: Graph, graph: Graph) -> RuntimeProgram:
         """Return the program of a planned graph; the context must be in force.
 
-        ``source`` is the graph before planning, which has all inputs that a call may feed.
+        ``source`` is the graph before planning, which has all inputs that a call may feed. Raises:
+        CompilerError if the launcher cannot be compiled, CacheError if others may write to the
+        cache folder; ShapeError or DTypeError if those of an input are unknown.
         """
         return assemble(
             graph,
@@ -154,7 +163,10 @@ def planning_context(graph: Graph, options: Mapping[str, Any], library: Snapshot
             strategy; or a fusion hint has an unnamed node that is not in the graph.
         RegistryError: A pass in ``passes`` is not registered.
         ParseError: A template cannot be read.
+        ArgumentError: ``disabled`` or ``dump`` has a wrong type.
+        CacheError: Other users may write to the cache folder.
         DeviceError: The target's device is not available.
+        MissingDependencyError: A package that the device needs is not installed.
     """
     context = with_hints_by_name(graph, (current() or PassContext()).with_options(**options))
     if context.evaluator is None:
@@ -169,8 +181,9 @@ def planning_context(graph: Graph, options: Mapping[str, Any], library: Snapshot
 def plan_graph(graph: Graph) -> Graph:
     """Return the graph after the entire pipeline, under the context in force.
 
-    Raises: KernelRefusedError if a device refuses the kernel of a single operator; what the passes
-    raise.
+    Without a context in force, the default options count. Raises: KernelRefusedError if a device
+    refuses the kernel of a single operator; DeviceError if the target's device is not available,
+    MissingDependencyError if a package for it is not installed; what the passes raise.
     """
     context = current() or PassContext()
     if context.target.device:

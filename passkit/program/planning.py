@@ -32,7 +32,9 @@ def planned(graph: Graph, last: str = DEFAULT_PIPELINE[-1], **options: Any) -> G
     Raises:
         PassError: ``last`` is not a pass of the default pipeline, or a pass of the user's would run
             before passes that the graph has been through.
-        SettingError: The pipeline lacks a required pass, or an option has a wrong value.
+        SettingError: The pipeline lacks a required pass, or an option is unknown or has a wrong
+            value.
+        RegistryError, ParseError, ArgumentError, CacheError: As for `PassContext`.
         Exception: What a pass raises.
     """
     if last not in DEFAULT_PIPELINE:
@@ -60,7 +62,8 @@ def run_until_fusion(graph: Graph, **options: Any) -> Graph:
 
     `run_from_fusion` continues from there; ``options`` are those of `PassContext`.
 
-    Raises: SettingError for a wrong option, and whatever a pass raises.
+    Raises: SettingError for a wrong option; RegistryError, ParseError, ArgumentError or CacheError
+    as `PassContext`; and whatever a pass raises.
     """
     context = (current() or PassContext()).with_options(**options)
     return _run(graph, context, context.passes.passes[: _fusion_position(context.passes)])

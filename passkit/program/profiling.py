@@ -51,7 +51,10 @@ def profile_executable(
         FeedError: The feeds do not fit the inputs, or ``runs`` or ``copies`` is no number and the
             name of an input.
         SettingError: ``runs`` is no integer from 1 on.
-        ArgumentError: ``copies`` is no bool.
+        ArgumentError: ``copies`` is no bool, or a feed is a masked array.
+        ShapeError: A symbolic size has no value or divides by zero.
+        CompilerError: The launcher, or the copy to compare with, cannot be compiled.
+        DeviceError: The device fails.
     """
     program = executable.program
     if program is None or binder is None:

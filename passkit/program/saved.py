@@ -42,7 +42,9 @@ def describe(executable: Executable) -> dict[str, str]:
     """Return graph, options and measurements of an executable, as texts by the names of files.
 
     Raises: PassError if a pass of the executable is not registered, so that no file can name it;
-    GraphError if the graph has a parameter that JSON cannot hold.
+    GraphError if the graph has a parameter that JSON cannot hold; DTypeError if a parameter is an
+    array of a dtype that passkit does not have. For an executable from a warm start, which is
+    planned here, what the passes raise.
     """
     context = executable.context
     options: dict[str, Any] = {
@@ -157,7 +159,8 @@ def save(executable: Executable, folder: str | Path) -> None:
 
     Raises: PassError if a pass of the executable is not registered, so that no file can name it;
     ArgumentError if ``folder`` is no path; GraphError if the graph has a parameter that JSON cannot
-    hold; CacheError if others may write to its kernels; OSError if it cannot be written.
+    hold; FeedError if the state cannot be written; CacheError if others may write to its kernels;
+    OSError if another file cannot be written.
     """
     folder = arguments.path("Executable.save: folder", folder)
     folder.mkdir(parents=True, exist_ok=True)

@@ -80,8 +80,9 @@ def jit(function: Callable[..., Any] | None = None, **options: Unpack[CompileOpt
 
     Raises: ArgumentError if ``function`` is none; GraphError when called, if an argument is neither
     an array nor hashable, or if the function returns anything but entries or reads a variable that
-    is not an argument; DTypeError when called with an array of a dtype that passkit does not have;
-    and when called, what `passkit.compile` raises.
+    is not an argument; TypeError when called with arguments that do not fit the signature of
+    ``function``; DTypeError when called with an array of a dtype that passkit does not have; and
+    when called, what ``function`` and `passkit.compile` raise.
 
     >>> import passkit as pk
     >>> @pk.jit(target="interpret")
@@ -144,8 +145,11 @@ class JitFunction:
         other arguments. A trace serves more shapes each time one does not fit. The trace is stored
         in ``executables``, and its runner is kept for the next call.
 
-        Raises: GraphError if a constant argument is not hashable, or the function cannot be traced;
-        TypeError if the arguments do not fit its signature; and what `_trace` raises.
+        Raises: GraphError if a constant argument is not hashable, or the function's result is not
+        made of entries or reads a variable that is no argument; ArgumentError for an element of the
+        result that is no entry; TypeError if the arguments do not fit its signature; DTypeError for
+        an array of a dtype that passkit does not have; and what the function and `passkit.compile`
+        raise.
         """
         bound = signature(self.function).bind(*args, **named)
         bound.apply_defaults()

@@ -48,7 +48,8 @@ class ValueParser(Cursor, ABC):
     def type(self, name: str) -> tuple[DType | None, Shape | None]:
         """Parse a dtype and a shape; ``?`` is a size of its own of the variable called ``name``.
 
-        Returns: The dtype, and the shape; None for one that the text leaves open.
+        Returns: The dtype, and the shape, which is () without brackets; None for one that the text
+        leaves open.
 
         Raises: ParseError, also for an unknown dtype or a negative extent.
         """
@@ -168,7 +169,8 @@ class ValueParser(Cursor, ABC):
     def value(self) -> Any:
         """Parse a parameter: a literal, tuple, dict, array, graph, or arithmetic on sizes.
 
-        Raises: ParseError, also for values that are nested too deeply.
+        Raises: ParseError, also for values that are nested too deeply; where a value contains a
+        graph, errors of an operator in it, or of the value's class.
         """
         self.depth += 1
         if self.depth > 4 * DEEPEST:
@@ -186,7 +188,8 @@ class ValueParser(Cursor, ABC):
     def product(self) -> Any:
         """Parse values that are multiplied or divided by ``*`` and ``//``, or one value.
 
-        Raises: ParseError for a division by zero, and for other values than sizes.
+        Raises: ParseError for a division by zero, and for other values than sizes; errors of a
+        graph in a value, as `value` raises them.
         """
         token = self.next
         if self.accept("-"):
@@ -210,7 +213,10 @@ class ValueParser(Cursor, ABC):
         return value
 
     def primary(self) -> Any:
-        """Parse a value without arithmetic. Raises: ParseError."""
+        """Parse a value without arithmetic.
+
+        Raises: ParseError; errors of a graph in it, as `value` raises them.
+        """
         token = self.next
         if token.kind == "string":
             return self.string()
@@ -242,7 +248,7 @@ class ValueParser(Cursor, ABC):
     def tuple(self) -> Any:
         """Parse ``(a, b)``, ``(a,)`` or ``()``, after its parenthesis; ``(a)`` is ``a``.
 
-        Raises: ParseError.
+        Raises: ParseError; errors of a graph in a part, as `value` raises them.
         """
         elements: list[Any] = []
         comma = False
@@ -254,7 +260,10 @@ class ValueParser(Cursor, ABC):
         return elements[0] if len(elements) == 1 and not comma else tuple(elements)
 
     def dict(self) -> Any:
-        """Parse the rest of a dict, whose brace is read. Raises: ParseError, also for bad keys."""
+        """Parse the rest of a dict, whose brace is read; of a repeated key the last value counts.
+
+        Raises: ParseError, also for bad keys; errors of a graph in it, as `value` raises them.
+        """
         items: dict[Any, Any] = {}
         while not self.accept("}"):
             key = self.next
@@ -292,7 +301,8 @@ class ValueParser(Cursor, ABC):
 
         ``tag`` stands in front of it; `passkit.graph.nested` registers what creates the value.
 
-        Raises: ParseError; errors of the value's class, with a note of line and column.
+        Raises: ParseError; errors of an operator in the graph, or of the value's class, with a note
+        of line and column.
         """
         token = self.next
         self.expect("(")

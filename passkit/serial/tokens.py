@@ -127,7 +127,8 @@ class Cursor:
     def name(self) -> str:
         """Read a name, plain or quoted, and return it without quotes.
 
-        Raises: ParseError where none, or a keyword without quotes, comes next.
+        Raises: ParseError where none, a keyword without quotes, or a string that is no JSON string
+        comes next.
         """
         token = self.next
         if token.kind == "name" and token.text not in KEYWORDS:

@@ -27,7 +27,8 @@ _BRIEF.maxstring = _BRIEF.maxlong = _BRIEF.maxother = _LONGEST
 def shown(value: object) -> str:
     """Return a value as messages show it: its repr on one line, shortened to 80 characters.
 
-    An array is shown by its class, dtype and shape; a value whose repr fails by its type.
+    Of containers only the first elements are shown. An array is shown by its class, dtype and
+    shape; a value whose repr fails by its type.
     """
     if isinstance(value, np.ndarray):
         kind = "an array" if type(value) is np.ndarray else f"a {type(value).__name__}"

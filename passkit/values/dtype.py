@@ -115,6 +115,8 @@ def dtype_of(value: Any) -> DType:
     """Return the DType of a name, NumPy dtype, scalar type or DType, which is returned itself.
 
     Strings are passkit's names, full or short, and no others of NumPy's, such as "float" or "<f4".
+    The byte order of a NumPy dtype is ignored. A NumPy scalar, or another object with an attribute
+    ``dtype``, has the DType of that; an array is refused.
 
     Raises: DTypeError where passkit has no such element type, also for None.
 
@@ -231,7 +233,7 @@ def weak_scalar(value: Any, like: DType) -> DType:
     scalar or array keeps its own dtype and is promoted.
 
     Raises: DTypeError when a Python int does not fit the array's integer dtype, or ``value`` is no
-    number.
+    number or has a dtype that passkit lacks.
     """
     if isinstance(value, (np.generic, np.ndarray)):
         return promote(like, dtype_of(value.dtype))

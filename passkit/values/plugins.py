@@ -120,7 +120,8 @@ def _register(point: EntryPoint) -> None:
 def _load(plugin: Plugin, point: EntryPoint) -> None:
     """Import or call the target of an entry point, and record the result in ``plugin``.
 
-    An exception does not propagate: it is recorded as well, with a warning.
+    An Exception or SystemExit does not propagate: it is recorded in ``plugin.error``, and a
+    PluginWarning is issued.
     """
     try:
         _register(point)

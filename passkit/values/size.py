@@ -116,17 +116,25 @@ class Size:
     def __floordiv__(self, other: Extent) -> Extent:
         """Return the exact quotient, else a quotient rounded down when its symbols have values.
 
-        A division by 0 is such a quotient, too, which `substitute` refuses.
+        A division by 0 is such a quotient, too; `substitute` raises a ShapeError for it. Raises:
+        TypeError where ``other`` is neither an integer nor a Size.
         """
         exact = divide_exactly(self, other)
         return Size({(Quotient(self, other),): 1}) if exact is None else exact
 
     def __rfloordiv__(self, other: Extent) -> Extent:
-        """Return the quotient of a number by this size, also of 0, as a size that is evaluated."""
+        """Return the quotient of an integer by this size, rounded down when it is evaluated.
+
+        It is a Size, also for 0. Raises: TypeError for other numbers.
+        """
         return Size({(Quotient(index(other), self),): 1})
 
     def __mod__(self, other: Extent) -> Extent:
-        """Return the remainder, with the sign of ``other``; 0 where the division is exact."""
+        """Return the remainder, with the sign of ``other``; 0 where the division is exact.
+
+        For ``other`` 0 it is this size itself. Raises: TypeError where ``other`` is neither an
+        integer nor a Size.
+        """
         return self - (self // other) * other
 
     def __eq__(self, other: object) -> bool:
@@ -319,7 +327,7 @@ def solve(size: Size, number: int, values: Mapping[str, int]) -> tuple[str, int]
 
     Returns:
         The symbol and its value, rounded down and at least 0; None where several symbols have no
-        value, or the size does not depend on the one linearly.
+        value, or the size does not depend on the one that has none, or not linearly.
 
     Raises: ShapeError where the size divides by zero; ValueError where all symbols have values.
     """

@@ -21,7 +21,8 @@ class Deviation:
     Attributes:
         output: the name of the result.
         against: what it was compared with, for messages.
-        largest: the largest absolute difference; infinity where the shapes differ.
+        largest: the largest absolute difference; infinity where the shapes differ, NaN where an
+            element is NaN in the result or in the reference alone.
         good: whether every element is close enough.
     """
 

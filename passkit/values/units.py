@@ -12,7 +12,10 @@ from passkit.values.terminal import is_terminal
 
 
 def bytes_text(count: float) -> str:
-    """Return a number of bytes with three digits and a unit, at most TiB; negative ones in bytes.
+    """Return a number of bytes with a unit, at most TiB; negative numbers are in bytes.
+
+    The number has at most three significant digits; from 1000 on it has an exponent, as in
+    "2e+03 TiB".
 
     >>> bytes_text(0), bytes_text(1536), bytes_text(3 << 30)
     ('0 B', '1.5 KiB', '3 GiB')
@@ -24,7 +27,10 @@ def bytes_text(count: float) -> str:
 
 
 def seconds_text(seconds: float) -> str:
-    """Return a time with three digits and a unit; 0 and negative times in nanoseconds.
+    """Return a time with a unit, from s to ns; 0 and negative times are in nanoseconds.
+
+    The number has at most three significant digits; from 1000 on it has an exponent, as in
+    "2e+03 s".
 
     >>> seconds_text(1.5), seconds_text(0.0123), seconds_text(4.2e-6), seconds_text(3e-8)
     ('1.5 s', '12.3 ms', '4.2 µs', '30 ns')
@@ -47,7 +53,8 @@ def percent_text(share: float) -> str:
 def is_quantity(text: str) -> bool:
     """Return whether a text is a number, with or without a unit or a factor's x.
 
-    Units are those of bytes and seconds, and %. inf and nan are none.
+    Units are those of bytes and seconds, and %. A number consists of digits, points and commas,
+    and may have a sign and an exponent. "inf" and "nan" are no numbers.
 
     >>> [is_quantity(t) for t in ("1.77 MiB", "36.1 %", "6.00x", "12", "1e-05", "add_1", "f32[4]")]
     [True, True, True, True, True, False, False]
@@ -64,7 +71,8 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]], width: int | 
 
     Args:
         header: The title of each column. It is left out if all are empty.
-        rows: The cells of each row, as many as there are titles; None is an empty cell.
+        rows: The cells of each row, as many as there are titles (IndexError where there are fewer);
+            None is an empty cell.
         width: Characters of a line, to which long cells are wrapped. By default those of the
             terminal, and 160 where there is none.
     """
