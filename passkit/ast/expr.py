@@ -34,91 +34,120 @@ class Expr:
     dtype: DType
 
     def __add__(self, other: Operand) -> Expr:
+        """Return ``self + other``. Raises: DTypeError or ArgumentError, see `binary`."""
         return binary("+", self, other)
 
     def __radd__(self, other: Operand) -> Expr:
+        """Return ``other + self``. Raises: DTypeError or ArgumentError, see `binary`."""
         return binary("+", other, self)
 
     def __sub__(self, other: Operand) -> Expr:
+        """Return ``self - other``. Raises: DTypeError or ArgumentError, see `binary`."""
         return binary("-", self, other)
 
     def __rsub__(self, other: Operand) -> Expr:
+        """Return ``other - self``. Raises: DTypeError or ArgumentError, see `binary`."""
         return binary("-", other, self)
 
     def __mul__(self, other: Operand) -> Expr:
+        """Return ``self * other``. Raises: DTypeError or ArgumentError, see `binary`."""
         return binary("*", self, other)
 
     def __rmul__(self, other: Operand) -> Expr:
+        """Return ``other * self``. Raises: DTypeError or ArgumentError, see `binary`."""
         return binary("*", other, self)
 
     def __truediv__(self, other: Operand) -> Expr:
+        """Return ``self / other``. Raises: DTypeError or ArgumentError, see `binary`."""
         return binary("/", self, other)
 
     def __rtruediv__(self, other: Operand) -> Expr:
+        """Return ``other / self``. Raises: DTypeError or ArgumentError, see `binary`."""
         return binary("/", other, self)
 
     def __floordiv__(self, other: Operand) -> Expr:
+        """Return ``self // other``. Raises: DTypeError or ArgumentError, see `binary`."""
         return binary("//", self, other)
 
     def __rfloordiv__(self, other: Operand) -> Expr:
+        """Return ``other // self``. Raises: DTypeError or ArgumentError, see `binary`."""
         return binary("//", other, self)
 
     def __mod__(self, other: Operand) -> Expr:
+        """Return ``self % other``. Raises: DTypeError or ArgumentError, see `binary`."""
         return binary("%", self, other)
 
     def __rmod__(self, other: Operand) -> Expr:
+        """Return ``other % self``. Raises: DTypeError or ArgumentError, see `binary`."""
         return binary("%", other, self)
 
     def __pos__(self) -> Expr:
+        """Return this expression itself."""
         return self
 
     def __neg__(self) -> Expr:
+        """Return ``-self``, of the same dtype, which is not checked."""
         return Unary("-", self, self.dtype)
 
     def __pow__(self, other: Operand) -> Expr:
+        """Return ``pow(self, other)``. Raises: DTypeError or ArgumentError, see `call`."""
         return call("pow", self, other)
 
     def __rpow__(self, other: Operand) -> Expr:
+        """Return ``pow(other, self)``. Raises: DTypeError or ArgumentError, see `call`."""
         return call("pow", other, self)
 
     def __abs__(self) -> Expr:
+        """Return the absolute value, a call of ``abs``; the dtype is not checked."""
         return call("abs", self)
 
     def __lt__(self, other: Operand) -> Expr:
+        """Return ``self < other``, a bool. Raises: DTypeError or ArgumentError, see `compare`."""
         return compare("<", self, other)
 
     def __le__(self, other: Operand) -> Expr:
+        """Return ``self <= other``, a bool. Raises: DTypeError or ArgumentError, see `compare`."""
         return compare("<=", self, other)
 
     def __gt__(self, other: Operand) -> Expr:
+        """Return ``self > other``, a bool. Raises: DTypeError or ArgumentError, see `compare`."""
         return compare(">", self, other)
 
     def __ge__(self, other: Operand) -> Expr:
+        """Return ``self >= other``, a bool. Raises: DTypeError or ArgumentError, see `compare`."""
         return compare(">=", self, other)
 
     def __and__(self, other: Operand) -> Expr:
+        """Return ``self & other``. Raises: DTypeError or ArgumentError, see `binary`."""
         return binary("&", self, other)
 
     def __rand__(self, other: Operand) -> Expr:
+        """Return ``other & self``. Raises: DTypeError or ArgumentError, see `binary`."""
         return binary("&", other, self)
 
     def __or__(self, other: Operand) -> Expr:
+        """Return ``self | other``. Raises: DTypeError or ArgumentError, see `binary`."""
         return binary("|", self, other)
 
     def __ror__(self, other: Operand) -> Expr:
+        """Return ``other | self``. Raises: DTypeError or ArgumentError, see `binary`."""
         return binary("|", other, self)
 
     def __xor__(self, other: Operand) -> Expr:
+        """Return ``self ^ other``. Raises: DTypeError or ArgumentError, see `binary`."""
         return binary("^", self, other)
 
     def __rxor__(self, other: Operand) -> Expr:
+        """Return ``other ^ self``. Raises: DTypeError or ArgumentError, see `binary`."""
         return binary("^", other, self)
 
     def __invert__(self) -> Expr:
+        """Return ``~self``, "not" for bool. Raises: DTypeError for floats and complex numbers."""
         _check_bits("~", self.dtype)
         return Unary("~", self, self.dtype)
 
     def __bool__(self) -> bool:
+        """Raise DTypeError: an expression has no truth value before the kernel runs."""
         raise DTypeError(
             f"an expression ({type(self).__name__} of {self.dtype}) has no truth value before "
             f"the kernel runs; use ast.where(condition, a, b)"
@@ -127,39 +156,50 @@ class Expr:
     # The following operations need a value; their errors say what to write instead.
 
     def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **given: Any) -> Any:
+        """Apply a ufunc of NumPy that is an operator; raise DTypeError for any other."""
         return foreign.ufunc(function, method, inputs, given)
 
     def __array_function__(self, function: Any, *_: object) -> NoReturn:
+        """Raise DTypeError for a function of NumPy, with what to write instead."""
         foreign.refuse(f"np.{function.__name__}", function.__name__)
 
     def __array__(self, *_: object, **__: object) -> NoReturn:
+        """Raise DTypeError: an expression cannot become an array."""
         foreign.needs_value("np.asarray", "use pk.ast's functions and operators on it")
 
     def __float__(self) -> NoReturn:
+        """Raise DTypeError: the value is not known; `cast` converts it."""
         foreign.needs_value(
             "float(…), or a function of Python's math module,",
             "for math.exp(x) write pk.ast.exp(x), for float(x) pk.ast.cast(x, 'float32')",
         )
 
     def __int__(self) -> NoReturn:
+        """Raise DTypeError: the value is not known; `cast` converts it."""
         foreign.needs_value("int(…)", "write pk.ast.cast(x, 'int64')")
 
     def __index__(self) -> NoReturn:
+        """Raise DTypeError: the value is not known, so it is no index of Python's."""
         foreign.needs_value("an index of Python's", "FElement reads inputs at expressions")
 
     def __round__(self, digits: int | None = None) -> NoReturn:
+        """Raise DTypeError, which names ``rint``; ``digits`` has no effect."""
         foreign.needs_value("round(…)", "write pk.ast.rint(x)")
 
     def __floor__(self) -> NoReturn:
+        """Raise DTypeError, which names ``floor``."""
         foreign.needs_value("math.floor", "write pk.ast.floor(x)")
 
     def __ceil__(self) -> NoReturn:
+        """Raise DTypeError, which names ``ceil``."""
         foreign.needs_value("math.ceil", "write pk.ast.ceil(x)")
 
     def __trunc__(self) -> NoReturn:
+        """Raise DTypeError, which names ``trunc``."""
         foreign.needs_value("math.trunc", "write pk.ast.trunc(x)")
 
     def __getitem__(self, key: object) -> NoReturn:
+        """Raise DTypeError: an expression is one element and has no parts."""
         raise DTypeError(
             f"an expression ({type(self).__name__} of {self.dtype}) is one element and has no "
             f"parts; FElement gets a reader for each input: read(*index)"

@@ -208,10 +208,12 @@ class PassContext:
                 self.times.seconds += timing.seconds
 
     def __enter__(self) -> PassContext:
+        """Put this context in force until `__exit__`, and return it."""
         _stack.set((*_stack.get(), self))
         return self
 
     def __exit__(self, *error: object) -> None:
+        """End the innermost context in force, also where the block raised an exception."""
         _stack.set(_stack.get()[:-1])
 
 

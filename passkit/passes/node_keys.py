@@ -66,7 +66,9 @@ class _IdentityKey:
         self.value = value
 
     def __eq__(self, other: object) -> bool:
+        """Return whether ``other`` is a key of the same object."""
         return isinstance(other, _IdentityKey) and self.value is other.value
 
     def __hash__(self) -> int:
+        """Return the id of the object."""
         return id(self.value)

@@ -21,6 +21,7 @@ class Timing:
         return self.seconds - sum(c.seconds for c in self.children)
 
     def __str__(self) -> str:
+        """Return the tree as a table: a line for each pass, indented, with times and its share."""
         rows: list[tuple[str, Timing]] = []
         stack = [("", self)]
         while stack:

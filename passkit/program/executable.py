@@ -396,6 +396,7 @@ class Executable:
         return notebook.executable(self)  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
+        """Return the number of kernels and the target's name as text; a warm start is planned."""
         return f"Executable({len(self.kernels)} kernels on {self.target.name})"
 
 

@@ -29,12 +29,15 @@ class Explanation(Sequence[Decision]):
     """A summary of how kernels were selected, "" if the strategy does not compare any."""
 
     def __len__(self) -> int:
+        """Return the number of decisions."""
         return len(self.decisions)
 
     def __getitem__(self, index: Any) -> Any:
+        """Return a decision by its position, or a tuple of them for a slice."""
         return self.decisions[index]
 
     def __iter__(self) -> Iterator[Decision]:
+        """Return an iterator over the decisions, in order."""
         return iter(self.decisions)
 
     @property
@@ -130,6 +133,7 @@ class Explanation(Sequence[Decision]):
         return notebook.explanation(self)  # type: ignore[no-any-return]
 
     def __str__(self) -> str:
+        """Return the decisions as an aligned table, or a sentence if there are none."""
         if not self.decisions:
             return "there are no edges between operators"
         return table(

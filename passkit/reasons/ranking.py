@@ -104,6 +104,7 @@ class RankedGroup:
         }
 
     def __str__(self) -> str:
+        """Return the group, its template, the reason, and up to three other templates, as text."""
         size = f", {bytes_text(self.nbytes)}" if self.nbytes else ""
         time = f", {seconds_text(self.seconds)}" if self.seconds else ""
         lines = [
@@ -124,12 +125,15 @@ class Ranking(Sequence[RankedGroup]):
     groups: tuple[RankedGroup, ...]
 
     def __len__(self) -> int:
+        """Return the number of groups."""
         return len(self.groups)
 
     def __getitem__(self, index: Any) -> Any:
+        """Return a group by its position, or a tuple of them for a slice."""
         return self.groups[index]
 
     def __iter__(self) -> Iterator[RankedGroup]:
+        """Return an iterator over the groups, in order."""
         return iter(self.groups)
 
     def rows(self) -> list[dict[str, object]]:
@@ -137,6 +141,7 @@ class Ranking(Sequence[RankedGroup]):
         return [g.as_dict() for g in self.groups]
 
     def __str__(self) -> str:
+        """Return the texts of all groups, with empty lines between them."""
         return "\n\n".join(map(str, self.groups)) or "no operators are fused"
 
     __repr__ = __str__

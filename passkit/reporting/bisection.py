@@ -65,8 +65,11 @@ class Culprit:
         ``passkit run culprit.json --compare`` in that folder, which is created, shows the error.
         Without a kernel, kernel.cpp is left out.
 
+        The files are culprit.json, culprit.npz and kernel.cpp.
+
         Returns: The folder, as a path. Raises: OSError where it cannot be written, GraphError where
-        the graph has a parameter that JSON cannot hold.
+        the graph has a parameter that JSON cannot hold, DTypeError where a parameter is an array of
+        a dtype that passkit does not have.
         """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
@@ -155,6 +158,9 @@ class _BisectionTrial:
 
         Returns: How results differ or why compiling failed, None if they are correct; and the
             decisions that were taken, in order.
+
+        Raises: SettingError for a wrong option; RegistryError, ParseError, ArgumentError or
+        CacheError as `PassContext`.
         """
         context = PassContext(**self.options, fuel=fuel)
         try:
@@ -199,6 +205,8 @@ class _BisectionTrial:
         cannot be compiled or run counts as wrong.
 
         Returns: None if its outputs agree with the interpreter's.
+
+        Raises: PasskitError where the interpreter cannot compute the inputs or outputs.
         """
         inputs = list(dict.fromkeys(node.inputs))
         upstream = Graph(inputs)
@@ -234,8 +242,9 @@ class _BisectionTrial:
     def size_feeds(self, isolated: Graph, feeds: Mapping[str, Any]) -> dict[str, Any]:
         """Return arrays for further inputs of an isolated node, which only provide sizes.
 
-        ``feeds`` has the other inputs. The arrays are booleans without data to read; their shapes
-        follow from the inputs of the entire graph.
+        ``feeds`` has the other inputs. The arrays are booleans, all False; their shapes follow from
+        the inputs of the entire graph. Raises: FeedError where two inputs need different values of
+        a size; ShapeError where a size has no value.
         """
         names = self.graph.names
         shapes = [(names[n], n.entries[0].shape) for n in self.graph.inputs]

@@ -104,7 +104,8 @@ def write_report(
     Returns: The path of the page.
 
     Raises: OSError where a file cannot be written; TypeError where ``about`` has a value that JSON
-    cannot hold.
+    cannot hold, after ``kernels.cpp`` was written; CompilerError where ``profile`` has times of
+    copies and this process cannot measure copies.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -205,7 +206,7 @@ def _copy_bandwidth(profile: ExecutionProfile | None) -> dict[str, float] | None
     """Return the measured bandwidth of copies in bytes per second, under the key "bandwidth".
 
     None without a profile, or if no copy was measured for it. The first call in a process measures
-    copies.
+    copies. Raises: CompilerError if there is no C++ compiler for that.
     """
     if profile is None or not any(r.copying for r in profile.rows):
         return None

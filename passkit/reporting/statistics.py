@@ -94,6 +94,7 @@ class Statistics:
         }
 
     def __str__(self) -> str:
+        """Return the numbers as a table of two columns."""
         r = self.rows()
         counts = ", ".join(f"{n} with {name}" for name, n in r["kernels"].items())
         ratios = ", ".join(f"{x:.2f} of {b}" for b, x in r["compression"].items())

@@ -105,6 +105,7 @@ def assemble(
     Raises:
         CompilerError: The launcher, or the unit of convolutions, cannot be compiled.
         CacheError: Others can write to the cache folder.
+        SettingError: The launcher is needed, and PASSKIT_THREADS is no number of threads.
     """
     return _Assembler(graph, state, target, inputs, nested).program()
 
@@ -139,7 +140,8 @@ class _Assembler:
     def program(self) -> RuntimeProgram:
         """Return the program: the nodes' steps, then copies, with inputs, outputs and constants.
 
-        A copy whose source and target are the same memory is left out.
+        A copy whose source and target are the same memory is left out. Raises: CompilerError,
+        CacheError or SettingError as `assemble`.
         """
         graph = self.graph
         pairs = [(n, s) for n in graph.nodes if (s := self._step(n)) is not None]
@@ -211,7 +213,7 @@ class _Assembler:
         It is an AliasStep where all results share other memory, else a LaunchStep where the node
         has a compiled kernel, else a LibraryCall for a matrix product, a convolution or a gradient
         of its filters that a library computes in this dtype, else a PythonCall. Raises:
-        CompilerError or CacheError as `assemble`.
+        CompilerError, CacheError or SettingError as `assemble`.
         """
         if node.op is None or node.op.name == "constant":
             return None
@@ -265,7 +267,7 @@ class _Assembler:
 
         The table entry of a product of 16-bit floats, which only CUDA's libraries compute,
         evaluates the node in NumPy. Raises: CompilerError where the launcher, whose kernel other
-        products use, cannot be compiled.
+        products use, cannot be compiled; CacheError or SettingError where it cannot be loaded.
         """
         contract = attribute_calls.contraction_of(node)
         assert isinstance(contract, Contract)
@@ -304,7 +306,7 @@ class _Assembler:
         """Return the library call for a sum of matrix products, which BLAS adds to the result.
 
         The inputs of ``node`` are pairs of matrices, multiplied pair by pair. Raises: CompilerError
-        where the launcher cannot be compiled.
+        where the launcher cannot be compiled; CacheError or SettingError where it cannot be loaded.
         """
         flags = node.params["transpose_a"], node.params["transpose_b"]
         m, n = self.graph.shape(node.entries[0])

@@ -196,7 +196,10 @@ EXACT: dict[str, Callable[..., Array]] = {
 
 
 def _quotient(a: Array, b: Array) -> Array:
-    """Divide integers a / b, rounding toward 0; x / 0 is 0, and the lowest integer / -1 wraps."""
+    """Divide integers a / b, rounding toward 0; x / 0 is 0, and the lowest integer / -1 wraps.
+
+    Floats are divided by `numpy.floor_divide`, which rounds down.
+    """
     floor = np.floor_divide(a, b)
     if np.asarray(a).dtype.kind != "i":
         return floor
@@ -205,7 +208,10 @@ def _quotient(a: Array, b: Array) -> Array:
 
 
 def _remainder(a: Array, b: Array) -> Array:
-    """Return the remainder of the integer division a / b toward zero; where b is 0, it is 0."""
+    """Return the remainder of the integer division a / b toward zero; where b is 0, it is 0.
+
+    For floats it is that of the division that rounds down.
+    """
     return np.where(b == 0, np.zeros_like(a), a - _quotient(a, b) * b)
 
 
@@ -271,14 +277,15 @@ def evaluate(
         sizes: the values of symbolic sizes, by name; None for none.
 
     Returns:
-        An array of the shape that the variables broadcast to, or a NumPy scalar where that has no
-            axes. An expression that is only a variable gives its array of ``values`` itself. The
-            operands of a Select load only where they are selected.
+        An array of the shape that the variables broadcast to; a NumPy scalar or an array without
+            axes where that shape is (). An expression that is only a variable gives its array of
+            ``values`` itself. The operands of a Select load only where they are selected.
 
     Raises:
         CodeGenError: A load is out of bounds, a variable, buffer or function does not exist, or
             NumPy cannot evaluate an expression of its type.
         ShapeError: A symbolic size has no value or divides by zero.
+        KeyError: A `Unary` or `Binary` has an operator that kernels do not have.
     """
     with np.errstate(all="ignore"):
         return ExpressionEvaluator(values or {}, buffers or {}, sizes or {}).run(expr)
@@ -303,7 +310,9 @@ class ExpressionEvaluator:
     def run(self, expr: Expr, active: Array = None) -> Array:
         """Return the value of an expression where the mask ``active`` holds, None for everywhere.
 
-        Elsewhere the elements are unspecified. Raises: CodeGenError and ShapeError, as `evaluate`.
+        Elsewhere the elements are unspecified. Raises: CodeGenError where a load is out of bounds,
+        or a variable, buffer or function does not exist; ShapeError where a symbolic size has no
+        value.
         """
         self.tasks.append((self.visit, (expr, active)))
         while self.tasks:

@@ -64,8 +64,9 @@ def interpret(
         graph: the graph.
         feeds: an array for each input, by name; None if the graph has no inputs.
         state: the values of state variables by name, which are replaced by new arrays as nodes
-            assign them, also where a later node fails; a variable that is missing starts at its
-            initial value. None for all initial values.
+            assign them, also where a later node fails; a variable that is missing is added when it
+            is read or assigned, with its initial value, a read-only array, or the assigned one.
+            None for all initial values.
 
     Returns:
         The outputs, as new arrays.
@@ -133,6 +134,8 @@ def derive(node: Node, *arrays: Array) -> ArrayList:
         CodeGenError: The operator has none of these attributes, or the one that is used cannot be
             evaluated.
         RuleError: That attribute has other parameters or another result than declared.
+        ShapeError: A symbolic size in it has no value.
+        DTypeError: By FExpand: a result has another dtype than declared.
     """
     assert node.op is not None
     with np.errstate(all="ignore"):
@@ -173,8 +176,8 @@ class _Interpreter:
         """Evaluate the graph on an array for each input; return its outputs, and update the state.
 
         ``feeds`` are in the order of the graph's inputs. Raises: FeedError where a state variable
-        is read before it has a value; CapacityError, ShapeError, DTypeError, CodeGenError and
-        RuleError as `execute`.
+        is read before it has a value; CapacityError where there is no memory for a result;
+        ShapeError, DTypeError, CodeGenError or RuleError where a node cannot be evaluated.
         """
         feeds_by_node = dict(zip(self.graph.inputs, feeds, strict=True))
         positions = {node: k for k, node in enumerate(self.graph.nodes)}
@@ -221,8 +224,9 @@ class _Interpreter:
     def execute(self, node: Node) -> None:
         """Compute a node, store its results, and free the values that it is the last to use.
 
-        A stateful node also updates the state. Raises: CapacityError where `compute` has no memory,
-        FeedError where it reads a state variable without value, and the errors of `compute`.
+        A stateful node also updates the state. Raises: CapacityError where `compute` has no memory;
+        FeedError where the node reads a state variable without value; ShapeError, DTypeError,
+        CodeGenError or RuleError where it cannot be evaluated, see `compute`.
         """
         assert node.op is not None
         stateful = bool(TStateful.get(node.op.name))
@@ -257,7 +261,8 @@ class _Interpreter:
         """Return the values of sizes inside a fused node, whose body is ``body``.
 
         They are those of the graph, and those of the shapes of ``arrays``, the node's inputs.
-        Raises: FeedError where two shapes need different values of a size.
+        Raises: FeedError where two shapes need different values of a size, ShapeError where one
+        divides by zero.
         """
         shapes = [
             (v.name, v.entries[0].shape, a.shape) for v, a in zip(body.inputs, arrays, strict=True)
@@ -333,6 +338,7 @@ def concrete(node: Node, arrays: Sequence[Array], sizes: SizeValues) -> Node:
     Raises:
         ShapeError: The shape of a result has a size that no input of the graph has, or the operator
             does not allow these input shapes.
+        DTypeError, GraphError, RuleError: A rule of inference fails for these input shapes.
     """
     fits = all(e.shape == a.shape for e, a in zip(node.inputs, arrays, strict=True))
     if fits and not (any(has_size(e.shape) for e in node.entries) or has_symbols(node.params)):
@@ -382,7 +388,7 @@ def evaluate_element(node: Node, *arrays: Array) -> ArrayList:
     ``arrays`` are the inputs' values, of any strides. All outputs have the shape of the first, and
     may be read-only broadcast views; without elements they are not evaluated. Raises: CodeGenError
     where FElement reads an input with a wrong number of indices or outside of it; RuleError where
-    it returns something else than declared.
+    it returns something else than declared; ShapeError where a size in an index has no value.
     """
     shape = array_shape(known_shape(node.entries[0]))
     flat = {f"x{k}": np.ascontiguousarray(a).reshape(-1) for k, a in enumerate(arrays)}
@@ -424,7 +430,8 @@ def evaluate_code(node: Node, *arrays: Array) -> ArrayList:
 
     It has an array for each output, of the shape that the inputs which it reads broadcast to.
     Raises: CodeGenError where an expression has a function or type that NumPy cannot evaluate;
-    RuleError where FCodeGen returns something else than declared.
+    RuleError where FCodeGen returns something else than declared; ShapeError where it has a
+    symbolic size.
     """
     dtypes = [e.dtype or dtype_of(a.dtype) for e, a in zip(node.inputs, arrays, strict=True)]
     code = attribute_calls.call_codegen(node, *(Var(f"x{k}", d) for k, d in enumerate(dtypes)))
@@ -460,8 +467,9 @@ def evaluate_contract(node: Node, *arrays: Array) -> ArrayList:
 def evaluate_expand(node: Node, *arrays: Array) -> ArrayList:
     """Evaluate the operators that the FExpand of ``node`` returns; return an array per output.
 
-    ``arrays`` are the inputs' values. Raises: CodeGenError where FExpand returns None, and the
-    errors of `compute`.
+    ``arrays`` are the inputs' values. Raises: CodeGenError where FExpand returns None; RuleError
+    where it returns something else than entries; ShapeError, DTypeError, CodeGenError or RuleError
+    where one of its operators cannot be evaluated, see `compute`.
     """
     assert node.op is not None
     inputs = [

@@ -69,7 +69,8 @@ WHILE.set_attr("TOpPattern", OpPattern.OPAQUE)
 def _interpreted(node: Node, *arrays: Any) -> tuple[Any, ...]:
     """Return the arrays of the state after the loop ``node``, with both graphs interpreted.
 
-    ``arrays`` are the initial state and the constants. Raises the errors of `interpret`.
+    ``arrays`` are the initial state and the constants. Raises: FeedError where an array does not
+    fit an input of a graph; the other errors of `interpret` where a node cannot be evaluated.
     """
     return tuple(_runner(node, lambda graph: lambda **feeds: interpret(graph, feeds))(*arrays))
 
@@ -122,6 +123,7 @@ def while_loop(
     Raises:
         GraphError: The body returns another number of values than ``state``, or of other dtypes or
             ranks.
+        ArgumentError: An element of ``state`` or ``constants`` is no entry.
     """
     params = {"condition": condition, "body": body, "count": len(state)}
     return Node(WHILE, [*state, *constants], params, name).entries

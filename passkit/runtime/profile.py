@@ -208,6 +208,7 @@ class ExecutionProfile:
         return notebook.profile(self)  # type: ignore[no-any-return]
 
     def __str__(self) -> str:
+        """Return a table with a line for each kernel, most time first, and their sum."""
         total = self.seconds or 1.0
         timed = [r for r in self.rows if r.nbytes or r.seconds]
         header = ("kernel", "calls", "time", "share", "bytes", "GB/s", "of copy speed", "GFLOP/s")
@@ -270,15 +271,18 @@ def profile_program(
 
     Raises:
         ShapeError: A symbolic size has no value.
+        CompilerError: The launcher cannot be compiled.
     """
     spans: list[list[TimeSpan]] = [[] for _ in program.steps]
     threads = [1] * len(program.steps)
     last = 0
 
     def between(k: int, bound: list[tuple[Any, ...]]) -> Callable[..., None]:
+        """Return what records the time of step ``k``; record its threads, by its launcher steps."""
         threads[k] = _num_threads_of(bound)
 
         def tick(*_: Any) -> None:
+            """Record the time span of step ``k``, from the last tick to now."""
             nonlocal last
             now = perf_counter_ns()
             spans[k].append((last, now - last))

@@ -82,6 +82,7 @@ class LaunchStep:
         return tuple(r for r, b in zip(self.refs, params, strict=True) if b.written)
 
     def __str__(self) -> str:
+        """Return "launch" and the kernel's name."""
         return f"launch {self.kernel.name}"
 
 
@@ -161,6 +162,7 @@ class LibraryCall:
         return self.refs[-1:]
 
     def __str__(self) -> str:
+        """Return "library", the routine and the sizes."""
         return f"library {self.routine} {self.sizes_text}"
 
 
@@ -198,6 +200,7 @@ class PythonCall:
     kind: PythonCallKind
 
     def __str__(self) -> str:
+        """Return "python" and the name."""
         return f"python {self.name}"
 
 
@@ -222,6 +225,7 @@ class CopyStep:
         return (self.target,)
 
     def __str__(self) -> str:
+        """Return "copy" with kind and index of source and target."""
         return (
             f"copy {self.source.kind} {self.source.index} -> {self.target.kind} {self.target.index}"
         )
@@ -240,6 +244,7 @@ class AliasStep:
     writes: tuple[ArrayRef, ...] = ()
 
     def __str__(self) -> str:
+        """Return "alias" and the name."""
         return f"alias {self.name}"
 
 

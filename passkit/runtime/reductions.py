@@ -34,7 +34,8 @@ def evaluate_reduce(node: Node, x: Array) -> list[Array]:
     Elements are converted by the reduction's ``prepare`` first; ``finish`` is applied to the total
     and the number of elements, unless the reduction is by chunks, which has none. Raises:
     CodeGenError where an expression cannot be evaluated in NumPy; RuleError where FReduce returns
-    something else than a Reduce, or one over axes that ``x`` does not have.
+    something else than a Reduce, or one over axes that ``x`` does not have; ShapeError where an
+    expression has a symbolic size.
     """
     reduction = attribute_calls.reduce_of(node)
     assert reduction is not None
@@ -73,7 +74,10 @@ def _reduce_chunks(reduction: Reduce, x: Array) -> Array:
 
 
 def _reduce_prepared(reduction: Reduce, x: Array) -> Array:
-    """Reduce ``x`` over the reduction's axes, without ``prepare`` and ``finish``."""
+    """Reduce ``x`` over the reduction's axes, without ``prepare`` and ``finish``; return an array.
+
+    Raises: CodeGenError where ``combine`` is no ufunc and cannot be evaluated in NumPy.
+    """
     return reduce_array(
         reduction.combine, reduction.identity, x, reduction.axes, reduction.keepdims
     )
@@ -114,7 +118,8 @@ def evaluate_scan(node: Node, x: Array) -> list[Array]:
 
     Elements are converted by the scan's ``prepare`` before, results by its ``finish`` after.
     Raises: CodeGenError where an expression cannot be evaluated in NumPy; RuleError where FScan
-    returns something else than a Scan, or one along an axis that ``x`` does not have.
+    returns something else than a Scan, or one along an axis that ``x`` does not have; ShapeError
+    where an expression has a symbolic size.
     """
     scan = attribute_calls.scan_of(node)
     assert scan is not None

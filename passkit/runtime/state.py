@@ -279,6 +279,7 @@ class State:
             return _restored, ({k: v.copy() for k, v in self.arrays.items()}, set(self.unset))
 
     def __repr__(self) -> str:
+        """Return the names, dtypes and shapes of all variables as text."""
         shown = ", ".join(f"{k}: {v.dtype}{list(v.shape)}" for k, v in self.memory.items())
         return f"State({shown})"
 

@@ -141,8 +141,10 @@ class ProgramTable:
 
         Raises:
             ShapeError: A symbolic size has no value.
-            CompilerError: The unit of convolutions, of which the program has one, cannot be
-                compiled.
+            CompilerError: The launcher, or the unit of convolutions, of which the program has one,
+                cannot be compiled.
+            CacheError: Others can write to the cache folder, from which these are loaded.
+            SettingError: The launcher is not loaded yet, and PASSKIT_THREADS is no number.
         """
         offsets, arena_nbytes = arena_layout(self.slots, sizes)
         binder = TableBinder(

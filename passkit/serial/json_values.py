@@ -43,6 +43,7 @@ def encode(value: Any, where: str, graph_data: Callable[[Graph], Any]) -> Any:
         return value if np.isfinite(value) else {"float": repr(value)}
 
     def inside(v: Any) -> Any:
+        """Return a part of the parameter encoded. Raises: GraphError or DTypeError."""
         return encode(v, where, graph_data)
 
     if isinstance(value, (tuple, list)):

@@ -55,7 +55,7 @@ def calibrate() -> CpuProfile:
     """Measure this CPU and return its profile; other work on the machine affects the result.
 
     Raises:
-        CompilerError: If there is no C++ compiler.
+        CompilerError: If there is no C++ compiler, or it fails.
         SettingError: If PASSKIT_THREADS is not a number of threads.
         CacheError: If other users may write to the cache folder.
     """
@@ -81,7 +81,8 @@ def _curve() -> tuple[tuple[int, float], ...]:
     """Return pairs of the bytes that one thread reads and writes and the bytes per second, by size.
 
     Sizes below `MIN_COPY_BYTES` are left out. The speed is made non-increasing: for each size, it
-    is the lowest of that and all smaller sizes.
+    is the lowest of that and all smaller sizes. Raises: CompilerError, SettingError or CacheError
+    as `calibrate`.
     """
     curve: list[tuple[int, float]] = []
     best = float("inf")

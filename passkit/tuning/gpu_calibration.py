@@ -41,7 +41,8 @@ def _curve(device: CudaDevice) -> Iterator[tuple[int, float]]:
     """Yield, for each copy, the bytes that it reads and writes, and its bytes per second.
 
     The overhead of a copy, at most `MAX_OVERHEAD` of its seconds, is subtracted. Sizes above a
-    quarter of the device's memory are left out. Raises: DriverError where the device fails.
+    quarter of the device's memory are left out. Raises: DriverError where the device fails,
+    DeviceError where it has no memory left.
     """
     overhead = _copy_seconds(device, TINY_BYTES)
     for size in SIZES:
@@ -64,7 +65,8 @@ def _copy_seconds(device: CudaDevice, nbytes: int) -> float:
 def _launch(device: CudaDevice) -> float:
     """Return the seconds of a launch of an empty kernel that follows another in a stream.
 
-    Raises: DriverError where the device fails, DeviceError where NVRTC does not support it.
+    Raises: DriverError where the device fails, DeviceError where NVRTC does not support it,
+    MissingDependencyError without NVRTC.
     """
     driver = device.driver
     image = compile_text(EMPTY_KERNEL, TEXT, device)

@@ -228,7 +228,8 @@ def _compiled(request: Request) -> tuple[dict[str, Executable], dict[str, str]]:
 
     Both are by template; a fault is the first line of the error. All kernels are compiled together.
 
-    Raises: ParseError if a graph of the request cannot be read.
+    Raises: ParseError if a graph of the request cannot be read; another PasskitError if an operator
+    in it refuses its inputs.
     """
     graph = as_plan(from_json(request.graph))
     (name,) = (graph.names[n] for n in graph.nodes if n.op is FUSED)

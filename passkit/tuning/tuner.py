@@ -182,6 +182,7 @@ def _sizes(graph: Graph, shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:
     Raises:
         FeedError: If a name is not an input, or a shape does not fit the input's.
         ArgumentError: If a shape is no sequence of integers.
+        ShapeError: If an extent divides by zero.
     """
     declared = {graph.names[n]: n.entries[0].shape for n in graph.inputs}
     for name in shapes:
@@ -269,7 +270,8 @@ class _Tuner:
     def pending_jobs(self, again: bool) -> Iterator[Job]:
         """Yield the distinct jobs of the current plan, except those that cannot be measured.
 
-        With ``again``, these include jobs that were measured before.
+        With ``again``, these include jobs that were measured before. Raises: PasskitError where
+        planning fails.
         """
         visited = set(self.refused)
         for job in self.all_jobs(again):
@@ -281,7 +283,8 @@ class _Tuner:
     def all_jobs(self, again: bool) -> Iterator[Job]:
         """Yield the jobs of the plan's groups, of single operators, and of rival patterns.
 
-        Jobs may repeat. With ``again``, those that were measured before are included.
+        Jobs may repeat. With ``again``, those that were measured before are included. Raises:
+        PasskitError where planning fails, such as CacheError where records cannot be read.
         """
         evaluator = snapshot().evaluator
         options = {"target": "cpu", "numerics": self.context.numerics}
@@ -304,6 +307,8 @@ class _Tuner:
         Args:
             evaluator: Chooses by the measurements so far.
             fusion: The fusion strategy; None for that of the options.
+
+        Raises: PasskitError where planning fails.
         """
         for graph, context in self.graphs(evaluator, fusion):
             with context:
@@ -317,6 +322,8 @@ class _Tuner:
         Args:
             evaluator: The evaluator of these contexts.
             fusion: The fusion strategy; None for that of the options.
+
+        Raises: PasskitError where planning fails.
         """
         context = self.context.with_options(evaluator=evaluator, fusion=fusion)
         queue = deque([(self.graph, context)])

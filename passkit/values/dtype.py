@@ -40,14 +40,17 @@ class DType:
         put(self, "numpy", numpy)
 
     def __setattr__(self, name: str, value: object) -> None:
+        """Raise AttributeError: a DType is immutable."""
         raise AttributeError(f"a DType is immutable; cannot set {name!r}")
 
     def __str__(self) -> str:
+        """Return the full name, such as "float32"."""
         return self.name
 
     __repr__ = __str__
 
     def __reduce__(self) -> tuple[Any, ...]:
+        """Return how to pickle a DType: by its name, so that unpickling gives the same object."""
         return dtype_of, (self.name,)
 
     @property

@@ -17,7 +17,8 @@ def highlighted(text: str, language: str, output: str) -> str:
         output: TERMINAL for escape codes in the terminal's own colours, or HTML for the content of
             a ``pre`` element, with colours in the elements themselves.
 
-    Returns: The text with colours; in HTML, its special characters are escaped in any case.
+    Returns: The text with colours; in HTML, its special characters are escaped in any case. With
+        colours, a text without a line end gets one in HTML.
 
     Raises: ValueError where pygments does not know the language.
     """

@@ -22,4 +22,5 @@ class UncachedArgument(Generic[T]):
         return isinstance(other, UncachedArgument)
 
     def __hash__(self) -> int:
+        """Return 0, for all wrappers."""
         return 0

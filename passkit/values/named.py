@@ -134,4 +134,5 @@ class NamedRegistry(Generic[T]):
         return [*self.built_in, *sorted(set(self._objects) - set(self.built_in))]
 
     def __iter__(self) -> Iterator[str]:
+        """Return an iterator over all names, in the order of `names`."""
         return iter(self.names())

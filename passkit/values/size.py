@@ -25,6 +25,7 @@ class Quotient(NamedTuple):
     denominator: Extent
 
     def __str__(self) -> str:
+        """Return the quotient as text, ``(numerator)//(denominator)``."""
         return f"({self.numerator})//({self.denominator})"
 
 
@@ -84,6 +85,10 @@ class Size:
         return scaled
 
     def __add__(self, other: Extent) -> Extent:
+        """Return the sum, an int if no symbol is left.
+
+        Raises: TypeError where ``other`` is neither an integer nor a Size.
+        """
         if isinstance(other, int) and other == 0:
             return self
         total = dict(self.terms)
@@ -92,6 +97,10 @@ class Size:
         return Size._make(total)
 
     def __mul__(self, other: Extent) -> Extent:
+        """Return the product, an int if no symbol is left.
+
+        Raises: TypeError where ``other`` is neither an integer nor a Size.
+        """
         if isinstance(other, int):
             return self if other == 1 else self._scaled(other) if other else 0
         total: dict[Monomial, int] = {}
@@ -105,12 +114,15 @@ class Size:
     __rmul__ = __mul__
 
     def __neg__(self) -> Extent:
+        """Return this size times -1."""
         return self * -1
 
     def __sub__(self, other: Extent) -> Extent:
+        """Return ``self - other``, an int if no symbol is left. Raises: TypeError as ``+``."""
         return self + other * -1
 
     def __rsub__(self, other: Extent) -> Extent:
+        """Return ``other - self``, an int if no symbol is left. Raises: TypeError as ``+``."""
         return self * -1 + other
 
     def __floordiv__(self, other: Extent) -> Extent:
@@ -138,12 +150,15 @@ class Size:
         return self - (self // other) * other
 
     def __eq__(self, other: object) -> bool:
+        """Return whether ``other`` is a Size with the same canonical form; False for numbers."""
         return isinstance(other, Size) and self.terms == other.terms
 
     def __hash__(self) -> int:
+        """Return the hash of the canonical form."""
         return self._hash
 
     def __str__(self) -> str:
+        """Return the polynomial as text, such as ``4*n + 1``."""
         return " + ".join(_show(m, c) for m, c in self.terms).replace("+ -", "- ")
 
     __repr__ = __str__

@@ -32,6 +32,7 @@ class Deviation:
     good: bool
 
     def __str__(self) -> str:
+        """Return the difference, the result and its reference as a phrase, ", too much" if bad."""
         verdict = "" if self.good else ", too much"
         return f"{self.largest:.2g} in {self.output} against {self.against}{verdict}"
 

@@ -33,8 +33,14 @@ class Picture(graphviz.Digraph):  # type: ignore[misc]
     def svg(self, timeout: float = NOTEBOOK_SECONDS) -> str:
         """Return the drawing as SVG, in the fallback layout if no renderer finishes in time.
 
+        The fallback layout also serves where no renderer is installed, or it fails. The picture
+        passes through a file in a temporary folder, which is removed.
+
         Args:
             timeout: Seconds that a renderer may take.
+
+        Raises: ArgumentError where ``timeout`` is no number; OSError where the file cannot be
+        written.
         """
         with tempfile.TemporaryDirectory(prefix="passkit-") as folder:
             path, _ = render_with_note(self, Path(folder, "picture.svg"), timeout)

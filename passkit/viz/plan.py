@@ -67,8 +67,9 @@ def plan(
     Returns: A drawing, which `render` writes to a file and notebooks show. With ``detail`` nothing
         is collapsed, except where there are more than 4 arrows per box.
 
-    Raises: ArgumentError for an argument of a wrong type; SettingError if ``boxes`` is no integer
-        from 1 on, or one of ``sizes`` none from 0 on.
+    Raises: ArgumentError for an argument of a wrong type; GraphError if ``graph`` is a sequence of
+        something else than entries; SettingError if ``boxes`` is no integer from 1 on, or one of
+        ``sizes`` none from 0 on.
     """
     graph = graph_of_argument("plan: graph", graph)
     if detail is not None:

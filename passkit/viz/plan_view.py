@@ -92,7 +92,10 @@ class PlanView:
         return distinct([self.name(n) for n in self.units], last_part)
 
     def resolve_size(self, size: Extent) -> Extent:
-        """Return a size as a number if all its symbols have numbers, else unchanged."""
+        """Return a size as a number if all its symbols have numbers, else unchanged.
+
+        Raises: ShapeError where it then divides by zero.
+        """
         if isinstance(size, Size) and size.symbols <= self.sizes.keys():
             return evaluate(size, self.sizes)
         return size

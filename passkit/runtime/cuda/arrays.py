@@ -88,6 +88,7 @@ class DeviceArray:
         Raises:
             FeedError: for stream 0, which is ambiguous.
             BufferError: for another device, or where a copy is requested.
+            KeyError: for a dtype that DLPack lacks; passkit's dtypes all have one.
         """
         if stream == 0:
             raise FeedError(
@@ -126,6 +127,7 @@ class DeviceArray:
         return array if dtype is None else array.astype(dtype)
 
     def __str__(self) -> str:
+        """Return dtype, shape and device as text."""
         return f"{type_text(self.dtype, self.shape)} on {self.device}"
 
 

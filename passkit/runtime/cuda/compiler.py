@@ -98,6 +98,7 @@ class Nvrtc:
             ) from None
 
     def __str__(self) -> str:
+        """Return the name with the version, such as "NVRTC 12.4"."""
         return "NVRTC {}.{}".format(*self.version)
 
     def call(self, name: str, *arguments: Any) -> Any:

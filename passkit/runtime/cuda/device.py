@@ -188,6 +188,7 @@ class CudaDevice:
         return f"{self} failed at {doing}: {error}"
 
     def __str__(self) -> str:
+        """Return the device's name, its architecture and the driver library as text."""
         return f"{self.properties.name} ({self.properties.architecture}, {self.driver.name})"
 
 
@@ -226,7 +227,11 @@ def pool_of(device: CudaDevice) -> DevicePool:
 
 
 def describe_device() -> str:
-    """Return the device, its driver and its features as one line of text. Raises: as `device`."""
+    """Return the device, its driver and its features as one line of text.
+
+    Raises: DeviceError without a driver or a device; MissingDependencyError without PyCUDA and
+    cuda-bindings.
+    """
     opened = device()
     limits = opened.limits
     parts = [
@@ -325,7 +330,8 @@ def adapt_target(target: Target) -> Target:
     """Return the registered target with the speeds and limits of the opened device.
 
     A target that a caller created or changed is returned as it is, without opening a device.
-    Raises: as `device`; CacheError where other users may write to the cache folder.
+    Raises: DeviceError without a driver or a device; MissingDependencyError without PyCUDA and
+    cuda-bindings; CacheError where other users may write to the cache folder.
     """
     if not is_registered(target):
         return target

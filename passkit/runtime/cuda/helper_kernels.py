@@ -96,8 +96,10 @@ def build_text(device: CudaDevice, name: str, source: str) -> CudaKernel:
 def _layout_kernel(device: CudaDevice, text: str, name: str, itemsize: int) -> CudaKernel:
     """Build the layout kernel ``name`` of ``text`` for elements of ``itemsize`` (2, 4, 8) bytes.
 
-    It is built once for each ``device``. Raises: the errors of `build_text`; KeyError for another
-    size.
+    It is built once for each ``device``. Raises: KernelRefusedError where the device or the
+    compiler refuses the kernel; MissingDependencyError without NVRTC; DeviceError where NVRTC does
+    not support the device; CacheError where other users may write to the cache folder; KeyError for
+    another size.
     """
     name = f"{name}_{8 * itemsize}"
     return build_text(device, name, text.format(name=name, word=WORD_TYPES[itemsize]))
@@ -187,8 +189,10 @@ def delay(device: CudaDevice) -> Callable[[Any], None]:
     What is timed after it does not wait for the host: two events around a launch on an idle device
     would measure the host's microseconds between two driver calls, too, which is more than most
     kernels take. Source: CUDA C++ Programming Guide, time function. The kernel is built at the
-    first call for a device; the function raises a DriverError where the launch fails. Raises: the
-    errors of `build_text`.
+    first call for a device; the function raises a DriverError where the launch fails. Raises:
+    KernelRefusedError where the kernel is refused; MissingDependencyError without NVRTC;
+    DeviceError where NVRTC does not support the device; CacheError where other users may write to
+    the cache folder.
     """
     function = build_text(device, "busy", DELAY_TEXT).function
     params = LaunchParams(function, grid=1, block=(WARP, 1), shared=0, arguments=(DELAY_CYCLES,))

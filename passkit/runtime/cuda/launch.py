@@ -142,7 +142,8 @@ class KernelStep(EnqueuedStep):
         """Return the launch configuration, and allow the function its shared memory.
 
         The grid of a cooperative launch has no more blocks than the device runs at a time. Raises:
-        DeviceError where the device lacks shared memory or cooperative launches.
+        DeviceError where the device lacks shared memory or cooperative launches; DriverError where
+        the driver refuses; ShapeError where a size has no value.
         """
         device, entry = self.device, self.entry
         limits = device.limits

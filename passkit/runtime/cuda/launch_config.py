@@ -101,7 +101,8 @@ def shared_nbytes(kernel: Kernel, values: Mapping[str, int], rows: int) -> int:
     """Return the bytes of dynamic shared memory of a block: a tile's arrays, then each row's.
 
     ``kernel`` has the arrays; only those in shared memory count. ``values`` are those of the size
-    arguments, ``rows`` the rows that a block computes at a time.
+    arguments, ``rows`` the rows that a block computes at a time. Raises: ShapeError where a size
+    argument has no value.
     """
     ends = {False: 0, True: 0}
     for buffer in kernel.ast.scratch:

@@ -257,7 +257,7 @@ def build_kernels(kernels: Iterable[Kernel], target: Target) -> Mapping[str, Cud
 
     ``target`` gets the speeds and limits of the device by `adapt_target` first. Raises: DeviceError
     where there is no device; KernelRefusedError where it refuses a kernel; MissingDependencyError
-    without NVRTC or a driver library.
+    without NVRTC or a driver library; CacheError where other users may write to the cache folder.
     """
     return build(kernels, device(), adapt_target(target))
 

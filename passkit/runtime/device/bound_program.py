@@ -159,8 +159,9 @@ class BoundProgram(ABC):
     def enqueue(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> tuple[int, int]:
         """Run the program as a call does, for outputs on the device.
 
-        Where the device's work is in one queue, it need not be done when this returns. Returns and
-        raises what a call does.
+        Where the device's work is in one queue, it need not be done when this returns. Returns: The
+        bytes uploaded, and the bytes downloaded. Raises: DeviceError where a step fails, the device
+        has no memory left, or this process is a fork of the one that opened the device.
         """
         return self(inputs, outputs)
 
@@ -257,7 +258,8 @@ class BoundProgram(ABC):
     def library(self, step: LibraryCall) -> StepAction:
         """Return the function that runs a library call on the host, with the host's library.
 
-        That is NumPy where the call's table entry is a Python function.
+        That is NumPy where the call's table entry is a Python function. Raises: ShapeError where a
+        symbolic size has no value; CompilerError where the launcher cannot be compiled.
         """
         if step.table_entry[0] == "python":
             return self.on_host(step.table_entry[1], step.reads, step.writes)
@@ -265,6 +267,7 @@ class BoundProgram(ABC):
         run, reads = host_routine(step, self.program, constants, self.sizes)
 
         def call(memory: CallMemory) -> None:
+            """Run the routine on the host's arrays of ``memory``, downloaded where needed."""
             inputs = [memory.array(ref) for ref in reads]
             run(inputs, memory.array(step.writes[0], write=True))
 

@@ -53,6 +53,7 @@ class ExternalArray:
         )
 
     def __str__(self) -> str:
+        """Return the array as a phrase for messages: its layout, dtype and shape."""
         strided = "" if self.contiguous else "strided "
         return f"a {strided}{self.dtype}[{', '.join(map(str, self.shape))}] on the device"
 

@@ -38,6 +38,7 @@ def host_routine(
 
     Raises:
         ShapeError: A symbolic size has no value.
+        CompilerError: The launcher, or the unit of convolutions, cannot be compiled.
     """
     keys: dict[ArrayKey, TableEntry] = {}
     reads: list[ArrayRef] = []

@@ -38,6 +38,7 @@ def profile_on_device(
 
     Raises:
         DeviceError: where a step fails.
+        ShapeError: where a symbolic size has no value.
     """
     program = bound.program
     queue = bound.measuring_queue()

@@ -86,6 +86,7 @@ class OpenClArray:
         return dlpack.export_capsule(address, self.dtype, self.shape, where, self.buffer)
 
     def __str__(self) -> str:
+        """Return dtype, shape and device as text."""
         return f"{type_text(self.dtype, self.shape)} on {self.device}"
 
 
@@ -101,7 +102,8 @@ class OpenClExternalArray(ExternalArray):
 def new_array(dtype: np.dtype[Any], shape: tuple[int, ...]) -> OpenClArray:
     """Allocate an uninitialized array of a dtype and shape on the device.
 
-    Raises: DeviceError where there is no device, or not enough memory.
+    Raises: DeviceError where there is no device, or not enough memory; MissingDependencyError
+    without pyopencl.
     """
     opened = device()
     return OpenClArray(dtype, shape, pool_of(opened).take(prod(shape) * dtype.itemsize), opened)
@@ -110,7 +112,9 @@ def new_array(dtype: np.dtype[Any], shape: tuple[int, ...]) -> OpenClArray:
 def find_array(value: Any) -> ExternalArray | None:
     """Return an array that is on the device as programs take it; None for any other value.
 
-    An array on another device counts as a value of the host, which is copied.
+    That is an `OpenClArray`, or an object with one as ``__opencl_array__``. An array on another
+    device counts as a value of the host, which is copied. Raises: DeviceError for such an array
+    where the device cannot be opened, or in a fork of the process that opened it.
     """
     if type(value) is not OpenClArray:
         value = getattr(value, "__opencl_array__", None)

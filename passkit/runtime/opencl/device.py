@@ -188,6 +188,7 @@ class OpenClDevice:
         return "\n".join([self.platform, self.name, self.version, self.driver])
 
     def __str__(self) -> str:
+        """Return the device's name, with its platform in parentheses."""
         return f"{self.name} ({self.platform})"
 
 
@@ -204,6 +205,7 @@ class _ActiveDevice(AbstractContextManager[None]):
         self.doing = doing
 
     def __enter__(self) -> None:
+        """Raise DeviceError in a fork of the process that opened the device."""
         check_process(self.device)
 
     def __exit__(
@@ -212,6 +214,7 @@ class _ActiveDevice(AbstractContextManager[None]):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        """Raise DeviceError for an error of pyopencl that ended the block; let others pass."""
         if error is not None and isinstance(error, pyopencl().Error):
             raise DeviceError(f"{self.device} failed at {self.doing}: {error}") from error
 
@@ -225,6 +228,7 @@ class _SelectedDevice(AbstractContextManager[None]):
         self.device = device
 
     def __enter__(self) -> None:
+        """Select the device. Raises: DeviceError in a fork of the process that opened it."""
         check_process(self.device)
         self.token = _selected.set(self.device)
 
@@ -234,6 +238,7 @@ class _SelectedDevice(AbstractContextManager[None]):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        """Select the device again that was selected before, also after an exception."""
         _selected.reset(self.token)
 
 
@@ -270,7 +275,10 @@ def numbered_devices() -> list[Any]:
 
 
 def platform_numbers() -> list[tuple[int, int]]:
-    """Return the numbers of platform and device for each of `numbered_devices`."""
+    """Return the numbers of platform and device for each of `numbered_devices`.
+
+    Raises: MissingDependencyError without pyopencl.
+    """
     names = [name.rpartition("=")[2].rstrip(")").split(":") for name, _ in _handles(pyopencl())]
     return [(int(platform), int(number)) for platform, number in names]
 
@@ -437,7 +445,7 @@ def adapt_target(target: Target) -> Target:
     """Return the registered target within the limits of the opened device.
 
     A target that a caller created or changed is returned as it is, without opening a device.
-    Raises: as `device`.
+    Raises: DeviceError where there is no device; MissingDependencyError without pyopencl.
     """
     return fit_target(target, device().limits) if is_registered(target) else target
 

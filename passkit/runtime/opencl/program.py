@@ -108,7 +108,11 @@ class OpenClBoundProgram(BoundProgram):
         )
 
     def enqueue(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> tuple[int, int]:
-        """Run the program as a call does, but wait only where an array of the host takes part."""
+        """Run the program as a call does, but wait only where an array of the host takes part.
+
+        Returns: The bytes uploaded, and the bytes downloaded. Raises: DeviceError where a step
+        fails, the device has no memory left, or in a fork of the process that opened the device.
+        """
         if self._enqueue_launches(inputs, outputs):
             return 0, 0
         with self.running():
@@ -132,7 +136,11 @@ class OpenClBoundProgram(BoundProgram):
         return launches
 
     def _enqueue_launches(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> bool:
-        """Enqueue the program if it has only launches of arrays on the device; return whether."""
+        """Enqueue the program if it has only launches of arrays on the device; return whether.
+
+        Otherwise nothing is enqueued. Raises: DeviceError where the driver refuses a launch, or the
+        device has no memory left.
+        """
         launches = self._resident_launches
         if launches is None or self.data.variable_names:
             return False
@@ -183,6 +191,7 @@ class OpenClBoundProgram(BoundProgram):
         self.launches[id(step)] = launches
 
         def enqueue(memory: CallMemory) -> None:
+            """Enqueue the launches for ``memory``. Raises: DeviceError."""
             refs = zip(keys, self.buffers(step, memory), strict=True)
             buffers = {key: memory_of(buffer) for key, buffer in refs}
             memory.kernel_events += self._start(launches, buffers, memory.queue)
@@ -190,7 +199,12 @@ class OpenClBoundProgram(BoundProgram):
         return enqueue
 
     def library(self, step: LibraryCall) -> StepAction:
-        """Return the function that enqueues products by vectors; other steps run on the host."""
+        """Return the function that enqueues products by vectors; other steps run on the host.
+
+        The function takes the memory of a call, appends an event for each launch to its
+        ``kernel_events``, and raises a DeviceError where a launch is refused or memory is lacking.
+        Raises: ShapeError where a size has no value; pyopencl.Error where the compiler refuses.
+        """
         (result,) = step.writes
         double_is_missing = result.dtype is float64 and not self.data.device.limits.double
         if double_is_missing or not is_vector_product(step.operation, result.dtype):
@@ -198,6 +212,7 @@ class OpenClBoundProgram(BoundProgram):
         launches = self.launches[id(step)] = self._product_launches(step)
 
         def enqueue(memory: CallMemory) -> None:
+            """Enqueue the launches for ``memory``. Raises: DeviceError."""
             buffers = {ref.key: memory_of(memory.read(ref)) for ref in step.reads}
             buffers[result.key] = memory_of(memory.written(result))
             for launch in launches:
@@ -209,7 +224,11 @@ class OpenClBoundProgram(BoundProgram):
         return enqueue
 
     def _product_launches(self, step: LibraryCall) -> list[BoundLaunch]:
-        """Return the launches that compute products by vectors, and note the buffers they need."""
+        """Return the launches that compute the products by vectors of a step, a MatrixProduct.
+
+        The bytes of the buffers that they need are added to ``partial_nbytes``. Raises: ShapeError
+        where a size has no value; pyopencl.Error where the compiler refuses the kernels.
+        """
         operation, device = step.operation, self.data.device
         assert isinstance(operation, MatrixProduct)
         (result,) = step.writes
@@ -351,8 +370,9 @@ def bind_program(
 ) -> OpenClBoundProgram:
     """Return a program bound to ``sizes``, the values of its symbolic sizes, on the device.
 
-    ``state`` has the program's variables. Raises: DeviceError where there is no device.
-    MissingDependencyError without pyopencl; ShapeError where a size has no value.
+    ``state`` has the program's variables. Raises: DeviceError where there is no device, or a
+    work-group does not fit on it; MissingDependencyError without pyopencl; ShapeError where a size
+    has no value.
     """
     return OpenClBoundProgram(program, program_data(program, state, device, pool_of), sizes)
 
@@ -360,7 +380,10 @@ def bind_program(
 def build_kernels(kernels: Iterable[Kernel], target: Target) -> Mapping[str, OpenClKernel]:
     """Return kernels built for this machine's device, by their keys.
 
-    ``target`` is limited to the device by `adapt_target` first. Raises: as `build` and `device`.
+    ``target`` is limited to the device by `adapt_target` first. Raises: KernelRefusedError where
+    the compiler refuses a kernel; DeviceError where there is no device, or it does not compute in
+    float64 as a kernel does; MissingDependencyError without pyopencl; CacheError where other users
+    may write to the cache folder.
     """
     return build(kernels, device(), adapt_target(target))
 
@@ -368,8 +391,8 @@ def build_kernels(kernels: Iterable[Kernel], target: Target) -> Mapping[str, Ope
 def kernel_stats(kernels: Sequence[Kernel]) -> dict[str, Any]:
     """Return entries of `Executable.stats` about ``kernels``.
 
-    They are "device", the device's name, and "relaxed", the less accurate operations. Raises: as
-    `device`.
+    They are "device", the device's name, and "relaxed", the less accurate operations. Raises:
+    DeviceError where there is no device; MissingDependencyError without pyopencl.
     """
     opened = device()
     return {"device": str(opened), "relaxed": relaxed_operations(kernels, opened.limits)}
