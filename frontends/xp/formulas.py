@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from passkit import ast
-from passkit.errors import ParseError, nearest
+from passkit.errors import ParseError, PasskitError, nearest
 
 BINARY: dict[type, Callable[[Any, Any], Any]] = {
     syntax.Add: operator.add,
@@ -22,11 +22,18 @@ BINARY: dict[type, Callable[[Any, Any], Any]] = {
     syntax.BitOr: operator.or_,
     syntax.BitXor: operator.xor,
 }
+
+
+def _negated(x: Any) -> Any:
+    """Return ``not x`` for a Python number, and the inverse of an expression."""
+    return not x if isinstance(x, (int, float)) else operator.invert(x)
+
+
 UNARY: dict[type, Callable[[Any], Any]] = {
     syntax.USub: operator.neg,
     syntax.UAdd: operator.pos,
     syntax.Invert: operator.invert,
-    syntax.Not: operator.invert,
+    syntax.Not: _negated,
 }
 COMPARISONS: dict[type, Callable[[Any, Any], Any]] = {
     syntax.Lt: operator.lt,
@@ -52,7 +59,7 @@ class TextFormula:
         num_results: the number of its results.
 
     Raises: ParseError if the text is no Python, does not end with a result, or has a statement that
-        does not assign to a name.
+        does not assign to one name.
     """
 
     def __init__(self, where: str, text: str) -> None:
@@ -68,7 +75,8 @@ class TextFormula:
         names: list[str] = []
         assigned: set[str] = set()
         for statement in body[:-1]:
-            target = statement.targets[0] if isinstance(statement, syntax.Assign) else None
+            targets = statement.targets if isinstance(statement, syntax.Assign) else []
+            target = targets[0] if len(targets) == 1 else None
             if not isinstance(statement, syntax.Assign) or not isinstance(target, syntax.Name):
                 raise ParseError(
                     f"{where}: a statement has the form 'name = expression', got "
@@ -86,7 +94,7 @@ class TextFormula:
     def _names(self, node: syntax.AST) -> list[str]:
         """Return the names that an expression reads, in order and repeated as they occur.
 
-        The names of functions that are called do not count.
+        The names of functions that are called, and what keyword arguments read, do not count.
         """
         if isinstance(node, syntax.Name):
             return [node.id]
@@ -110,10 +118,26 @@ class TextFormula:
     def _value(self, node: Any, values: dict[str, Any]) -> Any:
         """Return the expression of a syntax node, by the expressions of names in ``values``.
 
-        That of a constant is a Python number.
+        That of constants alone is a Python number.
 
-        Raises: ParseError for syntax or functions that no formula has, such as text, attributes and
-        keyword arguments; DTypeError or ArgumentError if a function does not take its operands.
+        Raises:
+            ParseError: it has syntax or functions that no formula has, such as text, attributes and
+                keyword arguments, or constants without a value, such as 1 / 0.
+            DTypeError, ArgumentError: a function does not take its operands.
+        """
+        try:
+            return self._expression(node, values)
+        except PasskitError:
+            raise
+        except (TypeError, ValueError, ArithmeticError) as error:
+            raise ParseError(
+                f"{self._where}: {syntax.unparse(node)!r} has no value: {error}"
+            ) from None
+
+    def _expression(self, node: Any, values: dict[str, Any]) -> Any:
+        """Return the expression of a syntax node, as `_value`.
+
+        Raises: what `_value` raises, or the error of Python for constants without a value.
         """
         if isinstance(node, syntax.Name):
             return values[node.id]

@@ -134,6 +134,9 @@ def test_kernels_refuse_what_they_do_not_understand() -> None:
         ("x +", {}, pk.ParseError, "kernel xp_bad: invalid syntax"),
         ("y = x", {}, pk.ParseError, "a formula ends with its result, got 'y = x'"),
         ("import x\nx", {}, pk.ParseError, "has the form 'name = expression', got 'import x'"),
+        ("y = z = 1; x", {}, pk.ParseError, "has the form 'name = expression', got 'y = z = 1'"),
+        ("x + 1 / 0", {}, pk.ParseError, "xp_bad: '1 / 0' has no value: division by zero"),
+        ("where(x, 1)", {}, pk.ParseError, r"'where\(x, 1\)' has no value: where\(\) missing 1"),
         ("x[0]", {}, pk.ParseError, r"a formula cannot contain 'x\[0\]'"),
         ("pow(x, y=2)", {}, pk.ParseError, r"a formula cannot contain 'pow\(x, y=2\)'"),
         ("1 + 1", {}, pk.ArgumentError, "xp_bad: the formula reads no operand"),
@@ -186,3 +189,9 @@ def test_a_dtype_of_numpy_is_the_one_to_compute_in() -> None:
 def test_formulas_of_one_number_are_verified() -> None:
     """The function of NumPy may return a number for each element."""
     xp.kernel("xp_constant", "x * 0 + 1", numpy=lambda x: np.float64(1)).verify()
+
+
+def test_truth_values_of_constants_are_those_of_python() -> None:
+    """``not`` of a number is True or False, not the inverse of its bits."""
+    shifted = xp.kernel("xp_not_constant", "x + (not True) + (not 0)")
+    assert shifted(xp.asarray([1.0, 2.0])).numpy().tolist() == [2.0, 3.0]
