@@ -23,8 +23,6 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from statistics import median
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -34,6 +32,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
 from hand.building import build_library  # noqa: E402  (after the path)
+from rounds import times_of  # noqa: E402
 
 from passkit import xp  # noqa: E402
 
@@ -328,14 +327,7 @@ def measure(row: DensityRow, rounds: int) -> dict[str, dict[str, float]]:
         for result, array in zip(arrays_of(function(), expected), expected, strict=True):
             size = np.abs(array).max()
             np.testing.assert_allclose(result, array, rtol=1e-8, atol=1e-8 * size)
-        function()
-    times: dict[str, list[float]] = {name: [] for name in row}
-    for _ in range(rounds):
-        for name, function in row.items():
-            begin = perf_counter()
-            function()
-            times[name].append(perf_counter() - begin)
-    return {name: {"median": median(t), "least": min(t)} for name, t in times.items()}
+    return times_of(row, rounds)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -344,7 +336,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--device", default="cpu", help='"cpu" or an OpenCL device: "opencl:0"')
     parser.add_argument("--size", type=int, default=200_000, help="rows, a multiple of 4")
     parser.add_argument("--columns", type=int, default=20)
-    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--rounds", type=int, default=31)
     parser.add_argument("--only", default="", help="rows whose name contains this")
     parser.add_argument("--json", type=Path, default=RESULTS)
     options = parser.parse_args(arguments)

@@ -22,8 +22,6 @@ import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from statistics import median
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -33,6 +31,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
 from hand.building import build_library  # noqa: E402  (after the path)
+from rounds import times_of  # noqa: E402
 
 from passkit import xp  # noqa: E402
 
@@ -177,14 +176,7 @@ def measure(
     for name, run in runs.items():
         result = np.asarray(run()) if name != "basic" else copied(run())
         np.testing.assert_allclose(result, expected, rtol=tolerance, atol=tolerance)
-    times: dict[str, list[float]] = {name: [] for name in runs}
-    for _ in range(rounds):
-        for name, run in runs.items():
-            run()  # its arrays are in the caches afterwards, not those of the one before
-            begin = perf_counter()
-            run()
-            times[name].append(perf_counter() - begin)
-    return {name: {"median": median(t), "least": min(t)} for name, t in times.items()}
+    return times_of(runs, rounds)
 
 
 def main(arguments: list[str] | None = None) -> None:

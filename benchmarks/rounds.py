@@ -1,0 +1,40 @@
+"""Rounds of competitors that alternate, for calls of a millisecond or so."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+SECONDS = 1.5
+"""About how long all rounds of a competitor take, at most."""
+MIN_ROUNDS = 5
+
+
+def times_of(runs: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, dict[str, float]]:
+    """Return the median and the least seconds of each function, all of which run in each round.
+
+    The order changes with each round, and an untimed call goes before a timed one: otherwise the
+    one whose predecessor reads the same arrays would find more of them in the caches. Slow
+    functions have fewer rounds.
+    """
+    slowest = 0.0
+    for run in runs.values():
+        run()
+        begin = perf_counter()
+        run()
+        slowest = max(slowest, perf_counter() - begin)
+    rounds = max(MIN_ROUNDS, min(rounds, int(SECONDS / max(slowest, 1e-9) / 2)))
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    order, rng = list(runs), random.Random(0)
+    for _ in range(rounds):
+        rng.shuffle(order)
+        for name in order:
+            run = runs[name]
+            run()
+            begin = perf_counter()
+            run()
+            times[name].append(perf_counter() - begin)
+    return {name: {"median": median(t), "least": min(t)} for name, t in times.items()}
