@@ -64,7 +64,8 @@ def aliased(
 ) -> Array:
     """Return ``view``, and note it as a view of ``base`` if the setting ``aliasing`` is on.
 
-    It is not noted while `written` passes values on, nor if both are one array.
+    It is not noted while `written` updates arrays in this thread, nor if both are one array. The
+    record is dropped when nothing refers to the view any more.
 
     Args:
         view: the array, to which nothing else refers yet.
@@ -92,10 +93,10 @@ def aliased(
 
 
 def written(x: Array) -> None:
-    """Give the views of an array, which has a new value, its base and the views of that new values.
+    """Update in place the arrays that share elements with ``x``, which has a new value.
 
-    This goes on with the base of the base. Nothing happens without the setting ``aliasing``, or
-    while values are passed on already.
+    These are its views, its base with its other views, the base of the base and so on. Nothing
+    happens without the setting ``aliasing``, or while this thread updates arrays already.
     """
     registry = _registry
     if not settings.aliasing or registry.is_busy or not registry.aliases:

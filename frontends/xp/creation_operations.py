@@ -85,7 +85,7 @@ def _linspace(
 
 
 def _build_eye(diagonal: Entry, extents: Entry, shape: Shape, dtype: str) -> Entry:
-    """Build a matrix of ``shape`` and ``dtype`` with ones where column - row is ``diagonal``.
+    """Build a matrix of ``shape`` and ``dtype``, 1 where column - row is ``diagonal``, else 0.
 
     ``extents`` is the input that gives the plan the shape; its elements are not read.
     """
@@ -95,7 +95,7 @@ def _build_eye(diagonal: Entry, extents: Entry, shape: Shape, dtype: str) -> Ent
 
 
 def _eye(diagonal: Any, extents: Any, shape: tuple[int, ...], dtype: str) -> Any:
-    """Return a matrix of ``shape`` and ``dtype`` with ones where column - row is ``diagonal``.
+    """Return a matrix of ``shape`` and ``dtype``, 1 where column - row is ``diagonal``, else 0.
 
     It is a NumPy array; ``extents`` has no effect.
     """

@@ -348,12 +348,13 @@ _define_moment("std", _deviation_of_array, _standard_deviation)
 def reduced(name: str, x: Value, axis: Any, keepdims: Any, **params: Hashable) -> Value:
     """Apply the reduction ``name`` along axes.
 
-    ``axis`` is an axis, several, or None for all; with ``keepdims`` they stay with extent 1;
-    ``params`` are further parameters of the operation.
+    ``axis`` is an axis, a tuple or list of several, or None for all; with ``keepdims`` they stay
+    with extent 1; ``params`` are further parameters of the operation.
 
     Raises:
         ArgumentError: the axis is no integer.
-        ShapeError: there is no such axis, it is named twice, or there is no element to choose.
+        ShapeError: there is no such axis, it is named twice, or ``name`` is "max" or "min" and
+            there is no element along the axes.
         DTypeError: the operation does not take the dtype.
     """
     axes = several_axes(name, axis, len(x.type.shape))
@@ -446,7 +447,7 @@ def converted_to(where: str, x: Value, dtype: Any) -> tuple[Value, str | None]:
     Real numbers that are summed as complex ones are executed and converted at once, as there is no
     kernel; otherwise the value is returned itself.
 
-    Raises: DTypeError if the dtype is none, or if complex numbers are to become real.
+    Raises: DTypeError if ``dtype`` is no dtype, or if complex numbers are to become real.
     """
     if dtype is None:
         return x, None

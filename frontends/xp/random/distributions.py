@@ -1,6 +1,7 @@
 """Samplers of other distributions: exponential, gamma, Poisson and their relatives.
 
 Arguments and results are as those of the other samplers: a key, parameters, a shape and a dtype.
+Arguments are checked at the call, but elements of arrays are not.
 """
 
 from __future__ import annotations
@@ -180,7 +181,9 @@ def weibull_min(
     check_real("weibull_min", "concentration", concentration)
     if is_number(concentration) and not concentration:
         raise FeedError(f"weibull_min needs a concentration above 0, got {concentration}")
-    return scaled("weibull_min", numbers ** (1 / concentration), 0, scale)
+    is_python = isinstance(concentration, (int, float))
+    power: Any = 1 / (concentration if is_python else array_of(concentration))
+    return scaled("weibull_min", numbers**power, 0, scale)
 
 
 def pareto(key: Array, b: Any, shape: DrawShape = (), dtype: Any = None) -> Array:

@@ -2,7 +2,8 @@
 
 They queue an operation. Its numbers are computed where they are read, in the same kernel as what
 reads them: noise that is added to an array is never stored. Parameters of distributions are numbers
-or arrays that broadcast to the shape.
+or arrays that broadcast to the shape. Arguments are checked at the call, but elements of arrays are
+not.
 """
 
 from __future__ import annotations

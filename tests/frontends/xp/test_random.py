@@ -426,6 +426,7 @@ REFUSALS: list[tuple[Callable[[], Any], type[Exception], str]] = [
         FeedError,
         r"weibull_min needs a concentration above 0, got 0",
     ),
+    (lambda: random.weibull_min(KEY, 1.0, np.array(["a"])), DTypeError, r"'str32' is not an"),
     (lambda: random.pareto(KEY, "a"), ArgumentError, r"pareto: b must be a real .* got 'a'"),
     (lambda: random.normal(KEY, 3, None, 1j), ArgumentError, r"normal: loc must be .* got 1j"),
     (
