@@ -9,7 +9,7 @@ import numpy as np
 from passkit import ast
 from passkit.errors import ShapeError
 from passkit.graph.infer import agree, show_shape
-from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.node import Entry, Node, known_dtype, known_shape
 from passkit.graph.op import REQUIRED, OpPattern, register_op
 from passkit.ops.composites import composite
 from passkit.ops.helpers import (
@@ -301,10 +301,12 @@ def _mask_zeros(node: Node, x: Entry) -> tuple[Entry, Entry, Entry, Entry]:
         Four entries: whether each factor is 0; the number of zeros along the axis, in the dtype of
         x; x with 1 in place of 0; and the product of these along the axis. Products and numbers
         keep the axis with length 1.
+
+    Raises: DTypeError if the dtype of ``x`` is unknown, ShapeError if the axis is out of range.
     """
     params = {"axis": node.params["axis"], "keepdims": True}
     is_zero = make("equal", x, 0.0)
-    zero_count = make("reduce_sum", make("cast", is_zero, dtype=x.dtype), **params)
+    zero_count = make("reduce_sum", make("cast", is_zero, dtype=known_dtype(x).name), **params)
     others = make("where", is_zero, 1.0, x)
     return is_zero, zero_count, others, make("reduce_prod", others, **params)
 
@@ -315,6 +317,8 @@ def _prod_others(node: Node, x: Entry) -> Entry:
     It is the product of the nonzero elements over the element. It is 0 where another element is 0;
     for the only zero it is the product of the others. ``node`` has the parameter ``axis``: one or
     several axes, or None for all. ``x`` has floats.
+
+    Raises: DTypeError if the dtype of ``x`` is unknown, ShapeError if the axis is out of range.
     """
     is_zero, zero_count, others, product = _mask_zeros(node, x)
     is_only_zero = make("logical_and", is_zero, make("equal", zero_count, 1.0))
@@ -328,6 +332,8 @@ def _prod_others_gradient(node: Node, dy: Entry) -> list[Entry]:
     The gradient at k is the sum of these over i. With one zero, that product is not 0 if i or k is
     its position; with two, if i and k are their positions; with three it is always 0. ``node`` is
     the forward node, with the parameter ``axis``; ``dy`` is the gradient of its output.
+
+    Raises: DTypeError if the dtype of the input is unknown, ShapeError if the axis is out of range.
     """
     x = node.inputs[0]
     params = {"axis": node.params["axis"], "keepdims": True}

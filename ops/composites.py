@@ -81,8 +81,8 @@ def expanded_shape(node: Node, *shapes: Shape) -> Any:
         rank is unknown, each is where FExpand declines.
 
     Raises:
-        PasskitError: What FInferType and FExpand raise for inputs that do not fit, such as
-            DTypeError and ShapeError.
+        PasskitError: What FInferType and FExpand raise for inputs and parameters that do not fit:
+            DTypeError, ShapeError or GraphError.
     """
     assert node.op is not None
     dtypes = [e.dtype for e in node.inputs if e.dtype is not None]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from passkit.errors import GraphError, ShapeError
 from passkit.graph.infer import agree, show_shape
-from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.node import Entry, Node, known_dtype, known_shape
 from passkit.graph.op import REQUIRED
 from passkit.ops.composites import composite
 from passkit.ops.helpers import common_dtype, int_param, make, normalize_axes, normalize_axis
@@ -545,7 +545,7 @@ def _matrix_power(node: Node, x: Entry) -> Entry:
     ``x`` has floats; the power 1 gives ``x`` itself.
 
     Raises: GraphError if the parameter ``n`` of ``node`` is no int, ShapeError if the rank is below
-    2 or the matrices are not square.
+    2 or the matrices are not square, DTypeError if ``n`` is 0 and the dtype of ``x`` unknown.
     """
     n, shape = int_param(node, "n", GraphError), known_shape(x)
     if len(shape) < 2:
@@ -554,8 +554,8 @@ def _matrix_power(node: Node, x: Entry) -> Entry:
     if n < 0:
         x, n = make("inv", x), -n
     if n == 0:
-        size = shape[-1]
-        return make("broadcast_to", make("eye", n_rows=size, dtype=x.dtype), shape=shape)
+        identity = make("eye", n_rows=shape[-1], dtype=known_dtype(x).name)
+        return make("broadcast_to", identity, shape=shape)
     out: Entry | None = None
     for bit in reversed(bin(n)[2:]):
         if bit == "1":

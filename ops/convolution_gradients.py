@@ -16,7 +16,7 @@ import numpy as np
 from passkit import ast
 from passkit.errors import ShapeError
 from passkit.graph.infer import agree, show_shape
-from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.node import Entry, Node, known_dtype, known_shape
 from passkit.graph.op import REQUIRED, OpPattern, register_op
 from passkit.ops.composites import composite
 from passkit.ops.convolutions import (
@@ -346,6 +346,7 @@ def _expand_backprop_filter(node: Node, x: Entry, dy: Entry) -> Entry:
     Raises:
         ShapeError: If ranks differ, the number of channels or filters is symbolic, the windows do
             not fit, or the parameters ``window`` or ``groups`` of ``node`` are invalid.
+        DTypeError: If the window is empty and the dtype of ``x`` unknown.
     """
     shape, dy_shape = known_shape(x), known_shape(dy)
     window = per_axis(node, "window", len(spatial_sizes(node, shape)), least=0)
@@ -360,7 +361,7 @@ def _expand_backprop_filter(node: Node, x: Entry, dy: Entry) -> Entry:
     group_channels, group_filters = int(shape[-1]) // groups, filters // groups
     filter_shape = (*window, group_channels, filters)
     if taps == 0:
-        return make("full", shape=filter_shape, fill_value=0, dtype=x.dtype)
+        return make("full", shape=filter_shape, fill_value=0, dtype=known_dtype(x).name)
     params = {k: node.params[k] for k in WINDOW_PARAMS}
     view = make("windows", x, window=window, **params)
     if groups == 1:

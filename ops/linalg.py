@@ -15,7 +15,7 @@ from passkit import ast
 from passkit.errors import ShapeError
 from passkit.graph.call import promote_operands
 from passkit.graph.infer import agree, broadcast_shapes, show_shape
-from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.node import Entry, Node, known_dtype, known_shape
 from passkit.graph.op import OpPattern, get_op, register_op
 from passkit.ops.helpers import common_dtype, make, show_shapes
 from passkit.values.size import Shape, numel
@@ -86,14 +86,15 @@ def _expand_integer_matmul(node: Node, a: Entry, b: Entry) -> Entry | None:
     """Expand a product of integers, for which there is no library, to a sum of products.
 
     The sum vectorizes along the columns of the result, or, where b is transposed, along the axis
-    that is summed, which is the contiguous one of b then. The dtype of ``a`` must be known;
-    ``node`` says which operand is transposed.
+    that is summed, which is the contiguous one of b then. ``node`` says which operand is
+    transposed.
 
     Returns:
         None for floats, which are not expanded.
+
+    Raises: DTypeError if the dtype of ``a`` is unknown, ShapeError if the operands do not fit.
     """
-    assert a.dtype is not None
-    if not a.dtype.is_integer:
+    if not known_dtype(a).is_integer:
         return None
     if node.params["transpose_a"]:
         a = make("swapaxes", a, axis1=-1, axis2=-2)

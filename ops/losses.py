@@ -57,7 +57,8 @@ def elementwise_loss(
 ) -> None:
     """Register a loss of labels and predictions, with the parameter ``reduction``.
 
-    Its FExpand raises GraphError if that is not 'mean', 'sum' or 'none'.
+    Its FExpand raises GraphError if that is not 'mean', 'sum' or 'none', and what ``element``
+    raises.
 
     Args:
         name: Name of the operator.
@@ -98,7 +99,8 @@ def _huber(node: Node, labels: Entry, x: Entry) -> Entry:
     d is ``x``, the predictions, minus ``labels``. Source: Huber, Robust Estimation of a Location
     Parameter, equation 6.
 
-    Raises: GraphError if the parameter ``delta`` of ``node`` is not above 0.
+    Raises: GraphError if the parameter ``delta`` of ``node`` is not above 0, ShapeError if labels
+    and predictions do not broadcast.
     """
     delta = _positive_param(node, "delta")
     d = x - labels
@@ -111,7 +113,8 @@ def _smooth_l1(node: Node, labels: Entry, x: Entry) -> Entry:
 
     ``x`` are the predictions, ``labels`` what they should be. ``node`` has the parameter ``beta``.
 
-    Raises: GraphError if ``beta`` is not above 0.
+    Raises: GraphError if ``beta`` is not above 0, ShapeError if labels and predictions do not
+    broadcast.
     """
     beta = _positive_param(node, "beta")
     d = x - labels
@@ -123,6 +126,8 @@ def _log_cosh(node: Node, labels: Entry, x: Entry) -> Entry:
     """Return log(cosh(d)) as |d| + log(1 + exp(-2|d|)) - log(2), which cannot overflow.
 
     d is ``x``, the predictions, minus ``labels``. ``node`` is not used.
+
+    Raises: ShapeError if they do not broadcast.
     """
     d = make("abs", x - labels)
     return d + make("log1p", make("exp", d * -2.0)) - log(2.0)
@@ -132,6 +137,8 @@ def _hinge(node: Node, labels: Entry, x: Entry) -> Entry:
     """Return max(0, 1 - labels * x) for labels -1 and 1 and predictions ``x``.
 
     ``node`` is not used.
+
+    Raises: ShapeError if labels and predictions do not broadcast.
     """
     return make("relu", 1.0 - labels * x)
 
@@ -139,7 +146,9 @@ def _hinge(node: Node, labels: Entry, x: Entry) -> Entry:
 def _binary_cross_entropy(node: Node, labels: Entry, p: Entry) -> Entry:
     """Return the cross entropy of labels and probabilities ``p``.
 
-    ``p`` is clipped to ``epsilon``, a parameter of ``node``, from 0 and 1.
+    ``p`` is limited to the range from ``epsilon``, a parameter of ``node``, to 1 - ``epsilon``.
+
+    Raises: ShapeError if ``labels`` and ``p`` do not broadcast.
     """
     epsilon = float(node.params["epsilon"])
     p = make("clip", p, epsilon, 1 - epsilon)
@@ -150,6 +159,8 @@ def _kl_divergence(node: Node, labels: Entry, p: Entry) -> Entry:
     """Return labels * log(labels / p), and 0 where a label is 0 or less; NaN stays.
 
     ``node`` is not used.
+
+    Raises: ShapeError if ``labels`` and ``p`` do not broadcast.
     """
     no_mass = labels <= 0
     ratio = make("where", no_mass, 1.0, labels) / make("where", no_mass, 1.0, p)
@@ -252,6 +263,8 @@ def _sigmoid_cross_entropy(node: Node, labels: Entry, x: Entry) -> Entry:
     """Expand to max(x, 0) - x * labels + log(1 + exp(-|x|)) for logits ``x``, as TensorFlow.
 
     ``node`` is not used.
+
+    Raises: ShapeError if ``labels`` and ``x`` do not broadcast.
     """
     return make("relu", x) - x * labels + make("log1p", make("exp", -make("abs", x)))
 
@@ -512,11 +525,17 @@ def _cosine_similarity(node: Node, a: Entry, b: Entry) -> Entry:
     smallest_square = float(node.params["epsilon"]) ** 2
 
     def dot(x: Entry, y: Entry) -> Entry:
-        """Return the sums of products of x and y along the axis."""
+        """Return the sums of products of x and y along the axis.
+
+        Raises: ShapeError if it is out of range or the shapes do not broadcast.
+        """
         return make("reduce_sum", x * y, axis=axis)
 
     def inverse_length(x: Entry) -> Entry:
-        """Return 1 / the length of vectors along the axis, of ``epsilon`` at least."""
+        """Return 1 / the length of vectors along the axis; a length counts as ``epsilon`` at least.
+
+        Raises: ShapeError if the axis is out of range.
+        """
         return make("rsqrt", make("maximum", dot(x, x), smallest_square))
 
     return dot(a, b) * inverse_length(a) * inverse_length(b)

@@ -11,7 +11,7 @@ returns the gradient of each input.
 from __future__ import annotations
 
 from passkit.errors import GraphError
-from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.node import Entry, Node, known_dtype, known_shape
 from passkit.ops.helpers import make
 from passkit.values.size import Size
 
@@ -47,9 +47,9 @@ def _as_row(x: Entry) -> Entry:
 def _identity_like(x: Entry) -> Entry:
     """Return the identity matrix of the size of the last axis of ``x``, without batch axes.
 
-    Raises: ShapeError if the rank of ``x`` is unknown.
+    Raises: ShapeError if the rank of ``x`` is unknown, DTypeError if its dtype is.
     """
-    return make("eye", n_rows=known_shape(x)[-1], dtype=x.dtype)
+    return make("eye", n_rows=known_shape(x)[-1], dtype=known_dtype(x).name)
 
 
 def _or_zero(dy: Entry | None, output: Entry) -> Entry:
@@ -62,7 +62,7 @@ def _inverse_gaps(values: Entry) -> Entry:
 
     Row i, column j. It is infinite where two values are equal.
 
-    Raises: ShapeError if a rank is unknown.
+    Raises: ShapeError if a rank is unknown, DTypeError if the dtype is.
     """
     identity = _identity_like(values)
     return (1.0 - identity) / (_as_row(values) - _as_column(values) + identity)
@@ -76,7 +76,7 @@ def cholesky_gradient(node: Node, dy: Entry) -> list[Entry]:
 
     ``dy`` is the gradient of the factor that ``node`` computes, upper or lower.
 
-    Raises: ShapeError if a rank is unknown.
+    Raises: ShapeError if a rank is unknown, DTypeError if the dtype is.
     """
     lower = _transpose(node.entries[0]) if node.params["upper"] else node.entries[0]
     dy = _transpose(dy) if node.params["upper"] else dy
@@ -125,7 +125,7 @@ def pinv_gradient(node: Node, dy: Entry) -> list[Entry]:
 
     Source: Golub and Pereyra 1973.
 
-    Raises: ShapeError if a rank is unknown.
+    Raises: ShapeError if a rank is unknown, DTypeError if the dtype is.
     """
     a, p = node.inputs[0], node.entries[0]
     row_projection = _identity_like(_matmul(a, p)) - _matmul(a, p)
@@ -188,7 +188,8 @@ def eigh_gradient(node: Node, dvalues: Entry | None, dvectors: Entry | None) -> 
     ``dvalues`` and ``dvectors`` are the gradients of eigenvalues and eigenvectors; None is 0.
     ``node`` is the forward node.
 
-    Raises: ShapeError if a rank is unknown.
+    Raises: ShapeError if a rank is unknown; DTypeError if the dtype is, and ``dvectors`` is not
+    None.
     """
     values, vectors = node.entries
     inner = make("diag_embed", _or_zero(dvalues, values))
@@ -207,6 +208,7 @@ def qr_gradient(node: Node, dq: Entry | None, dr: Entry | None) -> list[Entry]:
         GraphError: If there are fewer rows than columns, an extent is symbolic, or Q is complete
             and not the reduced one.
         ShapeError: If a rank is unknown.
+        DTypeError: If the dtype is unknown.
     """
     q, r = node.entries
     rows, columns = known_shape(node.inputs[0])[-2:]
@@ -234,6 +236,7 @@ def svd_gradient(node: Node, du: Entry | None, ds: Entry | None, dvh: Entry | No
     Raises:
         GraphError: If ``full_matrices`` is True and the matrices are not known to be square.
         ShapeError: If a rank is unknown.
+        DTypeError: If the dtype is unknown, and ``du`` and ``dvh`` are not both None.
     """
     u, s, vh = node.entries
     if node.params["full_matrices"]:

@@ -78,9 +78,9 @@ def sum(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) 
     Without ``dtype``, bools and signed integers are summed as int64, unsigned ones as uint64,
     floats in their own dtype. ``keepdims`` keeps the axes with length 1.
 
-    Raises: DTypeError for complex numbers, or if there is no such dtype; ShapeError for an axis
+    Raises: DTypeError for complex numbers, or if ``dtype`` is bool or none; ShapeError for an axis
     that is no int, out of range or listed twice; ArgumentError if ``a`` is neither an entry nor
-    numbers, GraphError if it is a tuple of entries.
+    numbers, GraphError if it is a tuple of entries, or ``keepdims`` is no bool.
     """
     return _op("reduce_sum", _accumulated(a, dtype), axis=axis, keepdims=keepdims)
 
@@ -91,9 +91,9 @@ def prod(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False)
     Without ``dtype``, bools and signed integers are multiplied as int64, unsigned ones as uint64,
     floats in their own dtype. ``keepdims`` keeps the axes with length 1.
 
-    Raises: DTypeError for complex numbers, or if there is no such dtype; ShapeError for an axis
+    Raises: DTypeError for complex numbers, or if ``dtype`` is bool or none; ShapeError for an axis
     that is no int, out of range or listed twice; ArgumentError if ``a`` is neither an entry nor
-    numbers, GraphError if it is a tuple of entries.
+    numbers, GraphError if it is a tuple of entries, or ``keepdims`` is no bool.
     """
     return _op("reduce_prod", _accumulated(a, dtype), axis=axis, keepdims=keepdims)
 
@@ -121,7 +121,7 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False)
 
     Raises: DTypeError for complex numbers, or if there is no such dtype; ShapeError for an axis
     that is no int, out of range or listed twice; ArgumentError if ``a`` is neither an entry nor
-    numbers, GraphError if it is a tuple of entries.
+    numbers, GraphError if it is a tuple of entries, or ``keepdims`` is no bool.
     """
     return _op("reduce_mean", _floats(a, dtype), axis=axis, keepdims=keepdims)
 
@@ -133,7 +133,7 @@ def max(a: Any, axis: Any = None, *, keepdims: bool = False) -> Entry:
 
     Raises: DTypeError for complex numbers; ShapeError for an axis that is empty, no int, out of
     range or listed twice; ArgumentError if ``a`` is neither an entry nor numbers, GraphError if it
-    is a tuple of entries.
+    is a tuple of entries, or ``keepdims`` is no bool.
     """
     entry = as_entry(a)
     name = "reduce_any" if entry.dtype is bool_ else "reduce_max"
@@ -147,7 +147,7 @@ def min(a: Any, axis: Any = None, *, keepdims: bool = False) -> Entry:
 
     Raises: DTypeError for complex numbers; ShapeError for an axis that is empty, no int, out of
     range or listed twice; ArgumentError if ``a`` is neither an entry nor numbers, GraphError if it
-    is a tuple of entries.
+    is a tuple of entries, or ``keepdims`` is no bool.
     """
     entry = as_entry(a)
     name = "reduce_all" if entry.dtype is bool_ else "reduce_min"
@@ -161,7 +161,8 @@ def any(a: Any, axis: Any = None, *, keepdims: bool = False) -> Entry:
     length 1.
 
     Raises: ShapeError for an axis that is no int, out of range or listed twice; ArgumentError if
-    ``a`` is neither an entry nor numbers, GraphError if it is a tuple of entries.
+    ``a`` is neither an entry nor numbers, GraphError if it is a tuple of entries, or ``keepdims``
+    is no bool.
     """
     return _op("reduce_any", _truth(a), axis=axis, keepdims=keepdims)
 
@@ -173,7 +174,8 @@ def all(a: Any, axis: Any = None, *, keepdims: bool = False) -> Entry:
     length 1.
 
     Raises: ShapeError for an axis that is no int, out of range or listed twice; ArgumentError if
-    ``a`` is neither an entry nor numbers, GraphError if it is a tuple of entries.
+    ``a`` is neither an entry nor numbers, GraphError if it is a tuple of entries, or ``keepdims``
+    is no bool.
     """
     return _op("reduce_all", _truth(a), axis=axis, keepdims=keepdims)
 
@@ -186,7 +188,7 @@ def argmax(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Entry:
 
     Raises: DTypeError for complex numbers; ShapeError for an axis that is empty, no int or out of
     range; ArgumentError if ``a`` is neither an entry nor numbers, GraphError if it is a tuple of
-    entries.
+    entries, or ``keepdims`` is no bool.
     """
     return _op("argmax", a, axis=axis, keepdims=keepdims)
 
@@ -199,7 +201,7 @@ def argmin(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Entry:
 
     Raises: DTypeError for complex numbers; ShapeError for an axis that is empty, no int or out of
     range; ArgumentError if ``a`` is neither an entry nor numbers, GraphError if it is a tuple of
-    entries.
+    entries, or ``keepdims`` is no bool.
     """
     return _op("argmin", a, axis=axis, keepdims=keepdims)
 
@@ -215,7 +217,8 @@ def var(
 
     Raises: DTypeError for complex numbers, or if there is no such dtype; ShapeError for an axis
     that is no int, out of range or listed twice, or a ``ddof`` that is no finite number;
-    ArgumentError if ``a`` is neither an entry nor numbers, GraphError if it is a tuple of entries.
+    ArgumentError if ``a`` is neither an entry nor numbers, GraphError if it is a tuple of entries,
+    or ``keepdims`` is no bool.
     """
     return _op("var", _floats(a, dtype), axis=axis, correction=ddof, keepdims=keepdims)
 
@@ -231,7 +234,8 @@ def std(
 
     Raises: DTypeError for complex numbers, or if there is no such dtype; ShapeError for an axis
     that is no int, out of range or listed twice, or a ``ddof`` that is no finite number;
-    ArgumentError if ``a`` is neither an entry nor numbers, GraphError if it is a tuple of entries.
+    ArgumentError if ``a`` is neither an entry nor numbers, GraphError if it is a tuple of entries,
+    or ``keepdims`` is no bool.
     """
     return _op("std", _floats(a, dtype), axis=axis, correction=ddof, keepdims=keepdims)
 
@@ -245,7 +249,7 @@ def _scan(name: str, a: Any, axis: int | None, dtype: Any) -> Entry:
     None scans all elements in row-major order. Without ``dtype``, bools and signed integers are
     accumulated as int64, unsigned ones as uint64.
 
-    Raises: DTypeError for complex numbers, or if there is no such dtype; ShapeError for an axis
+    Raises: DTypeError for complex numbers, or if ``dtype`` is bool or none; ShapeError for an axis
     that is no int or out of range; ArgumentError if ``a`` is neither an entry nor numbers,
     GraphError if it is a tuple of entries.
     """
@@ -260,7 +264,7 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Entry:
 
     Without ``dtype``, bools and signed integers are accumulated as int64, unsigned ones as uint64.
 
-    Raises: DTypeError for complex numbers, or if there is no such dtype; ShapeError for an axis
+    Raises: DTypeError for complex numbers, or if ``dtype`` is bool or none; ShapeError for an axis
     that is no int or out of range; ArgumentError if ``a`` is neither an entry nor numbers,
     GraphError if it is a tuple of entries.
     """
@@ -272,7 +276,7 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Entry:
 
     Without ``dtype``, bools and signed integers are accumulated as int64, unsigned ones as uint64.
 
-    Raises: DTypeError for complex numbers, or if there is no such dtype; ShapeError for an axis
+    Raises: DTypeError for complex numbers, or if ``dtype`` is bool or none; ShapeError for an axis
     that is no int or out of range; ArgumentError if ``a`` is neither an entry nor numbers,
     GraphError if it is a tuple of entries.
     """
@@ -450,7 +454,7 @@ def take(a: Any, indices: Any, axis: int | None = None) -> Entry:
 
     Raises: DTypeError for other indices; ShapeError for an axis that is no int or out of range, or
     empty if there are indices; ArgumentError if ``a`` or ``indices`` is neither an entry nor
-    numbers.
+    numbers, GraphError if one is a tuple of entries.
     """
     return _op("take", a, indices, axis=axis)
 
@@ -460,9 +464,10 @@ def concatenate(arrays: Any, axis: int = 0) -> Entry:
 
     If a dtype is unknown, none is converted.
 
-    Raises: ShapeError for shapes that differ along another axis, or an axis that is no int, such as
-    None, or out of range; DTypeError if an operand would be converted to or from a complex dtype;
-    ArgumentError if one is neither an entry nor numbers.
+    Raises: ShapeError for no arrays, shapes that differ along another axis, or an axis that is no
+    int, such as None, or out of range; DTypeError if an operand would be converted to or from a
+    complex dtype; ArgumentError if one is neither an entry nor numbers, GraphError if one is a
+    tuple of entries or ``arrays`` is a single entry; TypeError if that is no iterable.
     """
     return _op("concat", *_promoted(arrays), axis=axis)
 
@@ -472,9 +477,10 @@ def stack(arrays: Any, axis: int = 0) -> Entry:
 
     If a dtype is unknown, none is converted.
 
-    Raises: ShapeError for different shapes, or an axis that is no int or out of range; DTypeError
-    if an operand would be converted to or from a complex dtype; ArgumentError if one is neither an
-    entry nor numbers.
+    Raises: ShapeError for no arrays, different shapes, or an axis that is no int or out of range;
+    DTypeError if an operand would be converted to or from a complex dtype; ArgumentError if one is
+    neither an entry nor numbers, GraphError if one is a tuple of entries or ``arrays`` is a single
+    entry; TypeError if that is no iterable.
     """
     return _op("stack", *_promoted(arrays), axis=axis)
 
@@ -485,7 +491,8 @@ def _promoted(operands: Any) -> list[Entry]:
     It is NumPy's; entries that have it stay themselves. If a dtype is unknown, none is converted.
 
     Raises: DTypeError if an operand would be converted to or from a complex dtype; ArgumentError if
-    one is neither an entry nor numbers, GraphError if one is a tuple of entries.
+    one is neither an entry nor numbers, GraphError if one is a tuple of entries or ``operands`` is
+    a single entry; TypeError if that is no iterable.
     """
     entries = [as_entry(x) for x in operands]
     dtypes = [e.dtype for e in entries if e.dtype is not None]
@@ -522,7 +529,8 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None) -> Entry:
     entry with a float limit gives float64. Without limits an entry is returned itself.
 
     Raises: DTypeError for an int that does not fit the dtype, or for complex numbers; ShapeError if
-    a limit does not broadcast; ArgumentError if ``a`` or a limit is neither an entry nor numbers.
+    a limit does not broadcast; ArgumentError if ``a`` or a limit is neither an entry nor numbers,
+    GraphError for a tuple of entries.
     """
     entry = as_entry(a)
     if a_min is not None:
@@ -537,7 +545,7 @@ def _binary(name: str, x: Any, y: Any) -> Entry:
 
     Raises: DTypeError for an int that does not fit it, or dtypes that NumPy or the operator does
     not take; ShapeError if the shapes do not broadcast; ArgumentError for an operand that is
-    neither an entry nor numbers.
+    neither an entry nor numbers, GraphError for a tuple of entries.
     """
     return _op(name, *_resolved(getattr(np, name), (x, y)))
 
@@ -546,8 +554,8 @@ def round(a: Any, decimals: int = 0) -> Entry:
     """Return the elements rounded to ``decimals`` digits after the point, halves to even.
 
     A negative number rounds to tens, hundreds and so on. Integers and bools stay, unless it is
-    negative: then they are rounded in float64 and converted back. Above 308 all elements stay,
-    below -308 they become 0.
+    negative: then they are rounded in float64 and converted back. A power of ten that a float dtype
+    cannot hold gives NaN, as in NumPy; above 308 elements stay, below -308 finite ones become 0.
 
     Raises: DTypeError for complex numbers; ArgumentError if ``a`` is neither an entry nor numbers,
     or ``decimals`` no int; GraphError if ``a`` is a tuple of entries.
@@ -576,8 +584,8 @@ def dot(a: Any, b: Any) -> Entry:
 
     It sums over the last axis of ``a`` and the last but one of ``b``, or the only one.
 
-    Raises: ShapeError if these differ or a rank is unknown; DTypeError for bools and complex
-    numbers; ArgumentError if one is neither an entry nor numbers.
+    Raises: ShapeError if these differ; DTypeError for bools and complex numbers; ArgumentError if
+    one is neither an entry nor numbers, GraphError for a tuple of entries.
     """
     return _op("dot", *_promoted([a, b]))
 
@@ -588,7 +596,8 @@ def matmul(x1: Any, x2: Any) -> Entry:
     A vector is a row on the left and a column on the right; its axis is removed from the result.
 
     Raises: ShapeError for a scalar, an unknown rank, or shapes that do not fit; DTypeError for
-    bools and complex numbers; ArgumentError if one is neither an entry nor numbers.
+    bools and complex numbers; ArgumentError if one is neither an entry nor numbers, GraphError for
+    a tuple of entries.
     """
     left, right = _promoted([x1, x2])
     is_row, is_column = len(known_shape(left)) == 1, len(known_shape(right)) == 1
@@ -615,7 +624,7 @@ def where(condition: Any, x: Any, y: Any) -> Entry:
 
     Raises: DTypeError for a Python int that does not fit it, or if an operand would be converted to
     or from a complex dtype; ShapeError if shapes do not broadcast; ArgumentError if one is neither
-    an entry nor numbers.
+    an entry nor numbers, GraphError for a tuple of entries.
     """
     return _op("where", _truth(condition), *_resolved(np.add, (x, y)))
 

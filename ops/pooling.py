@@ -13,7 +13,7 @@ import numpy as np
 
 from passkit.errors import ShapeError
 from passkit.graph.infer import show_shape
-from passkit.graph.node import Entry, Node, constant, known_shape
+from passkit.graph.node import Entry, Node, constant, known_dtype, known_shape
 from passkit.graph.op import REQUIRED
 from passkit.ops.composites import composite
 from passkit.ops.helpers import common_dtype, make
@@ -135,7 +135,7 @@ def _expand_avg_pool(count: int) -> Callable[..., Entry]:
         ``padding``, ``strides`` and ``window``.
 
         Raises: ShapeError for another rank, or windows that do not fit; GraphError for an unknown
-        ``data_format``.
+        ``data_format``; DTypeError if padding is not counted and the dtype of ``x`` is unknown.
         """
         check_spatial_rank(node, x, count)
         image, restore_format = by_channel(x, channels_first(node, count))
@@ -155,18 +155,18 @@ def _element_counts(node: Node, image: Entry, count: int) -> Any:
 
     Args:
         node: The pool.
-        image: Its input, channels last, of known dtype.
+        image: Its input, channels last.
         count: Number of spatial axes.
 
     Raises:
         ShapeError: If the windows do not fit.
+        DTypeError: If the numbers are counted and the dtype of the image is unknown.
     """
     geometry = _pool_geometry(node, known_shape(image)[1:-1], count)
     area = int(np.prod(geometry.window))
     if node.params["count_include_pad"] or geometry.reads_no_padding:
         return float(area)
-    assert image.dtype is not None
-    one = constant(image.dtype.numpy.type(1))
+    one = constant(known_dtype(image).numpy.type(1))
     ones = make("broadcast_to", one, shape=(1, *geometry.size, 1))
     view = make("windows", ones, **_window_params(node, count))
     return make("reduce_sum", view, axis=_window_axes(count))

@@ -15,7 +15,7 @@ import numpy as np
 from passkit import ast
 from passkit.errors import DTypeError
 from passkit.graph.infer import demand
-from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.node import Entry, Node, known_dtype, known_shape
 from passkit.graph.op import Op, OpPattern, register_op
 from passkit.ops.helpers import add_aliases, as_replacement, common_dtype, make, normalize_axes
 from passkit.values.dtype import DType, float32
@@ -250,11 +250,12 @@ def _extremum_gradient(node: Node, dy: Entry) -> list[Entry]:
     Others get 0, as in TensorFlow. ``node`` is the forward node, with the parameters ``axis`` and
     ``keepdims``; ``dy`` is the gradient of its output.
 
-    Raises: ShapeError if a rank is unknown, or a parameter is invalid.
+    Raises: ShapeError if a rank is unknown, or a parameter is invalid; DTypeError if the dtype of
+    the input is unknown.
     """
     x, params = node.inputs[0], {k: node.params[k] for k in PARAMS}
     is_extremum = make("equal", x, broadcast_back(node, node.entries[0]))
-    count = make("reduce_sum", make("cast", is_extremum, dtype=x.dtype), **params)
+    count = make("reduce_sum", make("cast", is_extremum, dtype=known_dtype(x).name), **params)
     return [make("where", is_extremum, broadcast_back(node, dy / count), 0.0)]
 
 

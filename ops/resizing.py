@@ -218,7 +218,8 @@ def area_weights(old: int, new: int, align_corners: bool) -> Any:
 def _resize_area(node: Node, x: Entry) -> Entry:
     """Expand resize_area: columns, then rows, each a product with the shares of old pixels.
 
-    ``node`` has the parameters ``align_corners``, ``axes`` and ``size``.
+    ``node`` has the parameters ``align_corners``, ``axes`` and ``size``. Without axes it is ``x``
+    itself.
 
     Raises: ShapeError if ``size`` does not fit the axes, or a length is symbolic.
     """

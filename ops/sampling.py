@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from passkit.errors import GraphError
 from passkit.graph.call import convert
-from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.node import Entry, Node, known_dtype, known_shape
 from passkit.graph.op import REQUIRED
 from passkit.ops.composites import composite
 from passkit.ops.helpers import (
@@ -36,7 +36,7 @@ def _gumbel_noise(key: Entry, like: Entry) -> Entry:
     Raises: ShapeError if the rank of ``like`` is unknown or the key no scalar, DTypeError if its
     dtype is unknown or no float.
     """
-    return make("random_gumbel", key, shape=known_shape(like), dtype=str(like.dtype))
+    return make("random_gumbel", key, shape=known_shape(like), dtype=known_dtype(like).name)
 
 
 def _draw_shape(node: Node, x: Entry, name: str) -> Shape:

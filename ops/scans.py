@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from passkit import ast
 from passkit.errors import ShapeError
-from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.node import Entry, Node, known_dtype, known_shape
 from passkit.graph.op import Op, OpPattern, register_op
 from passkit.ops.composites import composite
 from passkit.ops.helpers import (
@@ -320,7 +320,8 @@ def _cumulative(scan_name: str, initial: int) -> Callable[[Node, Entry], Entry]:
         The parameters ``dtype`` (None for that of x), ``axis`` and ``include_initial`` say so.
         ``node`` has the parameters ``axis``, ``dtype`` and ``include_initial``.
 
-        Raises: ShapeError if the axis is out of range, or None and x no vector.
+        Raises: ShapeError if the axis is out of range, or None and x no vector; DTypeError if
+        ``dtype`` is bool, complex or none, or unknown for the initial value.
         """
         dtype, shape = node.params["dtype"], known_shape(x)
         axis = scan_axis(node, len(shape))
@@ -328,9 +329,8 @@ def _cumulative(scan_name: str, initial: int) -> Callable[[Node, Entry], Entry]:
         out = make(scan_name, x, axis=axis)
         if not node.params["include_initial"]:
             return out
-        assert x.dtype is not None
         first_shape = (*shape[:axis], 1, *shape[axis + 1 :])
-        first = make("full", shape=first_shape, fill_value=initial, dtype=x.dtype.name)
+        first = make("full", shape=first_shape, fill_value=initial, dtype=known_dtype(x).name)
         return make("concat", first, out, axis=axis)
 
     return expand

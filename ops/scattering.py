@@ -17,7 +17,7 @@ from attrs import frozen
 from passkit.errors import ShapeError
 from passkit.graph.call import convert
 from passkit.graph.infer import agree, broadcast_shapes, show_shape
-from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.node import Entry, Node, known_dtype, known_shape
 from passkit.graph.op import REQUIRED, Op, OpPattern, register_op
 from passkit.ops.composites import composite
 from passkit.ops.gathering import point_axes
@@ -413,17 +413,17 @@ def _expand_scatter(addressing: Addressing, kind: str) -> Callable[..., Entry]:
     """
 
     def expand(node: Node, x: Entry, indices: Entry, updates: Entry) -> Entry:
-        """Reshape x, of known dtype, into rows, and apply ``scatter_rows``.
+        """Reshape x into rows, and apply ``scatter_rows``.
 
         The result is x with ``updates`` combined at ``indices``. Floats of 16 bits are combined in
         float32. ``node`` has the parameters of the addressing.
 
         Raises: ShapeError if a rank is unknown or a parameter does not fit, GraphError if ``mode``
-        is unknown.
+        is unknown, DTypeError if the dtype of x is.
         """
-        assert x.dtype is not None
+        dtype = known_dtype(x)
         shape, rows = addressing.rows(node, x, indices, updates)
-        in_float32 = is_narrow(x.dtype) and kind != "update"
+        in_float32 = is_narrow(dtype) and kind != "update"
         old, new = (convert(e, float32) if in_float32 else e for e in (x, updates))
         updates_shape = (*shape[:2], known_shape(rows)[1], shape[3])
         out = make(
@@ -433,7 +433,7 @@ def _expand_scatter(addressing: Addressing, kind: str) -> Callable[..., Entry]:
             make("reshape", new, shape=updates_shape),
             kind=kind,
         )
-        out = convert(out, x.dtype) if in_float32 else out
+        out = convert(out, dtype) if in_float32 else out
         return make("reshape", out, shape=known_shape(x))
 
     return expand
@@ -448,11 +448,10 @@ def _read(node: Node, addressing: Addressing, x: Entry) -> Entry:
     ``addressing`` is that of the scatter. Where x is empty, all updates were dropped: the elements
     are zeros.
 
-    Raises: ShapeError if a rank is unknown.
+    Raises: ShapeError if a rank is unknown, DTypeError if ``x`` is empty and its dtype unknown.
     """
     if numel(known_shape(x)) == 0:
-        assert x.dtype is not None
-        return make("cast", zeros_of(node.inputs[2]), dtype=x.dtype.name)
+        return make("cast", zeros_of(node.inputs[2]), dtype=known_dtype(x).name)
     return make(addressing.gather, x, node.inputs[1], **node.params)
 
 
@@ -541,11 +540,10 @@ def _mul_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]]:
 
         ``node`` is the forward node.
 
-        Raises: ShapeError if a rank is unknown.
+        Raises: ShapeError if a rank is unknown, DTypeError if the dtype of x is.
         """
         x, _, updates = node.inputs
-        assert x.dtype is not None
-        factors, dtype = (x, updates), x.dtype.name
+        factors, dtype = (x, updates), known_dtype(x).name
         ones = [make("full_like", e, fill_value=1) for e in factors]
         are_zero = [make("equal", e, zeros_of(e)) for e in factors]
         nonzero = [make("where", z, o, e) for z, o, e in zip(are_zero, ones, factors, strict=True)]
@@ -668,13 +666,12 @@ register_scatter(
 
 
 def full_of(shape: Shape, value: Any, like: Entry) -> Entry:
-    """Return an array of ``value`` of a shape, in the dtype of ``like``, which must be known.
+    """Return an array of ``value`` of a shape, in the dtype of ``like``.
 
-    Raises: DTypeError if the dtype cannot hold the value, ShapeError if ``shape`` has a negative
-    extent.
+    Raises: DTypeError if the dtype is unknown or cannot hold the value, ShapeError if ``shape`` has
+    a negative extent.
     """
-    assert like.dtype is not None
-    return make("full", shape=shape, fill_value=value, dtype=like.dtype.name)
+    return make("full", shape=shape, fill_value=value, dtype=known_dtype(like).name)
 
 
 def _scatter_nd_dtype(node: Node, indices: DType, updates: DType) -> DType:
@@ -689,9 +686,10 @@ def _scatter_nd_dtype(node: Node, indices: DType, updates: DType) -> DType:
 def _scatter_nd(node: Node, indices: Entry, updates: Entry) -> Entry:
     """Expand scatter_nd: the updates added to zeros of the parameter ``shape`` of ``node``.
 
-    Points out of range are dropped. The dtype of the updates must be known.
+    Points out of range are dropped.
 
-    Raises: ShapeError if that is no shape, or indices or updates do not fit it.
+    Raises: ShapeError if that is no shape, or indices or updates do not fit it; DTypeError if the
+    dtype of the updates is unknown.
     """
     shape = parse_extents(node, node.params["shape"], "shape")
     return make("tensor_scatter_nd_add", full_of(shape, 0, updates), indices, updates)

@@ -15,7 +15,7 @@ import numpy as np
 
 from passkit.errors import GraphError, ShapeError, nearest
 from passkit.graph.infer import show_shape
-from passkit.graph.node import Entry, Node, constant, known_shape
+from passkit.graph.node import Entry, Node, constant, known_dtype, known_shape
 from passkit.graph.op import REQUIRED
 from passkit.ops.composites import composite
 from passkit.ops.helpers import check_kinds, common_dtype, count_param, make, normalize_axes
@@ -85,14 +85,14 @@ def _expand_arg_extreme(reduction: str) -> Callable[[Node, Entry], Entry]:
     def expand(node: Node, x: Entry) -> Entry:
         """Expand to the extreme, and the smallest position of an element that equals it, as int64.
 
-        The dtype of ``x`` must be known; bools are compared as int32. ``node`` has the parameters
-        ``axis``, one or several axes or None for all, and ``keepdims``.
+        Bools are compared as int32. ``node`` has the parameters ``axis``, one or several axes or
+        None for all, and ``keepdims``.
 
-        Raises: ShapeError if the axis is out of range, no int, listed twice or empty.
+        Raises: ShapeError if the axis is out of range, no int, listed twice or empty; DTypeError if
+        the dtype of ``x`` is unknown.
         """
         axes = normalize_axes(node, len(known_shape(x)), node.params["axis"])
-        assert x.dtype is not None
-        if x.dtype.kind == "b":
+        if known_dtype(x).kind == "b":
             x = make("cast", x, dtype="int32")
         is_extreme = make("equal", x, make(reduction, x, axis=axes, keepdims=True))
         if x.dtype is not None and x.dtype.is_float:
@@ -323,17 +323,16 @@ def _expand_searchsorted(node: Node, sequence: Entry, values: Entry) -> Entry | 
     """Expand to an unrolled binary search, with a step for each bit of the length.
 
     A step tests whether so many more elements come before the value, or with ``side`` "right" equal
-    it. The dtype of ``values`` must be known. ``node`` has the parameter ``side``.
+    it. ``node`` has the parameter ``side``.
 
     Returns:
         Positions as int64; None for a sequence of unknown length and for complex numbers, where
         NumPy searches.
 
-    Raises: ShapeError if a rank is unknown.
+    Raises: ShapeError if a rank is unknown, DTypeError if the dtype of ``values`` is.
     """
     n = known_shape(sequence)[-1]
-    assert values.dtype is not None
-    if not isinstance(n, int) or values.dtype.kind == "c":
+    if not isinstance(n, int) or known_dtype(values).kind == "c":
         return None
     position = make("full_like", make("cast", values, dtype="int64"), fill_value=0)
     is_vector = len(known_shape(sequence)) == 1
@@ -352,10 +351,9 @@ def _expand_searchsorted(node: Node, sequence: Entry, values: Entry) -> Entry | 
 def _comes_before(element: Entry, value: Entry, or_equal: bool) -> Entry:
     """Return whether an element is less than a value, or equal if ``or_equal``; NaN is largest.
 
-    The dtype of ``value`` must be known.
+    Raises: DTypeError if the dtype of ``value`` is unknown.
     """
-    dtype = value.dtype
-    assert dtype is not None
+    dtype = known_dtype(value)
     if dtype.kind == "b":
         element, value = (make("cast", e, dtype="uint8") for e in (element, value))
     is_before = make("less_equal" if or_equal else "less", element, value)
@@ -413,17 +411,15 @@ def _expand_isin(node: Node, x: Entry, test: Entry) -> Entry | None:
     """Expand to comparisons with all elements of a small set, or to a search in a large one.
 
     ``test`` is the set, in any shape, large if it has more than `MAX_COMPARED` elements; the
-    parameter ``invert`` of ``node`` negates the result. NaN is in no set. The dtype of ``x`` must
-    be known.
+    parameter ``invert`` of ``node`` negates the result. NaN is in no set.
 
     Returns:
         None for a set of symbolic size and for complex numbers, where NumPy computes isin.
 
-    Raises: ShapeError if a rank is unknown.
+    Raises: ShapeError if a rank is unknown, DTypeError if the dtype of ``x`` is.
     """
-    assert x.dtype is not None
     count = numel(known_shape(test))
-    if not isinstance(count, int) or x.dtype.kind == "c":
+    if not isinstance(count, int) or known_dtype(x).kind == "c":
         return None
     flat = make("reshape", test, shape=(count,))
     if count <= MAX_COMPARED:

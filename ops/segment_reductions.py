@@ -12,7 +12,7 @@ import numpy as np
 
 from passkit.errors import ShapeError
 from passkit.graph.infer import agree, show_shape
-from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.node import Entry, Node, known_dtype, known_shape
 from passkit.graph.op import REQUIRED
 from passkit.ops.composites import composite
 from passkit.ops.helpers import check_kinds, count_param, make
@@ -62,15 +62,15 @@ def _expand_segments(kind: str, initial: Callable[[DType], Any]) -> Callable[...
     """
 
     def expand(node: Node, x: Entry, ids: Entry) -> Entry:
-        """Scatter the rows of x, of known dtype, into an array of initial values.
+        """Scatter the rows of x into an array of initial values.
 
         ``ids`` has the segment of each row. ``node`` has the parameter ``num_segments``.
 
-        Raises: ShapeError if ids and x, or ``num_segments``, do not fit.
+        Raises: ShapeError if ids and x, or ``num_segments``, do not fit, or a rank is unknown;
+        DTypeError if the dtype of x is unknown.
         """
         rows, row_ids, shape = _rows_and_ids(node, x, ids)
-        assert x.dtype is not None
-        return make(f"index_{kind}", full_of(shape, initial(x.dtype), x), row_ids, rows)
+        return make(f"index_{kind}", full_of(shape, initial(known_dtype(x)), x), row_ids, rows)
 
     return expand
 
@@ -87,7 +87,8 @@ def _expand_segment_mean(divisor: Callable[[Entry], Entry]) -> Callable[..., Ent
 
         ``ids`` has the segment of each row. ``node`` has the parameter ``num_segments``.
 
-        Raises: ShapeError if ids and x, or ``num_segments``, do not fit.
+        Raises: ShapeError if ids and x, or ``num_segments``, do not fit, or a rank is unknown;
+        DTypeError if the dtype of x is unknown or an integer.
         """
         rows, row_ids, shape = _rows_and_ids(node, x, ids)
         total = make("index_add", full_of(shape, 0, x), row_ids, rows)

@@ -13,7 +13,7 @@ import numpy as np
 
 from passkit.errors import ShapeError
 from passkit.graph.infer import demand, same_dtype_rule, show_shape
-from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.node import Entry, Node, known_dtype, known_shape
 from passkit.graph.op import REQUIRED, Op, OpPattern, register_op
 from passkit.ops.helpers import count_param, make, normalize_axis
 from passkit.ops.indices import check_indices, zeros_of
@@ -271,7 +271,7 @@ def _unique_gradient(node: Node, dy: Entry | None, *_: Any) -> list[Entry | None
     It is None if ``dy``, the gradient of the values, is; that of the counts is not used. ``node``
     is the forward node.
 
-    Raises: ShapeError if a rank is unknown.
+    Raises: ShapeError if a rank is unknown, DTypeError if the dtype of ``dy`` is.
     """
     if dy is None:
         return [None]
@@ -280,8 +280,7 @@ def _unique_gradient(node: Node, dy: Entry | None, *_: Any) -> list[Entry | None
     zero = make("full_like", counts, fill_value=0)
     is_used = make("greater", counts, zero)
     at_least_one = make("maximum", counts, make("full_like", counts, fill_value=1))
-    assert dy.dtype is not None
-    share = make("div", dy, make("cast", at_least_one, dtype=dy.dtype.name))
+    share = make("div", dy, make("cast", at_least_one, dtype=known_dtype(dy).name))
     share = make("where", is_used, share, zeros_of(share))
     flat = make("reshape", x, shape=(-1,))
     equal = make("equal", make("expand_dims", flat, axis=1), make("expand_dims", values, axis=0))

@@ -21,6 +21,7 @@ from passkit.ops.composites import composite
 from passkit.ops.elementwise_definition import elementwise
 from passkit.ops.exponentials import log1m_exp, log1p_exp
 from passkit.ops.helpers import make
+from passkit.ops.layouts import as_dtype
 from passkit.values.dtype import float32, float64
 
 SQRT_HALF = sqrt(0.5)
@@ -274,19 +275,28 @@ BERNOULLI = (
 """The Bernoulli numbers B2, B4 up to B20: enough for the asymptotic series from 10 + n on."""
 
 
-def _polygamma(node: Node, x: Entry) -> Entry:
-    """Expand the n-th derivative of digamma, in float64, cast to the dtype of ``x``.
+def _derivative_order(node: Node) -> int:
+    """Return the parameter ``n`` of ``node``, an int from 0 to 20.
 
-    For n of 0 and 1 these are the operators digamma and trigamma. Recurrence raises x in steps of 1
-    to 10 + n, where an asymptotic series is used; x below 1/2 is reflected. Source: NIST Digital
-    Library of Mathematical Functions, 5.15.
-
-    Raises:
-        GraphError: If the parameter ``n`` of ``node`` is no int from 0 to 20; a bool is none.
+    Raises: GraphError if it is anything else; a bool is no int.
     """
     n = node.params["n"]
     if isinstance(n, bool) or not isinstance(n, int) or not 0 <= n <= 20:
         raise GraphError(f"{node.where} needs a whole number from 0 to 20 as n, got {n!r}")
+    return n
+
+
+def _polygamma(node: Node, x: Entry) -> Entry:
+    """Expand the n-th derivative of digamma, in float64, cast to the dtype of ``x``.
+
+    An unknown dtype gives float64. For n of 0 and 1 these are the operators digamma and trigamma.
+    Recurrence raises x in steps of 1 to 10 + n, where an asymptotic series is used; x below 1/2 is
+    reflected. Source: NIST Digital Library of Mathematical Functions, 5.15.
+
+    Raises:
+        GraphError: If the parameter ``n`` of ``node`` is no int from 0 to 20; a bool is none.
+    """
+    n = _derivative_order(node)
     if n < 2:
         return make(("digamma", "trigamma")[n], x)
     wide = make("cast", x, dtype="float64")
@@ -303,7 +313,7 @@ def _polygamma(node: Node, x: Entry) -> Entry:
     magnitude = steps * float(factorial(n)) + _power(r, n) * series
     signed = magnitude if n % 2 else -magnitude
     out = make("where", low, _reflect_polygamma(n, wide, magnitude), signed)
-    return make("cast", out, dtype=str(x.dtype))
+    return as_dtype(out, x)
 
 
 def _reflect_polygamma(n: int, x: Entry, magnitude: Entry) -> Entry:
@@ -340,7 +350,9 @@ composite(
     inputs=1,
     expand=_polygamma,
     params={"n": 0},
-    FGradient=lambda node, dy: [dy * make("polygamma", node.inputs[0], n=node.params["n"] + 1)],
+    FGradient=lambda node, dy: [
+        dy * make("polygamma", node.inputs[0], n=_derivative_order(node) + 1)
+    ],
     doc="the n-th derivative of digamma",
 )
 

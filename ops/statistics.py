@@ -12,7 +12,7 @@ from sys import float_info
 from typing import Any
 
 from passkit.errors import ShapeError
-from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.node import Entry, Node, known_dtype, known_shape
 from passkit.ops.composites import composite
 from passkit.ops.helpers import (
     check_broadcast,
@@ -85,12 +85,12 @@ def _cast_and_reduce(reduction_name: str) -> Callable[[Node, Entry], Entry]:
     """
 
     def expand(node: Node, x: Entry) -> Entry:
-        """Cast x to the dtype of the output of ``node``, which is known, and reduce it.
+        """Cast x to the dtype of the output of ``node``, and reduce it.
 
-        Raises: ShapeError if the parameter ``axis`` is out of range.
+        Raises: DTypeError if that dtype is unknown, ShapeError if the parameter ``axis`` is out of
+        range.
         """
-        dtype = node.entries[0].dtype
-        assert dtype is not None
+        dtype = known_dtype(node.entries[0])
         x = x if x.dtype is dtype else make("cast", x, dtype=dtype.name)
         return make(reduction_name, x, axis=node.params["axis"], keepdims=node.params["keepdims"])
 
@@ -354,7 +354,8 @@ def _vector_norm(node: Node, x: Entry) -> Entry:
 
     The order is the parameter ``ord`` of ``node``.
 
-    Raises: ShapeError if it is no number, or the axis out of range.
+    Raises: ShapeError if it is no number, or the axis out of range; DTypeError if it is 0 and the
+    dtype of ``x`` is unknown.
     """
     order, params = _order_param(node), {k: node.params[k] for k in PARAMS}
     if order == 2:
@@ -363,8 +364,7 @@ def _vector_norm(node: Node, x: Entry) -> Entry:
     if order in (inf, -inf):
         return make("reduce_max" if order > 0 else "reduce_min", magnitude, **params)
     if order == 0:
-        assert x.dtype is not None
-        nonzero = make("cast", make("not_equal", x, 0.0), dtype=x.dtype.name)
+        nonzero = make("cast", make("not_equal", x, 0.0), dtype=known_dtype(x).name)
         return make("reduce_sum", nonzero, **params)
     if order == 1:
         return make("reduce_sum", magnitude, **params)
@@ -378,7 +378,8 @@ def _vector_norm_gradient(node: Node, dy: Entry) -> list[Entry | None]:
     smallest magnitude. ``node`` is the forward node, with the parameters ``axis`` and ``ord``;
     ``dy`` is the gradient of its output.
 
-    Raises: ShapeError if the parameter ``ord`` is no number.
+    Raises: ShapeError if ``ord`` is no number or a rank is unknown; DTypeError if ``ord`` is
+    infinite and the dtype of the input is unknown.
     """
     x, order = node.inputs[0], _order_param(node)
     y, dy = _keep_axes(node, x, node.entries[0]), _keep_axes(node, x, dy)
@@ -388,8 +389,7 @@ def _vector_norm_gradient(node: Node, dy: Entry) -> list[Entry | None]:
     if order == 1:
         return [dy * sign]
     if order in (inf, -inf):
-        assert x.dtype is not None
-        is_extremum = make("cast", make("equal", magnitude, y), dtype=x.dtype.name)
+        is_extremum = make("cast", make("equal", magnitude, y), dtype=known_dtype(x).name)
         count = make("reduce_sum", is_extremum, axis=node.params["axis"], keepdims=True)
         return [dy * sign * is_extremum / count]
     is_zero = make("equal", y, 0.0)
@@ -466,6 +466,8 @@ def _reduce_without_nan(node: Node, x: Entry, reduction_name: str, identity: flo
     """Reduce ``x`` by the operator ``reduction_name`` with NaN replaced by ``identity``.
 
     ``node`` has the parameters ``axis`` and ``keepdims``.
+
+    Raises: ShapeError if the axis is out of range or, for a maximum or minimum, empty.
     """
     numbers = make("where", make("isnan", x), identity, x)
     return make(reduction_name, numbers, **node.params)
@@ -479,6 +481,8 @@ def _extremum_without_nan(node: Node, x: Entry, reduction_name: str, identity: f
         x: The input.
         reduction_name: "reduce_max" or "reduce_min".
         identity: The element to put in place of NaN.
+
+    Raises: ShapeError if the parameter ``axis`` is out of range or empty.
     """
     extremum = _reduce_without_nan(node, x, reduction_name, identity)
     all_nan = make("reduce_all", make("isnan", x), **node.params)
@@ -488,11 +492,12 @@ def _extremum_without_nan(node: Node, x: Entry, reduction_name: str, identity: f
 def _count_without_nan(node: Node, x: Entry, keepdims: bool) -> Entry:
     """Return the number of elements along ``axis`` that are not NaN, in the dtype of ``x``.
 
-    That must be known. ``keepdims`` says whether the reduced axes stay with length 1. ``node`` has
-    the parameter ``axis``.
+    ``keepdims`` says whether the reduced axes stay with length 1. ``node`` has the parameter
+    ``axis``.
+
+    Raises: DTypeError if that dtype is unknown, ShapeError if the axis is out of range.
     """
-    assert x.dtype is not None
-    is_number = make("cast", make("logical_not", make("isnan", x)), dtype=x.dtype.name)
+    is_number = make("cast", make("logical_not", make("isnan", x)), dtype=known_dtype(x).name)
     return make("reduce_sum", is_number, axis=node.params["axis"], keepdims=keepdims)
 
 
@@ -501,7 +506,7 @@ def _nanmean(node: Node, x: Entry) -> Entry:
 
     It is NaN where there are none. ``node`` has the parameters ``axis`` and ``keepdims``.
 
-    Raises: ShapeError if the axis is out of range.
+    Raises: ShapeError if the axis is out of range, DTypeError if the dtype of ``x`` is unknown.
     """
     total = make("nansum", x, axis=node.params["axis"], keepdims=node.params["keepdims"])
     return total / _count_without_nan(node, x, node.params["keepdims"])
@@ -512,7 +517,8 @@ def _nanvar(node: Node, x: Entry) -> Entry:
 
     These are no more than the parameter ``correction`` of ``node``.
 
-    Raises: ShapeError if that is no finite number, or ``axis`` is out of range.
+    Raises: ShapeError if that is no finite number, or ``axis`` is out of range; DTypeError if the
+    dtype of ``x`` is unknown.
     """
     axis, keepdims = node.params["axis"], node.params["keepdims"]
     d = x - make("nanmean", x, axis=axis, keepdims=True)

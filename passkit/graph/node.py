@@ -546,3 +546,10 @@ def known_shape(entry: Entry) -> Shape:
     if entry.shape is None:
         raise ShapeError(f"the rank of {entry.name} is not known here; give its variables a shape")
     return entry.shape
+
+
+def known_dtype(entry: Entry) -> DType:
+    """Return the dtype of an entry. Raises: DTypeError when it is not known yet."""
+    if entry.dtype is None:
+        raise DTypeError(f"the dtype of {entry.name} is not known here; give its variables a dtype")
+    return entry.dtype

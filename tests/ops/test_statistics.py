@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -70,3 +71,32 @@ def test_ranks_need_known_lengths() -> None:
     """A median along an axis of symbolic length is refused."""
     with pytest.raises(ShapeError, match=r"got n element\(s\) along \(0,\)"):
         ops.median(pk.var("x", ("n", 3)), axis=0)
+
+
+UNTYPED: dict[str, Callable[[pk.Entry], Any]] = {
+    "sum of segments": lambda x: ops.segment_sum(x, pk.var("ids", (2,), "int64"), num_segments=4),
+    "scatter": lambda x: pk.ops.scatter_nd(pk.var("at", (2, 1), "int64"), x, shape=(5, 3)),
+    "running sum": lambda x: pk.ops.cumulative_sum(x, axis=0, include_initial=True),
+    "power of matrices": lambda x: pk.ops.matrix_power(x[:, :2], n=0),
+    "gradient of a mean": lambda x: pk.gradients([pk.ops.mean(x)], [x]),
+    "gradient of a maximum": lambda x: pk.gradients([pk.ops.reduce_max(x)], [x]),
+    "gradient of a norm": lambda x: pk.gradients([pk.ops.reduce_linf(x)], [x]),
+    "gradient of distinct elements": lambda x: pk.gradients([pk.ops.unique(x, size=3)[0]], [x]),
+}
+
+
+@pytest.mark.parametrize("name", UNTYPED)
+def test_what_needs_a_dtype_refuses_an_unknown_one(name: str) -> None:
+    """Operators and gradients that need the dtype of an operand name the one that has none."""
+    x = pk.var("x", (2, 3), None)
+
+    with pytest.raises(pk.DTypeError, match=r"dtype of (x|input \d|mean|ones_like) is not known"):
+        UNTYPED[name](x)
+
+
+def test_the_gradient_of_a_polygamma_of_unknown_order_is_refused() -> None:
+    """An order that is no int is refused by the gradient, too, where the rank is unknown."""
+    x = pk.var("x", None)
+
+    with pytest.raises(pk.GraphError, match="needs a whole number from 0 to 20 as n, got 'two'"):
+        pk.gradients([pk.ops.polygamma(x, n="two")], [x])

@@ -24,7 +24,8 @@ def _strided_slice(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[Any
     Raises:
         ModelError: If there are not four inputs, one is no array, a slice has bounds known only at
             run time, or the known bounds do not fit the array.
-        ShapeError: If a known index is out of range.
+        ShapeError: If a known index is out of range, or an index known only at run time is into an
+            empty axis.
         DTypeError: If indices known only at run time are not integers.
     """
     ctx.check_count(inputs, 4)
@@ -56,6 +57,7 @@ def _take_elements(
     Raises:
         ModelError: If a slice has bounds that are known only at run time, ``begin`` is not a vector
             of at most as many indices as ``x`` has axes, or a rank is unknown.
+        ShapeError: If an axis that an index is for is empty.
         DTypeError: If ``begin`` is not of integers.
     """
     call = ctx.call

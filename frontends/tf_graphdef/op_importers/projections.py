@@ -194,7 +194,8 @@ class _Pixels:
             columns: Columns of the same shape.
 
         Raises:
-            ShapeError: If they are for another number of images, neither that nor 1.
+            ShapeError: If they are for another number of images, neither that nor 1, or the images
+                have no pixels.
         """
         coordinates = [ops.squeeze(e, axis=3) for e in (rows, columns)]
         index = [ops.cast(e, dtype="int64") for e in coordinates]
@@ -218,7 +219,8 @@ class _Pixels:
             columns: Float columns of the same shape.
 
         Raises:
-            ShapeError: If they are for another number of images, neither that nor 1.
+            ShapeError: If they are for another number of images, neither that nor 1, or the images
+                have no pixels.
         """
         return self.pixels_at(ops.round_half_away(rows), ops.round_half_away(columns))
 
@@ -232,7 +234,8 @@ class _Pixels:
             columns: Float columns of the same shape.
 
         Raises:
-            ShapeError: If they are for another number of images, neither that nor 1.
+            ShapeError: If they are for another number of images, neither that nor 1, or the images
+                have no pixels.
         """
         top, left = ops.floor(rows), ops.floor(columns)
         bottom, right = top + 1.0, left + 1.0

@@ -471,6 +471,7 @@ def _apply(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     Raises:
         ModelError: If the number of inputs is wrong, a variable is no handle or has no value,
             variables differ in dtype or shape, or another input does not fit the variable.
+        DTypeError: If the rule needs floats and the variables have others.
     """
     name = ctx.call.node.op.removeprefix("Resource").removeprefix("Apply")
     rule = OPTIMIZER_RULES[name]
@@ -549,6 +550,7 @@ def _scatter(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]
         ModelError: If there are not three inputs, the first is no handle, the variable is a scalar
             or has no value, indices are not integers, or the dtype of the rows differs.
         ShapeError: If the shapes of indices and rows do not fit.
+        DTypeError: If bools are subtracted.
     """
     ctx.check_count(inputs, 3)
     if (unavailable := unavailable_results(ctx, inputs)) is not None:

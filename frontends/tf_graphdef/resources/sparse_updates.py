@@ -46,6 +46,7 @@ def _sparse_apply(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyV
         ModelError: If the number of inputs is wrong, one does not fit the variable, variables
             differ in dtype or shape, or indices may repeat or are not a vector of integers.
         ShapeError: If the variables have no rows and there are indices.
+        DTypeError: If the rule needs floats and the variables have others.
     """
     rule_name = ctx.call.node.op.removeprefix("Resource").removeprefix("SparseApply")
     rule = OPTIMIZER_RULES[rule_name]
