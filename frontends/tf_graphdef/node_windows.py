@@ -61,6 +61,9 @@ class NodeWindows:
         """Return channels-last ``x`` padded by ``value`` over the spatial axes.
 
         ``x`` itself is returned if the padding is known, since ``params`` has it then.
+
+        Raises:
+            DTypeError: If the padding is not known, and ``x`` of integers cannot hold ``value``.
         """
         if self.is_known:
             return x

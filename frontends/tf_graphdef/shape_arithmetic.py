@@ -165,7 +165,8 @@ def _strided(
 
     Raises:
         ModelError: If the lists differ in length, or there are several ellipses.
-        IndexError: If an index is out of range; `fold_shapes` turns it into a ModelError.
+        IndexError: If an index is out of range; `fold_shapes` turns it into a ModelError, as it
+            does a ValueError for a stride of 0.
     """
     if any(isinstance(extent, Size) for bounds in rest for extent in bounds.ravel()):
         return NotImplemented

@@ -127,6 +127,7 @@ def stacked_item(ctx: NodeContext, stack: StackedList, index: ImportedValue) -> 
 
     Raises:
         ModelError: If the shape of the items is not known yet.
+        ShapeError: If the list has no items.
         DTypeError: If the index is not an integer.
     """
     rows = stacked_array(ctx, stack)

@@ -53,6 +53,8 @@ class VariableRestorer:
         Raises:
             ModelError: If the nodes that restore variables are malformed, or the checkpoint is
                 missing or damaged.
+            ShapeError: If shapes in these nodes do not fit an operator; likewise DTypeError for
+                dtypes.
         """
         if self.model.checkpoint is None:
             return None
@@ -66,8 +68,10 @@ class VariableRestorer:
         """Return the checkpoint's value of a variable as a known array, read once.
 
         Raises:
-            ModelError: If there is no checkpoint or no value in it, or the value has another shape
-                or dtype or is damaged.
+            ModelError: If there is no checkpoint or no value in it, the value has another shape or
+                dtype or is damaged, or the nodes that restore variables are malformed.
+            ShapeError: If shapes in these nodes do not fit an operator; likewise DTypeError for
+                dtypes.
         """
         model = self.model
         if model.checkpoint is None:
@@ -107,6 +111,8 @@ class VariableRestorer:
 
         Raises:
             ModelError: If the nodes that restore variables are malformed.
+            ShapeError: If shapes in these nodes do not fit an operator; likewise DTypeError for
+                dtypes.
         """
         if self._keys is None:
             name = self.model.restore.rpartition(":")[0] or self.model.restore
@@ -120,6 +126,8 @@ class VariableRestorer:
 
         Raises:
             ModelError: If a node that restores is malformed, or a limit is exceeded.
+            ShapeError: If shapes in such a node do not fit its operator; likewise DTypeError for
+                dtypes.
         """
         limit = MAX_BUILT_NODES + len(self.body.nodes)
         shared = ImportState(

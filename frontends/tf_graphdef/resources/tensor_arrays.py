@@ -69,7 +69,8 @@ def _scatter(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]
 
     Raises:
         ModelError: If there are not four inputs, the flow is no list, the array has an unknown
-            number of rows, or the indices are not known, out of range, or not one for each row.
+            number of rows or another dtype, or the indices are not known, out of range, or not one
+            for each row.
     """
     items = tensor_lists.as_list(ctx, inputs[3])
     return (tensor_lists.scatter_items(ctx, items, inputs[1], ctx.value(inputs[2])),)
@@ -128,15 +129,12 @@ def _split(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     is. ``ctx`` is the node.
 
     Raises:
-        ModelError: If there are not four inputs, the flow is no list, or the lengths are not known,
-            negative, or do not add up to the first axis.
+        ModelError: If there are not four inputs, the flow is no list, the array has another dtype,
+            or the lengths are not known, negative, or do not add up to the first axis.
     """
-    items = tensor_lists.as_list(ctx, inputs[3])
-    return (
-        tensor_lists.with_items(
-            ctx, items, tensor_lists.split_rows(ctx, ctx.value(inputs[1]), inputs[2])
-        ),
-    )
+    items, value = tensor_lists.as_list(ctx, inputs[3]), ctx.value(inputs[1])
+    tensor_lists.check_dtype(ctx, items, value.dtype)
+    return (tensor_lists.with_items(ctx, items, tensor_lists.split_rows(ctx, value, inputs[2])),)
 
 
 @tensor_lists.list_importer("TensorArrayCloseV3", num_inputs=1)

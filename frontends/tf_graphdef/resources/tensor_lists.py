@@ -118,7 +118,8 @@ def with_items(
 def _reserve(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     """Import TensorListReserve: a list of items that are not set.
 
-    A list of a symbolic number of items is stored as one array.
+    A list of a symbolic number of items is stored as one array. The result is unsupported or dead
+    if an input is.
 
     Args:
         ctx: The node.
@@ -219,6 +220,15 @@ def item_index(ctx: NodeContext, items: TensorList, index: AnyValue, resize: boo
     return position
 
 
+def check_dtype(ctx: NodeContext, items: TensorList, dtype: DType | None) -> None:
+    """Raise ModelError unless ``dtype`` is that of the list ``items``; an unknown one fits any.
+
+    ``ctx`` names the node in errors.
+    """
+    if None not in (items.dtype, dtype) and dtype != items.dtype:
+        raise ModelError(f"{ctx.where} needs an item of {items.dtype}, got {dtype}")
+
+
 def with_item(
     ctx: NodeContext, items: TensorList, position: int, item: ImportedValue
 ) -> TensorList:
@@ -229,8 +239,7 @@ def with_item(
     Raises:
         ModelError: If the item has another dtype, or the memory budget is exceeded.
     """
-    if items.dtype is not None and item.dtype != items.dtype:
-        raise ModelError(f"{ctx.where} needs an item of {items.dtype}, got {item.dtype}")
+    check_dtype(ctx, items, item.dtype)
     new_items = [*items.items, *[None] * (position + 1 - len(items.items))]
     new_items[position] = item
     return with_items(ctx, items, new_items)
@@ -307,6 +316,7 @@ def _get_item(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue
     Raises:
         ModelError: If there are not three inputs, the first is no list, the index is out of range,
             or the shape of an item that is not set is unknown.
+        ShapeError: If the index is known only at run time and the list has no items.
         DTypeError: If an index known only at run time is not an integer.
     """
     if stacked := stacked_lists.as_stacked_if_dynamic(ctx, inputs[0], inputs[1]):
@@ -474,9 +484,11 @@ def _concat_lists(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyV
     The result is unsupported or dead if an input is. ``ctx`` is the node.
 
     Raises:
-        ModelError: If there are not two inputs, or one is no list or stored as one array.
+        ModelError: If there are not two inputs, one is no list or stored as one array, or their
+            items differ in dtype.
     """
     a, b = (as_list(ctx, x) for x in inputs)
+    check_dtype(ctx, a, b.dtype)
     return (with_items(ctx, a, [*a.items, *b.items]),)
 
 
@@ -548,9 +560,11 @@ def scatter_items(
     The list is lengthened to as many items as there are rows, if an index requires it.
 
     Raises:
-        ModelError: If the array has an unknown number of rows, or the indices are not known, out of
-            range, or of another number than the rows; ``ctx`` names the node.
+        ModelError: If the array has an unknown number of rows or another dtype than the list, or
+            the indices are not known, out of range, or of another number than the rows; ``ctx``
+            names the node.
     """
+    check_dtype(ctx, items, value.dtype)
     rows = unstack(ctx, value)
     positions = _indices(ctx, indices)
     if len(positions) != len(rows):

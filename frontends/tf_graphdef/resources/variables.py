@@ -209,7 +209,7 @@ def _assign_by(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValu
         ModelError: If there are not two inputs, the first is not a handle or the second no array,
             the variable has no value, or the new value has another shape.
         ShapeError: If the shapes do not broadcast.
-        DTypeError: If the dtypes differ.
+        DTypeError: If the dtypes differ, or are bool.
     """
     ctx.check_count(inputs, 2)
     if (unavailable := unavailable_results(ctx, inputs)) is not None:

@@ -61,7 +61,8 @@ class ModelSession(tinyflow.Session):
     Raises:
         ModelError: If the model cannot be read.
         ArgumentError: If an argument other than ``source`` has a wrong type.
-        SettingError: If ``max_nbytes`` or ``max_rounds`` is no integer of at least 0.
+        SettingError: If ``max_nbytes`` or ``max_rounds`` is no integer of at least 0, or ``passes``
+            are no passes; a RegistryError for the name of a pass that is not registered.
     """
 
     def __init__(
@@ -87,7 +88,9 @@ class ModelSession(tinyflow.Session):
         Raises:
             ModelError: If the model cannot be read.
             ArgumentError: If an argument other than ``source`` has a wrong type.
-            SettingError: If ``max_nbytes`` or ``max_rounds`` is no integer of at least 0.
+            SettingError: If ``max_nbytes`` or ``max_rounds`` is no integer of at least 0, or
+                ``passes`` are no passes; a RegistryError for the name of a pass that is not
+                registered.
         """
         super().__init__(
             target,
@@ -269,7 +272,8 @@ class ModelSession(tinyflow.Session):
                 fit.
             ModelError: If the dtype of a placeholder is not supported.
             DTypeError: If another node is fed an array of a dtype that passkit does not have.
-            ShapeError: If the session's shape of a placeholder has an invalid size.
+            ShapeError: If the session's shape of a placeholder has an invalid size; an
+                ArgumentError if it is no shape.
         """
         body = self._trainer.body
         feed_list: list[Feed] = []

@@ -296,6 +296,13 @@ def test_list_operators_equal_tensorflows(nodes: list[Any], expected: Any) -> No
         ([node("TensorListGetItem", "y", "l", "two", "any")], "into a list of 2 items, got 2"),
         ([node("TensorListGetItem", "y", "l", "any", "any")], "into a list of 2 items, got -1"),
         ([node("TensorListSetItem", "y", "l", "zero", "two")], "an item of float32, got int32"),
+        (
+            [
+                node("EmptyTensorList", "n", "any", "two", element_dtype=INT),
+                node("TensorListConcatLists", "y", "l", "n", element_dtype=FLOAT),
+            ],
+            "TensorListConcatLists 'y' needs an item of float32, got int32",
+        ),
         ([node("TensorListPopBack", "y", "e", "any")], "remove, got the empty 'e'"),
         ([const("at", [7]), node("TensorListGather", "y", "l", "at", "any")], "2 items, got 7"),
         ([const("at", [7]), node("TensorListScatter", "y", "item", "at", "any")], "rows, got 1"),
