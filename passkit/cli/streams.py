@@ -112,8 +112,9 @@ def run(options: argparse.Namespace) -> CommandResult:
     is interrupted by Ctrl-C, standard error says so, and the tables show what ran before; the exit
     code is 1.
 
-    Raises: SettingError if ``--report`` names no run that was kept; as `passkit.viz.render`, where
-    the picture cannot be drawn.
+    Raises: SettingError if ``--report`` names no run that was kept, or the renderer of the picture
+    fails or takes too long; MissingDependencyError if there is none for its format; OSError if its
+    file cannot be written.
     """
     log = _BoundedLog(MAX_RUNS)
     with _inspecting(log), redirect_stdout(sys.stderr) if options.json else nullcontext():

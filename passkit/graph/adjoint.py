@@ -156,8 +156,8 @@ def _weight(y: Entry, value: Any) -> Entry:
     """Return ``value``, the adjoint that a user gives for ``y``, as an entry.
 
     Raises: ShapeError or DTypeError where its shape or dtype and that of ``y`` are known and not
-    equal (a symbolic size equals only itself); as `as_entry` where it is neither an entry nor
-    numbers.
+    equal (a symbolic size equals only itself); ArgumentError where it is neither an entry nor
+    numbers, DTypeError for a kernel expression, and GraphError for a tuple of entries.
     """
     weight = as_entry(value)
     if weight.shape != y.shape and None not in (weight.shape, y.shape):

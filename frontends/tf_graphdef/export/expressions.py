@@ -87,7 +87,8 @@ class ExpressionWriter:
         A 16-bit float, which `write` computes in float32, is cast.
 
         Raises:
-            ModelError: As `write`.
+            ModelError: If TensorFlow has no equivalent of a function, sign or kind of expression,
+                or no kernel for a dtype, or if a size has a symbol without a source.
         """
         value = self.write(x, is_result=work_type(x.dtype) is x.dtype)
         return self.scope.cast(value, x.dtype, is_result=value.dtype is not x.dtype)
@@ -101,7 +102,8 @@ class ExpressionWriter:
                 loads.
 
         Raises:
-            ModelError: As `write`.
+            ModelError: If TensorFlow has no equivalent of a function, sign or kind of expression,
+                or no kernel for a dtype, or if a size has a symbol without a source.
         """
         scope = self.scope
         match x:

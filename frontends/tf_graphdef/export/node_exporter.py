@@ -155,7 +155,8 @@ def _by_code(call: ExportCall, inputs: Sequence[NodeOutput]) -> tuple[NodeOutput
     is the node to write.
 
     Raises:
-        ModelError: As `ExpressionWriter.write`.
+        ModelError: If TensorFlow has no equivalent of a function, sign or kind of expression, or no
+            kernel for a dtype, or if a size has a symbol without a source.
     """
     node, scope = call.node, call.scope
     variables = [Var(f"x{k}", t.dtype) for k, t in enumerate(inputs)]

@@ -8,6 +8,7 @@ from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
 from passkit.frontends.tf_graphdef.node_windows import channels_first
 from passkit.frontends.tf_graphdef.op_importers.convolutions import convolved, depthwise_convolved
+from passkit.frontends.tf_graphdef.op_importers.linalg import check_bias
 from passkit.frontends.tf_graphdef.operators import ops
 from passkit.frontends.tf_graphdef.registry import ImportResult, op_importer
 from passkit.graph.node import Entry
@@ -43,9 +44,10 @@ def _fused_conv(
     Raises:
         ModelError: If the attribute ``filter_format`` is not HWIO, an operator of ``fused_ops`` is
             unknown or lacks an input, inputs are no floats, or ranks or channels do not fit.
-        ShapeError: If the size of images, bias or summand does not fit.
-        DTypeError: If only one of ``x`` and ``filters`` is float64, or one of ``args`` does not
-            fit, as `_apply_fused_ops` describes.
+        ShapeError: If the images are smaller than a window without padding, a summand does not
+            broadcast, or a bias or statistic is no vector of one element for each channel.
+        DTypeError: If only one of ``x`` and ``filters`` is float64, a bias or summand is complex,
+            or statistics of a batch norm have another dtype than the convolution.
     """
     filter_format = call.attr("filter_format", "s", b"HWIO")
     if filter_format != b"HWIO":
@@ -72,9 +74,11 @@ def _fused_depthwise(
     Raises:
         ModelError: If an operator of ``fused_ops`` is unknown or lacks an input, inputs are no
             floats, or a rank is not 4.
-        ShapeError: If the number of channels, or the size of images, bias or summand does not fit.
-        DTypeError: If only one of ``x`` and ``filters`` is float64, or one of ``args`` does not
-            fit, as `_apply_fused_ops` describes.
+        ShapeError: If the numbers of channels differ, the images are smaller than a window without
+            padding, a summand does not broadcast, or a bias or statistic is no vector of one
+            element for each channel.
+        DTypeError: If only one of ``x`` and ``filters`` is float64, a bias or summand is complex,
+            or statistics of a batch norm have another dtype than the convolution.
     """
     axis = 1 if channels_first(call, 2) else 3
     return _apply_fused_ops(call, depthwise_convolved(call, x, filters), args, axis)
@@ -93,10 +97,13 @@ def _fused_matmul(
         args: Inputs of the following operators, such as a bias of the columns.
 
     Raises:
-        ModelError: If ``fused_ops`` is missing, or an operator of it is unknown or lacks an input.
-        ShapeError: If the shapes do not fit, or ``a`` or ``b`` has fewer than two axes.
-        DTypeError: If ``a`` and ``b`` differ in dtype or are bools or complex, or one of ``args``
-            does not fit, as `_apply_fused_ops` describes.
+        ModelError: If ``fused_ops`` is missing, an operator of it is unknown or lacks an input, or
+            an attribute is of another kind.
+        ShapeError: If the matrices do not fit, ``a`` or ``b`` has fewer than two axes, a summand
+            does not broadcast, or a bias or statistic is no vector of one element for each column.
+        DTypeError: If ``a`` and ``b`` differ in dtype or are bools or complex, a bias or summand is
+            complex, statistics of a batch norm have another dtype than the product, or an
+            activation needs floats and the product has integers.
     """
     transposes = {f"transpose_{k}": call.attr(f"transpose_{k}", "b", False) for k in "ab"}
     return _apply_fused_ops(call, ops.matmul(a.entry, b.entry, **transposes), args, 1)
@@ -114,8 +121,8 @@ def _apply_fused_ops(call: ImportCall, y: Entry, args: Sequence[ImportedValue], 
 
     Raises:
         ModelError: If the attribute is missing, an operator is unknown, or an input is missing.
-        ShapeError: If a bias or summand does not broadcast with ``y``, or a statistic is no vector
-            of one element for each channel.
+        ShapeError: If a bias or statistic is no vector of one element for each channel, or a
+            summand does not broadcast with ``y``.
         DTypeError: If a bias or summand is complex, others being promoted with ``y``; if statistics
             have another dtype than ``y``; or an activation needs floats and ``y`` has integers.
     """
@@ -132,7 +139,9 @@ def _apply_fused_ops(call: ImportCall, y: Entry, args: Sequence[ImportedValue], 
     other_axes = tuple(k for k in range(len(y.shape or ())) if k != axis)
     for name in names:
         if name == "BiasAdd":
-            y = y + ops.expand_dims(take(1, name)[0], axis=other_axes)
+            (bias,) = take(1, name)
+            check_bias(call, bias, y.shape, axis)
+            y = y + ops.expand_dims(bias, axis=other_axes)
         elif name == "Add":
             y = y + take(1, name)[0]
         elif name == "FusedBatchNorm":

@@ -7,6 +7,8 @@ from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedVal
 from passkit.frontends.tf_graphdef.operators import ops
 from passkit.frontends.tf_graphdef.registry import ImportResult, op_importer
 from passkit.graph.infer import show_shape
+from passkit.graph.node import Entry
+from passkit.values.size import Shape
 
 
 @op_importer("MatMul")
@@ -88,6 +90,30 @@ def _cross(call: ImportCall, a: ImportedValue, b: ImportedValue) -> ImportResult
     return ops.cross(a.entry, b.entry, name=call.name)
 
 
+def check_bias(call: ImportCall, bias: Entry, shape: Shape | None, axis: int) -> None:
+    """Check that ``bias`` is a vector of one element for each channel; unknown shapes pass.
+
+    Args:
+        call: The node.
+        bias: The bias.
+        shape: Shape of the data that it is added to, None for an unknown rank.
+        axis: Axis of the channels.
+
+    Raises:
+        ShapeError: If it is not, or the data are a scalar.
+    """
+    if bias.shape is None or shape is None:
+        return
+    if len(bias.shape) == 1 and shape:
+        length, channels = bias.shape[0], shape[axis]
+        if length == channels or not (isinstance(length, int) and isinstance(channels, int)):
+            return
+    raise ShapeError(
+        f"{call.where} needs a bias with an element for each channel, got {show_shape(bias.shape)} "
+        f"for {show_shape(shape)}"
+    )
+
+
 @op_importer("BiasAdd", "BiasAddV1")
 def _bias_add(call: ImportCall, x: ImportedValue, bias: ImportedValue) -> ImportResult:
     """Import BiasAdd and BiasAddV1: add a vector to the channels of ``x``.
@@ -104,15 +130,9 @@ def _bias_add(call: ImportCall, x: ImportedValue, bias: ImportedValue) -> Import
     data_format = call.attr("data_format", "s", b"NHWC")
     if data_format not in (b"NHWC", b"NCHW"):
         raise ModelError(f"{call.where} needs the data_format NHWC or NCHW, got {data_format!r}")
-    (length,) = call.rank(bias, 1)
+    call.rank(bias, 1)
     is_first = data_format == b"NCHW" and len(shape) > 2
-    channels = shape[1 if is_first else -1] if shape else None
-    both_known = isinstance(length, int) and isinstance(channels, int)
-    if channels is None or (both_known and length != channels):
-        raise ShapeError(
-            f"{call.where} needs a bias with an element for each channel, got {length} for "
-            f"{show_shape(shape)}"
-        )
+    check_bias(call, bias_entry, shape, 1 if is_first else -1)
     if is_first:
         bias_entry = ops.expand_dims(bias_entry, axis=tuple(range(1, len(shape) - 1)))
     return ops.add(x.entry, bias_entry, name=call.name)

@@ -251,7 +251,7 @@ def _batch_norm_grad_v3(
     variance: ImportedValue,
     space: ImportedValue,
 ) -> ImportResult:
-    """Import FusedBatchNormGradV3: the gradients of a batch norm, as `_batch_norm_grad`.
+    """Import FusedBatchNormGradV3: the gradients of a batch norm.
 
     Args:
         call: The node.
@@ -268,7 +268,8 @@ def _batch_norm_grad_v3(
     Raises:
         ModelError: If the rank of ``x`` is unknown or not 4 or 5, the data format is unknown, or an
             attribute is of another kind.
-        ShapeError: If the shapes do not broadcast, as in `_batch_norm_grad`.
+        ShapeError: If the shapes do not broadcast: those of ``dy`` and ``x``, and of the vectors
+            with the channels.
         DTypeError: If ``dy`` is of bools or, in training, of integers, or an input is complex.
     """
     return _batch_norm_grad(call, dy, x, scale, mean, variance)

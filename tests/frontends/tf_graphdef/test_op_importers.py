@@ -383,7 +383,14 @@ def test_every_op_importer_has_a_case() -> None:
         ),
         (
             [const("b", [1.0]), node("BiasAdd", "y", "x", "b")],
-            r"an element for each channel, got 1 for \(x\.0, 3, 5\)",
+            r"an element for each channel, got \(1,\) for \(x\.0, 3, 5\)",
+        ),
+        (
+            [
+                const("m", np.ones((3, 3), np.float32)),
+                node("_FusedMatMul", "y", "m", "m", "m", fused_ops={"list": {"s": [b"BiasAdd"]}}),
+            ],
+            r"an element for each channel, got \(3, 3\) for \(3, 3\)",
         ),
         (
             [const("b", [[1.0]]), node("BiasAddV1", "y", "x", "b")],
