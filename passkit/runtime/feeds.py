@@ -161,7 +161,8 @@ def bind_sizes(
 
     A size that is no extent by itself is solved from an expression with it, such as ``2*n``. It has
     no value, and is left out, if no extent determines it, as in ``n + m`` or ``n * n`` alone.
-    Arrays whose declared shape is None determine nothing; extents that are numbers are not checked.
+    Arrays whose declared shape is None determine nothing; ranks, and extents that are numbers, are
+    not checked.
 
     Args:
         inputs: name, declared shape and actual shape of each array.

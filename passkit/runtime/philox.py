@@ -26,8 +26,8 @@ def philox(counter: Array, stream: Array, key: Array) -> tuple[Array, Array]:
         key: the two words of the key, as an int64 array.
 
     Returns:
-        The lower and the upper two words of the block, as int64 arrays of the broadcast shape. The
-        first of two words is in the lower 32 bits.
+        The lower and the upper two words of the block, as int64 arrays of the broadcast shape,
+        NumPy scalars for shape (). The first of two words is in the lower 32 bits.
     """
     inputs = (np.asarray(x).astype(np.int64) for x in (counter, stream, key))
     low, high, secret = (x.view(np.uint64) for x in inputs)

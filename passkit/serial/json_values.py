@@ -40,7 +40,7 @@ def encode(value: Any, where: str, graph_data: Callable[[Graph], Any]) -> Any:
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
-        return value if np.isfinite(value) else {"float": repr(value)}
+        return value if np.isfinite(value) else {"float": repr(float(value))}
 
     def inside(v: Any) -> Any:
         """Return a part of the parameter encoded. Raises: GraphError or DTypeError."""
@@ -90,7 +90,7 @@ def get(data: Any, key: str, kind: type, where: str, default: Any = REQUIRED) ->
     Args:
         data: the object.
         key: the key.
-        kind: the type that the value must have.
+        kind: the type that the value must have; a bool counts as an int.
         where: the object's path in the document, for messages.
         default: the value if there is no such key.
 

@@ -283,7 +283,7 @@ class _Writer:
             if value is meaning:
                 return word
         if isinstance(value, float):
-            return repr(value)
+            return repr(float(value))  # the repr of float64 names its class
         if isinstance(value, (int, Size)):
             return size_text(value)
         if isinstance(value, str):

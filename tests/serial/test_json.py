@@ -137,6 +137,17 @@ def test_parameters_of_every_kind_are_written_and_read() -> None:
     assert [type(v) for v in params["e"]] == [str, float, int, bool]
 
 
+def test_numbers_of_numpy_inside_dicts_are_written_as_pythons() -> None:
+    """A dict may hold float64 scalars, infinite ones too; they are read as Python's floats."""
+    op = pk.register_op("test_json_float64", num_inputs=0, params={"a": None})
+    op.set_attr("FInferShape", lambda node: ())
+    graph = pk.Graph([op(a={"low": np.float64("-inf"), "high": np.float64(1.5)})])
+    again = pk.from_json(pk.to_json(graph)).nodes[0].params["a"]
+
+    assert again == {"low": float("-inf"), "high": 1.5}
+    assert {type(v) for v in again.values()} == {float}
+
+
 def test_fused_nodes_and_updates_are_written_and_read() -> None:
     """Groups are stored as graphs inside the parameter, and updates beside the heads."""
     state = pk.state("w", np.zeros(4))

@@ -152,6 +152,17 @@ def test_parameters_of_every_kind_are_written_and_read() -> None:
     assert "e=array(i64[2], [1, 2]), f=-1 + 2*n, g=3*((n)//(4)), h=inf" in text
 
 
+def test_numbers_of_numpy_inside_dicts_are_written_as_pythons() -> None:
+    """A dict may hold float64 scalars, infinite ones too; they are read as Python's floats."""
+    op = pk.register_op("test_text_float64", num_inputs=1, params={"a": None})
+    op.set_attr("FInferShape", lambda node, s: s)
+    values = {"low": np.float64("-inf"), "high": np.float64(1.5)}
+    text = pk.to_text(pk.Graph([op(pk.var("x", ()), a=values)]))
+
+    assert 'a={"low": -inf, "high": 1.5}' in text
+    assert pk.parse(text).outputs[0].node.params["a"] == values
+
+
 def test_names_that_are_no_identifiers_are_quoted() -> None:
     """Names with quotes, keywords and line breaks are quoted, for nodes and sizes."""
     names = ['a"b', "return", "x\ny", "", "ünï", "a; b", "inf"]
