@@ -101,7 +101,8 @@ def build_kernels(kernels: Iterable[Kernel], target: Target) -> Mapping[str, Any
         MissingDependencyError: A package that the device needs is not installed.
         CacheError: Others can write to the cache folder, or it is a file.
         OSError: A compiled library cannot be loaded.
-        PassError: The target is none that kernels are compiled for.
+        PassError: The target has no device, and its dialect is not "cxx". For other targets without
+            a device, such as "interpret", kernels are compiled as for "cpu".
     """
     by_key = {k.key: k for k in kernels}
     if target.dialect == "cxx":

@@ -103,9 +103,9 @@ class Planner:
         ``names`` and ``shapes`` are those of the inputs, in one order. Templates do not apply: they
         were specified for the loops of the general plan.
 
-        Raises: FeedError if a shape does not fit the declaration of its input; ShapeError if an
-        operator does not take the shapes; CompilerError if a kernel does not compile; and what the
-        passes raise for these shapes.
+        Raises: FeedError if two shapes need different values of a size; ShapeError if an operator
+        does not take the shapes; CompilerError if a kernel does not compile; and what the passes
+        raise for these shapes.
         """
         graph = with_shapes(self.source, dict(zip(names, shapes, strict=True)))
         with self.context.with_options(templates={}):

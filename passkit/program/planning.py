@@ -134,10 +134,11 @@ def with_shapes(graph: Graph, shapes: Mapping[str, tuple[int, ...]]) -> Graph:
 
     Args:
         graph: The graph before planning.
-        shapes: Shapes by the names of inputs; other names are ignored.
+        shapes: Shapes by the names of inputs; other names are ignored. Numbers in the declared
+            shape of an input are replaced without a check.
 
-    Raises: FeedError if a shape does not fit the declaration of its input; ShapeError if an
-    operator does not take the shapes.
+    Raises: FeedError if two shapes need different values of a size, or an extent is not what its
+    declaration, such as ``2*n``, gives; ShapeError if an operator does not take the shapes.
     """
     declared = [(graph.names[n], n.entries[0].shape) for n in graph.inputs]
     sizes = bind_sizes((name, s, shapes[name]) for name, s in declared if name in shapes)

@@ -18,6 +18,7 @@ from attrs import evolve, frozen
 
 from passkit.errors import CompilerError, FeedError, SettingError, nearest
 from passkit.graph.graph import Graph, graph_of_argument
+from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry
 from passkit.library.store import add, snapshot
 from passkit.passes.apply import ApplyPasses
@@ -38,6 +39,7 @@ from passkit.tuning.measure import MeasureAnswer, RunClock
 from passkit.tuning.results import Tuned, Tuning
 from passkit.tuning.workers import DeadError, HungError
 from passkit.values import arguments
+from passkit.values.size import Shape
 
 BUDGET = 8
 """The templates of a group that are measured: the fastest by the cost model."""
@@ -180,7 +182,8 @@ def _sizes(graph: Graph, shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:
     """Return the values of symbolic sizes that ``shapes``, by input name of ``graph``, imply.
 
     Raises:
-        FeedError: If a name is not an input, or a shape does not fit the input's.
+        FeedError: If a name is not an input, a shape does not fit the input's or has a negative
+            extent, or two shapes give a size different values.
         ArgumentError: If a shape is no sequence of integers.
         ShapeError: If an extent divides by zero.
     """
@@ -193,7 +196,26 @@ def _sizes(graph: Graph, shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:
         name: arguments.sequence(f"tune: shape of {name!r}", shape, (int, np.integer), need)
         for name, shape in shapes.items()
     }
+    for name, shape in known_shapes.items():
+        if not _fits(shape, declared[name]):
+            raise FeedError(
+                f"tune: shapes: input {name!r} needs shape {show_shape(declared[name])}, got "
+                f"{show_shape(shape)}; leave out inputs of known shape"
+            )
     return bind_sizes((name, declared[name], shape) for name, shape in known_shapes.items())
+
+
+def _fits(shape: Sequence[int], declared: Shape | None) -> bool:
+    """Return whether a shape has natural numbers, and the rank and numbers of a declared shape.
+
+    Symbolic extents of ``declared`` are any number; None, an unknown shape, has any rank.
+    """
+    if min(shape, default=0) < 0:
+        return False
+    if declared is None:
+        return True
+    pairs = zip(shape, declared, strict=False)
+    return len(shape) == len(declared) and all(n == d for n, d in pairs if isinstance(d, int))
 
 
 @frozen

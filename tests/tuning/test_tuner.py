@@ -144,6 +144,9 @@ def test_unknown_sizes_are_measured_at_two_sizes(fresh_cache: Path) -> None:
         pk.tune(graph, shapes={"y": (1,)})
     with pytest.raises(ArgumentError, match="shape of 'x' must be a sequence of integers, got 5"):
         pk.tune(graph, shapes={"x": 5})  # type: ignore[dict-item]
+    for shape, text in (((5, 95), r"\(5, 95\)"), ((5,), r"\(5,\)"), ((-1, 96), r"\(-1, 96\)")):
+        with pytest.raises(FeedError, match=rf"'x' needs shape \(n, 96\), got {text}"):
+            pk.tune(graph, shapes={"x": shape})
 
 
 def test_sizes_that_inputs_do_not_have_are_passed(fresh_cache: Path) -> None:
