@@ -154,8 +154,9 @@ class PassContext:
         An option that is None stays as it is. Timing, dump and fuel that are not changed are
         shared.
 
-        Raises: SettingError for an unknown option, with the nearest, or a wrong value;
-        RegistryError, ParseError, ArgumentError or CacheError as `PassContext`.
+        Raises: SettingError for an unknown option, with the nearest; SettingError, RegistryError,
+        ParseError or ArgumentError for a wrong value, see `PassContext`; CacheError for the target
+        "cpu" by name if other users may write to the cache folder.
         """
         for key in options:
             if key not in OPTIONS:

@@ -98,7 +98,7 @@ class _ProgramOrderWalk:
         """Process the next node in program order: record its functional entries in ``values``.
 
         Raises: GraphError if it writes anything but a state variable, or its FExpand declines;
-        RuleError and DTypeError as `write`.
+        RuleError or DTypeError if its FExpand returns something wrong, see `write`.
         """
         if node.op is None:
             return

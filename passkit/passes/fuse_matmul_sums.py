@@ -60,7 +60,7 @@ def fuse_matmul_sums(graph: Graph, context: PassContext) -> Graph:
         """Return the entries of the fused sum for a node that is one, None for other nodes.
 
         ``inputs`` are the node's inputs after rewriting; they are recorded for sums above it.
-        Raises: RuleError as `_fused`.
+        Raises: RuleError if an FContractSum returns something else than an entry or None.
         """
         rebuilt_inputs[node] = inputs
         product_sum = sums.get(node)

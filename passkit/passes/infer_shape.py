@@ -83,7 +83,8 @@ def _infer_ranks(graph: Graph, shapes: dict[Entry, Shape | None]) -> None:
     def infer(node: Node) -> None:
         """Infer the shapes of a node's outputs, and of inputs unless these may be broadcast.
 
-        Raises: ShapeError if the shapes do not fit; the other errors of `_infer_ranks`.
+        Raises: ShapeError if the shapes do not fit; RuleError, GraphError or DTypeError from the
+        operator's rules for shapes.
         """
         inputs = [shapes[e] for e in node.inputs]
         for entry, shape in zip(node.entries, infer_shapes(node, inputs), strict=False):

@@ -61,7 +61,7 @@ def _infer_unknown(graph: Graph, dtypes: dict[Entry, DType | None]) -> None:
     What cannot be inferred stays None.
 
     Raises: DTypeError if the inputs of a node do not fit its operator or the uses of its outputs;
-    RuleError, GraphError or ShapeError as `infer_type`.
+    RuleError, GraphError or ShapeError from an operator's rule for dtypes.
     """
     propagation = Propagation(graph, dtypes)
 
@@ -69,7 +69,7 @@ def _infer_unknown(graph: Graph, dtypes: dict[Entry, DType | None]) -> None:
         """Infer the unknown dtypes of a node's inputs, then of its outputs.
 
         All unknown inputs get one dtype, or none. Raises: DTypeError where known ones do not fit;
-        RuleError, GraphError or ShapeError as `infer_type`.
+        RuleError, GraphError or ShapeError from the operator's rule for dtypes.
         """
         inputs = [dtypes[e] for e in node.inputs]
         if None in inputs:
@@ -93,7 +93,7 @@ def only_fitting_dtype(
 
     ``inputs`` and ``outputs`` have the dtype of each input and output of ``node``, None where it is
     unknown. `CANDIDATES`, which lack bfloat16, are tried; one that raises a DTypeError does not
-    fit. Raises: RuleError, GraphError or ShapeError as `infer_type`.
+    fit. Raises: RuleError, GraphError or ShapeError from the operator's rule for dtypes.
     """
     fitting: list[DType] = []
     for candidate in CANDIDATES:
@@ -110,7 +110,7 @@ def _check(node: Node, dtypes: dict[Entry, DType | None]) -> None:
     """Check ``dtypes``, inferred dtypes by entry, of a node against the operator's rule.
 
     Raises: DTypeError where the inputs do not fit the operator, or give a result another dtype than
-    ``dtypes`` has; RuleError, GraphError or ShapeError as `infer_type`.
+    ``dtypes`` has; RuleError, GraphError or ShapeError from the operator's rule for dtypes.
     """
     inputs = [dtypes[e] for e in node.inputs]
     for entry, dtype in zip(node.entries, infer_dtypes(node, inputs), strict=False):

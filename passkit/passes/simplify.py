@@ -106,7 +106,8 @@ class _Simplifier:
         """Finish a node whose inputs are finished, or record its replacement.
 
         Raises: PassError if FSimplify rewrites a node too often or changes its shape or dtype;
-        RuleError, FeedError and errors of `interpret` as `rewrite`.
+        RuleError if it returns something else than an entry or None; errors of `interpret`, such as
+        FeedError, if a constant operator cannot be evaluated.
         """
         inputs = tuple(self.result(e) for e in node.inputs)
         control = tuple(dict.fromkeys(self.results[c][0].node for c in node.control))

@@ -81,7 +81,9 @@ class Executable:
         reads_plans: Whether a stored plan is used even if the planner is imported. A `PassContext`
             in force then has no effect.
 
-    Raises: FeedError when called with feeds that do not fit; when created, as `passkit.compile`.
+    Raises: When called, FeedError for feeds or arrays of ``out`` that do not fit, ArgumentError for
+    a masked array, TypeError for several positional feeds; when created, ArgumentError where
+    ``graph`` is no Graph or ``options`` no mapping, and the errors of `passkit.compile`.
     """
 
     # The launcher's callable itself sits in the slot, so that a call runs no Python code: 0.3 us.
@@ -96,7 +98,8 @@ class Executable:
             ``feeds`` is at most one dict of arrays by name, or one list or tuple of all in order;
             ``named`` has further arrays by name, or ``out``, a list of arrays to write to.
 
-            Raises: FeedError if the arrays do not fit the inputs; TypeError for several ``feeds``.
+            Raises: FeedError if the arrays do not fit the inputs or the results; ArgumentError for
+            a masked array; TypeError for several ``feeds``.
             """
             ...
 
@@ -147,8 +150,9 @@ class Executable:
     def _new_planner(self) -> Planner:
         """Return a planner for the graph as it was given, which plans again for other shapes.
 
-        Raises: SettingError, RegistryError, ParseError, ArgumentError, DeviceError,
-        MissingDependencyError or CacheError as `Planner`.
+        Raises: SettingError, RegistryError, ParseError or ArgumentError for a wrong option;
+        DeviceError or MissingDependencyError where the target is not available; CacheError where
+        other users may write to the cache folder.
         """
         from passkit.program.planner import Planner
 

@@ -34,7 +34,8 @@ def planned(graph: Graph, last: str = DEFAULT_PIPELINE[-1], **options: Any) -> G
             before passes that the graph has been through.
         SettingError: The pipeline lacks a required pass, or an option is unknown or has a wrong
             value.
-        RegistryError, ParseError, ArgumentError, CacheError: As for `PassContext`.
+        RegistryError, ParseError, ArgumentError: An option has a wrong value, see `PassContext`.
+        CacheError: Other users may write to the cache folder.
         Exception: What a pass raises.
     """
     if last not in DEFAULT_PIPELINE:
@@ -62,8 +63,8 @@ def run_until_fusion(graph: Graph, **options: Any) -> Graph:
 
     `run_from_fusion` continues from there; ``options`` are those of `PassContext`.
 
-    Raises: SettingError for a wrong option; RegistryError, ParseError, ArgumentError or CacheError
-    as `PassContext`; and whatever a pass raises.
+    Raises: SettingError, RegistryError, ParseError or ArgumentError for a wrong option; CacheError
+    where other users may write to the cache folder; and whatever a pass raises.
     """
     context = (current() or PassContext()).with_options(**options)
     return _run(graph, context, context.passes.passes[: _fusion_position(context.passes)])

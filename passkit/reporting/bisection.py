@@ -159,8 +159,8 @@ class _BisectionTrial:
         Returns: How results differ or why compiling failed, None if they are correct; and the
             decisions that were taken, in order.
 
-        Raises: SettingError for a wrong option; RegistryError, ParseError, ArgumentError or
-        CacheError as `PassContext`.
+        Raises: SettingError, RegistryError, ParseError or ArgumentError for a wrong option, and
+        CacheError where other users may write to the cache folder, as `PassContext` raises them.
         """
         context = PassContext(**self.options, fuel=fuel)
         try:

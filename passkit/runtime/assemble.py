@@ -141,7 +141,8 @@ class _Assembler:
         """Return the program: the nodes' steps, then copies, with inputs, outputs and constants.
 
         A copy whose source and target are the same memory is left out. Raises: CompilerError,
-        CacheError or SettingError as `assemble`.
+        CacheError or SettingError where the launcher or the unit of convolutions cannot be compiled
+        or loaded.
         """
         graph = self.graph
         pairs = [(n, s) for n in graph.nodes if (s := self._step(n)) is not None]
@@ -213,7 +214,8 @@ class _Assembler:
         It is an AliasStep where all results share other memory, else a LaunchStep where the node
         has a compiled kernel, else a LibraryCall for a matrix product, a convolution or a gradient
         of its filters that a library computes in this dtype, else a PythonCall. Raises:
-        CompilerError, CacheError or SettingError as `assemble`.
+        CompilerError, CacheError or SettingError where the launcher or the unit of convolutions
+        cannot be compiled or loaded.
         """
         if node.op is None or node.op.name == "constant":
             return None

@@ -81,8 +81,9 @@ def _curve() -> tuple[tuple[int, float], ...]:
     """Return pairs of the bytes that one thread reads and writes and the bytes per second, by size.
 
     Sizes below `MIN_COPY_BYTES` are left out. The speed is made non-increasing: for each size, it
-    is the lowest of that and all smaller sizes. Raises: CompilerError, SettingError or CacheError
-    as `calibrate`.
+    is the lowest of that and all smaller sizes. Raises: CompilerError if there is no C++ compiler,
+    SettingError if PASSKIT_THREADS is no number of threads, CacheError if other users may write to
+    the cache folder.
     """
     curve: list[tuple[int, float]] = []
     best = float("inf")

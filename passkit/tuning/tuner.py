@@ -276,7 +276,7 @@ class _Tuner:
         and the remarks.
 
         Raises: PasskitError where planning fails; CacheError where records cannot be stored or
-        read; SettingError as `finish`.
+        read; SettingError if the executor broke and worker processes cannot use the user's clock.
         """
         iterations = 0
         while iterations < MAX_ITERATIONS:
@@ -363,7 +363,8 @@ class _Tuner:
         """Measure jobs, ``at_once`` at a time; store the records of each task when it ends.
 
         The cost model's estimates of templates beyond the budget are stored first. Raises:
-        CacheError where records cannot be stored; SettingError as `finish`.
+        CacheError where records cannot be stored; SettingError if the executor broke and worker
+        processes cannot use the user's clock.
         """
         add([record for job in pending for record in job.model_records()])
         queue = deque(_Task(job, job.request.templates) for job in pending)

@@ -94,7 +94,8 @@ class NamedRegistry(Generic[T]):
                 compared with its own.
 
         Raises:
-            RegistryError: ``name`` is empty or no string, or was registered at another place.
+            RegistryError: ``name`` is empty or no string, or ``place`` is not empty and the name
+                was registered at another place or without one.
         """
         if not isinstance(name, str) or not name:
             raise RegistryError(f"the name of a {self.kind} must be a string, got {name!r}")

@@ -287,8 +287,10 @@ def platform_numbers() -> list[tuple[int, int]]:
 def open_device(setting: str) -> OpenClDevice:
     """Open the device that PYOPENCL_CTX selects, once for each value of it.
 
-    ``setting`` is that value, "" where it is not set, for the first device. Raises: DeviceError
-    where it names no device, with the devices there are; MissingDependencyError without pyopencl.
+    pyopencl reads the variable; without it, the first device is opened. ``setting`` is its value,
+    "" where it is not set, for this function's cache and for messages. Raises: DeviceError where
+    the variable names no device, with the devices there are; MissingDependencyError without
+    pyopencl.
     """
     cl = pyopencl()
     try:

@@ -208,7 +208,10 @@ def build_program(device: OpenClDevice, dtype: DType, block: int) -> Any:
 
 
 def group_items(target: Target) -> int:
-    """Return the work-items of a group for a target: 1 for a CPU, which has groups of one."""
+    """Return the work-items of a group for a target: its ``block``, at most `GROUP_ITEMS`.
+
+    It is rounded down to a power of two; a target that was adapted to a CPU has 1.
+    """
     return min(GROUP_ITEMS, power_of_two(target.block))
 
 
