@@ -17,7 +17,10 @@ COMMUTES = frozenset(["abs", "maximum", "minimum"])
 
 
 def may_round(x: Expr) -> bool:
-    """Return whether evaluating ``x`` may round a float, in any of its subexpressions."""
+    """Return whether evaluating ``x`` may round a real float, in any of its subexpressions.
+
+    Arithmetic of complex numbers does not count.
+    """
     return any(_rounds(part) for part in walk(x) if part.dtype.is_float)
 
 

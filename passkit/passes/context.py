@@ -135,9 +135,9 @@ class PassContext:
 
         Raises: SettingError for a wrong value, such as an unknown target, strategy or disabled
         pass; RegistryError for an unknown name in ``passes``; ParseError for a template that cannot
-        be read; ArgumentError if ``disabled`` is no names or ``dump`` no path; CacheError for the
-        target "cpu" by name if other users may write to the cache folder; KeyError for an unknown
-        option.
+        be read; ArgumentError if ``disabled`` is no names or ``dump`` no path; CacheError if other
+        users may write to the cache folder, for the target "cpu" by name or without ``outer``;
+        KeyError for an unknown option.
         """
         fields: dict[str, Any] = {k: getattr(outer, k) if outer else v for k, v in DEFAULTS.items()}
         fields["target"] = outer.target if outer else resolve_target("cpu")

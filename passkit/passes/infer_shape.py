@@ -93,14 +93,19 @@ def _infer_ranks(graph: Graph, shapes: dict[Entry, Shape | None]) -> None:
             infer_back(node, inputs)
 
     def guess(node: Node) -> None:
-        """Infer the shapes of inputs that may be broadcast."""
+        """Infer the shapes of inputs that may be broadcast; do nothing for other operators.
+
+        Raises: ShapeError if the shapes do not fit; RuleError if FInferShapeBack returns something
+        else than it must.
+        """
         if joins_inputs(node):
             infer_back(node, [shapes[e] for e in node.inputs])
 
     def infer_back(node: Node, inputs: Sequence[Shape | None]) -> None:
         """Infer unknown shapes of a node's inputs from ``inputs``, known shapes, and outputs.
 
-        Raises: ShapeError if the shapes do not fit.
+        Raises: ShapeError if the shapes do not fit; RuleError if FInferShapeBack returns something
+        else than it must.
         """
         outputs = [shapes[e] for e in node.entries]
         for entry, shape in zip(node.inputs, _backward(node, inputs, outputs), strict=True):

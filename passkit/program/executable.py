@@ -243,8 +243,8 @@ class Executable:
     def _specialize(self, shapes: CallShapes) -> RuntimeProgram:
         """Return the program for input ``shapes`` that break a guard of the general plan.
 
-        Raises: FeedError if a shape does not fit the declaration of its input; what planning
-        raises.
+        Raises: FeedError if two shapes need different values of a size; ShapeError if an operator
+        does not take the shapes; CompilerError if a kernel does not compile; and what passes raise.
         """
         return self._planner.plan_for_shapes([s.name for s in self.inputs], shapes)
 

@@ -9,7 +9,7 @@ dimension becomes unknown, the function is traced once more, and any extent of i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from functools import update_wrapper
 from inspect import BoundArguments, signature
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -176,7 +176,7 @@ class JitFunction:
 
         Args:
             bound: the arguments of the call; arrays in it are replaced by variables, in place.
-            arrays: the arrays by name, with items of tuples as ``name_k``.
+            arrays: the arrays by name, with items of tuples by `_item_name`.
             shapes: the shape of each variable, in the order of ``arrays``; None is unknown.
 
         Raises: GraphError or ArgumentError for a result that is not made of entries, and GraphError
@@ -191,8 +191,8 @@ class JitFunction:
             if name in inputs:
                 bound.arguments[name] = inputs[name]
             elif isinstance(value, tuple):
-                items = enumerate(value)
-                bound.arguments[name] = tuple(inputs.get(f"{name}_{k}", v) for k, v in items)
+                names = [_item_name(name, k, bound.arguments) for k in range(len(value))]
+                bound.arguments[name] = tuple(map(inputs.get, names, value))
         result = self.function(*bound.args, **bound.kwargs)
         entries, pack = _unpacked(result, self.function)
         graph = Graph(entries)
@@ -217,17 +217,28 @@ def _with_inputs_in_order(graph: Graph, names: list[str]) -> Graph:
 
 
 def _leaves(bound_arguments: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Return (name, value) of each argument, with the items of a tuple as arguments ``name_k``.
+    """Return (name, value) of each argument, with the items of a tuple as arguments of their own.
 
-    Tuples in tuples, and lists, stay as they are.
+    `_item_name` gives these names. Tuples in tuples, and lists, stay as they are.
     """
     leaves = []
     for name, value in bound_arguments.items():
         if isinstance(value, tuple):
-            leaves += [(f"{name}_{k}", v) for k, v in enumerate(value)]
+            leaves += [(_item_name(name, k, bound_arguments), v) for k, v in enumerate(value)]
         else:
             leaves.append((name, value))
     return leaves
+
+
+def _item_name(name: str, k: int, parameters: Container[str]) -> str:
+    """Return a name for item ``k`` of the tuple that is the argument ``name``: ``name_k``.
+
+    Underscores are appended while one of the function's ``parameters`` has that name.
+    """
+    item_name = f"{name}_{k}"
+    while item_name in parameters:
+        item_name += "_"
+    return item_name
 
 
 def _is_array(value: Any) -> bool:

@@ -180,6 +180,8 @@ class _BisectionTrial:
             high: Fuel with wrong results.
 
         Returns: None if every node is right by itself, or if compiling with fuel ``high`` failed.
+
+        Raises: PasskitError where the interpreter cannot compute a node's inputs or outputs.
         """
         try:
             graph = self.compiled(high).graph

@@ -79,7 +79,11 @@ def load_plugins() -> tuple[Plugin, ...]:
 
 
 def _installed() -> Iterator[tuple[Plugin, EntryPoint]]:
-    """Yield the plug-ins of all packages on `sys.path`, each once, in the order of the path."""
+    """Yield the plug-ins of all packages on `sys.path`, each once, in the order of the path.
+
+    Of several with the same package and name, the first one counts. Packages whose entry points
+    cannot be read are skipped.
+    """
     from importlib.metadata import distributions  # takes longer than all of `import passkit`
 
     names = set[tuple[str, str]]()

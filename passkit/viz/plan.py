@@ -124,7 +124,10 @@ def _draw_detailed(view: PlanView) -> Scene:
 
 
 def _merged(arrows: Sequence[SceneArrow]) -> list[SceneArrow]:
-    """Return one arrow for equal arrows, with their number on its label, if it has one."""
+    """Return the arrows with one in place of equal ones, in the order of their first occurrence.
+
+    If the equal arrows have a label, "×" and their number is appended to its first line.
+    """
     merged = []
     for arrow, count in Counter(arrows).items():
         if count > 1 and arrow.lines:

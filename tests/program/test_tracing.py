@@ -99,6 +99,18 @@ def test_an_extent_of_one_is_traced_separately() -> None:
         np.testing.assert_array_equal(f(array(a, 2), array(b, 2)), array(a, 2) + array(b, 2))
 
 
+def test_items_of_tuples_and_arguments_may_have_similar_names() -> None:
+    """An argument that is called as the item of a tuple would be keeps its own array."""
+
+    @pk.jit(target="interpret")
+    def total(x: Any, x_0: Any, x_0_: Any) -> Any:
+        return x[0] + x[1] * 10 + x_0 * 100 + x_0_ * 1000
+
+    one, two, three, four = (np.array([n], np.float32) for n in (1, 2, 3, 4))
+
+    assert total((one, two), three, four).tolist() == [4321]
+
+
 def test_tuples_of_arrays_and_unused_arguments() -> None:
     """A tuple of arrays is an argument; an unused argument is accepted."""
     f = pk.jit(lambda pair, unused: pair[0] - pair[1])

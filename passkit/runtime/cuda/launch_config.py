@@ -82,7 +82,8 @@ def size_arguments(kernel: Kernel, sizes: Mapping[str, int]) -> list[int]:
     """Return the values of a kernel's size arguments, in their order.
 
     In a kernel with phases, one that divides by zero is 0: the phase that uses it has no work.
-    Raises: ShapeError where a size has no value in ``sizes``.
+    Raises: ShapeError where a size has no value in ``sizes``, or divides by zero in a kernel
+    without phases.
     """
     value = known_or_zero if kernel.phases else evaluate
     return [value(n, sizes) for n in kernel.sizes]
@@ -92,7 +93,7 @@ def values_of(kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, int]:
     """Return the values of a kernel's size arguments by their names in its AST.
 
     One that divides by zero is 0 in a kernel with phases. Raises: ShapeError where a size of the
-    graph has no value in ``sizes``.
+    graph has no value in ``sizes``, or divides by zero in a kernel without phases.
     """
     return dict(zip(kernel.ast.sizes, size_arguments(kernel, sizes), strict=True))
 

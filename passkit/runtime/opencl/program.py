@@ -328,7 +328,12 @@ class OpenClBoundProgram(BoundProgram):
         queue: OpenClQueue,
         gates: list[Any] | None,
     ) -> list[Any]:
-        """Enqueue launches as `_start` does; the first one waits for the events ``gates``."""
+        """Enqueue launches; return an event for each.
+
+        The first launch waits for the events ``gates``; None for no events. The other arguments are
+        those of `_start`. Raises: DeviceError where the driver refuses a launch, also after idle
+        memory was freed.
+        """
         cl, pool, handle = pyopencl(), self.data.pool, queue.handle
         enqueue = cl.enqueue_nd_range_kernel
         events = []
