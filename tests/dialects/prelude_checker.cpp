@@ -127,6 +127,14 @@ CONVERT_FROM(bool)
             store(y + i, load_strided(x + i * stride, stride, m), m);                              \
         });                                                                                        \
     }                                                                                              \
+    /* every third, and the same with one in four left out */                                      \
+    extern "C" void thirds_##T(const T *x, T *y, int64_t n) {                                      \
+        lanes(0, n, [&](int64_t i, auto m) PK_INLINE {                                             \
+            store(y + i, load_strided(x + i * 3, 3, m), m);                                        \
+            auto on = m & ((lane_index(m) & int64_t(3)) != int64_t(0));                            \
+            store(y + n + i, load_strided(x + i * 3, 3, on), m);                                   \
+        });                                                                                        \
+    }                                                                                              \
     extern "C" void gather_##T(const T *x, const int64_t *index, T *y, int64_t n) {                \
         lanes(0, n, [&](int64_t i, auto m) PK_INLINE {                                             \
             store(y + i, gather<T>([&](int k) PK_INLINE { return x[index[i + k]]; }, m), m);       \

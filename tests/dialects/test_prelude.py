@@ -349,6 +349,11 @@ def test_sums_strides_and_gathers(checkers: dict[str, Checker], machine: str) ->
         assert total[0] == x[:n].sum(dtype=dtype), (dtype, n)
         check.function(f"strided_{dtype}")(pointers[0], ctypes.c_int64(3), pointers[3], size)
         assert (picked == x[: 3 * n : 3]).all(), (dtype, n)
+        thirds = np.empty((2, n), dtype)
+        check.function(f"thirds_{dtype}")(pointers[0], ctypes.c_void_p(thirds.ctypes.data), size)
+        expected = x[: 3 * n : 3]
+        some = np.where(np.arange(n) % 16 % 4, expected, 0)
+        assert (thirds == [expected, some]).all(), (dtype, n)
         check.function(f"gather_{dtype}")(pointers[0], pointers[1], pointers[3], size)
         assert (picked == x[index]).all(), (dtype, n)
 

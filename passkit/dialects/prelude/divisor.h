@@ -48,8 +48,8 @@ template <class D, class M> struct divisor_among {
 
 // 1 / s = high + low to twice the precision makes q = x high + x low faithful, the remainder s q -
 // x exact, and q - (s q - x) high correctly rounded (Markstein 1990, theorem on faithful
-// quotients), as long as no step leaves the normal numbers. Other divisors get a low part of NaN,
-// thus a division.
+// quotients), as long as no step leaves the normal numbers. Other divisors get a low part of NaN:
+// they divide, one of all lanes without trying the multiplications.
 // S is T, or a vector of divisors.
 template <class T, class S = T> struct divisor {
     typedef divisor<T, vec<T>> of_lanes;
@@ -65,6 +65,8 @@ template <class T, class S = T> struct divisor {
     template <int L, class M> PK_MEMBER simd<T, L> under(simd<T, L> x, [[maybe_unused]] M m) const {
         typedef simd<T, L> V;
 #if PK_AVX512
+        if constexpr (__is_same(S, T))
+            if (low != low) return x / V(s);
         if constexpr (QUICK_DIVIDER && L > 32)
             return V::of(under(x.s.lo, lower(m)), under(x.s.hi, upper(m)));
         else if constexpr (QUICK_DIVIDER && L == 32)

@@ -253,7 +253,35 @@ template <class T> PK_FN vec<T> gather_strided(const T *p, int64_t stride, mask 
     return gather_lanes(p, i64x16(stride) * lane_index(), on);
 }
 #endif
+#if PK_AVX512 && __BMI2__
+// p[0], p[3], ...: a gather takes longer than the three vectors in which they lie.
+template <class T> PK_FN vec<T> every_third(const T *p, mask on) {
+    if constexpr (sizeof(T) == 8) {
+        auto half = [&](const T *q, unsigned lanes) PK_INLINE {
+            const unsigned among = __builtin_ia32_pdep_si(lanes, 0x249249);
+            auto a = load_masked<T, 8>(q, mask_t<8>::of(among & 255)).s;
+            auto b = load_masked<T, 8>(q + 8, mask_t<8>::of(among >> 8 & 255)).s;
+            auto c = load_masked<T, 8>(q + 16, mask_t<8>::of(among >> 16)).s;
+            auto ab = __builtin_shufflevector(a, b, 0, 3, 6, 9, 12, 15, 0, 0);
+            return simd<T, 8>::of(__builtin_shufflevector(ab, c, 0, 1, 2, 3, 4, 5, 10, 13));
+        };
+        return vec<T>::of(half(p, lower(on).k), half(p + 24, upper(on).k));
+    } else {
+        const uint64_t among = __builtin_ia32_pdep_di(unsigned(on.k), 0x249249249249);
+        auto a = load_masked<T, 16>(p, mask::of(among & 65535)).s;
+        auto b = load_masked<T, 16>(p + 16, mask::of(among >> 16 & 65535)).s;
+        auto c = load_masked<T, 16>(p + 32, mask::of(among >> 32)).s;
+        auto ab = __builtin_shufflevector(a, b, 0, 3, 6, 9, 12, 15, 18, 21, 24, 27, 30, 0, 0, 0, 0, 0);
+        return vec<T>::of(__builtin_shufflevector(ab, c, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 17, 20,
+                                                  23, 26, 29));
+    }
+}
+#endif
 template <int L, class T, class M> PK_FN vec<T, L> strided(const T *p, int64_t stride, M m) {
+#if PK_AVX512 && __BMI2__
+    if constexpr (sizeof(T) >= 4 && L == 16)
+        if (__builtin_constant_p(stride) && stride == 3) return every_third(p, m);
+#endif
 #if PK_AVX512
     if constexpr (sizeof(T) >= 4 && L > 16)
         return join(strided<L / 2>(p, stride, lower(m)),
