@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Set
 from functools import lru_cache
 
 from passkit.ast import Chunks, Var
-from passkit.ast.index import Sum, common_refinement, ravel
+from passkit.ast.index import Sum, common_refinement, normal, ravel
 from passkit.ast.walk import variables
 from passkit.graph.attribute_calls import reduce_of, scan_of
 from passkit.graph.graph import Graph
@@ -67,6 +67,7 @@ class Layout:
         self.accesses: list[Sum] = []
         self.input_reads: dict[Node, list[Sum]] = {}
         self.pinned: set[Var] = set()
+        self.numbers: list[Sum] = []
         self._linear: dict[tuple[Index, Shape], Sum] = {}
 
     def linear(self, index: Index, shape: Shape) -> Sum:
@@ -86,6 +87,7 @@ class Layout:
             return [(node.inputs[0], index)]
         found_at = reads_of(node, index, self.space.extents)
         self.pinned |= found_at.pinned
+        self.numbers += [normal(x, self.space.extents) for x in found_at.numbers]
         return [(node.inputs[k], i) for k, i in found_at.at]
 
     def role_at(self, entry: Entry, index: Index) -> Role:
@@ -172,7 +174,10 @@ def _laid_out(graph: Graph, apart: Boundary | None) -> Layout | Infeasible:
 
 @lru_cache(maxsize=256)
 def _spread(graph: Graph) -> tuple[Layout, list[Sum], frozenset[Var]] | Infeasible:
-    """The layout with all axes apart, how it reads its inputs, and axes that must stay."""
+    """The layout with all axes apart, how it steps through its inputs, and axes that must stay.
+
+    Integers that values are made of are stepped through like inputs.
+    """
     folds = [(n, f) for n in graph.nodes if (f := folding_of(n)) is not None]
     if folds:
         first, found = folds[0]
@@ -180,8 +185,9 @@ def _spread(graph: Graph) -> tuple[Layout, list[Sum], frozenset[Var]] | Infeasib
     else:
         layout = spread_over(largest_of(graph.outputs), None, graph)
     problem = _demand(layout)
+    stepped = [*layout.accesses, *layout.numbers]
     layout.pinned |= _inside(layout.accesses)
-    return problem or (layout, list(layout.accesses), frozenset(layout.pinned))
+    return problem or (layout, stepped, frozenset(_inside(layout.accesses)))
 
 
 def spread_over(anchor: Shape, folding: Folding | None, graph: Graph) -> Layout:
@@ -343,7 +349,7 @@ def _inside(accesses: list[Sum]) -> set[Var]:
 def merge_axes(space: Space, accesses: list[Sum], pinned: Set[Var]) -> Space:
     """The space with neighbouring axes joined where every access steps through both as one.
 
-    ``pinned`` axes are used as values, are divided, or say where data is looked up; they stay.
+    ``pinned`` axes are divided, or say where data is looked up; they stay.
     """
     pinned = pinned | _inside(accesses)
     groups: list[list[Axis]] = []

@@ -51,12 +51,13 @@ def element(node: Node, index: Index, readers: Sequence[Reader]) -> tuple[Expr, 
 class Reads:
     """Each read of an input, in order: its position and simplified index; and pinned variables.
 
-    ``pinned`` are the index variables that the value itself depends on. ``plain`` says that the
-    value is what is read, and nothing else.
+    ``pinned`` are the index variables that the value itself depends on, ``numbers`` the integers
+    through which it does. ``plain`` says that the value is what is read, and nothing else.
     """
 
     at: tuple[tuple[int, Index], ...]
     pinned: frozenset[Var] = frozenset()
+    numbers: tuple[Expr, ...] = ()
     plain: bool = False
 
 
@@ -76,7 +77,19 @@ def reads_of(node: Node, index: Index, extents: Extents) -> Reads:
         if not probe.dtype.is_float:  # what a later index may be made of
             known[probe] = Read(node.inputs[k], at, probe.dtype)
     pinned = frozenset(v for x in values for v in variables(x) if v.name in extents)
-    return Reads(tuple(found), pinned, plain=values == tuple(probes))
+    numbers = tuple(simplify(i, extents) for x in values for i in _numbers(x, extents))
+    return Reads(tuple(found), pinned, numbers, plain=values == tuple(probes))
+
+
+def _numbers(x: Expr, extents: Extents) -> Iterator[Expr]:
+    """The largest integer parts of a value that depend on index variables, with repetition."""
+    if all(v.name not in extents for v in variables(x)):
+        return
+    if x.dtype == dt.int64 and not isinstance(x, Select):
+        yield x
+        return
+    for child in children(x):
+        yield from _numbers(child, extents)
 
 
 def _known(x: Expr, values: Mapping[Expr, Expr]) -> Expr:
