@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.graph import Graph
-from passkit.graph.node import Node
+from passkit.graph.node import Node, known_shape
 from passkit.passes.context import PassContext
 from passkit.passes.fusion.draft import (
     CHEAP,
@@ -32,6 +32,10 @@ from passkit.plan.group import Decision
 from passkit.plan.schedule import is_expensive
 from passkit.space.reads import written_out
 from passkit.space.space import Role, folding_of, is_free
+from passkit.values.size import numel
+
+FEW_READERS = 2
+"""The readers at most that each take elements apart, rather than read them together."""
 
 
 def greedy(graph: Graph, context: PassContext) -> Partition:
@@ -43,6 +47,14 @@ def greedy(graph: Graph, context: PassContext) -> Partition:
     for names in keep_together_names(context):
         run.gather(names)
     return run.partition()
+
+
+def _is_apart(node: Node) -> bool:
+    """Whether an operator takes one element of each row of a few: memory moves all of them."""
+    if node.op is None or node.op.name != "slice":
+        return False
+    shape, taken = known_shape(node.inputs[0]), known_shape(node.entries[0])
+    return taken[-1:] == (1,) and numel(taken) != 1 and isinstance(shape[-1], int) and shape[-1] > 1
 
 
 class _Greedy:
@@ -259,6 +271,8 @@ class _Greedy:
                     todo.append(e.node)
         if len(wanted) > CHEAP or any(is_expensive(n) for n in wanted):
             return False
+        if any(_is_apart(n) for n in wanted) and self._num_readers(wanted, other) > FEW_READERS:
+            return False
         if any(self.depth[m] >= home.depth for n in wanted for m in self._outside(n, other)):
             return False
         if other.clones or not self.limits.copies(home, wanted):
@@ -277,6 +291,12 @@ class _Greedy:
             if n in wanted:
                 self.out.note(self.graph.names, n, node, "fused", "repeated where it is read")
         return True
+
+    def _num_readers(self, nodes: Iterable[Node], draft: Draft) -> int:
+        """The number of operators outside of a draft that read ``nodes`` of it."""
+        users = self.graph.users
+        found = {u for n in nodes for e in n.entries for u in users.get(e, ())}
+        return sum(u not in draft.members for u in found)
 
     def _outside(self, node: Node, draft: Draft) -> list[Node]:
         return [m for m in self._before(node) if m not in draft.members]
