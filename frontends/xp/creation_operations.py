@@ -113,4 +113,4 @@ OPERATIONS.define("linspace", _build_linspace, _linspace)
 OPERATIONS.define("eye", _build_eye, _eye)
 OPERATIONS.define("tril", ops.tril, lambda x, k: np.tril(x, k))
 OPERATIONS.define("triu", ops.triu, lambda x, k: np.triu(x, k))
-OPERATIONS.recomputed |= {"tril", "triu"}
+OPERATIONS.recomputed |= {"constant", "tril", "triu"}

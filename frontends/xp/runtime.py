@@ -24,7 +24,7 @@ from passkit.streams.operation import (
 from passkit.streams.plan_store import PlanStore
 from passkit.streams.recorder import ArrayType, Value, leave_thread
 from passkit.streams.settings import settings
-from passkit.streams.stream import Stream
+from passkit.streams.stream import Stream, write_eagerly
 from passkit.values.dtype import DType
 from passkit.values.lazy import Lazy
 
@@ -258,4 +258,6 @@ def computed(value: Value, reason: str = "a result is needed") -> Any:
     """
     if value.operation is not None:
         value.stream.sync((value,), reason)
+    elif value.origin is not None:
+        write_eagerly(value)
     return value.buffer if value.type.device is None else host_array(value.buffer)

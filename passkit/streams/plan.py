@@ -7,7 +7,8 @@ A dim ``k >= 0`` is the symbol of an extent, equal for equal extents; ``-n - 1``
 itself. ``extents`` are dims that are parameters of the operation, such as the shape of `reshape`.
 
 So one plan serves all sizes with the same pattern of equal extents. Extents of 0 and 1 stand for
-themselves, since they decide about broadcasting, and so do short last axes, which kernels unroll.
+themselves, since they decide about broadcasting, and so do those of last axes with few elements
+together, which kernels unroll.
 
 Python numbers are inputs, whatever their values. Those that are equal when a plan is made are one
 input of its executables, so that equal subexpressions are computed once. When they differ for the
@@ -100,6 +101,7 @@ class Flush:
         outputs: those whose results are written.
         computed: those that run.
         aged: those that run although an earlier execution could have written their results.
+        used: those of ``aged`` that are waited for, or that operations read which came later.
         kept: those that stay pending.
         unwritten: those of ``kept`` whose results array objects hold.
         variant: the executable, if it serves all extents and was compiled; else None.
@@ -109,6 +111,7 @@ class Flush:
     outputs: tuple[int, ...]
     computed: tuple[int, ...]
     aged: tuple[int, ...]
+    used: tuple[int, ...]
     kept: tuple[int, ...]
     unwritten: tuple[int, ...]
     variant: PlanVariant | None = None

@@ -385,13 +385,15 @@ class Stream(Queue):
         if plan.equal_inputs and not self._are_equal(plan.equal_inputs):
             plan.generalize()
         flush = self._flush_of(plan)
-        for position in flush.aged:
-            origin = queue[position].origin
-            if origin is not None:  # an earlier run would better have written it
-                origin[0].write_eagerly(origin[1])
-                queue[position].origin = None
+        for value in (*[queue[k] for k in flush.used], *self.inputs):
+            if value.origin is not None:  # an earlier run would better have written it
+                write_eagerly(value)
+        origins = [(v, v.origin) for k in flush.aged if (v := queue[k]).origin is not None]
         if flush.outputs:
             self._run(plan, flush)
+        for value, origin in origins:
+            if value.operation is None:  # written because it aged; nobody has used it yet
+                value.origin = origin
         if before is not None:
             run = store.tracker.after(self, plan, flush, before, self._reason)
             for log in store.inspectors:
@@ -430,6 +432,7 @@ class Stream(Queue):
                 outputs=outputs,
                 computed=computed,
                 aged=tuple(k for k in computed if state[k] & HAS_ORIGIN),
+                used=self._used(state, computed),
                 kept=kept,
                 unwritten=tuple(k for k in kept if state[k] & ALIVE),
             )
@@ -453,6 +456,23 @@ class Stream(Queue):
         for value in queue:
             if id(value) in needed:
                 self.append(value)
+
+    def _used(self, state: bytes, computed: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the positions of values that an earlier run left pending and that are used now.
+
+        They are waited for, or operands of operations that were not queued then.
+
+        Args:
+            state: the flags of each value.
+            computed: the positions of the operations that run.
+        """
+        queue = self.queue
+        read = {id(v) for k in computed if not state[k] & AGED for v in queue[k].operands}
+        return tuple(
+            k
+            for k in computed
+            if state[k] & HAS_ORIGIN and (state[k] & REQUIRED or id(queue[k]) in read)
+        )
 
     def _outputs(self, plan: Plan, state: bytes, alive: list[int]) -> tuple[int, ...]:
         """Return the positions of the results to write, sorted.
@@ -768,6 +788,13 @@ def _unexposed(value: Value) -> Value:
     copy = Value(value.type, value.buffer.copy())
     copy.is_owned = True
     return copy
+
+
+def write_eagerly(value: Value) -> None:
+    """Let the plan whose execution left a value pending write it from now on."""
+    plan, position = value.origin  # type: ignore[misc]
+    plan.write_eagerly(position)
+    value.origin = None
 
 
 def _is_projection(operation: Operation) -> bool:

@@ -166,6 +166,24 @@ def test_results_survive_tracebacks_and_reference_cycles() -> None:
     assert total == 0 and kept is not None
 
 
+def test_what_only_stays_referred_to_is_not_written_from_then_on() -> None:
+    """Two results that are read one after the other need no write of what both are made of."""
+
+    def both(x: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        base = x + 1  # stays referred to while both are read
+        first, second = base * 2, base * 3
+        return np.asarray(first), np.asarray(second)
+
+    (x,) = arrays(1)
+    for _ in range(3):
+        with xp.inspect() as runs:
+            first, second = both(x)
+        np.testing.assert_array_equal(first, (np.asarray(x) + 1) * 2)
+        np.testing.assert_array_equal(second, (np.asarray(x) + 1) * 3)
+
+    assert [run.bytes_written for run in runs] == [2 * TENSOR]
+
+
 def test_a_result_that_was_needed_later_is_written_at_once_from_then_on() -> None:
     """In a loop that carries a value, the value is computed once in each iteration."""
     weights = xp.asarray(np.ones((64, 64), np.float32))
