@@ -19,7 +19,11 @@ from passkit.values.size import Extent, Shape
 SlicedAxis = tuple[str, int]
 """The part of an axis that a basic index selects, and its step: "all"; "from" a position, which is
 a run-time input; from the "first" or "last" element; or the element "at" a position, whose axis
-goes."""
+goes. Of last axes with few elements, it is the element "in" a position that stands here in place of
+the step."""
+
+ELEMENTS = ("at", "in")
+"""The kinds of `SlicedAxis` that select one element."""
 
 
 def _ranges(
@@ -30,7 +34,7 @@ def _ranges(
     Args:
         x: an entry or an array.
         axes: the part of each axis, see `SlicedAxis`.
-        shape: the extents of those that are not "all" or "at", in order.
+        shape: the extents of those that are not "all" or elements, in order.
         inputs: the position inputs of those that are "from" or "at", in order.
     """
     extents = iter(shape)
@@ -38,6 +42,9 @@ def _ranges(
     for n, (kind, step) in zip(x.shape, axes, strict=True):
         if kind == "all":
             yield 0, n, 1
+            continue
+        if kind == "in":
+            yield step, 1, 1
             continue
         begin = 0 if kind == "first" else n - 1
         if kind in ("from", "at"):
@@ -47,8 +54,8 @@ def _ranges(
 
 
 def _dropped(axes: Sequence[SlicedAxis]) -> tuple[int, ...]:
-    """Return the numbers of the axes of which one element is taken, those "at" a position."""
-    return tuple([k for k, (kind, _) in enumerate(axes) if kind == "at"])
+    """Return the numbers of the axes of which one element is taken, by a position."""
+    return tuple([k for k, (kind, _) in enumerate(axes) if kind in ELEMENTS])
 
 
 def _positions(inputs: Sequence[Any], shape: Sequence[Any]) -> Sequence[Any]:
@@ -67,7 +74,7 @@ def _build_slice(
     Args:
         x: the operand.
         *inputs: run-time inputs: extents, if ``shape`` has any, then positions.
-        axes: the part of each axis, see `SlicedAxis`; those "at" a position are removed.
+        axes: the part of each axis, see `SlicedAxis`; those of elements are removed.
         new_axes: where axes of length 1 are inserted, in the result.
         shape: the extents that are no extents of entire axes.
     """
@@ -120,7 +127,7 @@ def _build_slice_assign(
         x: the operand.
         value: what replaces the slice, of its dtype.
         *inputs: run-time inputs: extents, if ``shape`` has any, then positions.
-        axes: the part of each axis, see `SlicedAxis`; ``value`` lacks those "at" a position.
+        axes: the part of each axis, see `SlicedAxis`; ``value`` lacks those of elements.
         new_axes: where ``value`` has axes of length 1 that x lacks.
         shape: the extents that are no extents of entire axes.
     """
@@ -134,8 +141,49 @@ def _build_slice_assign(
     value = ops.squeeze(value, axis=new_axes) if new_axes else value
     value = ops.expand_dims(value, axis=dropped) if dropped else value
     if ranges:
-        value = ops.slice_assign(x, value, begin=begin, size=size, step=step)
+        value = _replaced(x, value, begin, size, step, _num_joined(x, axes))
     return with_inputs(ops.identity(value), inputs)
+
+
+def _num_joined(x: Entry, axes: Sequence[SlicedAxis]) -> int:
+    """Return how many last axes of known extents have one element selected, 0 for a single one."""
+    count = 0
+    for n, (kind, _) in zip(reversed(known_shape(x)), reversed(axes), strict=True):
+        if kind != "in" or not isinstance(n, int):
+            break
+        count += 1
+    return count if count > 1 else 0
+
+
+def _replaced(
+    x: Entry,
+    value: Entry,
+    begin: tuple[Extent, ...],
+    size: tuple[Extent, ...],
+    step: tuple[int, ...],
+    num_joined: int,
+) -> Entry:
+    """Return x with a slice replaced by ``value``, which has its axes.
+
+    ``begin``, ``size`` and ``step`` are those of the slice. The last ``num_joined`` axes, of which
+    it selects one element, are one axis meanwhile, as kernels unroll one.
+    """
+    if not num_joined:
+        return ops.slice_assign(x, value, begin=begin, size=size, step=step)
+    shape = known_shape(x)
+    front = len(shape) - num_joined
+    position, extent = 0, 1
+    for k in range(front, len(shape)):
+        position = position * shape[k] + begin[k]  # type: ignore[assignment]
+        extent *= shape[k]  # type: ignore[assignment]
+    result = ops.slice_assign(
+        ops.reshape(x, shape=(*shape[:front], extent)),
+        ops.reshape(value, shape=(*size[:front], 1)),
+        begin=(*begin[:front], position),
+        size=(*size[:front], 1),
+        step=step[: front + 1],
+    )
+    return ops.reshape(result, shape=shape)
 
 
 def _slice_assign(

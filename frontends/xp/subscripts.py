@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from passkit.streams.recorder import Value
 from passkit.values.arguments import shown
 
 ALL = slice(None)
+FEW = 4
+"""An element of last axes with at most so many elements together is selected by a constant."""
 
 
 @frozen
@@ -189,8 +192,11 @@ def basic_index(parts: list[Any], shape: tuple[int, ...]) -> BasicIndex:
                 raise SubscriptError(
                     f"index {part} is out of range for axis {len(axes)} of shape {shape}"
                 )
-            axes.append(("at", 1))
-            positions.append(part % n)
+            if prod(shape[len(axes) :]) <= FEW:
+                axes.append(("in", part % n))
+            else:
+                axes.append(("at", 1))
+                positions.append(part % n)
             continue
         selected = _selected(part, n)
         count, step = len(selected), selected.step

@@ -18,6 +18,7 @@ import numpy as np
 from attrs import frozen
 
 from passkit.frontends.xp.extents import position_of
+from passkit.frontends.xp.indexing_operations import ELEMENTS
 from passkit.streams.operation import Operation
 from passkit.streams.recorder import ArrayType, Value
 
@@ -310,8 +311,8 @@ def _block(applied: AppliedOperation, inputs: Sequence[Value]) -> MatrixBlock | 
     axes, shape = applied.params["axes"], applied.params["shape"]
     extents = applied.operands[0].type.shape
     new_axes = applied.params["new_axes"]
-    kept = sum(kind != "at" for kind, _ in axes)
-    if len(axes) < 2 or any(kind == "at" for kind, _ in axes[-2:]):
+    kept = sum(kind not in ELEMENTS for kind, _ in axes)
+    if len(axes) < 2 or any(kind in ELEMENTS for kind, _ in axes[-2:]):
         return None
     if any(k >= kept + len(new_axes) - 2 for k in new_axes):
         return None
@@ -322,6 +323,9 @@ def _block(applied: AppliedOperation, inputs: Sequence[Value]) -> MatrixBlock | 
     for n, (kind, step) in zip(extents, axes, strict=True):
         if kind == "all":
             ranges.append((0, n, 1))
+            continue
+        if kind == "in":
+            ranges.append((step, 1, 1))
             continue
         begin = 0 if kind == "first" else n - 1
         if kind in ("from", "at"):

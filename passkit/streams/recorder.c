@@ -680,14 +680,18 @@ static int queue_dim(Queue *self, int64_t extent, int64_t longest_literal, int64
     return 0;
 }
 
-#define SHORT_AXIS 16  // plan.py has the same
+#define SHORT_ROW 16  // recording.py has the same
 
-// Compute the dims of a new input; its last axis is a literal if it is short.
+// Compute the dims of a new input; its last axes are literals as long as they have few elements together.
 static int queue_dims(Queue *self, PyObject *shape, int64_t *dims) {
-    Py_ssize_t rank = PyTuple_GET_SIZE(shape);
+    Py_ssize_t rank = PyTuple_GET_SIZE(shape), first_literal = rank;
+    for (int64_t size = 1; first_literal > 0; first_literal--) {
+        int64_t extent = PyLong_AsLongLong(PyTuple_GET_ITEM(shape, first_literal - 1));
+        if (extent > SHORT_ROW || (size *= extent) > SHORT_ROW) break;
+    }
     for (Py_ssize_t i = 0; i < rank; i++) {
         int64_t extent = PyLong_AsLongLong(PyTuple_GET_ITEM(shape, i));
-        if (queue_dim(self, extent, i == rank - 1 ? SHORT_AXIS : 1, dims + i) < 0) return -1;
+        if (queue_dim(self, extent, i >= first_literal ? SHORT_ROW : 1, dims + i) < 0) return -1;
     }
     return 0;
 }

@@ -15,8 +15,9 @@ from weakref import ref
 
 import numpy as np
 
-SHORT_AXIS = 16  # recorder.c has the same
-"""Last axes of at most this extent stand for themselves in relative form."""
+SHORT_ROW = 16  # recorder.c has the same
+"""The extents of last axes that have at most so many elements together stand for themselves in
+relative form."""
 ALIVE, REQUIRED, AGED, HAS_ORIGIN = 1, 2, 4, 8
 """The flags of a queued value in `Queue.state`: an array object holds it; somebody waits for it; an
 earlier run left it pending; it knows the plan of that run."""
@@ -69,7 +70,8 @@ class Value:
         operands: the values that the operation reads.
         array: the array object that holds it; None if there is none, or it died.
         age: the number of flushes that left the value pending.
-        origin: the plan whose execution left the value pending, and the position in it.
+        origin: the plan whose execution left the value pending, and the position in it. A computed
+            value has it if it was written because of its age, and nobody has used it since.
         is_scalar: whether this is a Python number: then equal ones are separate inputs of a plan.
         is_owned: whether no user has the buffer, so that a result may be stored over it.
         is_exposed: whether NumPy arrays may write to the buffer, as long as there are any.
@@ -317,8 +319,8 @@ class Queue:
     def _input(self, value: Value) -> tuple[Any, tuple[int, ...]]:
         """Add a value to the inputs of the queue, and return its relative form: dtype and dims.
 
-        Extents get symbols, but 0, 1 and a last one of at most SHORT_AXIS stand for themselves. A
-        value that another stream has read loses ``is_owned``.
+        Extents get symbols, but 0, 1 and those of last axes within SHORT_ROW stand for themselves.
+        A value that another stream has read loses ``is_owned``.
         """
         if not value.is_scalar:
             self._numbers[value] = self._count
@@ -332,10 +334,15 @@ class Queue:
         if not shape:
             return value.type.dtype, ()
         self._pending_bytes += value.type.nbytes
-        symbols = self._symbols
-        dims = [literal(n) if n <= 1 else symbols.setdefault(n, len(symbols)) for n in shape[:-1]]
-        last = shape[-1]
-        dims.append(literal(last) if last <= SHORT_AXIS else symbols.setdefault(last, len(symbols)))
+        symbols, size = self._symbols, 1
+        first_literal = len(shape)
+        while first_literal and size * shape[first_literal - 1] <= SHORT_ROW:
+            first_literal -= 1
+            size *= shape[first_literal]
+        dims = [
+            literal(n) if n <= 1 or k >= first_literal else symbols.setdefault(n, len(symbols))
+            for k, n in enumerate(shape)
+        ]
         return value.type.dtype, tuple(dims)
 
     def state(self, required: Sequence[Value]) -> bytes:

@@ -16,6 +16,7 @@ from passkit.errors import ArgumentError, PasskitError
 from passkit.frontends.xp.array import Array, wrap
 from passkit.frontends.xp.conversion import astype
 from passkit.frontends.xp.creation import arange
+from passkit.frontends.xp.indexing_operations import ELEMENTS
 from passkit.frontends.xp.manipulation import (
     broadcast_to,
     expand_dims,
@@ -470,7 +471,7 @@ def _slice_assign(call: BatchedCall) -> Any:
     The result has all parts along its first axis.
     """
     x, value, *inputs = call.operands
-    kept = sum(kind != "at" for kind, _ in call.params["axes"])
+    kept = sum(kind not in ELEMENTS for kind, _ in call.params["axes"])
     rank = kept + len(call.params["new_axes"])
     positions = [o.array for o in inputs]
     return call.apply(x.entire, value.of_rank(rank), *positions, **_sliced(call))

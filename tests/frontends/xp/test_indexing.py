@@ -95,6 +95,67 @@ def test_random_subscripts_in_kernels(xp_queue: None) -> None:
     check(reads_and_writes(2, 16))
 
 
+@pytest.mark.parametrize("small", [0, 8, 256])
+def test_repeated_subscripts_equal_those_that_are_new(small: int) -> None:
+    """A subscript gives NumPy's elements each time, of computed, pending and other arrays."""
+    keys: list[Any] = [
+        1,
+        -1,
+        None,
+        ...,
+        slice(1, None),
+        (slice(None), None, slice(None, -1, 2)),
+        (..., 2),
+        (0, slice(3, 0, -1), 1),
+        (slice(2, 2), 0),
+        (None, 1, ..., None),
+    ]
+    data = np.random.default_rng(3).random((4, 5, 6))
+    for dtype in ("float64", "int32", "complex64"):
+        for array in ((data * 10).astype(dtype), (data[:3] * 7).astype(dtype)):
+            with xp.config(small=small, compile_at=1 << 60):
+                for repetition in range(3):
+                    for key in keys:
+                        for x in (xp.asarray(array), xp.asarray(array) + repetition):
+                            expected = np.array(x)
+                            part = x[key]
+                            np.testing.assert_array_equal(part, expected[key], strict=True)
+                            for value in (3, expected[key] * 2, expected[key].sum()):
+                                y = x + 0
+                                y[key] = value if type(value) is int else xp.asarray(value)
+                                expected[key] = value
+                                np.testing.assert_array_equal(y, expected, strict=True)
+
+
+def test_repeated_subscripts_are_refused_each_time() -> None:
+    """A subscript of one array does not fit a smaller one, nor does a value of another shape."""
+    x, y = (xp.asarray(np.zeros((n, 40))) + 0 for n in (30, 20))
+    for _ in range(3):
+        assert x[25].shape == (40,)
+        with pytest.raises(SubscriptError, match="index 25 is out of range for axis 0"):
+            y[25]
+        x[25] = xp.ones(40)
+        with pytest.raises(ShapeError, match=r"shape \(2, 40\) does not fit"):
+            x[25] = xp.ones((2, 40)) * 1
+        with pytest.raises(DTypeError, match="complex numbers cannot be stored"):
+            x[25] = 1j
+    assert float(xp.sum(x)) == 40
+
+
+def test_elements_of_short_rows_are_assigned_in_one_kernel(xp_queue: None) -> None:
+    """All elements of matrices of 2 x 2 are written by one kernel, the positions are constants."""
+    rng = np.random.default_rng(0)
+    expected, values = rng.random((5, 17, 2, 2)), rng.random((2, 2, 4, 17))
+    x, y = xp.asarray(expected), xp.asarray(values)
+    with xp.inspect() as log:
+        for i, j in ((0, 1), (1, 0), (1, 1), (0, 0)):
+            x[1:, :, i, j - 2] = y[i, j] * 2
+            expected[1:, :, i, j] = values[i, j] * 2
+        np.testing.assert_array_equal(x, expected)
+
+    assert [len(run.kernels) for run in log] == [1]
+
+
 def test_reading_elements_in_a_loop_uses_one_plan(xp_queue: None) -> None:
     """Positions of elements, rows and slices of pending arrays are no part of plans."""
     data = np.random.default_rng(0).random((300, 400))
