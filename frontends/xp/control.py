@@ -66,7 +66,10 @@ def _listed(number: int, argument: Any) -> Iterator[Array]:
     Keys of mappings are not looked at. ``number`` is the position of the argument, for messages.
     Raises: ArgumentError if there is anything else.
     """
-    if isinstance(argument, Mapping):
+    if type(argument) is Array:
+        yield argument
+        return
+    if not isinstance(argument, (list, tuple)) and isinstance(argument, Mapping):
         argument = list(argument.values())
     if isinstance(argument, (list, tuple)):
         for item in argument:

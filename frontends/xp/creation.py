@@ -21,7 +21,7 @@ from passkit.frontends.xp.runtime import apply, from_numpy, operation, scalar
 from passkit.frontends.xp.views import declare, triangle
 from passkit.streams.device import StreamDevice
 from passkit.streams.operation import CPU, MAX_MEMO, Operation, array_type
-from passkit.streams.recorder import ArrayType, Value
+from passkit.streams.recorder import Value
 from passkit.streams.settings import settings
 from passkit.values.arguments import refuse, shown
 from passkit.values.dtype import DType, dtype_of
@@ -95,15 +95,36 @@ def _constant(
         DTypeError, SettingError: There is no such dtype or device.
         DeviceError, MissingDependencyError: A driver or package for the device is missing.
     """
+    key = None
+    is_plain = device is None and (dtype is None or isinstance(dtype, np.dtype))
+    is_plain = is_plain and like is None and settings.device == CPU
+    if is_plain and type(shape) in (list, tuple) and all([type(n) is int for n in shape]):
+        key = number, tuple(shape), dtype
+        if (prepared := _prepared.get(key)) is not None:
+            return wrap(apply(*prepared))
     place = _place(where, device, like)
     element_type = dtype_of("float64" if dtype is None else checked_dtype(f"{where}: dtype", dtype))
     extents = checked_shape(where, shape)
     if math.prod(extents) <= settings.small and place is None:
         return wrap(from_numpy(np.full(extents, number, element_type.numpy), is_owned=True))
-    return _created("constant", extents, element_type, place, number=number)
+    result = _created("constant", extents, element_type, place, number=number)
+    if key is not None:
+        _prepare(key, result)
+    return result
 
 
-_likes: dict[tuple[int, ArrayType], tuple[Operation, Value]] = {}
+_prepared: dict[Any, tuple[Operation, Value]] = {}
+"""What is applied for queued zeros and ones: by the number, and the shape and dtype as they were
+given or the type of the array that they are like."""
+
+
+def _prepare(key: Any, result: Array) -> None:
+    """Let the array of a creation operation be created in the same way for an equal key."""
+    value = result._value
+    if value.operation is not None and value.type.device is None:
+        if len(_prepared) >= MAX_MEMO:
+            _prepared.clear()
+        _prepared[key] = value.operation, value.operands[0]
 
 
 def _constant_like(where: str, number: int, x: Any, dtype: Any, device: Any) -> Array:
@@ -121,17 +142,14 @@ def _constant_like(where: str, number: int, x: Any, dtype: Any, device: Any) -> 
     Raises: as `_constant`; ArgumentError if ``x`` is no array or number.
     """
     is_alike = dtype is None and device is None and type(x) is Array
-    prepared = _likes.get((number, x._value.type)) if is_alike else None
+    prepared = _prepared.get((number, x._value.type)) if is_alike else None
     if prepared is not None:
         return wrap(apply(*prepared))
     array = array_of(x)
     dtype = array.dtype if dtype is None else dtype
     result = _constant(where, number, array.shape, dtype, device, array)
-    value = result._value
-    if is_alike and value.operation is not None and value.type.device is None:
-        if len(_likes) >= MAX_MEMO:
-            _likes.clear()
-        _likes[number, array._value.type] = value.operation, value.operands[0]
+    if is_alike:
+        _prepare((number, array._value.type), result)
     return result
 
 

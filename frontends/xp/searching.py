@@ -224,6 +224,8 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Array:
         DTypeError: a Python integer does not fit the dtype of the other operand.
         ShapeError: the shapes do not broadcast.
     """
+    if type(condition) is type(x1) is type(x2) is Array:
+        return wrap(apply(_WHERE, condition._value, x1._value, x2._value))
     left, right = operand_values(x1, x2)
     return wrap(apply(_WHERE, array_of(condition)._value, left, right))
 
