@@ -110,7 +110,10 @@ def _bernoulli_logit(y: Entry, theta: Entry) -> tuple[Entry, dict[str, Callable[
     """
     sign = 2 * y - 1
     signed = sign * theta
-    return ops.log_expit(signed), {"theta": lambda: sign * ops.expit(-signed)}
+    # log_expit(signed) and expit(-signed), of one exponential
+    power = ops.exp(-ops.abs(signed))
+    failure = ops.where(ops.less(signed, 0), ops.ones_like(power), power) / (1 + power)
+    return ops.minimum(signed, 0) - ops.log1p(power), {"theta": lambda: sign * failure}
 
 
 def _poisson_log(y: Entry, alpha: Entry) -> tuple[Entry, dict[str, Callable[[], Entry]]]:
