@@ -368,16 +368,16 @@ class ProgramStream(Queue, TracingStream):
         if recording is None:
             recording = self._recording = self._finished()
         key = self._num_arguments, results
-        known = recording.programs.get(key)
-        if known is None or known[0] != recording.extents:
-            code = self._code(recording, key, results) if known is None else known[1]
+        last = recording.programs.get(key)
+        if last is None or last[0] != recording.extents:
+            code = self._code(recording, key, results) if last is None else last[1]
             operation = OPERATIONS.get("program", code=code, shape=recording.extents)
-            known = recording.programs[key] = recording.extents, code, operation
+            last = recording.programs[key] = recording.extents, code, operation
         if self._held:
             self._check_held()
         self.release()
         size = max(3 * recording.size, LARGE) if results.leaves else recording.size
-        return RecordedProgram(known[2], recording.inputs, size)
+        return RecordedProgram(last[2], recording.inputs, size)
 
     def _code(self, recording: _Recording, key: Any, results: ProgramResults) -> str:
         """Return the code of the program of a recording, and count it in the memo.
