@@ -49,7 +49,8 @@ def codegen(graph: Graph, context: PassContext) -> Graph:
 
     Raises: ScheduleError if templates were given and SchedulePlan has not run, or if a group has no
     schedule on the target; CodeGenError if a group cannot be lowered or printed, or its kernel has
-    a race; RuleError if FKernel returns something else than a kernel's text or None.
+    a race; RuleError if FKernel returns something else than a kernel's text or None; RegistryError
+    if the target's dialect is not registered; PassError if a shape or dtype is unknown.
     """
     schedules, shared = graph.attrs.get("schedule"), graph.attrs.get("shared")
     if schedules is None and context.templates:
@@ -168,7 +169,8 @@ def _kernel(
         reach: the vector widths the target has.
         held: the group, which is no part of the cache's key.
 
-    Raises: CodeGenError if the group cannot be lowered or printed, or its kernel has a race.
+    Raises: CodeGenError if the group cannot be lowered or printed, or its kernel has a race;
+    RegistryError if there is no such dialect.
     """
     group = held.value
     raw, tiles = lower(group, schedule, shared)

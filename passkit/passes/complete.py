@@ -41,7 +41,7 @@ def complete(graph: Graph) -> Graph:
 
     Raises: ShapeError or DTypeError naming the variables whose shape or dtype must be given, or the
     operator from whose inputs they do not follow; ShapeError if shapes do not fit; RuleError if a
-    rule of inference returns something else than it must.
+    rule of inference returns something else than it must, GraphError if it refuses a parameter.
     """
     shapes, dtypes = graph.attrs["shape"], graph.attrs["dtype"]
     _require_known(graph, "shape", [e for e, s in shapes.items() if s is None], ShapeError)

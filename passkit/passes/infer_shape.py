@@ -35,7 +35,8 @@ def infer_shape(graph: Graph) -> Graph:
     x: f32[?]; y: f32[2,3]; z = add(exp(x), y)    becomes    shape[x] = (2, 3)
 
     Raises: ShapeError naming the node, its operator and the shapes that do not fit, or if a guard
-    can never hold; RuleError if FInferShape or FInferShapeBack returns something else than it must.
+    can never hold; RuleError if FInferShape or FInferShapeBack returns something else than it must;
+    GraphError or DTypeError if it refuses a parameter.
     """
     shapes, guards, _ = infer_graph_shapes(graph)
     unknown = sum(s is None for s in shapes.values())
@@ -56,7 +57,8 @@ def infer_graph_shapes(
         symbolic sizes that a call checks; and by symbol the values that the guards determine.
 
     Raises: ShapeError if shapes do not fit, or if a guard can never hold; RuleError if FInferShape
-    or FInferShapeBack returns something else than it must.
+    or FInferShapeBack returns something else than it must; GraphError or DTypeError if it refuses a
+    parameter.
     """
     declared: dict[Entry, Shape | None] = {e: e.shape for n in graph.nodes for e in n.entries}
     if None in declared.values():

@@ -355,7 +355,7 @@ class _Slots:
         """Return a free slot for a value of ``nbytes``, which is in use from now on.
 
         It grows if it is smaller; a new slot is added if no free one fits within the factor
-        `MATCH`.
+        `MATCH`. Raises: ShapeError where ``nbytes`` divides by zero for `TYPICAL` symbols.
         """
         need = typical(nbytes)
         k = bisect_left(self.unused, (need, -1))

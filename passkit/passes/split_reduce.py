@@ -189,7 +189,8 @@ def _elements_are_read_again(graph: Graph, node: Node, shape: Shape) -> bool:
     """Return whether the reduced elements are used around a reduction, as in softmax and variance.
 
     ``shape`` is that of the operand of ``node``. A value nearby that depends on the result then has
-    as many elements as are reduced, or the operand depends on another reduction of as many.
+    as many elements as are reduced, or the operand depends on another reduction of as many. Raises:
+    RuleError if FReduce of an operator returns something else than a reduction.
     """
     total = numel(shape)
 

@@ -175,7 +175,9 @@ class Executable:
         For target "interpret" it is interpreted, too. The plan is stored under ``key``, unless it
         is None.
 
-        Raises: CompilerError if the compiler refuses a kernel; and what planning raises.
+        Raises: CompilerError if the compiler refuses a kernel; SettingError if PASSKIT_THREADS is
+        no number of threads; CacheError if others may write to the cache folder; and what planning
+        raises.
         """
         target = planner.context.target.name
         if target == "interpret":

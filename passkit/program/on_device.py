@@ -91,8 +91,9 @@ class DeviceBinder(Binder):
 
         The shapes and the values of their sizes are kept in ``last_shapes`` and ``last_sizes``.
 
-        Raises: FeedError if a shape does not fit its input; what ``specialize`` raises for shapes
-        that break a guard; DeviceError if the device fails.
+        Raises: FeedError if a shape does not fit its input; ShapeError if an extent divides by
+        zero; what ``specialize`` raises for shapes that break a guard; DeviceError if the device
+        fails.
         """
         specialized, sizes = self.fit(shapes)
         self.last_shapes, self.last_sizes = shapes, sizes

@@ -79,7 +79,8 @@ class Planner:
         """Store the result of `plan` in the plan cache, under a key from `plan_key`.
 
         ``graph`` is the planned graph, ``program`` its program. Do nothing if it was planned within
-        a context: the key does not tell its options.
+        a context: the key does not tell its options. Raises: CacheError if the cache folder is a
+        file, or others may write to it.
         """
         if not self.has_outer_context:
             store_plan(key, self.source, graph, program)
@@ -130,7 +131,8 @@ class Planner:
 
         ``source`` is the graph before planning, which has all inputs that a call may feed. Raises:
         CompilerError if the launcher cannot be compiled, CacheError if others may write to the
-        cache folder; ShapeError or DTypeError if those of an input are unknown.
+        cache folder, SettingError if PASSKIT_THREADS is no number of threads; ShapeError or
+        DTypeError if those of an input are unknown; what compiling a nested graph raises.
         """
         return assemble(
             graph,

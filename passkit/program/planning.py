@@ -86,7 +86,8 @@ def run_from_fusion(graph: Graph, last: str = DEFAULT_PIPELINE[-1]) -> Graph:
 def _run(graph: Graph, context: PassContext, passes: tuple[str | Pass, ...]) -> Graph:
     """Return the graph after ``passes`` under ``context``, without disabled ones.
 
-    A stage of the pipeline is left to `ApplyPasses`, which skips it if it is disabled.
+    A stage of the pipeline is left to `ApplyPasses`, which skips it if it is disabled. Raises:
+    PassError if a pass breaks its declaration or lacks an annotation, and whatever a pass raises.
     """
     skipped = set(context.disabled) - set(STAGES)
     names = [p if isinstance(p, str) else p.name for p in passes]
@@ -110,7 +111,10 @@ def _check_user_passes(graph: Graph, pipeline: Pipeline, start: int) -> None:
 
 
 def _fusion_position(pipeline: Pipeline) -> int:
-    """Return the index of the pass that fuses; the length of the pipeline if there is none."""
+    """Return the index of the pass that fuses; the length of the pipeline if there is none.
+
+    Raises: RegistryError if a pass given by name is not registered.
+    """
     position = pipeline.position("Fusion")
     return len(pipeline.passes) if position is None else position
 
@@ -119,7 +123,7 @@ def _end(pipeline: Pipeline, last: str) -> int:
     """Return the position behind the pass that takes the role of ``last``.
 
     User passes that directly follow it are included. A pipeline without such a pass ends before
-    Fusion.
+    Fusion. Raises: RegistryError if a pass given by name is not registered.
     """
     position = pipeline.position(last)
     if position is None:

@@ -159,8 +159,9 @@ def save(executable: Executable, folder: str | Path) -> None:
 
     Raises: PassError if a pass of the executable is not registered, so that no file can name it;
     ArgumentError if ``folder`` is no path; GraphError if the graph has a parameter that JSON cannot
-    hold; FeedError if the state cannot be written; CacheError if others may write to its kernels;
-    OSError if another file cannot be written.
+    hold, DTypeError for one of a dtype that passkit does not have; FeedError if the state cannot be
+    written; CacheError if others may write to its kernels; OSError if another file cannot be
+    written.
     """
     folder = arguments.path("Executable.save: folder", folder)
     folder.mkdir(parents=True, exist_ok=True)

@@ -129,6 +129,9 @@ def report_page(
         profile: The times of its steps; None leaves times out.
         about: Facts of the model and the run, for the title and the figures at the top.
         layout_seconds: Seconds that the layout of the plan may take.
+
+    Raises: CompilerError where ``profile`` has times of copies and this process cannot measure
+    copies.
     """
     facts = step_facts(run, profile, run.sizes)
     picture = plan(run.graph, profile=profile, sizes=run.sizes)

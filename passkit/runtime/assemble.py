@@ -106,6 +106,8 @@ def assemble(
         CompilerError: The launcher, or the unit of convolutions, cannot be compiled.
         CacheError: Others can write to the cache folder.
         SettingError: The launcher is needed, and PASSKIT_THREADS is no number of threads.
+        RuleError: An FHostCall cannot be called with a node and ``nested``.
+        PasskitError: What ``nested`` raises.
     """
     return _Assembler(graph, state, target, inputs, nested).program()
 
@@ -409,6 +411,9 @@ def python_function(node: Node, nested: NestedCompiler | None = None) -> Callabl
         ``function(sizes, inputs, outputs)``, which takes the values of symbolic sizes by name and
         the input arrays, and fills the output arrays. It raises the errors of `compute`, or of the
         nested programs.
+
+    Raises: RuleError if an FHostCall cannot be called with a node and ``nested``; what ``nested``
+    raises, which is called at once.
     """
     assert node.op is not None
     runs_programs = FHostCall.get(node.op.name) is not None and nested is not None

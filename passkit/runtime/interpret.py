@@ -290,6 +290,7 @@ def compute(node: Node, arrays: Sequence[Array], sizes: SizeValues) -> ArrayList
             outside of an input.
         RuleError: An attribute function has other parameters or another number of results than
             declared.
+        GraphError: A rule of inference refuses a parameter for these shapes.
     """
     concrete_node = concrete(node, arrays, sizes)
     assert node.op is not None

@@ -62,7 +62,7 @@ def _reduce_chunks(reduction: Reduce, x: Array) -> Array:
     """Reduce each chunk of an axis of ``x`` by itself; the last one may be shorter.
 
     The results of the chunks are stacked along a new first axis, of extent 0 where the chunked axis
-    is empty.
+    is empty. Raises: CodeGenError where ``combine`` is no ufunc and cannot be evaluated in NumPy.
     """
     assert reduction.chunks is not None
     axis, length = reduction.chunks.axis, reduction.chunks.length

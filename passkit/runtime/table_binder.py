@@ -118,7 +118,8 @@ class TableBinder:
             entries: the entries of the chain.
             tiles: how the tiles of each one divide the rows; None for products.
 
-        Raises: ShapeError where a symbolic size has no value.
+        Raises: ShapeError where a symbolic size has no value; CompilerError where the launcher
+        cannot be compiled.
         """
         from passkit.runtime.native.launcher import builtin
         from passkit.runtime.native.matrix_products import ROW_TILE, LongMatrix
@@ -167,7 +168,7 @@ class TableBinder:
 
         Updates ``seconds``, ``scratch_nbytes``, ``arena_nbytes`` and ``merged_following``, and adds
         a constant filter to ``packed_filters``. Raises: ShapeError where a symbolic size has no
-        value.
+        value; CompilerError where the launcher or the unit of convolutions cannot be compiled.
         """
         binders: dict[str, Callable[..., list[TableEntry]]] = {
             "launch": self._launch,
@@ -359,7 +360,7 @@ class TableBinder:
 
         Returns: The launcher's steps, an empty list if the product has no elements.
 
-        Raises: ShapeError if a size has no value.
+        Raises: ShapeError if a size has no value; CompilerError if the launcher cannot be compiled.
         """
         # Importing this module finds libraries.
         from passkit.runtime.native.matrix_products import (
@@ -418,7 +419,7 @@ class TableBinder:
             refs: both operands and the result.
             product_sizes: m, n, k and whether the left and the right operand are stored transposed.
 
-        Returns: The two launches.
+        Returns: The two launches. Raises: CompilerError if the launcher cannot be compiled.
         """
         from passkit.runtime.native.launcher import builtin
         from passkit.runtime.native.matrix_products import ROW_TILE, gemm_function
@@ -470,7 +471,7 @@ class TableBinder:
 
         Returns: The launcher's step in a list, which is empty if the result has no elements.
 
-        Raises: ShapeError if a size has no value.
+        Raises: ShapeError if a size has no value; CompilerError if the launcher cannot be compiled.
         """
         from passkit.runtime.native.matrix_products import gemm_function  # finds libraries
 
@@ -532,8 +533,8 @@ class TableBinder:
 
         Returns: The launcher's steps, an empty list if the result has no elements.
 
-        Raises: ShapeError if a size has no value; CompilerError or CacheError as
-        `convolution_launches`.
+        Raises: ShapeError if a size has no value; CompilerError if the unit of convolutions cannot
+        be compiled, CacheError if others can write to the cache folder.
         """
         # Only programs with a convolution need these modules.
         from passkit.runtime.native.convolution import convolution_launches, packed_filter

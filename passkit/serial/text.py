@@ -189,7 +189,10 @@ class _Writer:
         self.used_once = {e for e, count in uses.items() if count == 1 and e.node not in named}
 
     def lines(self) -> list[str]:
-        """Return the lines of the text: a statement for each node, then updates and outputs."""
+        """Return the lines of the text: a statement for each node, then updates and outputs.
+
+        Raises: DTypeError for an array among parameters of a dtype that passkit does not have.
+        """
         out: list[str] = []
         inlined: set[Node] = set()
         for node in self.graph.nodes:
@@ -243,7 +246,10 @@ class _Writer:
         return text if same and reread.tobytes() == value.tobytes() else None
 
     def statement(self, node: Node) -> str:
-        """Return the statement that declares or computes a node."""
+        """Return the statement that declares or computes a node.
+
+        Raises: DTypeError for an array among its parameters of a dtype that passkit does not have.
+        """
         name = name_text(self.names[node])
         after = ", ".join(name_text(self.names[c]) for c in node.control)
         tail = f" after({after})" if after else ""

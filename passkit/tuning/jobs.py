@@ -110,6 +110,8 @@ def jobs(
         budget: The most templates of a group.
         options: The options of requests.
         again: Whether to measure templates again that were measured before.
+
+    Raises: GraphError if a group has a parameter that JSON cannot hold.
     """
     target: Target = plan.attrs["options"]["target"]
     visited: set[tuple[str, Sizes]] = set()
@@ -158,6 +160,8 @@ def rival_job(
 
     Returns:
         The job; None if the comparison was measured before, unless ``again``.
+
+    Raises: GraphError if the pattern has a parameter that JSON cannot hold.
     """
     group = rival.group
     if not again and _is_measured(evaluator.known(group).get(APART)):
@@ -250,6 +254,9 @@ def _request(
         sizes: The values of its symbolic sizes.
         templates: The templates; the first is the usual one.
         options: The options that the worker compiles under.
+
+    Raises: GraphError if the group has a parameter that JSON cannot hold; ShapeError if a size has
+    no value.
     """
     inputs = tuple(_var(k, n) for k, n in enumerate(group.inputs))
     graph = single(fused_node(group, inputs, "group"), inputs)

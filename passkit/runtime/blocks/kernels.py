@@ -58,6 +58,8 @@ def run_blocks(
             reads an element that nothing stored, an element of a result is not stored, or an array
             has another size than its parameter.
         SettingError: ``barriers`` is none of `BARRIERS`.
+        ValueError: There are more or fewer arrays than parameters.
+        CodeGenError: A size of the kernel has no value in ``sizes``.
     """
     if barriers not in BARRIERS:
         raise SettingError(

@@ -222,7 +222,9 @@ class BoundProgram(ABC):
     def action(self, step: ProgramStep) -> StepAction | None:
         """Return the function that runs a step; None for an alias or an empty grid.
 
-        Raises: DeviceError where a kernel does not fit on the device.
+        Raises: DeviceError where a kernel does not fit on the device; ShapeError where a size has
+        no value; CompilerError where the launcher, for library calls on the host, cannot be
+        compiled.
         """
         match step:
             case AliasStep():
