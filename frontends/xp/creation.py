@@ -114,8 +114,8 @@ def _constant(
 
 
 _prepared: dict[Any, tuple[Operation, Value]] = {}
-"""What is applied for queued zeros and ones: by the number, and the shape and dtype as they were
-given or the type of the array that they are like."""
+"""The operation and the operand that create queued zeros and ones. A key has the number, and the
+shape and dtype as they were given or the type of the array that they are like."""
 
 
 def _prepare(key: Any, result: Array) -> None:
