@@ -288,6 +288,9 @@ def _broadcast_split_axes(
         split: The axes that each axis of x is split into.
         broadcast: The extents that these are broadcast to.
         out: The shape of the result.
+
+    Raises:
+        ShapeError: If the extents do not fit, or are too many elements.
     """
     separate = make("reshape", x, shape=tuple(n for axes in split for n in axes))
     stretched = make("broadcast_to", separate, shape=tuple(n for axes in broadcast for n in axes))

@@ -154,7 +154,7 @@ def _convolve(
     Raises:
         ShapeError: If the shapes do not fit, for example an input smaller than the window.
         DTypeError: If only one of ``x`` and ``filters`` is float64.
-        ModelError: If the data format is invalid.
+        ModelError: If the data format is unknown or no string.
     """
     first = channels_first(call, len(windows.size))
     inner = windows.padded(to_last(widened(x.entry), first))
@@ -230,7 +230,8 @@ def _input_size(call: ImportCall, sizes: ImportedValue, count: int) -> Shape:
         count: Number of spatial axes.
 
     Raises:
-        ModelError: If the list has another length, or is not known during import.
+        ModelError: If the list has another length, or is not known during import, or the data
+            format is unknown or no string.
     """
     input_sizes = tuple(call.extents(sizes, "input_sizes"))
     if len(input_sizes) == count:
@@ -318,7 +319,8 @@ def _gradient_of_input(
         The gradient in the node's data format and the dtype of ``dy``.
 
     Raises:
-        ModelError: If ``dy`` has another rank than the convolution.
+        ModelError: If the rank of ``dy`` is unknown or not that of the convolution, or the data
+            format is unknown or no string.
         ShapeError: If its shape is not that of the convolution's result.
         DTypeError: If only one of ``dy`` and ``filters`` is float64.
     """

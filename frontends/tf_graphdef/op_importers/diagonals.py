@@ -187,8 +187,8 @@ def _matrix_set_diag(call: ImportCall, x: ImportedValue, diagonal: ImportedValue
     ``call`` is the node.
 
     Raises:
-        ModelError: If the rank or the size of the matrices is unknown, or ``diagonal`` has another
-            length than theirs.
+        ModelError: If the rank or the size of the matrices is unknown, ``diagonal`` has another
+            length than theirs, or the matrices exceed the memory budget of the import.
         ShapeError: If the batch axes of ``x`` and ``diagonal`` do not broadcast.
         DTypeError: If their dtypes differ.
     """
@@ -216,9 +216,9 @@ def _matrix_diag_band(
         padding: Scalar outside the band.
 
     Raises:
-        ModelError: If ``k``, ``num_rows`` or ``num_cols`` is not known or invalid, the rank or the
-            length of the diagonals is unknown, or they do not fit the matrix or the number of
-            diagonals.
+        ModelError: If ``k``, ``num_rows``, ``num_cols`` or ``align`` is not known or invalid, the
+            rank or the length of the diagonals is unknown, they do not fit the matrix or the number
+            of diagonals, or the matrix exceeds the memory budget of the import.
         ShapeError: If ``x`` is a scalar and a single diagonal with padding 0 is requested.
         DTypeError: If ``x`` and ``padding`` differ in dtype. For a single diagonal of square
             matrices with a known padding of 0, neither the dtype of the padding nor the length of
@@ -269,7 +269,8 @@ def _matrix_band(
 
     Raises:
         ModelError: If ``k`` or ``align`` is invalid, the rank of ``x`` is unknown, or for several
-            diagonals the size of the matrices is unknown or does not contain them.
+            diagonals the size of the matrices is unknown, does not contain them, or exceeds the
+            memory budget of the import.
         ShapeError: If one diagonal is read of an array of fewer than two axes or of unknown size.
         DTypeError: If several diagonals are read, and ``x`` and ``padding`` differ in dtype.
     """
@@ -305,8 +306,9 @@ def _matrix_set_band(
         k: One diagonal, or the lowest and the highest, known during import; 0 is the main one.
 
     Raises:
-        ModelError: If ``k`` or ``align`` is invalid, the size of the matrices is unknown or does
-            not contain the band, or number or length of the diagonals is not the band's.
+        ModelError: If ``k`` or ``align`` is invalid, the size of the matrices is unknown, does not
+            contain the band, or exceeds the memory budget of the import, or number or length of the
+            diagonals is not the band's.
         ShapeError: If the batch axes do not broadcast.
         DTypeError: If the dtypes differ.
     """
@@ -323,8 +325,9 @@ def _replace_band(call: ImportCall, x: ImportedValue, diagonal: ImportedValue, b
         band: The diagonals to replace.
 
     Raises:
-        ModelError: If the size of the matrices is unknown or does not contain the band, or the
-            number or length of the diagonals is not the band's.
+        ModelError: If the size of the matrices is unknown, does not contain the band, or exceeds
+            the memory budget of the import, or the number or length of the diagonals is not the
+            band's.
         ShapeError: If the batch axes do not broadcast.
         DTypeError: If the dtypes of ``x`` and ``diagonal`` differ.
     """

@@ -203,7 +203,7 @@ def _approximate_equal(call: ImportCall, x: ImportedValue, y: ImportedValue) -> 
     Raises:
         ModelError: If an attribute is of another kind.
         ShapeError: If the shapes do not broadcast.
-        DTypeError: If an input is complex.
+        DTypeError: If an input is complex, or neither is of floats.
     """
     tolerance = call.attr("tolerance", "f", 1e-5)
     return ops.less(ops.abs(x.entry - y.entry), tolerance, name=call.name)

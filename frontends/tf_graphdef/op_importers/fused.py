@@ -42,8 +42,9 @@ def _fused_conv(
         The result of the last following operator, in the node's data format.
 
     Raises:
-        ModelError: If the attribute ``filter_format`` is not HWIO, an operator of ``fused_ops`` is
-            unknown or lacks an input, inputs are no floats, or ranks or channels do not fit.
+        ModelError: If the attribute ``filter_format`` is not HWIO, ``fused_ops`` is missing, or an
+            operator of it is unknown or lacks an input, inputs are no floats, ranks or channels do
+            not fit, or ``padding`` is missing or an attribute invalid.
         ShapeError: If the images are smaller than a window without padding, a summand does not
             broadcast, or a bias or statistic is no vector of one element for each channel.
         DTypeError: If only one of ``x`` and ``filters`` is float64, a bias or summand is complex,
@@ -72,8 +73,9 @@ def _fused_depthwise(
         The result of the last following operator, in the node's data format.
 
     Raises:
-        ModelError: If an operator of ``fused_ops`` is unknown or lacks an input, inputs are no
-            floats, or a rank is not 4.
+        ModelError: If ``fused_ops`` is missing, or an operator of it is unknown or lacks an input,
+            inputs are no floats, a rank is not 4, or ``padding`` is missing or an attribute
+            invalid.
         ShapeError: If the numbers of channels differ, the images are smaller than a window without
             padding, a summand does not broadcast, or a bias or statistic is no vector of one
             element for each channel.
@@ -97,8 +99,8 @@ def _fused_matmul(
         args: Inputs of the following operators, such as a bias of the columns.
 
     Raises:
-        ModelError: If ``fused_ops`` is missing, an operator of it is unknown or lacks an input, or
-            an attribute is of another kind.
+        ModelError: If ``fused_ops`` is missing, or an operator of it is unknown or lacks an input,
+            or an attribute is of another kind.
         ShapeError: If the matrices do not fit, ``a`` or ``b`` has fewer than two axes, a summand
             does not broadcast, or a bias or statistic is no vector of one element for each column.
         DTypeError: If ``a`` and ``b`` differ in dtype or are bools or complex, a bias or summand is
@@ -120,7 +122,8 @@ def _apply_fused_ops(call: ImportCall, y: Entry, args: Sequence[ImportedValue], 
         axis: Axis of the channels of ``y``.
 
     Raises:
-        ModelError: If the attribute is missing, an operator is unknown, or an input is missing.
+        ModelError: If the attribute is missing, an operator is unknown, an input is missing, or an
+            attribute is of another kind.
         ShapeError: If a bias or statistic is no vector of one element for each channel, or a
             summand does not broadcast with ``y``.
         DTypeError: If a bias or summand is complex, others being promoted with ``y``; if statistics

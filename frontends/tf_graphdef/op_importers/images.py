@@ -81,7 +81,7 @@ def _resize(call: ImportCall, x: ImportedValue, size: ImportedValue) -> ImportRe
 
     Raises:
         ModelError: If the images have another rank than 4, a height or width that is unknown in
-            other cases, or ``size`` is not known during import.
+            other cases, ``size`` is not known during import, or an attribute is of another kind.
         ShapeError: If ``size`` is not two numbers of at least 0, or the images have no pixels.
         GraphError: If ``align_corners`` and ``half_pixel_centers`` are both set.
         DTypeError: If the images are complex, except for ResizeNearestNeighbor.
@@ -113,7 +113,8 @@ def _integer_factors(call: ImportCall, x: ImportedValue, size: ImportedValue) ->
         ``half_pixel_centers``.
 
     Raises:
-        ModelError: If the rank of ``x`` is unknown, or ``size`` is not known during import.
+        ModelError: If the rank of ``x`` is unknown, ``size`` is not known during import, or an
+            attribute is of another kind.
     """
     shape, new_size, flags = call.shape(x), call.extents(size, "size"), _alignment_flags(call)
     methods = ("ResizeNearestNeighbor", "ResizeBilinear")
@@ -177,8 +178,8 @@ def _nearest_grad(call: ImportCall, dy: ImportedValue, size: ImportedValue) -> I
         The gradient of the images before the resize.
 
     Raises:
-        ModelError: If ``dy`` is not of rank 4 with known height and width, or ``size`` is not two
-            known, positive integers.
+        ModelError: If ``dy`` is not of rank 4 with known height and width, ``size`` is not two
+            known, positive integers, or an attribute is of another kind.
         GraphError: If ``align_corners`` and ``half_pixel_centers`` are both set.
         DTypeError: If ``dy`` is not of floats.
     """
@@ -204,7 +205,8 @@ def _interpolated_grad(call: ImportCall, dy: ImportedValue, x: ImportedValue) ->
         The gradient, in the shape and dtype of ``x``.
 
     Raises:
-        ModelError: If ``dy`` or ``x`` is not of rank 4 with known height and width.
+        ModelError: If ``dy`` or ``x`` is not of rank 4 with known height and width, or an attribute
+            is of another kind.
         ShapeError: If their numbers of images or channels differ, or ``x`` has no pixels.
         GraphError: If ``align_corners`` and ``half_pixel_centers`` are both set.
         DTypeError: If ``dy`` is not of float32, or ``x`` is complex.
@@ -240,14 +242,15 @@ def _crop_and_resize(
         Crops of shape (boxes, height, width, channels), in float32.
 
     Raises:
-        ModelError: If images or boxes have another rank, the height or width of the images is
-            unknown, the method or the size is invalid, or the size exceeds the memory budget of the
-            import, or an attribute is of another kind.
-        ShapeError: If boxes have fewer than 4 columns, ``images`` is neither one number for each
-            box nor a single one, or the images have no pixels.
-        DTypeError: If the images are complex, or the boxes bools or complex.
+        ModelError: If ``x`` is not of rank 4 with known height and width, ``boxes`` not of rank 2,
+            ``images`` not of rank 1, the method or the size is invalid, the size exceeds the memory
+            budget of the import, or an attribute is of another kind.
+        ShapeError: If boxes have fewer than 4 columns, ``images`` has neither one number for each
+            box nor a single one, or ``x`` has no pixels.
+        DTypeError: If ``x`` or ``images`` is complex, or the boxes are bools or complex.
     """
     check_images(call, x)
+    call.rank(images, 1)
     if len(call.shape(boxes)) != 2:
         raise ModelError(
             f"{call.where} needs boxes (count, 4), got {show_shape(call.shape(boxes))}"
@@ -462,7 +465,7 @@ def _to_rgb(hue: Entry, maximum: Entry, chroma: Entry) -> list[Entry]:
     return [maximum - chroma + chroma * ops.clip(p, 0.0, 1.0) for p in parts]
 
 
-def _check_scalar(call: ImportCall, value: ImportedValue) -> None:
+def check_scalar(call: ImportCall, value: ImportedValue) -> None:
     """Raise ModelError if ``value``, an input of the node ``call``, is known to have axes."""
     if value.shape:
         raise ModelError(
@@ -515,7 +518,7 @@ def _adjust_hue(call: ImportCall, x: ImportedValue, delta: ImportedValue) -> Imp
             has axes.
         DTypeError: If the colors are bools or complex, or ``delta`` is complex.
     """
-    _check_scalar(call, delta)
+    check_scalar(call, delta)
     hue, top, spread = _to_hue(*_channels(call, x))
     new_hue = hue + widened(delta.entry)
     return _join_channels(x, *_to_rgb(new_hue - ops.floor(new_hue), top, spread))
@@ -533,7 +536,7 @@ def _adjust_saturation(call: ImportCall, x: ImportedValue, scale: ImportedValue)
             has axes.
         DTypeError: If the colors are bools or complex, or ``scale`` is complex.
     """
-    _check_scalar(call, scale)
+    check_scalar(call, scale)
     hue, top, spread = _to_hue(*_channels(call, x))
     saturation = ops.clip(_saturation(top, spread) * widened(scale.entry), 0.0, 1.0)
     return _join_channels(x, *_to_rgb(hue, top, saturation * top))
@@ -548,14 +551,14 @@ def _adjust_contrast(call: ImportCall, x: ImportedValue, factor: ImportedValue) 
 
     Raises:
         ModelError: If the rank is unknown or less than 3, or ``factor`` has axes.
-        DTypeError: If the images are not floats.
+        DTypeError: If the images are not floats, or ``factor`` is complex.
     """
     rank = len(call.shape(x))
     if rank < 3:
         raise ModelError(
             f"{call.where} needs (…, height, width, channels), got {show_shape(call.shape(x))}"
         )
-    _check_scalar(call, factor)
+    check_scalar(call, factor)
     data = widened(x.entry)
     mean = ops.reduce_mean(data, axis=(rank - 3, rank - 2), keepdims=True)
     return as_dtype((data - mean) * widened(factor.entry) + mean, x.entry)

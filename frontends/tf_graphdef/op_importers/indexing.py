@@ -42,7 +42,8 @@ def _gather_v2(
     Raises:
         ModelError: If ``axis`` is not one integer known during import, or ``batch_dims`` is
             negative and the rank of ``indices`` unknown, or an attribute is of another kind.
-        ShapeError: If the axis is out of range or has no elements, or the leading axes differ.
+        ShapeError: If the axis is out of range or has no elements, ``batch_dims`` exceeds the axis
+            or the rank of ``indices``, or the leading axes differ.
         DTypeError: If ``indices`` are not integers.
     """
     batch_dims = call.attr("batch_dims", "i", 0)
@@ -98,7 +99,8 @@ def _tensor_scatter(
 
     Raises:
         ShapeError: If the shapes of ``indices``, ``updates`` and ``x`` do not fit.
-        DTypeError: If ``indices`` are not integers, or ``updates`` and ``x`` differ in dtype.
+        DTypeError: If ``indices`` are not integers, ``updates`` and ``x`` differ in dtype, or bools
+            are subtracted.
     """
     op = getattr(ops, SCATTERS[call.node.op])
     return op(x.entry, indices.entry, updates.entry, name=call.name)

@@ -66,7 +66,7 @@ def _einsum(call: ImportCall, *values: ImportedValue) -> ImportResult:
     ``call`` is the node, and ``values`` are its inputs.
 
     Raises:
-        ModelError: If the attribute is missing.
+        ModelError: If the attribute is missing or of another kind.
         GraphError: If the equation cannot be read, or does not fit the number or ranks of the
             inputs.
         ShapeError: If axes of one letter have different lengths.
@@ -121,8 +121,8 @@ def _bias_add(call: ImportCall, x: ImportedValue, bias: ImportedValue) -> Import
     Channels are the last axis, or axis 1 for the data format NCHW. ``call`` is the node.
 
     Raises:
-        ModelError: If the attribute ``data_format`` is neither NHWC nor NCHW, or a rank is unknown
-            or that of ``bias`` not 1.
+        ModelError: If the attribute ``data_format`` is neither NHWC nor NCHW, or of another kind,
+            or a rank is unknown or that of ``bias`` not 1.
         ShapeError: If ``x`` is a scalar, or the bias has another length than the channels.
         DTypeError: If the dtypes differ.
     """

@@ -79,7 +79,8 @@ def _squeeze(call: ImportCall, x: ImportedValue) -> ImportResult:
     ``call`` is the node, ``x`` its input.
 
     Raises:
-        ModelError: If no axes are listed and the rank or a dimension is unknown.
+        ModelError: If no axes are listed and the rank or a dimension is unknown, or the attribute
+            is of another kind.
         ShapeError: If a listed axis is out of range or has another length than 1.
     """
     return ops.squeeze(x.entry, axis=squeeze_axes(call, x), name=call.name)
@@ -165,8 +166,9 @@ def _split(call: ImportCall, axis: ImportedValue, x: ImportedValue) -> ImportRes
     ``num_split`` is an attribute; ``axis`` is known during import. ``call`` is the node.
 
     Raises:
-        ModelError: If the axis is not known or out of range, or has an unknown length or fewer
-            elements than parts, or the attribute is missing or below 1.
+        ModelError: If the rank is unknown, the axis is not known or out of range, or has an unknown
+            length or fewer elements than parts, the attribute is missing, of another kind or below
+            1, or the parts exceed the memory budget of the import.
         ShapeError: If the length is no multiple of the number of parts.
     """
     parts = call.attr("num_split", "i")
@@ -208,8 +210,9 @@ def _unpack(call: ImportCall, x: ImportedValue) -> ImportResult:
     ``axis`` is 0 by default. ``call`` is the node.
 
     Raises:
-        ModelError: If the axis is out of range, has an unknown length or fewer than ``num``
-            elements, or ``num`` is missing or below 1.
+        ModelError: If the rank is unknown, the axis is out of range, has an unknown length or fewer
+            than ``num`` elements, ``num`` is missing or below 1, an attribute is of another kind,
+            or the parts exceed the memory budget of the import.
         ShapeError: If the axis is longer than ``num``.
     """
     axis = call.attr("axis", "i", 0)
@@ -285,7 +288,7 @@ def _reverse_sequence(call: ImportCall, x: ImportedValue, lengths: ImportedValue
     sequences. ``call`` is the node, ``x`` one of its inputs.
 
     Raises:
-        ModelError: If ``seq_dim`` is missing.
+        ModelError: If ``seq_dim`` is missing, or an attribute is of another kind.
         ShapeError: If an axis is out of range, or ``lengths`` is not a vector of one number for
             each sequence.
         DTypeError: If ``lengths`` are not integers.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from passkit.errors import ModelError
+from passkit.errors import ModelError, ShapeError
 from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedValue
 from passkit.frontends.tf_graphdef.operators import ops
 from passkit.frontends.tf_graphdef.proto import short
@@ -86,8 +86,9 @@ def _pad_v2(
         ModelError: If the rank of ``x`` is unknown, or ``paddings`` depend on data, are negative or
             of another shape.
         ShapeError: If ``value`` depends on data, or is no scalar, and does not broadcast.
-        DTypeError: If a known number does not fit integers ``x``, such as 2.5, or any other
-            ``value``, or that of complex ``x``, has another dtype than ``x``.
+        DTypeError: If a known ``value`` of one element does not fit the dtype of ``x``, such as 2.5
+            integers or 2j floats; or if the dtypes differ, and ``value`` depends on data or has
+            several elements, or ``x`` is complex.
     """
     widths = _widths(call, x, paddings)
     array = value.array
@@ -111,7 +112,7 @@ def _mode(call: ImportCall) -> str:
     ``call`` is the node.
 
     Raises:
-        ModelError: If the attribute is missing, or neither REFLECT nor SYMMETRIC.
+        ModelError: If the attribute is missing, of another kind, or neither REFLECT nor SYMMETRIC.
     """
     mode = call.attr("mode", "s")
     if mode not in MODES:
@@ -128,7 +129,7 @@ def _mirror_pad(call: ImportCall, x: ImportedValue, paddings: ImportedValue) -> 
 
     Raises:
         ModelError: If the rank of ``x`` is unknown, ``paddings`` depend on data, are negative or of
-            another shape, or ``mode`` is missing or unknown.
+            another shape, or ``mode`` is missing, of another kind or unknown.
         ShapeError: If an axis has too few elements to mirror.
     """
     widths = _widths(call, x, paddings)
@@ -146,9 +147,9 @@ def _mirror_pad_grad(call: ImportCall, dy: ImportedValue, paddings: ImportedValu
 
     Raises:
         ModelError: If the rank of ``dy`` is unknown, ``paddings`` depend on data, are negative or
-            of another shape, or ``mode`` is missing or unknown.
-        ShapeError: If the array is smaller than its padding.
-        DTypeError: If ``dy`` is of bools.
+            of another shape, or ``mode`` is missing, of another kind or unknown.
+        ShapeError: If an axis without its padding has fewer elements than the padding mirrors.
+        DTypeError: If ``dy`` is of bools and padded.
     """
     gradient, is_reflect = dy.entry, _mode(call) == "reflect"
     for axis, (a, b) in enumerate(_widths(call, dy, paddings)):
@@ -168,12 +169,20 @@ def _add_mirrored(dy: Entry, axis: int, a: Extent, b: Extent, skip: int) -> Entr
             symmetric.
 
     Raises:
-        ShapeError: If the axis is shorter than its padding.
-        DTypeError: If ``dy`` is of bools.
+        ShapeError: If the inner part has fewer elements than an end mirrors: the larger of ``a``
+            and ``b``, plus ``skip``.
+        DTypeError: If ``dy`` is of bools, and ``a`` or ``b`` is not 0.
     """
     shape = dy.shape
     assert shape is not None
     n = shape[axis] - a - b
+    if isinstance(n, int) and isinstance(a, int) and isinstance(b, int):
+        longest = max(a, b)
+        if longest and n < longest + skip:
+            raise ShapeError(
+                f"the gradient of a mirror padding needs {longest + skip} inner element(s) or more "
+                f"along axis {axis}, got {n} for a padding of {a} and {b}"
+            )
 
     def section(begin: Extent, size: Extent) -> Entry:
         first = tuple(begin if k == axis else 0 for k in range(len(shape)))
@@ -201,8 +210,8 @@ def _depth(call: ImportCall, x: ImportedValue) -> ImportResult:
     ``call`` is the node.
 
     Raises:
-        ModelError: If the attribute ``data_format`` is neither NHWC nor NCHW, or ``block_size`` is
-            missing.
+        ModelError: If the attribute ``data_format`` is neither NHWC nor NCHW, ``block_size`` is
+            missing, or an attribute is of another kind.
         ShapeError: If ``x`` has not four axes, the block size is below 1, or a size is no known
             multiple of it.
     """
@@ -269,7 +278,8 @@ def _space_to_batch_images(
     (before, after) of height and width, known during import. ``call`` is the node.
 
     Raises:
-        ModelError: If ``paddings`` are not known or of another shape, or ``block_size`` is missing.
+        ModelError: If ``paddings`` are not known or of another shape, or ``block_size`` is missing
+            or of another kind.
         ShapeError: If a number is invalid, or a padded axis is no known multiple of the block.
     """
     blocks = (call.attr("block_size", "i"),) * 2
@@ -287,7 +297,8 @@ def _batch_to_space_images(
     remove (before, after) of height and width, known during import. ``call`` is the node.
 
     Raises:
-        ModelError: If ``crops`` are not known or of another shape, or ``block_size`` is missing.
+        ModelError: If ``crops`` are not known or of another shape, or ``block_size`` is missing or
+            of another kind.
         ShapeError: If a number is invalid, more is cropped than there is, or the batch is no known
             multiple of the block.
     """

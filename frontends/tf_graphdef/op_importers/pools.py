@@ -51,7 +51,7 @@ def _window(call: ImportCall, key: str, values: Sequence[int], count: int) -> tu
 
     Raises:
         ModelError: If there are none or another number of them, one is below 1, that of batch or
-            channels is not 1, or the data format is unknown.
+            channels is not 1, or the data format is unknown or of another kind.
     """
     if not values:
         raise ModelError(f"{call.where} needs {count + 2} {key} of at least 1, got none")
@@ -70,7 +70,7 @@ def _num_pooled_channels(call: ImportCall, ksize: tuple[int, ...], strides: tupl
 
     Raises:
         ModelError: If it pools over both channels and space, if windows over channels overlap or
-            leave gaps, or if the data format is unknown.
+            leave gaps, or if the data format is unknown or of another kind.
     """
     count = _num_spatial_axes(call)
     channel = 1 if channels_first(call, count) else -1
@@ -140,9 +140,9 @@ def _max_pool(
         strides: Steps between windows, for all axes.
 
     Raises:
-        ModelError: If the rank or the data format is wrong, ``ksize`` or ``strides`` is invalid,
-            the window covers both space and channels or does not divide the channels, ``padding``
-            is missing or unknown, or ``x`` is not of real numbers.
+        ModelError: If the rank is unknown or wrong, ``ksize`` or ``strides`` is invalid, the window
+            covers both space and channels or does not divide the channels, ``padding`` is missing
+            or an attribute invalid, or ``x`` is not of real numbers.
         ShapeError: If ``x`` is smaller than a window without padding.
     """
     count = _num_spatial_axes(call)
@@ -328,7 +328,7 @@ def _max_with_argmax(call: ImportCall, x: ImportedValue) -> ImportResult:
             unknown, ``ksize`` or ``padding`` is missing or an attribute invalid, or positions
             exceed the memory budget of the import.
         ShapeError: If the images are smaller than a window without padding.
-        DTypeError: If ``x`` is of bools or complex.
+        DTypeError: If ``x`` is of bools or complex, or ``Targmax`` is complex.
     """
     shape = inner_shape(call, x, 2)
     window = _window(call, "ksize", call.integers("ksize"), 2)
@@ -373,7 +373,7 @@ def _dilation(call: ImportCall, x: ImportedValue, filters: ImportedValue) -> Imp
     Raises:
         ModelError: If images do not have rank 4 or filters rank 3, the filter's shape is unknown,
             the images are not floats, or ``padding`` is missing or an attribute invalid.
-        ShapeError: If the channels differ, or the images are smaller than a window.
+        ShapeError: If the channels differ, the window is empty, or the images are smaller than it.
         DTypeError: If the filters are complex.
     """
     shape, taps = call.shape(x), call.shape(filters)
@@ -476,8 +476,8 @@ def _lrn(call: ImportCall, x: ImportedValue) -> ImportResult:
     ``call`` is the node.
 
     Raises:
-        ModelError: If the rank is not 4.
-        ShapeError: If ``x`` has no channels.
+        ModelError: If the rank is unknown or not 4, or an attribute is of another kind.
+        ShapeError: If ``x`` has no channels, or ``depth_radius`` is negative.
         DTypeError: If it is not of floats.
     """
     return _local_response_norm(call, x)
@@ -492,8 +492,9 @@ def _lrn_grad(
     ``dy`` is the gradient of the result. ``call`` is the node.
 
     Raises:
-        ModelError: If the rank of ``x`` is not 4.
-        ShapeError: If the shape of ``dy`` is not that of ``x``.
+        ModelError: If the rank of ``x`` is unknown or not 4, or an attribute is of another kind.
+        ShapeError: If the shape of ``dy`` is not that of ``x``, ``x`` has no channels, or
+            ``depth_radius`` is negative.
         DTypeError: If ``x`` is not of floats, or ``dy`` of another dtype.
     """
     return input_gradient(_local_response_norm(call, x), x.entry, dy.entry)
@@ -508,7 +509,7 @@ def _local_response_norm(call: ImportCall, x: ImportedValue) -> Entry:
 
     Raises:
         ModelError: If the rank is unknown or not 4, or an attribute is of another kind.
-        ShapeError: If ``x`` has no channels.
+        ShapeError: If ``x`` has no channels, or ``depth_radius`` is negative.
         DTypeError: If it is not of floats.
     """
     if len(call.shape(x)) != 4:

@@ -11,6 +11,7 @@ from passkit.frontends.tf_graphdef.imported_value import ImportCall, ImportedVal
 from passkit.frontends.tf_graphdef.op_importers.images import (
     SINGLE,
     check_images,
+    check_scalar,
     image_size,
 )
 from passkit.frontends.tf_graphdef.operators import ops
@@ -94,16 +95,19 @@ def _transform(call: ImportCall, *inputs: ImportedValue) -> ImportResult:
 
     Raises:
         ModelError: If the number of inputs, an attribute, the new size, or shape or dtype of the
-            transforms is invalid, or the images are not of rank 4 with known height and width.
+            transforms is invalid, the images are not of rank 4 with known height and width, the
+            constant has axes, or the size exceeds the memory budget of the import.
         ShapeError: If the number of transforms is neither 1 nor that of images, or images have no
             pixels.
-        DTypeError: If the images are complex.
+        DTypeError: If the images or the constant are complex.
     """
     count = 3 + call.node.op.endswith("3")
     if len(inputs) != count:
         raise ModelError(f"{call.where} needs {count} input(s), got {len(inputs)}")
     x, transforms, size = inputs[:3]
     check_images(call, x)
+    for constant_pixel in inputs[3:]:
+        check_scalar(call, constant_pixel)
     mode, method = (
         _choose(call, key, names)
         for key, names in (("fill_mode", tuple(MODES)), ("interpolation", ("NEAREST", "BILINEAR")))

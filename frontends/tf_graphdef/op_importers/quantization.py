@@ -18,7 +18,8 @@ def _levels(call: ImportCall) -> tuple[float, float]:
     The lowest is 1 if the attribute ``narrow_range`` is set. ``call`` is the node.
 
     Raises:
-        ModelError: If the attribute ``num_bits`` is not from 2 to 16.
+        ModelError: If the attribute ``num_bits`` is not from 2 to 16, or an attribute is of another
+            kind.
     """
     bits = call.attr("num_bits", "i", 8)
     if not 2 <= bits <= 16:
@@ -41,7 +42,7 @@ def _nudge_range(call: ImportCall, low: Entry, high: Entry) -> tuple[Entry, Entr
         ModelError: If the attribute ``num_bits`` is not from 2 to 16, or an attribute is of another
             kind.
         ShapeError: If the limits do not broadcast together.
-        DTypeError: If they are not floats.
+        DTypeError: If they are bools or complex; integers give float64.
     """
     min_step, max_step = _levels(call)
     scale = (high - low) / (max_step - min_step)
@@ -60,7 +61,8 @@ def _fake_quantize(call: ImportCall, x: ImportedValue, low: Entry, high: Entry) 
     ``call`` is the node. Source: fake_quant_ops_functor.h.
 
     Raises:
-        ModelError: If the attribute ``num_bits`` is not from 2 to 16.
+        ModelError: If the attribute ``num_bits`` is not from 2 to 16, or an attribute is of another
+            kind.
         ShapeError: If the limits do not broadcast with ``x``.
         DTypeError: If the dtypes differ or are not floats.
     """
@@ -78,7 +80,7 @@ def _is_empty_range(low: Entry, high: Entry) -> Entry:
 
     Raises:
         ShapeError: If they do not broadcast together.
-        DTypeError: If they are not floats.
+        DTypeError: If they are integers or bools.
     """
     is_empty: Entry = ops.logical_and(ops.equal(low, 0.0), ops.equal(high, 0.0))
     return is_empty
@@ -123,7 +125,7 @@ def _fake_vars(
         high: Upper limit, likewise.
 
     Raises:
-        ModelError: If ``num_bits`` is not from 2 to 16.
+        ModelError: If ``num_bits`` is not from 2 to 16, or an attribute is of another kind.
         ShapeError: If the limits do not broadcast with ``x``.
         DTypeError: If the dtypes differ or are not floats.
     """
@@ -137,7 +139,8 @@ def _is_inside_range(call: ImportCall, x: ImportedValue, low: Entry, high: Entry
     ``call`` is the node.
 
     Raises:
-        ModelError: If the attribute ``num_bits`` is not from 2 to 16.
+        ModelError: If the attribute ``num_bits`` is not from 2 to 16, or an attribute is of another
+            kind.
         ShapeError: If the limits do not broadcast with ``x``.
         DTypeError: If ``x`` is complex.
     """
@@ -153,7 +156,8 @@ def _fake_args_gradient(call: ImportCall, dy: ImportedValue, x: ImportedValue) -
     ``call`` is the node.
 
     Raises:
-        ModelError: If the attribute ``num_bits`` is not from 2 to 16.
+        ModelError: If the attribute ``num_bits`` is not from 2 to 16, or an attribute is of another
+            kind.
         ShapeError: If ``dy`` and ``x`` do not broadcast.
         DTypeError: If ``dy`` is of integers or bools, or ``x`` is complex.
     """
@@ -179,9 +183,10 @@ def _fake_vars_gradient(
         0 to 0, they are ``dy``, 0 and 0.
 
     Raises:
-        ModelError: If ``num_bits`` is not from 2 to 16, or the rank of ``x`` is unknown.
+        ModelError: If ``num_bits`` is not from 2 to 16, the rank of ``x`` is unknown, or an
+            attribute is of another kind.
         ShapeError: If the shapes do not broadcast.
-        DTypeError: If ``dy`` is not of floats, or another input is complex.
+        DTypeError: If ``dy`` or the limits are not of floats, or ``x`` is complex.
     """
     bottom, top, _ = _nudge_range(call, low.entry, high.entry)
     is_empty = _is_empty_range(low.entry, high.entry)
@@ -208,8 +213,8 @@ def _quantize_dequantize_v2(
 
     Raises:
         ModelError: If the bits are not from 1 to 62, ``x`` is not of floats or of unknown rank,
-            limits that are read have another dtype, or ``round_mode`` is unknown, or an attribute
-            is of another kind.
+            limits that are read have another dtype, ``axis`` is below -1 or not one of ``x``,
+            ``round_mode`` is unknown, or an attribute is of another kind.
         ShapeError: If the limits do not broadcast with ``x``, or are taken of no elements.
     """
     return _quantize_dequantize(call, x, low, high, call.attr("num_bits", "i", 8))
@@ -227,7 +232,8 @@ def _quantize_dequantize_v3(
 
     Raises:
         ModelError: If the bits are not one known integer from 1 to 62, ``x`` is not of floats or of
-            unknown rank, limits that are read have another dtype, or ``round_mode`` is unknown.
+            unknown rank, limits that are read have another dtype, ``axis`` is below -1 or not one
+            of ``x``, ``round_mode`` is unknown, or an attribute is of another kind.
         ShapeError: If the limits do not broadcast with ``x``, or are taken of no elements.
     """
     return _quantize_dequantize(call, x, low, high, call.integer(bits, "num_bits"))
@@ -251,8 +257,8 @@ def _quantize_dequantize(
 
     Raises:
         ModelError: If ``bits`` are not from 1 to 62, ``x`` is not of floats or of unknown rank,
-            limits that are read have another dtype, or ``round_mode`` is unknown, or an attribute
-            is of another kind.
+            limits that are read have another dtype, ``axis`` is below -1 or not one of ``x``,
+            ``round_mode`` is unknown, or an attribute is of another kind.
         ShapeError: If the limits do not broadcast with ``x``, or a range is taken of no elements.
     """
     if not 1 <= bits <= 62:
@@ -265,6 +271,8 @@ def _quantize_dequantize(
     max_step = 2 ** (bits - 1) - 1 if signed else 2**bits - 1
     axis = call.attr("axis", "i", -1) if "axis" in call.node.attr else -1
     data, rank = widened(x.entry), len(call.shape(x))
+    if not -1 <= axis < rank:
+        raise ModelError(f"{call.where} needs an axis from -1 to {rank - 1}, got {axis}")
     has_range = call.attr("range_given", "b", False)
     if has_range:
         if not low.dtype == high.dtype == x.dtype:

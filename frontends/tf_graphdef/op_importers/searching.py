@@ -26,7 +26,7 @@ def _arg_extreme(call: ImportCall, x: ImportedValue, axis: ImportedValue) -> Imp
         ModelError: If ``axis`` is not one integer known during import, or an attribute is of
             another kind.
         ShapeError: If it is out of range, or has no elements.
-        DTypeError: If ``x`` is complex.
+        DTypeError: If ``x`` or ``output_type`` is complex.
     """
     largest = call.node.op == "ArgMax"
     entry = x.entry
@@ -50,7 +50,7 @@ def _top_k_attribute(call: ImportCall, x: ImportedValue) -> ImportResult:
     last axis, int32. ``call`` is the node.
 
     Raises:
-        ModelError: If the attribute is missing.
+        ModelError: If the attribute is missing or of another kind.
         ShapeError: If ``x`` is a scalar, ``k`` negative, or larger than the last axis.
     """
     return _top_elements(call, x, call.attr("k", "i"))

@@ -294,7 +294,8 @@ def _in_top_k_attribute(
         Bools (batch,), False for rows with infinities or NaN, and for targets out of range.
 
     Raises:
-        ModelError: If ``k`` is missing, or ``predictions`` has another rank than 2.
+        ModelError: If ``k`` is missing or of another kind, or ``predictions`` has another rank than
+            2, or an unknown one.
         ShapeError: If ``targets`` is not a vector of the batch's length or 1, or there are no
             classes.
         DTypeError: If an input is complex, or ``predictions`` are bools.
@@ -318,7 +319,8 @@ def _in_top_k(
         Bools (batch,), False for rows with infinities or NaN, and for targets out of range.
 
     Raises:
-        ModelError: If ``k`` is not one known integer, or ``predictions`` has another rank than 2.
+        ModelError: If ``k`` is not one known integer, or ``predictions`` has another rank than 2,
+            or an unknown one.
         ShapeError: If ``targets`` is not a vector of the batch's length or 1, or there are no
             classes.
         DTypeError: If an input is complex, or ``predictions`` are bools.

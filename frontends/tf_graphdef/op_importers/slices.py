@@ -45,8 +45,8 @@ def _strided_slice(
     ``strides`` are known integers. ``call`` is the node.
 
     Raises:
-        ModelError: If the rank of ``x`` is unknown, the lists are not known or differ in length, or
-            there are several ellipses.
+        ModelError: If the rank of ``x`` is unknown, the lists are not known or differ in length,
+            there are several ellipses, or an attribute is of another kind.
         ShapeError: If there are more indices than axes, a step is 0, an index is out of range, or a
             symbolic bound cannot be sliced at.
     """
@@ -74,8 +74,8 @@ def _strided_slice_grad(
         dy: Gradient of the slice.
 
     Raises:
-        ModelError: If ``shape`` or the lists are not known, lists differ in length, or there are
-            several ellipses.
+        ModelError: If ``shape`` or the lists are not known, lists differ in length, there are
+            several ellipses, or an attribute is of another kind.
         ShapeError: If an extent is negative, the slice is out of range, or ``dy`` does not
             broadcast to it.
     """
@@ -104,8 +104,8 @@ def _strided_slice_update(
         value: New elements, which broadcast to the slice.
 
     Raises:
-        ModelError: If the rank of ``x`` is unknown, the lists are not known or differ in length, or
-            there are several ellipses.
+        ModelError: If the rank of ``x`` is unknown, the lists are not known or differ in length,
+            there are several ellipses, or an attribute is of another kind.
         ShapeError: If the slice is out of range, or ``value`` does not broadcast to it.
         DTypeError: If the dtypes differ.
     """
@@ -127,7 +127,7 @@ def _ensure_shape(call: ImportCall, x: ImportedValue) -> ImportResult:
 
     Raises:
         ModelError: If the rank of ``x`` is unknown, the shapes contradict each other, or the
-            attribute ``shape`` is missing or invalid.
+            attribute ``shape`` is missing, invalid or of another kind.
     """
     declared = parse_shape(call.attr("shape", "shape"), call.where)
     input_shape = call.shape(x)

@@ -23,8 +23,9 @@ def _cast(call: ImportCall, x: ImportedValue) -> ImportResult:
     input.
 
     Raises:
-        ModelError: If the attribute ``DstT`` is missing or a type that passkit does not have, or
-            ``Truncate`` is set for a float type of fewer bytes than that of ``x``.
+        ModelError: If the attribute ``DstT`` is missing or a type that passkit does not have,
+            ``Truncate`` is set for a float type of fewer bytes than that of ``x``, or an attribute
+            is of another kind.
     """
     target = call.dtype("DstT")
     if call.attr("Truncate", "b", False) and target.is_float and x.dtype.nbytes > target.nbytes:

@@ -396,6 +396,42 @@ def test_every_op_importer_has_a_case() -> None:
             [const("b", [[1.0]]), node("BiasAddV1", "y", "x", "b")],
             r"needs 'b' of rank 1, got \(1, 1\)",
         ),
+        (
+            [
+                const("i", np.ones((1, 4, 4, 3), np.float32)),
+                const("t", np.ones((1, 8), np.float32)),
+                const("s", np.array([2, 2], np.int32)),
+                const("f", [1.0, 2.0]),
+                node("ImageProjectiveTransformV3", "y", "i", "t", "s", "f"),
+            ],
+            r"needs a scalar as 'f', got \(2,\)",
+        ),
+        (
+            [
+                const("i", np.ones((1, 4, 4, 3), np.float32)),
+                const("b", np.ones((2, 4), np.float32)),
+                const("n", np.zeros((2, 1), np.int32)),
+                const("s", np.array([2, 2], np.int32)),
+                node("CropAndResize", "y", "i", "b", "n", "s"),
+            ],
+            r"needs 'n' of rank 1, got \(2, 1\)",
+        ),
+        (
+            [
+                const("a", np.float32(0)),
+                const("b", np.float32(1)),
+                node("QuantizeAndDequantizeV2", "y", "x", "a", "b", axis=3),
+            ],
+            "needs an axis from -1 to 2, got 3",
+        ),
+        (
+            [
+                const("d", np.ones(4, np.float32)),
+                const("p", np.array([[1, 2]], np.int32)),
+                node("MirrorPadGrad", "y", "d", "p", mode="SYMMETRIC"),
+            ],
+            r"needs 2 inner element\(s\) or more along axis 0, got 1 for a padding of 1 and 2",
+        ),
     ],
 )
 def test_invalid_inputs_and_attributes_are_refused(nodes: list[Any], message: str) -> None:
