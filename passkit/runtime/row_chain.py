@@ -253,7 +253,7 @@ def _member_tiles(
     return tuple(tiles)
 
 
-class _RowKernel(NamedTuple):
+class _ChainKernel(NamedTuple):
     """A kernel whose tiles are ranges of rows.
 
     Attributes:
@@ -265,7 +265,7 @@ class _RowKernel(NamedTuple):
     by_row: list[ArrayRef]
 
 
-def _row_kernel(step: ProgramStep, rows: Extent) -> _RowKernel | None:
+def _row_kernel(step: ProgramStep, rows: Extent) -> _ChainKernel | None:
     """Return how a step runs on ranges of rows; None where it is no kernel that can.
 
     ``rows`` is the number of rows.
@@ -289,7 +289,7 @@ def _row_kernel(step: ProgramStep, rows: Extent) -> _RowKernel | None:
     if by_row is None:
         return None
     refs = {b.name: ref for b, ref in zip(ast.params, step.refs, strict=True)}
-    return _RowKernel(tiling.tiles, [refs[name] for name in by_row])
+    return _ChainKernel(tiling.tiles, [refs[name] for name in by_row])
 
 
 class _Tiling(NamedTuple):
