@@ -47,7 +47,11 @@ def renamed(x: T, names: Mapping[str, str]) -> T:
 
 
 def names_in(x: Any) -> Iterator[str]:
-    """Yield the name of each buffer and variable in a part of an AST, once per occurrence."""
+    """Yield the name of each buffer and variable in a part of an AST, once per occurrence.
+
+    Buffers count where statements and expressions access them, not in their declarations. Other
+    values than parts of an AST and tuples yield nothing.
+    """
     if isinstance(x, Expr):
         for e in walk(x):
             if isinstance(e, Load):

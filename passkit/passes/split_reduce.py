@@ -167,12 +167,13 @@ def _outermost_chunks(shape: Shape, reduction: Reduce, elements: int) -> Chunks 
     """Return chunks of about ``elements`` elements of a reduction's input.
 
     Args:
-        shape: the input's shape.
+        shape: the input's shape, without zeros.
         reduction: its reduced axes.
         elements: the elements to reduce in a chunk.
 
     Returns: The outermost reduced axis of at least two chunks, with the length of a chunk along it.
-    None if there is no such axis.
+    An axis of symbolic extent counts as long enough, but no axis if another reduced axis is
+    symbolic. None if there is no such axis.
     """
     for k in reduction.axes:
         inner = [shape[j] for j in reduction.axes if j != k]

@@ -346,12 +346,15 @@ class Executable:
     ) -> ExecutionProfile:
         """Measure each step of a call separately.
 
+        Each of the calls updates state variables, also with random arrays.
+
         Args:
             feeds: Arrays by the names of inputs, as in a call; ``profile(x=array)`` works too. By
                 default random arrays of the shapes of the last call, or, before any call, with 64
                 for each unknown size. Inputs that are named like an option of this method can only
                 be given here.
-            runs: Number of calls; the seconds of a step are the median over them.
+            runs: Number of measured calls; the seconds of a step are the median over them. A
+                device makes one more call before them.
             copies: Whether to compare each step with a copy of as many bytes on this machine.
             **named: Arrays by the names of inputs.
 

@@ -63,9 +63,10 @@ class Explanation(Sequence[Decision]):
             producer: The name of a node.
             consumer: The name of another. The order matters only if edges lead both ways.
 
-        Returns: The edges from ``producer`` to ``consumer``; if there are none, the edges of a
-            shortest path between them, in either direction; without a path, and for two equal
-            names, one decision that says that they are independent.
+        Returns: A copy of this explanation with only the edges from ``producer`` to ``consumer``;
+            if there are none, the edges of a shortest path between them, in either direction;
+            without a path, and for two equal names, one decision that says that they are
+            independent.
 
         Raises: GraphError with the nearest name for a node without edges.
         """

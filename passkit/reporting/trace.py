@@ -20,9 +20,10 @@ CATEGORIES = {"launch": "kernel", "library": "library", "python": "NumPy", "copy
 def trace(profile: ExecutionProfile, passes: Timing | None = None) -> dict[str, Any]:
     """Return the runs of a profile as a trace, a dict that JSON can hold.
 
-    Each step is inside its run, on the calling thread, which waits for the others, with its bytes
-    and its number of threads. The share of each thread in a step is on the thread's own row, with
-    the range of tiles ("first" to before "last") that it ran.
+    Each step except aliases is inside its run, on the calling thread, which waits for the others,
+    with its bytes and its number of threads. The share of each thread in a step is on the thread's
+    own row, with the range of tiles ("first" to before "last") that it ran. The transfers of a
+    device have no time span and no event.
 
     Args:
         profile: A profile of an executable.
@@ -92,13 +93,13 @@ def _run_events(
 
     Args:
         number: the number of the run.
-        rows: the steps.
-        spans: begin and duration of each step in this run, in nanoseconds.
+        rows: the steps; rows after the last span, such as a device's transfers, are left out.
+        spans: begin and duration of each step in this run, in nanoseconds; at least one.
         start: the time that is 0 in the trace, in nanoseconds.
     """
     begin, end = spans[0][0], sum(spans[-1])
     yield _event(f"run {number}", "run", RUNS, (begin - start) / 1e3, (end - begin) / 1e3)
-    for row, (at, duration) in zip(rows, spans, strict=True):
+    for row, (at, duration) in zip(rows, spans, strict=False):
         kind, _, name = row.step.partition(" ")
         if kind == "alias":
             continue

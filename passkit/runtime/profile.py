@@ -130,8 +130,8 @@ class ExecutionProfile:
     """The measured times of a program's steps; printed as a table with one line per kernel.
 
     Attributes:
-        rows: one entry for each step, in program order.
-        spans: for each run, the `TimeSpan` of each step.
+        rows: one entry for each step, in program order; on a device, a last one for all transfers.
+        spans: for each run, the `TimeSpan` of each step; the transfers of a device have none.
         shares: the tile ranges that threads ran of parallel steps; at most `MAX_SHARES`.
     """
 

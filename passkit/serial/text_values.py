@@ -287,7 +287,10 @@ class ValueParser(Cursor, ABC):
         return array
 
     def dtype(self) -> Any:
-        """Parse the rest of a dtype, of which ``dtype(`` is read. Raises: ParseError."""
+        """Parse the rest of a dtype, of which ``dtype(`` is read, and return the DType.
+
+        Raises: ParseError.
+        """
         token = self.next
         try:
             dtype = dtype_of(self.name())

@@ -85,7 +85,10 @@ def _repeated(device: CudaDevice, enqueue: Callable[[Any], None]) -> float:
     driver, stream = device.driver, device.queue.stream
 
     def seconds(count: int) -> float:
-        """Return the seconds of ``count`` operations, one after another."""
+        """Return the seconds of ``count`` operations, one after another.
+
+        Raises: DriverError where the driver refuses one.
+        """
         first = driver.event(stream)
         for _ in range(count):
             enqueue(stream)

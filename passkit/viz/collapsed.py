@@ -208,7 +208,8 @@ def _scoped_names(view: PlanView) -> list[str]:
     """Return the names of units, with a scope for those that have none.
 
     Passes and users add unnamed nodes inside scopes. A unit without a scope is put in the scope of
-    most of its operators, or of the last of its inputs.
+    most of its operators, or else of the last of its inputs that has one; the name stays without a
+    scope where there is none.
     """
     scopes: dict[Node, str] = {}
     names = []

@@ -128,7 +128,11 @@ class DeviceProgram:
         return results
 
     def _external(self, array: Any) -> Any:
-        """Return an array of the device as programs take it; faster where it knows that itself."""
+        """Return an array of the device as programs take it.
+
+        That is the array's attribute ``external``, or, where there is none, what ``find_array``
+        returns.
+        """
         return getattr(array, "external", None) or self.find_array(array)
 
     def stats(self, kernels: Sequence[Kernel]) -> dict[str, Any]:

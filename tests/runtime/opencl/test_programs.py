@@ -11,6 +11,7 @@ import pytest
 
 import passkit as pk
 from passkit.errors import DeviceError, FeedError
+from passkit.reporting.trace import trace
 from tests.opencl import opencl_device, require_pyopencl, step_kinds, with_limits
 from tests.planned import agrees
 
@@ -226,3 +227,13 @@ def test_too_much_local_memory_raises(rng: Any) -> None:
     expected = r"\(reduce_max, .*\) needs [\d.]+ K?i?B of local memory .* has 100 B;.*less scratch"
     with with_limits(local_nbytes=100), pytest.raises(DeviceError, match=expected):
         exe(x=normal(rng, 40, 300))
+
+
+def test_a_profile_becomes_a_trace(rng: Any) -> None:
+    """The steps have events; the sum of the transfers, which has no time span, has none."""
+    feeds = {"x": normal(rng, 3, 512)}
+    profile = pk.compile(gelu(), target="opencl").profile(feeds, runs=2, copies=False)
+    events = [e["cat"] for e in trace(profile)["traceEvents"] if e["ph"] == "X"]
+
+    assert profile.rows[-1].step == "transfers"
+    assert events == ["run", "kernel"] * 2
