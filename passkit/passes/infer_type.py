@@ -45,8 +45,8 @@ def infer_type(graph: Graph) -> Graph:
     x: ?[4]; y: f64[4]; z = add(x, y)    becomes    dtype[x] = float64
 
     Raises: DTypeError naming the node, its operator and the dtypes that do not fit; RuleError if
-    FInferType or FCodeGen returns something else than it must; GraphError or ShapeError if it
-    refuses a parameter.
+    FInferType or FCodeGen returns something else than it must; GraphError or ShapeError if one of
+    these functions refuses a parameter.
     """
     dtypes: dict[Entry, DType | None] = {e: e.dtype for n in graph.nodes for e in n.entries}
     if None in dtypes.values():

@@ -422,6 +422,10 @@ def python_function(node: Node, nested: NestedCompiler | None = None) -> Callabl
     )
 
     def run(sizes: Mapping[str, int], inputs: list[Any], outputs: list[Any]) -> None:
+        """Compute the node on ``inputs``, and copy the results into ``outputs``.
+
+        Raises: the errors of `compute`, or of the nested programs.
+        """
         with np.errstate(all="ignore"):
             results = host_call(*inputs) if host_call is not None else compute(node, inputs, sizes)
         for output, result in zip(outputs, results, strict=True):

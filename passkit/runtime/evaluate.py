@@ -53,6 +53,7 @@ def _elementwise(f: Callable[[float], float]) -> Callable[[Array], Array]:
     """Return a function of an array that applies ``f`` to every element, in float64."""
 
     def apply(x: Array) -> Array:
+        """Return a float64 array of ``f`` of every element of ``x``, of the same shape."""
         flat = np.ascontiguousarray(x, np.float64).reshape(-1)
         return np.fromiter(map(f, flat.tolist()), np.float64, flat.size).reshape(np.shape(x))
 
@@ -400,6 +401,10 @@ class ExpressionEvaluator:
         data = self.buffers[buffer]
 
         def gather(index: Array) -> Array:
+            """Return the elements at the indices; where ``active`` is false, element 0, or 0.
+
+            Raises: CodeGenError for an active index outside of the buffer.
+            """
             index = np.asarray(index)
             if active is not None:
                 index = np.where(active, index, 0)

@@ -413,6 +413,7 @@ def _reader(k: int, entry: Entry) -> Callable[..., Expr]:
     assert dtype is not None
 
     def read(*at: Expr) -> Expr:
+        """Return the load at an index for each axis. Raises: CodeGenError for another number."""
         if len(at) != len(shape):
             raise CodeGenError(
                 f"FElement reads input {k}, which has {len(shape)} axes, at {len(at)} indices; "

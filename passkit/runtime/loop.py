@@ -91,6 +91,7 @@ def _runner(
         parts.append((program(graph), names))
 
     def run(*arrays: Any) -> list[Any]:
+        """Run the loop on the initial state and the constants; return a list of the last state."""
         (condition, condition_inputs), (body, body_inputs) = parts
         values = list(arrays)
         while bool(condition(**{name: values[k] for name, k in condition_inputs})[0]):

@@ -141,7 +141,7 @@ class ExecutionProfile:
 
     @property
     def seconds(self) -> float:
-        """The seconds of all steps together."""
+        """The sum of the seconds of all `rows`."""
         return sum(r.seconds for r in self.rows)
 
     @property

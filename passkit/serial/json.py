@@ -53,6 +53,7 @@ def graph_data(graph: Graph) -> dict[str, Any]:
     writes: dict[Node, int] = {}
 
     def entry(e: Entry) -> list[int]:
+        """Return an entry as [position of its node, index, writes of the node so far]."""
         return [ids[e.node], e.index, writes.get(e.node, 0)]
 
     nodes: list[dict[str, Any]] = []

@@ -49,6 +49,10 @@ class CheckedEvaluator(ExpressionEvaluator):
         checked_buffer = self.checked_buffers[buffer]
 
         def gather(index: Array) -> Array:
+            """Return the elements at the indices, broadcast to the group's shape where needed.
+
+            Raises: BlocksError for a wrong access.
+            """
             index = np.asarray(index)
             if not checked_buffer.region.tracked and active is None:
                 elements = checked_buffer.load(index.ravel(), self.group.any_thread)

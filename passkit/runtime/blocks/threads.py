@@ -262,6 +262,7 @@ def bounds(loop: Loop, values: Mapping[str, Array]) -> tuple[Array, Array]:
     """
 
     def number(x: Expr) -> Array:
+        """Return the value of an expression of ``values`` as an array."""
         return np.asarray(evaluate(x, values))
 
     stop = number(loop.stop)

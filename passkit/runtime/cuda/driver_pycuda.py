@@ -80,6 +80,7 @@ class PyCudaDriver(Driver):
         kinds, device = self.cu.device_attribute, self.device
 
         def attribute(name: str) -> int:
+            """Return a device attribute by PyCUDA's name. Raises: DriverError."""
             return int(self.call(lambda: device.get_attribute(getattr(kinds, name))))
 
         version = self.call(self.cu.get_driver_version)

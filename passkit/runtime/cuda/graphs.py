@@ -226,6 +226,7 @@ def _destroyer(device: CudaDevice, graph: Any) -> Callable[[], None]:
     """
 
     def destroy() -> None:
+        """Destroy the graph; errors of the driver are ignored."""
         with suppress(DriverError), device.driver.current():
             device.driver.drop(graph)
 

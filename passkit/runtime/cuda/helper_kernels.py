@@ -198,6 +198,7 @@ def delay(device: CudaDevice) -> Callable[[Any], None]:
     params = LaunchParams(function, grid=1, block=(WARP, 1), shared=0, arguments=(DELAY_CYCLES,))
 
     def enqueue(stream: Any) -> None:
+        """Enqueue the kernel in a stream. Raises: DriverError where the launch fails."""
         with device.lock:
             device.driver.launch(params, stream)
 

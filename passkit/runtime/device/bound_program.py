@@ -252,6 +252,7 @@ class BoundProgram(ABC):
         """
 
         def call(memory: CallMemory) -> None:
+            """Call ``function`` on the host's arrays of ``reads`` and ``writes``."""
             inputs = [memory.array(ref) for ref in reads]
             function(self.sizes, inputs, [memory.array(ref, write=True) for ref in writes])
 

@@ -64,6 +64,7 @@ def host_routine(
     native_program = launcher().Program(inputs, 1, lambda _: bound)
 
     def run(arrays: Sequence[Any], result_array: Any) -> None:
+        """Run the call on an array for each of ``reads``; fill ``result_array``."""
         native_program(tuple(arrays), out=[result_array])
 
     return run, reads
