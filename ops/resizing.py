@@ -106,7 +106,8 @@ def _resize_nearest(node: Node, x: Entry) -> Entry:
     ``node`` has the parameters ``align_corners``, ``axes``, ``half_pixel_centers`` and ``size``.
     Without axes it is ``x`` itself.
 
-    Raises: ShapeError if ``size`` does not fit the axes, or a length is symbolic; GraphError for
+    Raises: ShapeError if ``size`` does not fit the axes or is negative, a length is symbolic or 0,
+    an axis is out of range or listed twice, or the rank is unknown; GraphError for
     ``align_corners`` with ``half_pixel_centers``.
     """
     align, half = node.params["align_corners"], node.params["half_pixel_centers"]
@@ -124,7 +125,8 @@ def _resize_bilinear(node: Node, x: Entry) -> Entry:
     ``node`` has the parameters ``align_corners``, ``axes``, ``half_pixel_centers`` and ``size``.
     Without axes it is ``x`` itself.
 
-    Raises: ShapeError if ``size`` does not fit the axes, or a length is symbolic; GraphError for
+    Raises: ShapeError if ``size`` does not fit the axes or is negative, a length is symbolic or 0,
+    an axis is out of range or listed twice, or the rank is unknown; GraphError for
     ``align_corners`` with ``half_pixel_centers``.
     """
     dtype = x.dtype
@@ -176,7 +178,8 @@ def _resize_bicubic(node: Node, x: Entry) -> Entry:
     ``node`` has the parameters ``align_corners``, ``axes``, ``half_pixel_centers`` and ``size``.
     Without axes it is ``x`` itself.
 
-    Raises: ShapeError if ``size`` does not fit the axes, or a length is symbolic; GraphError for
+    Raises: ShapeError if ``size`` does not fit the axes or is negative, a length is symbolic or 0,
+    an axis is out of range or listed twice, or the rank is unknown; GraphError for
     ``align_corners`` with ``half_pixel_centers``.
     """
     half = node.params["half_pixel_centers"]
@@ -221,7 +224,8 @@ def _resize_area(node: Node, x: Entry) -> Entry:
     ``node`` has the parameters ``align_corners``, ``axes`` and ``size``. Without axes it is ``x``
     itself.
 
-    Raises: ShapeError if ``size`` does not fit the axes, or a length is symbolic.
+    Raises: ShapeError if ``size`` does not fit the axes or is negative, a length is symbolic or 0,
+    an axis is out of range or listed twice, or the rank is unknown.
     """
     for axis, old, new in reversed(_resized_axes(node, x)):
         x = weigh_axis(x, axis, area_weights(old, new, node.params["align_corners"]))

@@ -72,7 +72,8 @@ def _case(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     Raises:
         ModelError: If there are no branches, a known index is not one integer or the index is no
             array, a branch takes another number of arguments, or, for an unknown index, the
-            branches' results differ in number, dtype or shape.
+            branches' results differ in number, dtype or shape, or the memory budget of the import
+            is exceeded.
         ShapeError: If shapes in a branch do not fit an operator; likewise DTypeError for dtypes.
     """
     ctx.check_count(inputs, 1, None)
@@ -163,7 +164,10 @@ def _unavailable_condition(
         inputs: Their arguments.
 
     Raises:
-        ModelError: If the condition is neither unsupported nor dead, such as a variable.
+        ModelError: If the condition is neither unsupported nor dead, such as a variable, or a
+            branch does not exist, takes another number of arguments, is recursive, or contains a
+            malformed node.
+        ShapeError: If shapes in a branch do not fit an operator; likewise DTypeError for dtypes.
     """
     if isinstance(condition, UnsupportedResult):
         for branch in branches:

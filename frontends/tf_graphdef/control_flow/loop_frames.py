@@ -81,7 +81,8 @@ def _merge(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
     Raises:
         ModelError: If there are no inputs, more than two values are live, no Switch decides between
-            two, they differ in kind, dtype or shape, or they depend on more than 64 conditions.
+            two, they differ in kind, dtype or shape, or they depend on more than 64 conditions, or
+            the memory budget of the import is exceeded.
     """
     ctx.check_count(inputs, 1, None)
     live = [(k, x) for k, x in enumerate(inputs) if not isinstance(x, DeadValue)]

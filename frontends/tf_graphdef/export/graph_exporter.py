@@ -177,9 +177,10 @@ class GraphExporter:
         )
 
     def operator(self, node: Node, name: str, size_sources: dict[str, SizeSource]) -> None:
-        """Write one operator; a PasskitError is recorded for the error instead of raised.
+        """Write one operator; a PasskitError is recorded instead of raised.
 
-        The tensors of its results are stored in ``values``. If the name is taken, the operator's
+        The tensors of its results are stored in ``values``; an error in ``failed``, ``reasons``
+        and, if it is the first, ``cause``. If the name is taken, the operator's
         name is appended after a slash.
 
         Args:

@@ -82,7 +82,8 @@ def _size(call: ImportCall, x: ImportedValue) -> ImportResult:
 
     Raises:
         ModelError: If the rank of ``x`` is unknown, ``out_type`` is neither int32 nor int64, or the
-            number has too many symbolic terms (over 64), or an attribute is of another kind.
+            number has too many symbolic terms (over 64), or an attribute is of another kind, or the
+            memory budget of the import is exceeded.
     """
     return call.known_value(call.index_type("out_type"), numel(call.shape(x)))
 
@@ -94,7 +95,7 @@ def _rank(call: ImportCall, x: ImportedValue) -> ImportResult:
     ``call`` is the node.
 
     Raises:
-        ModelError: If the rank is unknown.
+        ModelError: If the rank is unknown, or the memory budget of the import is exceeded.
     """
     return call.known_value(dtype_of("int32"), len(call.shape(x)))
 
@@ -108,7 +109,7 @@ def _shape_n(call: ImportCall, *values: ImportedValue) -> ImportResult:
 
     Raises:
         ModelError: If the rank of an input is unknown, or ``out_type`` is neither int32 nor int64,
-            or an attribute is of another kind.
+            or an attribute is of another kind, or the memory budget of the import is exceeded.
     """
     dtype = call.index_type("out_type")
     return tuple(call.known_value(dtype, list(call.shape(v))) for v in values)
@@ -128,7 +129,8 @@ def _concat_offset(call: ImportCall, axis: ImportedValue, *shapes: ImportedValue
 
     Raises:
         ModelError: If the axis is not one integer known during import, or out of range for a shape,
-            or a shape is not a known vector of integers.
+            or a shape is not a known vector of integers, or the memory budget of the import is
+            exceeded.
     """
     axis_number, offsets = call.integer(axis, "axis"), []
     start: Extent = 0
@@ -177,7 +179,7 @@ def _broadcast_args(call: ImportCall, a: ImportedValue, b: ImportedValue) -> Imp
 
     Raises:
         ModelError: If the shapes do not broadcast, sizes are not known to be equal, or a shape is
-            not a known vector of integers.
+            not a known vector of integers, or the memory budget of the import is exceeded.
     """
     pairs = _two_shapes(call, a, b)
     return call.known_value(a.dtype, [m if n == 1 else n for n, m in pairs])
@@ -194,7 +196,7 @@ def _broadcast_gradient_args(call: ImportCall, a: ImportedValue, b: ImportedValu
 
     Raises:
         ModelError: If the shapes do not broadcast, sizes are not known to be equal, or a shape is
-            not a known vector of integers.
+            not a known vector of integers, or the memory budget of the import is exceeded.
     """
     pairs = _two_shapes(call, a, b)
     ranks = [len(call.extents(v, "shape")) for v in (a, b)]

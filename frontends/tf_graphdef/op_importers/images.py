@@ -378,10 +378,15 @@ def _known_pair(call: ImportCall, value: ImportedValue, role: str) -> list[float
         role: Name of the input; a "scale" must be positive.
 
     Raises:
-        ModelError: If they are not known, not a vector of two, or a scale is not positive.
+        ModelError: If they are not known, not a vector of two, complex, or a scale is not positive.
     """
     numbers = constant_array(value)
-    if numbers is None or numbers.shape != (2,) or (role == "scale" and not (numbers > 0).all()):
+    if (
+        numbers is None
+        or numbers.shape != (2,)
+        or numbers.dtype.kind == "c"
+        or (role == "scale" and not (numbers > 0).all())
+    ):
         shown = "numbers known only at run time" if numbers is None else numbers.tolist()
         raise ModelError(
             f"{call.where} needs two known {'positive ' if role == 'scale' else ''}numbers as its "
@@ -474,7 +479,12 @@ def check_scalar(call: ImportCall, value: ImportedValue) -> None:
 
 
 def _saturation(maximum: Entry, chroma: Entry) -> Entry:
-    """Return the saturation: ``chroma`` relative to ``maximum`` of the channels, 0 for black."""
+    """Return the saturation: ``chroma`` relative to ``maximum`` of the channels, 0 for black.
+
+    Raises:
+        ShapeError: If the shapes do not broadcast.
+        DTypeError: If an input is complex.
+    """
     saturation: Entry = ops.where(maximum > 0.0, chroma / maximum, 0.0)
     return saturation
 

@@ -139,6 +139,9 @@ def _statistics(x: ImportedValue, axis: int, rank: int) -> tuple[Entry, Entry]:
         x: Input, of floats; 16-bit floats are computed in float32.
         axis: Axis of the channels.
         rank: Rank of ``x``.
+
+    Raises:
+        DTypeError: If ``x`` is not of floats.
     """
     axes = tuple(k for k in range(rank) if k != axis)
     data = widened(x.entry)
@@ -273,7 +276,6 @@ def _batch_norm_grad_v3(
         DTypeError: If ``dy`` is of bools or, in training, of integers, or an input is complex.
     """
     return _batch_norm_grad(call, dy, x, scale, mean, variance)
-
 
 
 @op_importer("BiasAddGrad")

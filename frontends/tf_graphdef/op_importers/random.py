@@ -98,7 +98,8 @@ def _key_counter_alg(call: ImportCall, seed: ImportedValue) -> ImportResult:
     ``call`` is the node.
 
     Raises:
-        ModelError: If ``seed`` has another rank than 1, or an unknown one.
+        ModelError: If ``seed`` has another rank than 1, or an unknown one, or the memory budget of
+            the import is exceeded.
         ShapeError: If it has fewer than two elements.
         DTypeError: If it is complex.
     """
@@ -112,6 +113,9 @@ def _algorithm(call: ImportCall) -> ImportResult:
     """Import StatelessRandomGetAlg: 1, the number of Philox, as a known int32 scalar.
 
     ``call`` is the node.
+
+    Raises:
+        ModelError: If the memory budget of the import is exceeded.
     """
     return call.known_value(dtype_of("int32"), PHILOX)
 
@@ -178,6 +182,9 @@ def _uniform(dtype: str, words: Entry, blocks: Extent) -> Entry:
 
     Returns:
         Draws in float64 or else float32, of the shape of words, or (2 * blocks,) for float64.
+
+    Raises:
+        KeyError: If ``dtype`` is no floating dtype.
     """
     bits = FRACTION[dtype]
     if dtype == "float64":

@@ -83,6 +83,10 @@ def _gradient_descent(ctx: NodeContext, w: Entry, rate: Entry, g: Entry) -> Sequ
     """Return the new weights, ``w - rate * g`` for the gradient g, as a tuple of one.
 
     ``rate`` is the learning rate; the node ``ctx`` is not read.
+
+    Raises:
+        ShapeError: If the shapes do not broadcast.
+        DTypeError: If inputs that are not all floats of one dtype cannot be combined.
     """
     return (w - rate * g,)
 
@@ -106,6 +110,8 @@ def _momentum(
 
     Raises:
         ModelError: If the attribute is of another kind.
+        ShapeError: If the shapes do not broadcast.
+        DTypeError: If inputs that are not all floats of one dtype cannot be combined.
     """
     a = a * momentum + g
     return (w - (g * rate + a * momentum * rate) if _nesterov(ctx) else w - rate * a), a
@@ -130,6 +136,8 @@ def _keras_momentum(
 
     Raises:
         ModelError: If the attribute is of another kind.
+        ShapeError: If the shapes do not broadcast.
+        DTypeError: If inputs that are not all floats of one dtype cannot be combined.
     """
     a = a * momentum - g * rate
     return (w + a * momentum - g * rate if _nesterov(ctx) else w + a), a
@@ -151,6 +159,8 @@ def _adagrad(ctx: NodeContext, w: Entry, a: Entry, rate: Entry, g: Entry) -> Seq
 
     Raises:
         ModelError: If an attribute is of another kind.
+        ShapeError: If the shapes do not broadcast.
+        DTypeError: If inputs that are not all floats of one dtype cannot be combined.
     """
     a = a + g * g if ctx.call.attr("update_slots", "b", True) else a
     return w - g * rate * ops.rsqrt(a), a
@@ -175,6 +185,8 @@ def _adagrad2(
 
     Raises:
         ModelError: If an attribute is of another kind.
+        ShapeError: If the shapes do not broadcast.
+        DTypeError: If inputs that are not all floats of one dtype cannot be combined.
     """
     a = a + g * g if ctx.call.attr("update_slots", "b", True) else a
     return w - g * rate / (ops.sqrt(a) + epsilon), a
@@ -206,6 +218,10 @@ def _rms_prop(
 
     ``rho`` is the decay of the mean square, ``momentum`` that of the velocity, ``rate`` the
     learning rate; ``epsilon`` is added to the mean square before its root. ``ctx`` is not read.
+
+    Raises:
+        ShapeError: If the shapes do not broadcast.
+        DTypeError: If inputs that are not all floats of one dtype cannot be combined.
     """
     ms = ms + (g * g - ms) * (1 - rho)
     mom = mom * momentum + g * rate * ops.rsqrt(ms + epsilon)
@@ -240,6 +256,10 @@ def _centered_rms_prop(
     ``rho`` is the decay of the means of the gradient g, ``momentum`` that of the velocity, ``rate``
     the learning rate; ``epsilon`` is added to the variance, ms - mg², before its root. ``ctx`` is
     not read.
+
+    Raises:
+        ShapeError: If the shapes do not broadcast.
+        DTypeError: If inputs that are not all floats of one dtype cannot be combined.
     """
     ms = ms + (g * g - ms) * (1 - rho)
     mg = mg + (g - mg) * (1 - rho)
@@ -281,6 +301,8 @@ def _adam(
 
     Raises:
         ModelError: If the attribute is of another kind.
+        ShapeError: If the shapes do not broadcast.
+        DTypeError: If inputs that are not all floats of one dtype cannot be combined.
     """
     step = rate * ops.sqrt(1 - power2) / (1 - power1)
     m = m + (g - m) * (1 - beta1)
@@ -317,6 +339,10 @@ def _adamax(
 
     ``power1`` is beta1 to the power of the step's number, ``beta1`` and ``beta2`` are the decays of
     m and v, ``rate`` is the learning rate; ``epsilon`` is added to v. ``ctx`` is not read.
+
+    Raises:
+        ShapeError: If the shapes do not broadcast.
+        DTypeError: If inputs that are not all floats of one dtype cannot be combined.
     """
     m = m + (g - m) * (1 - beta1)
     v = ops.maximum(beta2 * v, ops.abs(g))
@@ -348,6 +374,10 @@ def _adadelta(
     ``delta_average`` is the mean square of updates, ``rho`` the decay of both means, ``rate`` the
     learning rate, g the gradient; ``epsilon`` is added to the means before their roots. ``ctx`` is
     not read.
+
+    Raises:
+        ShapeError: If the shapes do not broadcast.
+        DTypeError: If inputs that are not all floats of one dtype cannot be combined.
     """
     a = a * rho + g * g * (1 - rho)
     step = ops.sqrt(delta_average + epsilon) * ops.rsqrt(a + epsilon) * g
@@ -391,6 +421,8 @@ def _ftrl(
 
     Raises:
         ModelError: If the attribute ``multiply_linear_by_lr`` is set.
+        ShapeError: If the shapes do not broadcast.
+        DTypeError: If inputs that are not all floats of one dtype cannot be combined.
     """
     return _ftrl_v2(ctx, w, a, linear, g, rate, l1, l2, None, power)
 
@@ -435,6 +467,8 @@ def _ftrl_v2(
 
     Raises:
         ModelError: If the attribute ``multiply_linear_by_lr`` is set, or of another kind.
+        ShapeError: If the shapes do not broadcast.
+        DTypeError: If inputs that are not all floats of one dtype cannot be combined.
     """
     if ctx.call.attr("multiply_linear_by_lr", "b", False):
         raise ModelError(

@@ -99,7 +99,8 @@ def _size(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     node.
 
     Raises:
-        ModelError: If there are not two inputs, or the flow is no list.
+        ModelError: If there are not two inputs, or the flow is no list, or the memory budget of the
+            import is exceeded.
     """
     return (
         ctx.call.known_value(dtype_of("int32"), len(tensor_lists.as_list(ctx, inputs[1]).items)),

@@ -255,7 +255,8 @@ def _set_item(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue
 
     Raises:
         ModelError: If there are not three inputs, the first is no list, the index is out of range,
-            or the item is no array or of another dtype.
+            or the item is no array or of another dtype, or the memory budget of the import is
+            exceeded.
         ShapeError: If an item does not fit the rows of the array.
         DTypeError: If an index known only at run time is not an integer, or the item's dtype is not
             that of the array.
@@ -402,7 +403,8 @@ def _length(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     ``inputs`` are its inputs.
 
     Raises:
-        ModelError: If there is not one input, or it is no list.
+        ModelError: If there is not one input, or it is no list, or the memory budget of the import
+            is exceeded.
     """
     if isinstance(inputs[0], StackedList):
         return (ctx.call.known_value(dtype_of("int32"), inputs[0].length),)
@@ -418,7 +420,8 @@ def _element_shape(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[Any
     is the node, and ``inputs`` are its inputs.
 
     Raises:
-        ModelError: If there is not one input, it is no list, or is stored as one array.
+        ModelError: If there is not one input, it is no list, or is stored as one array, or the
+            memory budget of the import is exceeded.
     """
     items = as_list(ctx, inputs[0])
     dtype = ctx.call.index_type("shape_type")
@@ -611,7 +614,8 @@ def concat_items(ctx: NodeContext, items: TensorList) -> tuple[ImportedValue, Im
     The lengths are int64, and may be symbolic.
 
     Raises:
-        ModelError: If the list has no items, or one of unknown shape; ``ctx`` names the node.
+        ModelError: If the list has no items, or one of unknown shape; ``ctx`` names the node, or
+            the memory budget of the import is exceeded.
         ShapeError: If the items do not fit together, or there are several and one is a scalar.
     """
     values = [get_item(ctx, items, k) for k in range(len(items.items))]
@@ -647,7 +651,8 @@ def split_rows(ctx: NodeContext, value: ImportedValue, lengths: AnyValue) -> lis
 
     Raises:
         ModelError: If the array is a scalar or of unknown rank, lengths are not known integers or
-            negative, or they do not add up to the length of the axis.
+            negative, or they do not add up to the length of the axis, or the memory budget of the
+            import is exceeded.
     """
     begin, parts, shape = 0, [], ctx.call.shape(value)
     part_lengths = ctx.call.ints(ctx.value(lengths), "lengths")

@@ -338,6 +338,9 @@ def scatter_targets(ctx: NodeContext, unique: UniqueElements, size: Extent) -> E
     """Return the indices as int64, with ``size`` in place of those that equal an earlier one.
 
     ``unique`` are the distinct elements with their indices; ``ctx`` names the node in errors.
+
+    Raises:
+        ModelError: If the rank of the indices is unknown.
     """
     positions = ops.arange(0, _length(ctx, unique), dtype="int64")
     indices = ops.cast(unique.indices.entry, dtype="int64")

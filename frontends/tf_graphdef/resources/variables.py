@@ -143,7 +143,7 @@ def _shape(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
     Raises:
         ModelError: If there is not one input, it is no handle, the variable has no value or an
             unknown rank, or ``out_type`` is neither int32 nor int64, or an attribute is of another
-            kind.
+            kind, or the memory budget of the import is exceeded.
     """
     ctx.check_count(inputs, 1)
     if (unavailable := unavailable_results(ctx, inputs)) is not None:

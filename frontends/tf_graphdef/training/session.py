@@ -87,6 +87,8 @@ class ModelSession(tinyflow.Session):
 
         Raises:
             ModelError: If the model cannot be read.
+            DTypeError: If ``source`` is a function of TensorFlow that captured a value of a dtype
+                that passkit does not have.
             ArgumentError: If an argument other than ``source`` has a wrong type.
             SettingError: If ``max_nbytes`` or ``max_rounds`` is no integer of at least 0, or
                 ``passes`` are no passes; a RegistryError for the name of a pass that is not

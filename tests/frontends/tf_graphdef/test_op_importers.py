@@ -418,6 +418,16 @@ def test_every_op_importer_has_a_case() -> None:
         ),
         (
             [
+                const("i", np.ones((1, 4, 4, 3), np.float32)),
+                const("s", np.array([2, 2], np.int32)),
+                const("f", np.array([1, 2], np.complex64)),
+                const("t", np.zeros(2, np.float32)),
+                node("ScaleAndTranslate", "y", "i", "s", "f", "t"),
+            ],
+            "needs two known positive numbers as its scale, got",
+        ),
+        (
+            [
                 const("a", np.float32(0)),
                 const("b", np.float32(1)),
                 node("QuantizeAndDequantizeV2", "y", "x", "a", "b", axis=3),
