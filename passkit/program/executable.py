@@ -300,23 +300,33 @@ class Executable:
         """Counts of launches, compilations, copies, steps by kind, and bytes.
 
         - ``target``: where the kernels run; "interpret" if nothing was compiled.
-        - ``native_calls``: calls of native code so far.
+        - ``native_calls``: calls of native code so far; 0 for other targets than the CPU.
         - ``compiled``: kernels that were compiled for this executable, and not found in the cache.
-        - ``copies``: inputs that were copied so far, because of their layout.
-        - ``launches``, ``kernels``, ``distinct_kernels``, ``library_calls``: steps of one run.
+        - ``copies``: inputs that were copied so far, because of their layout, on the CPU.
+        - ``kernels``, ``library_calls``: steps of one run, ``launches`` is their sum;
+          ``distinct_kernels`` counts equal kernels once.
         - ``python_calls``: steps in Python; of these, ``interpreted_calls`` evaluate an operator
           in NumPy because it has no kernel, and compiling warned of them.
         - ``bytes_read``, ``bytes_written``: bytes of one run at the sizes last bound;
           ``bytes_unfused`` is what the operators would move one by one. 0 until sizes are known.
         - ``scratch_requested``: bytes of the scratch arrays of one tile, over all kernels; they
           share ``scratch_allocated`` bytes.
-        - ``epilogues``: kernels that run as part of a convolution, on the rows just stored.
+        - ``epilogues``: kernels that run as part of a convolution, on the rows just stored; with
+          CUDA, after a call, those that add a bias as part of a matrix product.
         - ``row_chains``: sequences of matrix products and kernels that run block by block of the
           rows of a long matrix.
 
-        On a device there are also ``host_steps``, the steps that do not run there, ``relaxed``, the
-        operations that it may compute less exactly than other targets, and ``bytes_uploaded`` and
-        ``bytes_downloaded``, which the last call moved.
+        On a device there are also
+
+        - ``device``: its name.
+        - ``host_steps``: the number of steps that do not run there; before a call, of all library
+          calls and Python steps. After a call, ``device_library_steps`` is the number of library
+          calls that run there.
+        - ``relaxed``: the operations that it may compute less exactly than other targets.
+        - ``bytes_uploaded``, ``bytes_downloaded``: what the last call moved.
+        - ``graphs_made``, ``graph_replays``, with CUDA, after a call: the CUDA graphs that were
+          created, and their launches.
+        - ``on_host_because``, with CUDA: why library calls run on the host, if any do.
         """
         from passkit.program.counts import ProgramCounts
 

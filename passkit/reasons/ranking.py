@@ -57,7 +57,7 @@ class RankedGroup:
 
     @property
     def why(self) -> str:
-        """The reason why it has this template, as a clause without a full stop."""
+        """The reason why the group has this template, as a clause without a full stop."""
         if self.source is Source.USER:
             return "it was specified in the option templates"
         if self.source is Source.MEASURED:

@@ -263,7 +263,8 @@ def distinct(names: Iterable[str], shorten: Callable[[str], str], most: int = 44
     Args:
         names: Names with parts that "/" separates.
         shorten: Returns the text of a name.
-        most: Letters of a text, beyond which its middle is left out.
+        most: Letters of a text of distinguishing parts, beyond which its middle is left out. A text
+            of ``shorten`` for one name only stays whole.
 
     >>> distinct(["net/l0/dense/dot", "net/l1/dense/dot", "net/x"], lambda n: n.split("/")[-1])
     {'net/l0/dense/dot': 'l0/…/dot', 'net/l1/dense/dot': 'l1/…/dot', 'net/x': 'x'}
