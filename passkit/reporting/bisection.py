@@ -110,7 +110,8 @@ def bisect(graph: Graph, feeds: Mapping[str, Any], **options: Any) -> Bisection 
         feeds: Arrays for its inputs, by name.
         **options: Options of `PassContext`, except ``fuel``.
 
-    Returns: The decision and the node that is wrong; None if results agree with any amount of fuel.
+    Returns: The decision and the node that is wrong; None if results agree without a limit of fuel,
+        where less fuel is not tried.
 
     Raises:
         SettingError: ``fuel`` is among the options, or another option is wrong.

@@ -82,7 +82,10 @@ class Tuning:
         return [f"remark: {r}" for r in self.remarks]
 
     def rows(self) -> list[tuple[str, ...]]:
-        """Return the groups as rows of texts under HEADER."""
+        """Return the groups as rows of texts under HEADER.
+
+        Unknown times are "?". A group that keeps its template has "" as its gain, and "as before".
+        """
         return [
             (
                 g.name,
