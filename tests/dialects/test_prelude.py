@@ -484,6 +484,7 @@ def test_divisors_divide(checkers: dict[str, Checker], machine: str, dtype: str)
     rng = np.random.default_rng(7)
     mantissas = [*rng.uniform(1, 2, 60), *(2 - rng.integers(1, 2000, 20) * 2.0**-23), 1 + 2.0**-23]
     others = [3, 7, 10, 0.1, 0.5, 1024, 1e10, 1e-10, 1e30, 1e-30, -3, 2.0**32, 2.0**-33, 1e-40]
+    others += [-2, -0.25, 2.0**-126, -(2.0**127), 2.0**-149]
     powers = [2.0**k for k in (-30, -60, -61, -90, -110, 60, 89, 90, 91)]
     digits = 24 if dtype == "float32" else 53
     for s in np.array([*mantissas, *others, 0, -0.0, math.inf, math.nan]).astype(dtype):

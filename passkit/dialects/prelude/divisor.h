@@ -48,8 +48,9 @@ template <class D, class M> struct divisor_among {
 
 // 1 / s = high + low to twice the precision makes q = x high + x low faithful, the remainder s q -
 // x exact, and q - (s q - x) high correctly rounded (Markstein 1990, theorem on faithful
-// quotients), as long as no step leaves the normal numbers. Other divisors get a low part of NaN:
-// they divide, one of all lanes without trying the multiplications.
+// quotients), as long as no step leaves the normal numbers. A power of two has a low part of 0: its
+// high part, which is exact, is a factor. Other divisors get a low part of NaN: they divide, one of
+// all lanes without trying the multiplications.
 // S is T, or a vector of divisors.
 template <class T, class S = T> struct divisor {
     typedef divisor<T, vec<T>> of_lanes;
@@ -60,13 +61,15 @@ template <class T, class S = T> struct divisor {
         if constexpr (sizeof(T) == 4) low = __builtin_fmaf(-s, high, 1.0f) * high;
         else low = __builtin_fma(-s, high, 1.0) * high;
         bool fits = s >= 1 && s <= (sizeof(T) == 4 ? T(0x1p32f) : T(0x1p256));
-        low = fits ? low : T(__builtin_nan(""));
+        low = fits || low == 0 ? low : T(__builtin_nan(""));
     }
     template <int L, class M> PK_MEMBER simd<T, L> under(simd<T, L> x, [[maybe_unused]] M m) const {
         typedef simd<T, L> V;
 #if PK_AVX512
-        if constexpr (__is_same(S, T))
+        if constexpr (__is_same(S, T)) {
+            if (low == 0) return x * V(high);
             if (low != low) return x / V(s);
+        }
         if constexpr (QUICK_DIVIDER && L > 32)
             return V::of(under(x.s.lo, lower(m)), under(x.s.hi, upper(m)));
         else if constexpr (QUICK_DIVIDER && L == 32)
