@@ -70,7 +70,7 @@ def _batch_norm(
         ModelError: If the rank of ``x`` is unknown or not 4 or 5, or the data format is unknown, or
             an attribute is of another kind.
         ShapeError: If one of the other inputs that is used is no vector of one element for each
-            channel, or ``x`` has no elements in training.
+            channel, or, in training, an axis of ``x`` other than that of the channels is empty.
         DTypeError: If they are not floats of one dtype, where 16-bit floats count as float32.
     """
     vectors = [widened(v.entry) for v in (scale, offset)]
@@ -111,7 +111,7 @@ def _train_batch_norm(
     Raises:
         ModelError: If the rank of ``x`` is unknown, or an attribute is of another kind.
         ShapeError: If one of the other inputs that is read is no vector of one element for each
-            channel, or ``x`` has no elements.
+            channel, or an axis of ``x`` other than that of the channels is empty.
         DTypeError: If they are not floats of one dtype, where 16-bit floats count as float32.
     """
     average_factor = call.attr("exponential_avg_factor", "f", 1.0)

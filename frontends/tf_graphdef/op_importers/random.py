@@ -413,7 +413,7 @@ def _range_from_seed(
     Raises:
         ModelError: If ``seed`` is not a vector or of unknown rank, or the shape is not known.
         ShapeError: If the seed has fewer than two elements, an extent is negative, or the limits do
-            not broadcast to the shape.
+            not broadcast with the shape.
         DTypeError: If an input is complex.
     """
     call.rank(seed, 1)
@@ -447,7 +447,7 @@ def _range_from_key(
         ModelError: If the algorithm ``alg`` is neither Philox nor automatic, or the shape is not
             known.
         ShapeError: If ``key`` or ``counter`` is not a vector or too short, an extent is negative,
-            or the limits do not broadcast to the shape.
+            or the limits do not broadcast with the shape.
         DTypeError: If an input is complex.
     """
     _check_algorithm(call, alg)

@@ -98,12 +98,19 @@ class _LstmCell:
         return i, cs, f, o, ci, co, o * co
 
 
+def _check_floats(call: ImportCall, x: ImportedValue) -> None:
+    """Raise ModelError if ``x``, an input of the node ``call``, is not of floats."""
+    if not x.dtype.is_float:
+        raise ModelError(f"{call.where} needs {short(x.name)} of floats, got {x.dtype}")
+
+
 def _check_matrices(call: ImportCall, *values: ImportedValue) -> None:
-    """Raise ModelError if one of ``values``, inputs of the node ``call``, has another rank than 2.
+    """Raise ModelError if one of ``values``, inputs of the node ``call``, is no matrix of floats.
 
     An unknown rank is refused, too.
     """
     for v in values:
+        _check_floats(call, v)
         if len(call.shape(v)) != 2:
             shape = show_shape(call.shape(v))
             raise ModelError(f"{call.where} needs {short(v.name)} of rank 2, got {shape}")
@@ -139,11 +146,11 @@ def _lstm_cell(
         and new output, each (batch, units).
 
     Raises:
-        ModelError: If ``x``, ``c``, ``h`` or ``w`` is not of rank 2, or ``b`` or a peephole that is
-            used not of rank 1.
+        ModelError: If ``x``, ``c``, ``h`` or ``w`` is not of floats or not of rank 2, ``b`` or a
+            peephole that is used not of rank 1, or an attribute is of another kind.
         ShapeError: If their sizes do not fit.
-        DTypeError: If ``x``, ``h`` and ``w`` are not floats of one dtype, where 16-bit floats count
-            as float32, or another input is complex.
+        DTypeError: If ``x``, ``h`` and ``w`` differ in dtype, where 16-bit floats count as float32,
+            or the bias or a peephole that is used is complex.
     """
     _check_matrices(call, x, c, h, w)
     cell = _LstmCell(call, "icfo", w, [wci, wcf, wco], b)
@@ -230,13 +237,16 @@ def _lstm_block(
         The seven results of `_LstmCell.step`, each (steps, batch, units).
 
     Raises:
-        ModelError: If ``length`` or the number of steps is unknown, ``c``, ``h`` or ``w`` is not of
-            rank 2, ``x`` not of rank 3, the bias or a used peephole not of rank 1, or the steps
-            exceed the memory budget.
+        ModelError: If ``length`` or the number of steps is unknown, ``x``, ``c``, ``h`` or ``w`` is
+            not of floats, ``c``, ``h`` or ``w`` is not of rank 2, ``x`` not of rank 3, the bias or
+            a used peephole not of rank 1, an attribute is of another kind, or the steps exceed the
+            memory budget.
         ShapeError: If the sizes do not fit.
-        DTypeError: If ``x``, ``h`` and ``w`` are not floats of one dtype, where 16-bit floats count
-            as float32, or another input is complex or promotes the states to another dtype.
+        DTypeError: If ``x``, ``h`` and ``w`` differ in dtype, where 16-bit floats count as float32,
+            the bias or a peephole that is used is complex, or another input promotes the states to
+            another dtype. Not checked if no step is computed.
     """
+    _check_floats(call, x)
     _check_matrices(call, c, h, w)
     shape = call.shape(x)
     if len(shape) != 3 or isinstance(shape[0], Size):
@@ -287,10 +297,11 @@ def _gru_cell(
         Reset gate, update gate, candidate and new state, each (batch, units).
 
     Raises:
-        ModelError: If ``x``, ``h`` or weights are not of rank 2, or a bias not of rank 1.
+        ModelError: If ``x``, ``h`` or a matrix of weights is not of floats or not of rank 2, or a
+            bias not of rank 1.
         ShapeError: If their sizes do not fit.
-        DTypeError: If ``x``, ``h`` and the weights are not floats of one dtype, where 16-bit floats
-            count as float32, ``b_ru`` promotes the gates to another, or ``b_c`` is complex.
+        DTypeError: If ``x``, ``h`` and the weights differ in dtype, where 16-bit floats count as
+            float32, ``b_ru`` promotes the gates to another, or ``b_c`` is complex.
     """
     _check_matrices(call, x, h, w_ru, w_c)
     for bias in (b_ru, b_c):

@@ -418,6 +418,18 @@ def test_every_op_importer_has_a_case() -> None:
         ),
         (
             [
+                const("i", np.ones((2, 3), np.int32)),
+                const("h", np.ones((2, 4), np.float32)),
+                const("v", np.ones((7, 8), np.float32)),
+                const("w", np.ones((7, 4), np.float32)),
+                const("b", np.ones(8, np.float32)),
+                const("c", np.ones(4, np.float32)),
+                node("GRUBlockCell", "y", "i", "h", "v", "w", "b", "c"),
+            ],
+            "needs 'i' of floats, got int32",
+        ),
+        (
+            [
                 const("i", np.ones((1, 4, 4, 3), np.float32)),
                 const("s", np.array([2, 2], np.int32)),
                 const("f", np.array([1, 2], np.complex64)),
