@@ -177,7 +177,8 @@ def _depthwise(call: ImportCall, x: ImportedValue, filters: ImportedValue) -> Im
     Raises:
         ModelError: If inputs are no floats, a rank is unknown or other than 4, the filter has
             unknown extents, or ``padding`` is missing or an attribute invalid.
-        ShapeError: If the number of channels differs, or the images are smaller than the window.
+        ShapeError: If the numbers of channels differ or are 0, or the images are smaller than the
+            window.
         DTypeError: If only one of ``x`` and ``filters`` is float64.
     """
     return depthwise_convolved(call, x, filters)
@@ -194,7 +195,8 @@ def depthwise_convolved(call: ImportCall, x: ImportedValue, filters: ImportedVal
     Raises:
         ModelError: If inputs are no floats, a rank is unknown or other than 4, the filter has
             unknown extents, or ``padding`` is missing or an attribute invalid.
-        ShapeError: If the number of channels differs, or the images are smaller than the window.
+        ShapeError: If the numbers of channels differ or are 0, or the images are smaller than the
+            window.
         DTypeError: If only one of ``x`` and ``filters`` is float64.
     """
     _check_floats(call, x, filters)

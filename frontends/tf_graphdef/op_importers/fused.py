@@ -76,9 +76,9 @@ def _fused_depthwise(
         ModelError: If ``fused_ops`` is missing, or an operator of it is unknown or lacks an input,
             inputs are no floats, a rank is not 4, or ``padding`` is missing or an attribute
             invalid.
-        ShapeError: If the numbers of channels differ, the images are smaller than a window without
-            padding, a summand does not broadcast, or a bias or statistic is no vector of one
-            element for each channel.
+        ShapeError: If the numbers of channels differ or are 0, the images are smaller than a window
+            without padding, a summand does not broadcast, or a bias or statistic is no vector of
+            one element for each channel.
         DTypeError: If only one of ``x`` and ``filters`` is float64, a bias or summand is complex,
             or statistics of a batch norm have another dtype than the convolution.
     """
