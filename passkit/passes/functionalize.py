@@ -59,9 +59,9 @@ def functionalize(graph: Graph) -> Graph:
 
 
 def writes_state(node: Node) -> bool:
-    """Return whether a node writes a state variable, as `pk.ops.assign` does.
+    """Return whether a node writes a state variable, such as a call of `pk.ops.assign`.
 
-    It does if its operator has TStateful and FExpand.
+    That is so if its operator has TStateful and FExpand.
     """
     return (
         node.op is not None

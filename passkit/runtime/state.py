@@ -194,9 +194,10 @@ class State:
         return self.memory[name]
 
     def save(self, path: str | Path) -> None:
-        """Write all variables to an ``.npz`` file, as `numpy.savez` does.
+        """Write all variables to an ``.npz`` file, an uncompressed ZIP archive of NAME.npy files.
 
-        The suffix is appended where ``path`` lacks it. A variable that is unset is written as 0.
+        The suffix is appended where ``path`` lacks it; a file that exists is replaced. The folder
+        must exist. A variable that is unset is written as 0.
 
         Raises:
             FeedError: The file cannot be written.

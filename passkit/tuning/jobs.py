@@ -266,6 +266,9 @@ def _request(
 
 
 def _var(number: int, node: Node) -> Any:
-    """Return a graph variable like ``node``, called "x" and the ``number`` of the input."""
+    """Return a new input called "x" and its ``number``, with the shape and dtype of ``node``.
+
+    The result is its entry; ``node`` has a single one.
+    """
     entry = node.entries[0]
     return var(f"x{number}", entry.shape, entry.dtype)

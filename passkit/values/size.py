@@ -416,7 +416,10 @@ def at_least(a: Extent, b: Extent) -> bool:
 
 @lru_cache(maxsize=1 << 14)
 def _is_natural(size: Extent) -> bool:
-    """Return whether a size is certainly not negative, as `at_least` describes."""
+    """Return whether a size is certainly not negative where every symbol is at least 1.
+
+    False where the tests described in `at_least` do not show it.
+    """
     return _is_positive(size) or _is_positive(_lower_bound(size))
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def seconds_by_node(profile: ExecutionProfile | Mapping[str, float] | None) -> Mapping[str, float]:
-    """Return the seconds of each node by its name; empty without a profile.
+    """Return the seconds of each node by its name; empty without a profile, a mapping as it is.
 
     Raises: ArgumentError if the argument is neither a profile nor a mapping to Python's numbers.
     """

@@ -99,11 +99,16 @@ def render(drawing: graphviz.Digraph, path: str | Path, timeout: float = 60.0) -
 def render_with_note(
     drawing: graphviz.Digraph, path: str | Path, timeout: float = 60.0
 ) -> tuple[Path, str]:
-    """Do the same as `render` with ``drawing`` and ``timeout`` in seconds, and say how it went.
+    """Write ``drawing`` to the file ``path``, in the format of its ending, and say how it went.
 
-    Returns: The path; and why the layout is simple, "" if it is not.
+    An SVG gets a simple layout if no renderer writes SVG, or it fails or takes more than
+    ``timeout`` seconds, and the drawing has a method ``fallback_svg``.
 
-    Raises: MissingDependencyError, SettingError, ArgumentError and OSError, as `render`.
+    Returns: The path, a `pathlib.Path`; and why the layout is simple, "" if it is not.
+
+    Raises: MissingDependencyError without a renderer; SettingError if the ending is no format, or
+    the renderer fails or takes too long; ArgumentError for an argument of a wrong type; OSError if
+    the file cannot be written.
     """
     path = arguments.path("render: path", path, "a path that ends in .svg, .png, .pdf or .dot")
     need = "a drawing, as pk.viz.plan makes one"

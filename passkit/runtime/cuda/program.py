@@ -87,10 +87,11 @@ class CudaBoundProgram(BoundProgram):
         }
 
     def memory(self, inputs: Sequence[Any], outputs: Sequence[Any], queue: Any) -> CallMemory:
-        """Return the memory of a call, as `BoundProgram.memory` does.
+        """Return the memory of a call: its arrays, the constants and the variables.
 
-        Before that, ``queue`` waits for the streams in which others write external arrays, which
-        are among ``inputs`` and ``outputs``. Raises: DriverError where the driver refuses.
+        Before that, ``queue``, which transfers are enqueued in, waits for the streams in which
+        others write the external arrays among ``inputs`` and ``outputs``. Raises: DriverError where
+        the driver refuses.
         """
         external = (a for a in (*inputs, *outputs) if isinstance(a, ExternalArray))
         streams = dict.fromkeys(a.stream for a in external if a.stream is not None)
