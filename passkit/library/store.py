@@ -84,7 +84,8 @@ def _evaluator(
 ) -> Evaluator:
     """Return the evaluator of the library's records, cached by the digest of its bytes.
 
-    Device and compiler are part of the cache's key; the bytes, in ``held``, are not.
+    Device and compiler (None without one) are part of the cache's key and have no other effect; the
+    bytes, in ``held``, are not.
     """
     from passkit.plan.evaluator import Evaluator  # a warm start does not evaluate plans
 

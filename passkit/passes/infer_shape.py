@@ -104,7 +104,9 @@ def _infer_ranks(graph: Graph, shapes: dict[Entry, Shape | None]) -> None:
             infer_back(node, [shapes[e] for e in node.inputs])
 
     def infer_back(node: Node, inputs: Sequence[Shape | None]) -> None:
-        """Infer unknown shapes of a node's inputs from ``inputs``, known shapes, and outputs.
+        """Infer unknown shapes of a node's inputs from known shapes of inputs and outputs.
+
+        ``inputs`` are the shapes of the inputs so far, None where unknown.
 
         Raises: ShapeError if the shapes do not fit; RuleError if FInferShapeBack returns something
         else than it must.

@@ -213,7 +213,7 @@ def _broadcast_ranges(node: Node, graph: Graph, ranges: Ranges) -> OperandRanges
 
 
 def _transposed_ranges(node: Node, graph: Graph, ranges: Ranges) -> OperandRanges | None:
-    """Return what a transposition reads."""
+    """Return what a transposition reads of its only operand for ``ranges`` of its result."""
     rank = len(ranges)
     axes = node.params["axes"]
     axes = tuple(range(rank))[::-1] if axes is None else tuple(a % rank for a in axes)
@@ -233,12 +233,19 @@ def _inserted_axis_ranges(node: Node, graph: Graph, ranges: Ranges) -> OperandRa
 
 
 def _first_operand_ranges(node: Node, graph: Graph, ranges: Ranges) -> OperandRanges | None:
-    """Return what is read by an operator that passes its first operand on; the others whole."""
+    """Return what is read by an operator whose result is its first operand: ``ranges`` of that.
+
+    The others are read whole, for which None stands.
+    """
     return [ranges, *[None] * (len(node.inputs) - 1)]
 
 
 def _reduction_ranges(node: Node, graph: Graph, ranges: Ranges) -> OperandRanges | None:
-    """Return what a reduction reads: the axes that it reduces whole, of the others ``ranges``."""
+    """Return what a reduction reads of its only operand for ``ranges`` of its result.
+
+    Those are the axes that it reduces whole, and of the others ``ranges``. The parameter "axis"
+    None is all axes.
+    """
     shape = graph.shape(node.inputs[0])
     axis = node.params["axis"]
     if axis is None:

@@ -186,7 +186,8 @@ def all_sizes(
         inputs: name, declared shape and actual shape of each input.
 
     Raises:
-        FeedError: As for `bind_sizes`, or the shapes do not determine a size.
+        FeedError: Two arrays need different values of a size, an expression has another value than
+            its extent, or the shapes do not determine a size.
         ShapeError: An expression divides by zero.
     """
     solver = _SizeSolver(inputs, "input", {})

@@ -198,5 +198,5 @@ class _Process:
 
 
 def _ending(code: int | None) -> str:
-    """Return the text "signal N" or "code N" for the return code of a process."""
+    """Return "signal N" for the return code -N of a process, else "code N"; N may be None."""
     return f"signal {-code}" if code is not None and code < 0 else f"code {code}"
