@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain, takewhile
+from operator import attrgetter
 from sys import getrefcount
 from threading import RLock
 from typing import Any
@@ -445,17 +447,22 @@ class Stream(Queue):
         So a loop, which leaves something pending in each iteration, has one sequence of operations.
         """
         queue = self.queue
-        needed: set[int] = set()
-        for value in reversed(queue):
-            if not value.age or id(value) in needed or value.is_alive or value in self._required:
-                needed.add(id(value))
-                needed.update(map(id, value.operands))
-        if all(id(v) in needed for v in queue):
+        aged = list(takewhile(attrgetter("age"), queue))
+        required = self._required
+        if all([v.is_alive or v in required for v in aged]):
+            return
+        # What is new is needed, and so are its operands.
+        used = set(chain.from_iterable([v.operands for v in queue[len(aged) :]]))
+        kept = []
+        for value in reversed(aged):
+            if value in used or value.is_alive or value in required:
+                kept.append(value)
+                used.update(value.operands)
+        if len(kept) == len(aged):
             return
         self.clear()
-        for value in queue:
-            if id(value) in needed:
-                self.append(value)
+        for value in (*reversed(kept), *queue[len(aged) :]):
+            self.append(value)
 
     def _used(self, state: bytes, computed: tuple[int, ...]) -> tuple[int, ...]:
         """Return the positions of values that an earlier run left pending and that are used now.
