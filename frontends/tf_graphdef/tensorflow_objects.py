@@ -41,10 +41,13 @@ def from_object(source: Any, max_nbytes: int | None) -> Model | None:
 
 
 def _from_graph(graph: Any, max_nbytes: int | None) -> Model:
-    """Read the tf.Graph ``graph``; ``max_nbytes`` limits the memory that reading may take.
+    """Read the tf.Graph ``graph``.
+
+    ``max_nbytes`` limits the memory that reading may take, in bytes; None for the default of
+    `budget_for`, which grows with the graph.
 
     Raises:
-        ModelError: If it exceeds ``max_nbytes`` or 2 GiB.
+        ModelError: If reading exceeds the limit, or the graph has 2 GiB or more.
     """
     data = graph.as_graph_def().SerializeToString()
     budget = budget_for(len(data), max_nbytes)

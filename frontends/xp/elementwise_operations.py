@@ -386,7 +386,8 @@ def _build_power(x: Entry, exponent: float) -> Entry:
 def _power_of_array(x: Any, exponent: float) -> Any:
     """Compute x to the power of ``exponent``, one of `EXPONENTS`, in NumPy.
 
-    Booleans become int64; integers float64 if the exponent is a float.
+    Booleans become int64 if the exponent is an int; booleans and integers become float64 if it is a
+    float.
     """
     if x.dtype.kind == "b" or (type(exponent) is float and x.dtype.kind in "iu"):
         x = x.astype(type(exponent))

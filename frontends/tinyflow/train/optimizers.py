@@ -109,6 +109,8 @@ class GradientDescentOptimizer(Optimizer):
         Raises:
             SettingError: If a hyperparameter is neither a number, a tensor nor a function.
             ShapeError: If a hyperparameter is a tensor with axes.
+            DTypeError: If it is a tensor of complex numbers or text.
+            ArgumentError: If it is a function that returns neither a tensor nor numbers.
         """
         rate = hyperparameter(self.rate, variable)
         rows = row_additions(gradient.entry)
@@ -168,6 +170,8 @@ class MomentumOptimizer(Optimizer):
         Raises:
             SettingError: If a hyperparameter is neither a number, a tensor nor a function.
             ShapeError: If a hyperparameter is a tensor with axes.
+            DTypeError: If it is a tensor of complex numbers or text.
+            ArgumentError: If it is a function that returns neither a tensor nor numbers.
         """
         rate, momentum = (
             hyperparameter(self.rate, variable),
@@ -234,6 +238,8 @@ class AdagradOptimizer(Optimizer):
         Raises:
             SettingError: If a hyperparameter is neither a number, a tensor nor a function.
             ShapeError: If a hyperparameter is a tensor with axes.
+            DTypeError: If it is a tensor of complex numbers or text.
+            ArgumentError: If it is a function that returns neither a tensor nor numbers.
         """
         total = assign(slots[0], slots[0] + square(gradient))
         return variable - gradient * hyperparameter(self.rate, variable) * rsqrt(total), [total]
@@ -290,6 +296,8 @@ class AdadeltaOptimizer(Optimizer):
         Raises:
             SettingError: If a hyperparameter is neither a number, a tensor nor a function.
             ShapeError: If a hyperparameter is a tensor with axes.
+            DTypeError: If it is a tensor of complex numbers or text.
+            ArgumentError: If it is a function that returns neither a tensor nor numbers.
         """
         numbers = (self.rate, self.rho, self.epsilon)
         rate, rho, epsilon = (hyperparameter(v, variable) for v in numbers)
@@ -396,6 +404,8 @@ class FtrlOptimizer(Optimizer):
         Raises:
             SettingError: If a hyperparameter is neither a number, a tensor nor a function.
             ShapeError: If a hyperparameter is a tensor with axes.
+            DTypeError: If it is a tensor of complex numbers or text.
+            ArgumentError: If it is a function that returns neither a tensor nor numbers.
         """
         rate = hyperparameter(self.rate, variable)
         squares = slots[0] + square(gradient)
@@ -464,6 +474,8 @@ class RMSPropOptimizer(Optimizer):
         Raises:
             SettingError: If a hyperparameter is neither a number, a tensor nor a function.
             ShapeError: If a hyperparameter is a tensor with axes.
+            DTypeError: If it is a tensor of complex numbers or text.
+            ArgumentError: If it is a function that returns neither a tensor nor numbers.
         """
         numbers = (self.rate, self.momentum, self.epsilon)
         rate, momentum, epsilon = (hyperparameter(v, variable) for v in numbers)
@@ -570,6 +582,8 @@ class AdamOptimizer(Optimizer):
         Raises:
             SettingError: If a hyperparameter is neither a number, a tensor nor a function.
             ShapeError: If a hyperparameter is a tensor with axes.
+            DTypeError: If it is a tensor of complex numbers or text.
+            ArgumentError: If it is a function that returns neither a tensor nor numbers.
         """
         numbers = (self.beta1, self.beta2, self.epsilon)
         beta1, beta2, epsilon = (hyperparameter(v, variable) for v in numbers)

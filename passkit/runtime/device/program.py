@@ -89,7 +89,7 @@ class DeviceProgram:
         return self._run(self.feeds.repair(feeds, named), out)
 
     def run_positional(self, *arrays: Any) -> Any:
-        """Run on an array for each input, in order, and return the outputs as NumPy arrays.
+        """Run on an array for each input, in order, and return a list of the outputs, NumPy arrays.
 
         Returns NotImplemented, and runs nothing, where their number differs from the inputs', or
         one is no plain NumPy array of its input's dtype and rank. Raises: FeedError for shapes that
