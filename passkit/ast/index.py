@@ -306,7 +306,10 @@ def _top(atom: Expr, extents: Extents) -> Extent | None:
 
 
 def expression(a: Sum) -> Expr:
-    """Return a sum as an int64 expression: symbolic coefficients first, then the largest ones."""
+    """Return a sum as an int64 expression, with the largest coefficients first.
+
+    Symbolic coefficients are between the positive and the negative ones, the constant is last.
+    """
 
     def weight(term: tuple[Expr, Extent]) -> tuple[int, str]:
         """Return the key that a term, a pair of atom and coefficient, is sorted by."""

@@ -210,7 +210,9 @@ class _SizeSolver:
         known_sizes: values of other sizes, from which expressions may be solved.
 
     Raises:
-        FeedError, ShapeError: as for `bind_sizes`.
+        FeedError: Two arrays need different values of a size, or an expression has another value
+            than its extent.
+        ShapeError: An expression divides by zero.
 
     Attributes:
         sizes: the values of sizes by name, without ``known_sizes``.

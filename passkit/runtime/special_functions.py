@@ -63,7 +63,11 @@ def tgamma(x: Array) -> Array:
 
 
 def _tgamma(x: float) -> float:
-    """Return the gamma function of a number; see `tgamma`."""
+    """Return the gamma function of a number.
+
+    NaN at negative integers and -inf; infinite at 0, with the sign of the zero, and where it
+    overflows.
+    """
     try:
         return math.gamma(x)
     except OverflowError:  # x is large, or next to the pole at 0, where the result has its sign
