@@ -375,6 +375,7 @@ class Executable:
             FeedError: Feeds do not fit the inputs, or an array is given by the name of an option.
             SettingError: ``runs`` is no integer from 1 on.
             ArgumentError: ``copies`` is no bool, or a feed is a masked array.
+            ShapeError: A size divides by zero.
             CompilerError: The launcher, or the copy to compare with, cannot be compiled.
             DeviceError: The device fails.
         """
