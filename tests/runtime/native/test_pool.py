@@ -187,7 +187,7 @@ def test_a_failed_run_returns_its_memory() -> None:
 
 
 def test_a_negative_limit_raises() -> None:
-    """A negative limit raises; the default is at most 1 GiB."""
+    """A negative limit raises; the default is at most 4 GiB."""
     with pytest.raises(ValueError, match="at least 0 bytes, got -1"):
         set_pool_limit(-1)
-    assert 0 < pool_limit() <= 1 << 30
+    assert 0 < pool_limit() <= 1 << 32
