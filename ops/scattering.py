@@ -195,9 +195,11 @@ def _element_updates_shape(node: Node, x: Shape, indices: Shape) -> Shape:
 
 
 def _point_updates_shape(node: Node, x: Shape, indices: Shape) -> Shape:
-    """Return the shape that updates of points must have: (*points, *axes without a coordinate).
+    """Return the shape that updates of points must have: (*indices[:-1], *x[first:]).
 
-    ``x`` and ``indices`` are shapes. ``node`` has the parameter ``batch_dims``.
+    ``x`` and ``indices`` are shapes. The parameter ``batch_dims`` of ``node`` is the number of axes
+    that both share; ``first`` is the sum of it and the number of coordinates of a point, which is
+    the last extent of the indices.
 
     Raises: ShapeError if there are more coordinates than axes, their number is unknown, or
     ``batch_dims`` is invalid.

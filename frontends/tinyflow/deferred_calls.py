@@ -135,7 +135,9 @@ def defer_call(
     outputs: Sequence[OutputSpec],
     name: str,
 ) -> list[Tensor]:
-    """Defer ``function(**arguments, name=name)`` until a run has the ranks of its tensors.
+    """Defer ``function(**arguments, name=name + "/")`` until a run has the ranks of its tensors.
+
+    The slash tells the function that the name is a full one, which is not made unique.
 
     Args:
         function: Returns one tensor, or a list with one tensor per output.

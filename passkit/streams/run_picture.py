@@ -248,9 +248,10 @@ class _RunsDrawing:
             self.scene.arrows.append(SceneArrow(sink, f"{below.key}head", kind="order"))
 
     def _draw_time(self, runs: Sequence[StreamRun]) -> None:
-        """Draw an arrow from each run to the next, with the reason and line of the latter.
+        """Draw an arrow from the box "start" to the first run, and from each run to the next.
 
-        Runs of the same two boxes share an arrow, with the three most frequent reasons.
+        An arrow has the reason and the line of the run that it leads to. Runs of the same two boxes
+        share an arrow, with the three most frequent reasons.
         """
         steps: dict[tuple[str, str], Counter[str]] = {}
         for before, run in pairwise([None, *runs]):

@@ -86,7 +86,7 @@ def parse_window(function: str, argument: str, value: Any, data_format: str) -> 
     Raises:
         SettingError: For anything but ints, for other counts, or if the numbers of batch and
             channels are not 1.
-        ShapeError: If height or width is below 1.
+        ShapeError: If height or width is below 1, or for a `Dimension` that is unknown.
         GraphError: For a tensor, which has no numbers before a run.
     """
     window = parse_spatial(function, argument, value, data_format)

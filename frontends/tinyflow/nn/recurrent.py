@@ -181,7 +181,8 @@ def static_bidirectional_rnn(
 
     Returns:
         Three members: a list of the outputs of both cells, concatenated along the last axis, one
-        for each step; the last state of the forward cell; that of the backward cell.
+        for each step, 0 behind the end of an example's sequence; the state of the forward cell at
+        that end; that of the backward cell at the first step.
 
     Raises:
         ShapeError: If there are no steps, an input does not fit a cell, or ``sequence_length`` not

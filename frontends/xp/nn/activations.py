@@ -374,8 +374,8 @@ def softmax(x: Any, /, axis: Axes = -1, *, where: Any = None) -> Array:
         where: booleans that broadcast to the shape of ``x``, an array or a bool: elements where
             they are False count as -inf. Where all are, the result is 0. None: there is no mask.
 
-    Returns: A new array in the shape of ``x``. Without a mask, it is NaN where all elements are
-        -inf, or one is infinite or NaN.
+    Returns: A new array in the shape of ``x``. It is NaN where an element that counts is +inf or
+        NaN. Where all are -inf it is NaN without a mask, and 0 with one; elsewhere -inf gives 0.
 
     Raises:
         ArgumentError: an operand is no array or number, or an axis no integer.

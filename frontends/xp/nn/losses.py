@@ -375,9 +375,10 @@ def cross_entropy(
 
     Args:
         logits: an array of real numbers; integers are computed in float64.
-        labels: integers, the classes, in the shape of the logits without ``axis``, of which one
-            that is no class, also a negative one, has the loss 0 without smoothing; or floats or
-            booleans, the probabilities of classes, in the shape of the logits.
+        labels: integers, the classes, in the shape of the logits without ``axis``; or floats or
+            booleans, the probabilities of classes, in the shape of the logits. An integer that is
+            no class, also a negative one, counts in the mean; its loss is 0 without smoothing, and
+            else the part that is spread over all classes.
         axis: the axis of the classes.
         label_smoothing: the part of each label that is spread over all classes, from 0 to 1.
         ignore_index: an int, the label whose examples have the loss 0 and do not count in the

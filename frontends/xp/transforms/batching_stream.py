@@ -52,7 +52,8 @@ class BatchingStream(TracingStream):
 
         It is applied in the stream around this one. Operands that are no values of this stream are
         shared by all parts. ``result_type`` is that of one part, or a tuple of types for several
-        results.
+        results. These are one value, whose type is the tuple; a `Projection` of it is not applied,
+        and gives the value of one result.
 
         Raises: ArgumentError if the operation cannot be vectorized.
         """

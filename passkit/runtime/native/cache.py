@@ -132,8 +132,8 @@ def _check_folder(folder: str | Path, facts: os.stat_result) -> None:
     """Check that only this user and root can write to a folder, whose status is ``facts``.
 
     Raises:
-        CacheError: It belongs to another user, its group or others can write to it, or ``facts``
-            are those of a symbolic link.
+        CacheError: It belongs to a user other than this one and root, its group or others can write
+            to it, or ``facts`` are those of a symbolic link.
     """
     if stat.S_ISLNK(facts.st_mode):
         raise CacheError(

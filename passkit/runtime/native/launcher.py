@@ -77,8 +77,8 @@ def requested_threads(environ: Mapping[str, str] = os.environ) -> int:
 def pool_limit() -> int:
     """Return the most idle bytes of the pool of results: an eighth of the memory, at most 4 GiB.
 
-    A program whose arrays exceed the limit maps memory anew in each run, for which the system clears
-    the pages: an ocean model with arrays of 1.1 GB then took 1.3 to 3 times as long (Zen 4).
+    A program whose arrays exceed the limit maps memory anew in each run, and the system clears the
+    pages: an ocean model with arrays of 1.1 GB then took 1.3 to 3 times as long (Zen 4).
     """
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min(1 << 32, memory // 8)
