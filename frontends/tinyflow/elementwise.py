@@ -520,8 +520,9 @@ def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
         name: The name of the result; "Atan2" by default.
 
     Returns:
-        A tensor of the broadcast shape. Its dtype is that of the arguments; of two dtypes, NumPy's
-        for both, which must have floats.
+        A tensor of the broadcast shape. Numbers and arrays beside a tensor take its dtype if NumPy
+        casts them to it by the rule "same_kind"; else, and for two tensors or two arrays, the dtype
+        is NumPy's for both. It must have floats.
 
     Raises:
         ShapeError: If the shapes do not broadcast.

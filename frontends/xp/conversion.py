@@ -119,8 +119,8 @@ def asarray(
             an object that has one of NumPy's protocols, the buffer protocol or DLPack; a Python
             number; or nested lists, tuples and ranges of numbers and arrays.
         dtype: the dtype; None: that of ``obj``, for numbers bool, int64 (uint64 if they need that),
-            float64 or complex128, and float64 for an empty list. Floats are cut to integers, and
-            integers of NumPy arrays wrap around.
+            float64 or complex128, and float64 for an empty list. Floats are cut to integers;
+            NumPy's arrays and scalars are cast as NumPy does, so that integers wrap around.
         device: the name of the device; None: that of an `Array` or of arrays in a sequence, if they
             are on a device, else the default one.
         copy: True and None copy memory of other libraries, since they may change it; True also
@@ -157,8 +157,10 @@ def asarray(
         return array if stays else on_device(array, place)
     if place is not None:
         return on_device(asarray(obj, target, device=CPU), place)
-    if isinstance(obj, (bool, int, float, complex, np.generic)):
-        if copy is False and not isinstance(obj, np.generic):
+    if isinstance(obj, np.generic):
+        return _from_buffer(obj, target, copy)
+    if isinstance(obj, (bool, int, float, complex)):
+        if copy is False:
             raise FeedError(f"asarray: {shown(obj)} is no array, so copy=False cannot share it")
         return wrap(from_numpy(_numpy_of(obj, target), is_owned=True))
     if isinstance(obj, (np.ndarray, memoryview, bytearray)) or hasattr(obj, "__array__"):

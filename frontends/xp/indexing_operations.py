@@ -146,7 +146,10 @@ def _build_slice_assign(
 
 
 def _num_joined(x: Entry, axes: Sequence[SlicedAxis]) -> int:
-    """Return how many last axes of known extents have one element selected, 0 for a single one."""
+    """Return how many last axes of known extents have the kind "in"; 0 for a single one.
+
+    An axis of another kind, or of an unknown extent, ends the count.
+    """
     count = 0
     for n, (kind, _) in zip(reversed(known_shape(x)), reversed(axes), strict=True):
         if kind != "in" or not isinstance(n, int):

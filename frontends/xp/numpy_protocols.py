@@ -26,6 +26,8 @@ else:
 
 OPERATION_NAMES = {
     **{f.on_arrays: f.name for f in FUNCTIONS if isinstance(f.on_arrays, np.ufunc)},
+    np.tanh: "tanh",
+    np.expm1: "expm1",
     np.power: "pow",
     np.reciprocal: "reciprocal",
 }
@@ -131,8 +133,7 @@ def _queued(ufunc: Any, inputs: tuple[Any, ...]) -> Array | None:
     """Return the result of a ufunc for ``inputs``, queued.
 
     Returns: None if no operation stands for it, or none of the inputs is an `Array`. None also
-        where an input is neither an array nor a number, or for `numpy.matmul` where one is no
-        `Array`.
+        where an input is neither an array nor a number.
 
     Raises: ShapeError or DTypeError if the operands do not fit.
     """
@@ -144,8 +145,8 @@ def _queued(ufunc: Any, inputs: tuple[Any, ...]) -> Array | None:
         except ArgumentError:
             return None
         return wrap(apply(operation(name), *operands))
-    if ufunc is np.matmul and all(isinstance(i, Array) for i in inputs):
-        return getattr(xp, "matmul", np.matmul)(*inputs)  # type: ignore[no-any-return]
+    if ufunc in (np.matmul, np.vecdot) and like is not None:
+        return getattr(xp, ufunc.__name__)(*map(xp.asarray, inputs))  # type: ignore[no-any-return]
     if ufunc is np.conjugate and hasattr(xp, "conj"):
         return xp.conj(*inputs)
     return None

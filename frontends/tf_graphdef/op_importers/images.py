@@ -245,8 +245,8 @@ def _crop_and_resize(
         ModelError: If ``x`` is not of rank 4 with known height and width, ``boxes`` not of rank 2,
             ``images`` not of rank 1, the method or the size is invalid, the size exceeds the memory
             budget of the import, or an attribute is of another kind.
-        ShapeError: If boxes have fewer than 4 columns, ``images`` has neither one number for each
-            box nor a single one, or ``x`` has no pixels.
+        ShapeError: If boxes have fewer than 4 columns, boxes and ``images`` differ in number and
+            neither is a single one, or ``x`` has no pixels.
         DTypeError: If ``x`` or ``images`` is complex, or the boxes are bools or complex.
     """
     check_images(call, x)
@@ -305,7 +305,7 @@ def _crop_coordinates(
 
     Raises:
         ModelError: If ``count`` exceeds the memory budget of the import.
-        ShapeError: If boxes have fewer than 4 columns.
+        ShapeError: If boxes have fewer than ``k`` + 3 columns.
         DTypeError: If they are bools or complex.
     """
     rows = boxes.shape[0]  # type: ignore[index]

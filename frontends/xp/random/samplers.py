@@ -321,12 +321,14 @@ def multivariate_normal(
     Returns: An array whose shape is ``shape`` followed by n.
 
     Raises:
-        ArgumentError: the key is no `Array`, mean or covariance no array, or the shape neither None
-            nor an int nor a tuple of ints.
+        ArgumentError: the key is no `Array`, mean or covariance neither an array nor a number, or
+            the shape neither None nor an int nor a tuple or list of ints.
         DTypeError: the key is not of int64, mean or covariance complex, or the dtype not of floats.
-        FeedError: a covariance is not positive definite. It is raised at the call for computed
-            covariances of at most `xp.config.small` elements, else when the result is computed.
-        ShapeError: the key is not 0-dimensional, ``mean`` has no axis or ``cov`` fewer than two,
+        FeedError: a covariance is not positive definite; NaNs in one are not refused. It is raised
+            at the call for computed covariances of at most `xp.config.small` elements, else when
+            the result is computed.
+        ShapeError: the key is not 0-dimensional, ``mean`` has no axis, such as a number, or ``cov``
+            fewer than two,
             their extents n differ, their other axes do not broadcast to the shape or with each
             other, or an extent is negative or too large.
     """

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from passkit import xp
-from passkit.errors import FeedError, SettingError, ShapeError
+from passkit.errors import DTypeError, FeedError, SettingError, ShapeError
 
 
 def pending(n: int = 1000) -> Any:
@@ -295,3 +295,30 @@ def test_results_are_those_before_numpy_writes() -> None:
     xp.eval(x - 1)
     assert xp.stats()["bytes_read"] == x.nbytes
     assert not x._value.is_exposed, "nobody can write any more"
+
+
+def test_ufuncs_of_products_and_hyperbolic_functions_are_queued() -> None:
+    """numpy.tanh, expm1, matmul and vecdot stay pending, also beside NumPy's arrays."""
+    a = np.random.default_rng(0).normal(size=(64, 64))
+    x = xp.asarray(a)
+    for ufunc, inputs in (
+        (np.tanh, (x,)),
+        (np.expm1, (x,)),
+        (np.matmul, (x, a)),
+        (np.matmul, (a, x)),
+        (np.vecdot, (x, a)),
+    ):
+        result = ufunc(*inputs)
+        assert "pending" in repr(result), ufunc
+        expected = ufunc(*[a for _ in inputs])
+        np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_scalars_of_numpy_are_converted_as_its_arrays() -> None:
+    """Imaginary parts are not lost, and copy=False refuses another dtype."""
+    with pytest.raises(DTypeError, match="asarray of complex128 as float64 loses"):
+        xp.asarray(np.complex128(1j), dtype=xp.float64)
+    with pytest.raises(FeedError, match="float64 becomes float32 by a copy only"):
+        xp.asarray(np.float64(1), dtype=xp.float32, copy=False)
+    assert xp.asarray(np.float32(2)).dtype == np.float32
+    assert float(xp.asarray(np.float64(1), copy=False)) == 1
