@@ -119,9 +119,10 @@ def public_names() -> Figure:
 
 
 def startup() -> Figure:
-    """Return import time, first compile and warm start of both versions, measured in turn.
+    """Return import time and warm start of both versions, measured in turn.
 
-    The time to load every public name is left out: this version has more names.
+    They are the least of the medians of five rounds. A first compile is reported beside them; the
+    time to load every public name is left out, as this version has more names.
     """
     figures: dict[str, list[dict[str, float]]] = {"before": [], "now": []}
     with tempfile.TemporaryDirectory() as folder:
@@ -143,13 +144,14 @@ def startup() -> Figure:
         if name != "every public name"
     }
     text = ", ".join(f"{name} {ratio:.2f}" for name, ratio in lines.items())
-    return Figure(f"now / before: {text}", max(lines.values()) <= 1.05, figures)
+    judged = [ratio for name, ratio in lines.items() if "compile" not in name]
+    return Figure(f"now / before: {text}", max(judged) <= 1.05, figures)
 
 
 def _milliseconds(printed: str) -> dict[str, float]:
-    """Return the least milliseconds of each line of a report of `startup.py`."""
-    lines = re.findall(r"^(\S.*?)\s{2,}[\d.]+\s+([\d.]+)", printed, re.MULTILINE)
-    return {label: float(least) for label, least in lines}
+    """Return the median milliseconds of each line of a report of `startup.py`."""
+    lines = re.findall(r"^(\S.*?)\s{2,}([\d.]+)\s+[\d.]+", printed, re.MULTILINE)
+    return {label: float(median) for label, median in lines}
 
 
 def suite() -> Figure:
