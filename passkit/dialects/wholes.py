@@ -151,23 +151,23 @@ class _Spoken:
             case Var():
                 return True
             case Unary(op, a):
-                known = x.dtype.is_float if op == "-" else x.dtype is dt.bool_
-                return known and self._knows(a, chosen)
+                is_known = x.dtype.is_float if op == "-" else x.dtype is dt.bool_
+                return is_known and self._knows(a, chosen)
             case Binary(op, a, b):
-                known = op in COMPARED and a.dtype is not dt.bool_
-                known |= op in JOINED and x.dtype is dt.bool_
-                known |= op in ("+", "-", "*", "/") and x.dtype.is_float
-                known |= op in ("+", "-", "*") and self._is_place(x)
-                return known and self._knows(a, chosen) and self._knows(b, chosen)
+                is_known = op in COMPARED and a.dtype is not dt.bool_
+                is_known |= op in JOINED and x.dtype is dt.bool_
+                is_known |= op in ("+", "-", "*", "/") and x.dtype.is_float
+                is_known |= op in ("+", "-", "*") and self._is_place(x)
+                return is_known and self._knows(a, chosen) and self._knows(b, chosen)
             case Call(name, args):
-                known = x.dtype.is_float and name in self.templates.calls
-                known |= x.dtype is dt.int64 and name in EXTREMES
-                return known and all(self._knows(a, chosen) for a in args)
+                is_known = x.dtype.is_float and name in self.templates.calls
+                is_known |= x.dtype is dt.int64 and name in EXTREMES
+                return is_known and all(self._knows(a, chosen) for a in args)
             case Cast(a):
                 return x.dtype.is_float and self._knows(a, chosen)
             case Select(condition, a, b):
-                known = x.dtype is not dt.bool_ and self._knows(condition, chosen)
-                return known and self._knows(a, True) and self._knows(b, True)
+                is_known = x.dtype is not dt.bool_ and self._knows(condition, chosen)
+                return is_known and self._knows(a, True) and self._knows(b, True)
         return False
 
     def _is_place(self, x: Expr) -> bool:

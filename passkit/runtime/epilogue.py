@@ -13,7 +13,7 @@ code of such a kernel also runs on fewer rows, if every large array begins at th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from passkit.ast import Binary, Const, Expr, Select, Var, where
@@ -123,7 +123,10 @@ class _RowKernel(NamedTuple):
         stages = tuple(s for s in part.stages if isinstance(s, Stage))
         if part.row_lets or part.waits or part.span is not None or len(stages) < len(part.stages):
             return None
-        tiling = rows_of(part, tile) if part.lets == () else elements_of(part, stages, tile)
+        if part.lets == ():
+            tiling = rows_of(part, tile)
+        else:
+            tiling = None if part.rows else elements_of(part.lets, stages, tile)
         if tiling is None or tiling.limit.name not in ast.sizes:
             return None
         # Variables that have other values when the kernel runs on fewer rows.
@@ -239,21 +242,27 @@ def rows_of(part: Part, tile: Var) -> RowTiling | None:
     return RowTiling(rows.var, per_tile, rows.limit)
 
 
-def elements_of(part: Part, stages: tuple[Stage, ...], tile: Var) -> RowTiling | None:
-    """Return the tiling of a part whose stages loop over elements.
+def elements_of(
+    lets: tuple[Let, ...], stages: Sequence[Stage], outer: Var
+) -> RowTiling | None:
+    """Return the tiling of stages that loop over the elements of a tile or a chunk.
 
-    All have the same loop, from tile * n to the minimum of tile * n + n and the number of elements,
-    a variable; the two bounds are the part's lets. None where that is not so. ``stages`` are the
-    stages of ``part``, ``tile`` is the variable of the tile.
+    All have the same loop, from outer * n to the minimum of outer * n + n and the number of
+    elements, a variable. None where that is not so.
+
+    Args:
+        lets: the definitions of the two bounds of the loop.
+        stages: the stages; some may have no loop.
+        outer: the variable of the tile or the chunk.
     """
-    if part.rows is not None or len(part.lets) != 2:
+    if len(lets) != 2:
         return None
-    low, high = part.lets
+    low, high = lets
     if not isinstance(low.value, Binary) or not isinstance(high.value, Select):
         return None
-    per_tile, limit = low.value.b, high.value.b
-    end = low.var + per_tile
-    if low.value != tile * per_tile or not isinstance(limit, Var):
+    length, limit = low.value.b, high.value.b
+    end = low.var + length
+    if low.value != outer * length or not isinstance(limit, Var):
         return None
     if high.value != where(end < limit, end, limit):
         return None
@@ -263,7 +272,7 @@ def elements_of(part: Part, stages: tuple[Stage, ...], tile: Var) -> RowTiling |
     (loop,) = loops
     if (loop.start, loop.stop) != (low.var, high.var) or loop.limit is not None or loop.down:
         return None
-    return RowTiling(loop.var, per_tile, limit)
+    return RowTiling(loop.var, length, limit)
 
 
 def _reads_variable(x: Expr, name: str, skipped: set[int]) -> bool:

@@ -19,10 +19,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from passkit.ast import Binary, Const, Expr, Select, Var, where
+from passkit.ast import Const, Expr, Var
 from passkit.ast.stage import Fold, Let, Part, Prefetch, Stage, Store
 from passkit.ast.walk import loads
-from passkit.runtime.epilogue import elements_of, rows_of
+from passkit.runtime.epilogue import RowTiling, elements_of, rows_of
 from passkit.runtime.program import (
     ArrayRef,
     LaunchStep,
@@ -44,7 +44,7 @@ Key = tuple[str, int]
 def row_chains(
     steps: Sequence[ProgramStep], donors: Sequence[int]
 ) -> tuple[list[int], list[RowChain]]:
-    """Find the row chains of a program, and an order of its steps in which members are adjacent.
+    """Find the row chains of a program, and an order in which their kernels follow the product.
 
     A chain begins with a product of each row of a long matrix with a vector and ends with a sum of
     its rows that depends on the product. The kernels of the chain follow the product. Other steps
@@ -318,43 +318,30 @@ def _tiling_of(
         sizes: the names of the kernel's size arguments.
     """
     if part.rows is None:
-        elements = elements_of(part, tuple(stages), tile)
+        elements = None if part.row_lets else elements_of(part.lets, stages, tile)
         if elements is None or not isinstance(elements.per_tile, Const):
             return None
         tiles = RowTiles(int(elements.per_tile.value), -1, -1)
-        rows_index = sizes.index(elements.limit.name) if elements.limit.name in sizes else -1
-        if part.row_lets or rows_index < 0:
-            return None
-        return _Tiling(elements.row, rows_index, tiles)
+        return _tiling(elements, tiles, sizes)
     chunks = None if part.lets else rows_of(part, tile)
-    if chunks is None or len(part.row_lets) != 2 or chunks.limit.name not in sizes:
+    elements = None if chunks is None else elements_of(part.row_lets, stages, chunks.row)
+    if chunks is None or elements is None or not isinstance(elements.per_tile, Const):
         return None
-    low_let, high_let = part.row_lets
-    if not isinstance(low_let.value, Binary) or not isinstance(high_let.value, Select):
-        return None
-    length, limit = low_let.value.b, high_let.value.b
-    chunk_end = low_let.var + length
-    if not isinstance(length, Const) or not isinstance(limit, Var) or limit.name not in sizes:
-        return None
-    if low_let.value != chunks.row * length:
-        return None
-    if high_let.value != where(chunk_end < limit, chunk_end, limit):
-        return None
-    loops = {loop for stage in stages for loop in stage.loops}
-    if len(loops) != 1 or any(len(stage.loops) > 1 for stage in stages):
-        return None
-    (loop,) = loops
-    if (loop.start, loop.stop) != (low_let.var, high_let.var) or loop.limit or loop.down:
-        return None
-    per_tile = chunks.per_tile
+    length, per_tile = int(elements.per_tile.value), chunks.per_tile
     if isinstance(per_tile, Const):
-        tiles = RowTiles(int(length.value) * int(per_tile.value), -1, -1)
-    elif isinstance(per_tile, Var) and per_tile.name in sizes:
-        chunks_index = sizes.index(chunks.limit.name)
-        tiles = RowTiles(int(length.value), chunks_index, sizes.index(per_tile.name))
+        tiles = RowTiles(length * int(per_tile.value), -1, -1)
+    elif isinstance(per_tile, Var) and {per_tile.name, chunks.limit.name} <= set(sizes):
+        tiles = RowTiles(length, sizes.index(chunks.limit.name), sizes.index(per_tile.name))
     else:
         return None
-    return _Tiling(loop.var, sizes.index(limit.name), tiles)
+    return _tiling(elements, tiles, sizes)
+
+
+def _tiling(elements: RowTiling, tiles: RowTiles, sizes: Sequence[str]) -> _Tiling | None:
+    """Return the tiling of a loop over rows; None if their number is no size argument."""
+    if elements.limit.name not in sizes:
+        return None
+    return _Tiling(elements.row, sizes.index(elements.limit.name), tiles)
 
 
 def _arrays_by_row(stages: Sequence[Stage], row: Var) -> set[str] | None:

@@ -85,8 +85,8 @@ def test_gamma_functions_of_vectors(rng: Any) -> None:
     graph = pk.Graph([pk.ops.lgamma(v), pk.ops.digamma(v)])
     exe = pk.compile(graph, target=simd())
     assert "lgamma_double4(" in exe.source and "digamma_double4(" in exe.source
-    for found, wanted in zip(exe(x=x), pk.interpret(graph, {"x": x}), strict=True):
-        np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=3e-14)
+    for actual, expected in zip(exe(x=x), pk.interpret(graph, {"x": x}), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=3e-14)
 
 
 def test_an_element_too_many_is_found(rng: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -295,8 +295,8 @@ class _Greedy:
     def _num_readers(self, nodes: Iterable[Node], draft: Draft) -> int:
         """The number of operators outside of a draft that read ``nodes`` of it."""
         users = self.graph.users
-        found = {u for n in nodes for e in n.entries for u in users.get(e, ())}
-        return sum(u not in draft.members for u in found)
+        readers = {u for n in nodes for e in n.entries for u in users.get(e, ())}
+        return sum(u not in draft.members for u in readers)
 
     def _outside(self, node: Node, draft: Draft) -> list[Node]:
         return [m for m in self._before(node) if m not in draft.members]
