@@ -19,6 +19,7 @@ from weakref import WeakKeyDictionary, ref
 from attrs import frozen
 
 from passkit.errors import PassError
+from passkit.streams.operation import Projection
 from passkit.streams.plan_file import StoredVariant, encoded
 from passkit.streams.recorder import AGED, ALIVE, REQUIRED, ArrayType, Value
 from passkit.streams.settings import settings
@@ -189,10 +190,12 @@ class StreamRun:
         """Return the operation at a position as text, such as "sum(axis=0)" or "multiply(·, 2)".
 
         Operands are shown if one of them is a 0-d input: its number, and a dot for others.
-        Parameters that are None or False are left out. Raises: IndexError if there is no such
-        position.
+        Parameters that are None or False are left out. One of several results of an operation is
+        "result 2", counted from 0. Raises: IndexError if there is no such position.
         """
         operation: Operation = self._keys[position][0]
+        if isinstance(operation, Projection):
+            return f"result {operation.index}"
         numbers = [
             self.inputs[k].number if kind == "input" and self.inputs[k].number else "·"
             for kind, k in self.operands[position]

@@ -227,7 +227,9 @@ class _RunsDrawing:
                 readers.add(tail)
                 ran = k in run.computed and index in run.computed
                 is_inner = frame_of.get(index) == frame_of.get(k) and run.path != "unfused"
-                lines = () if is_inner or run.path == "unfused" else (run.types[index],)
+                # One of several results has a type of its own; its operand has all of them.
+                type_text = run.types[k if run.operations[k] == "project" else index]
+                lines = () if is_inner or run.path == "unfused" else (type_text,)
                 if not ran:
                     arrows[SceneArrow(tail, head, (), "pending")] = None
                 else:

@@ -218,13 +218,18 @@ def test_runs_explain_which_operations_share_a_kernel() -> None:
 
 
 def test_operations_with_several_results_are_explained_and_drawn() -> None:
-    """A loss with its gradient has names in explanations, and a box in pictures."""
+    """A loss with its gradient has names in explanations; arrows have the type of one result."""
     with xp.inspect() as runs:
         loss, gradient = pk.value_and_grad(lambda x: xp.sum(xp.exp(x) * x))(ones(40, 40))
         xp.eval(loss, gradient)
 
     assert "program_0/exp" in str(runs[0].explain())
-    assert xp.picture(runs).scene
+    scene = xp.picture(runs).scene
+    boxes = [box.lines[0] for box in scene.boxes.values()]
+    assert {"result 0", "result 1"} <= set(boxes)
+    labels = {line for arrow in scene.arrows for line in arrow.lines}
+    assert {"float32[]", "float32[40, 40]"} <= labels
+    assert not [line for line in labels if "float32[], float32[40, 40]" in line]
 
 
 def test_operations_in_numpy_are_recorded_with_their_lines() -> None:
