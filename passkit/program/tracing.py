@@ -36,20 +36,23 @@ Pack = Callable[[list[Any]], Any]
 
 
 _NUMPY_ARRAYS = {np.ndarray}
-_array_library: tuple[Callable[..., bool], Callable[..., Any]] | None = None
+_array_library: tuple[Callable[..., Any], Callable[..., Any]] | None = None
 
 
-def register_arrays(takes: Callable[..., bool], make: Callable[..., Any]) -> None:
+def register_arrays(flatten_arrays: Callable[..., Any], make: Callable[..., Any]) -> None:
     """Set what compiles functions that are called with arrays of an array library.
 
     It replaces what was set before: there is one array library.
 
     Args:
-        takes: ``takes(args, kwargs)`` returns whether a call has such an array.
-        make: ``make(function, options)`` returns the function for such calls.
+        flatten_arrays: ``flatten_arrays(args, kwargs)`` returns the leaves and the structure of
+            the arguments, as `passkit.values.trees.flatten` does, if a leaf is such an array; else
+            None.
+        make: ``make(function, options)`` returns the function for such calls, which takes what
+            ``flatten_arrays`` returned.
     """
     global _array_library
-    _array_library = takes, make
+    _array_library = flatten_arrays, make
 
 
 class Trace(NamedTuple):
@@ -125,11 +128,12 @@ class JitFunction:
         what the function and `passkit.compile` raise.
         """
         if _array_library is not None and (named or not {*map(type, args)} <= _NUMPY_ARRAYS):
-            takes, make = _array_library
-            if takes(args, named):
+            flatten_arrays, make = _array_library
+            flat = flatten_arrays(args, named)
+            if flat is not None:
                 if self._of_arrays is None:
                     self._of_arrays = make(self.function, self.options)
-                return self._of_arrays(*args, **named)
+                return self._of_arrays(*flat)
         if self._last is not None and not named:
             try:
                 out = self._last(*args)

@@ -58,10 +58,13 @@ class ArrayTrace:
         Otherwise the trace cannot be used again.
         """
         inputs = () if self.program is None else self.program.inputs
-        return all(
-            v.operation is None or not isinstance(v.stream, TracingStream) or v.stream.is_open
-            for v in inputs
-        )
+        for value in inputs:
+            stream = value.stream
+            if value.operation is None or not isinstance(stream, TracingStream):
+                continue
+            if not stream.is_open:
+                return False
+        return True
 
     def call(self, values: Sequence[Any]) -> Any:
         """Return what the function returns for ``values``, those of its array arguments in order.
@@ -102,9 +105,10 @@ class CompiledArrayFunction:
         self._purpose = describe("jit", function)
         self._lock = RLock()
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, leaves: list[Any], structure: Structure) -> Any:
         """Return what the function returns for these arguments; its arrays are pending.
 
+        ``leaves`` and ``structure`` are those of ``(args, kwargs)``, as of `flatten`.
         The function is called only if none of the `MAX_TRACES` latest forms is that of these
         arguments: arrays of the same dtypes, shapes, devices and triangular views, and other leaves
         that are equal and of the same type. NumPy arrays count as arrays. Its errors pass.
@@ -115,7 +119,6 @@ class CompiledArrayFunction:
             ConcretizationError: the function needs the elements of an array.
             DTypeError: a NumPy array has no dtype of `passkit.xp`.
         """
-        leaves, structure = flatten((args, kwargs))
         values = []
         forms: list[Any] = [structure]
         for leaf in leaves:
@@ -190,9 +193,15 @@ class CompiledArrayFunction:
         return ArrayTrace(program, types, result_structure, tuple(results), tuple(positions))
 
 
-def _takes(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Return whether there is an array of `passkit.xp` among the leaves of a call's arguments."""
-    return any(isinstance(leaf, Array) for leaf in flatten((args, kwargs))[0])
+def _flatten_arrays(
+    args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[list[Any], Structure] | None:
+    """Return the leaves and the structure of ``(args, kwargs)``; None without an `Array`."""
+    flat = flatten((args, kwargs))
+    for leaf in flat[0]:
+        if isinstance(leaf, Array):
+            return flat
+    return None
 
 
-register_arrays(_takes, CompiledArrayFunction)
+register_arrays(_flatten_arrays, CompiledArrayFunction)
