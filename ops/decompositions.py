@@ -77,7 +77,8 @@ def matrix_operator(
     def compute_in_32_bits(node: Node, *arrays: Any) -> Any:
         """Call ``compute`` with 16-bit floats as float32, and cast the results back.
 
-        ``arrays`` are the inputs of ``node``. Returns an array, or a tuple for several outputs.
+        ``arrays`` are the inputs of ``node``. Returns an array, or a tuple for several outputs, in
+        the dtypes of the node; as computed where those are unknown.
 
         Raises:
             FeedError: If NumPy's linear algebra refuses the matrix, such as a singular one.
@@ -91,9 +92,8 @@ def matrix_operator(
                 f"{node.where} cannot take the matrix that it was given: {error}; feed another"
             ) from None
         outputs = computed if isinstance(computed, tuple) else (computed,)
-        dtypes = [e.dtype.numpy for e in node.entries if e.dtype is not None]
-        pairs = zip(map(np.asarray, outputs), dtypes, strict=True)
-        cast = tuple(array.astype(dtype, copy=False) for array, dtype in pairs)
+        pairs = zip(map(np.asarray, outputs), node.entries, strict=True)
+        cast = tuple(a if e.dtype is None else a.astype(e.dtype.numpy, copy=False) for a, e in pairs)
         return cast if len(cast) > 1 else cast[0]
 
     op.set_attr("FInferShape", infer_shape)

@@ -543,7 +543,8 @@ def _scale_by_global_norm(node: Node, norm: Entry, x: Entry) -> Entry:
 
     Source: Pascanu, Mikolov and Bengio, On the Difficulty of Training RNNs, algorithm 1.
 
-    Raises: GraphError if ``clip_norm`` is below 0 or NaN.
+    Raises: GraphError if ``clip_norm`` is below 0 or NaN, ShapeError if the shapes do not
+    broadcast.
     """
     limit = _clip_norm_param(node)
     return x * (limit / make("maximum", norm, limit))

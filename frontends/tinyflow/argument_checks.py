@@ -107,7 +107,8 @@ def require_list(function: str, argument: str, values: Any) -> list[Any]:
     Raises:
         GraphError: For anything else, such as None, a number or a single tensor.
     """
-    if not isinstance(values, Iterable) or isinstance(values, (str, bytes)):
+    is_scalar = isinstance(values, np.ndarray) and not values.ndim
+    if not isinstance(values, Iterable) or isinstance(values, (str, bytes)) or is_scalar:
         raise GraphError(f"{function} needs a list as {argument}, got {values!r}")
     return list(values)
 
@@ -145,6 +146,39 @@ def require_float(function: str, argument: str, value: Any) -> float:
         return float(None if isinstance(value, (str, bytes)) else value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         raise SettingError(f"{function} needs a number as {argument}, got {value!r}") from None
+
+
+def require_function(function: str, argument: str, value: Any) -> Callable[..., Any]:
+    """Return an argument that has to be a function, or another callable object.
+
+    Args:
+        function: The function's name, for the message.
+        argument: The argument's name, for the message.
+        value: The argument.
+
+    Raises:
+        SettingError: If it is not callable.
+    """
+    if not callable(value):
+        raise SettingError(f"{function} needs a function as {argument}, got {value!r}")
+    return value  # type: ignore[no-any-return]
+
+
+def require_truth(function: str, argument: str, value: Any) -> bool:
+    """Return the truth value of an argument, such as a flag.
+
+    Args:
+        function: The function's name, for the message.
+        argument: The argument's name, for the message.
+        value: The argument, any value but a tensor.
+
+    Raises:
+        SettingError: If it has no truth value: an array whose number of elements is not 1.
+        GraphError: For a tensor.
+    """
+    if isinstance(value, np.ndarray) and value.size != 1:
+        raise SettingError(f"{function} needs a bool as {argument}, got {value!r}")
+    return bool(value)
 
 
 def axis_length(function: str, shape: Shape, axis: Any) -> Extent:

@@ -107,7 +107,8 @@ def clip_by_global_norm(
 
     Raises:
         SettingError: If ``clip_norm`` is no number, such as a tensor.
-        ShapeError: If there are no tensors and ``use_norm`` is None.
+        ShapeError: If there are no tensors and ``use_norm`` is None, or ``use_norm`` has axes that
+            do not broadcast with a tensor.
         DTypeError: If a tensor holds no floats, or the dtypes of the tensors and of ``use_norm``
             differ.
         GraphError: If ``t_list`` is no list, such as a single tensor, or ``clip_norm`` is negative.

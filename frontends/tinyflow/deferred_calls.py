@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from passkit.errors import ShapeError
 from passkit.frontends.tinyflow.dtypes import as_dtype
 from passkit.frontends.tinyflow.graphs import get_default_graph
-from passkit.frontends.tinyflow.shapes import format_shape, require_shape
+from passkit.frontends.tinyflow.shapes import TensorShape, format_shape, require_shape
 from passkit.frontends.tinyflow.tensors import Tensor, as_tensor, convert_to_tensor, unique_name
 from passkit.graph.graph import post_order
 from passkit.graph.node import Entry, Node, var
@@ -103,7 +103,7 @@ def nested_tensors(values: Any) -> Iterator[Tensor]:
     """
     if isinstance(values, Tensor):
         yield values
-    elif isinstance(values, (list, tuple)):
+    elif isinstance(values, (list, tuple)) and not isinstance(values, TensorShape):
         for value in values:
             yield from nested_tensors(value)
     elif isinstance(values, dict):

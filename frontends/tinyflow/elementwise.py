@@ -628,6 +628,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
         DTypeError: If ``dtype`` is no element type, or differs from that of ``x`` where one of them
             is complex.
         ArgumentError: For a value that is neither a tensor nor numbers.
+        ShapeError: If listed tensors differ in shape.
     """
     tensor = convert_to_tensor(x)
     target_dtype = as_dtype(dtype)

@@ -18,6 +18,7 @@ from attrs import define, field, frozen
 from passkit.errors import GraphError
 from passkit.frontends.tinyflow.argument_checks import require_int
 from passkit.graph.node import Entry, Node, var
+from passkit.values import arguments
 
 if TYPE_CHECKING:
     from passkit.frontends.tinyflow.variables import Variable
@@ -214,7 +215,12 @@ class Graph:
         return self._device
 
     def add_to_collection(self, name: str, value: Any) -> None:
-        """Append ``value`` to the collection ``name``, which is created if it is new."""
+        """Append ``value`` to the collection ``name``, which is created if it is new.
+
+        Raises:
+            ArgumentError: If ``name`` is no text.
+        """
+        arguments.text("add_to_collection: name", name)
         self.collections.setdefault(name, []).append(value)
 
     def get_collection(self, key: str, scope: str | None = None) -> list[Any]:
@@ -228,10 +234,14 @@ class Graph:
         Returns:
             A new list of the values in the order in which they were added; empty for an unknown
             name.
+
+        Raises:
+            ArgumentError: If ``key`` is no text, or ``scope`` neither a text nor None.
         """
-        values = self.collections.get(key, [])
+        values = self.collections.get(arguments.text("get_collection: key", key), [])
         if scope is None:
             return list(values)
+        arguments.text("a collection: scope", scope)
         return [v for v in values if getattr(v, "name", "").startswith(scope)]
 
     def next_draw(self) -> int:
@@ -285,6 +295,9 @@ def get_collection(key: str, scope: str | None = None) -> list[Any]:
 
     Returns:
         A new list of the values in the order in which they were added; empty for an unknown name.
+
+    Raises:
+        ArgumentError: If ``key`` is no text, or ``scope`` neither a text nor None.
     """
     return get_default_graph().get_collection(key, scope)
 
@@ -295,6 +308,9 @@ def add_to_collection(name: str, value: Any) -> None:
     Args:
         name: The collection's name.
         value: Any value.
+
+    Raises:
+        ArgumentError: If ``name`` is no text.
     """
     get_default_graph().add_to_collection(name, value)
 

@@ -42,7 +42,7 @@ class zeros_initializer:  # noqa: N801 – TensorFlow's name
                 computes.
             DTypeError: If ``dtype`` is no element type.
         """
-        return creation.zeros(shape, dtype or self.dtype)
+        return creation.zeros(shape, self.dtype if dtype is None else dtype)
 
 
 @define
@@ -71,7 +71,7 @@ class ones_initializer:  # noqa: N801 – TensorFlow's name
                 computes.
             DTypeError: If ``dtype`` is no element type.
         """
-        return creation.ones(shape, dtype or self.dtype)
+        return creation.ones(shape, self.dtype if dtype is None else dtype)
 
 
 @define
@@ -107,9 +107,8 @@ class constant_initializer:  # noqa: N801 – TensorFlow's name
                 the limits of the dtype.
         """
         arguments.numbers("constant_initializer: value", self.value)
-        return creation.constant(
-            self.value, dtype or self.dtype, shape, verify_shape=self.verify_shape
-        )
+        kind = self.dtype if dtype is None else dtype
+        return creation.constant(self.value, kind, shape, verify_shape=self.verify_shape)
 
 
 @define
@@ -149,7 +148,7 @@ class random_normal_initializer:  # noqa: N801 – TensorFlow's name
                 tensor, or its seed is no int.
         """
         return random_ops.random_normal(
-            shape, self.mean, self.stddev, dtype or self.dtype, self.seed
+            shape, self.mean, self.stddev, self.dtype if dtype is None else dtype, self.seed
         )
 
 
@@ -190,7 +189,7 @@ class truncated_normal_initializer:  # noqa: N801 – TensorFlow's name
                 tensor, or its seed is no int.
         """
         return random_ops.truncated_normal(
-            shape, self.mean, self.stddev, dtype or self.dtype, self.seed
+            shape, self.mean, self.stddev, self.dtype if dtype is None else dtype, self.seed
         )
 
 
@@ -233,7 +232,7 @@ class random_uniform_initializer:  # noqa: N801 – TensorFlow's name
             DTypeError: If ``dtype`` is neither a float nor an integer.
         """
         return random_ops.random_uniform(
-            shape, self.minval, self.maxval, dtype or self.dtype, self.seed
+            shape, self.minval, self.maxval, self.dtype if dtype is None else dtype, self.seed
         )
 
 
@@ -302,7 +301,7 @@ class variance_scaling_initializer:  # noqa: N801 – TensorFlow's name
             DTypeError: If ``dtype`` is no float.
             SettingError: If the initializer's seed is no int.
         """
-        kind = as_dtype(dtype or self.dtype)
+        kind = as_dtype(self.dtype if dtype is None else dtype)
         if not kind.is_float:
             raise DTypeError(f"variance_scaling_initializer needs floats as dtype, got {kind}")
         sizes = require_known_extents(shape)

@@ -9,7 +9,7 @@ from typing import Any
 def flatten_nest(nest: Any) -> list[Any]:
     """Return the leaves of nested lists, tuples and dicts; of dicts in the order of their keys.
 
-    Anything else, None included, is a leaf.
+    Anything else, None included, is a leaf. Raises: ShapeError for a `TensorShape` of unknown rank.
 
     >>> flatten_nest([1, {"b": 3, "a": (2,)}])
     [1, 2, 3]

@@ -41,6 +41,7 @@ def draw_key(seed: int | None) -> Entry:
 
     Raises:
         SettingError: If the seed is neither None nor an int.
+        ShapeError: If it is a `Dimension` that is unknown.
     """
     seed = None if seed is None else require_int("a random function", "seed", seed)
     graph = get_default_graph()

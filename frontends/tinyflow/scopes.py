@@ -9,7 +9,11 @@ from typing import Any
 from attrs import define, evolve, field
 
 from passkit.errors import GraphError, SettingError, ShapeError, nearest
-from passkit.frontends.tinyflow.argument_checks import reject_arguments, require_list
+from passkit.frontends.tinyflow.argument_checks import (
+    reject_arguments,
+    require_function,
+    require_list,
+)
 from passkit.frontends.tinyflow.dtypes import as_dtype
 from passkit.frontends.tinyflow.graphs import DefaultStack, GraphKeys, get_default_graph
 from passkit.frontends.tinyflow.initializers import glorot_uniform_initializer, zeros_initializer
@@ -156,7 +160,8 @@ class variable_scope:  # noqa: N801 – TensorFlow's name
         auxiliary_name_scope: Whether names of tensors begin with the scope, too; True by default.
 
     Raises:
-        SettingError: Without a name, or if an unsupported argument is set.
+        SettingError: Without a name, if the regularizer or the constraint is no function, ``reuse``
+            another value, or an unsupported argument is set.
         DTypeError: If ``dtype`` is no element type.
         ArgumentError: If the name is no text.
     """
@@ -187,8 +192,15 @@ class variable_scope:  # noqa: N801 – TensorFlow's name
         self.graph = next((v.graph for v in values or () if isinstance(v, Tensor)), None)
         changes = {"initializer": initializer, "regularizer": regularizer, "constraint": constraint}
         self.changes: dict[str, Any] = {k: v for k, v in changes.items() if v is not None}
+        for argument in {"regularizer", "constraint"} & self.changes.keys():
+            require_function("variable_scope", argument, changes[argument])
         if dtype is not None:
             self.changes["dtype"] = as_dtype(dtype)
+        is_flag = reuse is None or isinstance(reuse, bool)
+        if not is_flag and not (isinstance(reuse, str) and reuse == AUTO_REUSE):
+            raise SettingError(
+                f"variable_scope needs True, False, None or tf.AUTO_REUSE as reuse, got {reuse!r}"
+            )
         self.reuse = reuse
         self._inner: list[Any] = []
 
@@ -297,8 +309,9 @@ def get_variable(
             and the scope only reuses them.
         ShapeError: If an existing variable has another shape, or a new one has none or an unknown
             one.
-        SettingError: If both a shape and an initial value are set, or an unsupported argument, or
-            ``collections`` holds no names.
+        SettingError: If both a shape and an initial value are set, or an unsupported argument, if
+            ``collections`` holds no names, or the regularizer or the constraint is no function, or
+            ``initializer`` a class whose instances are none.
         DTypeError: If ``dtype`` is no element type, or the initial value is a tensor of another.
         ArgumentError: If ``initializer`` is neither a function nor numbers or a tensor, or ``name``
             is no text.
@@ -321,6 +334,9 @@ def get_variable(
         chosen_initializer = (
             glorot_uniform_initializer() if variable_dtype.is_float else zeros_initializer()
         )
+    chosen_regularizer = scope.regularizer if regularizer is None else regularizer
+    if chosen_regularizer is not None:
+        require_function("get_variable", "regularizer", chosen_regularizer)
     with graph.with_dependencies(None), graph.with_name_prefix(""):
         variable = Variable(
             _initial_value(full_name, chosen_initializer, shape, variable_dtype),
@@ -328,9 +344,8 @@ def get_variable(
             collections=collections,
             name=f"{full_name}/",
             dtype=None if dtype is None and not callable(chosen_initializer) else variable_dtype,
-            constraint=constraint or scope.constraint,
+            constraint=scope.constraint if constraint is None else constraint,
         )
-        chosen_regularizer = regularizer or scope.regularizer
         if chosen_regularizer is not None:
             graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, chosen_regularizer(variable))
     graph.shared_variables[full_name] = variable
@@ -352,7 +367,8 @@ def _initial_value(name: str, initializer: Any, shape: Any, dtype: DType) -> Any
         ShapeError if ``shape`` is no shape.
 
     Raises:
-        SettingError: If both an initial value and a shape are given.
+        SettingError: If both an initial value and a shape are given, or instances of the class are
+            no functions.
         ShapeError: If a function has no shape.
     """
     if not callable(initializer):
@@ -364,7 +380,9 @@ def _initial_value(name: str, initializer: Any, shape: Any, dtype: DType) -> Any
         return initializer
     if shape is None:
         raise ShapeError(f"variable '{name}' needs a shape, got None; or an array as initializer")
-    kind = initializer() if isinstance(initializer, type) else initializer
+    kind = initializer
+    if isinstance(initializer, type):
+        kind = require_function(f"variable '{name}'", "initializer", initializer())
     return lambda: kind(parse_shape(shape, f"variable '{name}'"), dtype=dtype)
 
 

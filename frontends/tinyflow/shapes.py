@@ -55,7 +55,7 @@ class Dimension:
     def __hash__(self) -> int:
         return hash(self.extent)
 
-    def _combine(self, other: Any, function: Callable[[Any, Any], Any]) -> Dimension:
+    def _combine(self, other: Any, function: Callable[[Any, Any], Any]) -> Any:
         """Apply a function to the extents of two dimensions, this one first.
 
         Args:
@@ -63,23 +63,29 @@ class Dimension:
             function: Takes two extents and returns one.
 
         Returns:
-            The result; an unknown dimension if one of the extents is unknown.
+            The result, a dimension, unknown if one of the extents is. NotImplemented for another
+            operand, such as a tensor or a float.
+
+        Raises:
+            ZeroDivisionError: For a quotient by 0.
         """
         extent = other.extent if isinstance(other, Dimension) else other
+        if not (extent is None or isinstance(extent, (int, np.integer, Size))):
+            return NotImplemented
         if self.extent is None or extent is None:
             return Dimension(None)
         return Dimension(function(self.extent, extent))
 
-    def __add__(self, other: Any) -> Dimension:
+    def __add__(self, other: Any) -> Any:
         return self._combine(other, operator.add)
 
-    def __mul__(self, other: Any) -> Dimension:
+    def __mul__(self, other: Any) -> Any:
         return self._combine(other, operator.mul)
 
-    def __floordiv__(self, other: Any) -> Dimension:
+    def __floordiv__(self, other: Any) -> Any:
         return self._combine(other, operator.floordiv)
 
-    def __sub__(self, other: Any) -> Dimension:
+    def __sub__(self, other: Any) -> Any:
         return self._combine(other, operator.sub)
 
     __radd__, __rmul__ = __add__, __mul__

@@ -556,11 +556,11 @@ def scalar_entry(tensor: Tensor) -> Entry:
 def contains_tensors(value: Any) -> bool:
     """Return whether a nested list or tuple holds tensors, so that it has to be stacked.
 
-    False for anything else, tensors themselves included.
+    False for anything else, tensors themselves and shapes included.
     """
-    return isinstance(value, (list, tuple)) and any(
-        isinstance(v, Tensor) or contains_tensors(v) for v in value
-    )
+    if not isinstance(value, (list, tuple)) or isinstance(value, TensorShape):
+        return False
+    return any(isinstance(v, Tensor) or contains_tensors(v) for v in value)
 
 
 def as_operand(value: Any, like: DType | None) -> Any:

@@ -9,7 +9,9 @@ from passkit.errors import DTypeError, GraphError, ShapeError
 from passkit.frontends.tinyflow.argument_checks import (
     collection_names,
     reject_arguments,
+    require_function,
     require_list,
+    require_truth,
 )
 from passkit.frontends.tinyflow.deferred_calls import check_shape_at_run
 from passkit.frontends.tinyflow.graphs import GraphKeys, VariableWrite, get_default_graph
@@ -60,7 +62,8 @@ class Variable(Tensor):
     Raises:
         GraphError: Without an initial value.
         ShapeError: If the initial value has an unknown shape, or another one than requested.
-        SettingError: If an unsupported argument is set, or ``collections`` holds no names.
+        SettingError: If an unsupported argument is set, ``collections`` holds no names, or
+            ``constraint`` is no function.
         DTypeError: If a tensor as initial value is text or has another dtype than ``dtype``, or
             that is no element type.
         ArgumentError: If the initial value is neither numbers nor a tensor, or ``name`` is no text.
@@ -106,6 +109,8 @@ class Variable(Tensor):
         graph = get_default_graph()
         default_keys = [GraphKeys.GLOBAL_VARIABLES]
         keys = collection_names("Variable", default_keys if collections is None else collections)
+        if constraint is not None:
+            require_function("Variable", "constraint", constraint)
         full_name = unique_name(name, "Variable")
         with graph.with_dependencies(None), graph.with_name_prefix(f"{full_name}/"):
             value = initial_value() if callable(initial_value) else initial_value
@@ -319,8 +324,11 @@ def _check_initial_shape(name: str, initial: Tensor, argument: str, shape: Any) 
 
 
 def _tensor_or_operation(tensor: Tensor, read_value: bool) -> Any:
-    """Return ``tensor``, the new value of a write, or its operation if not ``read_value``."""
-    return tensor if read_value else tensor.op
+    """Return ``tensor``, the new value of a write, or its operation if not ``read_value``.
+
+    Raises: SettingError if ``read_value`` is an array of another number of elements than 1.
+    """
+    return tensor if require_truth("a write", "read_value", read_value) else tensor.op
 
 
 def write_variable(variable: Variable, value: Entry, name: str, adds: int = 0) -> Tensor:
@@ -493,7 +501,8 @@ def _value_for(value: Any, target: Variable) -> Entry:
 
     Raises:
         ArgumentError: For a value that is neither a tensor nor numbers.
-        DTypeError: For a tensor of text.
+        DTypeError: For a tensor of text, or listed tensors of another dtype than the variable's.
+        ShapeError: For listed tensors of several shapes, or a dimension that only a run determines.
     """
     return value.entry if isinstance(value, Tensor) else as_entry(_array_for(value, target), None)
 
@@ -509,6 +518,8 @@ def _array_for(value: Any, target: Variable) -> Any:
 
     Raises:
         ArgumentError: For a value that is no number, or an int that the dtype does not hold.
+        DTypeError: For listed tensors of another dtype than the variable's.
+        ShapeError: For listed tensors of several shapes, or a dimension that only a run determines.
     """
     return (
         as_operand(value, target.dtype)
@@ -530,6 +541,9 @@ def global_variables(scope: str | None = None) -> list[Any]:
 
     Returns:
         A new list in the order in which they were created.
+
+    Raises:
+        ArgumentError: If ``scope`` is neither a text nor None.
     """
     return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
 
@@ -542,6 +556,9 @@ def trainable_variables(scope: str | None = None) -> list[Any]:
 
     Returns:
         A new list in the order in which they were created.
+
+    Raises:
+        ArgumentError: If ``scope`` is neither a text nor None.
     """
     return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
 
@@ -593,6 +610,9 @@ def local_variables(scope: str | None = None) -> list[Any]:
 
     Returns:
         A new list in the order in which they were created.
+
+    Raises:
+        ArgumentError: If ``scope`` is neither a text nor None.
     """
     return get_default_graph().get_collection(GraphKeys.LOCAL_VARIABLES, scope)
 

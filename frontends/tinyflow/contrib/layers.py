@@ -17,6 +17,7 @@ from passkit.frontends.tinyflow.argument_checks import (
     collection_names,
     reject_arguments,
     require_float,
+    require_function,
     require_int,
 )
 from passkit.frontends.tinyflow.docstrings import describe_arguments, named_alias
@@ -166,6 +167,23 @@ def _regularizer(
     return regularize
 
 
+def _arguments_by_name(argument: str, value: Any) -> dict[str, Any]:
+    """Return an argument that holds arguments by name as a dict; None and {} are an empty one.
+
+    Args:
+        argument: The argument's name, for the message.
+        value: The argument.
+
+    Raises:
+        SettingError: If it is neither None nor a dict whose keys are texts.
+    """
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping) or not all(isinstance(k, str) for k in value):
+        raise SettingError(f"a layer needs a dict by name as {argument}, got {value!r}")
+    return dict(value)
+
+
 def _finish_layer(
     output: Tensor,
     normalizer: Callable[..., Tensor] | None,
@@ -196,17 +214,20 @@ def _finish_layer(
     Raises:
         GraphError: If the biases exist and the scope does not reuse variables, or the other way
             round.
-        SettingError: If ``collections`` holds no names.
+        SettingError: If ``collections`` holds no names, ``normalizer`` or ``activation`` is no
+            function, or ``params`` is no dict.
         ShapeError: If the output has a single axis, or existing biases have another shape.
     """
     if normalizer is not None:
-        output = normalizer(output, **(params or {}))
+        normalize = require_function("a layer", "normalizer_fn", normalizer)
+        output = normalize(output, **_arguments_by_name("normalizer_params", params))
     elif biases is not None:
         channel_axis = 1 if layout == "NCHW" else -1
         count = int(require_shape(output.entry)[channel_axis])
         bias = get_variable("biases", [count], output.dtype, biases, regularizer, trainable)
         output = convolutions.bias_add(output, bias, layout)
-    output = output if activation is None else activation(output)
+    if activation is not None:
+        output = require_function("a layer", "activation_fn", activation)(output)
     for key in collection_names("a layer", collections):
         get_default_graph().add_to_collection(key, output)
     return output
@@ -249,7 +270,8 @@ def fully_connected(  # noqa: D417 – describe_arguments adds the others
         ShapeError: If the rank or the last extent of ``inputs`` is unknown, ``num_outputs`` is
             negative, or a reused variable has another shape.
         SettingError: If ``num_outputs`` is no int, ``outputs_collections`` holds no names, an
-            initializer is neither None nor a function, or an unsupported argument is set.
+            initializer, regularizer, normalizer or activation is neither None nor a function,
+            ``normalizer_params`` is no dict, or an unsupported argument is set.
         GraphError: If the variables exist and ``reuse`` is not set, or they are to be reused and do
             not exist.
         DTypeError: If ``inputs`` holds bools or complex numbers.
@@ -326,8 +348,8 @@ def convolution2d(  # noqa: D417 – describe_arguments adds the others
         ShapeError: If ``inputs`` has another rank, its number of channels is unknown, the window
             does not fit, a number is out of range, or a reused variable has another shape.
         SettingError: For another padding, numbers that are no ints, ``outputs_collections`` that
-            hold no names, an initializer that is neither None nor a function, or an unsupported
-            argument.
+            hold no names, an initializer, regularizer, normalizer or activation that is neither
+            None nor a function, ``normalizer_params`` that are no dict, or an unsupported argument.
         GraphError: For another data_format; if the variables exist and ``reuse`` is not set, or
             they are to be reused and do not exist.
         DTypeError: If ``inputs`` holds no floats.
@@ -533,17 +555,17 @@ def batch_norm(  # noqa: D417 – describe_arguments adds the others
     Raises:
         ShapeError: If the number of channels is unknown, or ``inputs`` is a scalar.
         SettingError: If ``epsilon`` or ``decay`` is no number, ``outputs_collections`` holds no
-            names, an initializer is neither None nor a function, or an unsupported argument is set.
+            names, an initializer, regularizer or activation is neither None nor a function,
+            ``param_initializers`` or ``param_regularizers`` is no dict, ``is_training`` is an array
+            of another number of elements than 1, or an unsupported argument is set.
         DTypeError: If ``inputs`` holds bools or complex numbers, or integers unless ``is_training``
             is False, or if ``is_training`` is a tensor of another dtype than bool.
         GraphError: If the variables exist and ``reuse`` is not set, or they are to be reused and do
             not exist.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
-    initializers_by_name, regularizers_by_name = (
-        dict(param_initializers or {}),
-        dict(param_regularizers or {}),
-    )
+    initializers_by_name = _arguments_by_name("param_initializers", param_initializers)
+    regularizers_by_name = _arguments_by_name("param_regularizers", param_regularizers)
     names = ("beta", "gamma", "moving_mean", "moving_variance")
     arguments: dict[str, Any] = {
         f"{n}_initializer": initializers_by_name[n] for n in names if n in initializers_by_name

@@ -17,6 +17,7 @@ from passkit.frontends.tinyflow.argument_checks import (
     reject_arguments,
     renamed_argument,
     require_list,
+    require_truth,
 )
 from passkit.frontends.tinyflow.control_flow.static_values import static_scalar
 from passkit.frontends.tinyflow.deferred_calls import is_unranked
@@ -52,7 +53,7 @@ def cond(
 
     Args:
         pred: A scalar tensor of bools; one that is known while the graph is built chooses its
-            branch at once. Any other value does so by its truth value.
+            branch at once, as any other value does by its truth value.
         true_fn: Takes no arguments and returns tensors in a nested structure; required.
         false_fn: Returns tensors of the same structure, dtypes and ranks; required.
         strict: Unsupported; only the default is accepted.
@@ -68,8 +69,8 @@ def cond(
     Raises:
         GraphError: If the branches return different numbers of tensors, dtypes or ranks, or
             ``pred`` is a tensor of another dtype or known to be no scalar.
-        SettingError: If a branch is no function, an argument is passed under both of its names, or
-            an unsupported argument is set.
+        SettingError: If a branch is no function, ``pred`` an array of another number of elements
+            than 1, an argument passed under both of its names, or an unsupported argument set.
         ShapeError: If the shapes of two results of one rank do not broadcast.
         ArgumentError: If a branch returns something else than tensors, numbers, operations and
             None, such as text, or only one of the two returns None.
@@ -90,7 +91,7 @@ def cond(
         )
     with name_scope(name, "cond"):
         if not isinstance(pred, Tensor):
-            return (true_branch if pred else false_branch)()
+            return (true_branch if require_truth("cond", "pred", pred) else false_branch)()
         if pred.dtype.name != "bool" or not (is_unranked(pred) or pred.shape.ndims == 0):
             raise GraphError(
                 f"cond needs a single bool as pred, got {pred!r}; tf.cast or tf.reduce_all "

@@ -11,7 +11,11 @@ from typing import Any
 
 from passkit.errors import GraphError, ShapeError
 from passkit.frontends.tinyflow import arrays, elementwise
-from passkit.frontends.tinyflow.argument_checks import axis_length, reject_arguments
+from passkit.frontends.tinyflow.argument_checks import (
+    axis_length,
+    reject_arguments,
+    require_function,
+)
 from passkit.frontends.tinyflow.control_flow.static_values import ONE_PROGRAM, share_variables
 from passkit.frontends.tinyflow.dtypes import as_dtype
 from passkit.frontends.tinyflow.nest import flatten_nest, pack_like
@@ -56,7 +60,7 @@ def scan(
         ShapeError: If the first extent is unknown, differs, or is 0; or if the accumulated value
             changes its shape.
         GraphError: If ``fn`` returns another number of tensors than the time before.
-        SettingError: If an unsupported argument is set.
+        SettingError: If an unsupported argument is set, or ``fn`` is no function.
         DTypeError: If the accumulated value changes its dtype.
         ArgumentError: For elements or results that are neither tensors nor numbers.
     """
@@ -96,9 +100,10 @@ def foldl(
 
     Raises:
         ShapeError: If the first extent is unknown, differs, or is 0.
-        SettingError: If an unsupported argument is set.
+        SettingError: If an unsupported argument is set, or ``fn`` is no function.
         ArgumentError: For elements that are neither tensors nor numbers, and for such results
             without ``back_prop``.
+        DTypeError: For an element that is a tensor of text.
     """
     with name_scope(name, "foldl"):
         *_, last = _accumulate("foldl", fn, elems, initializer, False)
@@ -142,12 +147,12 @@ def map_fn(
         GraphError: If a result has another dtype than ``dtype``, or ``fn`` returns another number
             of tensors than the time before.
         ShapeError: If the first extent is unknown, differs, or is 0; or if results differ in shape.
-        SettingError: If an unsupported argument is set.
+        SettingError: If an unsupported argument is set, or ``fn`` is no function.
         ArgumentError: For elements or results that are neither tensors nor numbers.
         DTypeError: If ``dtype`` holds anything but element types, or results differ in dtype.
     """
     with name_scope(name, "map"):
-        function = share_variables(fn)
+        function = share_variables(require_function("map_fn", "fn", fn))
         results = [function(element) for element in _elements("map_fn", elems)]
         stacked = _stack_nests("map_fn", results)
         dtypes = flatten_nest(dtype) if dtype else ()
@@ -176,8 +181,10 @@ def _accumulate(
     Raises:
         ShapeError: If the number of elements is unknown, differs, or is 0.
         ArgumentError: For elements that are neither tensors nor numbers.
+        SettingError: If ``fn`` is no function.
+        DTypeError: For an element that is a tensor of text.
     """
-    elements, fn = _elements(function, elems), share_variables(fn)
+    elements, fn = _elements(function, elems), share_variables(require_function(function, "fn", fn))
     elements = elements[::-1] if reverse else elements
     if initializer is None:
         accumulated, elements = elements[0], elements[1:]

@@ -9,7 +9,7 @@ from attrs import frozen
 
 from passkit.errors import SettingError, ShapeError
 from passkit.frontends.tinyflow import arrays
-from passkit.frontends.tinyflow.argument_checks import axis_length
+from passkit.frontends.tinyflow.argument_checks import axis_length, require_function
 from passkit.frontends.tinyflow.graphs import GraphKeys, get_default_graph
 from passkit.frontends.tinyflow.initializers import ones_initializer, zeros_initializer
 from passkit.frontends.tinyflow.nn import convolutions
@@ -75,7 +75,8 @@ class VariableSpec:
         Raises:
             GraphError: If it exists and the scope does not reuse variables, or the other way round.
             ShapeError: If an existing variable has another shape.
-            SettingError: If the initializer is neither None nor a function.
+            SettingError: If the initializer, the regularizer or the constraint is neither None nor
+                a function.
             ArgumentError: If it returns neither a tensor nor numbers.
         """
         return get_variable(
@@ -167,7 +168,8 @@ def add_bias(x: Tensor, bias: VariableSpec | None, count: int, layout: str = "NH
         GraphError: If the variable exists and the scope does not reuse variables, or the other way
             round.
         ShapeError: If a reused variable has another shape, or ``x`` another number of channels.
-        SettingError: If the initializer of the variable is neither None nor a function.
+        SettingError: If the initializer, regularizer or constraint of the variable is neither None
+            nor a function.
         ArgumentError: If it returns neither a tensor nor numbers.
     """
     if bias is None:
@@ -186,9 +188,14 @@ def activate(x: Tensor, activation: Any, activity_regularizer: Any) -> Tensor:
 
     Returns:
         The result of the activation; ``x`` itself without one.
+
+    Raises:
+        SettingError: If ``activation`` or ``activity_regularizer`` is neither None nor a function.
     """
-    output = x if activation is None else activation(x)
+    output = x
+    if activation is not None:
+        output = require_function("a layer", "activation", activation)(x)
     if activity_regularizer is not None:
-        graph = get_default_graph()
-        graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, activity_regularizer(output))
+        loss = require_function("a layer", "activity_regularizer", activity_regularizer)(output)
+        get_default_graph().add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
     return output

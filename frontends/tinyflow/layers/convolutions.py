@@ -76,7 +76,7 @@ def conv2d(  # noqa: D417 – describe_arguments adds the others
         ShapeError: If ``inputs`` has another rank, its number of channels is unknown, the window
             does not fit, a number is out of range, or a reused variable has another shape.
         SettingError: For another padding or data_format, numbers that are no ints, or an
-            initializer that is neither None nor a function.
+            initializer, regularizer, constraint or activation that is neither None nor a function.
         GraphError: If the variables exist and ``reuse`` is not set, or they are to be reused and do
             not exist.
         DTypeError: If ``inputs`` holds no floats.
@@ -143,7 +143,7 @@ def conv1d(  # noqa: D417 – describe_arguments adds the others
         ShapeError: If ``inputs`` has another rank, its number of channels is unknown, the window
             does not fit, a number is out of range, or a reused variable has another shape.
         SettingError: For another padding or data_format, numbers that are no ints, or an
-            initializer that is neither None nor a function.
+            initializer, regularizer, constraint or activation that is neither None nor a function.
         GraphError: If the variables exist and ``reuse`` is not set, or they are to be reused and do
             not exist.
         DTypeError: If ``inputs`` holds no floats.
@@ -217,7 +217,7 @@ def conv2d_transpose(  # noqa: D417 – describe_arguments adds the others
         ShapeError: If ``inputs`` has another rank, its number of channels is unknown, the window
             does not fit, a number is out of range, or a reused variable has another shape.
         SettingError: For another padding or data_format, numbers that are no ints, or an
-            initializer that is neither None nor a function.
+            initializer, regularizer, constraint or activation that is neither None nor a function.
         GraphError: If the variables exist and ``reuse`` is not set, or they are to be reused and do
             not exist.
         DTypeError: If ``inputs`` holds no floats.

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from passkit.frontends.tinyflow import arrays, linear_algebra
-from passkit.frontends.tinyflow.argument_checks import axis_length, require_int
+from passkit.frontends.tinyflow.argument_checks import axis_length, require_int, require_truth
 from passkit.frontends.tinyflow.docstrings import describe_arguments
 from passkit.frontends.tinyflow.graphs import get_default_graph
 from passkit.frontends.tinyflow.layers.common import (
@@ -66,7 +66,8 @@ def dense(  # noqa: D417 – describe_arguments adds the others
     Raises:
         ShapeError: If the rank or the last extent of ``inputs`` is unknown, ``units`` is negative,
             or a reused variable has another shape.
-        SettingError: If ``units`` is no int, or an initializer is neither None nor a function.
+        SettingError: If ``units`` is no int, or an initializer, regularizer, constraint or
+            activation is neither None nor a function.
         GraphError: If the variables exist and ``reuse`` is not set, or they are to be reused and do
             not exist.
         DTypeError: If ``inputs`` holds bools or complex numbers.
@@ -145,7 +146,8 @@ def dropout(
 
     Raises:
         SettingError: Unless ``training`` is False, for a rate that is neither a tensor nor a number
-            from 0 to below 1, and for a seed that is no int.
+            from 0 to below 1, and for a seed that is no int. For an array as ``training`` whose
+            number of elements is not 1.
         ShapeError: Unless ``training`` is False, if ``noise_shape`` has another length than the
             rank or does not broadcast.
         DTypeError: If ``training`` is a tensor of another dtype than bool, or ``inputs`` holds
@@ -153,7 +155,7 @@ def dropout(
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     x = convert_to_tensor(inputs)
-    if not isinstance(training, Tensor) and not training:
+    if not isinstance(training, Tensor) and not require_truth("dropout", "training", training):
         return as_tensor(
             make("identity", x.entry), get_default_graph().unique_name(name or "dropout")
         )

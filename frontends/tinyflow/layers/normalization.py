@@ -9,6 +9,7 @@ from passkit.frontends.tinyflow.argument_checks import (
     reject_arguments,
     require_float,
     require_int,
+    require_truth,
 )
 from passkit.frontends.tinyflow.graphs import GraphKeys, get_default_graph
 from passkit.frontends.tinyflow.layers.common import ONES, ZEROS, VariableSpec, require_length
@@ -105,7 +106,9 @@ def batch_normalization(
         ShapeError: If the axis does not exist, the length along it is unknown, a reused variable
             has another shape, or ``training`` is a tensor of several elements.
         SettingError: If ``axis`` is no int, such as a list, ``epsilon`` or ``momentum`` no number,
-            an initializer neither None nor a function, or an unsupported argument is set.
+            an initializer, regularizer or constraint neither None nor a function, ``reuse`` another
+            value, ``training``, ``center`` or ``scale`` an array of another number of elements than
+            1, or an unsupported argument is set.
         GraphError: If the variables exist and ``reuse`` is not set, or they are to be reused and do
             not exist.
         DTypeError: If ``inputs`` holds bools or complex numbers, or integers unless ``training`` is
@@ -120,10 +123,10 @@ def batch_normalization(
     reduced_axes = tuple(k for k in range(rank) if k != channel_axis)
     with variable_scope(name, "batch_normalization", reuse=reuse):
         gamma = beta = None
-        if scale:
+        if require_truth("batch_normalization", "scale", scale):
             spec = VariableSpec(gamma_initializer, gamma_regularizer, gamma_constraint, trainable)
             gamma = spec.get("gamma", [channels], x.dtype)
-        if center:
+        if require_truth("batch_normalization", "center", center):
             spec = VariableSpec(beta_initializer, beta_regularizer, beta_constraint, trainable)
             beta = spec.get("beta", [channels], x.dtype)
         running = [
@@ -171,12 +174,14 @@ def _select_statistics(
         DTypeError: If ``x`` holds no floats in training, or ``training`` is a tensor of another
             dtype than bool.
         ShapeError: If ``training`` is a tensor that does not broadcast with the statistics.
+        SettingError: If ``training`` is an array whose number of elements is not 1.
     """
-    if not isinstance(training, Tensor) and not training:
+    is_known = not isinstance(training, Tensor)
+    if is_known and not require_truth("batch_normalization", "training", training):
         return running
     batch = moments(x, list(reduced_axes))
     _update_moving_statistics(running, batch, x, reduced_axes, momentum, training)
-    if not isinstance(training, Tensor):
+    if is_known:
         return batch
     is_training: Entry = scalar_entry(training)
     return [

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import namedtuple
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from passkit.errors import SettingError, ShapeError
 from passkit.frontends.tinyflow import arrays, clipping, creation, elementwise, linear_algebra
-from passkit.frontends.tinyflow.argument_checks import reject_arguments, require_float, require_int
+from passkit.frontends.tinyflow.argument_checks import (
+    reject_arguments,
+    require_float,
+    require_function,
+    require_int,
+)
 from passkit.frontends.tinyflow.dtypes import as_dtype
 from passkit.frontends.tinyflow.initializers import constant_initializer, zeros_initializer
 from passkit.frontends.tinyflow.nest import map_tuples
@@ -173,6 +178,17 @@ def _matches_sizes(state: Any, sizes: Any) -> bool:
     return parts and all(map(_matches_sizes, state, sizes))
 
 
+def _nonlinearity(cell: Any, activation: Any) -> Callable[[Tensor], Tensor]:
+    """Return the activation of a cell, or tanh for None.
+
+    Raises:
+        SettingError: If it is no function.
+    """
+    if activation is None:
+        return tanh
+    return require_function(type(cell).__name__, "activation", activation)
+
+
 class BasicRNNCell(LayerCell):
     """A simple recurrent cell: h' = activation([x, h] @ kernel + bias).
 
@@ -186,7 +202,7 @@ class BasicRNNCell(LayerCell):
         dtype: The dtype of the variables; by default that of the inputs.
 
     Raises:
-        SettingError: If ``num_units`` is no int.
+        SettingError: If ``num_units`` is no int, or ``activation`` no function.
         DTypeError: If ``dtype`` is no element type.
         ShapeError: If ``num_units`` is a `Dimension` that is unknown.
     """
@@ -203,7 +219,7 @@ class BasicRNNCell(LayerCell):
     ) -> None:
         super().__init__(reuse, name, dtype)
         self.units = require_int(type(self).__name__, "num_units", num_units)
-        self.activation = activation or tanh
+        self.activation = _nonlinearity(self, activation)
 
     @property
     def state_size(self) -> int:
@@ -247,7 +263,8 @@ class BasicLSTMCell(LayerCell):
         dtype: The dtype of the variables; by default that of the inputs.
 
     Raises:
-        SettingError: If ``num_units`` is no int, or ``forget_bias`` no number.
+        SettingError: If ``num_units`` is no int, ``forget_bias`` no number, or ``activation`` no
+            function.
         DTypeError: If ``dtype`` is no element type.
         ShapeError: If ``num_units`` is a `Dimension` that is unknown.
     """
@@ -267,7 +284,7 @@ class BasicLSTMCell(LayerCell):
         super().__init__(reuse, name, dtype)
         self.units = require_int(type(self).__name__, "num_units", num_units)
         self.forget_bias = require_float(type(self).__name__, "forget_bias", forget_bias)
-        self.tuples, self.activation = state_is_tuple, activation or tanh
+        self.tuples, self.activation = state_is_tuple, _nonlinearity(self, activation)
 
     @property
     def state_size(self) -> Any:
@@ -329,7 +346,7 @@ class LSTMCell(LayerCell):
 
     Raises:
         SettingError: If ``num_units`` or ``num_proj`` is no int, ``forget_bias``, ``cell_clip`` or
-            ``proj_clip`` no number, or an unsupported argument is set.
+            ``proj_clip`` no number, ``activation`` no function, or an unsupported argument is set.
         DTypeError: If ``dtype`` is no element type.
         ShapeError: If ``num_units`` or ``num_proj`` is a `Dimension` that is unknown.
     """
@@ -363,7 +380,7 @@ class LSTMCell(LayerCell):
             for argument, limit in (("cell_clip", cell_clip), ("proj_clip", proj_clip))
         )
         self.forget_bias = require_float("LSTMCell", "forget_bias", forget_bias)
-        self.tuples, self.activation = state_is_tuple, activation or tanh
+        self.tuples, self.activation = state_is_tuple, _nonlinearity(self, activation)
 
     @property
     def state_size(self) -> Any:
@@ -436,7 +453,7 @@ class GRUCell(LayerCell):
         dtype: The dtype of the variables; by default that of the inputs.
 
     Raises:
-        SettingError: If ``num_units`` is no int.
+        SettingError: If ``num_units`` is no int, or ``activation`` no function.
         DTypeError: If ``dtype`` is no element type.
         ShapeError: If ``num_units`` is a `Dimension` that is unknown.
     """
@@ -455,7 +472,7 @@ class GRUCell(LayerCell):
     ) -> None:
         super().__init__(reuse, name, dtype)
         self.units = require_int(type(self).__name__, "num_units", num_units)
-        self.activation = activation or tanh
+        self.activation = _nonlinearity(self, activation)
         self.kernels, self.biases = kernel_initializer, bias_initializer
 
     @property

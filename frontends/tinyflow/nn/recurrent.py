@@ -280,7 +280,8 @@ def dynamic_rnn(
         )
     with variable_scope(scope or "rnn"):
         steps = arrays.unstack(x, axis=axis)
-        outputs, state = _run_steps(cell, steps, initial_state, dtype or x.dtype, sequence_length)
+        kind = x.dtype if dtype is None else dtype
+        outputs, state = _run_steps(cell, steps, initial_state, kind, sequence_length)
     return arrays.stack(outputs, axis), state
 
 

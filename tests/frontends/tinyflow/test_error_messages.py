@@ -370,6 +370,89 @@ def test_layers_and_losses_name_values_that_do_not_fit(case):
         build()
 
 
+def initialized(**kwargs):
+    """Apply a dense layer of one unit with an argument of tf.contrib."""
+    return tf.contrib.layers.fully_connected(X, 1, **kwargs)
+
+
+FUNCTIONS = (
+    (lambda: tf.layers.dense(X, 1, activation=3), "a layer needs a function as activation, got 3"),
+    (
+        lambda: tf.layers.dense(X, 1, activity_regularizer="l2"),
+        "a layer needs a function as activity_regularizer, got 'l2'",
+    ),
+    (
+        lambda: tf.layers.dense(X, 1, kernel_regularizer=0.1),
+        "get_variable needs a function as regularizer, got 0.1",
+    ),
+    (
+        lambda: tf.layers.dense(X, 1, kernel_constraint=X),
+        r"Variable needs a function as constraint, got array\(\[\[1",
+    ),
+    (
+        lambda: tf.layers.dense(X, 1, kernel_initializer=int),
+        "variable 'dense/kernel' needs a function as initializer, got 0",
+    ),
+    (
+        lambda: tf.variable_scope("s", regularizer=0.5),
+        "variable_scope needs a function as regularizer, got 0.5",
+    ),
+    (
+        lambda: tf.nn.rnn_cell.BasicLSTMCell(3, activation="tanh"),
+        "BasicLSTMCell needs a function as activation, got 'tanh'",
+    ),
+    (lambda: initialized(normalizer_fn=7), "a layer needs a function as normalizer_fn, got 7"),
+    (
+        lambda: initialized(normalizer_fn=abs, normalizer_params=[1]),
+        r"a layer needs a dict by name as normalizer_params, got \[1\]",
+    ),
+    (lambda: initialized(activation_fn=X > 0), r"function as activation_fn, got array\(\[\[ True"),
+    (
+        lambda: tf.contrib.layers.batch_norm(X, param_initializers={1: 2}),
+        r"a layer needs a dict by name as param_initializers, got \{1: 2\}",
+    ),
+    (
+        lambda: tf.layers.dropout(X, training=np.array([True, False])),
+        r"dropout needs a bool as training, got array\(\[ True, False\]",
+    ),
+    (
+        lambda: tf.cond(np.zeros(0), lambda: 1, lambda: 2),
+        r"cond needs a bool as pred, got array\(\[\]",
+    ),
+    (
+        lambda: tf.layers.batch_normalization(X, training=X),
+        r"batch_normalization needs a bool as training, got array\(\[\[1",
+    ),
+    (lambda: tf.foldl(3, X), "foldl needs a function as fn, got 3"),
+    (lambda: tf.scan(None, X), "scan needs a function as fn, got None"),
+    (lambda: tf.map_fn("f", X), "map_fn needs a function as fn, got 'f'"),
+    (
+        lambda: tf.variable_scope("s", reuse=1),
+        "variable_scope needs True, False, None or tf.AUTO_REUSE as reuse, got 1",
+    ),
+    (lambda: tf.add_to_collection([1], 2), r"name must be a string, got \[1\]"),
+    (lambda: tf.get_collection(5), "get_collection: key must be a string, got 5"),
+    (lambda: tf.global_variables(scope=3), "scope must be a string, got 3"),
+    (
+        lambda: tf.zeros_initializer()([2], dtype=np.array([1, 2])),
+        r"an array int64\[2\]. is not an element type",
+    ),
+    (
+        lambda: tf.clip_by_global_norm(np.array(2.0), 1.0),
+        r"clip_by_global_norm needs a list as t_list, got array\(2",
+    ),
+)
+
+
+@pytest.mark.parametrize("case", range(len(FUNCTIONS)))
+def test_arguments_that_are_no_functions_or_flags_are_named(case):
+    """An argument that is no function, flag or list where one is needed is named with its value."""
+    build, message = FUNCTIONS[case]
+
+    with pytest.raises(PasskitError, match=message):
+        build()
+
+
 NUMBERS = (
     (lambda: tf.layers.dense(X, 1.5), "dense needs an int as units, got 1.5"),
     (lambda: tf.nn.leaky_relu(X, "x"), "leaky_relu needs a number as alpha, got 'x'"),
@@ -462,3 +545,13 @@ def test_missing_arguments_are_named():
     ):
         with pytest.raises(PasskitError, match=message):
             build()
+
+
+def test_dimensions_combine_with_numbers_and_tensors():
+    """A dimension plus a tensor is a tensor; one plus a float, which is no extent, is refused."""
+    known = free(None, 3).shape[1]
+
+    assert (known + 2).value == 5
+    assert isinstance(known - tf.constant(1), tf.Tensor)
+    with pytest.raises(TypeError, match="'Dimension' and 'float'"):
+        known + 1.5
