@@ -50,6 +50,10 @@ class DTypeError(PasskitError, TypeError):
     """Element types do not fit together, or an operator does not accept one."""
 
 
+class OperandError(ArgumentError, DTypeError):
+    """An operand is an int that does not fit, or an array without a dtype of passkit."""
+
+
 class ParseError(PasskitError, ValueError):
     """Text or JSON does not describe a graph; the message contains the line or the key."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from passkit.errors import ArgumentError, DeviceError, DTypeError
+from passkit.errors import ArgumentError, DeviceError, DTypeError, OperandError
 from passkit.frontends.xp.aliases import written
 from passkit.frontends.xp.array_methods import ArrayMethods
 from passkit.frontends.xp.computing_methods import ComputingMethods
@@ -65,8 +65,9 @@ def operand_value(operand: Any, like: np.dtype[Any]) -> Value:
 
     Raises:
         ArgumentError: It is nothing of these, such as None or a list.
-        DTypeError: A Python integer does not fit the dtype (of floats: it is beyond float64), or a
-            NumPy array or scalar has none of `passkit.xp`.
+        OperandError: A Python integer does not fit the dtype (of floats: it is beyond float64), or
+            a NumPy array or scalar has none of `passkit.xp`. It is an ArgumentError and a
+            DTypeError.
     """
     if type(operand) is Array:
         return operand._value
@@ -75,13 +76,20 @@ def operand_value(operand: Any, like: np.dtype[Any]) -> Value:
         return scalar(operand, like)
     if kind in (bool, int, float, complex):
         is_float = kind is int and like.kind == "f"  # frequent: weak_scalar is not asked
-        dtype = like if is_float else weak_scalar(operand, dtype_of(like)).numpy
+        dtype = like
         try:
+            if not is_float:
+                dtype = weak_scalar(operand, dtype_of(like)).numpy
             return scalar(float(operand) if kind is int and dtype.kind in "Vc" else operand, dtype)
         except OverflowError:
-            raise DTypeError(f"{shown(operand)} does not fit {dtype}") from None
+            raise OperandError(f"{shown(operand)} does not fit {dtype}") from None
+        except DTypeError as error:
+            raise OperandError(*error.args) from None
     if isinstance(operand, (np.ndarray, np.generic)):
-        dtype_of(operand.dtype)  # refuses other dtypes
+        try:
+            dtype_of(operand.dtype)
+        except DTypeError as error:
+            raise OperandError(*error.args) from None
         return from_numpy(np.array(operand))
     if isinstance(operand, Array):
         return operand._value
@@ -103,8 +111,8 @@ def operator_operand(operand: Any, like: np.dtype[Any]) -> Any:
         operand: anything; an array, a NumPy array or scalar, or a Python number is an operand.
         like: the dtype of the array beside it.
 
-    Raises: DTypeError if a Python integer does not fit the dtype, or a NumPy array or scalar has
-    none of `passkit.xp`.
+    Raises: OperandError, a DTypeError, if a Python integer does not fit the dtype, or a NumPy array
+    or scalar has none of `passkit.xp`.
     """
     return operand_value(operand, like) if _is_operand(operand) else NotImplemented
 
@@ -169,14 +177,15 @@ def array_of(x: Any) -> Array:
 
     Raises:
         ArgumentError: It is nothing of these, such as None or a list.
-        DTypeError: A NumPy array has no dtype of `passkit.xp`, or an int is out of range.
+        OperandError: A NumPy array has no dtype of `passkit.xp`, or an int is out of range. It is
+            an ArgumentError and a DTypeError.
     """
     if isinstance(x, Array):
         return x
     if isinstance(x, (int, float, complex)) and not isinstance(x, np.generic):
         array = np.asarray(x)
         if array.dtype.kind == "O":
-            raise DTypeError(f"{shown(x)} fits no integer dtype; write it as a float")
+            raise OperandError(f"{shown(x)} fits no integer dtype; write it as a float")
         return wrap(from_numpy(array, is_owned=True))
     return wrap(operand_value(x, np.dtype(np.float64)))
 
@@ -314,7 +323,7 @@ class Array(ArrayBase, ArrayMethods, ComputingMethods):
         """Return the NumPy array of the value, its own memory, which must not be written.
 
         It is a copy from a device. What it needs is executed; ``reason`` says why, for those who
-        inspect the stream.
+        inspect the stream. Raises: PasskitError if an operation that it needs fails.
         """
         return computed(self._value, reason)
 
@@ -324,7 +333,8 @@ class Array(ArrayBase, ArrayMethods, ComputingMethods):
         ``target`` says what needs it, for messages and for those who inspect the stream. The array
         may have axes of length 1.
 
-        Raises: TypeError if the array has not exactly one element.
+        Raises: TypeError if the array has not exactly one element; PasskitError if an operation
+        that it needs fails.
         """
         if self._value.type.size != 1:
             raise TypeError(
@@ -357,12 +367,16 @@ class Array(ArrayBase, ArrayMethods, ComputingMethods):
 
         The array may have axes of length 1.
 
-        Raises: TypeError if the array has not exactly one element.
+        Raises: TypeError if the array has not exactly one element; PasskitError if an operation
+        that it needs fails.
         """
         return self._scalar("item")
 
     def numpy(self) -> Any:
-        """Return a NumPy array of the value, a copy that the caller may write; it is executed."""
+        """Return a NumPy array of the value, a copy that the caller may write; it is executed.
+
+        Raises: PasskitError if an operation that it needs fails.
+        """
         return self._numpy().copy()
 
     def __repr__(self) -> str:

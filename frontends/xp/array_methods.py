@@ -162,7 +162,7 @@ class ArrayMethods:
     def tolist(self: Any) -> Any:
         """Return the elements as nested lists of Python numbers; a 0-dimensional array as a number.
 
-        What the array needs is executed.
+        What the array needs is executed. Raises: PasskitError if an operation of that fails.
         """
         return self._numpy().tolist()
 

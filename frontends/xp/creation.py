@@ -16,7 +16,7 @@ from passkit.frontends.xp.devices import creation_device, device_argument
 from passkit.frontends.xp.dtypes import checked_dtype
 from passkit.frontends.xp.extents import apply_typed, extents_input
 from passkit.frontends.xp.manipulation import broadcast_on, broadcast_to, reshape
-from passkit.frontends.xp.reductions import integer
+from passkit.frontends.xp.reductions import integer, truth
 from passkit.frontends.xp.runtime import apply, from_numpy, operation, scalar
 from passkit.frontends.xp.views import declare, triangle
 from passkit.streams.device import StreamDevice
@@ -510,6 +510,7 @@ def linspace(
     Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float64)
     """
     place = creation_device("linspace", device)
+    endpoint = truth("linspace: endpoint", endpoint)
     shape = checked_shape("linspace", integer("linspace: num", num))
     start, stop = _element(start), _element(stop)
     is_complex = isinstance(start, complex) or isinstance(stop, complex)
@@ -594,7 +595,7 @@ def meshgrid(*arrays: Array, indexing: str = "xy") -> list[Array]:
     Array([[10, 10, 10],
            [20, 20, 20]], dtype=int64)
     """
-    if indexing not in ("xy", "ij"):
+    if not isinstance(indexing, str) or indexing not in ("xy", "ij"):
         raise ArgumentError(f"meshgrid: indexing must be 'xy' or 'ij', got {shown(indexing)}")
     vectors = list(map(array_of, arrays))
     for a in vectors:

@@ -150,7 +150,7 @@ def _checked_points(name: str, norm: str, sizes: Sequence[Any]) -> tuple[int, ..
         ArgumentError: the norm is unknown, or a number of points is no integer.
         ShapeError: a number of points is less than 1.
     """
-    if norm not in ("backward", "ortho", "forward"):
+    if not isinstance(norm, str) or norm not in ("backward", "ortho", "forward"):
         raise ArgumentError(
             f"fft.{name}: norm must be 'backward', 'ortho' or 'forward', got {shown(norm)}"
         )

@@ -143,7 +143,8 @@ def matrix_norm(
         raise ArgumentError(
             f"matrix_norm: ord must be 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, got {shown(ord)}"
         )
-    return call("matrix_norm", matrices("matrix_norm", x), ord=ord, keepdims=bool(keepdims))
+    keepdims = reductions.truth("matrix_norm: keepdims", keepdims)
+    return call("matrix_norm", matrices("matrix_norm", x), ord=ord, keepdims=keepdims)
 
 
 def vector_norm(
@@ -227,7 +228,8 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Array:
         ShapeError: the matrices are not square.
         FeedError: when the result is computed, a matrix is not positive definite.
     """
-    factor = call("cholesky", _squares("cholesky", x), upper=bool(upper))
+    upper = reductions.truth("cholesky: upper", upper)
+    factor = call("cholesky", _squares("cholesky", x), upper=upper)
     return declare(factor, 0, inf) if upper else declare(factor, -inf, 0)
 
 
@@ -299,7 +301,8 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
         ShapeError: the array has fewer than two axes.
         FeedError: when the result is computed, the iteration does not converge, as for NaN.
     """
-    return SVDResult(*_several("svd", matrices("svd", x), full_matrices=bool(full_matrices)))
+    full_matrices = reductions.truth("svd: full_matrices", full_matrices)
+    return SVDResult(*_several("svd", matrices("svd", x), full_matrices=full_matrices))
 
 
 def svdvals(x: Any, /) -> Array:

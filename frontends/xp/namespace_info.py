@@ -109,7 +109,8 @@ def check_version(api_version: Any) -> None:
 
     Raises: SettingError if it is not one of `VERSIONS`; None stands for the newest.
     """
-    if api_version is not None and api_version not in VERSIONS:
+    is_version = isinstance(api_version, str) and api_version in VERSIONS
+    if api_version is not None and not is_version:
         raise SettingError(
             f"__array_namespace__ has no api_version {shown(api_version)}; versions: "
             f"{', '.join(VERSIONS)}"

@@ -19,7 +19,7 @@ from passkit.frontends.xp.elementwise_operations import cast
 from passkit.frontends.xp.runtime import OPERATIONS, apply, computed, from_numpy, operation
 from passkit.graph.node import Entry
 from passkit.streams.recorder import Value
-from passkit.values.arguments import shown
+from passkit.values.arguments import refuse, shown
 from passkit.values.dtype import DType, bool_, dtype_of, float64, int64, uint64
 
 Axes = int | tuple[int, ...] | None
@@ -66,6 +66,21 @@ def integer(where: str, x: Any) -> int:
         return index(x)
     except TypeError:
         raise ArgumentError(f"{where} must be an integer, got {shown(x)}") from None
+
+
+def truth(where: str, x: Any) -> bool:
+    """Return the truth value of an argument that says whether to do something.
+
+    ``where`` is the function and the argument, for the message.
+
+    Raises: ArgumentError if it has none, such as an array of several elements.
+    """
+    if x is True or x is False:
+        return x
+    try:
+        return bool(x)
+    except (TypeError, ValueError):
+        refuse(where, x, "True or False")
 
 
 def finite_number(where: str, x: Any) -> float:
@@ -352,7 +367,7 @@ def reduced(name: str, x: Value, axis: Any, keepdims: Any, **params: Hashable) -
     with extent 1; ``params`` are further parameters of the operation.
 
     Raises:
-        ArgumentError: the axis is no integer.
+        ArgumentError: the axis is no integer, or ``keepdims`` has no truth value.
         ShapeError: there is no such axis, it is named twice, or ``name`` is "max" or "min" and
             there is no element along the axes.
         DTypeError: the operation does not take the dtype.
@@ -360,7 +375,8 @@ def reduced(name: str, x: Value, axis: Any, keepdims: Any, **params: Hashable) -
     axes = several_axes(name, axis, len(x.type.shape))
     if name in ("max", "min"):
         _check_extremum(name, x, axes)
-    return apply(operation(name, axis=axes, keepdims=bool(keepdims), **params), x)
+    keepdims = truth(f"{name}: keepdims", keepdims) if type(keepdims) is not bool else keepdims
+    return apply(operation(name, axis=axes, keepdims=keepdims, **params), x)
 
 
 def summed(name: str, x: Value, axis: Any, dtype: Any, keepdims: Any) -> Value:
@@ -392,7 +408,8 @@ def scanned(name: str, x: Value, axis: Any, dtype: Any, include_initial: Any) ->
     x, dtype_name = converted_to(name, x, dtype)
     if axis is not None:
         axis = one_axis(name, axis, len(x.type.shape))
-    params = {"axis": axis, "dtype": dtype_name, "include_initial": bool(include_initial)}
+    include_initial = truth(f"{name}: include_initial", include_initial)
+    params = {"axis": axis, "dtype": dtype_name, "include_initial": include_initial}
     return apply(operation(name, **params), x)
 
 
@@ -405,7 +422,8 @@ def position(name: str, x: Value, axis: Any, keepdims: Any) -> Value:
     if axis is not None:
         axis = one_axis(name, axis, len(x.type.shape))
     _check_extremum(name, x, None if axis is None else (axis,))
-    return apply(operation(name, axis=axis, keepdims=bool(keepdims)), x)
+    keepdims = truth(f"{name}: keepdims", keepdims) if type(keepdims) is not bool else keepdims
+    return apply(operation(name, axis=axis, keepdims=keepdims), x)
 
 
 def averaged(x: Value, axis: Any, dtype: Any, keepdims: Any) -> Value:

@@ -13,7 +13,7 @@ from passkit.frontends.xp.array import Array, array_of, operand_value, wrap
 from passkit.frontends.xp.conversion import asarray
 from passkit.frontends.xp.elementwise import operand_values
 from passkit.frontends.xp.elementwise_operations import cast, common_dtype, converted, promoted
-from passkit.frontends.xp.reductions import Axes, one_axis
+from passkit.frontends.xp.reductions import Axes, one_axis, truth
 from passkit.frontends.xp.runtime import OPERATIONS, apply, apply_several, operation
 from passkit.graph.node import Entry
 from passkit.values.arguments import shown
@@ -150,6 +150,7 @@ def nonzero(x: Any, /) -> tuple[Array, ...]:
     Raises:
         ArgumentError: ``x`` is no array or number.
         ShapeError: It has no axes.
+        PasskitError: An operation fails that is executed.
     """
     array = array_of(x)
     if not array.ndim:
@@ -244,7 +245,8 @@ def _sorted(name: str, x: Any, axis: int, descending: bool) -> Array:
     """
     array = array_of(x)
     axis = one_axis(name, axis, array.ndim)
-    return wrap(apply(operation(name, axis=axis, descending=bool(descending)), array._value))
+    descending = truth(f"{name}: descending", descending)
+    return wrap(apply(operation(name, axis=axis, descending=descending), array._value))
 
 
 def sort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Array:
@@ -325,7 +327,8 @@ def unique_all(x: Any, /) -> UniqueAllResult:
     Returns: The vectors ``values``, ``indices`` (where each occurs first) and ``counts``, and
         ``inverse_indices``, the position in ``values`` of each element, in the shape of x.
 
-    Raises: ArgumentError if x is no array or number.
+    Raises: ArgumentError if x is no array or number; PasskitError if an operation fails that is
+        executed.
     """
     return UniqueAllResult(*map(wrap, apply_several(operation("unique"), array_of(x)._value)))
 
@@ -340,7 +343,8 @@ def unique_counts(x: Any, /) -> UniqueCountsResult:
 
     Returns: The vectors ``values`` and ``counts``.
 
-    Raises: ArgumentError if x is no array or number.
+    Raises: ArgumentError if x is no array or number; PasskitError if an operation fails that is
+        executed.
     """
     result = unique_all(x)
     return UniqueCountsResult(result.values, result.counts)
@@ -356,7 +360,8 @@ def unique_inverse(x: Any, /) -> UniqueInverseResult:
 
     Returns: The vector ``values``, and ``inverse_indices``, which has the shape of x.
 
-    Raises: ArgumentError if x is no array or number.
+    Raises: ArgumentError if x is no array or number; PasskitError if an operation fails that is
+        executed.
     """
     result = unique_all(x)
     return UniqueInverseResult(result.values, result.inverse_indices)
@@ -370,6 +375,7 @@ def unique_values(x: Any, /) -> Array:
     Args:
         x: an array, or a number.
 
-    Raises: ArgumentError if x is no array or number.
+    Raises: ArgumentError if x is no array or number; PasskitError if an operation fails that is
+        executed.
     """
     return wrap(apply(operation("unique_values"), array_of(x)._value))

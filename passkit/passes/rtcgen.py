@@ -95,12 +95,11 @@ def build_kernels(kernels: Iterable[Kernel], target: Target) -> Mapping[str, Any
     """Compile kernels for a target, equal ones once; return their entry points by the kernel's key.
 
     Raises:
-        CompilerError: There is no compiler, or it fails.
+        CompilerError: There is no compiler, it fails, or what it compiled cannot be loaded.
         KernelRefusedError: The device cannot run a kernel.
         DeviceError: There is no such device.
         MissingDependencyError: A package that the device needs is not installed.
         CacheError: Others can write to the cache folder, or it is a file.
-        OSError: A compiled library cannot be loaded.
         PassError: The target has no device, and its dialect is not "cxx". For other targets without
             a device, such as "interpret", kernels are compiled as for "cpu".
     """

@@ -134,8 +134,8 @@ class Stream(Queue):
 
         Returns: The pending result. If the operation has several, `project` selects one.
 
-        Raises: PasskitError if what must be executed before fails: the full queue, or operands that
-            are pending in another stream.
+        Raises: what an operation raises, a PasskitError or an error of NumPy, that must be executed
+            before: one of the full queue, or one that an operand pending in another stream needs.
         """
         types: Any = result_type
         device = (types if type(types) is ArrayType else types[0]).device
@@ -159,7 +159,10 @@ class Stream(Queue):
         return value
 
     def _execute_others(self, operands: Sequence[Value]) -> None:
-        """Execute the pending ones of ``operands`` that are in the queues of other streams."""
+        """Execute the pending ones of ``operands`` that are in the queues of other streams.
+
+        Raises: what an operation raises, see `sync`.
+        """
         # Without the lock: another thread may wait for a value of this stream meanwhile.
         self.busy -= 1
         self.lock.release()
@@ -377,6 +380,7 @@ class Stream(Queue):
         """Run the queue by a plan for all of it; return the relative form of what stays pending.
 
         Pending values that nobody needs any more are dropped, and the queue keeps the others.
+        Raises: what an operation or kernel raises; the queue is unchanged then.
         """
         queue = self.queue
         assert count == len(queue) == len(plan.keys)

@@ -14,6 +14,7 @@ from passkit.frontends.xp.elementwise_operations import cast, converted
 from passkit.frontends.xp.manipulation import broadcast_shapes, moveaxis, reshape
 from passkit.frontends.xp.nn.layers import linear
 from passkit.frontends.xp.nn.operands import applied, real_number, real_value
+from passkit.frontends.xp.reductions import truth
 from passkit.frontends.xp.runtime import OPERATIONS, scalar
 from passkit.graph.node import Entry, known_shape
 from passkit.streams.recorder import Value
@@ -162,7 +163,7 @@ def scaled_dot_product_attention(
     names = ("query", query), ("key", key), ("value", value)
     values: list[Value] = [real_value(where, name, x) for name, x in names]
     q, k, v = (x.type.shape for x in values)
-    heads = _check_shapes(q, k, v, enable_gqa)
+    heads = _check_shapes(q, k, v, truth(f"{where}: enable_gqa", enable_gqa))
     if scale is None:
         scale = max(q[-1], 1) ** -0.5
     dtype = values[0].type.dtype
@@ -176,7 +177,8 @@ def scaled_dot_product_attention(
         if broadcast_shapes(mask.shape, scores) != scores:
             raise ShapeError(f"{where} needs a mask for scores {scores}, got shape {mask.shape}")
         values.append(mask._value)
-    return applied("attention", *values, is_causal=bool(is_causal), heads=heads)
+    is_causal = truth(f"{where}: is_causal", is_causal)
+    return applied("attention", *values, is_causal=is_causal, heads=heads)
 
 
 def multi_head_attention(

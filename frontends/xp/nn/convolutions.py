@@ -23,6 +23,7 @@ from passkit.frontends.xp.nn.operands import (
     real_value,
     real_values,
 )
+from passkit.frontends.xp.reductions import truth
 from passkit.frontends.xp.statistical import max as largest
 from passkit.frontends.xp.statistical import mean
 from passkit.graph.node import MOST_ELEMENTS, Entry, known_shape
@@ -474,7 +475,7 @@ def avg_pool1d(
         ShapeError: the shape, window, stride or padding does not fit.
     """
     params = {"window": window, "strides": stride, "padding": padding}
-    params["count_include_pad"] = bool(count_include_pad)
+    params["count_include_pad"] = truth("avg_pool1d: count_include_pad", count_include_pad)
     return _pooled("avg_pool1d", 1, x, data_format, **params)
 
 
@@ -505,7 +506,7 @@ def avg_pool2d(
         ShapeError: the shape, window, stride or padding does not fit.
     """
     params = {"window": window, "strides": stride, "padding": padding}
-    params["count_include_pad"] = bool(count_include_pad)
+    params["count_include_pad"] = truth("avg_pool2d: count_include_pad", count_include_pad)
     return _pooled("avg_pool2d", 2, x, data_format, **params)
 
 
@@ -530,7 +531,7 @@ def avg_pool3d(
         ShapeError: the shape, window, stride or padding does not fit.
     """
     params = {"window": window, "strides": stride, "padding": padding}
-    params["count_include_pad"] = bool(count_include_pad)
+    params["count_include_pad"] = truth("avg_pool3d: count_include_pad", count_include_pad)
     return _pooled("avg_pool3d", 3, x, data_format, **params)
 
 
@@ -547,7 +548,8 @@ def _spatial_axes(name: str, x: Any, channels_last: bool) -> tuple[Array, tuple[
     array = real_array(name, "x", x)
     if array.ndim < 3:
         raise ShapeError(f"{name} needs batch, channels and spatial axes, got shape {array.shape}")
-    return array, tuple(range(1, array.ndim - 1) if channels_last else range(2, array.ndim))
+    is_last = truth(f"{name}: channels_last", channels_last)
+    return array, tuple(range(1, array.ndim - 1) if is_last else range(2, array.ndim))
 
 
 def global_avg_pool(x: Any, *, channels_last: bool = False, keepdims: bool = False) -> Array:

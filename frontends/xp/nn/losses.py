@@ -25,7 +25,7 @@ from passkit.frontends.xp.nn.operands import (
     real_array,
     real_values,
 )
-from passkit.frontends.xp.reductions import integer, one_axis
+from passkit.frontends.xp.reductions import integer, one_axis, truth
 from passkit.frontends.xp.statistical import mean
 from passkit.frontends.xp.statistical import sum as sum_of
 from passkit.graph.node import Entry
@@ -247,7 +247,8 @@ def kl_div(
         DTypeError: an operand is complex, or an int too large for a float.
         ShapeError: the shapes do not broadcast.
     """
-    return _elementwise_loss("kl_div", predictions, labels, reduction, log_target=bool(log_target))
+    log_target = truth("kl_div: log_target", log_target)
+    return _elementwise_loss("kl_div", predictions, labels, reduction, log_target=log_target)
 
 
 # Cross entropies.

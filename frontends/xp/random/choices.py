@@ -27,6 +27,7 @@ from passkit.frontends.xp.random.drawing import (
 from passkit.frontends.xp.random.keys import checked_key
 from passkit.frontends.xp.random.operations import INT64
 from passkit.frontends.xp.random.samplers import randint
+from passkit.frontends.xp.reductions import truth
 from passkit.frontends.xp.runtime import operation
 from passkit.frontends.xp.searching import argmax, argsort, searchsorted
 from passkit.frontends.xp.statistical import cumulative_sum
@@ -136,6 +137,7 @@ def choice(
     k = 0 if array is None else normalized_axis("choice: axis", axis, array.ndim)
     count = operator.index(a) if array is None else array.shape[k]
     number = int(np.prod(extents, dtype=object))
+    replace = truth("choice: replace", replace)
     if count < 1:
         raise FeedError(f"choice needs an element to draw, got {count} of them")
     if not replace and number > count:

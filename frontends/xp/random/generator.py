@@ -17,6 +17,7 @@ from passkit.frontends.xp.manipulation import broadcast_shapes
 from passkit.frontends.xp.random import choices, distributions, samplers
 from passkit.frontends.xp.random.drawing import check_real, size_for
 from passkit.frontends.xp.random.keys import checked_key, fold_in, key, split
+from passkit.frontends.xp.reductions import truth
 from passkit.values.arguments import instance, numbers, shown
 
 DrawSize = int | tuple[int, ...] | None
@@ -113,6 +114,7 @@ class Generator:
         """
         if high is None:
             low, high = 0, low
+        endpoint = truth("integers: endpoint", endpoint)
         if endpoint and isinstance(high, (int, np.integer)):
             high = int(high) + 1
         elif endpoint and isinstance(high, (Array, np.ndarray)):

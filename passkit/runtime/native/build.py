@@ -93,10 +93,9 @@ def build(
         The address of each kernel by its key; a reference to it keeps the kernel loaded.
 
     Raises:
-        CompilerError: The compiler fails on a kernel, or is needed and there is none, or its files
-            cannot be written.
+        CompilerError: The compiler fails on a kernel, or is needed and there is none, its files
+            cannot be written, or what it compiled cannot be loaded or lacks its function.
         CacheError: Others can write to the cache folder, or it is a file.
-        OSError, LookupError: A compiled library cannot be loaded, or lacks its function.
     """
     start = time.perf_counter()
     texts = {k[0]: KernelText(k[0], k[1], k[2], tuple(k[3])) for k in kernels}
@@ -290,9 +289,9 @@ def _compile(
     Returns: The addresses by digest.
 
     Raises:
-        CompilerError: There is no compiler, it fails on a kernel, or its files cannot be written.
+        CompilerError: There is no compiler, it fails on a kernel, its files cannot be written, or
+            what it compiled cannot be loaded or lacks its function.
         CacheError: Others can write to the cache folder.
-        OSError, LookupError: A compiled library cannot be loaded, or lacks its function.
     """
     if compiler is None:
         first = next(iter(missing.values()))
@@ -395,9 +394,14 @@ def _keep(
     ``symbols`` has the name of each kernel's function by digest; ``compiler`` compiled the library.
     Where the cache cannot be written, the library is loaded from where it is.
 
-    Raises: CacheError where others can write to the cache folder; OSError where the library cannot
-    be loaded, LookupError where it lacks a function.
+    Raises: CacheError where others can write to the cache folder; CompilerError where the library
+    cannot be loaded or lacks a function.
     """
-    shared_object = SharedObject(str(cache.keep(library, symbols, compiler.fingerprint)))
+    path = str(cache.keep(library, symbols, compiler.fingerprint))
+    try:
+        shared_object = SharedObject(path)
+        addresses = {d: _loaded.add(d, symbol, shared_object) for d, symbol in symbols.items()}
+    except (OSError, LookupError) as error:
+        raise CompilerError(f"cannot load the compiled library {path}: {error}") from None
     stats.compiled += len(symbols)
-    return {d: _loaded.add(d, symbol, shared_object) for d, symbol in symbols.items()}
+    return addresses

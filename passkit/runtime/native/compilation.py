@@ -47,7 +47,6 @@ class Compilation(NamedTuple):  # attrs would delay the launcher by its import
         Raises:
             CompilerError: It fails, with its output and the numbered source lines around its
                 errors; or it takes too long.
-            OSError: It fails and its output cannot be read.
         """
         timed_out = Event()
 
@@ -82,8 +81,11 @@ class Compilation(NamedTuple):  # attrs would delay the launcher by its import
             self.process.wait()
 
     def _log(self) -> str:
-        """Return the compiler's messages. Raises: OSError where they cannot be read."""
-        return self.output.with_suffix(".log").read_text(errors="replace").strip()
+        """Return the compiler's messages, or why they cannot be read."""
+        try:
+            return self.output.with_suffix(".log").read_text(errors="replace").strip()
+        except OSError as error:
+            return f"({error})"
 
 
 def start_compilation(

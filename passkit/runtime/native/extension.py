@@ -58,9 +58,9 @@ class Extension:
     def module(self) -> ModuleType:
         """Return the module; the first call imports it from the cache, or compiles it.
 
-        Raises: CompilerError if it is not in the cache and cannot be compiled; CacheError where
-        others can write to the cache folder; ImportError where what was compiled cannot be
-        imported; what ``prepare`` raises.
+        Raises: CompilerError if it is not in the cache and cannot be compiled, or what was compiled
+        cannot be imported; CacheError where others can write to the cache folder; what ``prepare``
+        raises.
         """
         if self._module is None:
             with self._lock:
@@ -103,8 +103,8 @@ class Extension:
     def _load(self, cache: KernelCache) -> ModuleType:
         """Import the extension from the cache, or compile it, keep it in the cache and import it.
 
-        Raises: CompilerError where it cannot be compiled, ImportError where what was compiled
-        cannot be imported, CacheError where others can write to the cache folder.
+        Raises: CompilerError where it cannot be compiled, or what was compiled cannot be imported;
+        CacheError where others can write to the cache folder.
         """
         key = self.cache_key()
         entry = cache.find(key, None)
@@ -120,7 +120,11 @@ class Extension:
         with folder:
             library = compilation.finish()
             symbols = {key: f"PyInit_{self._name}"}
-            return self._import(cache.keep(library, symbols, compilation.compiler.fingerprint))
+            kept = cache.keep(library, symbols, compilation.compiler.fingerprint)
+            try:
+                return self._import(kept)
+            except ImportError as error:
+                raise CompilerError(f"cannot import {self._subject}, compiled: {error}") from None
 
     def _start(
         self, compiler: Compiler | None, cache: KernelCache

@@ -221,3 +221,38 @@ def test_wrong_axes_and_arguments_are_refused() -> None:
         xp.diff(x, n=-1)
     with pytest.raises(DTypeError, match=r"sum: complex128 cannot be converted to float32"):
         xp.sum(xp.asarray([1j]), dtype=xp.float32)
+
+
+def test_flags_without_a_truth_value_are_refused() -> None:
+    """An array of several elements as a flag raises an error that names function and parameter."""
+    x, several = xp.asarray([[2.0, 1.0], [1.0, 2.0]]), np.ones(2)
+    calls: list[tuple[str, Any]] = [
+        ("sum: keepdims", lambda: xp.sum(x, keepdims=several)),
+        ("max: keepdims", lambda: x.max(keepdims=several)),
+        ("argmax: keepdims", lambda: xp.argmax(x, keepdims=several)),
+        (
+            "cumulative_sum: include_initial",
+            lambda: xp.cumulative_sum(x, axis=0, include_initial=several),
+        ),
+        ("sort: descending", lambda: xp.sort(x, descending=xp.asarray(several))),
+        ("cholesky: upper", lambda: xp.linalg.cholesky(x, upper=several)),
+        ("svd: full_matrices", lambda: xp.linalg.svd(x, full_matrices=several)),
+        ("matrix_norm: keepdims", lambda: xp.linalg.matrix_norm(x, keepdims=several)),
+        ("linspace: endpoint", lambda: xp.linspace(0, 1, 3, endpoint=several)),
+        ("kl_div: log_target", lambda: xp.nn.kl_div(x, x, log_target=several)),
+        ("integers: endpoint", lambda: xp.random.default_rng(1).integers(3, endpoint=several)),
+    ]
+    for where, call in calls:
+        with pytest.raises(ArgumentError, match=rf"{where} must be True or False, got "):
+            call()
+    assert xp.sum(x, keepdims=1).shape == (1, 1)  # type: ignore[arg-type]
+
+
+def test_operands_without_a_dtype_are_errors_of_arguments_and_dtypes() -> None:
+    """Texts and integers that do not fit are refused by an error of both kinds."""
+    for operand, shown in ((np.asarray(["a"]), "'str32'"), (2**70, "1180591620717411303424")):
+        for kind in (ArgumentError, DTypeError):
+            with pytest.raises(kind, match=shown):
+                xp.sum(operand)
+            with pytest.raises(kind, match=shown):
+                xp.asarray([1]) + operand

@@ -20,6 +20,7 @@ from passkit.runtime.native import compilation, launcher
 from passkit.runtime.native.build import KernelText, build, kernel_digest, stats, unit_text
 from passkit.runtime.native.cache import open_cache
 from passkit.runtime.native.compiler import Compiler, find_compiler
+from passkit.runtime.native.extension import Extension
 from passkit.runtime.native.work_folders import work_folder
 from tests.runtime.native.sample import HEAD, text
 
@@ -347,6 +348,30 @@ def test_the_spare_folder_is_used_where_tmpdir_is_full(
         CompilerError, match="free bytes, and none can be used: .*/sys/kernel.*set TMPDIR"
     ):
         work_folder()
+
+
+def test_what_was_compiled_and_cannot_be_loaded_raises(fresh: Path, tmp_path: Path) -> None:
+    """A library without the kernel's function, and a module without an init function, are named."""
+    kernel = KernelText("k", "absent", 'extern "C" void other() {}')
+    with pytest.raises(CompilerError, match=r"cannot load the compiled library .*'absent'"):
+        build([kernel])
+    (tmp_path / "empty.c").write_text("int nothing;")
+    flags = ["-shared", "-fPIC"]
+    extension = Extension("empty", str(tmp_path), ["empty.c"], flags, "the empty module")
+    with pytest.raises(CompilerError, match=r"cannot import the empty module, .*PyInit_empty"):
+        extension.module()
+
+
+def test_an_unreadable_log_does_not_hide_a_failure(tmp_path: Path) -> None:
+    """The error of a compiler whose messages cannot be read says why."""
+    compiler = find_compiler()
+    assert compiler
+    source = tmp_path / "bad.cpp"
+    source.write_text("not C++")
+    running = compilation.start_compilation(compiler, [str(source)], tmp_path / "bad.so", "bad")
+    (tmp_path / "bad.log").unlink()
+    with pytest.raises(CompilerError, match=r"failed to compile bad, with status 1.*\n.*bad\.log"):
+        running.finish()
 
 
 def test_a_limit_of_file_sizes_raises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
