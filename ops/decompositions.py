@@ -92,8 +92,10 @@ def matrix_operator(
                 f"{node.where} cannot take the matrix that it was given: {error}; feed another"
             ) from None
         outputs = computed if isinstance(computed, tuple) else (computed,)
-        pairs = zip(map(np.asarray, outputs), node.entries, strict=True)
-        cast = tuple(a if e.dtype is None else a.astype(e.dtype.numpy, copy=False) for a, e in pairs)
+        cast = tuple(
+            np.asarray(array, None if entry.dtype is None else entry.dtype.numpy)
+            for array, entry in zip(outputs, node.entries, strict=True)
+        )
         return cast if len(cast) > 1 else cast[0]
 
     op.set_attr("FInferShape", infer_shape)

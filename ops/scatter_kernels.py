@@ -254,7 +254,7 @@ def _scatter_rows_gradient(node: Node, dy: Entry) -> list[Entry | None]:
     by a row that does not exist. ``dy`` is the gradient of the output. ``node`` is the forward
     node, with the parameter ``kind``.
 
-    Raises: GraphError if the kind is unknown.
+    Raises: GraphError if the kind is unknown, ShapeError if the rank of an input is.
     """
     x, rows, updates = node.inputs
     nowhere = make("full_like", rows, fill_value=np.iinfo(np.int64).max)

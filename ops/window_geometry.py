@@ -240,7 +240,7 @@ def _same_padding(node: Node, n: Extent, length: int, stride: int) -> tuple[int,
     Raises: ShapeError if ``n`` is symbolic and the stride is not 1.
     """
     if stride == 1:
-        total = length - 1
+        total = max(length - 1, 0)
     elif isinstance(n, int):
         total = max((-(-n // stride) - 1) * stride + length - n, 0)
     else:

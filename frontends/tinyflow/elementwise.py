@@ -440,6 +440,18 @@ ACTIVATION_SPECS = (
 """Functions of `tf.nn`, of one tensor, ``features``."""
 
 
+COMMON_DTYPE = (
+    "Numbers and arrays beside a tensor take its dtype if NumPy casts them to it by the rule "
+    '"same_kind"; else, and for two tensors or two arrays, the dtype is NumPy\'s for both.'
+)
+"""The dtype of the result of two arguments, for docstrings."""
+COMPLEX_AND_REAL = (
+    "complex numbers meet real ones, but for real numbers or arrays beside a complex tensor, and "
+    "Python's numbers beside complex ones"
+)
+"""The pairs of complex and real arguments that are refused, for docstrings."""
+
+
 def _unary_function(spec: FunctionSpec) -> ElementwiseFunction:
     """Create TensorFlow's function of one tensor, ``x``, from its table entry."""
 
@@ -489,8 +501,8 @@ def _document(
     """
     first, *others = arguments
     if others:
-        dtype = spec.returns or "the dtype of the arguments; of two dtypes, NumPy's for both"
-        result = f"A tensor of the broadcast shape. Its dtype is {dtype}."
+        dtype = f"Its dtype is {spec.returns}." if spec.returns else COMMON_DTYPE
+        result = f"A tensor of the broadcast shape. {dtype}"
     elif spec.returns:
         result = f"A tensor of the shape of ``{first}``. Its dtype is {spec.returns}."
     else:
@@ -501,9 +513,10 @@ def _document(
     lines += ["", "Returns:", f"    {result}"]
     lines += ["", "Raises:"]
     lines += ["    ShapeError: If the shapes do not broadcast."] if others else []
+    subject = "the common dtype is not one of" if others else "the elements are not"
+    mixes = f", or {COMPLEX_AND_REAL}" if others and spec.takes.endswith("numbers") else ""
     lines += [
-        f"    DTypeError: If the elements are not {spec.takes}"
-        + (", or two tensors differ in dtype, of which one is complex." if others else "."),
+        f"    DTypeError: If {subject} {spec.takes}{mixes}.",
         "    ArgumentError: For a value that is neither a tensor nor numbers.",
     ]
     function.__doc__ = "\n".join(lines)
@@ -554,13 +567,15 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
         name: The name of the result; "truediv" by default.
 
     Returns:
-        A tensor of the broadcast shape. Its dtype is float64 for integers, else that of the
-        arguments; of two dtypes, NumPy's for both.
+        A tensor of the broadcast shape. Numbers and arrays beside a tensor take its dtype if NumPy
+        casts them to it by the rule "same_kind"; else, and for two tensors or two arrays, the dtype
+        is NumPy's for both. If that has integers, the result is float64.
 
     Raises:
         ShapeError: If the shapes do not broadcast.
         ArgumentError: For a value that is neither a tensor nor numbers.
-        DTypeError: If both arguments are bools, or a complex tensor meets one of another dtype.
+        DTypeError: If both arguments are bools, or complex numbers meet real ones, but for real
+            numbers or arrays beside a complex tensor, and Python's numbers beside complex ones.
     """
     operands = promote_operands("truediv", as_operands(x, y))
     if operands[0].dtype is not None and operands[0].dtype.is_integer:
@@ -577,13 +592,15 @@ def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
         name: The name of the result; "truediv" by default.
 
     Returns:
-        A tensor of the broadcast shape. Its dtype is float64 for integers, else that of the
-        arguments; of two dtypes, NumPy's for both.
+        A tensor of the broadcast shape. Numbers and arrays beside a tensor take its dtype if NumPy
+        casts them to it by the rule "same_kind"; else, and for two tensors or two arrays, the dtype
+        is NumPy's for both. If that has integers, the result is float64.
 
     Raises:
         ShapeError: If the shapes do not broadcast.
         ArgumentError: For a value that is neither a tensor nor numbers.
-        DTypeError: If both arguments are bools, or a complex tensor meets one of another dtype.
+        DTypeError: If both arguments are bools, or complex numbers meet real ones, but for real
+            numbers or arrays beside a complex tensor, and Python's numbers beside complex ones.
     """
     return truediv(x, y, name or "truediv")
 
@@ -597,13 +614,15 @@ def div(x: Any, y: Any, name: str | None = None) -> Tensor:
         name: The name of the result; "div" by default.
 
     Returns:
-        A tensor of the broadcast shape. Its dtype is that of the arguments; of two dtypes, NumPy's
-        for both. An integer divided by 0 is 0.
+        A tensor of the broadcast shape. Numbers and arrays beside a tensor take its dtype if NumPy
+        casts them to it by the rule "same_kind"; else, and for two tensors or two arrays, the dtype
+        is NumPy's for both. An integer divided by 0 is 0.
 
     Raises:
         ShapeError: If the shapes do not broadcast.
         ArgumentError: For a value that is neither a tensor nor numbers.
-        DTypeError: If both arguments are bools, or a complex tensor meets one of another dtype.
+        DTypeError: If both arguments are bools, or complex numbers meet real ones, but for real
+            numbers or arrays beside a complex tensor, and Python's numbers beside complex ones.
     """
     operands = promote_operands("div", as_operands(x, y))
     is_integer = operands[0].dtype is not None and operands[0].dtype.is_integer
@@ -755,13 +774,15 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
         name: The name of the result; "Select" by default.
 
     Returns:
-        A tensor of the broadcast shape. Its dtype is that of ``x`` and ``y``; of two dtypes,
-        NumPy's for both.
+        A tensor of the broadcast shape. Numbers and arrays beside a tensor take its dtype if NumPy
+        casts them to it by the rule "same_kind"; else, and for two tensors or two arrays, the dtype
+        is NumPy's for both.
 
     Raises:
         GraphError: Without ``x`` or ``y``: the number of true elements is no static shape.
         ShapeError: If the shapes do not broadcast.
-        DTypeError: If ``condition`` is not bool, or a complex tensor meets one of another dtype.
+        DTypeError: If ``condition`` is not bool, or complex numbers meet real ones, but for real
+            numbers or arrays beside a complex tensor, and Python's numbers beside complex ones.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     if x is None or y is None:

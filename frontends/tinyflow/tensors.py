@@ -656,8 +656,11 @@ def static_value_of(value: Any) -> NumpyArray | None:
 
     Returns:
         An array of objects (ints) of the same shape; None if it has other elements than integers,
-        such as bools, or more than `MAX_STATIC_ELEMENTS`. An empty list has floats.
+        such as bools, or more than `MAX_STATIC_ELEMENTS`. An empty list has floats. None for an
+        entry, too.
     """
+    if isinstance(value, Entry):
+        return None
     array = np.asarray(value)
     if array.dtype.kind in "iu" and array.size <= MAX_STATIC_ELEMENTS:
         return array.astype(object)

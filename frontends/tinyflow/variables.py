@@ -178,7 +178,11 @@ class Variable(Tensor):
         return as_tensor(get_op("identity")(self.entry), unique_name(None, f"{self._name}/read"))
 
     def initialized_value(self) -> Tensor:
-        """Return the initial value, a tensor, for use in the initial values of other variables."""
+        """Return the initial value, a tensor, for use in the initial values of other variables.
+
+        Raises:
+            ShapeError: If TinyFlow's variable has none, or a number and no shape yet.
+        """
         return self.initial_value
 
     @reject_arguments("writes are in order", "use_locking")
@@ -598,7 +602,11 @@ def global_variables_initializer() -> Operation:
 
 
 def initialize_all_variables() -> Operation:
-    """Return `global_variables_initializer()`, under its older name."""
+    """Return `global_variables_initializer()`, under its older name.
+
+    Raises:
+        ShapeError: If TinyFlow's variable has a number as initial value and no shape yet.
+    """
     return global_variables_initializer()
 
 

@@ -141,6 +141,12 @@ class LayerCell(RNNCell):
         Returns:
             The output, of shape (examples, output_size), and the next state, in the structure of
             ``state_size``.
+
+        Raises:
+            ShapeError: If the shapes do not fit each other or those of reused variables.
+            GraphError: If the variables exist and the scope does not reuse variables, or the other
+                way round.
+            DTypeError: If ``x`` holds no floats, or ``state`` or the cell has another dtype.
         """
 
     def weights(
@@ -160,6 +166,8 @@ class LayerCell(RNNCell):
         Raises:
             GraphError: If it exists and the scope does not reuse variables, or the other way round.
             ShapeError: If a reused variable has another shape.
+            SettingError: If the initializer is neither None nor a function.
+            ArgumentError: If it returns neither a tensor nor numbers.
         """
         return get_variable(name, shape, self.dtype or dtype, initializer)
 
@@ -237,6 +245,12 @@ class BasicRNNCell(LayerCell):
 
         Returns:
             The next h, of shape (examples, num_units), twice: as output and as state.
+
+        Raises:
+            ShapeError: If the shapes do not fit each other or those of reused variables.
+            GraphError: If the variables exist and the scope does not reuse variables, or the other
+                way round.
+            DTypeError: If ``x`` holds no floats, or ``state`` or the cell has another dtype.
         """
         width = int(x.shape[1]) + self.units
         kernel = self.weights("kernel", [width, self.units], x.dtype)
@@ -306,6 +320,12 @@ class BasicLSTMCell(LayerCell):
 
         Returns:
             The output h', and the next state of c' and h', in the form of ``state``.
+
+        Raises:
+            ShapeError: If the shapes do not fit each other or those of reused variables.
+            GraphError: If the variables exist and the scope does not reuse variables, or the other
+                way round.
+            DTypeError: If ``x`` holds no floats, or ``state`` or the cell has another dtype.
         """
         c, h = state if self.tuples else arrays.split(state, 2, 1)
         width = int(x.shape[1]) + self.units
@@ -403,6 +423,12 @@ class LSTMCell(LayerCell):
 
         Returns:
             The output h', and the next state of c' and h', in the form of ``state``.
+
+        Raises:
+            ShapeError: If the shapes do not fit each other or those of reused variables.
+            GraphError: If the variables exist and the scope does not reuse variables, or the other
+                way round.
+            DTypeError: If ``x`` holds no floats, or ``state`` or the cell has another dtype.
         """
         n = self.units
         c, h = state if self.tuples else arrays.split(state, [n, self.output_size], 1)
@@ -491,6 +517,12 @@ class GRUCell(LayerCell):
 
         Returns:
             The next h, of shape (examples, num_units), twice: as output and as state.
+
+        Raises:
+            ShapeError: If the shapes do not fit each other or those of reused variables.
+            GraphError: If the variables exist and the scope does not reuse variables, or the other
+                way round.
+            DTypeError: If ``x`` holds no floats, or ``state`` or the cell has another dtype.
         """
         n, width = self.units, int(x.shape[1]) + self.units
         ones = self.biases or constant_initializer(1.0)
@@ -551,6 +583,13 @@ class MultiRNNCell(LayerCell):
 
         Returns:
             The output of the last cell, and a tuple with the next state of each cell.
+
+        Raises:
+            ShapeError: If the shapes do not fit each other or those of reused variables.
+            GraphError: If the variables exist and the scope does not reuse variables, or the other
+                way round.
+            DTypeError: If ``x`` holds no floats, or ``state`` or a cell has another dtype.
+            ValueError: For another number of states than of cells.
         """
         states = []
         for k, (cell, cell_state) in enumerate(zip(self.cells, state, strict=True)):
