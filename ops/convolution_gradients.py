@@ -33,6 +33,7 @@ from passkit.ops.window_geometry import (
     WindowGeometry,
     absorb_padding,
     check_window_count,
+    pad_image,
     per_axis,
     spatial_sizes,
     window_geometry,
@@ -150,7 +151,7 @@ def _dilate_element(node: Node, index: Index, read: Reader) -> Expr:
     there is 0.
 
     Args:
-        node: The node, with the parameters ``factors`` and ``padding``.
+        node: The node, with the parameters ``factors`` and ``padding``, of known dtype.
         index: An expression for each axis of the output.
         read: Reads the input at an index; valid only where the output is not 0.
 
@@ -494,11 +495,10 @@ def _compute_window_products(node: Node, x: Any, y: Any) -> Any:
     ``x`` is the image, ``y`` (batch, *result, filters). ``node`` has the parameters ``dilations``,
     ``padding``, ``strides`` and ``window``. The result is a new array.
 
-    Raises: ShapeError if the windows do not fit.
+    Raises: ShapeError if the windows do not fit, MemoryError if the padded image is too large.
     """
     geometry = _window_products_geometry(node, x.shape)
-    widths = [(b, int(a)) for b, a in zip(geometry.before, geometry.after, strict=True)]
-    padded = np.pad(x.astype(np.float64), ((0, 0), *widths, (0, 0)))
+    padded = pad_image(x, geometry)
     rows = y.astype(np.float64).reshape(prod(y.shape[:-1]), y.shape[-1])
     out = np.zeros((*geometry.window, x.shape[-1], y.shape[-1]))
     for tap in np.ndindex(*geometry.window):

@@ -25,6 +25,7 @@ from passkit.ops.window_geometry import (
     WindowGeometry,
     absorb_padding,
     dilated_lengths,
+    pad_image,
     padding_pairs,
     per_axis,
     spatial_sizes,
@@ -149,6 +150,9 @@ def convolution_contract(
         geometry: Positions of the windows.
         filters: Number of filters.
         groups: Number of groups.
+
+    Raises:
+        ShapeError: If the number of channels is symbolic.
     """
     missing = 3 - len(geometry.size)
     front, back = (1, 1) if missing == 2 else (missing, 0)
@@ -177,13 +181,12 @@ def _compute_convolution(node: Node, x: Any, filters: Any) -> Any:
     ``node`` has the parameters ``dilations``, ``groups``, ``padding`` and ``strides``. The result
     is a new array.
 
-    Raises: ShapeError if image and filter do not fit.
+    Raises: ShapeError if image and filter do not fit, MemoryError if the padded image is too large.
     """
     geometry = _convolution_geometry(node, x.shape, filters.shape)
     groups = node.params["groups"]
     result = tuple(int(n) for n in geometry.result)
-    widths = [(b, int(a)) for b, a in zip(geometry.before, geometry.after, strict=True)]
-    padded = np.pad(x.astype(np.float64), ((0, 0), *widths, (0, 0)))
+    padded = pad_image(x, geometry)
     out = np.zeros((x.shape[0], *result, filters.shape[-1]))
     group_channels, group_filters = filters.shape[-2], filters.shape[-1] // groups
     for tap in np.ndindex(*geometry.window):

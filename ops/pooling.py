@@ -100,7 +100,7 @@ def _max_pool_gradient(count: int) -> Callable[..., list[Entry]]:
         the gradient of its output.
 
         Raises: ShapeError if the rank of the input is unknown or another, GraphError for an unknown
-        ``data_format``.
+        ``data_format``, DTypeError for integers.
         """
         check_spatial_rank(node, node.inputs[0], count)
         first = channels_first(node, count)

@@ -211,7 +211,7 @@ def _alibi_bias_element(node: Node, index: Index, x: Reader) -> Expr:
     The last three of ``index``, an expression for each axis, are head, query and key; the last
     query and the last key are at the same position. ``x``, which reads the scores, is not used.
     Source: Press, Smith and Lewis, Train Short, Test Long, section 3. ``node`` has the shape of the
-    scores.
+    scores, and their dtype, which must be known.
 
     Raises: ShapeError if a rank is unknown.
     """

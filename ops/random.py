@@ -448,7 +448,7 @@ def _draw_uniform(node: Node, key: Entry) -> Entry:
 def _check_integer_range(node: Node) -> None:
     """Check the parameters of `random_integers`.
 
-    ``node`` has the parameter ``dtype``.
+    ``node`` has the parameters ``dtype``, ``high`` and ``low``.
 
     Raises:
         GraphError: If ``low`` or ``high`` is no int, they are not in order or do not fit the dtype,
@@ -471,9 +471,11 @@ def _draw_integers(node: Node, key: Entry) -> Entry:
     These are parameters, as is ``dtype``; the bits come from the random key. ``node`` has the
     parameters ``dtype``, ``high``, ``low`` and ``shape``.
 
-    Raises: DTypeError if there is no such dtype; ShapeError if the key is no scalar or the
+    Raises: GraphError unless ``low`` < ``high`` are ints that fit the dtype, at most 2**63 - 1
+    apart; DTypeError if ``dtype`` is no integer; ShapeError if the key is no scalar or the
     parameter ``shape`` no shape.
     """
+    _check_integer_range(node)
     low, count = node.params["low"], node.params["high"] - node.params["low"]
     word = draw_words(node, key) & (2**63 - 1)
     remainder = word & (count - 1) if count & (count - 1) == 0 else word % count

@@ -26,6 +26,8 @@ RESIZE_PARAMS = {
 }
 """The parameters of resize operators, with their defaults."""
 
+LONGEST_RESULT = 2**24
+"""The longest axis that an operator resizes to: float32 counts pixels up to here."""
 CUBIC_STEPS = 1024
 """Bicubic weights are rounded to so many fractions of a pixel, as in TensorFlow's table of them."""
 
@@ -39,7 +41,7 @@ def _resized_axes(node: Node, x: Entry) -> list[tuple[int, int, int]]:
     Raises:
         GraphError: If corners are aligned and centers are half pixels.
         ShapeError: If there is not a size for each axis, a length is symbolic, an old one 0, a new
-            one negative, or an axis out of range or listed twice.
+            one negative or above 2**24, or an axis out of range or listed twice.
     """
     shape = known_shape(x)
     axes = normalize_axes(node, len(shape), node.params["axes"], "axes")
@@ -53,6 +55,10 @@ def _resized_axes(node: Node, x: Entry) -> list[tuple[int, int, int]]:
     resized = []
     for axis, new in zip(axes, size, strict=True):
         old = shape[axis]
+        if isinstance(new, int) and new > LONGEST_RESULT:
+            raise ShapeError(
+                f"{node.where} needs lengths of at most {LONGEST_RESULT}, got {new} at axis {axis}"
+            )
         if not isinstance(old, int) or not isinstance(new, int) or old < 1 or new < 0:
             raise ShapeError(
                 f"{node.where} needs known lengths, at least 1 to read from, got {old} and {new} "
@@ -106,8 +112,8 @@ def _resize_nearest(node: Node, x: Entry) -> Entry:
     ``node`` has the parameters ``align_corners``, ``axes``, ``half_pixel_centers`` and ``size``.
     Without axes it is ``x`` itself.
 
-    Raises: ShapeError if ``size`` does not fit the axes or is negative, a length is symbolic or 0,
-    an axis is out of range or listed twice, or the rank is unknown; GraphError for
+    Raises: ShapeError if ``size`` does not fit the axes, is negative or above 2**24, a length is
+    symbolic or 0, an axis is out of range or listed twice, or the rank is unknown; GraphError for
     ``align_corners`` with ``half_pixel_centers``.
     """
     align, half = node.params["align_corners"], node.params["half_pixel_centers"]
@@ -125,8 +131,8 @@ def _resize_bilinear(node: Node, x: Entry) -> Entry:
     ``node`` has the parameters ``align_corners``, ``axes``, ``half_pixel_centers`` and ``size``.
     Without axes it is ``x`` itself.
 
-    Raises: ShapeError if ``size`` does not fit the axes or is negative, a length is symbolic or 0,
-    an axis is out of range or listed twice, or the rank is unknown; GraphError for
+    Raises: ShapeError if ``size`` does not fit the axes, is negative or above 2**24, a length is
+    symbolic or 0, an axis is out of range or listed twice, or the rank is unknown; GraphError for
     ``align_corners`` with ``half_pixel_centers``.
     """
     dtype = x.dtype
@@ -178,8 +184,8 @@ def _resize_bicubic(node: Node, x: Entry) -> Entry:
     ``node`` has the parameters ``align_corners``, ``axes``, ``half_pixel_centers`` and ``size``.
     Without axes it is ``x`` itself.
 
-    Raises: ShapeError if ``size`` does not fit the axes or is negative, a length is symbolic or 0,
-    an axis is out of range or listed twice, or the rank is unknown; GraphError for
+    Raises: ShapeError if ``size`` does not fit the axes, is negative or above 2**24, a length is
+    symbolic or 0, an axis is out of range or listed twice, or the rank is unknown; GraphError for
     ``align_corners`` with ``half_pixel_centers``.
     """
     half = node.params["half_pixel_centers"]
@@ -203,6 +209,9 @@ def area_weights(old: int, new: int, align_corners: bool) -> Any:
         new: New length of the axis.
         align_corners: Whether the first and last pixels keep their positions; ignored for one
             pixel.
+
+    Raises:
+        MemoryError: If there is no memory for it.
     """
     aligned = align_corners and new > 1
     scale = (old - 1) / (new - 1) if aligned else old / max(new, 1)
@@ -224,8 +233,9 @@ def _resize_area(node: Node, x: Entry) -> Entry:
     ``node`` has the parameters ``align_corners``, ``axes`` and ``size``. Without axes it is ``x``
     itself.
 
-    Raises: ShapeError if ``size`` does not fit the axes or is negative, a length is symbolic or 0,
-    an axis is out of range or listed twice, or the rank is unknown.
+    Raises: ShapeError if ``size`` does not fit the axes, is negative or above 2**24, a length is
+    symbolic or 0, an axis is out of range or listed twice, or the rank is unknown; MemoryError if
+    there is no memory for the shares.
     """
     for axis, old, new in reversed(_resized_axes(node, x)):
         x = weigh_axis(x, axis, area_weights(old, new, node.params["align_corners"]))

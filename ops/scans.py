@@ -185,7 +185,7 @@ def _cumprod_gradient(node: Node, dy: Entry) -> list[Entry]:
     the forward node, with the parameters ``axis`` and ``reverse``; ``dy`` is the gradient of its
     output.
 
-    Raises: ShapeError if a rank is unknown, or a parameter is invalid.
+    Raises: ShapeError if a rank is unknown, or a parameter is invalid; DTypeError for integers.
     """
     x = node.inputs[0]
     is_zero = make("equal", x, 0)

@@ -571,6 +571,9 @@ def _product_of_others(is_zero: Entry, factor: Entry, product: Entry, zero_count
         factor: The factor, or 1 if it is zero.
         product: The product of all factors that are not zero.
         zero_count: The number of factors that are zero.
+
+    Raises:
+        DTypeError: For integers and bools.
     """
     is_only_zero = make("equal", zero_count, make("ones_like", zero_count))
     if_zero = make("where", is_only_zero, product, zeros_of(product))
@@ -590,7 +593,7 @@ def _extreme_gradient(addressing: Addressing) -> Callable[..., list[Entry | None
 
         ``node`` is the forward node.
 
-        Raises: ShapeError if a rank is unknown.
+        Raises: ShapeError if a rank is unknown, DTypeError for integers and bools.
         """
         x, _, updates = node.inputs
         out = node.entries[0]

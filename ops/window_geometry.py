@@ -19,6 +19,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from passkit.errors import ShapeError
 from passkit.graph.infer import agree, demand, show_shape
 from passkit.graph.node import Entry, Node, known_shape
@@ -172,6 +174,23 @@ def check_window_count(node: Node, geometry: WindowGeometry, result: Shape) -> N
     """
     for k, (have, need) in enumerate(zip(result, geometry.result, strict=True)):
         agree(node, have, need, f"the windows given and those of the size at spatial axis {k}")
+
+
+def pad_image(image: Any, geometry: WindowGeometry) -> Any:
+    """Return a NumPy image (batch, *size, channels) in float64, with the padding of its windows.
+
+    Args:
+        image: The image.
+        geometry: The windows, of known padding; it is filled with zeros.
+
+    Raises:
+        MemoryError: If there is no memory for it.
+    """
+    widths = [(b, int(a)) for b, a in zip(geometry.before, geometry.after, strict=True)]
+    try:
+        return np.pad(image.astype(np.float64), ((0, 0), *widths, (0, 0)))
+    except (TypeError, ValueError):  # NumPy's errors for lengths beyond 64 bits
+        raise MemoryError(f"the padding {widths} is too large") from None
 
 
 # Parameters.

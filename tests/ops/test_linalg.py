@@ -168,3 +168,12 @@ def test_a_wrong_number_of_inputs_raises() -> None:
         ops.linear(x(2), x(2), x(2), x(2))
     with pytest.raises(pk.ShapeError, match="linear takes 2 inputs, got 3"):
         pk.Node(pk.get_op("linear"), [x(2)] * 3, {"num_hidden": 1, "no_bias": True})
+
+
+def test_matrix_functions_of_unknown_dtype_keep_that_of_the_array() -> None:
+    """An inverse whose dtype the graph does not know has the dtype of the matrix that is fed."""
+    x = pk.var("x", (2, 2), None)
+    (inverse,) = pk.interpret(pk.Graph([ops.inv(x)]), {"x": np.eye(2) * 4})
+
+    assert inverse.dtype == np.float64
+    np.testing.assert_array_equal(inverse, np.eye(2) / 4)

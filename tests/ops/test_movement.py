@@ -306,3 +306,11 @@ def test_slices_of_all_elements_are_removed() -> None:
     assert simplified(ops.concat(x)) == []
     assert [name for name, _ in simplified(x[1:])] == ["slice"]
     assert x[:] is x
+
+
+def test_images_are_not_resized_beyond_what_float32_counts() -> None:
+    """A length above 2**24 is refused by all resizing operators, with the length."""
+    x = pk.var("x", (1, 4, 4, 1))
+    for name in ("resize_nearest", "resize_bilinear", "resize_bicubic", "resize_area"):
+        with pytest.raises(pk.ShapeError, match="of at most 16777216, got 16777217 at axis 2"):
+            pk.get_op(name)(x, size=(2, 2**24 + 1))

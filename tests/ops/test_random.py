@@ -285,3 +285,13 @@ def test_invalid_keys_and_parameters_are_refused(
     """Parameters and keys that do not fit are refused when the node is made."""
     with pytest.raises(error, match=message):
         build()
+
+
+def test_ranges_of_integers_are_checked_where_the_key_has_no_known_rank() -> None:
+    """Bounds that are no ints are refused when the draw is expanded, if not before."""
+    key = pk.var("key", None, "int64")
+    draws = ops.random_integers(key, shape=(2,), low=0, high=1.5)
+    expand = pk.get_op("random_integers").get_attr("FExpand")
+
+    with pytest.raises(pk.GraphError, match="needs an int as high, got 1.5"):
+        expand(draws.node, key)

@@ -314,3 +314,13 @@ def test_batch_norm_computes_the_factors_once() -> None:
     texts = [k.source for k in exe.kernels]
     assert sum("rsqrt(" in t for t in texts) == 1
     assert len(texts) == 2 or "store(s" in texts[0]
+
+
+def test_padding_beyond_memory_is_a_capacity_error():
+    """NumPy's convolution refuses padding that it cannot allocate, with the widths."""
+    image, window = np.ones((1, 4, 1), np.float32), np.ones((3, 1, 1), np.float32)
+    x, w = pk.var("x", image.shape), pk.var("w", window.shape)
+    far = ops.conv1d(x, w, padding="SAME", dilations=2**62)
+
+    with pytest.raises(pk.CapacityError, match=r"the padding \[\(46116.*\)\] is too large"):
+        pk.interpret(pk.Graph([far]), {"x": image, "w": window})

@@ -549,9 +549,9 @@ def test_missing_arguments_are_named():
 
 def test_dimensions_combine_with_numbers_and_tensors():
     """A dimension plus a tensor is a tensor; one plus a float, which is no extent, is refused."""
-    known = free(None, 3).shape[1]
+    width = free(None, 3).shape[1]
 
-    assert (known + 2).value == 5
-    assert isinstance(known - tf.constant(1), tf.Tensor)
+    assert (width + 2).value == 5
+    assert isinstance(width - tf.constant(1), tf.Tensor)
     with pytest.raises(TypeError, match="'Dimension' and 'float'"):
-        known + 1.5
+        width + 1.5
