@@ -13,10 +13,11 @@ from attrs import frozen
 from tests.raised import ROOT, source_files
 
 FLOORS = {
-    "values": "errors values ast",
+    "values": "errors diagnostics values ast ir",
     "graph": "graph serial",
-    "plan": "space plan splits templating stitching sharing selection lowering checks",
-    "parts": "dialects runtime library viz reasons ops",
+    "plan": "target analysis schedule space plan splits templating stitching sharing selection "
+    "lowering checks",
+    "parts": "dialects transforms planner runtime library viz reasons ops",
     "passes": "passes program reporting streams",
     "faces": "tuning cli frontends xp __main__",
 }
