@@ -185,7 +185,7 @@ def _write_in_place(x: Array, key: Any, value: Array, index: BasicIndex) -> bool
         np.prod(index.shape, dtype=object) > settings.small or not settings.small
     ):
         return False
-    _fitted(value, index.shape)
+    value = _fitted(value, index.shape)
     del target
     _separate(x)
     x._value.buffer[key] = value._value.buffer
@@ -325,7 +325,8 @@ def _scattered(x: Array, axes: list[int], arrays: list[Array], updates: Array) -
     """Return a new array, ``x`` with its parts at ``arrays``, indices of ``axes``, replaced.
 
     ``updates`` replace them. They have the axes of the indices, which broadcast, first, then the
-    other axes of the array. Indices out of range write nothing.
+    other axes of the array. Indices out of range write nothing. Raises: DeviceError if the arrays
+    are on several devices.
     """
     rank = len(broadcast_index_shape(arrays))
     if len(arrays) == 1:

@@ -27,7 +27,8 @@ def _positions(shape: Shape) -> Entry:
     """Build an int64 array of a shape with the position of each element in row-major order, from 0.
 
     It is a sum over the axes, so that it has the iteration domain of the array and fuses with what
-    reads it.
+    reads it. Raises: ShapeError if the first of several axes has an unknown extent, and the others
+    have more than one element.
     """
     result = ops.full((), 0, dtype=int64)
     for axis, n in enumerate(shape):
@@ -45,6 +46,8 @@ def build_first_failure(*conditions: Entry) -> Entry:
     It is `PASSED` if none fails; else ``k * STRIDE + p`` for the element at position p in row-major
     order of condition k. Conditions are arrays of booleans, true where elements pass; those of one
     shape are reduced together, and those without elements hold.
+
+    Raises: ShapeError if an axis but the last of a condition has an unknown extent.
     """
     by_shape: dict[Any, list[int]] = {}
     for k, condition in enumerate(conditions):

@@ -158,7 +158,8 @@ def _place(where: str, device: Any, like: Array | None) -> StreamDevice | None:
 
     It is the one that ``device`` names. If that is None, it is the device of ``like``; if that is
     None, too, the one of `xp.config`. ``where`` is the function, for messages. Raises:
-    SettingError if there is no such device.
+    SettingError if there is no such device; MissingDependencyError or DeviceError if its package or
+    driver is missing.
     """
     if like is None:
         return creation_device(where, device)

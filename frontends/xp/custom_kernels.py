@@ -211,7 +211,7 @@ class CustomKernel:
         """Compare the compiled results for these operands with those of the function of NumPy.
 
         Raises: RuleError if an element differs by more than ``rtol`` times NumPy's, or the number
-        of results does; NaN equals NaN.
+        of results does; NaN equals NaN. DTypeError or ShapeError as `_build`.
         """
         results = self._compiled(arrays)  # first, as it has the better messages
         expected = self._on_arrays(*arrays)
@@ -232,13 +232,19 @@ class CustomKernel:
                 )
 
     def _compiled(self, arrays: list[Any]) -> list[Any]:
-        """Return the results of the compiled kernel for these operands, NumPy arrays in a list."""
+        """Return the results of the compiled kernel for these operands, NumPy arrays in a list.
+
+        Raises: DTypeError, ShapeError or RuleError, as `_build`.
+        """
         named = dict(zip(self.operands, arrays, strict=True))
         inputs = [var(name, a.shape, dtype_of(a.dtype)) for name, a in named.items()]
         return list(Executable(self._graph(inputs), {})(named))
 
     def _graph(self, inputs: Sequence[Entry]) -> Graph:
-        """Return the graph whose outputs are the results for inputs, one for each operand."""
+        """Return the graph whose outputs are the results for inputs, one for each operand.
+
+        Raises: DTypeError, ShapeError or RuleError, as `_build`.
+        """
         results = self._build(*inputs)
         return Graph([results] if isinstance(results, Entry) else list(results))
 

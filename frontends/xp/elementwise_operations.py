@@ -121,7 +121,7 @@ def _build(function: ArrayFunction, *operands: Entry) -> Entry:
     """Build a function's operator on operands that are converted to its domain.
 
     Booleans take the operator for booleans, where there is one. Raises: DTypeError if the operator
-    does not take the dtype.
+    does not take the dtype; ShapeError if the shapes do not broadcast.
     """
     entries = converted(operands, function.domain)
     if function.on_bools is not None and entries[0].dtype is bool_:

@@ -104,7 +104,8 @@ def apply_typed(operation: Operation, type: ArrayType, *operands: Value) -> Valu
             first operand has a band, its band becomes that of the rule in `view_rules`.
         *operands: the operands, one at least.
 
-    Raises: DeviceError if the operands are on several devices.
+    Raises: DeviceError if the operands are on several devices; ArgumentError in a function that is
+    vectorized, if the operation cannot be.
     """
     if operands[0].type.device is not None or operands[-1].type.device is not None:
         type = placed_type(type, common_device(operation, [v.type for v in operands]))

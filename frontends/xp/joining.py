@@ -50,6 +50,7 @@ def concat(arrays: Sequence[Array], /, axis: int | None = 0) -> Array:
         DTypeError: A NumPy array has no dtype of `passkit.xp`.
         ShapeError: Their numbers of axes differ, or their extents along another axis, or the axis
             is out of range.
+        DeviceError: They are on several devices.
     """
     listed = _joined("concat", arrays)
     if axis is None:
@@ -81,6 +82,7 @@ def stack(arrays: Sequence[Array], /, axis: int = 0) -> Array:
             is no int.
         DTypeError: A NumPy array has no dtype of `passkit.xp`.
         ShapeError: Their shapes differ, or the axis is out of range.
+        DeviceError: They are on several devices.
     """
     listed = _joined("stack", arrays)
     for a in listed:

@@ -172,7 +172,7 @@ def vector_norm(
     if isinstance(ord, bool):
         raise ArgumentError(f"vector_norm: ord must be a number, got {ord}")
     if not (isinstance(ord, float) and isinf(ord)):
-        reductions.finite_number("vector_norm: ord", ord)
+        ord = reductions.finite_number("vector_norm: ord", ord)
     return wrap(reductions.reduced("vector_norm", array_of(x)._value, axis, keepdims, ord=ord))
 
 
@@ -485,6 +485,7 @@ def _above(name: str, x: Array, rtol: Any) -> Array:
         ArgumentError: ``rtol`` is something else.
         DTypeError: It is complex, or an int too large for a float.
         ShapeError: It does not broadcast to the batch.
+        FeedError: The result is computed at once, and the iteration does not converge.
     """
     if rtol is None or isinstance(rtol, (int, float)):
         try:

@@ -84,6 +84,7 @@ def _matmul(a: Entry, b: Entry) -> Entry:
     """Build a product of matrices or vectors; of booleans, whether any pair of elements is true.
 
     Both have one dtype and an axis at least; the axes of vectors do not occur in the result.
+    Raises: ShapeError if the shapes do not fit.
     """
     if a.dtype is bool_:
         product = _matmul(ops.cast(a, dtype=int64), ops.cast(b, dtype=int64))
@@ -143,7 +144,8 @@ define("cross", _cross, np.linalg.cross, "")
 def _trace(x: Entry, offset: int, dtype: str | None) -> Entry:
     """Build the sums of diagonals, in ``dtype``; None for the default of `accumulated`.
 
-    ``offset`` is the number of the diagonal, positive above the main one.
+    ``offset`` is the number of the diagonal, positive above the main one. Raises: ShapeError if an
+    extent is unknown, so that it is not known how many elements the diagonal has.
     """
     assert x.dtype is not None
     x = cast(x, accumulated(x.dtype) if dtype is None else dtype_of(dtype))

@@ -268,7 +268,8 @@ def _computed(argument: Any) -> Any:
     """Return an argument with a NumPy array in place of each `Array`, which is executed.
 
     Lists, tuples and dicts, but no subclasses of them, are searched; anything else is returned
-    itself.
+    itself. Raises: ConcretizationError for an array that depends on the arguments of a function
+    that is traced; PasskitError if an operation fails that one needs.
     """
     if isinstance(argument, Array):
         return np.asarray(argument)

@@ -85,7 +85,13 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
             axis; numbers from 0 on are none.
     """
     number = integer("vecdot: axis", axis)
-    return call("vecdot", array_of(x1), array_of(x2), axis=number)
+    left, right = array_of(x1), array_of(x2)
+    if not -min(left.ndim, right.ndim) <= number < 0:
+        raise ShapeError(
+            f"vecdot needs an axis that both operands have, counted from the end, got "
+            f"{shown(number)} for shapes {left.shape} and {right.shape}"
+        )
+    return call("vecdot", left, right, axis=number)
 
 
 def outer(x1: Any, x2: Any, /) -> Array:

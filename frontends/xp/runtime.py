@@ -132,7 +132,8 @@ def evaluated(operation: Operation, operands: Sequence[Value], type: ArrayType) 
     """Return the value of an operation with one result, computed at once in NumPy.
 
     All operands must be computed and on the CPU. ``type`` is that of the result; if NumPy's array
-    has another dtype, it is converted.
+    has another dtype, it is converted. Raises: what the operation's function of NumPy arrays does,
+    such as a FeedError for a singular matrix.
     """
     array = operation.evaluate_one([v.buffer for v in operands])
     if array.dtype is not type.dtype and array.dtype != type.dtype:

@@ -176,8 +176,8 @@ class Executable:
         is None.
 
         Raises: CompilerError if the compiler refuses a kernel; SettingError if PASSKIT_THREADS is
-        no number of threads; CacheError if others may write to the cache folder; and what planning
-        raises.
+        no number of threads; CacheError if others may write to the cache folder; DeviceError if the
+        device cannot run a kernel; and what planning raises.
         """
         target = planner.context.target.name
         if target == "interpret":

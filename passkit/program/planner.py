@@ -66,8 +66,8 @@ class Planner:
         """Return the planned graph and its program; warn of steps that NumPy interprets.
 
         Raises: CompilerError if a kernel does not compile (KernelRefusedError on a device), or if
-        there is no C++ compiler; CacheError if others may write to the cache folder; and errors of
-        the passes, such as ShapeError.
+        there is no C++ compiler; CacheError if others may write to the cache folder; DeviceError if
+        a device cannot run a kernel; and errors of the passes, such as ShapeError.
         """
         with self.context:
             graph = plan_graph(self.source)

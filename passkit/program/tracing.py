@@ -124,8 +124,9 @@ class JitFunction:
         Raises: GraphError if an argument is neither an array nor hashable, or if a new trace is
         needed and the function cannot be traced; ArgumentError for a masked array, or an element of
         the function's result that is no entry; TypeError if the arguments do not fit its signature;
-        DTypeError for an array of a dtype that passkit does not have; and where a trace is new,
-        what the function and `passkit.compile` raise.
+        DTypeError for an array of a dtype that passkit does not have; SettingError for arrays of
+        `passkit.xp` together with an option of `passkit.compile`; and where a trace is new, what
+        the function and `passkit.compile` raise.
         """
         if _array_library is not None and (named or not {*map(type, args)} <= _NUMPY_ARRAYS):
             flatten_arrays, make = _array_library

@@ -314,7 +314,7 @@ class Stream(Queue):
     def _notify(self) -> None:
         """Call the functions of the watched values that are computed, and forget these.
 
-        If one raises, those after it are forgotten, too: one error is raised for each execution.
+        If one raises, such as a CheckError, that error is raised, and those after it are forgotten.
         """
         with self.lock:
             computed = [notify for v, notify in self.watched if v.operation is None]

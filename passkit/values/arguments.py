@@ -171,7 +171,7 @@ def sequence(
         refuse(where, value, need)
     try:
         elements = tuple(value)
-    except PasskitError:  # iterating an Entry raises one
+    except (PasskitError, TypeError):  # iterating an Entry, or an Array without axes, raises one
         refuse(where, value, need)
     for k, element in enumerate(elements):
         if not isinstance(element, kinds):

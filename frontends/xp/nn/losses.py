@@ -68,7 +68,8 @@ def _elementwise_loss(
 def _loss(call: Any, predictions: Entry, labels: Entry, **params: Any) -> Entry:
     """Build the losses of elements by an operator, called as ``call(labels, predictions)``.
 
-    ``predictions`` and ``labels`` are floats of one dtype that broadcast.
+    ``predictions`` and ``labels`` are floats of one dtype. Raises: ShapeError if they do not
+    broadcast.
     """
     if predictions.shape != labels.shape:
         zero = ops.zeros_like(predictions) * ops.zeros_like(labels)
@@ -89,7 +90,8 @@ def _kl_div(predictions: Entry, labels: Entry, log_target: bool) -> Entry:
 def _binary_cross_entropy_with_logits(logits: Entry, labels: Entry, *weight: Entry) -> Entry:
     """Build cross entropies of labels and sigmoid(logits), by element.
 
-    ``weight`` is at most one entry, the weight of positive labels.
+    ``weight`` is at most one entry, the weight of positive labels. Raises: ShapeError if they do
+    not broadcast.
     """
     softplus = ops.log1p(ops.exp(-ops.abs(logits))) + ops.relu(-logits)
     if weight:

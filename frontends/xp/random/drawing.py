@@ -148,7 +148,8 @@ def drawn(
     The draw has this shape, to which the parameters broadcast, and this dtype. It is pending, or
     computed at once if it is small and the operands are computed.
 
-    Raises: DeviceError if the operands are on several devices.
+    Raises: DeviceError if the operands are on several devices; ArgumentError in a function that is
+    vectorized, which a draw cannot be.
     """
     op = operation(f"random.{name}", dtype=dtype.name, shape=shape)
     device = place_of(op, key, params)

@@ -93,6 +93,8 @@ def test_wrong_arguments_are_refused() -> None:
         xp.fft.fftn(x, s=(2, 2, 2))
     with pytest.raises(ShapeError, match=r"fft\.rfftn needs an axis, got an array of shape \(\)"):
         xp.fft.rfftn(xp.asarray(1.0))
+    with pytest.raises(ArgumentError, match=r"axes must be a sequence, got Array\(0, dtype=int64\)"):
+        xp.fft.fftshift(xp.ones(3), axes=xp.asarray(0))  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match=r"fft\.fftshift: axes must be a sequence, got 1\.0"):
         xp.fft.fftshift(x, axes=1.0)  # type: ignore[arg-type]
     for transform in (xp.fft.rfft, xp.fft.ihfft, xp.fft.rfftn):

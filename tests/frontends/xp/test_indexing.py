@@ -303,6 +303,14 @@ def test_pending_arrays_without_axes_are_assigned(xp_queue: None) -> None:
             assert float(x) == 5
 
 
+def test_a_vector_of_one_number_is_assigned_to_an_element() -> None:
+    """Leading axes of length 1 are dropped, for real and complex elements."""
+    for dtype in ("float32", "complex64"):
+        x = xp.asarray([1, 2, 3], dtype=dtype)
+        x[1] = (-1,)
+        assert x.tolist() == [1, -1, 3]
+
+
 def test_real_arrays_are_assigned_to_complex_ones() -> None:
     """Their elements get imaginary parts of 0, also where the arrays are large."""
     numbers = np.arange(1000.0)

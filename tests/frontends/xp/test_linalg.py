@@ -189,6 +189,10 @@ def test_wrong_arguments_are_refused() -> None:
         xp.linalg.vector_norm(x, ord=True)
     with pytest.raises(ArgumentError, match=r"vector_norm: ord must be a number, got 1000"):
         xp.linalg.vector_norm(x, ord=10**400)
+    for y, axis in ((x, -7), (xp.asarray([1j, 2]), -7), (xp.asarray([1j, 2]), 2**70), (x, 0)):
+        with pytest.raises(ShapeError, match=rf"vecdot needs an axis .* got {axis} for shapes \("):
+            xp.vecdot(y, y, axis=axis)
+    assert float(xp.linalg.vector_norm(xp.asarray([1.0, 2.0]), ord=-(2**70))) == 1
     with pytest.raises(ArgumentError, match=r"vecdot: axis must be an integer, got \[0\]"):
         xp.vecdot(x, x, axis=[0])  # type: ignore[arg-type]
     with pytest.raises(DTypeError, match=r"pinv: rtol is too large for a float: 1000"):
