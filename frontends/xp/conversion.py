@@ -11,6 +11,7 @@ from passkit.errors import ArgumentError, DTypeError, FeedError, ShapeError
 from passkit.frontends.xp.array import Array, array_of, wrap
 from passkit.frontends.xp.devices import creation_device, device_argument
 from passkit.frontends.xp.dtypes import checked_dtype
+from passkit.frontends.xp.reductions import truth
 from passkit.frontends.xp.runtime import OPERATIONS, apply, converted, from_numpy, operation
 from passkit.streams.device import StreamDevice
 from passkit.streams.operation import CPU, banded_type
@@ -48,7 +49,7 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
         return astype(on_device(x, place), dtype, copy=False)
     target = checked_dtype("astype: dtype", dtype)
     if target.numpy == x.dtype:
-        return duplicate(x) if copy else x
+        return duplicate(x) if truth("astype: copy", copy) else x
     if x.dtype.kind == "c" and target.kind not in "cb":
         raise DTypeError(f"astype of {x.dtype} to {target} loses imaginary parts; xp.real")
     return wrap(converted(x._value, target))
@@ -142,8 +143,10 @@ def asarray(
            [3, 4]], dtype=int64)
     """
     target = None if dtype is None else checked_dtype("asarray: dtype", dtype)
+    if copy is not None:
+        copy = truth("asarray: copy", copy)
     if isinstance(obj, Array):
-        if device is not None and device != obj.device:
+        if device is not None and not (isinstance(device, str) and device == obj.device):
             return _moved(obj, device_argument("asarray", device, None), target, copy)
         return _from_array(obj, target, copy)
     place = creation_device("asarray", device)
@@ -330,6 +333,8 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
         SettingError: There is no such device.
         DeviceError, MissingDependencyError: A driver or package for the device is missing.
     """
+    if copy is not None:
+        copy = truth("from_dlpack: copy", copy)
     if isinstance(x, Array):
         place = device_argument("from_dlpack", device, x._value.type.device)
         return duplicate(_moved(x, place, None, copy))

@@ -50,7 +50,7 @@ def device_argument(where: str, device: Any, default: StreamDevice | None) -> St
     """
     if device is None:
         return default
-    if device == CPU:
+    if isinstance(device, str) and device == CPU:
         return None
     kind, _, numbers = device.partition(":") if isinstance(device, str) else ("", "", "")
     listed = numbers.split(":") if numbers else []

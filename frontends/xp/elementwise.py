@@ -14,6 +14,7 @@ import numpy as np
 
 from passkit.errors import ArgumentError
 from passkit.frontends.xp.array import Array, array_of, operand_value, wrap
+from passkit.frontends.xp.conversion import duplicate
 from passkit.frontends.xp.elementwise_operations import FUNCTIONS
 from passkit.frontends.xp.runtime import apply, operation
 from passkit.streams.recorder import Value, binary_method
@@ -230,7 +231,7 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Array:
     """Return the elements limited to an interval: max where min > max, and NaN of NaN.
 
     Args:
-        x: an array of real numbers, or a number.
+        x: an array of numbers, or a number; complex ones are compared by their real parts first.
         min: the least value, an array that broadcasts with x or a number; None for no limit.
         max: the greatest value, in the same form. Python integers that the dtype of x cannot hold
             are no limit, unless they are beyond all its numbers.
@@ -249,11 +250,12 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Array:
     >>> xp.clip(xp.asarray([1, 5, 9]), 2, 6).numpy()
     array([2, 5, 6])
     """
-    operand = value = array_of(x)._value
+    array = array_of(x)
+    value = array._value
     for name, limit in (("maximum", min), ("minimum", max)):
         if limit is not None and not _is_beyond(limit, value, name):
             value = apply(operation(name), value, operand_value(limit, value.type.dtype))
-    return wrap(apply(operation("real"), value) if value is operand else value)
+    return duplicate(array) if value is array._value else wrap(value)
 
 
 def _is_beyond(limit: Any, value: Value, name: str) -> bool:

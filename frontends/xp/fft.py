@@ -14,7 +14,7 @@ import numpy as np
 import passkit.ops as ops
 from passkit.errors import ArgumentError, DTypeError, ShapeError
 from passkit.frontends.xp.array import Array, array_of, call, wrap
-from passkit.frontends.xp.creation import checked_shape
+from passkit.frontends.xp.creation import MOST_ELEMENTS, checked_shape
 from passkit.frontends.xp.devices import creation_device
 from passkit.frontends.xp.dtypes import checked_dtype
 from passkit.frontends.xp.reductions import finite_number, integer, one_axis
@@ -90,7 +90,7 @@ def _along_axis(name: str, x: Any, n: int | None, axis: int, norm: str) -> Array
     Raises:
         ArgumentError: ``x`` is no array or number, there is no such norm, or the number of points
             or the axis is no integer.
-        ShapeError: there is no such axis, or fewer points than 1.
+        ShapeError: there is no such axis, or fewer points than 1 or too many.
         DTypeError: a transform of real numbers gets complex ones.
     """
     array = array_of(x)
@@ -113,7 +113,8 @@ def _along_axes(
     Raises:
         ArgumentError: ``x`` is no array or number, there is no such norm, ``s`` or ``axes`` is no
             sequence of integers, or there is not a number of points for each axis.
-        ShapeError: there is no such axis, no axis at all, or a number of points below 1.
+        ShapeError: there is no such axis, no axis at all, or a number of points is below 1 or too
+            large.
         DTypeError: a transform of real numbers gets complex ones.
     """
     array, where = array_of(x), f"fft.{name}"
@@ -148,7 +149,7 @@ def _checked_points(name: str, norm: str, sizes: Sequence[Any]) -> tuple[int, ..
 
     Raises:
         ArgumentError: the norm is unknown, or a number of points is no integer.
-        ShapeError: a number of points is less than 1.
+        ShapeError: a number of points is less than 1, or too large.
     """
     if not isinstance(norm, str) or norm not in ("backward", "ortho", "forward"):
         raise ArgumentError(
@@ -156,8 +157,10 @@ def _checked_points(name: str, norm: str, sizes: Sequence[Any]) -> tuple[int, ..
         )
     points = tuple([integer(f"fft.{name}: a number of points", size) for size in sizes])
     for size in points:
-        if size < 1:
-            raise ShapeError(f"fft.{name}: a transform needs 1 point or more, got {size}")
+        if not 1 <= size <= MOST_ELEMENTS:
+            raise ShapeError(
+                f"fft.{name}: a transform needs from 1 to {MOST_ELEMENTS} points, got {shown(size)}"
+            )
     return points
 
 
@@ -185,7 +188,7 @@ def fft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backwa
     Raises:
         ArgumentError: x is no array or number, there is no such norm, or n or the axis is no
             integer.
-        ShapeError: there is no such axis, or n (or the extent) is below 1.
+        ShapeError: there is no such axis, or n (or the extent) is below 1 or too large.
     """
     return _along_axis("fft", x, n, axis, norm)
 
@@ -202,7 +205,7 @@ def ifft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backw
     Raises:
         ArgumentError: x is no array or number, there is no such norm, or n or the axis is no
             integer.
-        ShapeError: there is no such axis, or n (or the extent) is below 1.
+        ShapeError: there is no such axis, or n (or the extent) is below 1 or too large.
     """
     return _along_axis("ifft", x, n, axis, norm)
 
@@ -222,7 +225,7 @@ def rfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backw
     Raises:
         ArgumentError: x is no array or number, there is no such norm, or n or the axis is no
             integer.
-        ShapeError: there is no such axis, or n (or the extent) is below 1.
+        ShapeError: there is no such axis, or n (or the extent) is below 1 or too large.
         DTypeError: the numbers are complex.
     """
     return _along_axis("rfft", x, n, axis, norm)
@@ -240,7 +243,8 @@ def irfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "back
     Raises:
         ArgumentError: x is no array or number, there is no such norm, or n or the axis is no
             integer.
-        ShapeError: there is no such axis, or n is below 1, as its default for the extent 1.
+        ShapeError: there is no such axis, or n is too large, or below 1, as its default for the
+            extent 1.
     """
     return _along_axis("irfft", x, n, axis, norm)
 
@@ -260,7 +264,8 @@ def hfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backw
     Raises:
         ArgumentError: x is no array or number, there is no such norm, or n or the axis is no
             integer.
-        ShapeError: there is no such axis, or n is below 1, as its default for the extent 1.
+        ShapeError: there is no such axis, or n is too large, or below 1, as its default for the
+            extent 1.
     """
     return _along_axis("hfft", x, n, axis, norm)
 
@@ -277,7 +282,7 @@ def ihfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "back
     Raises:
         ArgumentError: x is no array or number, there is no such norm, or n or the axis is no
             integer.
-        ShapeError: there is no such axis, or n (or the extent) is below 1.
+        ShapeError: there is no such axis, or n (or the extent) is below 1 or too large.
         DTypeError: the numbers are complex.
     """
     return _along_axis("ihfft", x, n, axis, norm)
@@ -306,7 +311,8 @@ def fftn(
     Raises:
         ArgumentError: x is no array or number, there is no such norm, s or axes is no sequence of
             integers, or there is not a number of points for each axis.
-        ShapeError: there is no such axis, or none, or a number of points (or an extent) is below 1.
+        ShapeError: there is no such axis, or none, or a number of points (or an extent) is below 1
+            or too large.
     """
     return _along_axes("fftn", x, s, axes, norm)
 
@@ -332,7 +338,8 @@ def ifftn(
     Raises:
         ArgumentError: x is no array or number, there is no such norm, s or axes is no sequence of
             integers, or there is not a number of points for each axis.
-        ShapeError: there is no such axis, or none, or a number of points (or an extent) is below 1.
+        ShapeError: there is no such axis, or none, or a number of points (or an extent) is below 1
+            or too large.
     """
     return _along_axes("ifftn", x, s, axes, norm)
 
@@ -359,7 +366,8 @@ def rfftn(
     Raises:
         ArgumentError: x is no array or number, there is no such norm, s or axes is no sequence of
             integers, or there is not a number of points for each axis.
-        ShapeError: there is no such axis, or none, or a number of points (or an extent) is below 1.
+        ShapeError: there is no such axis, or none, or a number of points (or an extent) is below 1
+            or too large.
         DTypeError: the numbers are complex.
     """
     return _along_axes("rfftn", x, s, axes, norm)
@@ -386,7 +394,8 @@ def irfftn(
     Raises:
         ArgumentError: x is no array or number, there is no such norm, s or axes is no sequence of
             integers, or there is not a number of points for each axis.
-        ShapeError: there is no such axis, or none, or a number of points (or an extent) is below 1.
+        ShapeError: there is no such axis, or none, or a number of points (or an extent) is below 1
+            or too large.
     """
     return _along_axes("irfftn", x, s, axes, norm)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import inf, isinf
 from typing import Any, Literal, NamedTuple
 
-from passkit.errors import ArgumentError, DTypeError, ShapeError
+from passkit.errors import ArgumentError, DTypeError, FeedError, ShapeError
 from passkit.frontends.xp import reductions
 from passkit.frontends.xp.array import Array, array_of, call, wrap
 from passkit.frontends.xp.conversion import astype
@@ -394,7 +394,8 @@ def pinv(x: Any, /, *, rtol: Any = None) -> Array:
         ArgumentError: x or rtol is neither an array nor a number.
         DTypeError: rtol is complex, or an int too large for a float.
         ShapeError: the array has fewer than two axes, or rtol does not broadcast to the batch.
-        FeedError: when the result is computed, the iteration does not converge, as for NaN.
+        FeedError: rtol is a number below 0 or NaN; or when the result is computed, the iteration
+            does not converge, as for NaN.
     """
     return _above("pinv", matrices("pinv", x), rtol)
 
@@ -412,7 +413,8 @@ def matrix_rank(x: Any, /, *, rtol: Any = None) -> Array:
         ArgumentError: x or rtol is neither an array nor a number.
         DTypeError: rtol is complex, or an int too large for a float.
         ShapeError: the array has fewer than two axes, or rtol does not broadcast to the batch.
-        FeedError: when the result is computed, the iteration does not converge, as for NaN.
+        FeedError: rtol is a number below 0 or NaN; or when the result is computed, the iteration
+            does not converge, as for NaN.
     """
     return _above("matrix_rank", matrices("matrix_rank", x), rtol)
 
@@ -485,9 +487,12 @@ def _above(name: str, x: Array, rtol: Any) -> Array:
         ArgumentError: ``rtol`` is something else.
         DTypeError: It is complex, or an int too large for a float.
         ShapeError: It does not broadcast to the batch.
-        FeedError: The result is computed at once, and the iteration does not converge.
+        FeedError: It is a number below 0 or NaN; or the result is computed at once, and the
+            iteration does not converge.
     """
     if rtol is None or isinstance(rtol, (int, float)):
+        if rtol is not None and not rtol >= 0:
+            raise FeedError(f"{name} needs an rtol of 0 or more, got {shown(rtol)}")
         try:
             return call(name, x, rtol=None if rtol is None else float(rtol))
         except OverflowError:

@@ -165,6 +165,7 @@ def on_host(operation: Operation, operands: Sequence[Value]) -> tuple[Value, ...
     Raises:
         DTypeError: NumPy's function does not take these elements, such as complex ones.
         ShapeError: It does not take these shapes.
+        CapacityError: There is no memory for the result.
 
     Other errors of the function pass, such as a FeedError of a singular matrix.
     """

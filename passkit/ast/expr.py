@@ -246,6 +246,8 @@ def const(value: Any, dtype: DType) -> Const:
     if not isinstance(dtype, DType):
         arguments.refuse("ast.const: dtype", dtype, "a DType, such as pk.ast.dt.float32")
     try:
+        if isinstance(value, int) and dtype.is_float and not -(2**63) <= value < 2**64:
+            value = float(value)  # NumPy would make an object of it, which bfloat16 refuses
         return Const(np.asarray(value).astype(dtype.numpy).tobytes(), dtype)
     except OverflowError:
         arguments.refuse("ast.const: value", value, f"an integer of 64 bits for {dtype}")

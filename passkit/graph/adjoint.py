@@ -314,7 +314,8 @@ class ReverseSweep:
         def total(entry: Entry) -> Adjoint:
             """Return the sum of the terms passed to an entry so far, None if there are none.
 
-            It is computed at the first call, when all users of the entry were visited.
+            It is computed at the first call, when all users of the entry were visited. Raises:
+            ArgumentError where ``aggregate`` returns no entry.
             """
             if entry not in totals:
                 own_terms = terms.pop(entry, None)

@@ -263,7 +263,7 @@ def _adjoint_expr(values: Sequence[Expr], dys: Sequence[Var | None], by: Var) ->
     """Return the sum over all results of adjoint times derivative by ``by``; None if it is 0.
 
     ``values`` are the expressions of the results, ``dys`` the variables of their adjoints, None for
-    an adjoint that is zero.
+    an adjoint that is zero. Raises: CodeGenError for a function without derivative.
     """
     total: Expr | None = None
     for x, dy in zip(values, dys, strict=True):

@@ -22,7 +22,10 @@ ReducedAxes = int | tuple[int, ...] | None
 
 
 def _apply(name: str, *args: Any, **params: Any) -> Any:
-    """Return what the function ``name`` of `passkit.ops.numpy_functions` returns."""
+    """Return what the function ``name`` of `passkit.ops.numpy_functions` returns.
+
+    Raises: what it raises, a PasskitError.
+    """
     return getattr(import_module(_MODULE), name)(*args, **params)
 
 

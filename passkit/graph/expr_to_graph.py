@@ -76,7 +76,10 @@ def expr_to_graph(results: Sequence[Expr | None], inputs: Mapping[Expr, int]) ->
     first = 1 + max(inputs.values(), default=-1)
 
     def number_of(x: Expr) -> int:
-        """Return the number of the value of ``x``, after adding the calls that compute it."""
+        """Return the number of the value of ``x``, after adding the calls that compute it.
+
+        Raises: CodeGenError or RegistryError where no operator computes a part of it.
+        """
         if x not in numbers:
             operator, parts = _operator_of(x)
             operands = tuple(number_of(part) for part in parts)

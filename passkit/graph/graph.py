@@ -122,7 +122,10 @@ class Graph:
 
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
-        """Return all nodes in post-order: inputs, control dependences, then the node (NNVM)."""
+        """Return all nodes in post-order: inputs, control dependences, then the node (NNVM).
+
+        Raises: GraphError where a node depends on itself.
+        """
         return tuple(post_order([*(e.node for e in self.heads), *(v for v, _ in self.updates)]))
 
     @cached_property
@@ -326,6 +329,7 @@ class Graph:
             ArgumentError: ``change`` is no function.
             ShapeError: A new input does not fit a node that stays.
             DTypeError: A new input does not fit a node that stays.
+            Exception: What ``change`` raises.
         """
         return self.rebuilt(change)[0]
 
@@ -334,8 +338,10 @@ class Graph:
     ) -> tuple[Graph, dict[Entry, Entry]]:
         """Return the graph that `rebuild` returns, and the map from old entries to new ones.
 
-        ``change`` is that of `rebuild`, and so are the errors. The map has every entry of this
-        graph.
+        ``change`` is that of `rebuild`. The map has every entry of this graph.
+
+        Raises: GraphError, ArgumentError, ShapeError or DTypeError, as `rebuild`; and what
+        ``change`` raises.
         """
         arguments.function("Graph.rebuild: change", change)
         new: dict[Entry, Entry] = {}
@@ -373,6 +379,7 @@ class Graph:
             ArgumentError: ``change`` is no function.
             ShapeError: A new input does not fit a node.
             DTypeError: A new input does not fit a node.
+            Exception: What ``change`` raises.
         """
         arguments.function("Graph.transform: change", change)
         new: dict[Entry, Entry] = {}

@@ -174,6 +174,7 @@ def rewrite(
             not use one of its arguments.
         ShapeError: The replacement has another known shape.
         DTypeError: The replacement has another known dtype.
+        Exception: What ``where``, ``pattern`` or ``replacement`` raises.
     """
     compiled = GraphPattern.of(pattern)
     stateful = any(n.op is not None and TStateful.get(n.op.name) for n in graph.nodes)
@@ -183,6 +184,8 @@ def rewrite(
         """Return the replacement of a match that ends in ``node``, else None or the node's results.
 
         ``inputs`` are the node's inputs in the new graph. The nodes of a replacement are recorded.
+        Raises: GraphError, ShapeError or DTypeError for a replacement that is no entry or does not
+        fit; what ``where`` and ``replacement`` raise.
         """
         if node.op is not compiled.root.node.op or node.control:
             return None

@@ -39,7 +39,8 @@ def plan_memory(graph: Graph) -> Graph:
 
     y = exp(x); z = log(y); return sqrt(z)    becomes    y: slot 0; z: slot 0, in place of y
 
-    Raises: PassError if an operator of the graph writes state.
+    Raises: PassError if an operator of the graph writes state; RuleError if an attribute function,
+    such as FInplaceOption, returns something else than it must.
     """
     for node in graph.nodes:
         if writes_state(node):
@@ -56,7 +57,8 @@ def storage_plan(graph: Graph, share_outputs: bool = False) -> StoragePlan:
     With ``share_outputs``, outputs are in the arena too, as in NNVM; otherwise each has its own
     array. The graph is in functional form, and the shapes and dtypes of its entries are known.
 
-    Raises: PassError if one is not known.
+    Raises: PassError if one is not known; RuleError if an attribute function, such as
+    FInplaceOption, returns something else than it must.
     """
     return MemoryPlanner(graph, share_outputs).plan()
 

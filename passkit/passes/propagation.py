@@ -49,6 +49,8 @@ class Propagation(Generic[Fact]):
                 fact about one of its entries is set. It calls `set_fact`.
             guess: Called with nodes that ``infer`` was called with and that still have such an
                 entry, but only while nothing is left to infer.
+
+        Raises: What ``infer`` and ``guess`` raise.
         """
         incomplete = [n for n in self.graph.nodes if n.op is not None and self._is_incomplete(n)]
         self._worklist.extend(incomplete)

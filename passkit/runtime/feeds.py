@@ -47,8 +47,9 @@ def as_array(value: Any, dtype: DType | None) -> Any:
     Python numbers and lists are converted to ``dtype`` where it is of the same or a higher kind, in
     the order bool, integer, float, complex: integers become floats, not the reverse, and floats are
     rounded. Numbers of a higher kind, and integers beyond the limits of ``dtype``, keep their own
-    dtype. An empty list takes any dtype. Arrays, NumPy scalars and values that are no numbers, such
-    as text, keep theirs, and so does everything where ``dtype`` is None.
+    dtype; integers of more than 64 bits become objects. An empty list takes any dtype. Arrays,
+    NumPy scalars and values that are no numbers, such as text, keep theirs, and so does everything
+    where ``dtype`` is None.
 
     Raises: ValueError for a ragged list, and the errors of `numpy.asarray` for foreign objects.
     """

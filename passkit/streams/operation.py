@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from passkit.errors import DeviceError, PasskitError
+from passkit.errors import CapacityError, DeviceError, PasskitError
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, var
 from passkit.program.executable import Executable
@@ -207,13 +207,13 @@ class Operation(OperationBase):
     def evaluate_one(self, arrays: Sequence[Any]) -> Any:
         """Compute the single result at once in NumPy, as an array; a shorter path of `evaluate`.
 
-        Raises: what NumPy's function raises.
+        Raises: what NumPy's function raises; CapacityError if it has no memory.
         """
         if self.on_arrays is None or self.params:
             return self.evaluate(arrays)[0]
         try:
             result = _quiet.context.run(self.on_arrays, *arrays)
-        except RuntimeError:
+        except (RuntimeError, MemoryError):
             return self.evaluate(arrays)[0]
         return result if type(result) is np.ndarray else np.asarray(result)
 
@@ -227,10 +227,14 @@ class Operation(OperationBase):
 
         Returns: An array for each result.
 
-        Raises: what that function raises; PasskitError if the graph cannot be built.
+        Raises: what that function raises; CapacityError if it has no memory; PasskitError if the
+            graph cannot be built.
         """
         if self.on_arrays is not None:
-            result = quietly(self.on_arrays, *arrays, **self.params)
+            try:
+                result = quietly(self.on_arrays, *arrays, **self.params)
+            except MemoryError as error:
+                raise CapacityError(f"{self.name} has no memory for its result: {error}") from None
             if type(result) is np.ndarray:
                 return (result,)
             return (

@@ -197,10 +197,11 @@ def mapping(where: str, value: Any, need: str = "a mapping") -> dict[Any, Any]:
 def path(where: str, value: Any, need: str = "a path") -> Path:
     """Return ``value``, a string or an `os.PathLike`, as a path; it need not exist.
 
-    Raises: ArgumentError for anything else, also bytes, or a null character in it; ``need`` is what
-        the argument ``where`` must be.
+    Raises: ArgumentError for anything else, also a path of bytes, or a null character in it;
+        ``need`` is what the argument ``where`` must be.
     """
-    if not isinstance(value, (str, os.PathLike)) or "\0" in os.fspath(value):
+    text = os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
+    if not isinstance(text, str) or "\0" in text:
         refuse(where, value, need)
     from pathlib import Path  # a warm start does not need it
 
@@ -264,8 +265,8 @@ def numbers(where: str, value: Any, dtype: Any = None) -> Any:
     Raises:
         ArgumentError: The value is a ragged list, an object, a text, a date or a masked array, or
             complex for a real dtype (but bool), or holds a Python number that ``dtype`` cannot: an
-            integer beyond its limits, or NaN for an integer one. Other floats are truncated to
-            integer dtypes, and arrays are cast, as `numpy.array` does.
+            integer beyond its limits, or NaN or too large a float for an integer one. Other floats
+            are truncated to integer dtypes, and arrays are cast, as `numpy.array` does.
     """
     unmasked(where, value)
     need = "an array or (nested lists of) numbers"

@@ -244,7 +244,7 @@ def divide_exactly(a: Extent, b: Extent) -> Extent | None:
     """Return ``a / b`` if the division is seen to be exact for all values of symbols, else None.
 
     A sum is recognized as a divisor of its multiples by one term only: n*n - 1 by n - 1 gives None.
-    None also where ``b`` is 0.
+    Both are ints or Sizes. None also where ``b`` is 0.
     """
     if isinstance(a, int) and isinstance(b, int):
         return a // b if b and a % b == 0 else None

@@ -303,6 +303,7 @@ def test_clip_limits_by_numbers_and_arrays(small: int) -> None:
             ("low array", xp.clip(a, min=xp.asarray(low)), np.clip(x, low, None)),
             ("high", a.clip(max=0.5), np.clip(x, None, 0.5)),
             ("none", xp.clip(a), x),
+            ("complex", xp.clip(xp.asarray([1 + 2j])), np.asarray([1 + 2j])),
             ("beyond the dtype", xp.clip(b, -500, 5), np.minimum(whole, 5)),
         ]
         assert_all_same(pairs)

@@ -9,7 +9,7 @@ import pytest
 
 import passkit as pk
 from passkit import xp
-from passkit.errors import ArgumentError, DTypeError, SettingError, ShapeError
+from passkit.errors import ArgumentError, CapacityError, DTypeError, SettingError, ShapeError
 from passkit.frontends.xp.runtime import OPERATIONS
 from tests.frontends.xp.differences import assert_all_same
 
@@ -83,8 +83,12 @@ def test_wrong_arguments_are_refused() -> None:
     x = xp.asarray(np.ones((2, 3)))
     with pytest.raises(ArgumentError, match=r"fft\.fft: norm must be .*, got 'unitary'"):
         xp.fft.fft(x, norm="unitary")  # type: ignore[arg-type]
-    with pytest.raises(ShapeError, match=r"fft\.rfft: a transform needs 1 point or more, got 0"):
+    with pytest.raises(ShapeError, match=r"rfft: .* needs from 1 to \d+ points, got 0"):
         xp.fft.rfft(x, n=0)
+    with pytest.raises(ShapeError, match=r"ihfft: .* needs from 1 to .*, got 118059162071"):
+        xp.fft.ihfft(x, n=2**70)
+    with pytest.raises(CapacityError, match=r"irfftn has no memory .*\(3, 1099511627776\)"):
+        np.asarray(xp.fft.irfftn(x, s=(3, 2**40)))
     with pytest.raises(ArgumentError, match=r"fft\.fft: a number of points must .*, got 2\.5"):
         xp.fft.fft(x, n=2.5)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match=r"fft\.fftn: s must be a sequence, got 2"):
@@ -93,14 +97,14 @@ def test_wrong_arguments_are_refused() -> None:
         xp.fft.fftn(x, s=(2, 2, 2))
     with pytest.raises(ShapeError, match=r"fft\.rfftn needs an axis, got an array of shape \(\)"):
         xp.fft.rfftn(xp.asarray(1.0))
-    with pytest.raises(ArgumentError, match=r"axes must be a sequence, got Array\(0, dtype=int64\)"):
+    with pytest.raises(ArgumentError, match=r"axes must be a sequence, got Array\(0, "):
         xp.fft.fftshift(xp.ones(3), axes=xp.asarray(0))  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match=r"fft\.fftshift: axes must be a sequence, got 1\.0"):
         xp.fft.fftshift(x, axes=1.0)  # type: ignore[arg-type]
     for transform in (xp.fft.rfft, xp.fft.ihfft, xp.fft.rfftn):
         with pytest.raises(DTypeError, match=r"needs real numbers, got complex128"):
             transform(xp.asarray([1j, 2.0]))
-    with pytest.raises(ShapeError, match=r"fft\.irfft: a transform needs 1 point or more"):
+    with pytest.raises(ShapeError, match=r"irfft: a transform needs from 1 to \d+ points, got 0"):
         xp.fft.irfft(xp.asarray([1.0]))
     with pytest.raises(ShapeError, match=r"fft\.fft: there is no axis 2"):
         xp.fft.fft(x, axis=2)

@@ -195,6 +195,9 @@ def test_wrong_arguments_are_refused() -> None:
     assert float(xp.linalg.vector_norm(xp.asarray([1.0, 2.0]), ord=-(2**70))) == 1
     with pytest.raises(ArgumentError, match=r"vecdot: axis must be an integer, got \[0\]"):
         xp.vecdot(x, x, axis=[0])  # type: ignore[arg-type]
+    for name, rtol in (("pinv", -1), ("matrix_rank", float("nan"))):
+        with pytest.raises(FeedError, match=f"{name} needs an rtol of 0 or more, got {rtol}"):
+            getattr(xp.linalg, name)(x, rtol=rtol)
     with pytest.raises(DTypeError, match=r"pinv: rtol is too large for a float: 1000"):
         xp.linalg.pinv(x, rtol=10**400)
     with pytest.raises(ArgumentError, match=r"qr: mode must be .*, got an array int64\[1\]"):

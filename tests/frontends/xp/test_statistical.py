@@ -240,6 +240,9 @@ def test_flags_without_a_truth_value_are_refused() -> None:
         ("matrix_norm: keepdims", lambda: xp.linalg.matrix_norm(x, keepdims=several)),
         ("linspace: endpoint", lambda: xp.linspace(0, 1, 3, endpoint=several)),
         ("kl_div: log_target", lambda: xp.nn.kl_div(x, x, log_target=several)),
+        ("asarray: copy", lambda: xp.asarray(x, copy=several)),
+        ("from_dlpack: copy", lambda: xp.from_dlpack(several, copy=several)),
+        ("astype: copy", lambda: xp.astype(x, xp.float64, copy=several)),
         ("integers: endpoint", lambda: xp.random.default_rng(1).integers(3, endpoint=several)),
     ]
     for where, call in calls:
