@@ -305,7 +305,8 @@ def _repeat(node: Node, x: Entry) -> Entry:
 
     Raises:
         ShapeError: If repeats are negative or no ints, a tuple has neither one nor as many as the
-            axis is known to have elements, or ``axis`` is no int or out of range.
+            axis is known to have elements, or adds up to more than the memory holds, or ``axis`` is
+            no int or out of range.
     """
     axis, repeats = node.params["axis"], node.params["repeats"]
     if axis is None:
@@ -327,7 +328,10 @@ def _repeat(node: Node, x: Entry) -> Entry:
             f"{node.where} needs one number, or one for each of the {n} elements of axis {axis}, "
             f"got {len(counts)}"
         )
-    indices = np.repeat(np.arange(len(counts), dtype=np.int64), counts)
+    try:
+        indices = np.repeat(np.arange(len(counts), dtype=np.int64), counts)
+    except (MemoryError, ValueError, OverflowError):  # NumPy's errors for sums beyond 64 bits
+        raise ShapeError(f"{node.where} has no memory for {sum(counts)} repeats") from None
     return make("gather", x, as_entry(indices), axis=axis)
 
 

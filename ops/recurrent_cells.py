@@ -107,7 +107,7 @@ def _simple_rnn(
 
     Source: Elman, Finding Structure in Time.
 
-    Raises: ShapeError if the shapes do not fit.
+    Raises: ShapeError if the shapes do not fit, RegistryError for an unknown activation.
     """
     return make(node.params["activation"], _matmul(x, kernel) + _matmul(h, recurrent) + bias)
 

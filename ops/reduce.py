@@ -265,7 +265,7 @@ def _prod_gradient(node: Node, dy: Entry) -> list[Entry]:
     ``node`` is the forward node, with the parameters ``axis`` and ``keepdims``; ``dy`` is the
     gradient of its output.
 
-    Raises: ShapeError if a rank is unknown, or a parameter is invalid.
+    Raises: ShapeError if a rank is unknown, or a parameter is invalid; DTypeError for integers.
     """
     x = node.inputs[0]
     return [broadcast_back(node, dy) * make("prod_others", x, axis=node.params["axis"])]

@@ -236,12 +236,15 @@ def _histogram(node: Node, x: Entry) -> Entry:
 
     Source: numpy.histogram with equal bins, of which the last includes its upper end.
 
-    Raises: ShapeError if ``bins`` is no int of at least 1, or ``range`` no finite (low, high) with
-    low < high.
+    Raises: ShapeError if ``bins`` is no int of at least 1, or of more edges than the memory holds,
+    or ``range`` no finite (low, high) with low < high.
     """
     bins, (low, high) = _positive_param(node, "bins"), _histogram_range(node)
     values = make("cast", x, dtype="float64")
-    edges = constant(np.linspace(low, high, bins + 1))
+    try:
+        edges = constant(np.linspace(low, high, bins + 1))
+    except (MemoryError, ValueError):  # NumPy's error for a length beyond 64 bits
+        raise ShapeError(f"{node.where} has no memory for the edges of {bins} bins") from None
     edges_below = make("searchsorted", edges, values, side="right")
     is_upper_end = make("equal", values, make("full_like", values, fill_value=high))
     last_bin = make("full_like", edges_below, fill_value=bins)

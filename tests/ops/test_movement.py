@@ -314,3 +314,15 @@ def test_images_are_not_resized_beyond_what_float32_counts() -> None:
     for name in ("resize_nearest", "resize_bilinear", "resize_bicubic", "resize_area"):
         with pytest.raises(pk.ShapeError, match="of at most 16777216, got 16777217 at axis 2"):
             pk.get_op(name)(x, size=(2, 2**24 + 1))
+
+
+def test_constants_beyond_memory_are_refused() -> None:
+    """Repeats and edges of bins that no memory holds are shape errors with their number."""
+    x = pk.var("x", (2, 3))
+
+    for count in (2**40, 2**62):
+        with pytest.raises(pk.ShapeError, match=f"no memory for {2 * count} repeats"):
+            ops.repeat(x, repeats=(count, count), axis=0)
+    bins = ops.histogram(x, bins=2**50, range=(0.0, 1.0))
+    with pytest.raises(pk.ShapeError, match=f"no memory for the edges of {2**50} bins"):
+        pk.ApplyPasses(pk.Graph([bins]), ["Expand"])

@@ -13,6 +13,7 @@ from passkit.frontends.tf_graphdef.registry import ImportResult, op_importer
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, constant
 from passkit.ops.layouts import as_dtype, widened
+from passkit.values.dtype import DType
 from passkit.values.size import Shape, numel
 
 NORMS = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
@@ -190,6 +191,34 @@ def _expand_channels(v: Entry, rank: int, axis: int) -> Entry:
     return expanded
 
 
+def _check_norm_input(
+    call: ImportCall, value: ImportedValue, extents: Shape, dtype: DType | None
+) -> None:
+    """Check an input of the gradient of a batch norm.
+
+    Args:
+        call: The node.
+        value: The input.
+        extents: The shape that it must have; extents that are not both numbers are not compared.
+        dtype: The dtype that it must have, where 16-bit floats count as float32.
+
+    Raises:
+        ModelError: If it has another shape or dtype, its rank is unknown, or ``dtype`` is not one
+            of floats.
+    """
+    shape = call.rank(value, len(extents))
+    pairs = zip(shape, extents, strict=True)
+    if any(isinstance(n, int) and isinstance(m, int) and n != m for n, m in pairs):
+        raise ModelError(
+            f"{call.where} needs {short(value.name)} of shape {show_shape(extents)}, got "
+            f"{show_shape(shape)}"
+        )
+    actual = widened(value.entry).dtype
+    if dtype is None or actual is not dtype or not dtype.is_float:
+        needed = dtype if dtype is not None and dtype.is_float else "floats"
+        raise ModelError(f"{call.where} needs {short(value.name)} of {needed}, got {actual}")
+
+
 @op_importer("FusedBatchNormGrad", "FusedBatchNormGradV2")
 def _batch_norm_grad(
     call: ImportCall,
@@ -213,14 +242,19 @@ def _batch_norm_grad(
         Gradients of x, in its dtype, of scale and of offset, and two empty arrays.
 
     Raises:
-        ModelError: If the rank of ``x`` is unknown or not 4 or 5, or the data format is unknown, or
-            an attribute is of another kind.
-        ShapeError: If the shapes do not broadcast: those of ``dy`` and ``x``, and of the vectors
-            with the channels.
-        DTypeError: If ``dy`` is of bools or, in training, of integers, or an input is complex.
+        ModelError: If the rank of ``x`` is unknown or not 4 or 5, ``dy`` has another shape, another
+            input is no vector of the channels, the inputs are not floats of one dtype, where 16-bit
+            floats count as float32, the data format is unknown, or an attribute is of another kind.
     """
     shape = call.shape(x)
     rank, axis = len(shape), _channel_axis(call, shape)
+    dtype = widened(x.entry).dtype
+    for value, extents in (
+        (x, shape),
+        (dy, shape),
+        *((vector, (shape[axis],)) for vector in (scale, mean, variance)),
+    ):
+        _check_norm_input(call, value, extents, dtype)
     axes = tuple(k for k in range(rank) if k != axis)
     gradient, data = widened(dy.entry), widened(x.entry)
     inverse_deviation = ops.rsqrt(widened(variance.entry) + call.attr("epsilon", "f", 1e-4))
@@ -269,11 +303,9 @@ def _batch_norm_grad_v3(
         Gradients of x, scale and offset, and two empty arrays.
 
     Raises:
-        ModelError: If the rank of ``x`` is unknown or not 4 or 5, the data format is unknown, or an
-            attribute is of another kind.
-        ShapeError: If the shapes do not broadcast: those of ``dy`` and ``x``, and of the vectors
-            with the channels.
-        DTypeError: If ``dy`` is of bools or, in training, of integers, or an input is complex.
+        ModelError: If the rank of ``x`` is unknown or not 4 or 5, ``dy`` has another shape, another
+            input is no vector of the channels, the inputs are not floats of one dtype, where 16-bit
+            floats count as float32, the data format is unknown, or an attribute is of another kind.
     """
     return _batch_norm_grad(call, dy, x, scale, mean, variance)
 

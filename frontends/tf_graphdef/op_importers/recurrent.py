@@ -81,7 +81,8 @@ class _LstmCell:
 
         Raises:
             ShapeError: If the shapes of weights, input and state do not fit.
-            DTypeError: If their dtypes differ, or are bool or complex.
+            DTypeError: If ``x``, ``h`` and the weights differ in dtype or are no floats, or another
+                one is complex.
         """
         units = h.shape[1]  # type: ignore[index]
         z = ops.matmul(ops.concat(x, h, axis=1), self.w) + self.b

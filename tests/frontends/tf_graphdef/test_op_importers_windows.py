@@ -36,6 +36,11 @@ def ones(name: str, *shape: int, dtype: str = "float32") -> Any:
     return const(name, np.ones(shape, dtype))
 
 
+def norm_gradient(dy: str, mean: str = "b") -> Any:
+    """Return the gradient of a batch norm of the images, with a gradient and a mean."""
+    return node("FusedBatchNormGrad", "y", dy, "x", "b", mean, "b")
+
+
 CASES: dict[str, tuple[list[Any], str]] = {
     "format": ([conv(data_format="HWCN")], "data_format NHWC or NCHW, got 'HWCN'"),
     "rank": ([conv("v")], r"needs 'v' of rank 4, got \(v\.0, 3\)"),
@@ -97,6 +102,18 @@ CASES: dict[str, tuple[list[Any], str]] = {
     "a norm's rank": (
         [node("FusedBatchNorm", "y", "v", "b", "b", "b", "b")],
         r"data of rank 4 or 5, got \(v\.0, 3\)",
+    ),
+    "a gradient of a norm with another shape": (
+        [norm_gradient("v")],
+        r"FusedBatchNormGrad 'y' needs 'v' of rank 4, got \(v\.0, 3\)",
+    ),
+    "a mean of other channels": (
+        [const("m", np.ones(3, np.float32)), norm_gradient("x", "m")],
+        r"needs 'm' of shape \(4,\), got \(3,\)",
+    ),
+    "a mean of integers": (
+        [node("Cast", "i", "b", DstT=np.dtype("int32")), norm_gradient("x", "i")],
+        "needs 'i' of float32, got int32",
     ),
     "a fused norm's inputs": ([node("_FusedBatchNormEx", "y", "x")], "at least 5 inputs, got 1"),
     "a fused norm's activation": (
