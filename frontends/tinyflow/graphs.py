@@ -242,7 +242,12 @@ class Graph:
         if scope is None:
             return list(values)
         arguments.text("a collection: scope", scope)
-        return [v for v in values if getattr(v, "name", "").startswith(scope)]
+        names = [getattr(v, "name", None) for v in values]
+        return [
+            v
+            for v, name in zip(values, names, strict=True)
+            if (name if isinstance(name, str) else "").startswith(scope)
+        ]
 
     def next_draw(self) -> int:
         """Count a random operator, and return its number in this graph, from 0."""

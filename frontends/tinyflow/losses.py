@@ -592,6 +592,9 @@ def add_loss(loss: Any, loss_collection: str | None = GraphKeys.LOSSES) -> None:
     Args:
         loss: A tensor; it is not checked.
         loss_collection: The collection, "losses" by default; None or empty to do nothing.
+
+    Raises:
+        ArgumentError: If ``loss_collection`` is something else than a text.
     """
     if loss_collection:
         get_default_graph().add_to_collection(loss_collection, loss)
@@ -606,6 +609,9 @@ def get_losses(scope: str | None = None, loss_collection: str = GraphKeys.LOSSES
 
     Returns:
         A new list of tensors, in the order in which they were added.
+
+    Raises:
+        ArgumentError: If ``loss_collection`` is no text, or ``scope`` neither a text nor None.
     """
     return get_default_graph().get_collection(loss_collection, scope)
 
@@ -618,6 +624,9 @@ def get_regularization_losses(scope: str | None = None) -> list[Any]:
 
     Returns:
         A new list of tensors, in the order in which they were added.
+
+    Raises:
+        ArgumentError: If ``scope`` is neither a text nor None.
     """
     return get_default_graph().get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
 
@@ -632,11 +641,12 @@ def get_regularization_loss(
         name: The name of the result; "total_regularization_loss" by default.
 
     Returns:
-        A scalar tensor; 0 in float32 if there are no such losses.
+        A tensor of the losses' shape, usually a scalar; 0 in float32 if there are no such losses.
 
     Raises:
         ShapeError: If losses differ in shape.
         DTypeError: If losses differ in dtype.
+        ArgumentError: If ``scope`` or ``name`` is no text, or a loss neither a tensor nor numbers.
     """
     collected = get_regularization_losses(scope)
     return elementwise.add_n(collected, name) if collected else creation.constant(0.0, name=name)
@@ -653,12 +663,13 @@ def get_total_loss(
         scope: If given, only losses whose names begin with it are added; all by default.
 
     Returns:
-        A scalar tensor.
+        A tensor of the losses' shape, usually a scalar.
 
     Raises:
         SettingError: If there are no losses.
         ShapeError: If losses differ in shape.
         DTypeError: If losses differ in dtype.
+        ArgumentError: If ``scope`` or ``name`` is no text, or a loss neither a tensor nor numbers.
     """
     collected = get_losses(scope)
     if add_regularization_losses:

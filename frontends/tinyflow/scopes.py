@@ -287,7 +287,7 @@ def get_variable(
         initializer: A function of a shape and ``dtype=``, a class of such functions, or the initial
             value itself. By default that of the scope.
         regularizer: A function that returns a loss for the variable, which is put into
-            REGULARIZATION_LOSSES; by default that of the scope.
+            REGULARIZATION_LOSSES, or None for none; by default that of the scope.
         trainable: Whether optimizers change it; True by default.
         collections: The names of the collections to add it to; [GraphKeys.GLOBAL_VARIABLES] by
             default.
@@ -346,8 +346,9 @@ def get_variable(
             dtype=None if dtype is None and not callable(chosen_initializer) else variable_dtype,
             constraint=scope.constraint if constraint is None else constraint,
         )
-        if chosen_regularizer is not None:
-            graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, chosen_regularizer(variable))
+        loss = None if chosen_regularizer is None else chosen_regularizer(variable)
+        if loss is not None:
+            graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
     graph.shared_variables[full_name] = variable
     return variable
 

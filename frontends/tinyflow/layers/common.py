@@ -184,7 +184,7 @@ def activate(x: Tensor, activation: Any, activity_regularizer: Any) -> Tensor:
         x: The tensor.
         activation: A function of a tensor; None for none.
         activity_regularizer: Returns a loss for the result, which is added to the collection
-            REGULARIZATION_LOSSES; None for none.
+            REGULARIZATION_LOSSES, or None for no loss; None for no regularizer.
 
     Returns:
         The result of the activation; ``x`` itself without one.
@@ -197,5 +197,6 @@ def activate(x: Tensor, activation: Any, activity_regularizer: Any) -> Tensor:
         output = require_function("a layer", "activation", activation)(x)
     if activity_regularizer is not None:
         loss = require_function("a layer", "activity_regularizer", activity_regularizer)(output)
-        get_default_graph().add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
+        if loss is not None:
+            get_default_graph().add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
     return output

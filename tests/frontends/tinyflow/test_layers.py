@@ -239,3 +239,14 @@ def test_random_flip_flips_about_half_of_the_images():
         first_pixels = [session.run(one)[0, 0, 0] for _ in range(8)]
     assert first.shape == second.shape
     assert {float(v) for v in first_pixels} == {float(IMAGE[0, 0, 0, 0]), float(IMAGE[0, 0, 3, 0])}
+
+
+def test_regularizers_that_return_none_add_no_loss():
+    """An L2 regularizer of scale 0 has no loss, so that the losses can be added."""
+    with tf.Graph().as_default():
+        none = tf.contrib.layers.l2_regularizer(0.0)
+        tf.layers.dense(np.ones((2, 3), np.float32), 1, kernel_regularizer=none)
+        tf.layers.dense(np.ones((2, 3), np.float32), 1, activity_regularizer=none)
+
+        assert tf.losses.get_regularization_losses() == []
+        assert tf.losses.get_regularization_loss().dtype.name == "float32"
