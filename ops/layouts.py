@@ -105,7 +105,10 @@ def widened(x: Entry) -> Entry:
 
 
 def as_dtype(x: Entry, like: Entry) -> Entry:
-    """Return ``x`` cast to the dtype of ``like``; unchanged if that is unknown or the same."""
+    """Return ``x`` cast to the dtype of ``like``; unchanged if that is unknown or the same.
+
+    Raises: DTypeError if one of two different dtypes is complex.
+    """
     if like.dtype is None or x.dtype is like.dtype:
         return x
     return make("cast", x, dtype=dtype_of(like.dtype).name)

@@ -14,20 +14,25 @@ PaddingWidths = tuple[tuple[Extent, Extent], ...]
 MODES = {b"REFLECT": "reflect", b"SYMMETRIC": "symmetric"}
 
 
-def pairs(call: ImportCall, value: ImportedValue, role: str) -> PaddingWidths:
+def pairs(
+    call: ImportCall, value: ImportedValue, role: str, axes: int | None = None
+) -> PaddingWidths:
     """Return an input of shape (axes, 2) as a pair (before, after) for each axis.
 
     Args:
         call: The node.
         value: The input, of shape (axes, 2).
         role: Name of the input in errors.
+        axes: The number of axes that it must have; any by default.
 
     Raises:
         ModelError: If it has another shape, depends on data, is not of integers, or has over 64 of
             them.
     """
-    if value.shape is None or len(value.shape) != 2 or value.shape[1] != 2:
-        raise ModelError(f"{call.where} needs {role} of shape (axes, 2), got {call.shown(value)}")
+    shape = value.shape
+    if shape is None or len(shape) != 2 or shape[1] != 2 or axes not in (None, shape[0]):
+        rows = "axes" if axes is None else axes
+        raise ModelError(f"{call.where} needs {role} of shape ({rows}, 2), got {call.shown(value)}")
     if value.array is None:
         call.extents(value, role)
     assert value.array is not None
@@ -243,7 +248,8 @@ def _space_to_batch(
         ModelError: If ``block`` or ``paddings`` is not known or of another shape.
         ShapeError: If a number is invalid, or a padded axis is no known multiple of its block.
     """
-    blocks, widths = call.ints(block, "block_shape"), pairs(call, paddings, "paddings")
+    blocks = call.ints(block, "block_shape")
+    widths = pairs(call, paddings, "paddings", len(blocks))
     return ops.space_to_batch(x.entry, block_shape=blocks, paddings=widths, name=call.name)
 
 
@@ -264,7 +270,8 @@ def _batch_to_space(
         ShapeError: If a number is invalid, more is cropped than there is, or the batch is no known
             multiple of the block.
     """
-    blocks, widths = call.ints(block, "block_shape"), pairs(call, crops, "crops")
+    blocks = call.ints(block, "block_shape")
+    widths = pairs(call, crops, "crops", len(blocks))
     return ops.batch_to_space(x.entry, block_shape=blocks, crops=widths, name=call.name)
 
 
@@ -283,7 +290,7 @@ def _space_to_batch_images(
         ShapeError: If a number is invalid, or a padded axis is no known multiple of the block.
     """
     blocks = (call.attr("block_size", "i"),) * 2
-    widths = pairs(call, paddings, "paddings")
+    widths = pairs(call, paddings, "paddings", len(blocks))
     return ops.space_to_batch(x.entry, block_shape=blocks, paddings=widths, name=call.name)
 
 
@@ -303,5 +310,5 @@ def _batch_to_space_images(
             multiple of the block.
     """
     blocks = (call.attr("block_size", "i"),) * 2
-    widths = pairs(call, crops, "crops")
+    widths = pairs(call, crops, "crops", len(blocks))
     return ops.batch_to_space(x.entry, block_shape=blocks, crops=widths, name=call.name)

@@ -206,8 +206,8 @@ def merge_all(
 
     Raises:
         GraphError: If the collection holds something else than summaries.
-        ArgumentError: If ``key`` is no text, ``scope`` neither a text nor None, or if ``name`` is no
-            text and there are summaries.
+        ArgumentError: If ``key`` is no text, ``scope`` neither a text nor None, or, where there are
+            summaries, ``name`` no text.
     """
     summaries = get_default_graph().get_collection(key, scope)
     return merge(summaries, name=name) if summaries else None

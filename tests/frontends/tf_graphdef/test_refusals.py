@@ -32,6 +32,20 @@ REFUSED: dict[str, tuple[dict[str, Any], list[Any], str]] = {
         [const("a", 3), const("s", [2, 2]), node("ConcatOffset", "y", "a", "s", "s")],
         r"axis of the shape 's' = \[2, 2\], got 3",
     ),
+    "crops of other axes than blocks": (
+        X,
+        [
+            const("b", [1]),
+            const("c", [[0, 0], [0, 0]]),
+            node("BatchToSpaceND", "y", "x", "b", "c"),
+        ],
+        r"needs crops of shape \(1, 2\), got 'c' = \[0, 0, 0, 0\]",
+    ),
+    "paddings in one row": (
+        X,
+        [const("p", [0, 0]), node("Pad", "y", "x", "p")],
+        r"needs paddings of shape \(axes, 2\), got 'p' = \[0, 0\]",
+    ),
     "shapes that may not broadcast": (
         X,
         [const("s", [4, 3, 5]), node("Shape", "n", "x"), node("BroadcastArgs", "y", "s", "n")],
