@@ -140,8 +140,9 @@ class ArrayMethods:
 
         Raises: ShapeError if they do not name each axis once; ArgumentError if one is no integer.
         """
-        order = () if axes == (None,) else _extents(axes)
-        return manipulation.permute_dims(self, order or tuple(reversed(range(self.ndim))))
+        if not axes or (len(axes) == 1 and axes[0] is None):
+            return manipulation.permute_dims(self, tuple(reversed(range(self.ndim))))
+        return manipulation.permute_dims(self, _extents(axes))
 
     def view(self: Any, dtype: Any = None) -> Array:
         """Return the elements' bytes as elements of another dtype, None for the same one.

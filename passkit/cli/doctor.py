@@ -241,7 +241,8 @@ def check_cache() -> HealthCheck:
     def find() -> str:
         """Return the folder of the cache, with its number of kernels and its size.
 
-        Raises: CacheError if other users may write to it.
+        Raises: CacheError if other users may write to it; OSError if it is missing and cannot be
+        created.
         """
         info = KernelCache(trusted_folder(cache_folder())).info()
         return f"{info.folder}, {info.kernels} kernels, {bytes_text(info.nbytes)}"
@@ -257,7 +258,10 @@ def check_profile() -> HealthCheck:
     way_out = "passkit doctor --calibrate, while the machine has nothing else to do"
 
     def find() -> str:
-        """Return the figures of the stored profile as text, "" if there is none."""
+        """Return the figures of the stored profile as text, "" if there is none.
+
+        Raises: CacheError if other users may write to the cache folder.
+        """
         profile = read_cpu_profile()
         if profile is None:
             return ""
@@ -296,7 +300,10 @@ def check_solver() -> HealthCheck:
     """
 
     def find() -> str:
-        """Return the packages and the solver that solved a program, "" if none did."""
+        """Return the packages and the solver that solved a program, "" if none did.
+
+        Raises: PackageNotFoundError if a package is not installed.
+        """
         solution = solve(Program((1.0, 2.0, 1.5), (((0, 1), 1), ((1, 2), 1))))
         if solution is None:
             return ""
@@ -313,7 +320,10 @@ def check_opencl() -> HealthCheck:
     """
 
     def find() -> str:
-        """Return the devices and the result of a trial, "" without a device."""
+        """Return the devices and the result of a trial, "" without a device.
+
+        Raises: MissingDependencyError without pyopencl; what the trial raises, such as DeviceError.
+        """
         devices = list(opencl.describe_devices())
         return "; ".join([*devices, run_trial("opencl")] if devices else [])
 

@@ -19,14 +19,19 @@ _root: Any = Lazy("passkit")
 
 
 def text_of(graph: Graph) -> str:
-    """Return a graph as JSON. Raises: GraphError for a parameter that JSON cannot represent."""
+    """Return a graph as JSON.
+
+    Raises: GraphError for a parameter that JSON cannot represent, DTypeError for an array of a
+    dtype that passkit does not have.
+    """
     return to_json(graph)
 
 
 def graph_of(text: str) -> Graph:
     """Return the graph in JSON text; unpickling calls it.
 
-    Raises: ParseError where the text is malformed; RegistryError where an operator is unknown.
+    Raises: ParseError where the text is malformed; RegistryError where an operator is unknown; the
+    error of an operator that refuses its inputs, such as ShapeError.
     """
     return _root.from_json(text)  # type: ignore[no-any-return]
 
@@ -34,7 +39,8 @@ def graph_of(text: str) -> Graph:
 def text_of_entries(entries: Sequence[Entry]) -> str:
     """Return the JSON of a graph whose outputs are ``entries``.
 
-    Raises: GraphError for a parameter that JSON cannot represent.
+    Raises: GraphError for a parameter that JSON cannot represent, DTypeError for an array of a
+    dtype that passkit does not have.
     """
     return text_of(Graph(entries))
 
@@ -42,7 +48,8 @@ def text_of_entries(entries: Sequence[Entry]) -> str:
 def entry_of(text: str, number: int) -> Entry:
     """Return output ``number`` of the graph that ``text`` holds as JSON; unpickling calls it.
 
-    Raises: ParseError where the text is malformed; RegistryError where an operator is unknown.
+    Raises: ParseError where the text is malformed; RegistryError where an operator is unknown; the
+    error of an operator that refuses its inputs, such as ShapeError.
     """
     return graph_of(text).outputs[number]
 
@@ -50,7 +57,8 @@ def entry_of(text: str, number: int) -> Entry:
 def node_of(text: str) -> Node:
     """Return the node of the first output of the graph in JSON text; unpickling calls it.
 
-    Raises: ParseError where the text is malformed; RegistryError where an operator is unknown.
+    Raises: ParseError where the text is malformed; RegistryError where an operator is unknown; the
+    error of an operator that refuses its inputs, such as ShapeError.
     """
     return graph_of(text).outputs[0].node
 

@@ -479,7 +479,11 @@ class Graph:
         return copying.deep_copy_graph(self, memo)  # type: ignore[no-any-return]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the graph as JSON, without annotations that JSON cannot represent."""
+        """Pickle the graph as JSON, without annotations that JSON cannot represent.
+
+        Raises: GraphError for a parameter that JSON cannot represent, DTypeError for an array of a
+        dtype that passkit does not have.
+        """
         return copying.graph_of, (copying.text_of(self),)
 
     def __iter__(self) -> Iterator[Node]:

@@ -114,6 +114,8 @@ class Entry(EntryMethods):
         """Pickle the entry with all nodes that it depends on.
 
         Entries pickled separately share no nodes afterwards; pickle a Graph to keep them shared.
+        Raises: GraphError for a parameter that JSON cannot represent, DTypeError for an array of a
+        dtype that passkit does not have.
         """
         return copying.entry_of, (copying.text_of_entries((self,)), 0)
 

@@ -144,6 +144,10 @@ def test_wrong_shapes_and_axes_are_refused() -> None:
         xp.permute_dims(x, (0,))
     with pytest.raises(ShapeError, match=r"needs at least two axes, got shape \(3,\)"):
         xp.matrix_transpose(xp.ones(3))
+    with pytest.raises(ShapeError, match=r"permute_dims needs 2 axes, got \(\)"):
+        xp.ones((2, 3)).transpose(())
+    with pytest.raises(ArgumentError, match=r"axis must be an int, got an array int64\[2\]"):
+        xp.ones((2, 3)).transpose(np.asarray([1, 0]))
     with pytest.raises(ShapeError, match=r"as many sources as destinations, got 1 and 2"):
         xp.moveaxis(x, 0, (0, 1))
 
