@@ -133,6 +133,7 @@ def asarray(
             such as NaN among integers, or complex numbers would become real.
         ShapeError: Nested sequences have different lengths.
         FeedError: ``copy`` is False, and a copy is needed.
+        BufferError: ``obj`` has DLPack only, and cannot export its memory.
         SettingError: There is no such device.
         DeviceError, MissingDependencyError: A driver or package for the device is missing; or
             arrays in a sequence are on several devices.

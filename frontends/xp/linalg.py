@@ -472,7 +472,8 @@ def _squares(where: str, x: Any) -> Array:
 def _several(name: str, x: Array, **params: Any) -> tuple[Array, ...]:
     """Apply the operation ``name`` with several results to ``x``; return an array for each.
 
-    ``params`` are its parameters.
+    ``params`` are its parameters. Raises: PasskitError, such as ShapeError, if ``x`` does not fit;
+    FeedError if it is computed at once and its elements do not allow it.
     """
     return tuple(map(wrap, apply_several(operation(name, **params), x._value)))
 

@@ -217,7 +217,7 @@ def _link(row: Any, addresses: Mapping[str, int]) -> Any:
     matrix products come from the launcher. Other rows stay.
 
     Raises: CompilerError if the launcher cannot be compiled, SettingError if PASSKIT_THREADS is no
-    number of threads.
+    number of threads, CacheError if other users may write to the cache folder.
     """
     if row[0] == "launch":
         return ("launch", addresses[row[1]], *row[2:])

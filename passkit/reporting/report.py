@@ -209,7 +209,8 @@ def _copy_bandwidth(profile: ExecutionProfile | None) -> dict[str, float] | None
     """Return the measured bandwidth of copies in bytes per second, under the key "bandwidth".
 
     None without a profile, or if no copy was measured for it. The first call in a process measures
-    copies. Raises: CompilerError if there is no C++ compiler for that.
+    copies. Raises: CompilerError if there is no C++ compiler for that; CacheError or SettingError
+    as `copy_speed`.
     """
     if profile is None or not any(r.copying for r in profile.rows):
         return None

@@ -28,7 +28,8 @@ def implementation() -> ModuleType:
 
     The latter is returned if PASSKIT_RECORDER is "python", or if C cannot be compiled.
 
-    Raises: SettingError if PASSKIT_RECORDER has another value than "c" and "python".
+    Raises: SettingError if PASSKIT_RECORDER has another value than "c" and "python"; CacheError if
+    others may write to the cache folder, from which the module in C is loaded.
     """
     choice = os.environ.get("PASSKIT_RECORDER", "c")
     if choice not in ("c", "python"):
