@@ -209,7 +209,7 @@ def _expand_global_pool(reduction: str) -> Callable[..., Entry]:
 
         ``node`` has the parameters ``data_format`` and ``keepdims``.
 
-        Raises: ShapeError for a rank below 3, GraphError for an unknown ``data_format``.
+        Raises: ShapeError for a rank below 3 or unknown, GraphError for an unknown ``data_format``.
         """
         shape = known_shape(x)
         if len(shape) < 3:
