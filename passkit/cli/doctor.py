@@ -371,7 +371,11 @@ def check_cuda() -> HealthCheck:
     """Report the CUDA device, and check that a kernel runs on it."""
 
     def find() -> str:
-        """Return the device, its figures, and the result of a trial."""
+        """Return the device, its figures, and the result of a trial.
+
+        Raises: DeviceError without a driver, MissingDependencyError without a package, CacheError
+        if other users may write to the cache folder; what the trial raises.
+        """
         return f"{cuda.describe_device()}; {gpu_profile_text()}; {run_trial('cuda')}"
 
     return _attempt("cuda", "NVIDIA's driver and pip install 'passkit[cuda]'", find)

@@ -177,7 +177,8 @@ class Executable:
 
         Raises: CompilerError if the compiler refuses a kernel; SettingError if PASSKIT_THREADS is
         no number of threads; CacheError if others may write to the cache folder; DeviceError if the
-        device cannot run a kernel; and what planning raises.
+        device cannot run a kernel; OSError where files of the option ``dump`` cannot be written;
+        and what planning raises.
         """
         target = planner.context.target.name
         if target == "interpret":

@@ -185,7 +185,8 @@ def plan_graph(graph: Graph) -> Graph:
 
     Without a context in force, the default options count. Raises: KernelRefusedError if a device
     refuses the kernel of a single operator; DeviceError if the target's device is not available,
-    MissingDependencyError if a package for it is not installed; what the passes raise.
+    MissingDependencyError if a package for it is not installed; OSError where files of the option
+    ``dump`` cannot be written; what the passes raise.
     """
     context = current() or PassContext()
     if context.target.device:

@@ -36,6 +36,7 @@ def planned(graph: Graph, last: str = DEFAULT_PIPELINE[-1], **options: Any) -> G
             value.
         RegistryError, ParseError, ArgumentError: An option has a wrong value, see `PassContext`.
         CacheError: Other users may write to the cache folder.
+        OSError: With ``dump``: the files cannot be written.
         Exception: What a pass raises.
     """
     if last not in DEFAULT_PIPELINE:
@@ -87,7 +88,8 @@ def _run(graph: Graph, context: PassContext, passes: tuple[str | Pass, ...]) -> 
     """Return the graph after ``passes`` under ``context``, without disabled ones.
 
     A stage of the pipeline is left to `ApplyPasses`, which skips it if it is disabled. Raises:
-    PassError if a pass breaks its declaration or lacks an annotation, and whatever a pass raises.
+    PassError if a pass breaks its declaration or lacks an annotation, OSError where files of the
+    option ``dump`` cannot be written, and whatever a pass raises.
     """
     skipped = set(context.disabled) - set(STAGES)
     names = [p if isinstance(p, str) else p.name for p in passes]
