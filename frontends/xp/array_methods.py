@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from passkit.frontends.xp.aliases import written
+from passkit.streams.recorder import slot_method
 from passkit.streams.settings import settings
 from passkit.values.lazy import Lazy
 
@@ -50,6 +51,7 @@ class ArrayMethods:
 
     # Indexing
 
+    @slot_method
     def __getitem__(self: Any, key: Any) -> Array:
         part = indexing.read(self, key)
         return assignment.view_of(self, key, part) if settings.aliasing else part

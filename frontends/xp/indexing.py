@@ -95,9 +95,9 @@ def remember(x: Array, key: Any, index: BasicIndex) -> None:
     type = x._value.type
     if type.band is None and type.device is None and type.dtype.kind != "c":
         part = array_type(type.dtype, index.shape)
-        reading = None if index.is_everything else index.operation("slice")
+        reading = operation("copy") if index.is_everything else index.operation("slice")
         assigning = index.operation("slice_assign")
-        remember_subscript(type, key, part, reading, assigning, index.inputs)
+        remember_subscript(type, key, part, reading, assigning, index.inputs, index.is_everything)
 
 
 def small_key(x: Array, key: Any) -> Any:

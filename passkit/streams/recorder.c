@@ -87,13 +87,13 @@ typedef struct {
 
 typedef struct {
     PyObject_HEAD
-    PyObject *operation;
+    PyObject *operation;  // of a slot method: the Python function
     int swap;
     vectorcallfunc vectorcall;
 } Method;
 
 static PyTypeObject *ArrayType_Type, *Value_Type, *Array_Type, *Operation_Type, *TrieNode_Type, *Cursor_Type, *Queue_Type,
-    *UnaryMethod_Type, *BinaryMethod_Type;
+    *UnaryMethod_Type, *BinaryMethod_Type, *SlotMethod_Type;
 static PyTypeObject *array_class;  // the subclass of Array_Type of which arrays are
 static PyObject *apply_function, *operand_function, *thread_function, *type_function, *empty_tuple;
 static struct {
@@ -1611,7 +1611,8 @@ static void set_number_slots(PyTypeObject *class) {
 
 typedef struct {
     ArrayType *type, *part;  // of the array and of what the key selects
-    PyObject *slice, *assign, *inputs;  // the operations, slice NULL for none; the tuple of the values they read besides
+    PyObject *slice, *assign, *inputs;  // the operations; the tuple of the values that they read besides
+    int is_everything;                  // the key selects the whole array: slice copies it, and reads no inputs
     uint64_t hash;
     Py_ssize_t num_words;
     int64_t words[];  // the key
@@ -1693,7 +1694,7 @@ static void forget_subscripts(void) {
         if (item == NULL) continue;
         Py_DECREF(item->type);
         Py_DECREF(item->part);
-        Py_XDECREF(item->slice);
+        Py_DECREF(item->slice);
         Py_DECREF(item->assign);
         Py_DECREF(item->inputs);
         PyMem_Free(item);
@@ -1703,13 +1704,10 @@ static void forget_subscripts(void) {
 static PyObject *remember_subscript(PyObject *module, PyObject *args) {
     PyObject *subscript, *slice, *assign, *inputs;
     ArrayType *type, *part;
-    if (!PyArg_ParseTuple(args, "O!OO!OO!O!", ArrayType_Type, &type, &subscript, ArrayType_Type, &part, &slice,
-                          Operation_Type, &assign, &PyTuple_Type, &inputs))
+    int is_everything;
+    if (!PyArg_ParseTuple(args, "O!OO!O!O!O!p", ArrayType_Type, &type, &subscript, ArrayType_Type, &part, Operation_Type,
+                          &slice, Operation_Type, &assign, &PyTuple_Type, &inputs, &is_everything))
         return NULL;
-    if (slice != Py_None && !PyObject_TypeCheck(slice, Operation_Type)) {
-        PyErr_Format(PyExc_TypeError, "remember_subscript needs an operation or None, got %R", slice);
-        return NULL;
-    }
     int is_usable = PyTuple_GET_SIZE(inputs) + 2 <= MAX_OPERANDS && type->band == Py_None && type->device == Py_None;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(inputs); i++) is_usable &= Py_TYPE(PyTuple_GET_ITEM(inputs, i)) == Value_Type;
     Key key;
@@ -1721,7 +1719,8 @@ static PyObject *remember_subscript(PyObject *module, PyObject *args) {
     if (item == NULL) return PyErr_NoMemory();
     item->type = (ArrayType *)Py_NewRef((PyObject *)type);
     item->part = (ArrayType *)Py_NewRef((PyObject *)part);
-    item->slice = slice == Py_None ? NULL : Py_NewRef(slice);
+    item->slice = Py_NewRef(slice);
+    item->is_everything = is_everything;
     item->assign = Py_NewRef(assign);
     item->inputs = Py_NewRef(inputs);
     item->hash = key.hash;
@@ -1775,13 +1774,14 @@ static Value *copied_part(Value *value, PyObject *subscript, ArrayType *part) {
     return result;
 }
 
-// Queue an operation on ``count`` values and the inputs of a subscript. NULL without an error: Python has to do it.
-static Value *record_subscript(Subscript *item, PyObject *operation, PyObject **operands, Py_ssize_t count, PyObject *type) {
+// Queue an operation on ``count`` values and on ``inputs``, which the operation of a subscript reads besides. NULL without
+// an error: Python has to do it.
+static Value *record_subscript(PyObject *operation, PyObject **operands, Py_ssize_t count, PyObject *inputs, PyObject *type) {
     if (current_queue == NULL && (enter_thread() < 0 || current_queue == NULL)) return NULL;
-    Py_ssize_t num_inputs = PyTuple_GET_SIZE(item->inputs);
-    for (Py_ssize_t i = 0; i < num_inputs; i++) operands[count + i] = PyTuple_GET_ITEM(item->inputs, i);
-    // The table may change meanwhile, by a finalizer or where Python records.
-    PyObject *inputs = Py_NewRef(item->inputs);
+    Py_ssize_t num_inputs = PyTuple_GET_SIZE(inputs);
+    for (Py_ssize_t i = 0; i < num_inputs; i++) operands[count + i] = PyTuple_GET_ITEM(inputs, i);
+    // The table of subscripts may change meanwhile, by a finalizer or where Python records.
+    Py_INCREF(inputs);
     Py_INCREF(operation);
     Py_INCREF(type);
     Value *value = queue_record(current_queue, (Operation *)operation, operands, count + num_inputs, type);
@@ -1810,9 +1810,9 @@ static PyObject *subscript_read(PyObject *array, PyObject *subscript) {
     Value *value = (Value *)Py_NewRef((PyObject *)((Array *)array)->value), *result = NULL;
     int is_copied = item == NULL || item->part->size <= max_small || value->is_exposed;
     if (value->operation == NULL && is_copied) result = copied_part(value, subscript, item ? item->part : NULL);
-    else if (item != NULL && item->slice != NULL) {
-        PyObject *operands[MAX_OPERANDS] = {(PyObject *)value};
-        result = record_subscript(item, item->slice, operands, 1, (PyObject *)item->part);
+    else if (item != NULL && !(item->is_everything && value->operation == NULL)) {  // Python shares a computed array
+        PyObject *operands[MAX_OPERANDS] = {(PyObject *)value}, *inputs = item->is_everything ? empty_tuple : item->inputs;
+        result = record_subscript(item->slice, operands, 1, inputs, (PyObject *)item->part);
     }
     Py_DECREF(value);
     if (result != NULL) return wrap_value(result);
@@ -1848,7 +1848,7 @@ static int subscript_write(PyObject *array, PyObject *subscript, PyObject *opera
         if (source_type->dtype == type->dtype && source_type->band == Py_None && source_type->device == Py_None &&
             is_broadcast(source_type->shape, item->part->shape)) {
             PyObject *operands[MAX_OPERANDS] = {(PyObject *)value, (PyObject *)source};
-            result = record_subscript(item, item->assign, operands, 2, (PyObject *)type);
+            result = record_subscript(item->assign, operands, 2, item->inputs, (PyObject *)type);
         }
     }
     Py_XDECREF(source);
@@ -1878,6 +1878,29 @@ static PyObject *method_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     self->vectorcall = type == UnaryMethod_Type ? unary_call : binary_call;
     return (PyObject *)self;
 }
+
+// The interpreter calls a `__getitem__` that is a Python function without the slot of the class, once it has specialized
+// the bytecode. A method of another type leaves it the slot only.
+static PyObject *slot_method_call(PyObject *self, PyObject *const *args, size_t num_args, PyObject *names) {
+    return PyObject_Vectorcall(((Method *)self)->operation, args, num_args, names);
+}
+
+static PyObject *slot_method_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"function", NULL};
+    PyObject *function;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!", names, &PyFunction_Type, &function)) return NULL;
+    Method *self = (Method *)type->tp_alloc(type, 0);
+    if (self == NULL) return NULL;
+    self->operation = Py_NewRef(function);
+    self->vectorcall = slot_method_call;
+    return (PyObject *)self;
+}
+
+static PyMemberDef slot_method_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Method, vectorcall), READONLY},
+    {"__wrapped__", T_OBJECT, offsetof(Method, operation), READONLY},
+    {NULL},
+};
 
 static PyMemberDef method_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(Method, vectorcall), READONLY},
@@ -1929,7 +1952,8 @@ static PyMethodDef functions[] = {
      "set_limits(small, max_ops, max_pending_bytes, remembers, has_views): Set when operations run at once, when a queue "
      "is full, whether executions are repeated without Python, and whether slices are views."},
     {"remember_subscript", remember_subscript, METH_VARARGS,
-     "remember_subscript(type, key, part, slice, assign, inputs): Let subscripts of arrays of a type be recorded here."},
+     "remember_subscript(type, key, part, slice, assign, inputs, is_everything): Let subscripts of arrays of a type be "
+     "recorded here."},
     {NULL},
 };
 
@@ -1955,6 +1979,14 @@ GC_SLOTS(queue, {Py_tp_new, PyType_GenericNew}, {Py_tp_init, queue_init}, {Py_tp
         {Py_tp_members, queue_members}, {Py_tp_getset, queue_getset});
 GC_SLOTS(method, {Py_tp_new, method_new}, {Py_tp_call, PyVectorcall_Call}, {Py_tp_descr_get, method_get},
         {Py_tp_members, method_members});
+static PyType_Slot slot_method_slots[] = {{Py_tp_traverse, method_traverse},
+                                          {Py_tp_clear, method_clear},
+                                          {Py_tp_dealloc, method_dealloc},
+                                          {Py_tp_new, slot_method_new},
+                                          {Py_tp_call, PyVectorcall_Call},
+                                          {Py_tp_descr_get, method_get},
+                                          {Py_tp_members, slot_method_members},
+                                          {0, NULL}};
 static PyType_Slot array_slots[] = {{Py_tp_dealloc, array_dealloc}, {Py_tp_getset, array_getset}, {0, NULL}};
 
 static PyTypeObject *add_type(PyObject *module, const char *name, int size, unsigned long flags, PyType_Slot *slots) {
@@ -1997,7 +2029,8 @@ __attribute__((visibility("default"))) PyObject *PyInit__passkit_recorder(void) 
         !(Cursor_Type = add_type(module, "TrieCursor", sizeof(TrieCursor), GC | BASE, cursor_slots)) ||
         !(Queue_Type = add_type(module, "Queue", sizeof(Queue), GC | BASE, queue_slots)) ||
         !(UnaryMethod_Type = add_type(module, "unary_method", sizeof(Method), GC | CALLED, method_slots)) ||
-        !(BinaryMethod_Type = add_type(module, "binary_method", sizeof(Method), GC | CALLED, method_slots)))
+        !(BinaryMethod_Type = add_type(module, "binary_method", sizeof(Method), GC | CALLED, method_slots)) ||
+        !(SlotMethod_Type = add_type(module, "slot_method", sizeof(Method), GC | CALLED, slot_method_slots)))
         return NULL;
     return module;
 }

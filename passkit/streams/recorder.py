@@ -61,6 +61,7 @@ if TYPE_CHECKING:
         leave_thread,
         remember_subscript,
         set_limits,
+        slot_method,
         unary_method,
         wrap,
     )
@@ -80,6 +81,7 @@ else:
     leave_thread = _module.leave_thread
     remember_subscript = _module.remember_subscript
     set_limits = _module.set_limits
+    slot_method = _module.slot_method
     wrap = _module.wrap
     from passkit.streams.recording import AGED, ALIVE, HAS_ORIGIN, REQUIRED
 
@@ -104,6 +106,7 @@ __all__ = [
     "leave_thread",
     "remember_subscript",
     "set_limits",
+    "slot_method",
     "unary_method",
     "wrap",
 ]

@@ -468,6 +468,7 @@ def remember_subscript(
     slice: Any,
     assign: Any,
     inputs: tuple[Value, ...],
+    is_everything: bool,
 ) -> None:
     """Let the recorder read and write parts of arrays by itself; here it does not, only in C.
 
@@ -475,9 +476,11 @@ def remember_subscript(
         type: the type of the arrays; they have neither a band nor a device.
         key: the subscript, of ints, slices, None and ``...``.
         part: the type of what it selects.
-        slice: the operation that reads it, of the array and ``inputs``; None: Python reads it.
+        slice: the operation that reads it, of the array and ``inputs``.
         assign: the operation that replaces it, of the array, the new part and ``inputs``.
         inputs: the values that give extents and positions at run time.
+        is_everything: whether the key selects all elements in their order; then ``slice`` reads the
+            array only, and Python reads computed arrays.
     """
 
 
@@ -534,3 +537,12 @@ def binary_method(operation: Any, swap: bool = False) -> Callable[[Any, Any], An
         return wrap(_connection.apply(operation, *operands))
 
     return method
+
+
+def slot_method(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method that Python calls by a slot of the class only: here the function itself.
+
+    The version in C keeps the interpreter from calling the function without the slot that `connect`
+    has set.
+    """
+    return function

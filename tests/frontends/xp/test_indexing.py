@@ -10,6 +10,8 @@ import pytest
 
 from passkit import xp
 from passkit.errors import DTypeError, ShapeError, SubscriptError
+from passkit.frontends.xp import array_methods
+from passkit.streams import recorder
 
 SHAPES = ((4, 5, 6), (7,), (3, 4), (2, 3, 4, 5))
 STEPS = (None, 1, 2, -1, -2, 3)
@@ -125,6 +127,24 @@ def test_repeated_subscripts_equal_those_that_are_new(small: int) -> None:
                                 y[key] = value if type(value) is int else xp.asarray(value)
                                 expected[key] = value
                                 np.testing.assert_array_equal(y, expected, strict=True)
+
+
+@pytest.mark.skipif(not recorder.IS_NATIVE, reason="they are recorded in C")
+def test_subscripts_met_before_call_no_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The interpreter does not go round the recorder, which it would after a few repetitions."""
+    x = xp.asarray(np.ones((300, 40))) + 1
+
+    def total() -> Any:
+        y = x * 1
+        for _ in range(50):
+            y[1:] = y[:-1]
+            y[:, 3] = y[:][0, 0]
+        return xp.sum(y[::-1])
+
+    expected = float(total())
+    monkeypatch.setattr(array_methods, "indexing", None)
+    monkeypatch.setattr(array_methods, "assignment", None)
+    assert float(total()) == expected == 24000
 
 
 def test_repeated_subscripts_are_refused_each_time() -> None:
