@@ -82,12 +82,24 @@ def _named(result: Any, name: str, operands: Sequence[Any]) -> Any:
     return named if isinstance(result, tuple) else named[0]
 
 
+Origin = tuple["Plan", int]
+"""A plan and the position of one of its operations, whose result it could have written."""
 Execution = tuple[
-    Callable[..., Any], tuple[int, ...], tuple[int, ...], tuple[int, ...] | None, int
+    Callable[..., Any],
+    tuple[int, ...],
+    tuple[int, ...],
+    tuple[int, ...] | None,
+    int,
+    tuple[int, ...],
+    tuple[int, ...],
+    tuple[Origin, ...],
+    tuple[int, ...],
 ]
-"""A function of arrays; the positions of the inputs that it gets, and of the operations whose
-results it returns; its donors as in `PlanVariant`, or None; and the number of its kernels and
-library calls. With donors, it gets a list of arrays for the results first."""
+"""What the recorder needs to repeat an execution: a function of arrays; the positions of the inputs
+that it gets, and of the operations whose results it returns; its donors as in `PlanVariant`, or
+None; the number of its kernels and library calls; ``kept`` and ``unwritten`` as in `Flush`; the
+origins that the latter get; and those of ``aged`` that it writes, which keep their origins. With
+donors, the function gets a list of arrays for the results first."""
 
 
 @define
@@ -165,13 +177,6 @@ class PlanVariant:
             self.run = device.running(partial(run_into, None))
             self.run_into = device.running(run_into)
 
-    @property
-    def execution(self) -> Execution:
-        """Return what the recorder needs to run this variant by itself, see `Execution`."""
-        donors = self.donors if self.has_donors else None
-        function = self.run if donors is None else self.run_into
-        return function, self.inputs, self.outputs, donors, self.launches
-
 
 class Plan:
     """A sequence of operations in relative form, with its compiled variants.
@@ -230,14 +235,30 @@ class Plan:
             self.flushes.clear()
         self.flushes[key] = flush
 
-    def remember(self, key: bytes, execution: Execution) -> None:
+    def remember(self, key: bytes, flush: Flush, variant: PlanVariant) -> None:
         """Let the recorder repeat an execution in the state ``key`` of the queue.
 
         If MAX_FLUSHES states are remembered already, these are forgotten before.
+
+        Args:
+            key: the state of the queue, and the extents if the plan serves certain ones only.
+            flush: the effect of the execution; nothing of it is ``used``.
+            variant: the executable that it runs.
         """
         if len(self.known) >= MAX_FLUSHES:
             self.known.clear()
-        self.known[key] = execution
+        donors = variant.donors if variant.has_donors else None
+        self.known[key] = (
+            variant.run if donors is None else variant.run_into,
+            variant.inputs,
+            variant.outputs,
+            donors,
+            variant.launches,
+            flush.kept,
+            flush.unwritten,
+            tuple((self, position) for position in flush.unwritten),
+            tuple(position for position in flush.aged if position in flush.outputs),
+        )
 
     def _forget_flushes(self) -> None:
         """Forget what executions do, so that it is determined again."""

@@ -46,6 +46,7 @@ typedef struct Value {
     uint64_t segment;  // the queue contents in which `number` holds
     int number, age;
     char is_scalar, is_owned, is_exposed;
+    char is_marked;  // within one function: a set of values; 0 outside
 } Value;
 
 struct Array {
@@ -866,6 +867,10 @@ done:
 
 // Finalizers that the garbage collector calls must not record while a record changes the queue.
 static int queue_append_undisturbed(Queue *self, Value *value) {
+    if (value->operation == NULL) {
+        PyErr_Format(PyExc_TypeError, "append needs a pending Value, got %R", value);
+        return -1;
+    }
     int was_enabled = PyGC_Disable();
     int status = queue_append_value(self, value);
     if (was_enabled) PyGC_Enable();
@@ -873,8 +878,8 @@ static int queue_append_undisturbed(Queue *self, Value *value) {
 }
 
 static PyObject *queue_append(Queue *self, PyObject *value) {
-    if (Py_TYPE(value) != Value_Type || ((Value *)value)->operation == NULL) {
-        PyErr_Format(PyExc_TypeError, "append needs a pending Value, got %R", value);
+    if (Py_TYPE(value) != Value_Type) {
+        PyErr_Format(PyExc_TypeError, "append needs a Value, got %R", value);
         return NULL;
     }
     if (queue_append_undisturbed(self, (Value *)value) < 0) return NULL;
@@ -973,6 +978,54 @@ static PyObject *queue_state(Queue *self, PyObject *required) {
     }
     Py_DECREF(values);
     return state;
+}
+
+// Set the marks of the operands of a value.
+static void mark_operands(Value *value, char is_marked) {
+    for (Py_ssize_t i = 0; i < value_num_operands(value); i++) value_operand(value, i)->is_marked = is_marked;
+}
+
+// Drop values that an earlier run left pending and that nobody needs; return -1 with an error.
+static int queue_drop_unneeded(Queue *self, PyObject *const *required, Py_ssize_t num_required) {
+    Py_ssize_t count = PyList_GET_SIZE(self->queue), num_aged = 0, num_kept = 0;
+    Value **values = (Value **)((PyListObject *)self->queue)->ob_item;
+    while (num_aged < count && values[num_aged]->age) num_aged++;
+    if (!num_aged) return 0;
+    // What is new is needed, and so are its operands.
+    for (Py_ssize_t i = 0; i < num_required; i++)
+        if (Py_TYPE(required[i]) == Value_Type) ((Value *)required[i])->is_marked = 1;
+    for (Py_ssize_t i = num_aged; i < count; i++) mark_operands(values[i], 1);
+    for (Py_ssize_t i = num_aged - 1; i >= 0; i--) {
+        if (!values[i]->is_marked && values[i]->array == NULL) continue;
+        values[i]->is_marked = 1;
+        mark_operands(values[i], 1);
+        num_kept++;
+    }
+    PyObject *queue = NULL;
+    int status = 0;
+    if (num_kept < num_aged) {
+        queue = Py_NewRef(self->queue);
+        status = queue_restart(self);
+        for (Py_ssize_t i = 0; status == 0 && i < count; i++)
+            if (i >= num_aged || values[i]->is_marked) status = queue_append_undisturbed(self, values[i]);
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        values[i]->is_marked = 0;
+        mark_operands(values[i], 0);
+    }
+    for (Py_ssize_t i = 0; i < num_required; i++)
+        if (Py_TYPE(required[i]) == Value_Type) ((Value *)required[i])->is_marked = 0;
+    Py_XDECREF(queue);  // frees the values that were dropped
+    return status;
+}
+
+static PyObject *queue_prune(Queue *self, PyObject *required) {
+    PyObject *values = PySequence_Fast(required, "prune needs a sequence of values");
+    if (values == NULL) return NULL;
+    int status = queue_drop_unneeded(self, PySequence_Fast_ITEMS(values), PySequence_Fast_GET_SIZE(values));
+    Py_DECREF(values);
+    if (status < 0) return NULL;
+    Py_RETURN_NONE;
 }
 
 static PyObject *queue_arguments(Queue *self, PyObject *positions) {
@@ -1119,10 +1172,18 @@ static int holds_result(PyObject *buffer, ArrayType *type) {
     return holds;
 }
 
-// Return the list of arrays for results: that of an input that nothing refers to, or None.
-static PyObject *queue_donated(Queue *self, PyObject *inputs, PyObject *outputs, PyObject *donors, Py_ssize_t *nbytes,
-                               Py_ssize_t *aliases) {
-    Py_ssize_t count = PyTuple_GET_SIZE(donors);
+// Return the queued value whose position is item ``index`` of a tuple: a borrowed reference. `Plan` made the tuple for a
+// queue of this length.
+static Value *queued_at(Queue *self, PyObject *positions, Py_ssize_t index) {
+    return (Value *)PyList_GET_ITEM(self->queue, PyLong_AsSsize_t(PyTuple_GET_ITEM(positions, index)));
+}
+
+// Return the list of arrays for results: that of an input that nothing refers to and that no operation at the positions
+// ``kept`` reads, or None.
+static PyObject *queue_donated(Queue *self, PyObject *inputs, PyObject *outputs, PyObject *donors, PyObject *kept,
+                               Py_ssize_t *nbytes, Py_ssize_t *aliases) {
+    Py_ssize_t count = PyTuple_GET_SIZE(donors), num_kept = PyTuple_GET_SIZE(kept);
+    for (Py_ssize_t i = 0; i < num_kept; i++) mark_operands(queued_at(self, kept, i), 1);
     PyObject *out = PyList_New(count);
     for (Py_ssize_t i = 0; out != NULL && i < count; i++) {
         Py_ssize_t donor = PyLong_AsSsize_t(PyTuple_GET_ITEM(donors, i));
@@ -1132,7 +1193,8 @@ static PyObject *queue_donated(Queue *self, PyObject *inputs, PyObject *outputs,
             Py_ssize_t position = PyLong_AsSsize_t(PyTuple_GET_ITEM(outputs, i));
             Value *value = (Value *)PyList_GET_ITEM(self->inputs, input);
             ArrayType *type = (ArrayType *)((Value *)PyList_GET_ITEM(self->queue, position))->type;
-            if (value->is_owned && value->array == NULL && value->buffer != NULL && is_array_type((PyObject *)type)) {
+            int is_free = value->is_owned && value->array == NULL && !value->is_marked;
+            if (is_free && value->buffer != NULL && is_array_type((PyObject *)type)) {
                 int holds = holds_result(value->buffer, type);
                 if (holds < 0) {
                     Py_CLEAR(out);
@@ -1147,6 +1209,7 @@ static PyObject *queue_donated(Queue *self, PyObject *inputs, PyObject *outputs,
         }
         PyList_SET_ITEM(out, i, Py_NewRef(array));
     }
+    for (Py_ssize_t i = 0; i < num_kept; i++) mark_operands(queued_at(self, kept, i), 0);
     return out;
 }
 
@@ -1163,12 +1226,14 @@ static int add_counts(PyObject *counts, const Py_ssize_t *amounts) {
     return 0;
 }
 
-// Run a remembered execution, and empty the queue; an operation that a finalizer records meanwhile stays.
+// Run a remembered execution. The queue keeps what the execution leaves pending, and what a finalizer records meanwhile.
 static int queue_run_execution(Queue *self, PyObject *execution) {
     PyObject *function, *inputs, *outputs, *donors, *few[MAX_ARGUMENTS + 1], **args = few, *out = NULL;
+    PyObject *kept, *unwritten, *origins, *aged, *aged_origins = NULL;
     Py_ssize_t amounts[NUM_COUNTS] = {0}, num_args = 0, donated_bytes = 0;
-    if (!PyArg_ParseTuple(execution, "OO!O!On", &function, &PyTuple_Type, &inputs, &PyTuple_Type, &outputs, &donors,
-                          &amounts[LAUNCHES]))
+    if (!PyArg_ParseTuple(execution, "OO!O!OnO!O!O!O!", &function, &PyTuple_Type, &inputs, &PyTuple_Type, &outputs, &donors,
+                          &amounts[LAUNCHES], &PyTuple_Type, &kept, &PyTuple_Type, &unwritten, &PyTuple_Type, &origins,
+                          &PyTuple_Type, &aged))
         return -1;
     Py_ssize_t num_inputs = PyTuple_GET_SIZE(inputs), count = PyList_GET_SIZE(self->queue);
     if (num_inputs > MAX_ARGUMENTS && (args = PyMem_Malloc((num_inputs + 1) * sizeof(PyObject *))) == NULL) {
@@ -1178,7 +1243,7 @@ static int queue_run_execution(Queue *self, PyObject *execution) {
     PyObject *arrays = NULL, *queue = NULL;
     int status = -1;
     if (donors != Py_None) {
-        out = queue_donated(self, inputs, outputs, donors, &donated_bytes, &amounts[ALIASES]);
+        out = queue_donated(self, inputs, outputs, donors, kept, &donated_bytes, &amounts[ALIASES]);
         if (out == NULL) goto done;
         args[num_args++] = out;
     }
@@ -1188,6 +1253,10 @@ static int queue_run_execution(Queue *self, PyObject *execution) {
         if (PyTuple_GET_SIZE(type->shape)) amounts[BYTES_READ] += type->nbytes;
         args[num_args++] = value->buffer;
     }
+    Py_ssize_t num_aged = PyTuple_GET_SIZE(aged);
+    if ((aged_origins = PyTuple_New(num_aged)) == NULL) goto done;
+    for (Py_ssize_t i = 0; i < num_aged; i++)
+        PyTuple_SET_ITEM(aged_origins, i, Py_XNewRef(queued_at(self, aged, i)->origin));
     amounts[RECORDED] = self->num_new;
     amounts[CACHE_HITS] = amounts[EXECUTED_PLANS] = 1;
     self->busy++;
@@ -1197,8 +1266,22 @@ static int queue_run_execution(Queue *self, PyObject *execution) {
     amounts[BYTES_WRITTEN] = settle_values(self, outputs, arrays);
     if (amounts[BYTES_WRITTEN] < 0) goto done;
     amounts[BYTES_ALLOCATED] = amounts[BYTES_WRITTEN] - donated_bytes;
+    // Written because they aged; nobody has used them yet.
+    for (Py_ssize_t i = 0; i < num_aged; i++) {
+        PyObject *origin = PyTuple_GET_ITEM(aged_origins, i);
+        Py_XINCREF(origin), replace(&queued_at(self, aged, i)->origin, origin);
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(unwritten); i++) {
+        PyObject *origin = PyTuple_GET_ITEM(origins, i);
+        Py_INCREF(origin), replace(&queued_at(self, unwritten, i)->origin, origin);
+    }
     queue = Py_NewRef(self->queue);
     if (queue_restart(self) < 0) goto done;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(kept); i++) {
+        Value *value = (Value *)PyList_GET_ITEM(queue, PyLong_AsSsize_t(PyTuple_GET_ITEM(kept, i)));
+        value->age++;
+        if (queue_append_undisturbed(self, value) < 0) goto done;
+    }
     for (Py_ssize_t i = count; i < PyList_GET_SIZE(queue); i++)
         if (queue_append_undisturbed(self, (Value *)PyList_GET_ITEM(queue, i)) < 0) goto done;
     status = add_counts(self->counts, amounts);
@@ -1207,6 +1290,7 @@ done:
     Py_XDECREF(out);
     Py_XDECREF(arrays);
     Py_XDECREF(queue);
+    Py_XDECREF(aged_origins);
     return status;
 }
 
@@ -1223,7 +1307,10 @@ static int queue_sync(Queue *self, PyObject *values) {
         is_pending = 1;
     }
     if (!is_pending) return 1;
-    if (PyList_GET_SIZE(self->queue) == 0 || ((Value *)PyList_GET_ITEM(self->queue, 0))->age) return 0;
+    if (queue_drop_unneeded(self, PySequence_Fast_ITEMS(values), PySequence_Fast_GET_SIZE(values)) < 0) return -1;
+    // A result that an earlier run left pending at first is used: its plan is to write it from now on.
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(self->inputs); i++)
+        if (((Value *)PyList_GET_ITEM(self->inputs, i))->origin != NULL) return 0;
     PyObject *execution = queue_known(self, values);
     if (execution == NULL) return PyErr_Occurred() ? -1 : 0;
     Py_INCREF(execution);
@@ -1286,6 +1373,8 @@ static PyMethodDef queue_methods[] = {
      "add_argument(value, stand_in): Add a value to the inputs, under the number of another one."},
     {"state", (PyCFunction)queue_state, METH_O,
      "state(required): Return a byte of flags for each queued value: ALIVE, REQUIRED, AGED, HAS_ORIGIN."},
+    {"prune", (PyCFunction)queue_prune, METH_O,
+     "prune(required): Drop operations that an earlier run left pending and that nobody needs any more."},
     {"arguments", (PyCFunction)queue_arguments, METH_O,
      "arguments(positions): Return a tuple of the buffers of inputs, and how many bytes those with axes have."},
     {"settle", (PyCFunction)queue_settle, METH_VARARGS,

@@ -10,6 +10,8 @@ to the queue of the thread's stream, and the position in the trie of plans advan
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import chain, takewhile
+from operator import attrgetter
 from typing import Any
 from weakref import ref
 
@@ -336,9 +338,11 @@ class Queue:
         self._pending_bytes += value.type.nbytes
         symbols, size = self._symbols, 1
         first_literal = len(shape)
-        while first_literal and size * shape[first_literal - 1] <= SHORT_ROW:
+        while first_literal and shape[first_literal - 1] <= SHORT_ROW:
+            size *= shape[first_literal - 1]
+            if size > SHORT_ROW:
+                break
             first_literal -= 1
-            size *= shape[first_literal]
         dims = [
             literal(n) if n <= 1 or k >= first_literal else symbols.setdefault(n, len(symbols))
             for k, n in enumerate(shape)
@@ -360,6 +364,27 @@ class Queue:
                 for v in self.queue
             ]
         )
+
+    def prune(self, required: Sequence[Value]) -> None:
+        """Drop operations that an earlier run left pending and that nobody needs any more.
+
+        So a loop, which leaves something pending in each iteration, has one sequence of operations.
+        Values are needed if they are in ``required``, if array objects hold them, or if needed or
+        new operations read them.
+        """
+        queue = self.queue
+        aged = [*takewhile(attrgetter("age"), queue)]
+        used = {*required, *chain.from_iterable([v.operands for v in queue[len(aged) :]])}
+        kept = []
+        for value in reversed(aged):
+            if value in used or value.is_alive:
+                kept.append(value)
+                used.update(value.operands)
+        if len(kept) == len(aged):
+            return
+        self.clear()
+        for value in (*reversed(kept), *queue[len(aged) :]):
+            self.append(value)
 
     def arguments(self, positions: tuple[int, ...]) -> tuple[tuple[Any, ...], int]:
         """Return the buffers of the inputs at positions, and the bytes of those that have axes."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain, takewhile
-from operator import attrgetter
 from sys import getrefcount
 from threading import RLock
 from typing import Any
@@ -239,8 +237,7 @@ class Stream(Queue):
             if self.watched:
                 values = (*values, *[v for v, _ in self.watched])
             self._required, self._reason, self.is_demanded = values, reason, True
-            if self._has_aged(self.queue):
-                self._prune()
+            self.prune(values)
             # Another thread may have computed them meanwhile.
             if any([v.operation is not None for v in values]):
                 position = self.processor.position
@@ -445,29 +442,6 @@ class Stream(Queue):
             plan.add_flush(key, flush)
         return flush
 
-    def _prune(self) -> None:
-        """Drop operations that an earlier run left pending and that nobody needs any more.
-
-        So a loop, which leaves something pending in each iteration, has one sequence of operations.
-        """
-        queue = self.queue
-        aged = list(takewhile(attrgetter("age"), queue))
-        required = self._required
-        if all([v.is_alive or v in required for v in aged]):
-            return
-        # What is new is needed, and so are its operands.
-        used = set(chain.from_iterable([v.operands for v in queue[len(aged) :]]))
-        kept = []
-        for value in reversed(aged):
-            if value in used or value.is_alive or value in required:
-                kept.append(value)
-                used.update(value.operands)
-        if len(kept) == len(aged):
-            return
-        self.clear()
-        for value in (*reversed(kept), *queue[len(aged) :]):
-            self.append(value)
-
     def _used(self, state: bytes, computed: tuple[int, ...]) -> tuple[int, ...]:
         """Return the positions of values that an earlier run left pending and that are used now.
 
@@ -577,7 +551,7 @@ class Stream(Queue):
                 return
             if not plan.needs_extents:
                 flush.variant = variant
-            if self.is_demanded and not (flush.aged or flush.kept):
+            if self.is_demanded and not flush.used:
                 self._remember(plan, flush, variant)
         else:
             self.path, self.executable = "cached", variant.executable
@@ -607,7 +581,7 @@ class Stream(Queue):
         """
         if settings.materialize == "demand" and settings.inplace:
             extents = np.array(self.dims, np.int64).tobytes() if plan.needs_extents else b""
-            plan.remember(flush.state + extents, variant.execution)
+            plan.remember(flush.state + extents, flush, variant)
 
     def _variant(self, plan: Plan, outputs: tuple[int, ...]) -> PlanVariant | None:
         """Return the variant of a plan that writes these results, compiled if there is none.

@@ -17,7 +17,7 @@ import pytest
 from passkit.errors import SettingError
 from passkit.streams import recorder, recording
 
-SHAPES = ((40, 40), (40, 3), (3,), (), (1, 40), (0, 7), (300, 40, 5), (17,), (40, 1))
+SHAPES = ((40, 40), (40, 3), (3,), (), (1, 40), (0, 7), (300, 40, 5), (17,), (40, 1), (50, 0))
 LOOPS = """
 import json
 import numpy as np
@@ -49,6 +49,16 @@ with xp.config(small=0, compile_at=0):
             v = xp.roll(x, k % 3) - w[: n // 2][:1]
             xp.eval(v)
         results += [v, w]
+        for k in range(12):
+            u = x * 1.5 + y
+            v = u - 0.25
+            t = xp.sum(u, axis=1)
+            results.append(xp.asarray(float(t[3])))  # u and v stay pending, and v is used later
+            w = v * v + t[:, None]
+            if k % 2:
+                del u
+            xp.eval(w)
+            results.append(w)
 results = [np.asarray(r).tobytes().hex()[:64] for r in results]
 stats = xp.stats()
 for name in ("explorations", "disk_hits"):  # the first of several processes explores
@@ -136,6 +146,21 @@ def test_both_recorders_give_operations_the_same_relative_form(seed: int) -> Non
     assert in_c.trail == in_python.trail
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_both_recorders_drop_the_same_operations(seed: int) -> None:
+    """Of what earlier runs left pending, operations stay that are waited for or read."""
+    trails = []
+    for module in (native(), recording):
+        queue = Recorded(module, seed).queue
+        before = queue.queue
+        before[-1].operation = before[0].operation  # the program settled it
+        queue.prune(before[seed % 3 :: 5])
+        positions = [before.index(v) for v in queue.queue]
+        trails.append((positions, [k[1:] for k in queue.processor.keys], queue.dims, queue.num_new))
+
+    assert trails[0] == trails[1]
+
+
 @pytest.mark.parametrize("module", ["c", "python"])
 def test_a_sequence_is_found_again_in_the_trie(module: str) -> None:
     """The cursor follows a stored sequence, leaves it at another operation, and returns."""
@@ -178,8 +203,9 @@ def test_an_array_that_gets_another_value_leaves_its_old_one() -> None:
 def test_repeated_executions_are_counted_and_computed_alike() -> None:
     """Loops that repeat known plans give the same bits and counters with both recorders.
 
-    They have results in place, results that stay pending, results of two streams, other sizes,
-    numbers that are equal at first, and plans that serve certain extents only.
+    They have results in place, results that stay pending, some of which are used later, results of
+    two streams, other sizes, numbers that are equal at first, and plans that serve certain extents
+    only.
     """
     in_c, in_python = (json.loads(run(c, LOOPS).stdout) for c in ("c", "python"))
 
