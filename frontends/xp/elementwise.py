@@ -17,7 +17,7 @@ from passkit.frontends.xp.array import Array, array_of, operand_value, wrap
 from passkit.frontends.xp.conversion import duplicate
 from passkit.frontends.xp.elementwise_operations import FUNCTIONS
 from passkit.frontends.xp.runtime import apply, operation
-from passkit.streams.recorder import Value, binary_method
+from passkit.streams.recorder import Value, binary_method, operand_beside
 from passkit.values.arguments import shown
 
 _BY_NAME = {function.name: function for function in FUNCTIONS}
@@ -134,9 +134,10 @@ def operand_values(x1: Any, x2: Any) -> tuple[Value, Value]:
     """
     if isinstance(x1, (bool, int, float, complex)) and not isinstance(x1, np.generic):
         right = array_of(x2)._value
-        return operand_value(x1, right.type.dtype), right
+        return operand_beside(x1, right), right
     left = array_of(x1)._value
-    return left, operand_value(x2, left.type.dtype)
+    value = operand_beside(x2, left)
+    return left, operand_value(x2, left.type.dtype) if value is NotImplemented else value
 
 
 abs = _unary("abs")

@@ -412,6 +412,14 @@ def constant_power(x: Value, exponent: Any) -> Operation | None:
             f"pow: {x.type.dtype} to the power of {exponent} is no integer; use {exponent}.0, or "
             f"convert with xp.astype first"
         )
-    if type(exponent) not in (int, float) or exponent not in EXPONENTS:
+    powers = _powers.get(type(exponent))
+    if powers is None or exponent not in EXPONENTS:
         return None
-    return operation("constant_pow", exponent=exponent)
+    result = powers.get(exponent)
+    if result is None:
+        result = powers[exponent] = operation("constant_pow", exponent=exponent)
+    return result
+
+
+_powers: dict[type, dict[float, Operation]] = {int: {}, float: {}}
+"""The operations that `constant_power` has returned, by the type of the exponent and by this."""

@@ -19,11 +19,11 @@ from passkit.frontends.xp.extents import (
 )
 from passkit.frontends.xp.movement_operations import AxisGroup
 from passkit.frontends.xp.reductions import integer
-from passkit.frontends.xp.runtime import from_numpy, operation
+from passkit.frontends.xp.runtime import apply, from_numpy, operation
 from passkit.graph.node import MOST_ELEMENTS
 from passkit.streams.device import StreamDevice
-from passkit.streams.operation import array_type
-from passkit.streams.recorder import Value
+from passkit.streams.operation import MAX_MEMO, Operation, array_type
+from passkit.streams.recorder import ArrayType, Value
 from passkit.streams.settings import settings
 from passkit.values.arguments import refuse, shown
 
@@ -200,21 +200,36 @@ def _reshaped(x: Array, shape: Any) -> Array:
 
     Raises: ArgumentError or ShapeError for a wrong shape.
     """
+    value = x._value
+    key = None
+    is_plain = type(shape) is tuple and all([type(n) is int for n in shape])
+    if is_plain and value.operation is not None:
+        key = value.type, shape
+        if (repeated := _reshapes.get(key)) is not None:
+            return wrap(apply(repeated, value))
     target = _filled_shape(x, _extents("reshape", shape))
     if target == x.shape:
         return duplicate(x)
-    value = x._value
     if value.is_exposed:
         value = duplicate(x)._value
     if value.operation is None and value.type.device is not None:
         value.is_owned = False
-        type = array_type(value.type.dtype, target, value.type.device)
-        return wrap(Value(type, value.buffer.reshaped(target)))
+        target_type = array_type(value.type.dtype, target, value.type.device)
+        return wrap(Value(target_type, value.buffer.reshaped(target)))
     if value.operation is None and value.buffer.flags.c_contiguous and not value.is_scalar:
         value.is_owned = False
         return wrap(from_numpy(value.buffer.reshape(target)))
     groups, given = _axis_groups(x.shape, target)
-    return call("reshape", x, groups=groups, shape=given)
+    op = operation("reshape", groups=groups, shape=given)
+    if key is not None:
+        if len(_reshapes) >= MAX_MEMO:
+            _reshapes.clear()
+        _reshapes[key] = op
+    return wrap(apply(op, value))
+
+
+_reshapes: dict[tuple[ArrayType, tuple[int, ...]], Operation] = {}
+"""The operations that reshape pending arrays, by the type of the array and the shape as given."""
 
 
 def _filled_shape(x: Array, shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -94,12 +94,13 @@ Execution = tuple[
     tuple[int, ...],
     tuple[Origin, ...],
     tuple[int, ...],
+    tuple[int, ...],
 ]
 """What the recorder needs to repeat an execution: a function of arrays; the positions of the inputs
 that it gets, and of the operations whose results it returns; its donors as in `PlanVariant`, or
 None; the number of its kernels and library calls; ``kept`` and ``unwritten`` as in `Flush`; the
-origins that the latter get; and those of ``aged`` that it writes, which keep their origins. With
-donors, the function gets a list of arrays for the results first."""
+origins that the latter get; ``used`` as in `Flush`; and those of ``aged`` that it writes, which
+keep their origins. With donors, the function gets a list of arrays for the results first."""
 
 
 @define
@@ -242,7 +243,7 @@ class Plan:
 
         Args:
             key: the state of the queue, and the extents if the plan serves certain ones only.
-            flush: the effect of the execution; nothing of it is ``used``.
+            flush: the effect of the execution.
             variant: the executable that it runs.
         """
         if len(self.known) >= MAX_FLUSHES:
@@ -257,6 +258,7 @@ class Plan:
             flush.kept,
             flush.unwritten,
             tuple((self, position) for position in flush.unwritten),
+            flush.used,
             tuple(position for position in flush.aged if position in flush.outputs),
         )
 

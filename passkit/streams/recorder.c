@@ -98,7 +98,7 @@ static PyTypeObject *ArrayType_Type, *Value_Type, *Array_Type, *Operation_Type, 
 static PyTypeObject *array_class;  // the subclass of Array_Type of which arrays are
 static PyObject *apply_function, *operand_function, *thread_function, *type_function, *empty_tuple;
 static struct {
-    PyObject *record, *acquire, *release, *known, *equal_inputs, *needs_extents, *dtype, *shape;
+    PyObject *record, *acquire, *release, *known, *equal_inputs, *needs_extents, *write_eagerly, *dtype, *shape;
     PyObject *zeros[2];  // names of 0.0 and -0.0 in the scalars of a type
     PyObject *counts[NUM_COUNTS];
 } interned;
@@ -1226,15 +1226,31 @@ static int add_counts(PyObject *counts, const Py_ssize_t *amounts) {
     return 0;
 }
 
+// A value is used that an earlier run left pending at first: its plan is to write it from now on.
+static int write_eagerly(Value *value) {
+    if (value->origin == NULL) return 0;
+    PyObject *plan, *position, *origin = value->origin, *result = NULL;
+    value->origin = NULL;
+    if (PyArg_ParseTuple(origin, "OO", &plan, &position))
+        result = PyObject_CallMethodOneArg(plan, interned.write_eagerly, position);
+    Py_DECREF(origin);
+    Py_XDECREF(result);
+    return result ? 0 : -1;
+}
+
 // Run a remembered execution. The queue keeps what the execution leaves pending, and what a finalizer records meanwhile.
 static int queue_run_execution(Queue *self, PyObject *execution) {
     PyObject *function, *inputs, *outputs, *donors, *few[MAX_ARGUMENTS + 1], **args = few, *out = NULL;
-    PyObject *kept, *unwritten, *origins, *aged, *aged_origins = NULL;
+    PyObject *kept, *unwritten, *origins, *used, *aged, *aged_origins = NULL;
     Py_ssize_t amounts[NUM_COUNTS] = {0}, num_args = 0, donated_bytes = 0;
-    if (!PyArg_ParseTuple(execution, "OO!O!OnO!O!O!O!", &function, &PyTuple_Type, &inputs, &PyTuple_Type, &outputs, &donors,
-                          &amounts[LAUNCHES], &PyTuple_Type, &kept, &PyTuple_Type, &unwritten, &PyTuple_Type, &origins,
-                          &PyTuple_Type, &aged))
+    if (!PyArg_ParseTuple(execution, "OO!O!OnO!O!O!O!O!", &function, &PyTuple_Type, &inputs, &PyTuple_Type, &outputs,
+                          &donors, &amounts[LAUNCHES], &PyTuple_Type, &kept, &PyTuple_Type, &unwritten, &PyTuple_Type,
+                          &origins, &PyTuple_Type, &used, &PyTuple_Type, &aged))
         return -1;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(used); i++)
+        if (write_eagerly(queued_at(self, used, i)) < 0) return -1;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(self->inputs); i++)
+        if (write_eagerly((Value *)PyList_GET_ITEM(self->inputs, i)) < 0) return -1;
     Py_ssize_t num_inputs = PyTuple_GET_SIZE(inputs), count = PyList_GET_SIZE(self->queue);
     if (num_inputs > MAX_ARGUMENTS && (args = PyMem_Malloc((num_inputs + 1) * sizeof(PyObject *))) == NULL) {
         PyErr_NoMemory();
@@ -1308,9 +1324,6 @@ static int queue_sync(Queue *self, PyObject *values) {
     }
     if (!is_pending) return 1;
     if (queue_drop_unneeded(self, PySequence_Fast_ITEMS(values), PySequence_Fast_GET_SIZE(values)) < 0) return -1;
-    // A result that an earlier run left pending at first is used: its plan is to write it from now on.
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(self->inputs); i++)
-        if (((Value *)PyList_GET_ITEM(self->inputs, i))->origin != NULL) return 0;
     PyObject *execution = queue_known(self, values);
     if (execution == NULL) return PyErr_Occurred() ? -1 : 0;
     Py_INCREF(execution);
@@ -1549,6 +1562,14 @@ static PyObject *operand_value(PyObject *operand, Value *beside) {
         if (type->scalars == NULL || PyDict_SetItem(type->scalars, key, value) < 0) Py_CLEAR(value);
     }
     return value;
+}
+
+static PyObject *operand_beside(PyObject *module, PyObject *const *args, Py_ssize_t count) {
+    if (count != 2 || Py_TYPE(args[1]) != Value_Type || !is_array_type(((Value *)args[1])->type)) {
+        PyErr_SetString(PyExc_TypeError, "operand_beside needs an operand and a value with one result");
+        return NULL;
+    }
+    return operand_value(args[0], (Value *)args[1]);
 }
 
 // Methods of arrays
@@ -2032,6 +2053,9 @@ static PyObject *set_limits(PyObject *module, PyObject *args) {
 static PyMethodDef functions[] = {
     {"apply", (PyCFunction)(void (*)(void))apply, METH_FASTCALL,
      "apply(operation, *values): Apply an operation with one result to values; return the result."},
+    {"operand_beside", (PyCFunction)(void (*)(void))operand_beside, METH_FASTCALL,
+     "operand_beside(operand, beside): Return the value of an operand of an operation that also reads another value; "
+     "NotImplemented for no operand."},
     {"wrap", wrap, METH_O, "wrap(value): Return a new array that holds a value, which no other array holds."},
     {"connect", (PyCFunction)(void (*)(void))connect, METH_VARARGS | METH_KEYWORDS,
      "connect(array_class, apply, operand, thread, array_type): Set the class of arrays, and what is done in Python."},
@@ -2103,6 +2127,7 @@ __attribute__((visibility("default"))) PyObject *PyInit__passkit_recorder(void) 
     if (!(interned.record = PyUnicode_InternFromString("record")) || !(interned.acquire = PyUnicode_InternFromString("acquire")) ||
         !(interned.release = PyUnicode_InternFromString("release")) || !(interned.known = PyUnicode_InternFromString("known")) ||
         !(interned.equal_inputs = PyUnicode_InternFromString("equal_inputs")) ||
+        !(interned.write_eagerly = PyUnicode_InternFromString("write_eagerly")) ||
         !(interned.dtype = PyUnicode_InternFromString("dtype")) ||
         !(interned.shape = PyUnicode_InternFromString("shape")) ||
         !(interned.zeros[0] = PyUnicode_InternFromString("0.0")) || !(interned.zeros[1] = PyUnicode_InternFromString("-0.0")) ||

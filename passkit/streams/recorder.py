@@ -59,6 +59,7 @@ if TYPE_CHECKING:
         binary_method,
         connect,
         leave_thread,
+        operand_beside,
         remember_subscript,
         set_limits,
         slot_method,
@@ -79,6 +80,7 @@ else:
     apply = _module.apply
     connect = _module.connect
     leave_thread = _module.leave_thread
+    operand_beside = _module.operand_beside
     remember_subscript = _module.remember_subscript
     set_limits = _module.set_limits
     slot_method = _module.slot_method
@@ -104,6 +106,7 @@ __all__ = [
     "binary_method",
     "connect",
     "leave_thread",
+    "operand_beside",
     "remember_subscript",
     "set_limits",
     "slot_method",

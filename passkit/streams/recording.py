@@ -531,6 +531,19 @@ def wrap(value: Value) -> Any:
     return array
 
 
+def operand_beside(operand: Any, beside: Value) -> Any:
+    """Return the value of an operand of an operation that also reads the value ``beside``.
+
+    Python numbers take its dtype, or a default one if that is of a lower kind. In C, values of
+    numbers are remembered. Returns: NotImplemented for no operand.
+
+    Raises: DTypeError if a Python integer does not fit the dtype.
+    """
+    if type(operand) is _connection.array_class:
+        return operand._value
+    return _connection.operand(operand, beside.type.dtype)
+
+
 def unary_method(operation: Any) -> Callable[[Any], Any]:
     """Return the method of arrays that applies a unary operation and returns a new array."""
 

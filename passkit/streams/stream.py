@@ -551,7 +551,7 @@ class Stream(Queue):
                 return
             if not plan.needs_extents:
                 flush.variant = variant
-            if self.is_demanded and not flush.used:
+            if self.is_demanded:
                 self._remember(plan, flush, variant)
         else:
             self.path, self.executable = "cached", variant.executable
