@@ -18,6 +18,7 @@
 #define MAX_OPERANDS 16
 #define MAX_ARGUMENTS 64
 #define MAX_SCALARS 1024
+#define MAX_FEW 6
 
 typedef struct {
     PyObject_HEAD
@@ -40,7 +41,7 @@ typedef struct Value {
     PyObject *type;  // an ArrayType, or a tuple of them
     PyObject *buffer, *operation, *origin, *stream;  // NULL for none
     PyObject *operands;   // a tuple; NULL for none, and where there are few
-    struct Value *few[2];  // operands where there is no tuple
+    struct Value *few[MAX_FEW];  // operands where there is no tuple
     int num_few;
     Array *array;  // borrowed: the array object that holds the value, which resets this when it dies
     uint64_t segment;  // the queue contents in which `number` holds
@@ -61,16 +62,31 @@ typedef struct {
     char is_direct;                         // on_arrays takes the arrays and nothing else
 } Operation;
 
+// A key as numbers, in one piece of memory: comparing the objects of which it consists would fetch several cache lines,
+// and a program whose other work empties the caches waits for each of them.
+#define MAX_WORDS 12
+typedef struct {
+    int64_t count;  // 0 for a key that is longer, or that was not compared yet
+    int64_t words[MAX_WORDS];
+} Words;
+
+#define STEPS_AHEAD 4
+
 typedef struct TrieNode {
     PyObject_HEAD
     PyObject *key, *children, *plan, *fire;
     struct TrieNode *recent;  // borrowed: the child that was entered last
+    void *ahead;              // where the node was that was entered STEPS_AHEAD later; only to fetch it early
+    Words words;              // the key
 } TrieNode;
 
 typedef struct {
     PyObject_HEAD
     TrieNode *trie, *position;  // position: NULL when the queue is not in the trie
-    PyObject *keys, *hit;
+    TrieNode **path;            // the positions after each of the first operations, as far as these are in the trie
+    Py_ssize_t length, capacity;
+    PyObject *rest;  // the list of the keys of later operations
+    PyObject *hit;
 } TrieCursor;
 
 typedef struct {
@@ -203,18 +219,18 @@ static int value_traverse(Value *self, visitproc visit, void *arg) {
     Py_VISIT(self->buffer);
     Py_VISIT(self->operation);
     Py_VISIT(self->operands);
-    Py_VISIT(self->few[0]);
-    Py_VISIT(self->few[1]);
+    for (int i = 0; i < self->num_few; i++) Py_VISIT(self->few[i]);
     Py_VISIT(self->origin);
     Py_VISIT(self->stream);
     return 0;
 }
 
 static void value_clear_operands(Value *self) {
-    self->num_few = 0;
     Py_CLEAR(self->operands);
-    Py_CLEAR(self->few[0]);
-    Py_CLEAR(self->few[1]);
+    while (self->num_few) {
+        Value *operand = self->few[--self->num_few];
+        Py_DECREF(operand);
+    }
 }
 
 static Py_ssize_t value_num_operands(Value *self) {
@@ -281,9 +297,10 @@ static PyObject *value_repr(Value *self) {
 
 static PyObject *value_operands(Value *self, void *closure) {
     if (self->operands) return Py_NewRef(self->operands);
-    return self->num_few == 2   ? PyTuple_Pack(2, self->few[0], self->few[1])
-           : self->num_few == 1 ? PyTuple_Pack(1, self->few[0])
-                                : Py_NewRef(empty_tuple);
+    PyObject *operands = PyTuple_New(self->num_few);
+    for (int i = 0; operands != NULL && i < self->num_few; i++)
+        PyTuple_SET_ITEM(operands, i, Py_NewRef((PyObject *)self->few[i]));
+    return operands;
 }
 
 static int value_set_operands(Value *self, PyObject *operands, void *closure) {
@@ -451,6 +468,7 @@ static int node_traverse(TrieNode *self, visitproc visit, void *arg) {
 
 static int node_clear(TrieNode *self) {
     self->recent = NULL;
+    self->words.count = 0;
     Py_CLEAR(self->key);
     Py_CLEAR(self->children);
     Py_CLEAR(self->plan);
@@ -504,15 +522,21 @@ static int cursor_traverse(TrieCursor *self, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(self->trie);
     Py_VISIT(self->position);
-    Py_VISIT(self->keys);
+    for (Py_ssize_t i = 0; i < self->length; i++) Py_VISIT(self->path[i]);
+    Py_VISIT(self->rest);
     Py_VISIT(self->hit);
     return 0;
+}
+
+static void cursor_forget_path(TrieCursor *self) {
+    while (self->length) Py_DECREF(self->path[--self->length]);
 }
 
 static int cursor_clear(TrieCursor *self) {
     Py_CLEAR(self->trie);
     Py_CLEAR(self->position);
-    Py_CLEAR(self->keys);
+    cursor_forget_path(self);
+    Py_CLEAR(self->rest);
     Py_CLEAR(self->hit);
     return 0;
 }
@@ -520,29 +544,47 @@ static int cursor_clear(TrieCursor *self) {
 static void cursor_dealloc(TrieCursor *self) {
     PyObject_GC_UnTrack(self);
     cursor_clear(self);
+    PyMem_Free(self->path);
     free_instance((PyObject *)self);
 }
 
-// Move the position; a node whose plan fires is remembered, the first one only.
-static void cursor_enter(TrieCursor *self, TrieNode *child) {
-    TrieNode *old = self->position;
-    Py_XINCREF(child);
-    self->position = child;
-    if (child != NULL) {
-        old->recent = child;
-        if (child->fire != NULL && self->hit == NULL) self->hit = Py_NewRef(child->fire);
+// Move the position to a child of it; a node whose plan fires is remembered, the first one only.
+static int cursor_enter(TrieCursor *self, TrieNode *child) {
+    if (self->length == self->capacity) {
+        Py_ssize_t capacity = self->capacity ? 2 * self->capacity : 64;
+        TrieNode **path = PyMem_Realloc(self->path, capacity * sizeof(TrieNode *));
+        if (path == NULL) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        self->path = path;
+        self->capacity = capacity;
     }
-    Py_XDECREF(old);
+    for (int offset = 0; offset < (int)sizeof(TrieNode); offset += 64) __builtin_prefetch((char *)child->ahead + offset);
+    if (self->length >= STEPS_AHEAD) self->path[self->length - STEPS_AHEAD]->ahead = child;
+    self->path[self->length++] = (TrieNode *)Py_NewRef(child);
+    self->position->recent = child;
+    Py_INCREF(child), replace((PyObject **)&self->position, (PyObject *)child);
+    if (child->fire != NULL && self->hit == NULL) self->hit = Py_NewRef(child->fire);
+    return 0;
 }
 
 // Append an operation in relative form.
 static int cursor_append(TrieCursor *self, PyObject *key) {
-    if (PyList_Append(self->keys, key) < 0) return -1;
-    if (self->position == NULL) return 0;
-    PyObject *child = PyDict_GetItemWithError(self->position->children, key);
-    if (child == NULL && PyErr_Occurred()) return -1;
-    cursor_enter(self, (TrieNode *)child);
-    return 0;
+    if (self->position != NULL) {
+        PyObject *child = PyDict_GetItemWithError(self->position->children, key);
+        if (child != NULL) return cursor_enter(self, (TrieNode *)child);
+        if (PyErr_Occurred()) return -1;
+        replace((PyObject **)&self->position, NULL);
+    }
+    return PyList_Append(self->rest, key);
+}
+
+static PyObject *cursor_keys(TrieCursor *self, void *closure) {
+    PyObject *keys = PyList_New(self->length);
+    for (Py_ssize_t i = 0; keys != NULL && i < self->length; i++) PyList_SET_ITEM(keys, i, Py_NewRef(self->path[i]->key));
+    if (keys != NULL && PyList_SetSlice(keys, self->length, self->length, self->rest) < 0) Py_CLEAR(keys);
+    return keys;
 }
 
 static PyObject *cursor_add(TrieCursor *self, PyObject *key) {
@@ -551,9 +593,12 @@ static PyObject *cursor_add(TrieCursor *self, PyObject *key) {
 }
 
 static int cursor_restart(TrieCursor *self) {
-    PyObject *keys = PyList_New(0);
-    if (keys == NULL) return -1;
-    replace(&self->keys, keys);
+    if (self->rest == NULL || PyList_GET_SIZE(self->rest)) {
+        PyObject *rest = PyList_New(0);
+        if (rest == NULL) return -1;
+        replace(&self->rest, rest);
+    }
+    cursor_forget_path(self);
     Py_XINCREF(self->trie), replace((PyObject **)&self->position, (PyObject *)self->trie);
     Py_CLEAR(self->hit);
     return 0;
@@ -590,12 +635,12 @@ static PyMethodDef cursor_methods[] = {
 };
 
 static PyMemberDef cursor_members[] = {
-    {"keys", T_OBJECT, offsetof(TrieCursor, keys), READONLY},
     {"trie", T_OBJECT, offsetof(TrieCursor, trie), READONLY},
     {NULL},
 };
 
 static PyGetSetDef cursor_getset[] = {
+    {"keys", (getter)cursor_keys, NULL, "A new list of the queued operations in relative form."},
     OPTIONAL(TrieCursor, position),
     OPTIONAL(TrieCursor, hit),
     {NULL},
@@ -814,6 +859,27 @@ static int equals_key(PyObject *key, Operation *operation, const int64_t *extent
     return 1;
 }
 
+// Write the relative form of an operation as numbers; the count stays 0 if they are too many.
+static void write_words(Words *words, Operation *operation, const int64_t *extents, const Operand *operands, Py_ssize_t count) {
+    Py_ssize_t num_extents = operation->extents ? PyTuple_GET_SIZE(operation->extents) : -1;
+    int n = 0;
+    words->count = 0;
+    if (num_extents + count + 2 > MAX_WORDS) return;
+    words->words[n++] = (int64_t)(intptr_t)(operation->generic ? operation->generic : (PyObject *)operation);
+    words->words[n++] = num_extents;
+    for (Py_ssize_t i = 0; i < num_extents; i++) words->words[n++] = extents[i];
+    for (Py_ssize_t i = 0; i < count; i++) {
+        const Operand *operand = operands + i;
+        Py_ssize_t rank = operand->number >= 0 ? 0 : PyTuple_GET_SIZE(operand->type->shape);
+        if (n + rank + 2 > MAX_WORDS) return;
+        words->words[n++] = operand->number >= 0 ? operand->number : -1 - rank;
+        if (operand->number >= 0) continue;
+        words->words[n++] = (int64_t)(intptr_t)operand->type->dtype;
+        for (Py_ssize_t k = 0; k < rank; k++) words->words[n++] = operand->dims[k];
+    }
+    words->count = n;
+}
+
 // Append a value, whose operands are set, to the queue and its relative form to the processor's.
 static int queue_append_value(Queue *self, Value *value) {
     Operation *operation = (Operation *)value->operation;
@@ -846,16 +912,22 @@ static int queue_append_value(Queue *self, Value *value) {
     if (!value->age) self->num_new++;
     TrieCursor *cursor = self->processor;
     TrieNode *child = cursor->position ? cursor->position->recent : NULL;
-    if (child != NULL && equals_key(child->key, operation, extents, operands, count)) {
-        status = PyList_Append(cursor->keys, child->key);
-        cursor_enter(cursor, child);
+    Words words;
+    write_words(&words, operation, extents, operands, count);
+    if (child != NULL && words.count && words.count == child->words.count &&
+        memcmp(words.words, child->words.words, words.count * sizeof(int64_t)) == 0) {
+        status = cursor_enter(cursor, child);
         goto done;
     }
-    PyObject *key = key_of(operation, extents, operands, count);
-    if (key != NULL) {
-        status = cursor_append(cursor, key);
-        Py_DECREF(key);
+    if (child != NULL && equals_key(child->key, operation, extents, operands, count)) status = cursor_enter(cursor, child);
+    else {
+        PyObject *key = key_of(operation, extents, operands, count);
+        if (key != NULL) {
+            status = cursor_append(cursor, key);
+            Py_DECREF(key);
+        }
     }
+    if (status == 0 && cursor->position != NULL) cursor->position->words = words;
 done:
     if (operands != few) {
         PyMem_Free(operands);
@@ -933,7 +1005,7 @@ static Value *queue_record(Queue *self, Operation *operation, PyObject *const *o
     }
     if (self->traces && !num_own) is_simple = 0;
     PyObject *tuple = NULL;
-    if (count > 2 || !is_simple) {
+    if (count > MAX_FEW || !is_simple) {
         if ((tuple = PyTuple_New(count)) == NULL) return NULL;
         for (Py_ssize_t i = 0; i < count; i++) PyTuple_SET_ITEM(tuple, i, Py_NewRef(operands[i]));
     }
