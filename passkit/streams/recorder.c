@@ -1310,7 +1310,8 @@ static int write_eagerly(Value *value) {
     return result ? 0 : -1;
 }
 
-// Run a remembered execution. The queue keeps what the execution leaves pending, and what a finalizer records meanwhile.
+// Run a remembered execution; return 1 if it ran, 0 where Python has to decide, -1 with an error. The queue keeps what the
+// execution leaves pending, and what a finalizer records meanwhile.
 static int queue_run_execution(Queue *self, PyObject *execution) {
     PyObject *function, *inputs, *outputs, *donors, *few[MAX_ARGUMENTS + 1], **args = few, *out = NULL;
     PyObject *kept, *unwritten, *origins, *used, *aged, *aged_origins = NULL;
@@ -1319,11 +1320,16 @@ static int queue_run_execution(Queue *self, PyObject *execution) {
                           &donors, &amounts[LAUNCHES], &PyTuple_Type, &kept, &PyTuple_Type, &unwritten, &PyTuple_Type,
                           &origins, &PyTuple_Type, &used, &PyTuple_Type, &aged))
         return -1;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(used); i++)
-        if (write_eagerly(queued_at(self, used, i)) < 0) return -1;
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(self->inputs); i++)
-        if (write_eagerly((Value *)PyList_GET_ITEM(self->inputs, i)) < 0) return -1;
     Py_ssize_t num_inputs = PyTuple_GET_SIZE(inputs), count = PyList_GET_SIZE(self->queue);
+    uint64_t segment = self->segment;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(used); i++) {
+        if (write_eagerly(queued_at(self, used, i)) < 0) return -1;
+        if (self->segment != segment) return 0;  // a finalizer has executed the queue
+    }
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(self->inputs); i++) {
+        if (write_eagerly((Value *)PyList_GET_ITEM(self->inputs, i)) < 0) return -1;
+        if (self->segment != segment) return 0;
+    }
     if (num_inputs > MAX_ARGUMENTS && (args = PyMem_Malloc((num_inputs + 1) * sizeof(PyObject *))) == NULL) {
         PyErr_NoMemory();
         return -1;
@@ -1343,8 +1349,10 @@ static int queue_run_execution(Queue *self, PyObject *execution) {
     }
     Py_ssize_t num_aged = PyTuple_GET_SIZE(aged);
     if ((aged_origins = PyTuple_New(num_aged)) == NULL) goto done;
-    for (Py_ssize_t i = 0; i < num_aged; i++)
-        PyTuple_SET_ITEM(aged_origins, i, Py_XNewRef(queued_at(self, aged, i)->origin));
+    for (Py_ssize_t i = 0; i < num_aged; i++) {
+        PyObject *origin = queued_at(self, aged, i)->origin;
+        PyTuple_SET_ITEM(aged_origins, i, Py_NewRef(origin ? origin : Py_None));
+    }
     amounts[RECORDED] = self->num_new;
     amounts[CACHE_HITS] = amounts[EXECUTED_PLANS] = 1;
     self->busy++;
@@ -1357,7 +1365,7 @@ static int queue_run_execution(Queue *self, PyObject *execution) {
     // Written because they aged; nobody has used them yet.
     for (Py_ssize_t i = 0; i < num_aged; i++) {
         PyObject *origin = PyTuple_GET_ITEM(aged_origins, i);
-        Py_XINCREF(origin), replace(&queued_at(self, aged, i)->origin, origin);
+        if (origin != Py_None) Py_INCREF(origin), replace(&queued_at(self, aged, i)->origin, origin);
     }
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(unwritten); i++) {
         PyObject *origin = PyTuple_GET_ITEM(origins, i);
@@ -1372,7 +1380,7 @@ static int queue_run_execution(Queue *self, PyObject *execution) {
     }
     for (Py_ssize_t i = count; i < PyList_GET_SIZE(queue); i++)
         if (queue_append_undisturbed(self, (Value *)PyList_GET_ITEM(queue, i)) < 0) goto done;
-    status = add_counts(self->counts, amounts);
+    status = add_counts(self->counts, amounts) < 0 ? -1 : 1;
 done:
     if (args != few) PyMem_Free(args);
     Py_XDECREF(out);
@@ -1401,7 +1409,7 @@ static int queue_sync(Queue *self, PyObject *values) {
     Py_INCREF(execution);
     int status = queue_run_execution(self, execution);
     Py_DECREF(execution);
-    return status < 0 ? -1 : 1;
+    return status;
 }
 
 static PyObject *queue_run_known(Queue *self, PyObject *values) {
