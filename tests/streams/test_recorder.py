@@ -50,11 +50,13 @@ with xp.config(small=0, compile_at=0):
             xp.eval(v)
         results += [v, w]
         for k in range(12):
+            c = xp.zeros_like(x)
             u = x * 1.5 + y
             v = u - 0.25
             t = xp.sum(u, axis=1)
-            results.append(xp.asarray(float(t[3])))  # u and v stay pending, and v is used later
-            w = v * v + t[:, None]
+            results.append(xp.asarray(float(t[3])))  # c, u and v stay pending; v is used later
+            c[1:] = v[:-1]
+            w = v * v + t[:, None] + c
             if k % 2:
                 del u
             xp.eval(w)
