@@ -131,7 +131,7 @@ def test_repeated_subscripts_equal_those_that_are_new(small: int) -> None:
 
 @pytest.mark.skipif(not recorder.IS_NATIVE, reason="they are recorded in C")
 def test_subscripts_met_before_call_no_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The interpreter does not go round the recorder, which it would after a few repetitions."""
+    """The interpreter leaves them to the recorder however often the same code has run."""
     x = xp.asarray(np.ones((300, 40))) + 1
 
     def total() -> Any:
