@@ -1,169 +1,283 @@
-"""Kernel texts of a fixed set of graphs, recorded by one version and compared with another.
+"""Plans and kernels of a fixed set of graphs, recorded by one version and compared with another.
 
-    python benchmarks/corpus.py record DIR [--random 200] [--tree CHECKOUT]
+    python benchmarks/corpus.py record DIR [--only gelu] [--jobs 2] [--tree CHECKOUT]
     python benchmarks/corpus.py print DIR [--tree CHECKOUT]
-    python benchmarks/corpus.py compare DIR [--tree CHECKOUT]
+    python benchmarks/corpus.py compare DIR [--same-code] [--tree CHECKOUT]
 
-`record` builds the graphs, writes each as JSON to ``DIR/graphs``, and the kernels of each target to
-``DIR/kernels/TARGET``. `print` writes the kernels of recorded graphs anew. `compare` reads the same
-graphs with this version, prints their kernels and lists each graph whose kernels differ; it exits 1
-if there is one. With ``--tree`` the passkit of another checkout prints the kernels. Nothing is
-compiled, and no device or compiler is needed.
+`record` builds the graphs (`corpus_graphs`), writes each as JSON to ``DIR/graphs``, and what they
+become for each target to ``DIR/TARGET.json``: of each kernel its key, plan, text, shared bytes and
+tiles, and the seconds of planning. `print` writes this anew for recorded graphs. `compare` makes it
+of the same graphs with this version and reports, for each target, how many graphs have equal texts
+(E0), texts that the compiler makes the same code of (E1, with ``--same-code``: g++ -O3 for the CPU,
+NVRTC for sm_90), and other ones; then other plans, keys, shared bytes and tiles, and the ratio of
+the planning times. It exits 1 where a text differs, with ``--same-code`` where code does.
+
+Names that a text declares do not count, nor does the kernel's: they are numbered in order before
+texts are compared. With ``--tree`` the passkit of another checkout plans. Without ``--same-code``
+nothing is compiled, and no device or compiler is needed.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
+import json
 import os
+import re
+import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
 TARGETS = ("cpu", "cuda", "opencl")
 PASSES = ("Fusion", "SchedulePlan", "SharedMemPlan", "CodeGen")
+STATEMENTS = {"return", "goto", "else", "case", "typedef", "using", "struct"}
+DECLARED = re.compile(r"\b(\w+)[\s*&]+(\w+)\s*(?=[=;,)\[:({])")
+BATCH = 8
+"""Graphs that a process takes at a time."""
+
+KernelRecord = dict[str, Any]
+"""``name``, ``key``, ``plan``, ``text``, ``shared`` and ``tiles`` of a kernel."""
 
 
-def gelu(pk: Any) -> list[Any]:
-    """Return GELU by the error function, of a matrix."""
-    x = pk.var("x", (64, 1000))
-    return [x * (pk.ops.erf(x / 2**0.5) + 1) / 2]
+def planned_records(pk: Any, graph: Any, target: str, together: Any) -> dict[str, Any]:
+    """Return a graph's kernels in the order of their launches, and the seconds of planning.
+
+    Where planning fails, the error stands in the place of the kernels.
+    """
+    begin = time.perf_counter()
+    try:
+        with pk.PassContext(target=target, keep_together=together or []):
+            plan = pk.ApplyPasses(graph, list(PASSES), target=target)
+    except pk.PasskitError as error:
+        return {"error": f"{type(error).__name__}: {error}", "kernels": []}
+    seconds = time.perf_counter() - begin
+    kernels = plan.attrs["kernel"]
+    nodes = [n for n in plan.nodes if n in kernels]
+    return {
+        "seconds": seconds,
+        "kernels": [
+            {
+                "name": kernels[n].name,
+                "key": kernels[n].key,
+                "plan": plan_text(plan, n),
+                "text": str(kernels[n]),
+                "shared": str(kernels[n].shared_nbytes),
+                "tiles": str(kernels[n].grid),
+            }
+            for n in nodes
+        ],
+    }
 
 
-def softmax(pk: Any) -> list[Any]:
-    """Return softmaxes over rows of 40, 1024 and an unknown number of elements."""
-    return [pk.ops.softmax(pk.var(f"x{n}", (96, n))) for n in (40, 1024, "n")]
+def plan_text(plan: Any, node: Any) -> str:
+    """Return what is planned for a group: its operators, how it is composed, and its template."""
+    from passkit.errors import PasskitError
+
+    try:
+        from passkit.templating.naming import template_of
+    except ImportError:  # a version without templates of this kind
+        return ""
+    if node not in plan.attrs["subgraph"] or node not in plan.attrs["schedule"]:
+        return f"{node.op.name}, a kernel of its own"
+    group, schedule = plan.attrs["subgraph"][node], plan.attrs["schedule"][node]
+    operators = ", ".join(group.called(n) for n in group.ops)
+    try:
+        template: object = template_of(group, schedule, plan.attrs["options"]["target"])
+    except (PasskitError, KeyError) as error:  # groups that templates do not describe
+        template = f"no template: {type(error).__name__}"
+    return f"{operators}: {schedule.composition.value}\n{template}"
 
 
-def layer_norm(pk: Any) -> list[Any]:
-    """Return a layer norm of rows of 768 with scale and bias, and its three gradients."""
-    x, scale, bias = pk.var("x", (128, 768)), pk.var("scale", (768,)), pk.var("bias", (768,))
-    y = pk.ops.layer_norm(x, scale, bias)
-    return [y, *pk.gradients(pk.ops.reduce_sum(y * y), [x, scale, bias])]
+def blanked(text: str, name: str) -> str:
+    """Return a kernel's text with numbers in the place of its name and of names that it declares.
+
+    >>> blanked("void f(float *x0) { float sum_1 = x0[0]; y = exp(sum_1); }", "f")
+    'void v0(float *v1) { float v2 = v1[0]; y = exp(v2); }'
+    """
+    local = {m[2] for m in DECLARED.finditer(text) if m[1] not in STATEMENTS and m[2][0].isalpha()}
+    local = {x for x in local if not re.search(rf"\b{x}\(", text)} | {name}
+    numbers: dict[str, str] = {}
+
+    def number(match: re.Match[str]) -> str:
+        word = match[0]
+        return numbers.setdefault(word, f"v{len(numbers)}") if word in local else word
+
+    return re.sub(r"\b[A-Za-z_]\w*", number, text)
 
 
-def column_sum(pk: Any) -> list[Any]:
-    """Return sums over a long first axis, which is split into partial sums."""
-    return [pk.ops.reduce_sum(pk.var("x", (4096, 1024)), axis=0)]
+def _import(tree: Path) -> Any:
+    """Return passkit of a checkout, with the operators that tests register for their graphs."""
+    if sys.path[0] != str(tree):
+        sys.path[:0] = [str(tree)]
+    import passkit as pk
+
+    with suppress(ImportError):  # an older version
+        importlib.import_module("tests.passes.storage_graphs")
+    return pk
 
 
-def attention(pk: Any) -> list[Any]:
-    """Return scaled dot-product attention of 64 heads, by primitives."""
-    q, k, v = (pk.var(name, (64, 94, 32)) for name in "qkv")
-    scores = pk.ops.matmul(q, k, transpose_b=True) / 32**0.5
-    return [pk.ops.softmax(scores) @ v]
+def _records_of(tree: Path, folder: Path, names: Sequence[str]) -> list[tuple[str, str, Any]]:
+    """Return the records of some graphs of a folder, each with its name and target."""
+    pk = _import(tree)
+    together = json.loads((folder / "together.json").read_text())
+    results = []
+    for name in names:
+        graph = pk.from_json((folder / "graphs" / f"{name}.json").read_text())
+        for target in TARGETS:
+            results.append((name, target, planned_records(pk, graph, target, together.get(name))))
+    return results
 
 
-def bias_gelu(pk: Any) -> list[Any]:
-    """Return a matrix product of an unknown number of rows with bias and GELU."""
-    x, w, b = pk.var("x", ("n", 256)), pk.var("w", (256, 512)), pk.var("b", (512,))
-    return [pk.ops.gelu(x @ w + b)]
+def records(tree: Path, folder: Path, jobs: int) -> dict[str, dict[str, Any]]:
+    """Return the records of all graphs of a folder by target and name; processes share the work."""
+    names = sorted(p.stem for p in (folder / "graphs").glob("*.json"))
+    by_target: dict[str, dict[str, Any]] = {target: {} for target in TARGETS}
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+        parts = [names[k : k + BATCH] for k in range(0, len(names), BATCH)]
+        for part in pool.map(partial(_records_of, tree, folder), parts):
+            for name, target, record in part:
+                by_target[target][name] = record
+    return by_target
 
 
-def convolution(pk: Any) -> list[Any]:
-    """Return a residual block of two convolutions."""
-    x = pk.var("x", (1, 28, 28, 32))
-    h = pk.ops.relu(pk.ops.conv2d(x, pk.var("w1", (3, 3, 32, 32)), padding="SAME"))
-    return [pk.ops.relu(x + pk.ops.conv2d(h, pk.var("w2", (3, 3, 32, 32)), padding="SAME"))]
+def write_graphs(pk: Any, folder: Path, only: str) -> int:
+    """Write the graphs whose name contains ``only``; return how many there are."""
+    import corpus_graphs
+
+    (folder / "graphs").mkdir(parents=True, exist_ok=True)
+    together = {}
+    for case in corpus_graphs.cases(pk):
+        if only in case.name:
+            (folder / "graphs" / f"{case.name}.json").write_text(pk.to_json(case.graph))
+            if case.together:
+                together[case.name] = case.together
+    (folder / "together.json").write_text(json.dumps(together))
+    return len(list((folder / "graphs").glob("*.json")))
 
 
-def transposed_add(pk: Any) -> list[Any]:
-    """Return the sum of a transposed and a plain matrix."""
-    x, y = pk.var("x", (512, 256)), pk.var("y", (256, 512))
-    return [pk.ops.transpose(x) + y]
+def write_records(folder: Path, by_target: dict[str, dict[str, Any]]) -> None:
+    """Write the records of each target."""
+    for target, of_graphs in by_target.items():
+        (folder / f"{target}.json").write_text(json.dumps(of_graphs, indent=0, sort_keys=True))
+    print(summary(by_target))
 
 
-def half_precision(pk: Any) -> list[Any]:
-    """Return softmaxes of float16 and bfloat16, which accumulate in float32."""
-    return [pk.ops.softmax(pk.var(t, (64, 96), t)) for t in ("float16", "bfloat16")]
+def summary(by_target: dict[str, dict[str, Any]]) -> str:
+    """Return how many graphs, kernels and different texts there are for each target."""
+    lines = []
+    for target, of_graphs in by_target.items():
+        kernels = [k for r in of_graphs.values() for k in r["kernels"]]
+        errors = Counter(r["error"].partition(":")[0] for r in of_graphs.values() if "error" in r)
+        seconds = sum(r.get("seconds", 0) for r in of_graphs.values())
+        texts = {blanked(k["text"], k["name"]) for k in kernels}
+        lines.append(
+            f"{target}: {len(of_graphs)} graphs, {len(kernels)} kernels, {len(texts)} texts, "
+            f"{seconds:.1f} s of planning, errors {dict(errors) or 'none'}"
+        )
+    return "\n".join(lines)
 
 
-def adam(pk: Any) -> list[Any]:
-    """Return one step of Adam for six tensors: new mean, variance and weights of each."""
-    outputs = []
-    for k, size in enumerate((10, 1000, 1000, 4096, 30000, 7)):
-        w, g, m, v = (pk.var(f"{name}{k}", (size,)) for name in "wgmv")
-        mean = 0.9 * m + 0.1 * g
-        variance = 0.999 * v + 0.001 * g * g
-        outputs += [mean, variance, w - 0.01 * mean / (pk.ops.sqrt(variance) + 1e-8)]
-    return outputs
-
-
-PROGRAMS: tuple[Callable[[Any], list[Any]], ...] = (
-    gelu,
-    softmax,
-    layer_norm,
-    column_sum,
-    attention,
-    bias_gelu,
-    convolution,
-    transposed_add,
-    half_precision,
-    adam,
-)
-
-
-def graphs(pk: Any, random_count: int) -> Iterator[tuple[str, Any]]:
-    """Yield the name and graph of each program above, of a TensorFlow model, and of random graphs.
+def compared(
+    target: str, before: dict[str, Any], after: dict[str, Any], same_code: bool
+) -> tuple[list[str], bool]:
+    """Return the report of a target as lines, and whether it is as equal as is asked for.
 
     Args:
-        pk: the module passkit.
-        random_count: the number of random graphs, by seeds from 0 on.
+        target: the target.
+        before: the recorded graphs by name.
+        after: the same graphs by this version.
+        same_code: whether changed texts are compiled.
     """
-    from passkit.frontends import tf_graphdef
-    from tests.random_graphs import random_case
-
-    for program in PROGRAMS:
-        yield program.__name__, pk.Graph(program(pk))
-    yield "digits", tf_graphdef.load(HERE.parent / "examples" / "models" / "digits.pb")
-    for seed in range(random_count):
-        yield f"random_{seed}", random_case(seed).graph
-
-
-def kernel_texts(pk: Any, graph: Any, target: str) -> str:
-    """Return the sources of a graph's kernels, sorted by name, or the error of the compiler."""
-    try:
-        planned = pk.ApplyPasses(graph, list(PASSES), target=target)
-    except pk.PasskitError as error:
-        return f"{type(error).__name__}: {error}\n"
-    sources = sorted({str(kernel) for kernel in planned.attrs["kernel"].values()})
-    return "\n\n".join(sources) + "\n"
-
-
-def record(pk: Any, folder: Path, random_count: int) -> int:
-    """Write the graphs and their kernels into a folder, as `main` describes. Return 0."""
-    (folder / "graphs").mkdir(parents=True, exist_ok=True)
-    for name, graph in graphs(pk, random_count):
-        (folder / "graphs" / f"{name}.json").write_text(pk.to_json(graph))
-    return print_kernels(pk, folder)
-
-
-def print_kernels(pk: Any, folder: Path) -> int:
-    """Write the kernels of all graphs that are recorded in a folder. Return 0."""
-    for path in sorted((folder / "graphs").glob("*.json")):
-        graph = pk.from_json(path.read_text())
-        for target in TARGETS:
-            out = folder / "kernels" / target / f"{path.stem}.txt"
-            out.parent.mkdir(parents=True, exist_ok=True)
-            out.write_text(kernel_texts(pk, graph, target))
-    return 0
+    lines, levels, other = [], Counter[str](), Counter[str]()
+    for name in sorted(before):
+        old, new = before[name], after.get(name, {"kernels": []})
+        for what in ("key", "plan", "shared", "tiles"):
+            other[what] += [k[what] for k in old["kernels"]] != [k[what] for k in new["kernels"]]
+        pairs = list(zip(old["kernels"], new["kernels"], strict=False))
+        changed = [
+            (a, b)
+            for a, b in pairs
+            if blanked(a["text"], a["name"]) != blanked(b["text"], b["name"])
+        ]
+        same_count = len(old["kernels"]) == len(new["kernels"])
+        if old.get("error") != new.get("error") or not same_count:
+            level = "other kernels"
+            detail = new.get("error") or f"{len(old['kernels'])} kernels, now {len(new['kernels'])}"
+        elif not changed:
+            level, detail = "E0", ""
+        else:
+            unlike = [
+                b for a, b in changed if not (same_code and code(target, a) == code(target, b))
+            ]
+            level = "other code" if unlike else "E1"
+            level = level if same_code and target != "opencl" else "other text"
+            detail = f"{len(unlike or changed)} of {len(pairs)} kernels"
+        levels[level] += 1
+        lines += [f"  {level}: {target}/{name}: {detail}"] * (level != "E0")
+    old_s, new_s = (sum(r.get("seconds", 0) for r in of.values()) for of in (before, after))
+    counts = ", ".join(f"{n} {level}" for level, n in sorted(levels.items()))
+    facts = ", ".join(f"{n} with other {what}" for what, n in other.items())
+    head = f"{target}: {counts}; {facts}; planning {new_s:.1f} s, {new_s / max(old_s, 1e-9):.2f} x"
+    return [head, *lines], set(levels) <= {"E0", "E1"}
 
 
-def compare(pk: Any, folder: Path) -> int:
-    """Print how many graphs have the recorded kernels, and each that has not. Return 1 if any."""
-    differing = []
-    count = 0
-    for path in sorted((folder / "graphs").glob("*.json")):
-        graph = pk.from_json(path.read_text())
-        for target in TARGETS:
-            count += 1
-            recorded = (folder / "kernels" / target / f"{path.stem}.txt").read_text()
-            if kernel_texts(pk, graph, target) != recorded:
-                differing.append(f"{target}/{path.stem}")
-    print(*differing, sep="\n", end="\n" if differing else "")
-    print(f"{count - len(differing)} of {count} kernel texts equal")
-    return 1 if differing else 0
+def code(target: str, kernel: KernelRecord) -> object:
+    """Return what a compiler makes of a kernel; its text for targets that have none here."""
+    if target == "cpu":
+        return cpu_code(kernel)
+    return cuda_code(kernel) if target == "cuda" else kernel["text"]
+
+
+def cpu_code(kernel: KernelRecord) -> bytes:
+    """Return the section .text of a kernel by g++ -O3. Raises: CalledProcessError."""
+    from passkit.passes.rtcgen import FLAGS, sections_of
+    from passkit.runtime.native.build import kernel_flags
+
+    source = kernel["text"].replace(kernel["name"], "kernel")
+    with TemporaryDirectory() as folder:
+        unit, compiled, section = (Path(folder) / n for n in ("k.cpp", "k.o", "text"))
+        unit.write_text("".join(sections_of(source)) + f"namespace pk {{\n{source}}}\n")
+        flags = [*kernel_flags(), *FLAGS]
+        subprocess.run(("g++", *flags, "-c", unit, "-o", compiled), check=True, capture_output=True)
+        subprocess.run(("objcopy", "-O", "binary", "-j", ".text", compiled, section), check=True)
+        return section.read_bytes()
+
+
+def cuda_code(kernel: KernelRecord) -> object:
+    """Return the instructions of a kernel for sm_90."""
+    import cubins
+    import sass
+    from machine_code.listing import listings
+
+    text = f"{cubins.CUDA.preamble}\n{kernel['text'].replace(kernel['name'], 'kernel')}"
+    image = cubins.nvrtc().compile(text, ("--gpu-architecture=sm_90", *cubins.OPTIONS))
+    listing = listings(sass.disassembled(image.code))["kernel"]
+    return [
+        (i.offset, i.guard, i.opcode, tuple(x.text for x in i.operands))
+        for i in listing.instructions
+    ]
+
+
+def compare(tree: Path, folder: Path, jobs: int, same_code: bool) -> int:
+    """Print the report of each target. Return 1 unless all are as equal as is asked for."""
+    after = records(tree, folder, jobs)
+    all_equal = True
+    for target in TARGETS:
+        before = json.loads((folder / f"{target}.json").read_text())
+        lines, is_equal = compared(target, before, after[target], same_code)
+        print(*lines, sep="\n")
+        all_equal &= is_equal
+    return 0 if all_equal else 1
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -171,19 +285,22 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("command", choices=("record", "compare", "print"))
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--random", type=int, default=200, help="random graphs to record")
-    parser.add_argument("--tree", type=Path, default=HERE.parent, help="the checkout that prints")
+    parser.add_argument("--only", default="", help="graphs whose name contains this")
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument("--same-code", action="store_true", help="compile changed texts")
+    parser.add_argument("--tree", type=Path, default=HERE.parent, help="the checkout that plans")
     options = parser.parse_args(arguments)
-    sys.path[:0] = [str(options.tree.resolve())]
     os.environ.setdefault("PYTHONHASHSEED", "0")
-    import passkit as pk
-
+    tree = options.tree.resolve()
+    pk = _import(tree)
+    if options.command == "compare":
+        return compare(tree, options.folder, options.jobs, options.same_code)
     if options.command == "record":
-        return record(pk, options.folder, options.random)
-    if options.command == "print":
-        return print_kernels(pk, options.folder)
-    return compare(pk, options.folder)
+        print(f"{write_graphs(pk, options.folder, options.only)} graphs")
+    write_records(options.folder, records(tree, options.folder, options.jobs))
+    return 0
 
 
 if __name__ == "__main__":
+    sys.path[:0] = [str(HERE)]
     sys.exit(main())

@@ -98,6 +98,17 @@ def _passkit(work: Workload, together: bool = False, **options: Any) -> Competit
     """Compile the workload in passkit; ``together`` requests one kernel of all operators."""
     import passkit as pk
 
+    graph, own = passkit_graph(work, together)
+    executable = pk.compile(graph, **options, **own)
+    arguments = ", ".join(f"{name}={name}" for name in work.names)
+    numpy = joined if work.results > 1 else lambda r: r[0]
+    return Competitor(executable, f"f({arguments})", lambda a: a, numpy)
+
+
+def passkit_graph(work: Workload, together: bool = False) -> tuple[Any, dict[str, Any]]:
+    """Return the workload as a graph of passkit, and the options of its compilation."""
+    import passkit as pk
+
     ops = pk.ops
 
     class Functions(layers.passkit_layers()):  # type: ignore[misc]
@@ -132,12 +143,7 @@ def _passkit(work: Workload, together: bool = False, **options: Any) -> Competit
     result = work.formula(Functions, *names)
     graph = pk.Graph(list(result) if work.results > 1 else [result])
     nodes = [n for n in graph.nodes if n.op is not None and n.op.name != "constant"]
-    if together:
-        options["keep_together"] = [[graph.names[n] for n in nodes]]
-    executable = pk.compile(graph, **options)
-    arguments = ", ".join(f"{name}={name}" for name in work.names)
-    numpy = joined if work.results > 1 else lambda r: r[0]
-    return Competitor(executable, f"f({arguments})", lambda a: a, numpy)
+    return graph, {"keep_together": [[graph.names[n] for n in nodes]]} if together else {}
 
 
 @cache

@@ -17,6 +17,7 @@ import ast
 import random
 import sys
 from collections.abc import Iterator
+from itertools import chain, islice
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -71,19 +72,20 @@ def errors() -> Iterator[tuple[str, str]]:
 def reasons() -> Iterator[tuple[str, str]]:
     """Yield a label and one line of `explain` for each rule that keeps operators apart.
 
-    The graphs are those of the corpus; the label has the rule, the graph and the strategy.
+    The graphs are of the corpus; the label has the rule, the graph and the strategy.
     """
-    from corpus import graphs
+    import corpus_graphs
 
     import passkit as pk
 
     shown = set()
-    for name, graph in graphs(pk, 40):
+    random_graphs = islice(corpus_graphs.random_graphs(pk), 40)
+    for case in chain(corpus_graphs.programs(pk), random_graphs):
         for strategy in ("stitch", "nnvm", "xla", "deep"):
-            for decision in pk.explain(graph, fusion=strategy).apart:
+            for decision in pk.explain(case.graph, fusion=strategy).apart:
                 if decision.code not in shown:
                     shown.add(decision.code)
-                    yield f"{decision.code} {name} {strategy}", str(decision)
+                    yield f"{decision.code} {case.name} {strategy}", str(decision)
 
 
 def main(arguments: list[str] | None = None) -> int:

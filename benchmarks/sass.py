@@ -65,13 +65,23 @@ def instructions(path: Path, architecture: int) -> tuple[int | None, str]:
     text = f"{cubins.CUDA.preamble}\n{path.read_text()}"
     options = (f"--gpu-architecture=sm_{architecture}", *cubins.OPTIONS)
     image = cubins.nvrtc().compile(text, options)
+    return image.registers, disassembled(image.code)
+
+
+def disassembled(code: bytes) -> str:
+    """Return the instructions in a cubin as text.
+
+    Raises:
+        NoDisassemblerError: nvdisasm is not installed.
+        RuntimeError: nvdisasm fails.
+    """
     with NamedTemporaryFile(suffix=".cubin") as file:
-        file.write(image.code)
+        file.write(code)
         file.flush()
         done = subprocess.run((nvdisasm(), "-c", file.name), capture_output=True, text=True)
     if done.returncode:
-        raise RuntimeError(f"nvdisasm on {path.stem}: {done.stderr.strip()}")
-    return image.registers, done.stdout
+        raise RuntimeError(f"nvdisasm: {done.stderr.strip()}")
+    return done.stdout
 
 
 def table_line(path: Path, architecture: int) -> str:
@@ -98,14 +108,14 @@ def table_lines(architectures: Iterable[int], paths: Iterable[Path]) -> list[str
         return list(pool.map(lambda job: table_line(*job), jobs))
 
 
-def numbers(line: str) -> dict[str, int]:
+def numbers(line: str) -> dict[str, float]:
     """Return the numbers of a line of the table by their names.
 
     >>> numbers("sm_90 gelu: 31 registers, 1 LDG.E.128, 0 LDL")
     {'registers': 31, 'LDG.E.128': 1, 'LDL': 0}
     """
-    pairs = (x.split() for x in line.partition(": ")[2].split(", "))
-    return {word: int(n) for n, word in pairs}
+    pairs = (x.split(" ", 1) for x in line.partition(": ")[2].split(", "))
+    return {word: float(n) if "." in n else int(n) for n, word in pairs}
 
 
 def differing_lines(measured: Iterable[str]) -> list[str]:

@@ -33,7 +33,7 @@ LAYERS = (
 """Low to high. A module imports lower layers and, in its own, folders that stand before its own."""
 PLACES = {folder: (k, j) for k, line in enumerate(LAYERS) for j, folder in enumerate(line.split())}
 NEW = ("ir", "target", "analysis", "schedule", "transforms", "planner", "fusion", "codegen")
-"""Folders whose modules are checked. Others keep to the floors of `test_floors` until they move."""
+"""Folders whose modules are checked. `test_floors` checks the others until they move."""
 UNFINISHED: dict[str, tuple[str, ...]] = {}
 """Modules of those folders that still import folders without a layer, with these folders."""
 BY_NAME = ("passkit", "passkit.passes.base", "passkit.graph.op")
@@ -58,7 +58,7 @@ def deferred(path: Path) -> Iterator[DeferredImport]:
     functions = (
         n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))
     )
-    found = {
+    statements = {
         DeferredImport(name, node.lineno)
         for function in functions
         for node in ast.walk(function)
@@ -67,7 +67,7 @@ def deferred(path: Path) -> Iterator[DeferredImport]:
             [a.name for a in node.names] if isinstance(node, ast.Import) else [str(node.module)]
         )
     }
-    yield from sorted(found, key=lambda i: i.line)
+    yield from sorted(statements, key=lambda i: i.line)
 
 
 def place(module: str) -> tuple[int, int] | None:

@@ -6,11 +6,12 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from math import inf, nan, prod
 from typing import Any
 
 import cubins
+import gpu_study
 import sass
 import stan
 
@@ -81,6 +82,40 @@ def instructions() -> Figure:
         f"at most {most_registers} registers, {len(wrong)} off the table"
     )
     return Figure(text, num_wide == len(lines) and not num_local and not wrong, lines)
+
+
+def study_row(name: str) -> Figure:
+    """Compare a row's machine code with the kernel by hand, for all architectures of the study."""
+    try:
+        sass.nvdisasm()
+    except sass.NoDisassemblerError as error:
+        return Figure(f"not measured: {error}", None)
+    lines = gpu_study.table_lines([name], gpu_study.ARCHITECTURES)
+    lacks = {a: gpu_study.misses(name, a) for a in gpu_study.ARCHITECTURES}
+    own, hand = gpu_study.sides(name, 90)
+    text = (
+        f"sm_90: {own.instructions:.1f} instructions, by hand {hand.instructions:.1f}; "
+        f"{own.main.registers} registers, {own.main.per_unit / 1024:.0f} KB in flight"
+    )
+    missing = [f"sm_{a}: {', '.join(x)}" for a, x in lacks.items() if x]
+    return Figure("; ".join([text, *missing]), not missing, lines)
+
+
+def study_demands() -> tuple[Demand, ...]:
+    """Return a demand for each row of the study."""
+    bytes_of = {
+        gpu_study.COPY_KB: "loads first, >= 40 KB in flight an SM, ",
+        gpu_study.READ_KB: "loads first, >= 64 KB in flight an SM, ",
+        0: "",
+    }
+    return tuple(
+        Demand(
+            f"SASS of {r.name}: no spills, no slow calls, {bytes_of[r.least_kb]}"
+            f"<= {gpu_study.RATIO} x the instructions by hand",
+            partial(study_row, r.name),
+        )
+        for r in gpu_study.rows().values()
+    )
 
 
 def golden_cubins() -> Figure:
@@ -223,6 +258,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand("SASS of golden kernels: 16-byte loads, no local memory, registers", instructions),
     Demand("cubins of golden kernels, four architectures: registers, no spills", golden_cubins),
+    *study_demands(),
     Demand("Stan's rows on OpenCL: basic kernels / fused > 1", against_basic),
     Demand("Stan's rows on OpenCL: fused / by hand <= 1.25 in the mean", against_hand),
     Demand(

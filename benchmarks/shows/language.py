@@ -103,10 +103,11 @@ def kernels() -> Figure:
             [*corpus, "compare", f"{folder}/kernels"], check=False, text=True, capture_output=True
         )
         lines = done.stdout.strip().splitlines() or [done.stderr.strip()[-200:]]
-    differing = {line.split("/")[-1] for line in lines[:-1]}
+    differing = {x.split("/")[1].partition(":")[0] for x in lines if x.startswith("  ")}
+    text = " | ".join(x for x in lines if not x.startswith("  "))
     is_met = done.returncode == 0 or (bool(differing) and differing <= set(mended))
     reasons = "; ".join(sorted({mended[name] for name in differing if name in mended}))
-    return Figure(f"{lines[-1]}; others: {reasons}" if reasons else lines[-1], is_met, lines)
+    return Figure(f"{text}; others: {reasons}" if reasons else text, is_met, lines)
 
 
 def public_names() -> Figure:

@@ -1,0 +1,197 @@
+"""Instructions as nvdisasm prints them: opcodes, operands, guards and branch targets."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+
+from attrs import field, frozen
+
+LINE = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(?:@(!?U?P[0-9T])\s+)?([A-Z][\w.]*)\s*(.*?)\s*;")
+LABEL = re.compile(r"^(\.L_x_\d+|\$?\w[\w$.]*):\s*$")
+REGISTER = re.compile(r"^(U?R)(\d+|Z)$")
+PREDICATE = re.compile(r"^!?U?P(\d|T)$")
+MODIFIERS = re.compile(r"\.(reuse|H0_H0|H1_H1|F32|U32|S32|64|X4|X8|X16|X2|B\d)\b")
+ZERO = 255
+"""The register that reads as zero, and drops what is written."""
+
+
+@frozen
+class Operand:
+    """An operand of an instruction.
+
+    Attributes:
+        text: as printed.
+        kind: "register", "predicate", "constant", "number", "address", "label" or "name".
+        index: of a register or predicate; ``ZERO`` or 7 for those that are constant.
+        uniform: whether it is a register or predicate of the warp, not of a lane.
+        negative, absolute, inverted: what is done to the value that is read.
+        value: an integer or a float; the label; the bank and offset of a constant; the terms of an
+            address.
+    """
+
+    text: str
+    kind: str
+    index: int = 0
+    uniform: bool = False
+    negative: bool = False
+    absolute: bool = False
+    inverted: bool = False
+    value: object = None
+
+
+@frozen
+class AddressTerm:
+    """A register of an address: its scale, and whether it and the next one hold 64 bits."""
+
+    index: int
+    uniform: bool
+    scale: int
+    is_pair: bool
+
+
+@frozen(eq=False, slots=False)
+class Instruction:
+    """An instruction.
+
+    Attributes:
+        offset: bytes from the begin of the kernel's code.
+        guard: the predicate without which it does nothing, as printed; "" if it has none.
+        opcode: the name with all modifiers, such as ``LDG.E.128``.
+        operands: in printed order.
+    """
+
+    offset: int
+    guard: str
+    opcode: str
+    operands: tuple[Operand, ...] = field(repr=False)
+
+    @cached_property
+    def name(self) -> str:
+        """The opcode without modifiers."""
+        return self.opcode.partition(".")[0]
+
+    @cached_property
+    def modifiers(self) -> frozenset[str]:
+        """The modifiers of the opcode."""
+        return frozenset(self.opcode.split(".")[1:])
+
+
+@frozen(eq=False, slots=False)
+class Listing:
+    """The code of a kernel: instructions in order, and the index that each label stands for."""
+
+    instructions: tuple[Instruction, ...]
+    labels: dict[str, int]
+
+    def index_of(self, offset: int) -> int:
+        """Return the index of the instruction at a byte offset."""
+        return self._indices[offset]
+
+    @cached_property
+    def backward(self) -> frozenset[int]:
+        """The indices of branches to labels before them."""
+        return frozenset(
+            k
+            for k, i in enumerate(self.instructions)
+            if i.name == "BRA" and self.labels.get(str(i.operands[-1].value), k + 1) <= k
+        )
+
+    @cached_property
+    def _indices(self) -> dict[int, int]:
+        return {x.offset: k for k, x in enumerate(self.instructions)}
+
+
+def listings(text: str) -> dict[str, Listing]:
+    r"""Return the code of each kernel in the output of ``nvdisasm -c``, by its name.
+
+    >>> lines = ['.section .text.f,"ax"', "f:", "/*0000*/ @!P0 BRA `(.L_x_0) ;", ".L_x_0:"]
+    >>> listing = listings("\n".join([*lines, "/*0010*/ EXIT ;"]))["f"]
+    >>> [x.opcode for x in listing.instructions], listing.labels
+    (['BRA', 'EXIT'], {'f': 0, '.L_x_0': 1})
+    """
+    by_name: dict[str, Listing] = {}
+    instructions: list[Instruction] = []
+    labels: dict[str, int] = {}
+    for part in re.split(r"(?m)^\s*\.section\s+", text)[1:]:
+        name = re.match(r"\.text\.([^\s,]+)", part)
+        if name is None:
+            continue
+        instructions, labels = [], {}
+        for line in part.splitlines():
+            if match := LINE.match(line):
+                offset, guard, opcode, rest = match.groups()
+                instruction = Instruction(int(offset, 16), guard or "", opcode, operands(rest))
+                instructions.append(instruction)
+            elif label := LABEL.match(line):
+                labels[label[1]] = len(instructions)
+        by_name[name[1]] = Listing(tuple(instructions), labels)
+    return by_name
+
+
+def operands(text: str) -> tuple[Operand, ...]:
+    """Return the operands in a list as printed, without cache hints and descriptors.
+
+    >>> [x.kind for x in operands("R8, -|R3|, c[0x0][0x210], 0x10, !PT, desc[UR4][R2.64+0x800]")]
+    ['register', 'register', 'constant', 'number', 'predicate', 'address']
+    """
+    return tuple(operand(x.strip()) for x in _split(text) if x.strip())
+
+
+def _split(text: str) -> list[str]:
+    """Split at commas, and where a label follows a register without one."""
+    return re.sub(r"(?<=\w) (?=`)", ",", text).split(",")
+
+
+def operand(text: str) -> Operand:
+    """Return one operand. Unknown ones are of kind "name"."""
+    if text.startswith("`("):
+        return Operand(text, "label", value=text[2:-1])
+    if "[" in text and not text.lstrip("-~|").startswith("c["):
+        return Operand(text, "address", value=_address(text[text.rindex("[") + 1 : -1]))
+    plain = text
+    negative = plain.startswith("-")
+    plain = plain.lstrip("-")
+    inverted = plain.startswith("~")
+    plain = plain.lstrip("~")
+    absolute = plain.startswith("|")
+    plain = plain.replace("|", "")
+    signs = dict(negative=negative, absolute=absolute, inverted=inverted)
+    plain = MODIFIERS.sub("", plain)
+    if match := REGISTER.match(plain):
+        index = ZERO if match[2] == "Z" else int(match[2])
+        return Operand(text, "register", index, match[1] == "UR", **signs)
+    if match := PREDICATE.match(plain):
+        index = 7 if match[1] == "T" else int(match[1])
+        return Operand(text, "predicate", index, "U" in plain, inverted=plain.startswith("!"))
+    if plain.startswith("c["):
+        bank, offset = re.findall(r"\[(\w+)\]", plain)
+        place = (int(bank, 16), 0 if offset in ("RZ", "URZ") else int(offset, 16))
+        return Operand(text, "constant", value=place, **signs)
+    return _number(text, plain, negative)
+
+
+def _number(text: str, plain: str, negative: bool) -> Operand:
+    """Return an operand that is an integer or a float, else a name."""
+    sign = -1 if negative else 1
+    if re.fullmatch(r"0x[0-9a-f]+", plain):
+        return Operand(text, "number", value=sign * int(plain, 16))
+    plain = plain.strip().lstrip("+").replace("QNAN", "nan").replace("INF", "inf")
+    try:
+        return Operand(text, "number", value=sign * float(plain))
+    except ValueError:
+        return Operand(text, "name", value=text)
+
+
+def _address(text: str) -> tuple[int, tuple[AddressTerm, ...]]:
+    """Return the number in an address, and its registers."""
+    number, terms = 0, []
+    for part in text.split("+"):
+        base, *modifiers = part.split(".")
+        if match := REGISTER.match(base):
+            scale = next((int(m[1:]) for m in modifiers if re.fullmatch(r"X\d+", m)), 1)
+            index = ZERO if match[2] == "Z" else int(match[2])
+            terms.append(AddressTerm(index, match[1] == "UR", scale, "64" in modifiers))
+        elif base:
+            number += int(part, 16)
+    return number, tuple(terms)
