@@ -249,7 +249,7 @@ static int value_clear(Value *self) {
 }
 
 // Values are made and freed for every operation, so the memory of some is kept.
-#define MAX_FREE_VALUES 256
+#define MAX_FREE_VALUES 1024
 static Value *free_values[MAX_FREE_VALUES];
 static int num_free_values;
 
@@ -578,6 +578,31 @@ static int cursor_append(TrieCursor *self, PyObject *key) {
         replace((PyObject **)&self->position, NULL);
     }
     return PyList_Append(self->rest, key);
+}
+
+#define MAX_EXTRA_NODES (1 << 14)
+static int num_extra_nodes;
+
+// Add positions without a plan for the queued operations to the trie, so that their keys need not be made again when the
+// same operations are queued. There are at most MAX_EXTRA_NODES such positions.
+static int cursor_extend_trie(TrieCursor *self) {
+    Py_ssize_t count = PyList_GET_SIZE(self->rest);
+    if (num_extra_nodes + count > MAX_EXTRA_NODES) return 0;
+    PyObject *node = (PyObject *)(self->length ? self->path[self->length - 1] : self->trie);
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *key = PyList_GET_ITEM(self->rest, i), *children = ((TrieNode *)node)->children;
+        PyObject *child = PyDict_GetItemWithError(children, key);
+        if (child == NULL && PyErr_Occurred()) return -1;
+        if (child == NULL) {
+            if ((child = PyObject_CallOneArg((PyObject *)TrieNode_Type, key)) == NULL) return -1;
+            int status = PyDict_SetItem(children, key, child);
+            Py_DECREF(child);  // the trie keeps it
+            if (status < 0) return -1;
+            num_extra_nodes++;
+        }
+        node = child;
+    }
+    return 0;
 }
 
 static PyObject *cursor_keys(TrieCursor *self, void *closure) {
@@ -1063,6 +1088,7 @@ static int queue_drop_unneeded(Queue *self, PyObject *const *required, Py_ssize_
     Value **values = (Value **)((PyListObject *)self->queue)->ob_item;
     while (num_aged < count && values[num_aged]->age) num_aged++;
     if (!num_aged) return 0;
+    int was_enabled = PyGC_Disable();  // no finalizer must record meanwhile
     // What is new is needed, and so are its operands.
     for (Py_ssize_t i = 0; i < num_required; i++)
         if (Py_TYPE(required[i]) == Value_Type) ((Value *)required[i])->is_marked = 1;
@@ -1077,7 +1103,8 @@ static int queue_drop_unneeded(Queue *self, PyObject *const *required, Py_ssize_
     int status = 0;
     if (num_kept < num_aged) {
         queue = Py_NewRef(self->queue);
-        status = queue_restart(self);
+        if (self->processor->position == NULL) status = cursor_extend_trie(self->processor);
+        if (status == 0) status = queue_restart(self);
         for (Py_ssize_t i = 0; status == 0 && i < count; i++)
             if (i >= num_aged || values[i]->is_marked) status = queue_append_undisturbed(self, values[i]);
     }
@@ -1087,6 +1114,7 @@ static int queue_drop_unneeded(Queue *self, PyObject *const *required, Py_ssize_
     }
     for (Py_ssize_t i = 0; i < num_required; i++)
         if (Py_TYPE(required[i]) == Value_Type) ((Value *)required[i])->is_marked = 0;
+    if (was_enabled) PyGC_Enable();
     Py_XDECREF(queue);  // frees the values that were dropped
     return status;
 }

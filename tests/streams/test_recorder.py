@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from passkit import xp
 from passkit.errors import SettingError
+from passkit.frontends.xp.runtime import current_stream
 from passkit.streams import recorder, recording
 
 SHAPES = ((40, 40), (40, 3), (3,), (), (1, 40), (0, 7), (300, 40, 5), (17,), (40, 1), (50, 0))
@@ -161,6 +163,25 @@ def test_both_recorders_drop_the_same_operations(seed: int) -> None:
         trails.append((positions, [k[1:] for k in queue.processor.keys], queue.dims, queue.num_new))
 
     assert trails[0] == trails[1]
+
+
+@pytest.mark.skipif(not recorder.IS_NATIVE, reason="only the recorder in C is quicker for it")
+def test_sequences_are_in_the_trie_before_operations_are_dropped() -> None:
+    """So the relative form of a repeated sequence is not made again, though no plan is for it."""
+    x = xp.asarray(np.arange(3000.0).reshape(1000, 3))
+    positions = []
+    with xp.config(small=0, compile_at=1 << 60), xp.stream():
+        for _ in range(4):  # from the second time on, y is written with the sum
+            y = x * 1.5
+            z = y * y
+            assert float(xp.sum(y)) == 1.5 * 2999 * 1500
+            del z  # it stays in the queue until something is needed
+            w = y + 1
+            positions.append(current_stream().processor.position)
+            xp.eval(w)
+
+    assert positions[2] is not None and positions[2].plan is None
+    assert positions[2] is positions[3]
 
 
 @pytest.mark.parametrize("module", ["c", "python"])
