@@ -1,6 +1,7 @@
 """Time the prelude's functions in L1, in nanoseconds per element, beside glibc's libmvec.
 
 python benchmarks/vector_functions.py [--flags="-mno-avx512f"]
+python benchmarks/vector_functions.py --target cuda   # as benchmarks/cuda_functions.py
 """
 
 from __future__ import annotations
@@ -8,7 +9,9 @@ from __future__ import annotations
 import argparse
 import ctypes
 import subprocess
+import sys
 import tempfile
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -121,13 +124,18 @@ def main() -> None:
     """Compile, time and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--flags", default="", help="more compiler flags, such as -mno-avx512f")
-    extra = parser.parse_args().flags.split()
+    parser.add_argument("--target", default="cpu", choices=("cpu", "cuda"))
+    options = parser.parse_args()
+    if options.target == "cuda":
+        sys.argv[1:] = []
+        sys.exit(import_module("cuda_functions").main())
+    extra = options.flags.split()
     wide = "avx512dq" in Path("/proc/cpuinfo").read_text() and "-mno-avx512f" not in extra
     with tempfile.TemporaryDirectory() as folder:
         text, out = Path(folder) / "functions.cpp", Path(folder) / "functions.so"
         text.write_text(source(64 if wide else 32))
-        options = [*FLAGS, *extra, f"-I{PRELUDE}", str(text), "-o", str(out), "-lmvec", "-lm"]
-        subprocess.run(["g++", *options], check=True)
+        command = [*FLAGS, *extra, f"-I{PRELUDE}", str(text), "-o", str(out), "-lmvec", "-lm"]
+        subprocess.run(["g++", *command], check=True)
         library = ctypes.CDLL(str(out))
     rng = np.random.default_rng(0)
     print(f"{'ns per element':16}{'float32':>9}{'libmvec':>9}{'float64':>9}{'libmvec':>9}")

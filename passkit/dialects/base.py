@@ -270,6 +270,27 @@ class BundleTemplates:
     ahead: AheadTemplates | None = None
 
 
+@frozen(kw_only=True)
+class QuotientTemplates:
+    """Spellings of float32 quotients {x} / s without a division, which have its bits.
+
+    ``known`` is a literal {value}, 1 / s = {high} + {low}, as a divisor, ``measured`` any {value};
+    ``prepare`` names it {name} where all lanes have the same. ``over`` divides {x} by {divisor},
+    ``over_array`` the elements of an array, into the array {name}. ``near_over`` takes a known one
+    and ``near_reciprocal`` an {x} from 1 to infinity: they give other bits where the quotient is
+    next to 0. ``reciprocal`` does not.
+    """
+
+    known: str
+    measured: str
+    prepare: str
+    over: str
+    over_array: str
+    near_over: str
+    reciprocal: str
+    near_reciprocal: str
+
+
 @frozen
 class Reach:
     """What a lane of a device can do, where a dialect leaves that open.
@@ -307,7 +328,8 @@ class Dialect:
     in the place of operators: wrapped_add, wrapped_sub and wrapped_mul.
     ``unpack`` and ``unpack_size``, if given, fetch arguments in front of the body; ``fence`` ends a
     kernel that streams. With ``bundles`` a lane has several elements, with ``parts`` the parts of
-    packed kernels are functions; ``phases`` are for kernels of several. ``calls`` maps function
+    packed kernels are functions; ``phases`` are for kernels of several. Divisions by numbers that
+    all lanes share are ``quotients``, if given. ``calls`` maps function
     names to spellings; where a language has one for each float type, use "exp/float32".
     """
 
@@ -351,6 +373,7 @@ class Dialect:
     calls: Mapping[str, str] = field(factory=dict)
     vectors: Vectors | None = None
     bundles: BundleTemplates | None = None
+    quotients: QuotientTemplates | None = None
     product: str = ""
     parts: PartTemplates | None = None
     phases: PhaseTemplates | None = None

@@ -27,6 +27,7 @@ from passkit.dialects.bundled import (
     plain_of,
     turns_of,
 )
+from passkit.dialects.bundled_quotients import quotients_before
 from passkit.dialects.expressions import ATOM
 from passkit.dialects.totals import replaced
 from passkit.values import dtype as dt
@@ -67,15 +68,20 @@ class Bundles:
         assert self.body.dialect.bundles is not None
         return self.body.dialect.bundles
 
-    def open(self) -> None:
-        """Begin the loop, in a scope of its own; what follows is for one element of a bundle."""
+    def open(self) -> Sequence[Statement]:
+        """Begin the loop, in a scope of its own, and return the statements for one element.
+
+        Their quotients are taken before, of all elements of a bundle together.
+        """
         self.open_lanes()
         for b in self.found:
             if b.loaded and self.turns > 1:
                 self._turn(b)
             else:
                 self.take(b)
+        statements = quotients_before(self)
         self.open_elements()
+        return statements
 
     def open_lanes(self) -> None:
         """Begin the loop, in a scope of its own; what follows is for a bundle."""

@@ -5,6 +5,8 @@ has rows, the stages of parts without them are shared out over all of its thread
 grid is that of cooperative groups, whose headers NVRTC does not bring along.
 """
 
+from pathlib import Path
+
 from passkit.ast import FUNCTIONS
 from passkit.dialects.base import (
     NARROW_CASTS,
@@ -13,6 +15,7 @@ from passkit.dialects.base import (
     BundleTemplates,
     Dialect,
     PhaseTemplates,
+    QuotientTemplates,
     register_dialect,
 )
 from passkit.dialects.scalar_special import GAMMA, SERIES
@@ -22,6 +25,7 @@ REAL = {"float32": "float", "float64": "double"}
 SPECIAL = ("digamma", "trigamma", "igamma", "igammac", "betainc", "zeta")
 OWN = ("abs", "maximum", "minimum", "sigmoid", "ldexp", *SPECIAL)
 FLOATS = [f for f in FUNCTIONS if f not in OWN]
+MATH = (Path(__file__).parent / "prelude/device_math.h").read_text("utf-8")
 
 PREAMBLE = """\
 #ifdef __CUDACC_RTC__
@@ -280,6 +284,17 @@ BUNDLES = BundleTemplates(
     ),
 )
 
+QUOTIENTS = QuotientTemplates(
+    known="known_divisor({value}, {high}, {low})",
+    measured="divisor({value})",
+    prepare="const divisor {name}({value});",
+    over="over({x}, {divisor})",
+    over_array="over({name}, {x}, {divisor});",
+    near_over="near_over({x}, {divisor})",
+    reciprocal="reciprocal({x})",
+    near_reciprocal="near_reciprocal({x})",
+)
+
 CUDA = register_dialect(
     Dialect(
         name="cuda",
@@ -316,12 +331,14 @@ CUDA = register_dialect(
         wait="__syncthreads();",
         wait_of_row="__syncwarp(threads_of_row());",
         bundles=BUNDLES,
+        quotients=QUOTIENTS,
         cast="convert<{type}>({value})",
         casts=NARROW_CASTS,
         rounded="rounded_{short}({value})",
         wraps=True,
         scalars={**SCALARS, "float16": "uint16_t", "bfloat16": "uint16_t"},
         preamble=PREAMBLE
+        + MATH
         + GAMMA.format(fn="PK_FN")
         + SERIES_HEAD
         + SERIES
@@ -331,6 +348,7 @@ CUDA = register_dialect(
         calls={
             **{f"{f}/float32": f"{f}f" for f in FLOATS},
             **{f"{f}/{d}": f"{f}_{t}" for f in SPECIAL for d, t in REAL.items()},
+            "erf/float32": "erf_near",
             "ldexp": "scaled",
             "abs/float32": "fabsf",
             "abs/float64": "fabs",

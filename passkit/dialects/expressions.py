@@ -14,6 +14,7 @@ from passkit.ast import Binary, Call, Cast, Const, Expr, Load, Select, SizeOf, U
 from passkit.ast.expr import rounding
 from passkit.ast.walk import walk
 from passkit.dialects.base import Dialect
+from passkit.dialects.quotients import Proof, divisor_of, is_quotient, parts_of
 from passkit.errors import CodeGenError
 from passkit.values import dtype as dt
 from passkit.values.dtype import DType
@@ -111,7 +112,8 @@ class Scalars:
     numbered by k; ``scratch`` are the extents of its scratch arrays. Under a ``guard``, a mask of
     lanes, nothing is loaded that no lane asks for. ``positions`` are the variables so far that
     count loops, and those made of such: they are ``inside`` of arrays, and do not overflow;
-    ``extents`` are those that are above 0 wherever something is divided by them.
+    ``extents`` are those that are above 0 wherever something is divided by them. ``divisors`` are
+    names of what all lanes of a loop are divided by, ``proofs`` what is known of quotients.
     """
 
     dialect: Dialect
@@ -122,6 +124,8 @@ class Scalars:
     inside: bool = False
     positions: set[str] = field(factory=set, eq=False, repr=False)
     extents: set[str] = field(factory=set, eq=False, repr=False)
+    divisors: dict[Expr, str] = field(factory=dict, eq=False, repr=False)
+    proofs: dict[Expr, Proof] = field(factory=dict, eq=False, repr=False)
 
     def expr(self, x: Expr, outer: int = 0) -> str:
         """The text of an expression inside one of precedence ``outer``."""
@@ -204,8 +208,44 @@ class Scalars:
             return f"{name}({self._typed(x.a)}, {self._typed(x.b)})", ATOM
         if x.op in WRAPPED and self._overflows(x):
             return self._wrapped(x.op, x.a, x.b), ATOM
+        quotient = self._quotient(x)
+        if quotient is not None:
+            return quotient, ATOM
         op, level, right = operator(x)
         return f"{self.expr(x.a, level)} {op} {self.expr(x.b, right)}", level
+
+    def divisor(self, x: Binary) -> str | None:
+        """The divisor of a quotient, prepared; None where the language divides."""
+        templates = self.dialect.quotients
+        if templates is None or not is_quotient(x):
+            return None
+        if not isinstance(x.b, Const):
+            return self.divisors.get(x.b)
+        found = divisor_of(x.b, templates)
+        if found is None:
+            return None
+        template, is_known = found
+        high, low = (
+            (literal(const(v, x.dtype), self.dialect) for v in parts_of(x.b))
+            if is_known
+            else ("", "")
+        )
+        return template.format(value=literal(x.b, self.dialect), high=high, low=low)
+
+    def _quotient(self, x: Binary) -> str | None:
+        """A quotient without a division; None where the language divides."""
+        templates = self.dialect.quotients
+        if templates is None or not is_quotient(x):
+            return None
+        proof = self.proofs.get(x, Proof())
+        if proof.at_least_1:
+            template = templates.near_reciprocal if proof.near_0 else templates.reciprocal
+            return template.format(x=self.expr(x.b))
+        divisor = self.divisor(x)
+        if divisor is None:
+            return None
+        template = templates.near_over if proof.near_0 else templates.over
+        return template.format(x=self._typed(x.a), divisor=divisor)
 
     def _is_position(self, x: Binary) -> bool:
         """Whether a quotient is a part of an index: its divisor is an extent, so never 0 or -1."""

@@ -10,11 +10,13 @@ from passkit.ast import Load, Var, is_sum, left, right
 from passkit.ast.index import expression, normal
 from passkit.ast.stage import Fold, Let, Level, Loop, Prefetch, Running, Stage, Statement, Store
 from passkit.ast.tidy import map_statement
+from passkit.ast.walk import walk
 from passkit.dialects.body import Body
 from passkit.dialects.bundles import bundles_of
 from passkit.dialects.interleaved import interleaved
 from passkit.dialects.lanes import LANES, MASK, NUMBERED, Lanes, turns, varying
 from passkit.dialects.pairs import Pairs
+from passkit.dialects.quotients import is_quotient, proofs_of
 from passkit.dialects.rows import Rows
 from passkit.dialects.totals import extreme_of, memory_of, partial_of, replaced
 from passkit.dialects.turned import named
@@ -56,7 +58,9 @@ class LaneLoop:
 
     def print(self, statements: Iterable[Statement]) -> None:
         """The loop: what no lane changes stands in front of it."""
-        inside: list[Statement] = []
+        statements, inside = list(statements), list[Statement]()
+        if self.dialect.quotients is not None:
+            self.scalars.proofs.update(proofs_of(statements, self.varying))
         for s in statements:
             if self.pairs is not None and s in self.pairs.values:
                 self.body.line(self.pairs.fetched(s))
@@ -67,10 +71,11 @@ class LaneLoop:
                 inside.append(s)
         if whole := whole_of(self.loop, inside, self.body):
             return whole.print()
+        self._prepare_divisors(inside)
         front, bundles = len(self.body.lines), bundles_of(self.loop, inside, self.body)
         if bundles is not None:
-            bundles.open()
-            for s in bundles.statements:
+            self.scalars.proofs.update(proofs_of(bundles.statements, self.varying))
+            for s in bundles.open():
                 self._statement(s)
         self.open(inside, None if bundles is None else bundles.close())
         for s in self._interleaved(inside):
@@ -78,6 +83,25 @@ class LaneLoop:
         self.close(front)
         if bundles is not None:
             self.body.close()
+        self.scalars.proofs.clear()
+        self.scalars.divisors.clear()
+
+    def _prepare_divisors(self, inside: Iterable[Statement]) -> None:
+        """Name what divides all lanes, its reciprocal taken once, where lanes are no vectors."""
+        templates = self.dialect.quotients
+        if templates is None or self.lanes is not None:
+            return
+        for s in inside:
+            for x in () if isinstance(s, Prefetch) else walk(s.value):
+                if not is_quotient(x) or not isinstance(x.b, Var):  # type: ignore[attr-defined]
+                    continue
+                divisors, b = self.scalars.divisors, x.b  # type: ignore[attr-defined]
+                if b in self.varying or b in divisors:
+                    continue
+                divisors[b] = f"by{self.body.num_divisors}"
+                self.body.num_divisors += 1
+                value = self.scalars.expr(b)
+                self.body.line(templates.prepare.format(name=divisors[b], value=value))
 
     def _interleaved(self, statements: Sequence[Statement]) -> Sequence[Statement]:
         """Load rows of a few elements as columns; the statements that read them from there."""

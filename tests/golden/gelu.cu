@@ -22,7 +22,7 @@ extern "C" __global__ void gelu(const float *__restrict__ x0, float *__restrict_
           #pragma unroll
           for (int i0_k = 0; i0_k < 4; ++i0_k) {
             const float x0_0 = x0_bundle[i0_k];
-            y0_bundle[i0_k] = x0_0 * 0.5f * (erff(x0_0 * 0.70710677f) + 1.0f);
+            y0_bundle[i0_k] = x0_0 * 0.5f * (erf_near(x0_0 * 0.70710677f) + 1.0f);
           }
           put(y0 + i0_first, y0_bundle);
         }
@@ -30,7 +30,7 @@ extern "C" __global__ void gelu(const float *__restrict__ x0, float *__restrict_
       const int64_t i0_rest = low + i0_bundles * 4;
       for (int64_t i0 = i0_rest + threadIdx.x; i0 < high; i0 += blockDim.x) {
         const float x0_0 = x0[i0];
-        y0[i0] = x0_0 * 0.5f * (erff(x0_0 * 0.70710677f) + 1.0f);
+        y0[i0] = x0_0 * 0.5f * (erf_near(x0_0 * 0.70710677f) + 1.0f);
       }
     }
   }

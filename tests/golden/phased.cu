@@ -120,6 +120,7 @@ extern "C" __global__ void phased(const float *__restrict__ x0, float *__restric
         const float a = threadIdx.x & o ? other : reduce_max_1, b = threadIdx.x & o ? reduce_max_1 : other;
         reduce_max_1 = maximum(a, b);
       }
+      const divisor by0(reduce_max_1);
       {
         const int64_t i1_bundles = aligned<4>(x0 + i0 * n0) && aligned<4>(y1) && aligned<4>(y0 + i0 * n0) ? n0 / 4 : 0;
         for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += 2 * blockDim.x) {
@@ -140,16 +141,23 @@ extern "C" __global__ void phased(const float *__restrict__ x0, float *__restric
             float (&x0_bundle)[4] = x0_bundle_ahead[i1_turn];
             float (&y1_bundle)[4] = y1_bundle_ahead[i1_turn];
             __align__(16) float y0_bundle[4];
+            __align__(16) float i1_quotient_of[4];
             #pragma unroll
             for (int i1_k = 0; i1_k < 4; ++i1_k) {
-              y0_bundle[i1_k] = (x0_bundle[i1_k] - y1_bundle[i1_k]) / reduce_max_1;
+              i1_quotient_of[i1_k] = x0_bundle[i1_k] - y1_bundle[i1_k];
+            }
+            __align__(16) float i1_quotient[4];
+            over(i1_quotient, i1_quotient_of, by0);
+            #pragma unroll
+            for (int i1_k = 0; i1_k < 4; ++i1_k) {
+              y0_bundle[i1_k] = i1_quotient[i1_k];
             }
             put(y0 + i0 * n0 + i1_first, y0_bundle);
           }
         }
         const int64_t i1_rest = i1_bundles * 4;
         for (int64_t i1 = i1_rest + threadIdx.x; i1 < n0; i1 += blockDim.x) {
-          y0[i0 * n0 + i1] = (x0[i0 * n0 + i1] - y1[i1]) / reduce_max_1;
+          y0[i0 * n0 + i1] = over(x0[i0 * n0 + i1] - y1[i1], by0);
         }
       }
     }

@@ -84,6 +84,7 @@ extern "C" __global__ void softmax_last(const float *__restrict__ x0, float *__r
         const float a = threadIdx.x & o ? other : reduce_sum_1, b = threadIdx.x & o ? reduce_sum_1 : other;
         reduce_sum_1 = a + b;
       }
+      const divisor by0(reduce_sum_1);
       {
         const int64_t i1_bundles = n2 % 4 == 0 ? n2 / 4 : 0;
         for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += 2 * blockDim.x) {
@@ -101,16 +102,18 @@ extern "C" __global__ void softmax_last(const float *__restrict__ x0, float *__r
             const int64_t i1_first = i1_here * 4;
             float (&s0_bundle)[4] = s0_bundle_ahead[i1_turn];
             __align__(16) float y0_bundle[4];
+            __align__(16) float i1_quotient[4];
+            over(i1_quotient, s0_bundle, by0);
             #pragma unroll
             for (int i1_k = 0; i1_k < 4; ++i1_k) {
-              y0_bundle[i1_k] = s0_bundle[i1_k] / reduce_sum_1;
+              y0_bundle[i1_k] = i1_quotient[i1_k];
             }
             put_any(y0 + i0 * n2 + i1_first, y0_bundle);
           }
         }
         const int64_t i1_rest = i1_bundles * 4;
         for (int64_t i1 = i1_rest + threadIdx.x; i1 < n2; i1 += blockDim.x) {
-          y0[i0 * n2 + i1] = s0[i1] / reduce_sum_1;
+          y0[i0 * n2 + i1] = over(s0[i1], by0);
         }
       }
     }

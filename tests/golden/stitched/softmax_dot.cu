@@ -86,6 +86,7 @@ extern "C" __global__ void softmax_dot(const float *__restrict__ x0, const float
           const float a = threadIdx.x & o ? other : total, b = threadIdx.x & o ? total : other;
           total = a + b;
         }
+        const divisor by0(total);
         {
           const int64_t col_bundles = 64 / 4;
           for (int64_t col_bundle = threadIdx.x; col_bundle < col_bundles; col_bundle += 2 * blockDim.x) {
@@ -102,16 +103,18 @@ extern "C" __global__ void softmax_dot(const float *__restrict__ x0, const float
               if (col_here >= col_bundles) break;
               const int64_t col_first = col_here * 4;
               float (&s0_bundle)[4] = s0_bundle_ahead[col_turn];
+              __align__(16) float col_quotient[4];
+              over(col_quotient, s0_bundle, by0);
               #pragma unroll
               for (int col_k = 0; col_k < 4; ++col_k) {
-                s0_bundle[col_k] = s0_bundle[col_k] / total;
+                s0_bundle[col_k] = col_quotient[col_k];
               }
               put_any(s0 + (row - tile * 8) * 64 + col_first, s0_bundle);
             }
           }
           const int64_t col_rest = col_bundles * 4;
           for (int64_t col = col_rest + threadIdx.x; col < 64; col += blockDim.x) {
-            s0[(row - tile * 8) * 64 + col] = s0[(row - tile * 8) * 64 + col] / total;
+            s0[(row - tile * 8) * 64 + col] = over(s0[(row - tile * 8) * 64 + col], by0);
           }
         }
       }

@@ -1,0 +1,262 @@
+"""Quotients of float32 without a division, for languages in which divisions are slow.
+
+`prelude/device_math.h` has the functions. All of them give the division's bits; those that do so
+only for quotients that are not next to 0 are printed where the statements give the same results
+for any other number next to 0, such as in erf(x / 1.5) + 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Iterable
+
+from attrs import field, frozen
+
+from passkit.ast import Binary, Call, Const, Expr, Load, Select, Unary, Var
+from passkit.ast.stage import Fold, Let, Prefetch, Running, Statement, Store
+from passkit.ast.walk import children, walk
+from passkit.dialects.base import QuotientTemplates
+from passkit.dialects.reciprocal import reciprocal
+from passkit.lowering.signs import Signs
+from passkit.values import dtype as dt
+
+NEAR_0 = {"known": 2.0**-70, "reciprocal": 2.0**-126}
+"""Below these, the quotients by a known divisor, and reciprocals, may have other bits."""
+TINY = 2.0**-40
+"""What is changed by other bits is followed as long as it is below this."""
+ABSORBED = 2.0**-26
+"""A float plus or minus less than this part of it, is the float."""
+SLOPE_OF_AT_MOST_2 = frozenset(
+    ["erf", "tanh", "sin", "tan", "atan", "asin", "sinh", "asinh", "atanh", "expm1", "log1p"]
+)
+"""Odd functions, and others, that are below twice the argument next to 0, and 0 at 0."""
+ONE_AT_0 = frozenset(["exp", "exp2", "exp_nonpositive", "cos", "cosh"])
+MOST_WITH_SIGN = 1.9
+"""Quotients by less than this are 0 only if their dividend is."""
+LEAST, MOST = 2.0**-32, 2.0**32
+"""Between these, any divisor can be `measured`."""
+
+
+def is_quotient(x: Expr) -> bool:
+    """Return whether an expression is a quotient of float32 that is not a multiplication."""
+    if not isinstance(x, Binary) or x.op != "/" or x.dtype is not dt.float32:
+        return False
+    return not (isinstance(x.b, Const) and _is_power_of_two(float(x.b.value)))
+
+
+def divisor_of(c: Const, templates: QuotientTemplates) -> tuple[str, bool] | None:
+    """Return the template of a literal as a divisor, and whether it is known; None if it has none.
+
+    The template has a place for {value}, and for {high} and {low} if it is known.
+    """
+    value = float(c.value)
+    if not math.isfinite(value) or value == 0:
+        return None
+    if reciprocal(abs(value), c.dtype.nbytes) is not None:
+        return templates.known, True
+    return (templates.measured, False) if LEAST <= value <= MOST else None
+
+
+def parts_of(c: Const) -> tuple[float, float]:
+    """Return the high and low part of the reciprocal of a known divisor."""
+    value = float(c.value)
+    pair = reciprocal(abs(value), c.dtype.nbytes)
+    assert pair is not None
+    return math.copysign(pair[0], value), math.copysign(pair[1], value)
+
+
+@frozen
+class Proof:
+    """What is known of a quotient.
+
+    Attributes:
+        near_0: other bits change nothing where it is next to 0.
+        at_least_1: it is the reciprocal of a number from 1 to infinity, or of NaN.
+    """
+
+    near_0: bool = False
+    at_least_1: bool = False
+
+
+def proofs_of(statements: Iterable[Statement], varying: Container[Var]) -> dict[Expr, Proof]:
+    """Return what is known of the quotients in statements, which all follow each other.
+
+    Nothing else reads locals that are ``varying``.
+    """
+    kept = tuple(statements)
+    found: dict[Expr, None] = {}
+    for s in kept:
+        for value in _values(s):
+            found.update(dict.fromkeys(x for x in walk(value) if is_quotient(x)))
+    if not found:
+        return {}
+    signs = Signs(lambda a, b: False)
+    lets: dict[Var, Expr] = {}
+    for s in kept:
+        if isinstance(s, Let):
+            signs.bind(s.var, s.value)
+            lets[s.var] = s.value
+    proofs: dict[Expr, Proof] = {}
+    for x in found:
+        at_least_1 = _is_reciprocal_from_1(x, signs, lets)
+        proofs[x] = Proof(_changes_nothing(x, at_least_1, kept, varying), at_least_1)
+    return proofs
+
+
+def _values(s: Statement) -> list[Expr]:
+    if isinstance(s, Prefetch):
+        return []
+    return [s.value, s.combine] if isinstance(s, (Fold, Running)) else [s.value]
+
+
+def _is_power_of_two(value: float) -> bool:
+    return math.isfinite(value) and abs(math.frexp(value)[0]) == 0.5
+
+
+def _is_reciprocal_from_1(x: Expr, signs: Signs, lets: dict[Var, Expr]) -> bool:
+    """Whether a quotient is 1 over the sum of a number from 1 on and one that is not negative."""
+    if not isinstance(x, Binary) or not isinstance(x.a, Const) or float(x.a.value) != 1:
+        return False
+    b = lets.get(x.b, x.b) if isinstance(x.b, Var) else x.b
+    if not isinstance(b, Binary) or b.op != "+":
+        return False
+    pairs = ((b.a, b.b), (b.b, b.a))
+    return any(isinstance(p, Const) and float(p.value) >= 1 and signs.of(q).above for p, q in pairs)
+
+
+def _changes_nothing(
+    x: Expr, is_reciprocal: bool, statements: Iterable[Statement], varying: Container[Var]
+) -> bool:
+    """Whether no result depends on the bits of a quotient that is next to 0."""
+    assert isinstance(x, Binary)
+    if is_reciprocal:
+        near = _Near(x, NEAR_0["reciprocal"], False)
+    elif isinstance(x.b, Const) and reciprocal(abs(float(x.b.value)), 4) is not None:
+        near = _Near(x, NEAR_0["known"], abs(float(x.b.value)) < MOST_WITH_SIGN)
+    else:
+        return False
+    for s in statements:
+        states = [near.of(v) for v in _values(s)]
+        if isinstance(s, Let) and s.var in varying:
+            near.locals[s.var] = states[0]
+        elif any(state is None or not state.same for state in states):
+            return False
+        if isinstance(s, Store) and near.of(s.index) != SAME:
+            return False
+    return True
+
+
+@frozen
+class _State:
+    """A value while a quotient is next to 0: whether all bits are the ``same``, and its size.
+
+    It is at most ``most``, if that is not None. If it is not the same, it has the sign that it has
+    to have; where ``zeros``, it is 0 only if it should be.
+    """
+
+    same: bool
+    most: float | None = None
+    zeros: bool = False
+
+
+SAME = _State(True)
+
+
+@frozen
+class _Near:
+    """Which values depend on the bits of ``quotient`` where that is below ``bound``."""
+
+    quotient: Expr
+    bound: float
+    zeros: bool
+    locals: dict[Var, _State | None] = field(factory=dict, eq=False)
+
+    def of(self, x: Expr) -> _State | None:
+        """Return the state of a value; None where nothing is known."""
+        if x == self.quotient:
+            return _State(False, self.bound, self.zeros)
+        match x:
+            case Const():
+                value = abs(float(x.value)) if x.dtype.is_float else math.inf
+                return _State(True, value if math.isfinite(value) else None)
+            case Var():
+                return self.locals.get(x, SAME)
+        states = [self.of(child) for child in children(x)]
+        if any(s is None for s in states):
+            return None
+        known = [s for s in states if s is not None]
+        if all(s.same for s in known):
+            return self._of_same(x, known)
+        return None if x.dtype is not dt.float32 and x.dtype is not dt.bool_ else self._of(x, known)
+
+    def _of_same(self, x: Expr, states: list[_State]) -> _State:
+        most = None
+        sizes = [s.most for s in states]
+        match x:
+            case Call("exp_nonpositive" | "sigmoid" | "tanh" | "erf" | "sin" | "cos"):
+                most = 1.0
+            case Unary("-") | Call("abs"):
+                most = sizes[0]
+            case Binary("+" | "-" | "*" as op) if x.dtype is dt.float32:
+                one, other = sizes
+                if one is not None and other is not None:
+                    most = one * other if op == "*" else one + other
+            case Select():
+                if sizes[1] is not None and sizes[2] is not None:
+                    most = max(sizes[1], sizes[2])
+        return _State(True, most if most is not None and most < 2.0**40 else None)
+
+    def _of(self, x: Expr, states: list[_State]) -> _State | None:
+        """That of a value with an operand that is next to 0."""
+        match x:
+            case Unary("-") | Call("abs"):
+                return states[0]
+            case Call(name) if name in ONE_AT_0:
+                return _State(True, 1.0)
+            case Call(name) if name in SLOPE_OF_AT_MOST_2:
+                return self._small(2 * (states[0].most or 0))
+            case Call("maximum" | "minimum"):
+                return self._small(max(s.most or 0 for s in states)) if _small(states) else None
+            case Select():
+                a, b = states[1:]
+                return self._small(max(a.most or 0, b.most or 0)) if states[0].same and _small(
+                    [a, b]
+                ) else None
+            case Binary("*"):
+                a, b = states
+                return None if a.most is None or b.most is None else self._small(a.most * b.most)
+            case Binary("/", _, Const() as c) if float(c.value):
+                return self._small((states[0].most or 0) / abs(float(c.value)))
+            case Binary("+" | "-", a, b):
+                return self._sum(x, (a, b), states)
+            case Binary("<" | "<=" | ">" | ">=" | "==" | "!=", a, b):
+                one, other = (a, states[0]) if states[1].same else (b, states[1])
+                limit = b if states[1].same else a
+                if isinstance(limit, Const) and not other.same and one.dtype is dt.float32:
+                    value = abs(float(limit.value))
+                    if value > (other.most or math.inf) or (value == 0 and other.zeros):
+                        return SAME
+        return None
+
+    def _sum(self, x: Expr, terms: tuple[Expr, Expr], states: list[_State]) -> _State | None:
+        """A sum: that of a number that is known and one next to 0 is the number."""
+        for term, other in ((terms[0], states[1]), (terms[1], states[0])):
+            if isinstance(term, Const) and not other.same:
+                value = abs(float(term.value))
+                if (other.most or math.inf) < value * ABSORBED and math.isfinite(value):
+                    return _State(True, value)
+        return self._small(sum(s.most or 0 for s in states)) if _small(states) else None
+
+    def _small(self, most: float) -> _State | None:
+        return _State(False, most) if most < TINY else None
+
+
+def _small(states: Iterable[_State]) -> bool:
+    return all(s.most is not None and s.most < TINY for s in states)
+
+
+def can_move(x: Expr) -> bool:
+    """Return whether a value may be computed where it is not asked for: arms load nothing."""
+    arms = (arm for part in walk(x) if isinstance(part, Select) for arm in (part.a, part.b))
+    return not any(isinstance(part, Load) for arm in arms for part in walk(arm))
+
