@@ -18,6 +18,7 @@ from passkit.dialects.base import (
     QuotientTemplates,
     register_dialect,
 )
+from passkit.dialects.lost_nans import VARIANT
 from passkit.dialects.scalar_special import GAMMA, SERIES
 from passkit.dialects.words import PHILOX
 
@@ -349,6 +350,7 @@ CUDA = register_dialect(
             **{f"{f}/float32": f"{f}f" for f in FLOATS},
             **{f"{f}/{d}": f"{f}_{t}" for f in SPECIAL for d, t in REAL.items()},
             "erf/float32": "erf_near",
+            f"{VARIANT}/float32": "fmaxf",
             "ldexp": "scaled",
             "abs/float32": "fabsf",
             "abs/float64": "fabs",

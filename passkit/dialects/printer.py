@@ -21,6 +21,7 @@ from passkit.dialects.bundled import Tie
 from passkit.dialects.columns import columns_of
 from passkit.dialects.expressions import Scalars
 from passkit.dialects.lanes import LANES
+from passkit.dialects.lost_nans import VARIANT, with_lost_nans
 from passkit.dialects.odometer import Digit, digits_of, print_start, print_step
 from passkit.dialects.phases import by_phase, passed_on
 from passkit.dialects.row_lanes import has_rows
@@ -39,6 +40,8 @@ def print_kernel(
 
     Results are to take the place of inputs where buffers are ``aliased``.
     """
+    if f"{VARIANT}/float32" in dialect.calls:
+        ast = with_lost_nans(ast)
     if len(ast.phases) < 2:
         return _print_phase(ast, name, dialect, dialect.kernel, aliased)
     spoken = dialect.phases

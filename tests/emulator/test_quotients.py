@@ -36,7 +36,7 @@ def divides(text: str) -> bool:
 
 
 WITHOUT_DIVISION = {
-    "x: f32[n]; return div(x, 3.0)": "over(i0_quotient, i0_quotient_of, known_divisor(3.0f",
+    "x: f32[n]; return div(x, 3.0)": "over(i0_quotient, x0_bundle, known_divisor(3.0f",
     "x: f32[n]; return exp(div(add(x, 1.0), -3.0))": "known_divisor(-3.0f, -0.3333333",
     "x: f32[n]; return mul(x, add(erf(div(x, 1.5)), 1.0))": "near_over(x0_0, known_divisor(1.5f",
     "x: f32[40, 1000]; return div(x, reduce_sum(x, axis=1, keepdims=true))": "const divisor by0(",

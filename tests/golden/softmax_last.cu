@@ -24,14 +24,14 @@ extern "C" __global__ void softmax_last(const float *__restrict__ x0, float *__r
             #pragma unroll
             for (int i1_k = 0; i1_k < 4; ++i1_k) {
               const float reduce_max_1_term = x0_bundle[i1_k];
-              reduce_max_1_lanes = maximum(reduce_max_1_lanes, reduce_max_1_term);
+              reduce_max_1_lanes = fmaxf(reduce_max_1_lanes, reduce_max_1_term);
             }
           }
         }
         const int64_t i1_rest = i1_bundles * 4;
         for (int64_t i1 = i1_rest + threadIdx.x; i1 < n2; i1 += blockDim.x) {
           const float reduce_max_1_term = x0[i0 * n2 + i1];
-          reduce_max_1_lanes = maximum(reduce_max_1_lanes, reduce_max_1_term);
+          reduce_max_1_lanes = fmaxf(reduce_max_1_lanes, reduce_max_1_term);
         }
       }
       float reduce_max_1 = reduce_max_1_lanes;
@@ -40,7 +40,7 @@ extern "C" __global__ void softmax_last(const float *__restrict__ x0, float *__r
         if (o >= blockDim.x) continue;
         const float other = __shfl_xor_sync(threads_of_row(), reduce_max_1, o);
         const float a = threadIdx.x & o ? other : reduce_max_1, b = threadIdx.x & o ? reduce_max_1 : other;
-        reduce_max_1 = maximum(a, b);
+        reduce_max_1 = fmaxf(a, b);
       }
       float reduce_sum_1_lanes = 0.0f;
       {

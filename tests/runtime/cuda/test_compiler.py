@@ -255,7 +255,7 @@ def test_the_installed_nvrtc() -> None:
 
     assert image.code.startswith(b"\x7fELF")
     assert image.registers is not None and 8 < image.registers < 64 and image.spills == 0
-    wrong = compilers.program_text(kernel).replace("erf_near(", "erg(")
+    wrong = compilers.program_text(kernel).replace("(erf_near(", "(erg(")
     line, *_ = (k for k, x in enumerate(kernel.source.splitlines(), 1) if "erf_near(" in x)
     with pytest.raises(NvrtcError, match=rf'{kernel.name}.cu\({line}\): error: .*"erg"'):
         compiler.compile(wrong, SASS)
