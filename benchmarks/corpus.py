@@ -6,11 +6,12 @@
 
 `record` builds the graphs (`corpus_graphs`), writes each as JSON to ``DIR/graphs``, and what they
 become for each target to ``DIR/TARGET.json``: of each kernel its key, plan, text, shared bytes and
-tiles, and the seconds of planning. `print` writes this anew for recorded graphs. `compare` makes it
-of the same graphs with this version and reports, for each target, how many graphs have equal texts
-(E0), texts that the compiler makes the same code of (E1, with ``--same-code``: g++ -O3 for the CPU,
-NVRTC for sm_90), and other ones; then other plans, keys, shared bytes and tiles, and the ratio of
-the planning times. It exits 1 where a text differs, with ``--same-code`` where code does.
+tiles, and the processor's seconds of planning. `print` writes this anew for recorded graphs.
+`compare` makes it of the same graphs with this version and reports, for each target, how many
+graphs have equal texts (E0), texts that the compiler makes the same code of (E1, with
+``--same-code``: g++ -O3 for the CPU, NVRTC for sm_90), and other ones; then other plans, keys,
+shared bytes and tiles, and the ratio of the planning times. It exits 1 where a text differs, with
+``--same-code`` where code does.
 
 Names that a text declares do not count, nor does the kernel's: they are numbered in order before
 texts are compared. With ``--tree`` the passkit of another checkout plans. Without ``--same-code``
@@ -54,13 +55,13 @@ def planned_records(pk: Any, graph: Any, target: str, together: Any) -> dict[str
 
     Where planning fails, the error stands in the place of the kernels.
     """
-    begin = time.perf_counter()
+    begin = time.process_time()
     try:
         with pk.PassContext(target=target, keep_together=together or []):
             plan = pk.ApplyPasses(graph, list(PASSES), target=target)
     except pk.PasskitError as error:
         return {"error": f"{type(error).__name__}: {error}", "kernels": []}
-    seconds = time.perf_counter() - begin
+    seconds = time.process_time() - begin
     kernels = plan.attrs["kernel"]
     nodes = [n for n in plan.nodes if n in kernels]
     return {
@@ -105,7 +106,7 @@ def blanked(text: str, name: str) -> str:
     'void v0(float *v1) { float v2 = v1[0]; y = exp(v2); }'
     """
     local = {m[2] for m in DECLARED.finditer(text) if m[1] not in STATEMENTS and m[2][0].isalpha()}
-    local = {x for x in local if not re.search(rf"\b{x}\(", text)} | {name}
+    local = local - set(re.findall(r"\b(\w+)\(", text)) | {name}
     numbers: dict[str, str] = {}
 
     def number(match: re.Match[str]) -> str:
