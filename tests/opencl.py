@@ -14,7 +14,7 @@ from passkit.dialects import dialect_of
 from passkit.plan.target import Target, target_of
 from passkit.program.executable import Executable
 from passkit.runtime.device.pool import DevicePool
-from passkit.runtime.opencl.device import OpenClDevice, device, new_pool, pool_of
+from passkit.runtime.opencl.device import BufferSource, OpenClDevice, device, new_pool, pool_of
 
 BLOCKS = (1, 64, 256)
 """Sizes of work-groups: the one that suits a CPU, and two that need barriers."""
@@ -40,9 +40,14 @@ def device_pool() -> DevicePool:
     return pool_of(device())
 
 
-def new_device_pool() -> DevicePool:
-    """Return another, empty pool of that device, for a test that changes it."""
-    return new_pool(device())
+def buffer_source() -> BufferSource:
+    """Return what allocates buffers on that device."""
+    return BufferSource(device())
+
+
+def new_device_pool(source: Any = None) -> DevicePool:
+    """Return another, empty pool of that device, whose buffers ``source`` allocates."""
+    return new_pool(device(), source)
 
 
 @contextmanager

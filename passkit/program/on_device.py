@@ -84,6 +84,7 @@ class DeviceBinder(Binder):
             runtime.find_array,
             runtime.allocate_array,
             unread,
+            runtime.array_type,
         )
 
     def bind(self, shapes: CallShapes) -> BoundProgram:

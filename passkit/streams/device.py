@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager
 from contextvars import Context
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from passkit.values.lazy import Lazy
 contexts: Any = Lazy("passkit.passes.context")
 cuda_arrays: Any = Lazy("passkit.runtime.cuda.arrays")
 cuda_device: Any = Lazy("passkit.runtime.cuda.device")
+launcher: Any = Lazy("passkit.runtime.device.launcher")
 opencl_arrays: Any = Lazy("passkit.runtime.opencl.arrays")
 opencl_device: Any = Lazy("passkit.runtime.opencl.device")
 
@@ -55,6 +57,11 @@ class StreamDevice(ABC):
 
     __repr__ = __str__
 
+    @property
+    @abstractmethod
+    def calls(self) -> Any | None:
+        """The functions of the driver for the launcher in C; None where they are unknown."""
+
     @abstractmethod
     def selected(self) -> AbstractContextManager[None]:
         """Return a block in which programs are compiled for, bound to and run on this device."""
@@ -74,7 +81,7 @@ class StreamDevice(ABC):
             if array.size:
                 flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
                 with self.opened.active("copying an array"):
-                    self.opened.queue.upload(copy.buffer, flat).wait()
+                    self.opened.queue.upload(copy.block, flat).wait()
         return copy
 
     def number(self, array: np.ndarray[Any, Any]) -> Any:
@@ -95,6 +102,9 @@ class StreamDevice(ABC):
 
         Raises: DeviceError in a fork of the process that opened the device.
         """
+        calls = self.calls
+        if calls is not None and calls.finish():
+            return
         check_process(self.opened)
         with self.opened.active("waiting"):
             self.opened.queue.finish()
@@ -139,6 +149,24 @@ class StreamDevice(ABC):
 
         return run
 
+    def runners(self, run_into: Callable[..., Any]) -> tuple[Callable[..., Any], ...]:
+        """Return functions that run a program on this device: with new results, and with others.
+
+        Args:
+            run_into: runs it, called with arrays for the results, or None, and all inputs.
+
+        Returns: Functions of all inputs; and of arrays for the results and all inputs.
+        """
+        run, into = self.running(partial(run_into, None)), self.running(run_into)
+        program = getattr(run_into, "__self__", None)
+        if not launcher.IS_NATIVE or not isinstance(program, launcher.LauncherBase):
+            return run, into
+        numbers = self._numbers
+        return (
+            launcher.Runner(program, run, numbers, False),
+            launcher.Runner(program, into, numbers, True),
+        )
+
 
 class OpenClStreamDevice(StreamDevice):
     """An OpenCL device.
@@ -154,6 +182,11 @@ class OpenClStreamDevice(StreamDevice):
         super().__init__(f"opencl:{number}", opened)
         self.dlpack = 4, number
         self.facts = f"opencl\n{opened.fingerprint}"
+
+    @cached_property
+    def calls(self) -> Any | None:
+        """The functions of the driver for the launcher in C; None where they are unknown."""
+        return opencl_device.driver_calls(self.opened)
 
     def selected(self) -> AbstractContextManager[None]:
         """Return a block in which programs are compiled for, bound to and run on this device."""
@@ -177,6 +210,11 @@ class CudaStreamDevice(StreamDevice):
     def __init__(self, opened: Any) -> None:
         super().__init__("cuda:0", opened)
         self.facts = f"cuda\n{opened}"
+
+    @cached_property
+    def calls(self) -> Any | None:
+        """The functions of the driver for the launcher in C; None where they are unknown."""
+        return cuda_device.driver_calls(self.opened)
 
     def selected(self) -> AbstractContextManager[None]:
         """Return a block in which programs are compiled for, bound to and run on this device."""

@@ -18,7 +18,6 @@ first time, the plan is compiled again for any numbers.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from functools import partial
 from typing import Any
 
 from attrs import define
@@ -175,8 +174,7 @@ class PlanVariant:
         self.run: Any = getattr(executable, "run_positional", None)
         self.run_into: Any = run_into
         if device is not None:
-            self.run = device.running(partial(run_into, None))
-            self.run_into = device.running(run_into)
+            self.run, self.run_into = device.runners(run_into)
 
 
 class Plan:

@@ -93,6 +93,7 @@ typedef struct {
     PyObject_HEAD
     PyObject *queue, *inputs;
     PyObject *lock, *watched, *inspectors, *counts;  // set by the stream
+    PyObject *device, *others;  // set by the stream: its device, and the streams of other devices by these
     TrieCursor *processor;
     int64_t *symbols;    // extents by symbol
     int *input_numbers;  // the number of each of the inputs
@@ -680,6 +681,8 @@ static int queue_traverse(Queue *self, visitproc visit, void *arg) {
     Py_VISIT(self->lock);
     Py_VISIT(self->watched);
     Py_VISIT(self->inspectors);
+    Py_VISIT(self->device);
+    Py_VISIT(self->others);
     Py_VISIT(self->counts);
     Py_VISIT(self->processor);
     return 0;
@@ -691,6 +694,8 @@ static int queue_clear(Queue *self) {
     Py_CLEAR(self->lock);
     Py_CLEAR(self->watched);
     Py_CLEAR(self->inspectors);
+    Py_CLEAR(self->device);
+    Py_CLEAR(self->others);
     Py_CLEAR(self->counts);
     Py_CLEAR(self->processor);
     return 0;
@@ -1016,12 +1021,23 @@ static int queue_is_full(Queue *self) {
     return self->pending_bytes > max_pending_bytes || PyList_GET_SIZE(self->queue) >= max_ops;
 }
 
-// Queue an operation; return its value. The stream's Python method does it where another stream, a device, a full
-// queue or memory that NumPy may write to is involved, or another thread executes this one.
+// Return the queue of a device that goes with a queue, or that queue itself if there is none: a borrowed reference.
+static Queue *queue_on(Queue *self, PyObject *device) {
+    if (self->traces || self->others == NULL || !PyDict_Check(self->others)) return self;
+    if (device == Py_None || device == self->device) return self;
+    PyObject *other = PyDict_GetItemWithError(self->others, device);
+    return other != NULL && PyObject_TypeCheck(other, Queue_Type) ? (Queue *)other : self;
+}
+
+// Queue an operation; return its value. The stream's Python method does it where values of another stream, a full
+// queue or memory that NumPy may write to are involved, or another thread executes this one.
 static Value *queue_record(Queue *self, Operation *operation, PyObject *const *operands, Py_ssize_t count, PyObject *type) {
     PyObject *first = is_array_type(type) ? type : PyTuple_GET_ITEM(type, 0);
-    int is_on_host = is_array_type(first) && ((ArrayType *)first)->device == Py_None;
-    int is_simple = self->traces || (!self->busy && is_on_host && !queue_is_full(self)), num_own = 0;
+    if (is_array_type(first)) self = queue_on(self, ((ArrayType *)first)->device);
+    if (PyErr_Occurred()) return NULL;
+    PyObject *device = self->device == NULL ? Py_None : self->device;
+    int is_here = is_array_type(first) && ((ArrayType *)first)->device == device;
+    int is_simple = self->traces || (!self->busy && is_here && !queue_is_full(self)), num_own = 0;
     for (Py_ssize_t i = 0; i < count; i++) {
         Value *operand = (Value *)operands[i];
         int is_own = operand->operation != NULL && operand->stream == (PyObject *)self;
@@ -1441,6 +1457,13 @@ static int queue_sync(Queue *self, PyObject *values) {
 }
 
 static PyObject *queue_run_known(Queue *self, PyObject *values) {
+    // What is needed may be in the queue of a device.
+    for (Py_ssize_t i = 0; (PyList_Check(values) || PyTuple_Check(values)) && i < PySequence_Fast_GET_SIZE(values); i++) {
+        Value *value = (Value *)PySequence_Fast_GET_ITEM(values, i);
+        if (Py_TYPE(value) != Value_Type || value->operation == NULL) continue;
+        if (value->stream != NULL && PyObject_TypeCheck(value->stream, Queue_Type)) self = (Queue *)value->stream;
+        break;
+    }
     int is_ready = remembers && self->lock && self->watched && PyList_Check(self->watched) && self->inspectors &&
                    PyList_Check(self->inspectors) && self->counts && PyDict_Check(self->counts);
     if (!is_ready || !(PyList_Check(values) || PyTuple_Check(values))) Py_RETURN_FALSE;
@@ -1515,6 +1538,8 @@ static PyMemberDef queue_members[] = {
     {"lock", T_OBJECT, offsetof(Queue, lock)},
     {"watched", T_OBJECT, offsetof(Queue, watched)},
     {"inspectors", T_OBJECT, offsetof(Queue, inspectors)},
+    {"device", T_OBJECT, offsetof(Queue, device)},
+    {"others", T_OBJECT, offsetof(Queue, others)},
     {"counts", T_OBJECT, offsetof(Queue, counts)},
     {"num_new", T_INT, offsetof(Queue, num_new), READONLY},
     {"busy", T_INT, offsetof(Queue, busy)},

@@ -236,6 +236,8 @@ class Queue:
         watched: values that are computed with the next execution, with functions to call then.
         inspectors: logs to which executions are appended.
         counts: counters by name, which executions add to.
+        device: the device of its arrays; None for the CPU.
+        others: the queues of other devices that go with it, by these.
         traces: whether the queue is never executed, and only operations on its own values and
             Python numbers are recorded without `record`.
     """
@@ -247,6 +249,8 @@ class Queue:
     watched: list[Any]
     inspectors: list[Any]
     counts: dict[str, int]
+    device: Any
+    others: dict[Any, Any]
 
     def __init__(self) -> None:
         self.clear()

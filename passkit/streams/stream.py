@@ -76,7 +76,7 @@ class Stream(Queue):
     def __init__(self, store: PlanStore) -> None:
         super().__init__()
         self.store, self.operations, self.device = store, store.operations, store.device
-        self._on_devices: dict[StreamDevice, Stream] = {}
+        self.others = {}
         self.lock = RLock()
         self.inspectors, self.counts = store.inspectors, store.counts
         store.load()
@@ -96,16 +96,16 @@ class Stream(Queue):
         """
         if device is self.device or device is None:
             return self
-        stream = self._on_devices.get(device)
+        stream = self.others.get(device)
         if stream is None:
             store = self.store.on(device)
-            stream = self._on_devices[device] = DeviceStream(store, device)
+            stream = self.others[device] = DeviceStream(store, device)
         return stream
 
     @property
     def all_devices(self) -> list[Stream]:
         """The streams of all devices that go with this one, and this one."""
-        return [self, *self._on_devices.values()]
+        return [self, *self.others.values()]
 
     @contextmanager
     def _exclusive(self) -> Iterator[None]:
@@ -122,8 +122,9 @@ class Stream(Queue):
     ) -> Value:
         """Queue an operation. If the queue is full, it is executed before; but not by `project`.
 
-        The recorder does the same by itself where the queue has room and no other thread executes
-        it, and where no operand is pending in another stream or can be written to by NumPy.
+        The recorder does the same by itself, also for devices, where the queue has room and no
+        other thread executes it, and where no operand is pending in another stream or can be
+        written to by NumPy.
 
         Args:
             operation: the operation.

@@ -29,12 +29,14 @@ from passkit.runtime.cuda.driver import (
     Driver,
     FunctionAttributes,
     LaunchParams,
+    NativeCalls,
     driver_error,
 )
 from passkit.runtime.cuda.libraries import CUBLASLT, CUDNN, SharedLibrary
 from tests.emulator.compiling import compiled
 from tests.emulator.device import EmulatedError, launch
 from tests.emulator.fake_libraries import FakeLibraries
+from tests.emulator.native_calls import NativeFunctions
 from tests.emulator.stream_capture import StreamCapture
 
 SIGNATURE = re.compile(r'extern "C" __global__ void (\w+)\((.*)\) \{')
@@ -140,6 +142,19 @@ class FakeDriver(StreamCapture, Driver):
         self.time = self.seconds_a_byte = self.seconds_a_launch = 0.0
         self.local = local()
         self.libraries = FakeLibraries(self)
+        self.native = NativeFunctions(self)
+
+    def native_calls(self) -> NativeCalls:
+        """Return functions for the launcher in C, which call the methods of this object."""
+        return self.native.calls()
+
+    def native_function(self, function: Function) -> int:
+        """Return a handle of a function."""
+        return self.native.handle(function)
+
+    def native_graph(self, graph: list[LaunchParams]) -> int:
+        """Return a handle of a graph."""
+        return self.native.handle(graph)
 
     def record(self, call: str, what: Any = None) -> None:
         """Record a call, or raise its planted failure. The context must be current."""
@@ -287,6 +302,7 @@ class FakeDriver(StreamCapture, Driver):
     def wait_for(self, stream: int, other: int) -> None:
         """Enqueue the work of the other stream."""
         self.record("wait_for", (stream, other))
+        self.streams.setdefault(stream, [])
         if other in self.streams:
             self.later(stream, lambda: self.run(other))
 
@@ -343,11 +359,6 @@ class FakeDriver(StreamCapture, Driver):
         """Return a graph: a list of its launches."""
         self.record("graph", len(launches))
         return list(launches)
-
-    def change(self, graph: list[LaunchParams], number: int, params: LaunchParams) -> None:
-        """Replace a launch of a graph."""
-        self.record("change", number)
-        graph[number] = params
 
     def replay(self, graph: list[Any], stream: int) -> None:
         """Enqueue a graph as it is now."""

@@ -23,19 +23,8 @@ from passkit.runtime.cuda.driver import DriverError, LaunchParams
 from tests.emulator.compiling import folder, run
 from tests.emulator.fake_driver import FakeDriver, FakeNvrtc
 from tests.emulator.fake_libraries import FakeLibraries
+from tests.emulator.native_calls import CODES, NUMBERS, word
 
-CODES = {
-    1: "invalid argument",
-    2: "out of memory",
-    200: "device kernel image is invalid",
-    209: "no kernel image is available for execution on the device",
-    700: "an illegal memory access was encountered",
-    719: "unspecified launch failure",
-    801: "operation not supported",
-    900: "operation not permitted when stream is capturing",
-    901: "operation failed due to a previous error during capture",
-    999: "unknown error",
-}
 TEXTS = {code: ctypes.create_string_buffer(text.encode()) for code, text in CODES.items()}
 HOST = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.POINTER(ctypes.c_uint64))
 WORDS = ", ".join(f"word a{k}" for k in range(12))
@@ -52,11 +41,6 @@ void serve(Host own) {{ host = own; }}
 def put(address: int, kind: Any, value: Any) -> None:
     """Write a number to an address."""
     kind.from_address(address).value = value
-
-
-def word(address: int) -> int:
-    """Return the 64 bits at an address."""
-    return int(ctypes.c_uint64.from_address(address).value)
 
 
 def int32(value: int) -> int:
@@ -139,6 +123,11 @@ class DriverCalls:
     def cuCtxPopCurrent(self, v: Any) -> None:  # noqa: N802, D102
         self.driver.local.depth -= 1
         put(v[0], ctypes.c_uint64, id(self.driver))
+
+    def cuCtxGetCurrent(self, v: Any) -> None:  # noqa: N802, D102
+        put(v[0], ctypes.c_uint64, id(self.driver) if getattr(self.driver.local, "depth", 0) else 0)
+
+    cuCtxSetCurrent = cuCtxPushCurrent  # noqa: N815
 
     def cuCtxGetDevice(self, v: Any) -> None:  # noqa: N802, D102
         put(v[0], ctypes.c_int32, 0)
@@ -272,14 +261,6 @@ class DriverCalls:
     def cuStreamEndCapture(self, v: Any) -> None:  # noqa: N802, D102
         self.give(v[1], tuple(self.driver.end(v[0])))
 
-    def cuGraphExecKernelNodeSetParams(self, v: Any) -> None:  # noqa: N802, D102
-        nodes, ready = self.held[v[0]]
-        number = next(k for k, n in enumerate(nodes) if n is self.held[v[1]])
-        params = self.node(v[2])
-        self.driver.change(
-            ready, number, cooperative(params) if ready[number].cooperative else params
-        )
-
     def cuGraphLaunch(self, v: Any) -> None:  # noqa: N802, D102
         self.driver.replay(self.held[v[0]][1], v[1])
 
@@ -306,7 +287,11 @@ def at(address: int, nbytes: int) -> Any:
 
 def exported_names() -> list[str]:
     """Return the functions that a library may link to, those of PyCUDA included."""
-    names = {n for n in vars(DriverCalls) if n.startswith("cu")} | {"cuGetProcAddress_v2"}
+    names = {n for n in vars(DriverCalls) if n.startswith("cu")} | {
+        "cuGetProcAddress_v2",
+        "cuCtxPushCurrent_v2",
+        "cuCtxPopCurrent_v2",
+    }
     spec = find_spec("pycuda")
     if spec is not None and spec.origin is not None:
         for path in Path(spec.origin).parent.glob("_driver*.so"):
@@ -324,7 +309,7 @@ def load_libcuda(driver: FakeDriver) -> Any:
     options = ("-shared", "-fPIC", "-w", "-Wl,-soname,libcuda.so.1", "-o", str(path))
     run("gcc", *options, str(source))
     library = ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
-    calls, codes = DriverCalls(driver), {text: code for code, text in CODES.items()}
+    calls = DriverCalls(driver)
 
     def address(name: str) -> int:
         values = name if name in names else f"{name}_v2"
@@ -340,7 +325,7 @@ def load_libcuda(driver: FakeDriver) -> Any:
         try:
             call([words[k] for k in range(12)])
         except DriverError as error:
-            return codes.get(error.message, 999)
+            return NUMBERS.get(error.message, 999)
         except Exception:
             sys.excepthook(*sys.exc_info())
             return 999

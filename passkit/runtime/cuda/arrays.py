@@ -9,44 +9,60 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from attrs import evolve, field, frozen
 
 from passkit.errors import FeedError, PasskitError
-from passkit.runtime.cuda.device import CudaDevice, device, pool_of
+from passkit.runtime.cuda.device import device, pool_of
 from passkit.runtime.device import dlpack
 from passkit.runtime.device.external_arrays import ExternalArray
-from passkit.runtime.device.pool import DeviceBuffer
+from passkit.runtime.device.launcher import ArrayBase
 from passkit.runtime.native.feeds import type_text
 
 INTERFACE = "__cuda_array_interface__"
+LEGACY_STREAM = 1
+"""The handle of the legacy default stream, which DLPack means by None."""
+NO_WAIT = -1
+"""What DLPack has in place of a stream for a consumer that waits by itself."""
 
 
-@frozen(eq=False)
-class DeviceArray:
+class DeviceArray(ArrayBase):
     """A C-contiguous array on the CUDA device: an output of a call with ``out="device"``.
 
-    Its content is complete when the call returns: readers in any stream need not wait.
+    Its content is complete for whatever is enqueued after it in the device's stream. Both
+    interfaces tell other streams to wait for it; copying it to the host waits.
 
     Attributes:
         dtype: The type of an element.
         shape: The extents in elements.
-        buffer: Its memory, which is reused when no array refers to it.
+        block: Its memory, which is reused when no array refers to it.
         device: The device that it is on.
+        address: The address of its first element.
+        nbytes: The size of the elements in bytes.
     """
 
-    dtype: np.dtype[Any]
-    shape: tuple[int, ...]
-    buffer: DeviceBuffer = field(repr=False)
-    device: CudaDevice = field(repr=False)
+    __slots__ = ()
 
     @property
-    def nbytes(self) -> int:
-        """Return the size of the elements in bytes."""
-        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+    def buffer(self) -> Any:
+        """The block of memory, with its ``address``."""
+        return self.block
+
+    @property
+    def external(self) -> ExternalArray:
+        """The array as programs take it."""
+        return ExternalArray(
+            owner=self,
+            address=self.address,
+            dtype=self.dtype,
+            shape=self.shape,
+            contiguous=True,
+            writeable=True,
+            keep_alive=self.block,
+            is_own=True,
+        )
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """The address, dtype and shape of this array, for Numba, CuPy and PyTorch.
+        """The address, dtype, shape and stream of this array, for Numba, CuPy and PyTorch.
 
         Raises:
             AttributeError: for bfloat16, which the interface lacks.
@@ -61,8 +77,8 @@ class DeviceArray:
             "typestr": self.dtype.str,
             "strides": None,
             "version": 3,
-            "data": (self.buffer.address if self.nbytes else 0, False),
-            "stream": None,
+            "data": (self.address if self.nbytes else 0, False),
+            "stream": self.device.stream,
         }
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -80,13 +96,16 @@ class DeviceArray:
         """Return a DLPack capsule. Source: Python array API standard.
 
         Args:
-            stream: The handle of the consumer's stream; ignored except that 0 is refused.
+            stream: The handle of the consumer's stream, which waits for the array; None for the
+                legacy default stream, -1 for no wait. Memory that the consumer gives back is used
+                again when that stream has passed.
             max_version: Ignored: the capsule is an unversioned DLManagedTensor.
             dl_device: None or this device.
             copy: None or False.
 
         Raises:
             FeedError: for stream 0, which is ambiguous.
+            DeviceError: where work that was enqueued before has failed.
             BufferError: for another device, or where a copy is requested.
             KeyError: for a dtype that DLPack lacks; passkit's dtypes all have one.
         """
@@ -100,13 +119,18 @@ class DeviceArray:
                 f"__dlpack__ of {self} passes its memory without a copy, got dl_device="
                 f"{dl_device} and copy={copy}; numpy() copies it to the host"
             )
+        consumer = LEGACY_STREAM if stream is None else stream
+        if consumer not in (NO_WAIT, self.device.stream):
+            with self.device.active("exporting an array"):
+                self.device.driver.wait_for(consumer, self.device.stream)
+            self.block.readers = (*{*(self.block.readers or ()), consumer},)
         return dlpack.export_capsule(
-            self.buffer.address, self.dtype, self.shape, self.__dlpack_device__(), self.buffer
+            self.address, self.dtype, self.shape, self.__dlpack_device__(), self.block
         )
 
     def reshaped(self, shape: tuple[int, ...]) -> DeviceArray:
         """Return an array of the same memory with another shape of as many elements."""
-        return evolve(self, shape=shape)
+        return DeviceArray(self.dtype, shape, self.block, self.device)
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """Return a copy in host memory. Raises: DeviceError where the download fails."""
@@ -114,7 +138,7 @@ class DeviceArray:
         if array.size:
             with self.device.active("reading an array"):
                 flat = array.reshape(-1).view(np.uint8)
-                self.device.queue.download(flat, self.buffer).wait()
+                self.device.queue.download(flat, self.block).wait()
         return array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
@@ -146,7 +170,8 @@ def new_array(dtype: np.dtype[Any], shape: tuple[int, ...]) -> DeviceArray:
 def find_array(value: Any) -> ExternalArray | None:
     """Return where a value is on the device; None for values that are not there.
 
-    A value is there if it has ``__cuda_array_interface__``, or ``__dlpack__`` for a CUDA device.
+    A value is there if it has ``__cuda_array_interface__``, or ``__dlpack__`` for a CUDA device. An
+    interface before version 3 names no stream to wait for; then ``__dlpack__`` is preferred.
 
     Raises:
         FeedError: for an array of a type that NumPy lacks, or one that its library does not share.
@@ -154,9 +179,15 @@ def find_array(value: Any) -> ExternalArray | None:
     """
     if isinstance(value, np.ndarray):
         return None
+    if type(value) is DeviceArray and value.device is device():
+        return value.external
     try:
         interface = getattr(value, INTERFACE, None)
-        return _import_dlpack(value) if interface is None else _by_interface(value, interface)
+        if interface is None or "stream" not in interface:
+            imported = _import_dlpack(value)
+            if imported is not None or interface is None:
+                return imported
+        return _by_interface(value, interface)
     except PasskitError:
         raise
     except (BufferError, RuntimeError, ValueError, TypeError, KeyError) as error:
@@ -175,6 +206,8 @@ def _by_interface(value: Any, interface: dict[str, Any]) -> ExternalArray:
     dtype, shape = np.dtype(interface["typestr"]), tuple(map(int, interface["shape"]))
     strides = interface.get("strides")
     is_contiguous = strides is None or tuple(strides) == _contiguous_strides(shape, dtype.itemsize)
+    stream = interface.get("stream")
+    is_own = stream is not None and stream == device().stream
     return ExternalArray(
         owner=value,
         address=address or 0,
@@ -182,7 +215,8 @@ def _by_interface(value: Any, interface: dict[str, Any]) -> ExternalArray:
         shape=shape,
         contiguous=is_contiguous or 0 in shape,
         writeable=not readonly,
-        stream=interface.get("stream"),
+        stream=None if is_own else stream,
+        is_own=is_own,
     )
 
 

@@ -28,7 +28,8 @@ from passkit.runtime.cuda.driver import (
 from passkit.runtime.cuda.driver_bindings import BindingsDriver
 from passkit.runtime.cuda.driver_pycuda import PyCudaDriver
 from passkit.runtime.device.interface import check_process, is_registered
-from passkit.runtime.device.pool import DevicePool, FreeListAllocator
+from passkit.runtime.device.launcher import IS_NATIVE, DriverCalls, Pool
+from passkit.runtime.device.pool import DevicePool
 from passkit.values.units import bytes_text
 
 INSTALL = "pip install 'passkit[cuda]'"
@@ -151,6 +152,11 @@ class CudaDevice:
         """Return the device's limits."""
         return self.properties.limits
 
+    @property
+    def stream(self) -> int:
+        """The handle of the stream of ``queue``."""
+        return self.driver.handle(self.queue.stream)
+
     def measuring_queue(self) -> CudaQueue:
         """Return a queue that measures what it does, in the same stream."""
         return CudaQueue(self.driver, self.queue.stream, measures=True)
@@ -182,7 +188,8 @@ class CudaDevice:
         """
         if error.failure is DriverFailure.DEVICE_LOST:
             return (
-                f"{self} is lost to this process: {doing} failed with {error}; no kernel runs on "
+                f"{self} is lost to this process: {doing} failed with {error}, perhaps because of "
+                "an earlier call, as calls return before their kernels have run; no kernel runs on "
                 "it any more, so start a new process (compute-sanitizer finds the kernel at fault)"
             )
         return f"{self} failed at {doing}: {error}"
@@ -222,8 +229,30 @@ def open_device() -> CudaDevice:
 @cache
 def pool_of(device: CudaDevice) -> DevicePool:
     """Return the memory pool that the calls of all executables on a device share."""
-    allocator = FreeListAllocator(device.driver)
+    driver = device.driver
+
+    def wait_for_readers(streams: tuple[int, ...]) -> None:
+        """Let the device's stream wait for others, which may still use a block that is free.
+
+        Raises: DriverError where the driver refuses.
+        """
+        for stream in streams:
+            driver.wait_for(device.stream, stream)
+
+    allocator = Pool(driver.allocate, driver.free, wait_for_readers)
     return DevicePool(device, allocator, (OutOfDeviceMemoryError,), "CUDA_VISIBLE_DEVICES")
+
+
+@cache
+def driver_calls(device: CudaDevice) -> Any | None:
+    """Return the functions of a device's driver for the launcher in C; None where they are unknown.
+
+    Without the launcher in C it is None, too.
+    """
+    calls = device.driver.native_calls() if IS_NATIVE else None
+    if calls is None:
+        return None
+    return DriverCalls(True, dict(calls.addresses), device.stream, calls.context, False)
 
 
 def describe_device() -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from enum import Enum
 from typing import Any
@@ -162,6 +162,32 @@ class LaunchParams:
     cooperative: bool = False
 
 
+LAUNCHER_FUNCTIONS = (
+    "cuLaunchKernel",
+    "cuLaunchCooperativeKernel",
+    "cuGraphLaunch",
+    "cuStreamSynchronize",
+    "cuCtxGetCurrent",
+    "cuCtxSetCurrent",
+    "cuCtxPushCurrent_v2",
+    "cuCtxPopCurrent_v2",
+)
+"""The functions of the driver that the launcher in C calls."""
+
+
+@frozen
+class NativeCalls:
+    """A driver for the launcher in C.
+
+    Attributes:
+        addresses: The address of each of `LAUNCHER_FUNCTIONS`.
+        context: The CUcontext.
+    """
+
+    addresses: Mapping[str, int]
+    context: int
+
+
 class Driver(ABC):
     """One device with its primary context, which PyTorch, JAX and CuPy use as well.
 
@@ -280,8 +306,8 @@ class Driver(ABC):
         """
 
     @abstractmethod
-    def wait_for(self, stream: Any, other: int) -> None:
-        """Let a stream wait for all work that is now in another stream, given by its handle.
+    def wait_for(self, stream: int, other: int) -> None:
+        """Let a stream wait for all work that is now in another one, both given by their handles.
 
         Raises: DriverError where the driver refuses.
         """
@@ -316,13 +342,6 @@ class Driver(ABC):
         """
 
     @abstractmethod
-    def change(self, graph: Any, number: int, params: LaunchParams) -> None:
-        """Update the parameters of launch ``number`` of a graph that `graph` returned.
-
-        Raises: DriverError where the driver refuses.
-        """
-
-    @abstractmethod
     def replay(self, graph: Any, stream: Any) -> None:
         """Enqueue a graph in a stream, as one launch.
 
@@ -335,3 +354,15 @@ class Driver(ABC):
 
         Raises: DriverError where the driver refuses.
         """
+
+    def native_calls(self) -> NativeCalls | None:
+        """Return what the launcher in C needs to call the driver; None where that is unknown."""
+        return None
+
+    def native_function(self, function: Any) -> int:
+        """Return the CUfunction of a function. Raises: DriverError where it cannot be loaded."""
+        return int(function)
+
+    def native_graph(self, graph: Any) -> int:
+        """Return the CUgraphExec of a graph that `graph` returned."""
+        return int(graph.executable)

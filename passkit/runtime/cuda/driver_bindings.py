@@ -9,22 +9,26 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from passkit.runtime.cuda.driver import (
+    LAUNCHER_FUNCTIONS,
     CudaLimits,
     CudaProperties,
     Driver,
     DriverError,
     FunctionAttributes,
     LaunchParams,
+    NativeCalls,
     driver_error,
 )
 
+LIBCUDA = "libcuda.so.1"
+"""The library of NVIDIA's driver."""
+
 
 class DriverGraph(NamedTuple):
-    """A CUgraph, the CUgraphExec that was instantiated from it, and its kernel nodes in order."""
+    """A CUgraph, and the CUgraphExec that was instantiated from it."""
 
     graph: Any
     executable: Any
-    nodes: tuple[Any, ...]
 
 
 class KernelArguments:
@@ -214,8 +218,8 @@ class BindingsDriver(Driver):
         self.call("cuEventRecord", event, stream)
         return event
 
-    def wait_for(self, stream: Any, other: int) -> None:
-        """Let a stream wait for the work that is now in ``other``, a stream given by its handle.
+    def wait_for(self, stream: int, other: int) -> None:
+        """Let a stream wait for the work that is now in another, both given by their handles.
 
         Raises: DriverError where the driver refuses.
         """
@@ -251,10 +255,9 @@ class BindingsDriver(Driver):
         Raises: DriverError where the driver refuses.
         """
         graph = self.call("cuGraphCreate", 0)
-        nodes: list[Any] = []
+        dependencies: list[Any] = []
         for params in launches:
             arguments = KernelArguments(params.arguments)
-            dependencies = nodes[-1:]
             node = self.call(
                 "cuGraphAddKernelNode",
                 graph,
@@ -267,8 +270,8 @@ class BindingsDriver(Driver):
                 value.cooperative = 1
                 kind = self.cu.CUkernelNodeAttrID.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
                 self.call("cuGraphKernelNodeSetAttribute", node, kind, value)
-            nodes.append(node)
-        return DriverGraph(graph, self.call("cuGraphInstantiate", graph, 0), tuple(nodes))
+            dependencies = [node]
+        return DriverGraph(graph, self.call("cuGraphInstantiate", graph, 0))
 
     def _node_params(self, params: LaunchParams, arguments: KernelArguments) -> Any:
         """Return CUDA_KERNEL_NODE_PARAMS, valid as long as ``arguments`` lives."""
@@ -283,8 +286,6 @@ class BindingsDriver(Driver):
     def capture(self, enqueue: Callable[[], None], stream: Any) -> DriverGraph:
         """Return an executable graph of what ``enqueue`` enqueues in a stream.
 
-        Its nodes cannot be changed by `change`.
-
         Raises: Whatever ``enqueue`` raises, after the capture has ended; DriverError.
         """
         modes = self.cu.CUstreamCaptureMode
@@ -297,19 +298,10 @@ class BindingsDriver(Driver):
             raise
         graph = self.call("cuStreamEndCapture", stream)
         try:
-            return DriverGraph(graph, self.call("cuGraphInstantiate", graph, 0), ())
+            return DriverGraph(graph, self.call("cuGraphInstantiate", graph, 0))
         except DriverError:
             self.call("cuGraphDestroy", graph)
             raise
-
-    def change(self, graph: DriverGraph, number: int, params: LaunchParams) -> None:
-        """Update the parameters of launch ``number`` of a graph that `graph` returned.
-
-        Raises: DriverError where the driver refuses.
-        """
-        arguments = KernelArguments(params.arguments)
-        node = self._node_params(params, arguments)
-        self.call("cuGraphExecKernelNodeSetParams", graph.executable, graph.nodes[number], node)
 
     def replay(self, graph: DriverGraph, stream: Any) -> None:
         """Enqueue a graph in a stream. Raises: DriverError where the driver refuses."""
@@ -319,3 +311,14 @@ class BindingsDriver(Driver):
         """Destroy a graph. Raises: DriverError where the driver refuses."""
         self.call("cuGraphExecDestroy", graph.executable)
         self.call("cuGraphDestroy", graph.graph)
+
+    def native_calls(self) -> NativeCalls | None:
+        """Return the functions of the driver that this process has loaded, and the context."""
+        try:
+            library = ctypes.CDLL(LIBCUDA)
+            functions = [getattr(library, name) for name in LAUNCHER_FUNCTIONS]
+        except (OSError, AttributeError):
+            return None
+        places = [ctypes.cast(function, ctypes.c_void_p).value or 0 for function in functions]
+        addresses = dict(zip(LAUNCHER_FUNCTIONS, places, strict=True))
+        return NativeCalls(addresses, int(self.context))

@@ -16,6 +16,7 @@ from passkit.runtime.cuda.driver import (
     DriverError,
     FunctionAttributes,
     LaunchParams,
+    NativeCalls,
     driver_error,
 )
 
@@ -216,8 +217,8 @@ class PyCudaDriver(Driver):
         self.call(lambda: event.record(stream))
         return event
 
-    def wait_for(self, stream: Any, other: int) -> None:
-        """Let a stream wait for the work that is now in ``other``, a stream given by its handle.
+    def wait_for(self, stream: int, other: int) -> None:
+        """Let a stream wait for the work that is now in another, both given by their handles.
 
         Without cuda-bindings the host waits for the entire context. Raises: DriverError where the
         driver refuses.
@@ -225,7 +226,7 @@ class PyCudaDriver(Driver):
         if self.bindings is None:
             self.call(self.context.synchronize)
         else:
-            self.bindings.wait_for(self.handle(stream), other)
+            self.bindings.wait_for(stream, other)
 
     def seconds(self, first: Any, last: Any) -> float:
         """Return the seconds from ``first`` to ``last``, events that must have been reached.
@@ -268,14 +269,6 @@ class PyCudaDriver(Driver):
         """
         return self._bindings().capture(enqueue, self.handle(stream))
 
-    def change(self, graph: Any, number: int, params: LaunchParams) -> None:
-        """Update the parameters of launch ``number`` of a graph that `graph` returned.
-
-        ``params`` are the new ones. Raises: DriverError where the driver refuses, or without
-        cuda-bindings.
-        """
-        self._bindings().change(graph, number, self._bindings_params(params))
-
     def replay(self, graph: Any, stream: Any) -> None:
         """Enqueue a graph in a stream, as one launch.
 
@@ -289,6 +282,17 @@ class PyCudaDriver(Driver):
         Raises: DriverError where the driver refuses, or without cuda-bindings.
         """
         self._bindings().drop(graph)
+
+    def native_calls(self) -> NativeCalls | None:
+        """Return what the launcher in C needs to call the driver; None without cuda-bindings."""
+        return None if self.bindings is None else self.bindings.native_calls()
+
+    def native_function(self, function: PyCudaFunction) -> int:
+        """Return the CUfunction of a function, which is loaded by cuda-bindings, too.
+
+        Raises: DriverError without cuda-bindings, or where it cannot be loaded.
+        """
+        return int(self._bindings_function(function))
 
     def _bindings(self) -> Driver:
         """Return the driver of cuda-bindings. Raises: DriverError without it."""

@@ -17,6 +17,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
+from attrs import evolve
+
 from passkit.errors import DeviceError
 from passkit.runtime.cuda.device import CudaDevice
 from passkit.runtime.cuda.driver import (
@@ -29,15 +31,22 @@ from passkit.runtime.cuda.launch import DeviceAddress, DeviceCopyStep, EnqueuedS
 from passkit.runtime.device.bound_program import BoundProgram, StepAction
 from passkit.runtime.device.call_memory import ArrayKey, CallMemory
 from passkit.runtime.device.pool import DevicePool, align_block
+from passkit.runtime.device.records import (
+    REPLAYS,
+    ResidentLaunch,
+    ResidentProgram,
+    graph_words,
+)
 from passkit.runtime.program import ArrayRef
 
 if TYPE_CHECKING:
     from passkit.runtime.cuda.program import CudaBoundProgram
 
-REPLAYS = "graph_replays"
 CAPTURES = "graphs_made"
-MAX_GRAPHS = 8
+MAX_GRAPHS = 8  # launcher.c has the same
 """How many sets of addresses have a graph: feeds that alternate have one set each."""
+MIN_GRAPH_LAUNCHES = 3
+"""The least launches of which the launcher has graphs: two cost less one by one."""
 
 CallAddresses = tuple[int, ...]
 """The addresses of a call, in the order of `SegmentFootprint.addresses`."""
@@ -236,10 +245,18 @@ def _destroyer(device: CudaDevice, graph: Any) -> Callable[[], None]:
 class GraphSegment(ABC):
     """Consecutive steps that are one graph launch once a graph fits the addresses of a call.
 
+    The first call at some addresses enqueues the steps one by one, so that libraries initialize
+    themselves. The second call at the same addresses builds a graph, which later ones launch.
+
     Args:
         bound: The program.
         steps: The steps.
         private_keys: The values that no step outside the segment uses.
+
+    Attributes:
+        graphs: For the addresses of each of the last calls, the graph; None before it is built.
+        builds_graphs: Whether no graph has failed.
+        workspace_nbytes: The most bytes of workspace that a step needs.
     """
 
     def __init__(
@@ -252,6 +269,9 @@ class GraphSegment(ABC):
         self.device = bound.device
         self.steps = steps
         self.footprint = SegmentFootprint(steps, bound, private_keys.__contains__)
+        self.graphs: dict[CallAddresses, ExecutableGraph | None] = {}
+        self.builds_graphs = True
+        self.workspace_nbytes = 0
 
     def __call__(self, memory: CallMemory) -> None:
         """Enqueue the steps for the memory of a call, as one graph launch or one by one.
@@ -265,23 +285,78 @@ class GraphSegment(ABC):
             self.run(addresses, memory)
         self.footprint.mark_written(memory)
 
-    @abstractmethod
     def run(self, addresses: CallAddresses, memory: CallMemory) -> None:
-        """Enqueue the steps at a call's addresses, as a graph or one by one.
+        """Launch the graph of these addresses, build one, or enqueue the steps one by one.
 
-        ``addresses`` is what `SegmentFootprint.addresses` returned for this call, ``memory`` the
-        memory of the call. The caller holds the device's lock. Raises: DeviceError, DriverError.
+        Graphs are built for addresses that occur a second time, or whose workspace has moved; those
+        of the `MAX_GRAPHS` last addresses are kept. The caller holds the device's lock.
+
+        Args:
+            addresses: what `SegmentFootprint.addresses` returned for this call.
+            memory: the memory of the call.
+
+        Raises: DeviceError, DriverError.
+        """
+        graph = None
+        if addresses in self.graphs and self.builds_graphs and self.device.driver.supports_graphs:
+            graph = self.graphs.pop(addresses)
+            workspace: Any = DeviceAddress(0)
+            if self.workspace_nbytes:
+                workspace = memory.pool.take(self.workspace_nbytes)
+            if graph is None or graph.workspace != workspace.address:
+                graph = self.build(addresses, memory, workspace.address)
+            if graph is not None:
+                self.replay(graph, memory)
+        if graph is None:
+            self._enqueue_one_by_one(addresses, memory)
+        self.graphs[addresses] = graph
+        if len(self.graphs) > MAX_GRAPHS:
+            del self.graphs[next(iter(self.graphs))]
+
+    @abstractmethod
+    def build(
+        self, addresses: CallAddresses, memory: CallMemory, workspace_address: int
+    ) -> ExecutableGraph | None:
+        """Build a graph of the steps at a call's addresses.
+
+        Args:
+            addresses: what `SegmentFootprint.addresses` returned for the call.
+            memory: the memory of the call.
+            workspace_address: the address of the workspace, 0 for none.
+
+        Returns: None, with a warning, where the driver cannot; then no other is tried.
+
+        Raises: DriverError where the device is lost.
         """
 
-    def replay(self, graph: ExecutableGraph, memory: CallMemory) -> None:
-        """Enqueue a graph, and keep it alive in ``memory`` until it has run.
+    def _enqueue_one_by_one(self, addresses: CallAddresses, memory: CallMemory) -> None:
+        """Enqueue the steps, and record in ``workspace_nbytes`` how much workspace they need.
 
-        Where device memory is exhausted, idle memory is freed and the launch retried. The launch is
-        counted in the program's statistics.
+        ``addresses`` is what `SegmentFootprint.addresses` returned for the call that has
+        ``memory``. Raises: DeviceError, DriverError.
+        """
+        workspace = SegmentWorkspace(memory.pool)
+        self.footprint.set_inner_buffers(memory, addresses)
+        self.enqueue(memory, workspace, memory.queue.stream)
+        self.workspace_nbytes = max(self.workspace_nbytes, workspace.needed)
+
+    def enqueue(self, memory: CallMemory, workspace: SegmentWorkspace, stream: Any) -> None:
+        """Enqueue each step in a stream, with its workspace from ``workspace``.
+
+        ``memory`` is the memory of the call. Raises: DeviceError, DriverError.
+        """
+        for step in self.steps:
+            workspace.begin_step()
+            step.enqueue(step.operands(memory), workspace, stream)
+
+    def replay(self, graph: ExecutableGraph, memory: CallMemory) -> None:
+        """Enqueue a graph, and count its launch in the program's statistics.
+
+        Where device memory is exhausted, idle memory is freed and the launch retried. The driver
+        destroys a graph that is dropped after it has run.
 
         Raises: DriverError where the driver refuses it.
         """
-        memory.keep_alive.append(graph)
         driver, stream = self.device.driver, memory.queue.stream
         self.bound.data.pool.retry(
             lambda: driver.replay(graph.graph, stream), (OutOfDeviceMemoryError,)
@@ -296,190 +371,139 @@ class GraphSegment(ABC):
         self.bound.data.counts[CAPTURES] += 1
         return ExecutableGraph(self.device, graph, workspace)
 
-    def warn_without_graph(self, subject: str, error: Exception) -> None:
-        """Warn that the steps run one by one because the driver cannot build a graph of them.
 
-        ``subject`` begins the message; ``error`` is the driver's reason.
-        """
-        warnings.warn(
-            f"{subject} one by one, which is slower, because the driver cannot build a graph of "
-            f"them: {error}",
-            stacklevel=3,
-        )
+def warn_without_graph(subject: str, error: Exception) -> None:
+    """Warn that launches are made one by one because the driver cannot build a graph of them.
+
+    ``subject`` begins the message; ``error`` is the driver's reason.
+    """
+    warnings.warn(
+        f"{subject} one by one, which is slower, because the driver cannot build a graph of "
+        f"them: {error}",
+        stacklevel=3,
+    )
+
+
+def graph_of(device: CudaDevice, launches: Sequence[LaunchParams]) -> Any | None:
+    """Return a driver's graph of launches; None, with a warning, where the driver cannot build it.
+
+    Then the driver is marked as one without graphs. Raises: DriverError where the device is lost.
+    """
+    try:
+        return device.driver.graph(launches)
+    except DriverError as error:
+        if error.failure is DriverFailure.DEVICE_LOST:
+            raise
+        device.driver.supports_graphs = False
+        warn_without_graph(f"kernels on {device} are launched", error)
+        return None
 
 
 class KernelGraphSegment(GraphSegment):
-    """A segment of kernels: the second call builds a graph of them, which later calls launch.
+    """A segment of kernels, whose graph is built from their launches."""
 
-    For a call at other addresses the nodes of the graph are updated. The arguments are those of
-    `GraphSegment`.
+    def build(
+        self, addresses: CallAddresses, memory: CallMemory, workspace_address: int
+    ) -> ExecutableGraph | None:
+        """Build a graph of the kernels at a call's addresses; see `GraphSegment.build`.
 
-    Attributes:
-        launches: the launches that the nodes of the graph have.
-        addresses: the addresses that these launches are for; empty if an update has failed.
-        graph: the graph, None until it is built.
-        was_called: whether the kernels have been launched one by one before.
-    """
-
-    def __init__(
-        self,
-        bound: CudaBoundProgram,
-        steps: Sequence[EnqueuedStep],
-        private_keys: Collection[ArrayKey],
-    ) -> None:
-        super().__init__(bound, steps, private_keys)
-        self.launches: list[LaunchParams] = []
-        self.addresses: CallAddresses = ()
-        self.graph: ExecutableGraph | None = None
-        self.was_called = False
-
-    def run(self, addresses: CallAddresses, memory: CallMemory) -> None:
-        """Launch the graph, or the kernels one by one, at ``addresses`` for the memory of a call.
-
-        The second call builds the graph; where addresses changed, its nodes are updated. After the
-        driver failed to build one, no graph is tried again. Raises: DeviceError where a kernel is
-        refused; DriverError where the driver fails otherwise.
+        Where the driver cannot build one, it is marked as one without graphs.
         """
-        driver = self.device.driver
-        if self.graph is None or addresses != self.addresses:
-            self.footprint.set_inner_buffers(memory, addresses)
-            launches = [step.operands(memory) for step in self.steps]
-            if self.was_called and driver.supports_graphs and self.graph is None:
-                self.graph = self._build(launches)
-                self.launches = launches
-            if self.graph is None:
-                for step, params in zip(self.steps, launches, strict=True):
-                    step.enqueue(params, memory.pool, memory.queue.stream)
-                self.was_called = True
-                return
-            self._update(self.graph, launches)
-            self.addresses = addresses
-        self.replay(self.graph, memory)
-
-    def _update(self, graph: ExecutableGraph, launches: Sequence[LaunchParams]) -> None:
-        """Update the nodes of ``graph`` whose launches changed to those of ``launches``.
-
-        Raises: DriverError where the driver refuses one; ``addresses`` is then empty, so that the
-        next call updates the others.
-        """
-        self.addresses = ()
-        for k, (old, new) in enumerate(zip(self.launches, launches, strict=True)):
-            if old != new:
-                self.device.driver.change(graph.graph, k, new)
-                self.launches[k] = new
-
-    def _build(self, launches: Sequence[LaunchParams]) -> ExecutableGraph | None:
-        """Return a graph of launches; None, with a warning, where the driver cannot build it.
-
-        Then the driver is marked as one without graphs. Raises: DriverError where the device is
-        lost.
-        """
-        driver = self.device.driver
-        try:
-            return self.new_graph(driver.graph(launches))
-        except DriverError as error:
-            if error.failure is DriverFailure.DEVICE_LOST:
-                raise
-            driver.supports_graphs = False
-            self.warn_without_graph(f"kernels on {self.device} are launched", error)
-            return None
+        self.footprint.set_inner_buffers(memory, addresses)
+        graph = graph_of(self.device, [step.operands(memory) for step in self.steps])
+        return None if graph is None else self.new_graph(graph)
 
 
 class CapturedSegment(GraphSegment):
-    """A segment with library calls, whose graph is captured from what they enqueue.
+    """A segment with library calls, whose graph is captured from what they enqueue."""
 
-    The first call at some addresses enqueues the steps one by one, so that libraries initialize
-    themselves. The second call at the same addresses captures a graph, which later ones launch.
-    The arguments are those of `GraphSegment`.
-
-    Attributes:
-        graphs: for the addresses of each of the last calls, the graph; None before its capture.
-        can_capture: whether no capture has failed.
-        workspace_nbytes: the most bytes of workspace that a step needs.
-    """
-
-    def __init__(
-        self,
-        bound: CudaBoundProgram,
-        steps: Sequence[EnqueuedStep],
-        private_keys: Collection[ArrayKey],
-    ) -> None:
-        super().__init__(bound, steps, private_keys)
-        self.graphs: dict[CallAddresses, ExecutableGraph | None] = {}
-        self.can_capture = True
-        self.workspace_nbytes = 0
-
-    def run(self, addresses: CallAddresses, memory: CallMemory) -> None:
-        """Launch the graph captured at these addresses, capture one, or enqueue step by step.
-
-        ``memory`` is the memory of the call. Graphs are captured for addresses that occur a second
-        time, or whose workspace has moved; those of the `MAX_GRAPHS` last addresses are kept.
-        Raises: DeviceError, DriverError.
-        """
-        graph = None
-        if addresses in self.graphs and self.can_capture and self.device.driver.supports_graphs:
-            graph = self.graphs.pop(addresses)
-            workspace: Any = DeviceAddress(0)
-            if self.workspace_nbytes:
-                workspace = memory.pool.take(self.workspace_nbytes)
-            if graph is None or graph.workspace != workspace.address:
-                graph = self._capture(addresses, memory, workspace.address)
-            if graph is not None:
-                self.replay(graph, memory)
-        if graph is None:
-            self._enqueue_one_by_one(addresses, memory)
-        self.graphs[addresses] = graph
-        if len(self.graphs) > MAX_GRAPHS:
-            del self.graphs[next(iter(self.graphs))]
-
-    def _enqueue_one_by_one(self, addresses: CallAddresses, memory: CallMemory) -> None:
-        """Enqueue the steps, and record in ``workspace_nbytes`` how much workspace they need.
-
-        ``addresses`` is what `SegmentFootprint.addresses` returned for the call that has
-        ``memory``. Raises: DeviceError, DriverError.
-        """
-        workspace = SegmentWorkspace(memory.pool)
-        self.footprint.set_inner_buffers(memory, addresses)
-        self._enqueue(memory, workspace, memory.queue.stream)
-        self.workspace_nbytes = max(self.workspace_nbytes, workspace.needed)
-
-    def _enqueue(self, memory: CallMemory, workspace: SegmentWorkspace, stream: Any) -> None:
-        """Enqueue each step in a stream, with its workspace from ``workspace``.
-
-        ``memory`` is the memory of the call. Raises: DeviceError, DriverError.
-        """
-        for step in self.steps:
-            workspace.begin_step()
-            step.enqueue(step.operands(memory), workspace, stream)
-
-    def _capture(
+    def build(
         self, addresses: CallAddresses, memory: CallMemory, workspace_address: int
     ) -> ExecutableGraph | None:
-        """Capture a graph of the steps at a call's addresses.
-
-        Args:
-            addresses: what `SegmentFootprint.addresses` returned for the call.
-            memory: the memory of the call.
-            workspace_address: the address of the workspace.
-
-        Returns: None, with a warning, where the driver cannot; then no other capture is tried.
-
-        Raises: DriverError where the device is lost.
-        """
+        """Capture a graph of the steps at a call's addresses; see `GraphSegment.build`."""
         driver, stream = self.device.driver, capture_stream(self.device)
         workspace = SegmentWorkspace(memory.pool, workspace_address, self.workspace_nbytes)
         self.footprint.set_inner_buffers(memory, addresses)
         try:
             with _no_garbage_collection():
-                graph = driver.capture(lambda: self._enqueue(memory, workspace, stream), stream)
+                graph = driver.capture(lambda: self.enqueue(memory, workspace, stream), stream)
         except (DriverError, DeviceError) as error:
             if isinstance(error, DriverError) and error.failure is DriverFailure.DEVICE_LOST:
                 raise
-            self.can_capture = False
-            self.warn_without_graph(f"{len(self.steps)} steps on {self.device} are enqueued", error)
+            self.builds_graphs = False
+            warn_without_graph(f"{len(self.steps)} steps on {self.device} are enqueued", error)
             return None
         assert workspace.needed <= self.workspace_nbytes, "the graph uses memory it does not own"
         return self.new_graph(graph, workspace_address)
+
+
+def resident_program(
+    bound: CudaBoundProgram, calls: Any, steps: Sequence[KernelStep]
+) -> ResidentProgram:
+    """Return the launches of a program for the launcher in C.
+
+    Intermediate values lie in one block. Of `MIN_GRAPH_LAUNCHES` launches or more there are graphs.
+
+    Args:
+        bound: The program.
+        calls: The launcher's `DriverCalls`.
+        steps: All steps of the program.
+
+    Raises: DriverError where a function cannot be loaded.
+    """
+    footprint = SegmentFootprint(steps, bound, lambda key: True)
+    driver = bound.device.driver
+    launches = [
+        ResidentLaunch(
+            function=driver.native_function(step.entry.function),
+            grid=(step.config.grid, 1, 1),
+            block=(*step.config.block, 1),
+            words=(*(ref.key for ref in step.step.refs), *step.size_arguments),
+            shared=step.config.shared,
+            cooperative=step.cooperative,
+        )
+        for step in steps
+    ]
+    program = ResidentProgram(
+        calls,
+        launches,
+        [footprint.nbytes] if footprint.nbytes else [],
+        {key: (0, offset) for key, offset in footprint.inner.items()},
+    )
+    if len(steps) < MIN_GRAPH_LAUNCHES:
+        return program
+
+    def build_graph(addresses: tuple[int, ...]) -> tuple[int, Any] | None:
+        """Return a graph's handle and the graph, for the addresses of a call's arrays.
+
+        None where the driver cannot build it. Raises: DeviceError where the device is lost.
+        """
+        device, fixed = bound.device, bound.fixed_addresses()
+        if not device.driver.supports_graphs or fixed is None:
+            return None
+        num_inputs = len(bound.program.inputs)
+        words = graph_words(program, num_inputs, len(bound.results), fixed, addresses)
+        with device.active("building a graph"):
+            graph = graph_of(
+                device,
+                [
+                    LaunchParams(
+                        function=step.entry.function,
+                        grid=step.config.grid,
+                        block=step.config.block,
+                        shared=step.config.shared,
+                        arguments=arguments,
+                        cooperative=step.cooperative,
+                    )
+                    for step, arguments in zip(steps, words, strict=True)
+                ],
+            )
+            if graph is None:
+                return None
+            bound.data.counts[CAPTURES] += 1
+            return device.driver.native_graph(graph), ExecutableGraph(device, graph)
+
+    return evolve(program, build_graph=build_graph)
 
 
 @cache

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -17,12 +18,19 @@ from attrs import evolve
 
 from passkit.plan.kernel import Kernel
 from passkit.plan.target import Target
-from passkit.runtime.cuda.arrays import find_array, new_array
+from passkit.runtime.cuda.arrays import DeviceArray, find_array, new_array
 from passkit.runtime.cuda.compiler import CudaKernel, build
 from passkit.runtime.cuda.convolution import ConvolutionStep, FilterGradientStep
-from passkit.runtime.cuda.device import CudaDevice, CudaQueue, adapt_target, device, pool_of
+from passkit.runtime.cuda.device import (
+    CudaDevice,
+    CudaQueue,
+    adapt_target,
+    device,
+    driver_calls,
+    pool_of,
+)
 from passkit.runtime.cuda.driver import DriverError
-from passkit.runtime.cuda.graphs import CAPTURES, REPLAYS, with_graphs
+from passkit.runtime.cuda.graphs import CAPTURES, resident_program, with_graphs
 from passkit.runtime.cuda.helper_kernels import delay
 from passkit.runtime.cuda.launch import DeviceCopyStep, KernelStep
 from passkit.runtime.cuda.libraries import UnsupportedError
@@ -35,6 +43,7 @@ from passkit.runtime.device.bound_program import (
 )
 from passkit.runtime.device.call_memory import CallMemory
 from passkit.runtime.device.external_arrays import ExternalArray
+from passkit.runtime.device.records import REPLAYS, ResidentProgram
 from passkit.runtime.device.runtimes import DeviceRuntime
 from passkit.runtime.program import (
     ArrayRef,
@@ -50,6 +59,15 @@ from passkit.runtime.program import (
 from passkit.runtime.state import State
 
 EXACT_BIAS_DTYPES = ("float32", "float64")
+
+
+def _foreign_streams(arrays: Sequence[Any]) -> dict[int | None, None]:
+    """Return the streams of those of ``arrays`` that are on the device and not passkit's own.
+
+    None is among them if the stream of one is not known.
+    """
+    external = (a for a in arrays if isinstance(a, ExternalArray))
+    return dict.fromkeys(a.stream for a in external if not a.is_own)
 
 
 class CudaBoundProgram(BoundProgram):
@@ -93,11 +111,39 @@ class CudaBoundProgram(BoundProgram):
         others write the external arrays among ``inputs`` and ``outputs``. Raises: DriverError where
         the driver refuses.
         """
-        external = (a for a in (*inputs, *outputs) if isinstance(a, ExternalArray))
-        streams = dict.fromkeys(a.stream for a in external if a.stream is not None)
-        for stream in streams:
-            self.device.driver.wait_for(queue.stream, stream)
+        for stream in _foreign_streams((*inputs, *outputs)):
+            if stream is not None:
+                self.device.driver.wait_for(self.device.stream, stream)
         return super().memory(inputs, outputs, queue)
+
+    def complete(self, memory: CallMemory, external: Sequence[ExternalArray]) -> None:
+        """Let those wait for a call, whose work is all enqueued, who use its arrays afterwards.
+
+        The host waits if it takes part, or if the stream of an array of another library is not
+        known; other streams of such arrays wait. Raises: DriverError where work in the queue has
+        failed.
+        """
+        streams = _foreign_streams(external)
+        known = [stream for stream in streams if stream is not None]
+        if memory.transfer_events or len(known) < len(streams):
+            memory.queue.finish()
+            return
+        for stream in known:
+            self.device.driver.wait_for(stream, self.device.stream)
+
+    @cached_property
+    def resident_program(self) -> ResidentProgram | None:
+        """The launches of a call whose arrays are on the device.
+
+        None where it has steps on the host, in a library or copies, or the launcher in C cannot
+        call the driver.
+        """
+        calls = driver_calls(self.device)
+        steps = [action for action in self.actions if isinstance(action, KernelStep)]
+        if calls is None or len(steps) < sum(action is not None for action in self.actions):
+            return None
+        with self.device.active("preparing launches"):
+            return resident_program(self, calls, steps)
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -280,4 +326,5 @@ RUNTIME = DeviceRuntime(
     kernel_stats=kernel_stats,
     find_array=find_array,
     allocate_array=new_array,
+    array_type=DeviceArray,
 )

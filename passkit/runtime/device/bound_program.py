@@ -8,16 +8,20 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
+from math import prod
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from passkit.errors import DeviceError
 from passkit.plan.kernel import Kernel
 from passkit.runtime.device.call_memory import ArrayKey, CallMemory, MemoryCell, cell_of
+from passkit.runtime.device.external_arrays import ExternalArray
 from passkit.runtime.device.host_library import host_routine
 from passkit.runtime.device.interface import DeviceQueue
 from passkit.runtime.device.kernel_builder import kernel_label
 from passkit.runtime.device.pool import DevicePool
+from passkit.runtime.device.records import ResidentProgram, record_of
 from passkit.runtime.device.variables import DeviceVariables
 from passkit.runtime.program import (
     AliasStep,
@@ -136,7 +140,7 @@ class BoundProgram(ABC):
         return tuple(map(self.number, shape))
 
     def __call__(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> tuple[int, int]:
-        """Run the program, and wait until it is done.
+        """Enqueue the program, and wait for it where arrays of the host take part.
 
         Args:
             inputs: An array for each input, contiguous on the host or on the device.
@@ -146,24 +150,26 @@ class BoundProgram(ABC):
             The bytes uploaded, and the bytes downloaded.
 
         Raises:
-            DeviceError: where a step fails, the device has no memory left, or this process is a
-                fork of the one that opened the device.
+            DeviceError: where a step fails, also one of an earlier call that was not waited for,
+                the device has no memory left, or this process is a fork of the one that opened the
+                device.
         """
         with self.running():
             memory = self.memory(inputs, outputs, self.data.device.queue)
             for action in self.plan:
                 action(memory)
-            memory.finish()
+            memory.enqueue_results()
+            self.complete(memory, [a for a in (*inputs, *outputs) if isinstance(a, ExternalArray)])
         return memory.uploaded, memory.downloaded
 
-    def enqueue(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> tuple[int, int]:
-        """Run the program as a call does, for outputs on the device.
+    def complete(self, memory: CallMemory, external: Sequence[ExternalArray]) -> None:
+        """Wait for the queue if the host takes part in a call whose work is all enqueued.
 
-        Where the device's work is in one queue, it need not be done when this returns. Returns: The
-        bytes uploaded, and the bytes downloaded. Raises: DeviceError where a step fails, the device
-        has no memory left, or this process is a fork of the one that opened the device.
+        ``memory`` is that of the call, ``external`` are its arrays on the device. Raises: an error
+        of the driver's where work in the queue has failed.
         """
-        return self(inputs, outputs)
+        if memory.transfer_events:
+            memory.queue.finish()
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -275,6 +281,67 @@ class BoundProgram(ABC):
             run(inputs, memory.array(step.writes[0], write=True))
 
         return call
+
+    @cached_property
+    def resident_program(self) -> ResidentProgram | None:
+        """The launches of a call whose arrays are on the device.
+
+        None where it does more than launch kernels, or the launcher in C cannot call the driver.
+        """
+        return None
+
+    def fixed_addresses(self) -> Mapping[ArrayKey, int] | None:
+        """Return the addresses of constants and variables that are on the device, after a call.
+
+        None where Python has to do calls because the host takes part: it needs the values of
+        variables that a call writes, or a call does more than launch kernels.
+        """
+        data = self.data
+        variables = data.variable_cells
+        if self.resident_program is None or (variables and data.state.pinned):
+            return None
+        if any(variables[key].on_host for key in self.written_variables):
+            return None
+        cells = data.constants | variables
+        return {key: cell.buffer.address for key, cell in cells.items() if cell.on_device}
+
+    def record(
+        self,
+        array_type: type,
+        shapes: Sequence[tuple[int, ...]],
+        fixed: Mapping[ArrayKey, int],
+    ) -> Any | None:
+        """Return a record by which the launcher repeats calls; None where Python has to do them.
+
+        Args:
+            array_type: The type of the device's arrays.
+            shapes: The shapes of the inputs.
+            fixed: What `fixed_addresses` returned.
+        """
+        data, resident = self.data, self.resident_program
+        assert resident is not None
+        results = [(dtype, shape, prod(shape) * dtype.itemsize) for dtype, shape in self.results]
+        sizes = (*resident.temporaries, *(nbytes for _, _, nbytes in results))
+        if max(sizes, default=0) > data.device.limits.largest_nbytes:
+            return None
+        return record_of(
+            resident,
+            data.pool.allocator,
+            array_type,
+            data.device,
+            shapes,
+            results,
+            fixed,
+            self,
+            data.variables if data.variable_cells else None,
+            data.state,
+        )
+
+    @cached_property
+    def written_variables(self) -> list[ArrayKey]:
+        """The keys of the variables that a step writes."""
+        written = {ref.key for step in self.program.steps for ref in step.writes}
+        return [key for key in self.data.variable_cells if key in written]
 
     @abstractmethod
     def launch(self, step: LaunchStep) -> StepAction | None:

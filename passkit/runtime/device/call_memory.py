@@ -61,6 +61,8 @@ def cell_of(array: Any, filled: bool = True, persistent: bool = False) -> Memory
 class CallMemory:
     """The cells of one call. Transfers are enqueued, and done when the queue is finished.
 
+    Without transfers from or to the host, nobody has to wait for the call.
+
     Args:
         pool: Where buffers come from.
         queue: The device's queue.
@@ -114,14 +116,6 @@ class CallMemory:
         self.transfer_events.append(event)
         self.downloaded += array.nbytes
         return event
-
-    def finish(self) -> None:
-        """Copy each result to where the caller needs it, host or device, and wait for the queue.
-
-        Raises: DeviceError where a transfer fails.
-        """
-        self.enqueue_results()
-        self.queue.finish()
 
     def enqueue_results(self) -> None:
         """Enqueue a copy of each result to where the caller needs it, host or device.

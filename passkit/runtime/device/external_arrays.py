@@ -24,9 +24,10 @@ class ExternalArray:
         shape: The extents in elements.
         contiguous: Whether it is C-contiguous.
         writeable: Whether it may be an output.
-        stream: The handle of the stream in which it was last written; None where nothing has to
-            wait for it.
+        stream: The handle of the stream in which its library works; None where that is unknown,
+            or that of the device's queue.
         keep_alive: An object that keeps the memory valid where the owner alone does not.
+        is_own: Whether it is an array of passkit's, whose work is in the device's queue.
         nbytes: The size of its elements in bytes.
     """
 
@@ -38,6 +39,7 @@ class ExternalArray:
     writeable: bool
     stream: int | None = None
     keep_alive: Any = field(default=None, repr=False)
+    is_own: bool = False
     nbytes: int = field(init=False)
 
     @nbytes.default

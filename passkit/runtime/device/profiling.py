@@ -41,6 +41,8 @@ def profile_on_device(
         ShapeError: where a symbolic size has no value.
     """
     program = bound.program
+    with bound.running():
+        bound.data.device.queue.finish()  # earlier calls may still run
     queue = bound.measuring_queue()
     inputs = [np.ascontiguousarray(a) for a in arrays]
     outputs = [np.empty(shape, dtype) for dtype, shape in bound.results]
@@ -51,7 +53,8 @@ def profile_on_device(
         with bound.running():
             memory = bound.memory(inputs, outputs, queue)
             run_spans = tuple(_timed(action, memory) for action in bound.actions)
-            memory.finish()
+            memory.enqueue_results()
+            queue.finish()
             if run:
                 spans.append(run_spans)
                 transfer_seconds.append(sum(map(queue.seconds, memory.transfer_events)))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
+from passkit.errors import DeviceError
 from passkit.plan.kernel import Kernel
 from passkit.runtime.device.bound_program import BoundProgram
+from passkit.runtime.device.call_memory import ArrayKey
 from passkit.runtime.device.external_arrays import (
     ArrayAllocator,
     ArrayFinder,
@@ -17,6 +19,8 @@ from passkit.runtime.device.external_arrays import (
     ExternalArray,
     check_out,
 )
+from passkit.runtime.device.launcher import IS_NATIVE, LauncherBase
+from passkit.runtime.device.records import REPLAYS
 from passkit.runtime.native.feeds import InputSpec, refuse_out, takes
 
 ON_DEVICE = "device"
@@ -27,8 +31,12 @@ MAX_BOUND_PROGRAMS = 64
 InputShapes = tuple[tuple[int, ...], ...]
 
 
-class DeviceProgram:
+class DeviceProgram(LauncherBase):
     """Runs an executable on a device; called like the native launcher's programs.
+
+    The launcher repeats a call by itself where a record fits it: its arrays are on the device, and
+    so are its results. A method of this class does all others: `call_slowly` those by name,
+    `enqueue_slowly` those of `run_into`.
 
     Args:
         inputs: The name, dtype and shape that each input needs.
@@ -37,6 +45,7 @@ class DeviceProgram:
         find_array: Finds arrays that are on the device.
         allocate_array: Creates an array there for ``out="device"``; None where results cannot stay
             on the device.
+        array_type: The type of the device's arrays.
         unread: The names of inputs that no step reads.
 
     Attributes:
@@ -55,7 +64,10 @@ class DeviceProgram:
         find_array: ArrayFinder,
         allocate_array: ArrayAllocator | None = None,
         unread: tuple[str, ...] = (),
+        array_type: type | None = None,
     ) -> None:
+        self.array_type = array_type
+        self.describe(tuple(s.name for s in inputs), tuple(s.dtype for s in inputs))
         self.kernel_stats = kernel_stats
         self.find_array = find_array
         self.allocate_array = allocate_array
@@ -68,8 +80,9 @@ class DeviceProgram:
         self.copies = 0
         self.transferred = (0, 0)
         self.counts: dict[str, Any] = {}
+        self._records: dict[InputShapes, tuple[Any, Mapping[ArrayKey, int]]] = {}
 
-    def __call__(self, feeds: Any = None, /, *, out: Any = None, **named: Any) -> list[Any]:
+    def call_slowly(self, feeds: Any = None, /, *, out: Any = None, **named: Any) -> list[Any]:
         """Run on arrays.
 
         Args:
@@ -102,7 +115,7 @@ class DeviceProgram:
         )
         return self._run(arrays, None) if fitting else NotImplemented
 
-    def run_into(self, out: Sequence[Any] | None, *arrays: Any) -> list[Any]:
+    def enqueue_slowly(self, out: Sequence[Any] | None, *arrays: Any) -> list[Any]:
         """Run on an array for each input, in order, and return outputs that are on the device.
 
         They are enqueued: whatever is enqueued next finds them complete.
@@ -123,9 +136,56 @@ class DeviceProgram:
                 out or [None] * len(bound.results), bound.results, strict=True
             )
         ]
-        self.transferred = bound.enqueue(inputs, list(map(self._external, results)))
-        self.counts = bound.data.counts
+        self._enqueue(bound, inputs, list(map(self._external, results)))
         return results
+
+    def _enqueue(self, bound: BoundProgram, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        """Enqueue a bound program on arrays; record its statistics, and how to repeat the call.
+
+        Raises: DeviceError where a step fails.
+        """
+        self.was_fast = False
+        self.transferred = bound(inputs, outputs)
+        self.counts = bound.data.counts
+        is_resident = all(isinstance(a, ExternalArray) or not a.size for a in (*inputs, *outputs))
+        if IS_NATIVE and self.array_type is not None and is_resident:
+            self._remember(bound, tuple([a.shape for a in inputs]))
+
+    def _remember(self, bound: BoundProgram, shapes: InputShapes) -> None:
+        """Let the launcher repeat a call of a bound program, if it only launches kernels."""
+        assert self.array_type is not None
+        with self.guard:
+            fixed = bound.fixed_addresses()
+            record, known = self._records.pop(shapes, (None, None))
+            if record is not None and (fixed != known or record.owner is not bound):
+                self.records.remove(record)
+                record = None
+            if fixed is None:
+                return
+            if record is None:
+                record = bound.record(self.array_type, shapes, fixed)
+                if record is None:
+                    return
+                self.records.append(record)
+            elif bound.data.variable_cells:
+                record.expected = bound.data.variables.changes
+            self._records[shapes] = record, fixed
+            if len(self._records) > MAX_BOUND_PROGRAMS:
+                self.records.remove(self._records.pop(next(iter(self._records)))[0])
+
+    def launch_failed(self, bound: BoundProgram, position: int, status: int) -> NoReturn:
+        """Raise DeviceError: the driver refused a launch after others of the call were enqueued.
+
+        Args:
+            bound: The program that the launcher enqueued.
+            position: The number of launches that were enqueued.
+            status: What the driver's function returned.
+        """
+        raise DeviceError(
+            f"{bound.data.device} did not launch kernel {position + 1} of a call: the driver "
+            f"returned status {status}; its results, and the variables that it changes, are "
+            "undefined"
+        )
 
     def _external(self, array: Any) -> Any:
         """Return an array of the device as programs take it.
@@ -141,10 +201,13 @@ class DeviceProgram:
         That is the facts about ``kernels``, the counts of the program, and the bytes that the last
         call transferred, 0 before a call.
         """
-        uploaded, downloaded = self.transferred
+        uploaded, downloaded = (0, 0) if self.was_fast else self.transferred
+        counts = dict(self.counts)
+        if self.replays:
+            counts[REPLAYS] += self.replays
         return {
             **self.kernel_stats(kernels),
-            **self.counts,
+            **counts,
             "bytes_uploaded": uploaded,
             "bytes_downloaded": downloaded,
         }
@@ -158,8 +221,7 @@ class DeviceProgram:
         arrays = [self._contiguous(a, s) for a, s in zip(feeds, self.feeds.inputs, strict=True)]
         bound = self._bound(tuple(a.shape for a in arrays))
         outputs = self._outputs(bound.results, arrays, out)
-        self.transferred = bound(arrays, outputs)
-        self.counts = bound.data.counts
+        self._enqueue(bound, arrays, outputs)
         return [a.owner if isinstance(a, ExternalArray) else a for a in outputs]
 
     def _contiguous(self, array: Any, spec: InputSpec) -> Any:

@@ -26,6 +26,7 @@ class DeviceRuntime(NamedTuple):
         kernel_stats: Returns the entries of `Executable.stats` about kernels.
         find_array: Finds arrays of other libraries that are on the device.
         allocate_array: Creates an array there; None where results cannot stay on the device.
+        array_type: The type of such arrays.
     """
 
     adapt_target: Callable[[Target], Target]
@@ -34,6 +35,7 @@ class DeviceRuntime(NamedTuple):
     kernel_stats: Callable[[Sequence[Kernel]], dict[str, Any]]
     find_array: ArrayFinder
     allocate_array: ArrayAllocator | None = None
+    array_type: type | None = None
 
 
 def runtime_of(target: Target) -> DeviceRuntime:

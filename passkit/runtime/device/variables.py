@@ -7,13 +7,15 @@ from contextlib import contextmanager
 from typing import Any
 
 from passkit.runtime.device.call_memory import MemoryCell, cell_of
+from passkit.runtime.device.launcher import ChangesBase
 from passkit.runtime.state import State
 
 
-class DeviceVariables:
+class DeviceVariables(ChangesBase):
     """The variables of a state that programs on one device use, as cells that their calls share.
 
-    ``cells`` maps each variable's name to its memory on the host and on ``device``.
+    ``cells`` maps each variable's name to its memory on the host and on ``device``. ``changes``
+    counts how often where a value is changed, other than by calls that the launcher repeats.
     """
 
     def __init__(self, device: Any) -> None:
@@ -50,6 +52,7 @@ class DeviceVariables:
         with self.device.active("reading a variable"):
             self.device.queue.download(cell.array[: cell.nbytes], cell.buffer).wait()
         cell.on_host = True
+        self.changes += 1
 
     def forget(self, name: str) -> None:
         """Mark a variable as valid on the host only: the device's value is discarded.
@@ -59,6 +62,7 @@ class DeviceVariables:
         cell = self.cells.get(name)
         if cell is not None:
             cell.on_host, cell.on_device = True, False
+            self.changes += 1
 
     @contextmanager
     def used(self, state: State, names: Collection[str]) -> Iterator[None]:
@@ -80,6 +84,7 @@ class DeviceVariables:
             return
         with state.lock:
             state.bring(but=self)
+            before = self._places(names)
             on_host = [name for name in names if self.cells[name].on_host]
             try:
                 yield
@@ -87,5 +92,11 @@ class DeviceVariables:
                 for name in on_host:
                     self.forget(name)
                 raise
+            self.changes += self._places(names) != before
             if state.pinned:
                 state.bring()
+
+    def _places(self, names: Collection[str]) -> list[tuple[bool, bool, Any]]:
+        """Return where the values of variables are: on the host, on the device, in which block."""
+        cells = [self.cells[name] for name in names]
+        return [(cell.on_host, cell.on_device, cell.buffer) for cell in cells]

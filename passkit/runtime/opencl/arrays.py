@@ -6,51 +6,50 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from attrs import evolve, field, frozen
+from attrs import frozen
 
 from passkit.runtime.device import dlpack
 from passkit.runtime.device.external_arrays import ExternalArray
+from passkit.runtime.device.launcher import ArrayBase
 from passkit.runtime.native.feeds import type_text
-from passkit.runtime.opencl.device import OpenClDevice, device, pool_of
+from passkit.runtime.opencl.device import device, pool_of
 
 
-@frozen(eq=False)
-class OpenClArray:
+class OpenClArray(ArrayBase):
     """A C-contiguous array on an OpenCL device: an output of a call with ``out="device"``.
 
-    Its content is complete for whatever is enqueued after it, in the one queue of its device.
+    Its content is complete for whatever is enqueued after it, in the one queue of its device;
+    copying it to the host waits.
 
     Attributes:
         dtype: The type of an element.
         shape: The extents in elements.
-        buffer: pyopencl's buffer, which is reused when no array refers to it.
+        block: Its memory, which is reused when no array refers to it.
         device: The device that it is on.
-        external: The array as programs take it.
+        address: The cl_mem.
+        nbytes: The size of the elements in bytes.
     """
 
-    dtype: np.dtype[Any]
-    shape: tuple[int, ...]
-    buffer: Any = field(repr=False)
-    device: OpenClDevice = field(repr=False)
-    external: OpenClExternalArray = field(init=False, repr=False)
+    __slots__ = ()
 
-    @external.default
-    def _external(self) -> OpenClExternalArray:
-        """Return the array as programs take it."""
+    @property
+    def buffer(self) -> Any:
+        """pyopencl's buffer, whose memory is the array's as long as the array exists."""
+        return self.block.memory
+
+    @property
+    def external(self) -> OpenClExternalArray:
+        """The array as programs take it."""
         return OpenClExternalArray(
-            owner=None,
+            owner=self,
             address=0,
             dtype=self.dtype,
             shape=self.shape,
             contiguous=True,
             writeable=True,
-            keep_alive=self.buffer,
+            keep_alive=self.block,
+            is_own=True,
         )
-
-    @property
-    def nbytes(self) -> int:
-        """Return the size of the elements in bytes."""
-        return self.external.nbytes
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """Return a copy in host memory. Raises: DeviceError where the download fails."""
@@ -63,7 +62,7 @@ class OpenClArray:
 
     def reshaped(self, shape: tuple[int, ...]) -> OpenClArray:
         """Return an array of the same memory with another shape of as many elements."""
-        return evolve(self, shape=shape)
+        return OpenClArray(self.dtype, shape, self.block, self.device)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         """Return a copy in host memory, converted to ``dtype`` if that is not None.
@@ -82,8 +81,7 @@ class OpenClArray:
         """
         self.device.queue.finish()
         where = dlpack.OPENCL, number
-        address = self.buffer.int_ptr
-        return dlpack.export_capsule(address, self.dtype, self.shape, where, self.buffer)
+        return dlpack.export_capsule(self.address, self.dtype, self.shape, where, self.block)
 
     def __str__(self) -> str:
         """Return dtype, shape and device as text."""
@@ -92,7 +90,7 @@ class OpenClArray:
 
 @frozen(eq=False)
 class OpenClExternalArray(ExternalArray):
-    """An `ExternalArray` whose memory is ``keep_alive``, a buffer of pyopencl, from its start."""
+    """An `ExternalArray` whose memory is ``keep_alive``, a block of the pool, from its start."""
 
     def overlaps(self, other: ExternalArray) -> bool:
         """Return whether the arrays share bytes."""
@@ -119,5 +117,5 @@ def find_array(value: Any) -> ExternalArray | None:
     if type(value) is not OpenClArray:
         value = getattr(value, "__opencl_array__", None)
     if type(value) is OpenClArray and value.device is device():
-        return evolve(value.external, owner=value)
+        return value.external
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from passkit.errors import DeviceError, MissingDependencyError
 from passkit.plan.target import KIB, Target
 from passkit.runtime.device.external_arrays import ExternalArray
 from passkit.runtime.device.interface import check_process, is_registered
+from passkit.runtime.device.launcher import IS_NATIVE, DriverCalls, Pool
 from passkit.runtime.device.pool import DevicePool
 from passkit.values.dtype import float32
 from passkit.values.units import bytes_text
@@ -87,9 +89,21 @@ class OpenClLimits:
     is_cpu: bool
 
 
+LAUNCHER_FUNCTIONS = (
+    "clSetKernelArg",
+    "clEnqueueNDRangeKernel",
+    "clFlush",
+    "clFinish",
+    "clCreateUserEvent",
+    "clSetUserEventStatus",
+    "clReleaseEvent",
+)
+"""The functions of the driver that the launcher in C calls."""
+
+
 def memory_of(buffer: Any) -> Any:
-    """Return pyopencl's buffer of a device array, or the buffer itself."""
-    return buffer.keep_alive if isinstance(buffer, ExternalArray) else buffer
+    """Return pyopencl's buffer of a block of the pool, or of an array on the device."""
+    return (buffer.keep_alive if isinstance(buffer, ExternalArray) else buffer).memory
 
 
 @frozen(eq=False)
@@ -327,35 +341,62 @@ def open_handle(handle: Any) -> OpenClDevice:
     )
 
 
-class PyOpenClAllocator:
-    """Buffers of pyopencl's memory pool, as a `passkit.runtime.device.pool.BufferAllocator`."""
+class BufferSource:
+    """Allocates pyopencl's buffers on a device, for a pool of the launcher."""
 
     def __init__(self, device: OpenClDevice) -> None:
         tools = import_module("pyopencl.tools")
-        self.pool = tools.MemoryPool(tools.ImmediateAllocator(device.queue.handle))
+        self.allocator = tools.ImmediateAllocator(device.queue.handle)
 
-    def allocate(self, nbytes: int) -> Any:
-        """Return a buffer of at least ``nbytes`` bytes.
+    def allocate(self, nbytes: int) -> tuple[int, Any]:
+        """Return the handle of a new buffer, and the buffer.
 
         Raises: pyopencl's MemoryError or LogicError where the device has no memory left.
         """
-        return self.pool.allocate(nbytes)
+        buffer = self.allocator(nbytes)
+        return buffer.int_ptr, buffer
 
-    def free_idle(self) -> None:
-        """Give memory that no buffer uses back to the device."""
-        self.pool.free_held()
+    def free(self, handle: int) -> None:
+        """Do nothing: a buffer is freed when nothing refers to it."""
 
-    @property
-    def active_nbytes(self) -> int:
-        """Bytes of the buffers in use."""
-        return int(self.pool.active_bytes)
+    def wait(self, readers: Any) -> None:
+        """Do nothing: only the device's queue uses its memory."""
 
 
-def new_pool(device: OpenClDevice) -> DevicePool:
-    """Return a new memory pool for a device. Raises: MissingDependencyError without pyopencl."""
+def new_pool(device: OpenClDevice, source: BufferSource | None = None) -> DevicePool:
+    """Return a new memory pool for a device; ``source`` allocates its buffers, by default new ones.
+
+    Raises: MissingDependencyError without pyopencl.
+    """
     cl = pyopencl()
     refusals = (cl.MemoryError, cl.LogicError, MemoryError)
-    return DevicePool(device, PyOpenClAllocator(device), refusals, "PYOPENCL_CTX")
+    source = source or BufferSource(device)
+    pool = Pool(source.allocate, source.free, source.wait)
+    return DevicePool(device, pool, refusals, "PYOPENCL_CTX")
+
+
+@cache
+def driver_calls(device: OpenClDevice) -> Any | None:
+    """Return the functions of a device's driver for the launcher in C; None where they are unknown.
+
+    They are those of the library that pyopencl is linked to. Without the launcher in C it is None,
+    too.
+    """
+    if not IS_NATIVE:
+        return None
+    try:
+        library = ctypes.CDLL(import_module("pyopencl._cl").__file__)
+        functions = [getattr(library, name) for name in LAUNCHER_FUNCTIONS]
+    except (ImportError, OSError, AttributeError):
+        return None
+    addresses = [ctypes.cast(function, ctypes.c_void_p).value for function in functions]
+    return DriverCalls(
+        False,
+        dict(zip(LAUNCHER_FUNCTIONS, addresses, strict=True)),
+        device.queue.handle.int_ptr,
+        device.context.int_ptr,
+        device.limits.is_cpu,
+    )
 
 
 @cache

@@ -21,15 +21,17 @@ from passkit.runtime.device.bound_program import (
 )
 from passkit.runtime.device.call_memory import ArrayKey, CallMemory
 from passkit.runtime.device.kernel_builder import kernel_label
+from passkit.runtime.device.records import ResidentLaunch, ResidentProgram
 from passkit.runtime.device.runtimes import DeviceRuntime
 from passkit.runtime.opencl.accuracy import relaxed_operations
-from passkit.runtime.opencl.arrays import OpenClExternalArray, find_array, new_array
+from passkit.runtime.opencl.arrays import OpenClArray, find_array, new_array
 from passkit.runtime.opencl.compiler import OpenClKernel, build
 from passkit.runtime.opencl.device import (
     REDUCTION_NBYTES,
     OpenClQueue,
     adapt_target,
     device,
+    driver_calls,
     memory_of,
     pool_of,
     pyopencl,
@@ -72,6 +74,7 @@ class BoundLaunch(NamedTuple):
         items: the number of work-items of each dimension.
         group: the work-items of a group in each dimension.
         keys: the array of each parameter that is a buffer.
+        arguments: the arguments after the buffers.
     """
 
     label: str
@@ -79,6 +82,11 @@ class BoundLaunch(NamedTuple):
     items: tuple[int, ...]
     group: tuple[int, ...]
     keys: tuple[ArrayKey, ...]
+    arguments: Sequence[Any]
+
+    def renewed(self) -> Any:
+        """Return another kernel of pyopencl for this launch, whose arguments are its own."""
+        return _with_arguments(self.function, len(self.keys), self.arguments)
 
 
 class OpenClBoundProgram(BoundProgram):
@@ -107,63 +115,43 @@ class OpenClBoundProgram(BoundProgram):
             for step in program.steps
         )
 
-    def enqueue(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> tuple[int, int]:
-        """Run the program as a call does, but wait only where an array of the host takes part.
-
-        Returns: The bytes uploaded, and the bytes downloaded. Raises: DeviceError where a step
-        fails, the device has no memory left, or in a fork of the process that opened the device.
-        """
-        if self._enqueue_launches(inputs, outputs):
-            return 0, 0
-        with self.running():
-            memory = self.memory(inputs, outputs, self.data.device.queue)
-            for action in self.plan:
-                action(memory)
-            memory.enqueue_results()
-            if memory.transfer_events:
-                memory.queue.finish()
-        return memory.uploaded, memory.downloaded
-
     @cached_property
-    def _resident_launches(self) -> list[BoundLaunch] | None:
-        """The launches of the program; None if it has steps on the host or copies."""
-        launches = []
+    def resident_program(self) -> ResidentProgram | None:
+        """The launches of a call whose arrays are on the device, with kernels of their own.
+
+        None where it has steps on the host or copies, or the launcher in C cannot call the driver.
+        """
+        calls = driver_calls(self.data.device)
+        if calls is None:
+            return None
+        launches: list[BoundLaunch] = []
         for step in self.program.steps:
             if id(step) in self.launches:
                 launches += self.launches[id(step)]
             elif not isinstance(step, (AliasStep, LaunchStep)):
                 return None
-        return launches
-
-    def _enqueue_launches(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> bool:
-        """Enqueue the program if it has only launches of arrays on the device; return whether.
-
-        Otherwise nothing is enqueued. Raises: DeviceError where the driver refuses a launch, or the
-        device has no memory left.
-        """
-        launches = self._resident_launches
-        if launches is None or self.data.variable_names:
-            return False
-        memory: dict[ArrayKey, Any] = {}
-        for k, array in enumerate(inputs):
-            if isinstance(array, OpenClExternalArray):
-                memory["input", k] = array.keep_alive
-        for k, array in enumerate(outputs):
-            memory["output", k] = array.keep_alive
-        for key, cell in self.data.constants.items():
-            if cell.on_device:
-                memory[key] = cell.buffer
-        for launch in launches:
-            for key in launch.keys:
-                if key not in memory:
-                    if key[0] not in ("arena", PARTIAL):
-                        return False
-                    nbytes = self.slots[key[1]] if key[0] == "arena" else self.partial_nbytes[key]
-                    memory[key] = self.data.pool.take(nbytes)
-        device = self.data.device
-        with device.active("a call"):
-            self._start(launches, memory, device.queue)
-        return True
+        sizes: dict[ArrayKey, int] = {}
+        for key in dict.fromkeys(key for launch in launches for key in launch.keys):
+            if key[0] == "arena":
+                sizes[key] = self.slots[key[1]]
+            elif key[0] == PARTIAL:
+                sizes[key] = self.partial_nbytes[key]
+        self._own_kernels = [launch.renewed() for launch in launches]
+        return ResidentProgram(
+            calls,
+            [
+                ResidentLaunch(
+                    function=function.int_ptr,
+                    grid=_three_axes(launch.items),
+                    block=_three_axes(launch.group),
+                    words=launch.keys,
+                    num_dims=len(launch.items),
+                )
+                for launch, function in zip(launches, self._own_kernels, strict=True)
+            ],
+            list(sizes.values()),
+            {key: (k, 0) for k, key in enumerate(sizes)},
+        )
 
     def launch(self, step: LaunchStep) -> StepAction | None:
         """Return the function that enqueues a kernel, or each of its phases that has tiles.
@@ -183,6 +171,7 @@ class OpenClBoundProgram(BoundProgram):
                 (items,),
                 (step.entry.block,),
                 keys,
+                arguments,
             )
             for function, items, arguments in self._functions(step)
         ]
@@ -218,7 +207,9 @@ class OpenClBoundProgram(BoundProgram):
             for launch in launches:
                 for key in launch.keys:
                     if key not in buffers:
-                        buffers[key] = self.data.pool.take(self.partial_nbytes[key])
+                        block = self.data.pool.take(self.partial_nbytes[key])
+                        memory.keep_alive.append(block)
+                        buffers[key] = memory_of(block)
             memory.kernel_events += self._start(launches, buffers, memory.queue)
 
         return enqueue
@@ -246,20 +237,21 @@ class OpenClBoundProgram(BoundProgram):
             keys.append((PARTIAL, len(self.partial_nbytes)))
             self.partial_nbytes[keys[-1]] = elements * result.dtype.nbytes
         built = build_program(device, result.dtype, block) if products.launches else None
-        return [
-            BoundLaunch(
-                f"{step.routine} {step.sizes_text}",
-                _with_arguments(
-                    pyopencl().Kernel(built, launch.name),
-                    len(launch.operands),
-                    launch_arguments(launch, result.dtype, block),
-                ),
-                launch.items,
-                (block, 1, 1),
-                tuple(keys[operand] for operand in launch.operands),
+        launches = []
+        for launch in products.launches:
+            arguments = launch_arguments(launch, result.dtype, block)
+            kernel = pyopencl().Kernel(built, launch.name)
+            launches.append(
+                BoundLaunch(
+                    f"{step.routine} {step.sizes_text}",
+                    _with_arguments(kernel, len(launch.operands), arguments),
+                    launch.items,
+                    (block, 1, 1),
+                    tuple(keys[operand] for operand in launch.operands),
+                    arguments,
+                )
             )
-            for launch in products.launches
-        ]
+        return launches
 
     def _functions(self, step: LaunchStep) -> list[tuple[Any, int, list[Any]]]:
         """Return the functions of a kernel that have tiles, one for each of its phases.
@@ -338,7 +330,7 @@ class OpenClBoundProgram(BoundProgram):
         enqueue = cl.enqueue_nd_range_kernel
         events = []
         with self.data.device.lock:
-            for label, function, items, group, keys in launches:
+            for label, function, items, group, keys, _ in launches:
                 for k, key in enumerate(keys):
                     function.set_arg(k, buffers[key])
                 try:
@@ -356,6 +348,12 @@ class OpenClBoundProgram(BoundProgram):
                 events.append(event)
                 gates = None
         return events
+
+
+def _three_axes(extents: tuple[int, ...]) -> tuple[int, int, int]:
+    """Return extents along three axes, 1 for those that are missing."""
+    x, y, z = (*extents, 1, 1)[:3]
+    return x, y, z
 
 
 def _with_arguments(function: Any, first: int, arguments: Sequence[Any]) -> Any:
@@ -410,4 +408,5 @@ RUNTIME = DeviceRuntime(
     kernel_stats=kernel_stats,
     find_array=find_array,
     allocate_array=new_array,
+    array_type=OpenClArray,
 )

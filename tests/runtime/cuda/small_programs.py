@@ -16,7 +16,8 @@ from passkit.runtime.cuda.device import device, pool_of
 from passkit.runtime.cuda.driver import DriverError
 from passkit.runtime.cuda.graphs import MAX_GRAPHS, SegmentWorkspace
 from passkit.runtime.device.dlpack import import_capsule
-from passkit.runtime.device.pool import DevicePool, size_class
+from passkit.runtime.device.plain_launcher import size_class
+from passkit.runtime.device.pool import DevicePool
 
 __all__ = [
     "MAX_GRAPHS",

@@ -21,6 +21,7 @@ from passkit.runtime.cuda.driver_pycuda import PyCudaDriver
 from tests.cuda import on_cuda
 from tests.emulator.fake_driver import FakeDriver, fake_cuda
 from tests.planned import agrees
+from tests.runtime.cuda.small_programs import fill_pool
 
 o = pk.ops
 ROOM = "out of memory"
@@ -112,6 +113,7 @@ def test_a_driver_that_builds_no_graphs() -> None:
     two = pk.Graph([o.exp(o.log1p(x))])
     for message in ("operation not supported", "unspecified launch failure"):
         with fake_cuda() as driver:
+            fill_pool()
             exe = on_cuda(two, fusion="none")
             exe(feeds())
             driver.fail("graph", message)

@@ -9,34 +9,37 @@ import pytest
 
 import passkit as pk
 from passkit.errors import DeviceError
-from tests.opencl import device_pool, new_device_pool, require_pyopencl, with_limits
+from tests.opencl import (
+    buffer_source,
+    device_pool,
+    new_device_pool,
+    require_pyopencl,
+    with_limits,
+)
 
 cl = require_pyopencl()
 pytestmark = pytest.mark.opencl
 
 
-class FailingPool:
-    """A driver pool that refuses the first ``times`` buffers."""
+class FailingSource:
+    """Buffers of the device, of which the first ``times`` are refused."""
 
     def __init__(self, held: Any, times: int) -> None:
-        self.held, self.times, self.freed = held, times, 0
+        self.held, self.times, self.freed = held, times, list[int]()
 
     def allocate(self, nbytes: int) -> Any:
-        """Return a buffer, or raise."""
+        """Return a buffer with its handle, or raise."""
         if self.times:
             self.times -= 1
             raise cl.MemoryError("create_buffer", -4, "MEM_OBJECT_ALLOCATION_FAILURE")
         return self.held.allocate(nbytes)
 
-    def free_held(self) -> None:
-        """Count the call."""
-        self.freed += 1
-        self.held.free_held()
+    def free(self, handle: int) -> None:
+        """Note the handle."""
+        self.freed.append(handle)
 
-    @property
-    def active_bytes(self) -> int:
-        """Return the bytes in use."""
-        return int(self.held.active_bytes)
+    def wait(self, readers: Any) -> None:
+        """Do nothing."""
 
 
 def test_buffers_are_reused() -> None:
@@ -45,32 +48,34 @@ def test_buffers_are_reused() -> None:
     exe = pk.compile(pk.parse("x: f32[500]; return exp(exp(x))"), target="opencl", fusion="none")
     feed = np.zeros(500, np.float32)
     exe(x=feed)
-    driver_pool = pool.allocator.pool
-    before = driver_pool.active_bytes, driver_pool.managed_bytes
+    before = pool.active_nbytes, pool.allocator.idle_nbytes
     exe(x=feed)
 
-    assert (driver_pool.active_bytes, driver_pool.managed_bytes) == before
+    assert (pool.active_nbytes, pool.allocator.idle_nbytes) == before
     assert device_pool() is pool
 
 
 def test_idle_memory_is_freed_and_the_allocation_retried() -> None:
     """After the first refusal idle memory is freed, and the allocation succeeds."""
-    pool = new_device_pool()
-    failing = pool.allocator.pool = FailingPool(pool.allocator.pool, 1)
+    source = FailingSource(buffer_source(), 0)
+    pool = new_device_pool(source)
+    address = pool.take(5000).address
+    source.times = 1
 
-    assert pool.take(0).size >= 1
-    assert failing.freed == 1
+    block = pool.take(0)
+    assert block.size >= 1
+    assert source.freed == [address] and not pool.allocator.idle_nbytes
 
 
 def test_exhausted_memory_raises_with_the_sizes() -> None:
     """The second refusal raises with the sizes."""
-    pool = new_device_pool()
-    failing = pool.allocator.pool = FailingPool(pool.allocator.pool, 2)
+    source = FailingSource(buffer_source(), 2)
+    pool = new_device_pool(source)
 
     expected = r"needs 1.17 MiB more, and .* no memory left: 0 B of its .*iB are in use"
     with pytest.raises(DeviceError, match=expected):
         pool.take(1_228_800)
-    assert failing.freed == 1
+    assert not source.times
 
 
 def test_a_too_large_buffer_raises() -> None:
