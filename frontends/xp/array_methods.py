@@ -211,7 +211,9 @@ class ArrayMethods:
         shares the memory, and nothing keeps it from writing.
 
         Args:
-            stream: ignored: what computes the array is done.
+            stream: the handle of the consumer's stream on a CUDA device, which waits for the array;
+                None for the legacy default stream, -1 for no wait. Elsewhere it is ignored: what
+                computes the array is done.
             max_version: the newest version that the consumer reads; None: one before 1.
             dl_device: the device that the memory must be on, as kind and number; None: that of the
                 array. Memory of a device is copied for the CPU.
@@ -220,7 +222,7 @@ class ArrayMethods:
         Raises: BufferError for a device that is neither that of the array nor the CPU, a copy that
         is refused, or elements that DLPack of NumPy does not have, such as bfloat16.
         """
-        return interchange.dlpack(self, max_version, dl_device, copy)
+        return interchange.dlpack(self, max_version, dl_device, copy, stream)
 
     def __dlpack_device__(self: Any) -> tuple[int, int]:
         device = self._value.type.device
@@ -230,6 +232,8 @@ class ArrayMethods:
     def __cuda_array_interface__(self: Any) -> dict[str, Any]:
         """The CUDA array interface of an array on a CUDA device, for Numba, CuPy and PyTorch.
 
+        It names the stream in which the array is computed.
+
         Raises: AttributeError for an array on another device.
         """
         return interchange.cuda_interface(self)
@@ -237,6 +241,8 @@ class ArrayMethods:
     @property
     def __opencl_array__(self: Any) -> Any:
         """The array of the run time of an array on an OpenCL device, for compiled graphs.
+
+        What computes it is enqueued in the queue of its device.
 
         Raises: AttributeError for an array on another device.
         """

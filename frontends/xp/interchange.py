@@ -28,6 +28,7 @@ def dlpack(
     max_version: tuple[int, int] | None,
     dl_device: tuple[Any, int] | None,
     copy: bool | None,
+    stream: int | None = None,
 ) -> Any:
     """Return a capsule of DLPack that shares the memory of ``x`` or a copy; see `Array.__dlpack__`.
 
@@ -38,6 +39,8 @@ def dlpack(
         dl_device: the kind and number of the device that the memory must be on; None: that of
             ``x``. Memory of a device is copied for the CPU.
         copy: True copies the memory; False refuses to.
+        stream: on CUDA, the handle of the consumer's stream, which waits for the array; None for
+            the legacy default stream, -1 for no wait.
 
     Raises: BufferError for a device that is neither that of ``x`` nor the CPU, for elements that
         NumPy's DLPack does not have, or for a copy that is refused: from a device to the CPU, or of
@@ -45,7 +48,7 @@ def dlpack(
     """
     place = x._value.type.device
     if place is not None:
-        return _device_dlpack(x, place, max_version, dl_device, copy)
+        return _device_dlpack(x, place, max_version, dl_device, copy, stream)
     if dl_device is not None and (int(dl_device[0]), dl_device[1]) != CPU:
         raise BufferError(f"an array of the CPU cannot be exported to the device {dl_device}")
     array = x._numpy()
@@ -70,11 +73,13 @@ def _device_dlpack(
     max_version: tuple[int, int] | None,
     dl_device: tuple[Any, int] | None,
     copy: bool | None,
+    stream: int | None,
 ) -> Any:
     """Return a capsule of DLPack of an array that is on ``place``; the others are as in `dlpack`.
 
     For the CPU it has a copy. For the device itself it has the memory, which is not reused from now
-    on, or a copy if ``copy`` is true, and is unversioned; whatever wrote it is done.
+    on, or a copy if ``copy`` is true, and is unversioned. On CUDA the consumer's stream waits for
+    whatever writes it; on OpenCL, whose DLPack has no streams, it is done.
 
     Raises: BufferError for a third device, or for the CPU where a copy is refused.
     """
@@ -89,14 +94,13 @@ def _device_dlpack(
     source = on_device(on_device(x, None), place) if copy else x
     runtime.current_stream().sync((source._value,), "numpy")
     source._value.is_owned = False
-    place.finish()
-    return place.capsule(source._value.buffer)
+    return place.capsule(source._value.buffer, stream)
 
 
 def cuda_interface(x: Array) -> dict[str, Any]:
     """Return the dict of the CUDA array interface of ``x``; its memory is not reused from now on.
 
-    What the array needs is executed, and done.
+    What the array needs is enqueued in the stream that the dict names.
 
     Raises: AttributeError if it is on no CUDA device.
     """
@@ -107,8 +111,8 @@ def cuda_interface(x: Array) -> dict[str, Any]:
 def opencl_array(x: Array) -> Any:
     """Return the array of the run time that has the memory of ``x``.
 
-    The memory is not reused from now on. What the array needs is executed, and done. Raises:
-    AttributeError if it is on no OpenCL device.
+    The memory is not reused from now on. What the array needs is enqueued in the queue of its
+    device. Raises: AttributeError if it is on no OpenCL device.
     """
     return _exported(x, "opencl")
 
@@ -116,15 +120,14 @@ def opencl_array(x: Array) -> Any:
 def _exported(x: Array, target: str) -> Any:
     """Return the array of the run time of ``x``, whose memory is not reused from now on.
 
-    What the array needs is executed, and done. Raises: AttributeError if it is not on a device of
-    ``target``, "cuda" or "opencl".
+    What the array needs is enqueued in the device's queue. Raises: AttributeError if it is not on a
+    device of ``target``, "cuda" or "opencl".
     """
     device = x._value.type.device
     if device is None or device.target != target:
         raise AttributeError(f"an array on {x.device} has no memory of a device of {target}")
     runtime.current_stream().sync((x._value,), "numpy")
     x._value.is_owned = False
-    device.finish()
     return x._value.buffer
 
 

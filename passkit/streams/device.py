@@ -71,8 +71,12 @@ class StreamDevice(ABC):
         """Return an uninitialized array on the device. Raises: DeviceError without memory."""
 
     @abstractmethod
-    def capsule(self, array: Any) -> Any:
-        """Return an unversioned DLPack capsule of the memory of an array on the device."""
+    def capsule(self, array: Any, stream: int | None = None) -> Any:
+        """Return an unversioned DLPack capsule of the memory of an array on the device.
+
+        A consumer's ``stream``, given by its handle, waits for the array where DLPack has streams
+        for the device; else the host waits. None is the legacy default stream of CUDA.
+        """
 
     def upload(self, array: np.ndarray[Any, Any]) -> Any:
         """Return a copy of a NumPy array on the device. Raises: DeviceError without memory."""
@@ -196,8 +200,12 @@ class OpenClStreamDevice(StreamDevice):
         """Return an uninitialized array on the device. Raises: DeviceError without memory."""
         return opencl_arrays.new_array(dtype, shape)
 
-    def capsule(self, array: Any) -> Any:
-        """Return an unversioned DLPack capsule of the memory of an array on the device."""
+    def capsule(self, array: Any, stream: int | None = None) -> Any:
+        """Return an unversioned DLPack capsule of the memory of an array on the device.
+
+        A consumer's ``stream``, given by its handle, waits for the array where DLPack has streams
+        for the device; else the host waits. None is the legacy default stream of CUDA.
+        """
         return array.capsule(self.dlpack[1])
 
 
@@ -224,9 +232,13 @@ class CudaStreamDevice(StreamDevice):
         """Return an uninitialized array on the device. Raises: DeviceError without memory."""
         return cuda_arrays.new_array(dtype, shape)
 
-    def capsule(self, array: Any) -> Any:
-        """Return an unversioned DLPack capsule of the memory of an array on the device."""
-        return array.__dlpack__()
+    def capsule(self, array: Any, stream: int | None = None) -> Any:
+        """Return an unversioned DLPack capsule of the memory of an array on the device.
+
+        A consumer's ``stream``, given by its handle, waits for the array where DLPack has streams
+        for the device; else the host waits. None is the legacy default stream of CUDA.
+        """
+        return array.__dlpack__(stream=stream)
 
 
 def host_array(buffer: Any) -> Any:

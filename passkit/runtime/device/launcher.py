@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from passkit.errors import CompilerError, SettingError
 from passkit.runtime.device import plain_launcher
@@ -45,21 +45,45 @@ if TYPE_CHECKING:
     from passkit.runtime.device.plain_launcher import (
         ArrayBase,
         ChangesBase,
-        DriverCalls,
         LauncherBase,
         Pool,
-        Record,
-        Runner,
     )
+
+    class DriverCalls:
+        """The functions of a driver by their addresses; only the launcher in C has them."""
+
+        def __init__(self, *_: Any) -> None: ...
+
+        def finish(self) -> bool:
+            """Wait until all enqueued work is done; return whether the driver reports no error."""
+            ...
+
+    class Record:
+        """A program bound to shapes; only the launcher in C has them."""
+
+        expected: int
+        owner: Any
+
+        def __init__(self, *_: Any) -> None: ...
+
+    class Runner:
+        """A function of streams; only the launcher in C has them."""
+
+        def __init__(self, *_: Any) -> None: ...
+
+        def __call__(self, *arguments: Any) -> list[Any]:
+            """Run on arrays."""
+            ...
+
 else:
     _module = implementation()
     ArrayBase = _module.ArrayBase
     ChangesBase = _module.ChangesBase
-    DriverCalls = _module.DriverCalls
     LauncherBase = _module.LauncherBase
     Pool = _module.Pool
-    Record = _module.Record
-    Runner = _module.Runner
+    DriverCalls, Record, Runner = (
+        getattr(_module, name, None) for name in ("DriverCalls", "Record", "Runner")
+    )
 
 IS_NATIVE = not TYPE_CHECKING and _module is not plain_launcher
 """Whether calls are repeated in C."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from math import prod
 from threading import RLock
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 from weakref import finalize
 
 import numpy as np
@@ -207,35 +207,3 @@ class LauncherBase:
     def run_into(self, out: Any, *arrays: Any) -> list[Any]:
         """Enqueue the program; see `DeviceProgram.enqueue_slowly`."""
         return self.enqueue_slowly(out, *arrays)
-
-
-class DriverCalls:
-    """The functions of a driver, which only the launcher in C calls."""
-
-    def __init__(self, *_: Any) -> NoReturn:
-        raise NotImplementedError("only the launcher in C calls a driver by addresses")
-
-    def finish(self) -> bool:
-        """Wait until all enqueued work is done; return whether the driver reports no error."""
-        raise NotImplementedError
-
-
-class Record:
-    """A program bound to shapes, which only the launcher in C runs."""
-
-    expected: int
-    owner: Any
-
-    def __init__(self, *_: Any, **__: Any) -> NoReturn:
-        raise NotImplementedError("only the launcher in C runs records")
-
-
-class Runner:
-    """A function of streams, which only the launcher in C has."""
-
-    def __init__(self, *_: Any) -> NoReturn:
-        raise NotImplementedError("only the launcher in C has runners")
-
-    def __call__(self, *arguments: Any) -> list[Any]:
-        """Run on arrays."""
-        raise NotImplementedError
