@@ -23,7 +23,7 @@ from passkit.runtime.cuda.driver import DriverError, LaunchParams
 from tests.emulator.compiling import folder, run
 from tests.emulator.fake_driver import FakeDriver, FakeNvrtc
 from tests.emulator.fake_libraries import FakeLibraries
-from tests.emulator.native_calls import CODES, NUMBERS, word
+from tests.emulator.native_calls import CODES, NUMBERS, at, word
 
 TEXTS = {code: ctypes.create_string_buffer(text.encode()) for code, text in CODES.items()}
 HOST = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.POINTER(ctypes.c_uint64))
@@ -278,19 +278,14 @@ def cooperative(params: LaunchParams) -> LaunchParams:
     )
 
 
-def at(address: int, nbytes: int) -> Any:
-    """Return host memory at an address."""
-    import numpy as np
-
-    return np.ctypeslib.as_array((ctypes.c_uint8 * nbytes).from_address(address))
-
-
 def exported_names() -> list[str]:
     """Return the functions that a library may link to, those of PyCUDA included."""
     names = {n for n in vars(DriverCalls) if n.startswith("cu")} | {
         "cuGetProcAddress_v2",
         "cuCtxPushCurrent_v2",
         "cuCtxPopCurrent_v2",
+        "cuMemcpyHtoDAsync_v2",
+        "cuMemcpyDtoHAsync_v2",
     }
     spec = find_spec("pycuda")
     if spec is not None and spec.origin is not None:

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from passkit.runtime.cuda.driver import DriverError, LaunchParams, NativeCalls
 
 CODES = {
@@ -26,12 +28,18 @@ NUMBERS = {text: number for number, text in CODES.items()}
 CONTEXT = 77
 """The handle of the fake driver's context."""
 POINTER = ctypes.c_void_p
+SIZE = ctypes.c_uint64
 LAUNCH = (POINTER, *[ctypes.c_uint] * 7, POINTER, POINTER)
 
 
 def word(address: int) -> int:
     """Return the 64 bits at an address."""
     return int(ctypes.c_uint64.from_address(address).value)
+
+
+def at(address: int, nbytes: int) -> Any:
+    """Return host memory at an address."""
+    return np.ctypeslib.as_array((ctypes.c_uint8 * nbytes).from_address(address))
 
 
 class NativeFunctions:
@@ -53,6 +61,8 @@ class NativeFunctions:
             "cuLaunchKernel": (self.launch, (*LAUNCH, POINTER)),
             "cuLaunchCooperativeKernel": (self.launch_cooperative, LAUNCH),
             "cuGraphLaunch": (self.replay, (POINTER, POINTER)),
+            "cuMemcpyHtoDAsync_v2": (self.upload, (SIZE, SIZE, SIZE, POINTER)),
+            "cuMemcpyDtoHAsync_v2": (self.download, (SIZE, SIZE, SIZE, POINTER)),
             "cuStreamSynchronize": (self.driver_finish, (POINTER,)),
             "cuCtxGetCurrent": (self.get_current, (POINTER,)),
             "cuCtxSetCurrent": (self.set_current, (POINTER,)),
@@ -109,6 +119,14 @@ class NativeFunctions:
     def replay(self, graph: int, stream: int) -> None:
         """Launch a graph."""
         self.driver.replay(self.handles[graph], stream)
+
+    def upload(self, target: int, source: int, nbytes: int, stream: int) -> None:
+        """Copy bytes to the device."""
+        self.driver.upload(target, at(source, nbytes), stream)
+
+    def download(self, target: int, source: int, nbytes: int, stream: int) -> None:
+        """Copy bytes from the device."""
+        self.driver.download(at(target, nbytes), source, stream)
 
     def driver_finish(self, stream: int) -> None:
         """Wait for a stream."""

@@ -167,6 +167,8 @@ LAUNCHER_FUNCTIONS = (
     "cuLaunchCooperativeKernel",
     "cuGraphLaunch",
     "cuStreamSynchronize",
+    "cuMemcpyHtoDAsync_v2",
+    "cuMemcpyDtoHAsync_v2",
     "cuCtxGetCurrent",
     "cuCtxSetCurrent",
     "cuCtxPushCurrent_v2",

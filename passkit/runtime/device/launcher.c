@@ -16,8 +16,7 @@ enum { MAX_RANK = 8, FEW = 64, MAX_GRAPHS = 8, NUM_CLASSES = 64 * 8 + 8, BLOCK_N
 
 #define ZEROED(type, count) ((type *)PyMem_Calloc((size_t)(count) + 1, sizeof(type)))
 
-static PyObject *acquire_name, *release_name, *call_slowly_name, *enqueue_slowly_name, *launch_failed_name, *out_name,
-    *device_text;
+static PyObject *acquire_name, *release_name, *call_slowly_name, *enqueue_slowly_name, *run_slowly_name, *out_name, *device_text;
 static PyTypeObject *Block_type, *Pool_type, *Array_type, *Driver_type, *Record_type, *Launcher_type, *Runner_type, *Changes_type;
 static int num_forks;  // drivers do not work in forked children
 
@@ -406,6 +405,8 @@ typedef struct {
     int (*launch_cooperative)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **);
     int (*graph_launch)(void *, void *);
     int (*synchronize)(void *);
+    int (*upload)(uint64_t, const void *, size_t, void *);
+    int (*download)(void *, uint64_t, size_t, void *);
     int (*get_current)(void **);
     int (*set_current)(void *);
     int (*push_current)(void *);
@@ -413,6 +414,8 @@ typedef struct {
     int (*set_argument)(void *, unsigned, size_t, const void *);
     int (*enqueue)(void *, void *, unsigned, const size_t *, const size_t *, const size_t *, unsigned, void *const *, void **);
     int (*flush)(void *);
+    int (*write_buffer)(void *, void *, unsigned, size_t, size_t, const void *, unsigned, void *const *, void **);
+    int (*read_buffer)(void *, void *, unsigned, size_t, size_t, void *, unsigned, void *const *, void **);
     void *(*new_event)(void *, int *);
     int (*set_event)(void *, int);
     int (*release_event)(void *);
@@ -427,6 +430,8 @@ static const struct {
     {"cuLaunchCooperativeKernel", true, offsetof(Driver, launch_cooperative)},
     {"cuGraphLaunch", true, offsetof(Driver, graph_launch)},
     {"cuStreamSynchronize", true, offsetof(Driver, synchronize)},
+    {"cuMemcpyHtoDAsync_v2", true, offsetof(Driver, upload)},
+    {"cuMemcpyDtoHAsync_v2", true, offsetof(Driver, download)},
     {"cuCtxGetCurrent", true, offsetof(Driver, get_current)},
     {"cuCtxSetCurrent", true, offsetof(Driver, set_current)},
     {"cuCtxPushCurrent_v2", true, offsetof(Driver, push_current)},
@@ -435,6 +440,8 @@ static const struct {
     {"clEnqueueNDRangeKernel", false, offsetof(Driver, enqueue)},
     {"clFlush", false, offsetof(Driver, flush)},
     {"clFinish", false, offsetof(Driver, synchronize)},
+    {"clEnqueueWriteBuffer", false, offsetof(Driver, write_buffer)},
+    {"clEnqueueReadBuffer", false, offsetof(Driver, read_buffer)},
     {"clCreateUserEvent", false, offsetof(Driver, new_event)},
     {"clSetUserEventStatus", false, offsetof(Driver, set_event)},
     {"clReleaseEvent", false, offsetof(Driver, release_event)},
@@ -739,27 +746,96 @@ static int launch_opencl(Driver *d, const Launch *launch, const Word *words, con
     return d->enqueue(d->stream, kernel, (unsigned)launch->num_dims, NULL, launch->grid, launch->block, gate ? 1 : 0, gate, NULL);
 }
 
-// Enqueue all launches; set *failed to the one that the driver refuses, and return its status.
-static int launch_all(Record *r, const uint64_t *bases, uint64_t *values, void **places, int *failed) {
+// A transfer between an array of the host and a block.
+typedef struct {
+    PyArrayObject *array;
+    uint64_t address;
+} Transfer;
+
+static int transfer(Driver *d, const Transfer *t, bool is_upload) {
+    size_t nbytes = (size_t)PyArray_NBYTES(t->array);
+    void *data = PyArray_DATA(t->array), *memory = (void *)(uintptr_t)t->address;
+    if (!nbytes) return 0;
+    if (d->is_cuda)
+        return is_upload ? d->upload(t->address, data, nbytes, d->stream) : d->download(data, t->address, nbytes, d->stream);
+    return is_upload ? d->write_buffer(d->stream, memory, 0, 0, nbytes, data, 0, NULL, NULL)
+                     : d->read_buffer(d->stream, memory, 0, 0, nbytes, data, 0, NULL, NULL);
+}
+
+// What a call enqueues: uploads, the launches of a record or a graph of them, downloads.
+typedef struct {
+    Record *record;
+    const uint64_t *bases;
+    uint64_t *values;
+    void **places;
+    uint64_t graph;         // 0 for none
+    Transfer *uploads, *downloads;
+    int num_uploads, num_downloads;
+    int num_enqueued;       // how many of them the driver has accepted
+} Work;
+
+static int launch_all(Work *w) {
+    Record *r = w->record;
     Driver *d = r->driver;
-    int status = 0, k = 0;
+    int status = 0;
+    void *gate = NULL;
+    if (!d->is_cuda && d->holds && r->num_launches >= MIN_HELD) gate = d->new_event(d->context, &status);
+    for (int k = 0; k < r->num_launches && !status; k++) {
+        const Launch *launch = &r->launches[k];
+        const Word *words = r->words + launch->first_word;
+        status = d->is_cuda ? launch_cuda(d, launch, words, w->bases, w->values, w->places)
+                            : launch_opencl(d, launch, words, w->bases, gate && !k ? &gate : NULL);
+        w->num_enqueued += !status;
+    }
+    if (gate) {
+        d->set_event(gate, 0);
+        d->release_event(gate);
+    }
+    return status;
+}
+
+// Enqueue all work; wait for it where arrays of the host take part. Return the driver's status.
+static int enqueue_work(Work *w, bool *is_waited) {
+    Driver *d = w->record->driver;
+    int status = 0;
+    for (int k = 0; k < w->num_uploads && !status; k++) {
+        status = transfer(d, &w->uploads[k], true);
+        w->num_enqueued += !status;
+    }
+    if (!status && w->graph) {
+        status = d->graph_launch((void *)(uintptr_t)w->graph, d->stream);
+        w->num_enqueued += !status;
+    } else if (!status) {
+        status = launch_all(w);
+    }
+    for (int k = 0; k < w->num_downloads && !status; k++) {
+        status = transfer(d, &w->downloads[k], false);
+        w->num_enqueued += !status;
+    }
+    if (!status && !d->is_cuda) status = d->flush(d->stream);
+    *is_waited = (w->num_uploads || w->num_downloads) && w->num_enqueued;
+    return status;
+}
+
+// The same; set *waited to the status of waiting.
+static int enqueue_and_wait(Work *w, int *waited) {
+    Driver *d = w->record->driver;
+    int status;
+    bool is_waited = false;
+    *waited = 0;
     if (d->is_cuda) {
         Py_BEGIN_ALLOW_THREADS      // a driver whose queue is full blocks
-        for (; k < r->num_launches && !status; k++)
-            status = launch_cuda(d, &r->launches[k], r->words + r->launches[k].first_word, bases, values, places);
+        status = enqueue_work(w, &is_waited);
+        if (is_waited) *waited = d->synchronize(d->stream);
         Py_END_ALLOW_THREADS
-    } else {  // with the GIL, as arguments belong to kernels
-        void *gate = NULL;
-        if (d->holds && r->num_launches >= MIN_HELD) gate = d->new_event(d->context, &status);
-        for (; k < r->num_launches && !status; k++)
-            status = launch_opencl(d, &r->launches[k], r->words + r->launches[k].first_word, bases, gate && !k ? &gate : NULL);
-        if (gate) {
-            d->set_event(gate, 0);
-            d->release_event(gate);
-        }
-        if (!status) status = d->flush(d->stream);
+        return status;
     }
-    *failed = k - 1;
+    status = enqueue_work(w, &is_waited);  // with the GIL, as arguments belong to kernels
+    if (is_waited) {
+        Py_BEGIN_ALLOW_THREADS
+        *waited = d->synchronize(d->stream);
+        Py_END_ALLOW_THREADS
+    }
     return status;
 }
 
@@ -810,7 +886,7 @@ typedef struct {
     PyObject_HEAD
     PyObject *names, *dtypes, *records;
     vectorcallfunc vectorcall;
-    long long fast_calls, replays;
+    long long fast_calls, replays, uploaded, downloaded;
     char was_fast;
 } Launcher;
 
@@ -848,13 +924,14 @@ static void launcher_dealloc(Launcher *self) {
     Py_DECREF(type);
 }
 
-// Return the array on a device of a feed: a borrowed reference, NULL without an error where there is none.
+// Return a feed as an array on a device, or of the host where it can be copied as it is: a borrowed reference, NULL
+// without an error where it is neither. `numbers` has arrays on the device for arrays of the host without axes.
 static PyObject *array_of(PyObject *value, PyObject *numbers) {
     if (PyObject_TypeCheck(value, Array_type)) return value;
     if (!PyArray_CheckExact(value)) return NULL;
     PyArrayObject *array = (PyArrayObject *)value;
-    if (PyArray_NDIM(array)) return PyArray_SIZE(array) ? NULL : value;  // no kernel reads it
-    if (!numbers) return NULL;
+    if (!PyArray_ISCARRAY_RO(array)) return NULL;
+    if (!numbers || PyArray_NDIM(array)) return value;
     PyObject *bytes = PyBytes_FromStringAndSize(PyArray_BYTES(array), PyArray_ITEMSIZE(array));
     PyObject *key = bytes ? PyTuple_Pack(2, PyArray_DESCR(array), bytes) : NULL;
     PyObject *number = key ? PyDict_GetItemWithError(numbers, key) : NULL;
@@ -870,7 +947,7 @@ static bool same_dtype(PyObject *x, PyObject *y) {
 static bool fits(const Record *r, PyObject *const *arrays) {
     for (int i = 0; i < r->num_inputs; i++) {
         if (PyArray_CheckExact(arrays[i])) {
-            PyArrayObject *array = (PyArrayObject *)arrays[i];
+            const PyArrayObject *array = (const PyArrayObject *)arrays[i];
             if (PyArray_NDIM(array) != r->ranks[i]) return false;
             for (int k = 0; k < r->ranks[i]; k++)
                 if (PyArray_DIM(array, k) != r->extents[i * MAX_RANK + k]) return false;
@@ -941,71 +1018,140 @@ static bool is_retried(void) {
     return true;
 }
 
-// Enqueue the program of a record; return the list of its results, NULL without an error where Python has to do it.
-static PyObject *enqueue_record(Launcher *self, Record *r, PyObject *const *arrays, PyObject *const *out, bool checks) {
-    int num_bases = r->num_inputs + r->num_outputs + r->num_temps, num_temps = 0, failed = 0, status = 0;
-    Block *few_temps[FEW], **temps = r->num_temps <= FEW ? few_temps : PyMem_Malloc(r->num_temps * sizeof(Block *));
-    uint64_t few[6 * FEW], *memory = few;
-    int num_words = num_bases + 2 * r->max_words;
-    if (num_words > 6 * FEW) memory = PyMem_Malloc(num_words * sizeof(uint64_t));
-    uint64_t *bases = memory, *values = memory + num_bases;
-    void **places = (void **)(values + r->max_words);
-    PyObject *results = temps && memory ? PyList_New(r->num_outputs) : PyErr_NoMemory();
-    int entered = results ? enter(r->driver) : -1;
-    bool is_done = false;
-    if (entered < 0) goto done;
-    for (int i = 0; i < r->num_inputs; i++) bases[i] = PyArray_CheckExact(arrays[i]) ? 0 : ((Array *)arrays[i])->address;
+// Where the results of a call are.
+typedef enum { NEW_ON_HOST, NEW_ON_DEVICE, GIVEN } Results;
+
+static PyObject *new_host_array(const Output *output) {
+    npy_intp extents[MAX_RANK];
+    for (int k = 0; k < output->form.rank; k++) extents[k] = output->form.extents[k];
+    Py_INCREF(output->dtype);
+    return PyArray_Empty(output->form.rank, extents, (PyArray_Descr *)output->dtype, 0);
+}
+
+// Memory for a call; that of small calls is on the stack.
+typedef struct {
+    uint64_t few_words[6 * FEW], *words;
+    Block *few_blocks[FEW], **blocks;
+    Transfer few_transfers[FEW], *transfers;
+    int num_blocks;
+} Room;
+
+static bool room_open(Room *room, int num_words, int num_blocks, int num_transfers) {
+    room->words = num_words <= 6 * FEW ? room->few_words : PyMem_Malloc(num_words * sizeof(uint64_t));
+    room->blocks = num_blocks <= FEW ? room->few_blocks : PyMem_Malloc(num_blocks * sizeof(Block *));
+    room->transfers = num_transfers <= FEW ? room->few_transfers : PyMem_Malloc(num_transfers * sizeof(Transfer));
+    room->num_blocks = 0;
+    if (room->words && room->blocks && room->transfers) return true;
+    PyErr_NoMemory();
+    return false;
+}
+
+static void room_close(Room *room) {
+    while (room->num_blocks) Py_DECREF(room->blocks[--room->num_blocks]);
+    if (room->words != room->few_words) PyMem_Free(room->words);
+    if (room->blocks != room->few_blocks) PyMem_Free(room->blocks);
+    if (room->transfers != room->few_transfers) PyMem_Free(room->transfers);
+}
+
+// Take a block for the time of a call; return whether there is one, with its address.
+static bool room_take(Room *room, Pool *pool, long long nbytes, uint64_t *address) {
+    Block *block = pool_take(pool, nbytes);
+    if (!block) return false;
+    room->blocks[room->num_blocks++] = block;
+    *address = block->address;
+    return true;
+}
+
+// Get the arrays of a call ready: their addresses, its results and transfers. Return whether all are there.
+static bool prepare(Record *r, Work *w, Room *room, PyObject *const *arrays, PyObject *const *out, Results kind, bool checks,
+                    PyObject *results, uint64_t *bases) {
+    int num_blocks = r->num_inputs + r->num_outputs;
+    for (int i = 0; i < r->num_inputs; i++) {
+        if (!PyArray_CheckExact(arrays[i])) {
+            bases[i] = ((Array *)arrays[i])->address;
+            continue;
+        }
+        PyArrayObject *array = (PyArrayObject *)arrays[i];
+        bases[i] = 0;
+        if (!PyArray_SIZE(array)) continue;
+        if (!room_take(room, r->pool, PyArray_NBYTES(array), &bases[i])) return false;
+        w->uploads[w->num_uploads++] = (Transfer){array, bases[i]};
+    }
     for (int k = 0; k < r->num_outputs; k++) {
-        PyObject *given = out ? out[k] : Py_None;
-        if (given != Py_None && !takes(r, &r->outputs[k], given, arrays, PySequence_Fast_ITEMS(results), k, checks)) goto done;
-        PyObject *array = given == Py_None ? new_result(r, &r->outputs[k]) : Py_NewRef(given);
-        if (!array) goto done;
+        const Output *output = &r->outputs[k];
+        uint64_t *base = &bases[r->num_inputs + k];
+        PyObject *given = kind == GIVEN ? out[k] : Py_None, *array;
+        if (given != Py_None && !takes(r, output, given, arrays, PySequence_Fast_ITEMS(results), k, checks)) return false;
+        if (given != Py_None)
+            array = Py_NewRef(given);
+        else
+            array = kind == NEW_ON_HOST ? new_host_array(output) : new_result(r, output);
+        if (!array) return false;
         PyList_SET_ITEM(results, k, array);
-        bases[r->num_inputs + k] = ((Array *)array)->address;
+        if (kind != NEW_ON_HOST) {
+            *base = ((Array *)array)->address;
+            continue;
+        }
+        if (!room_take(room, r->pool, output->nbytes, base)) return false;
+        w->downloads[w->num_downloads++] = (Transfer){(PyArrayObject *)array, *base};
     }
-    for (; num_temps < r->num_temps; num_temps++) {
-        if (!(temps[num_temps] = pool_take(r->pool, r->temps[num_temps]))) goto done;
-        bases[r->num_inputs + r->num_outputs + num_temps] = temps[num_temps]->address;
-    }
-    GraphSlot *slot = NULL;
+    for (int k = 0; k < r->num_temps; k++)
+        if (!room_take(room, r->pool, r->temps[k], &bases[num_blocks + k])) return false;
+    return true;
+}
+
+// Enqueue the program of a record; return the list of its results, NULL without an error where Python has to do it.
+static PyObject *enqueue_record(Launcher *self, Record *r, PyObject *const *arrays, PyObject *const *out, Results kind, bool checks) {
+    int num_bases = r->num_inputs + r->num_outputs + r->num_temps, status = 0, waited = 0;
+    Room room;
+    Work w = {.record = r};
+    PyObject *results = NULL, *owner = NULL;
+    int entered = enter(r->driver);
+    bool is_done = false;
+    if (entered < 0) return NULL;
+    if (!room_open(&room, num_bases + 2 * r->max_words, num_bases, r->num_inputs + r->num_outputs)) goto done;
+    uint64_t *bases = room.words;
+    w.bases = bases, w.values = bases + num_bases, w.places = (void **)(w.values + r->max_words);
+    w.uploads = room.transfers, w.downloads = room.transfers + r->num_inputs;
+    if (!(results = PyList_New(r->num_outputs))) goto done;
+    if (!prepare(r, &w, &room, arrays, out, kind, checks, results, bases)) goto done;
     if (r->build_graph) {
-        if (!(slot = graph_slot(r, bases, num_bases))) goto done;
-        if (!slot->owner && slot->is_seen && !build_graph(r, slot, num_bases)) goto done;
+        GraphSlot *slot = graph_slot(r, bases, num_bases);
+        if (!slot || (!slot->owner && slot->is_seen && !build_graph(r, slot, num_bases))) goto done;
         slot->is_seen = true;  // a graph is built when the addresses come again
+        if (slot->owner) {
+            w.graph = slot->graph;
+            owner = Py_NewRef(slot->owner);
+        }
     }
-    if (slot && slot->owner) {
-        int (*graph_launch)(void *, void *) = r->driver->graph_launch;
-        void *graph = (void *)(uintptr_t)slot->graph, *stream = r->driver->stream;
-        PyObject *owner = Py_NewRef(slot->owner);
-        Py_BEGIN_ALLOW_THREADS
-        status = graph_launch(graph, stream);
-        Py_END_ALLOW_THREADS
-        Py_DECREF(owner);
-        self->replays += !status;
-    } else {
-        status = launch_all(r, bases, values, places, &failed);
-    }
-    is_done = !status;
-    if (status && failed > 0) {  // a part is enqueued, so that the call must not be done again
-        PyObject *raised = PyObject_CallMethod((PyObject *)self, "launch_failed", "Oii", r->owner, failed, status);
+    status = enqueue_and_wait(&w, &waited);
+    is_done = !status && !waited;
+    if (is_done) {
+        self->replays += w.graph != 0;
+        self->uploaded = self->downloaded = 0;
+        for (int k = 0; k < w.num_uploads; k++) self->uploaded += PyArray_NBYTES(w.uploads[k].array);
+        for (int k = 0; k < w.num_downloads; k++) self->downloaded += PyArray_NBYTES(w.downloads[k].array);
+    } else if (w.num_enqueued) {  // the call must not be done again
+        PyObject *raised = PyObject_CallMethod((PyObject *)self, "call_failed", "Oii", r->owner, status ? w.num_enqueued : -1,
+                                               status ? status : waited);
         Py_XDECREF(raised);
-        if (raised) PyErr_Format(PyExc_RuntimeError, "the driver refused launch %d with status %d", failed, status);
+        if (raised) PyErr_SetString(PyExc_RuntimeError, "a call failed, and no error was raised");
     }
 done:
-    if (entered >= 0) leave(r->driver, entered);
-    while (num_temps) Py_DECREF(temps[--num_temps]);
-    if (temps != few_temps) PyMem_Free(temps);
-    if (memory != few) PyMem_Free(memory);
+    room_close(&room);
+    leave(r->driver, entered);
+    Py_XDECREF(owner);
     if (!is_done) {
         Py_CLEAR(results);
-        if (!failed) is_retried();
+        if (!w.num_enqueued) is_retried();
     }
     return results;
 }
 
-// Return the list of the results of a call on arrays of a device, NULL without an error where Python has to do it.
-// `out` has an array or None for each result, or is None for new ones.
-static PyObject *call_fast(Launcher *self, PyObject *const *values, Py_ssize_t count, PyObject *out, PyObject *numbers, bool checks) {
+// Return the list of the results of a call whose arrays can be taken as they are, NULL without an error where Python
+// has to do it. `out` has an array on the device or None for each result, if these are given.
+static PyObject *call_fast(Launcher *self, PyObject *const *values, Py_ssize_t count, Results kind, PyObject *out, PyObject *numbers,
+                           bool checks) {
     if (!self->records || !PyList_GET_SIZE(self->records) || PyTuple_GET_SIZE(self->dtypes) != count) return NULL;
     PyObject *few[FEW], **arrays = few;
     if (count > FEW && !(arrays = PyMem_Malloc(count * sizeof(PyObject *)))) return PyErr_NoMemory();
@@ -1018,7 +1164,7 @@ static PyObject *call_fast(Launcher *self, PyObject *const *values, Py_ssize_t c
     Record *record = find_record(self, arrays);
     if (!record) goto done;
     PyObject *const *targets = NULL;
-    if (out && out != Py_None) {
+    if (kind == GIVEN) {
         if (!(PyList_Check(out) || PyTuple_Check(out)) || PySequence_Fast_GET_SIZE(out) != record->num_outputs) goto done;
         targets = PySequence_Fast_ITEMS(out);
     }
@@ -1033,7 +1179,7 @@ static PyObject *call_fast(Launcher *self, PyObject *const *values, Py_ssize_t c
         Py_DECREF(acquired);
     }
     if (!record->variables || record->variables->changes == record->expected)
-        results = enqueue_record(self, record, arrays, targets, checks);
+        results = enqueue_record(self, record, arrays, targets, kind, checks);
     if (lock) {
         PyObject *type, *error, *traceback;
         PyErr_Fetch(&type, &error, &traceback);
@@ -1067,10 +1213,10 @@ static int input_named(const Launcher *self, PyObject *name) {
     return -1;
 }
 
-// Call with results that stay on the device; NULL without an error where Python has to do it.
-static PyObject *call_resident(Launcher *self, PyObject *const *args, Py_ssize_t num_args, PyObject *kwnames) {
+// Call on feeds in any form; NULL without an error where Python has to do it.
+static PyObject *call_feeds(Launcher *self, PyObject *const *args, Py_ssize_t num_args, PyObject *kwnames) {
     Py_ssize_t count = PyTuple_GET_SIZE(self->dtypes), num_names = kwnames ? PyTuple_GET_SIZE(kwnames) : 0, num_values = 0;
-    if (num_args > 1 || !num_names || !self->records || !PyList_GET_SIZE(self->records)) return NULL;
+    if (num_args > 1 || !self->records || !PyList_GET_SIZE(self->records)) return NULL;
     PyObject *feeds = num_args && args[0] != Py_None ? args[0] : NULL, *out = NULL, *results = NULL;
     PyObject *few[FEW], **values = few, *const *named = args + num_args;
     if (count > FEW && !(values = PyMem_Malloc(count * sizeof(PyObject *)))) return PyErr_NoMemory();
@@ -1086,13 +1232,10 @@ static PyObject *call_resident(Launcher *self, PyObject *const *args, Py_ssize_t
         values[k] = named[i];
         num_values++;
     }
-    if (!out || out == Py_None) goto done;
-    if (PyUnicode_Check(out)) {
-        if (PyUnicode_Compare(out, device_text)) goto done;
-        out = NULL;
-    } else if (!PyList_Check(out) && !PyTuple_Check(out)) {
-        goto done;
-    } else {
+    Results kind = !out || out == Py_None ? NEW_ON_HOST : PyUnicode_Check(out) ? NEW_ON_DEVICE : GIVEN;
+    if (kind == NEW_ON_DEVICE && PyUnicode_Compare(out, device_text)) goto done;
+    if (kind == GIVEN) {
+        if (!PyList_Check(out) && !PyTuple_Check(out)) goto done;
         for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(out); k++)
             if (PySequence_Fast_GET_ITEM(out, k) == Py_None) goto done;  // a new array on the host
     }
@@ -1107,14 +1250,14 @@ static PyObject *call_resident(Launcher *self, PyObject *const *args, Py_ssize_t
         if (num_values || !(PyTuple_CheckExact(feeds) || PyList_CheckExact(feeds)) || PySequence_Fast_GET_SIZE(feeds) != count) goto done;
         for (; num_values < count; num_values++) values[num_values] = PySequence_Fast_GET_ITEM(feeds, num_values);
     }
-    if (num_values == count) results = call_fast(self, values, count, out, NULL, true);
+    if (num_values == count) results = call_fast(self, values, count, kind, out, NULL, true);
 done:
     if (values != few) PyMem_Free(values);
     return results;
 }
 
 static PyObject *launcher_vectorcall(PyObject *object, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
-    PyObject *results = call_resident((Launcher *)object, args, PyVectorcall_NARGS(nargsf), kwnames);
+    PyObject *results = call_feeds((Launcher *)object, args, PyVectorcall_NARGS(nargsf), kwnames);
     if (results || PyErr_Occurred()) return results;
     PyObject *method = PyObject_GetAttr(object, call_slowly_name);
     if (!method) return NULL;
@@ -1124,9 +1267,20 @@ static PyObject *launcher_vectorcall(PyObject *object, PyObject *const *args, si
 }
 
 static PyObject *launcher_run_into(PyObject *object, PyObject *const *args, Py_ssize_t num_args) {
-    PyObject *results = num_args ? call_fast((Launcher *)object, args + 1, num_args - 1, args[0], NULL, false) : NULL;
+    Results kind = num_args && args[0] != Py_None ? GIVEN : NEW_ON_DEVICE;
+    PyObject *results = num_args ? call_fast((Launcher *)object, args + 1, num_args - 1, kind, args[0], NULL, false) : NULL;
     if (results || PyErr_Occurred()) return results;
     PyObject *method = PyObject_GetAttr(object, enqueue_slowly_name);
+    if (!method) return NULL;
+    results = PyObject_Vectorcall(method, args, num_args, NULL);
+    Py_DECREF(method);
+    return results;
+}
+
+static PyObject *launcher_run_positional(PyObject *object, PyObject *const *args, Py_ssize_t num_args) {
+    PyObject *results = call_fast((Launcher *)object, args, num_args, NEW_ON_HOST, NULL, NULL, false);
+    if (results || PyErr_Occurred()) return results;
+    PyObject *method = PyObject_GetAttr(object, run_slowly_name);
     if (!method) return NULL;
     results = PyObject_Vectorcall(method, args, num_args, NULL);
     Py_DECREF(method);
@@ -1145,6 +1299,8 @@ static PyObject *launcher_describe(Launcher *self, PyObject *args) {
 
 static PyMethodDef launcher_methods[] = {
     {"describe", (PyCFunction)launcher_describe, METH_VARARGS, "describe(names, dtypes): the inputs, as two tuples."},
+    {"run_positional", (PyCFunction)(void (*)(void))launcher_run_positional, METH_FASTCALL,
+     "run_positional(*arrays): run the program; return the results, NumPy arrays."},
     {"run_into", (PyCFunction)(void (*)(void))launcher_run_into, METH_FASTCALL,
      "run_into(out, *arrays): enqueue the program; return the results, which are on the device."},
     {NULL}};
@@ -1153,6 +1309,8 @@ static PyMemberDef launcher_members[] = {
     {"records", T_OBJECT, offsetof(Launcher, records), READONLY, "the records of the shapes that were called, a list"},
     {"fast_calls", T_LONGLONG, offsetof(Launcher, fast_calls), READONLY, "calls that ran no Python"},
     {"replays", T_LONGLONG, offsetof(Launcher, replays), READONLY, "launches of graphs in such calls"},
+    {"uploaded", T_LONGLONG, offsetof(Launcher, uploaded), READONLY, "the bytes that the last such call uploaded"},
+    {"downloaded", T_LONGLONG, offsetof(Launcher, downloaded), READONLY, "the bytes that the last such call downloaded"},
     {"was_fast", T_BOOL, offsetof(Launcher, was_fast), 0, "whether the last call ran no Python"},
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(Launcher, vectorcall), READONLY},
     {NULL}};
@@ -1186,8 +1344,9 @@ static PyObject *runner_vectorcall(PyObject *object, PyObject *const *args, size
     Runner *self = (Runner *)object;
     Py_ssize_t count = PyVectorcall_NARGS(nargsf);
     if (!kwnames && count >= self->takes_out) {
-        PyObject *out = self->takes_out ? args[0] : NULL;
-        PyObject *results = call_fast(self->launcher, args + self->takes_out, count - self->takes_out, out, self->numbers, false);
+        PyObject *out = self->takes_out ? args[0] : Py_None;
+        Results kind = out == Py_None ? NEW_ON_DEVICE : GIVEN;
+        PyObject *results = call_fast(self->launcher, args + self->takes_out, count - self->takes_out, kind, out, self->numbers, false);
         if (results || PyErr_Occurred()) return results;
     }
     return PyObject_Vectorcall(self->slow, args, count, kwnames);
@@ -1260,11 +1419,11 @@ PyMODINIT_FUNC PyInit__passkit_device_launcher(void) {
     release_name = PyUnicode_InternFromString("release");
     call_slowly_name = PyUnicode_InternFromString("call_slowly");
     enqueue_slowly_name = PyUnicode_InternFromString("enqueue_slowly");
-    launch_failed_name = PyUnicode_InternFromString("launch_failed");
+    run_slowly_name = PyUnicode_InternFromString("run_slowly");
     out_name = PyUnicode_InternFromString("out");
     device_text = PyUnicode_InternFromString("device");
     PyObject *module = PyModule_Create(&module_def);
-    if (!module || !acquire_name || !release_name || !call_slowly_name || !enqueue_slowly_name || !launch_failed_name || !out_name ||
+    if (!module || !acquire_name || !release_name || !call_slowly_name || !enqueue_slowly_name || !run_slowly_name || !out_name ||
         !device_text)
         return NULL;
     if (!add_type(module, &block_spec, &Block_type) || !add_type(module, &pool_spec, &Pool_type) ||

@@ -180,13 +180,18 @@ class LauncherBase:
         records: The records by which calls are repeated: none, as all calls are done in Python.
         fast_calls: Calls that ran no Python.
         replays: Launches of graphs in such calls.
+        uploaded: The bytes that the last such call uploaded.
+        downloaded: The bytes that the last such call downloaded.
         was_fast: Whether the last call ran no Python.
     """
 
     fast_calls = 0
     replays = 0
     was_fast = False
+    uploaded = 0
+    downloaded = 0
     call_slowly: Callable[..., list[Any]]
+    run_slowly: Callable[..., Any]
     enqueue_slowly: Callable[..., list[Any]]
 
     records: list[Any]
@@ -203,6 +208,10 @@ class LauncherBase:
     def __call__(self, *feeds: Any, **named: Any) -> list[Any]:
         """Call the program on feeds; see `DeviceProgram.call_slowly`."""
         return self.call_slowly(*feeds, **named)
+
+    def run_positional(self, *arrays: Any) -> Any:
+        """Run the program on arrays of the host; see `DeviceProgram.run_slowly`."""
+        return self.run_slowly(*arrays)
 
     def run_into(self, out: Any, *arrays: Any) -> list[Any]:
         """Enqueue the program; see `DeviceProgram.enqueue_slowly`."""

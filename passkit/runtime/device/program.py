@@ -34,9 +34,9 @@ InputShapes = tuple[tuple[int, ...], ...]
 class DeviceProgram(LauncherBase):
     """Runs an executable on a device; called like the native launcher's programs.
 
-    The launcher repeats a call by itself where a record fits it: its arrays are on the device, and
-    so are its results. A method of this class does all others: `call_slowly` those by name,
-    `enqueue_slowly` those of `run_into`.
+    The launcher repeats a call by itself where a record fits it: its arrays are on the device, or
+    contiguous NumPy arrays. A method of this class does all others: `call_slowly` those by name,
+    `run_slowly` and `enqueue_slowly` those of `run_positional` and `run_into`.
 
     Args:
         inputs: The name, dtype and shape that each input needs.
@@ -101,7 +101,7 @@ class DeviceProgram(LauncherBase):
         """
         return self._run(self.feeds.repair(feeds, named), out)
 
-    def run_positional(self, *arrays: Any) -> Any:
+    def run_slowly(self, *arrays: Any) -> Any:
         """Run on an array for each input, in order, and return a list of the outputs, NumPy arrays.
 
         Returns NotImplemented, and runs nothing, where their number differs from the inputs', or
@@ -147,8 +147,7 @@ class DeviceProgram(LauncherBase):
         self.was_fast = False
         self.transferred = bound(inputs, outputs)
         self.counts = bound.data.counts
-        is_resident = all(isinstance(a, ExternalArray) or not a.size for a in (*inputs, *outputs))
-        if IS_NATIVE and self.array_type is not None and is_resident:
+        if IS_NATIVE and self.array_type is not None:
             self._remember(bound, tuple([a.shape for a in inputs]))
 
     def _remember(self, bound: BoundProgram, shapes: InputShapes) -> None:
@@ -173,18 +172,22 @@ class DeviceProgram(LauncherBase):
             if len(self._records) > MAX_BOUND_PROGRAMS:
                 self.records.remove(self._records.pop(next(iter(self._records)))[0])
 
-    def launch_failed(self, bound: BoundProgram, position: int, status: int) -> NoReturn:
-        """Raise DeviceError: the driver refused a launch after others of the call were enqueued.
+    def call_failed(self, bound: BoundProgram, position: int, status: int) -> NoReturn:
+        """Raise DeviceError: the driver failed after a part of a call was enqueued.
 
         Args:
             bound: The program that the launcher enqueued.
-            position: The number of launches that were enqueued.
+            position: The number of transfers and launches that were enqueued; -1 if all were, and
+                the driver failed when the launcher waited for them.
             status: What the driver's function returned.
         """
+        device = bound.data.device
+        with device.active("a call"):
+            device.queue.finish()  # raises what has failed, with the driver's text
+        failed = "when it was waited for" if position < 0 else f"after {position} steps"
         raise DeviceError(
-            f"{bound.data.device} did not launch kernel {position + 1} of a call: the driver "
-            f"returned status {status}; its results, and the variables that it changes, are "
-            "undefined"
+            f"{device} failed at a call, {failed}: the driver returned status {status}; the "
+            "results of the call, and the variables that it changes, are undefined"
         )
 
     def _external(self, array: Any) -> Any:
@@ -201,7 +204,8 @@ class DeviceProgram(LauncherBase):
         That is the facts about ``kernels``, the counts of the program, and the bytes that the last
         call transferred, 0 before a call.
         """
-        uploaded, downloaded = (0, 0) if self.was_fast else self.transferred
+        fast = self.uploaded, self.downloaded
+        uploaded, downloaded = fast if self.was_fast else self.transferred
         counts = dict(self.counts)
         if self.replays:
             counts[REPLAYS] += self.replays

@@ -94,6 +94,8 @@ LAUNCHER_FUNCTIONS = (
     "clEnqueueNDRangeKernel",
     "clFlush",
     "clFinish",
+    "clEnqueueWriteBuffer",
+    "clEnqueueReadBuffer",
     "clCreateUserEvent",
     "clSetUserEventStatus",
     "clReleaseEvent",

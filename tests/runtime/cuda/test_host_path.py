@@ -20,6 +20,7 @@ from passkit.errors import DeviceError, FeedError, SettingError
 from passkit.runtime.cuda.arrays import new_array
 from passkit.runtime.device import launcher
 from passkit.runtime.device.dlpack import import_capsule
+from passkit.runtime.opencl.device import LAUNCHER_FUNCTIONS
 from tests.cuda import on_cuda
 from tests.emulator.fake_driver import FakeDriver, Fault
 from tests.runtime.cuda.small_programs import MAX_GRAPHS, device, fill_pool, on_device
@@ -149,10 +150,21 @@ def test_numpy_results_are_waited_for_once(fake: FakeDriver) -> None:
     exe = tanh()
     array = on_device(ONES)
     exe(x=array)
+    fill_pool()
     results: list[Any] = []
     counts = calls_of(fake, lambda: results.extend(exe(x=array)))
     assert counts == {"launch": 1, "download": 1, "finish": 1}
+    assert (exe.stats["bytes_uploaded"], exe.stats["bytes_downloaded"]) == (0, ONES.nbytes)
     np.testing.assert_allclose(results[0], np.tanh(ONES), rtol=1e-6)
+    for feed in (ONES, 2 * ONES):
+        counts = calls_of(fake, lambda feed=feed: results.extend(exe(x=feed)))  # type: ignore[misc]
+        assert counts == {"upload": 1, "launch": 1, "download": 1, "finish": 1}
+        np.testing.assert_allclose(results[-1], np.tanh(feed), rtol=1e-6)
+    assert exe.stats["bytes_uploaded"] == exe.stats["bytes_downloaded"] == ONES.nbytes
+    np.testing.assert_allclose(exe(x=ONES[::2])[0], np.tanh(ONES[::2]), rtol=1e-6)
+    (same,) = exe.run_positional(ONES)
+    np.testing.assert_allclose(same, np.tanh(ONES), rtol=1e-6)
+    assert exe.run_positional(ONES.astype("f8")) is NotImplemented
     fill_pool()
     counts = calls_of(fake, lambda: exe({"x": ONES}, out="device"))
     assert counts == {"upload": 1, "launch": 1, "finish": 1}, "the feed may be changed at once"
@@ -270,8 +282,18 @@ def test_a_launch_that_is_refused_in_the_middle_raises(fake: FakeDriver) -> None
     for _ in range(2):
         exe({"x": array}, out="device")
     fake.faults["launch"] = Fault("unknown error", fake.counts["launch"] + 1)
-    with pytest.raises(DeviceError, match=r"did not launch kernel 2 of a call: .* status 999; its"):
+    with pytest.raises(DeviceError, match=r"failed at a call, after 1 steps: .* status 999; the"):
         exe({"x": array}, out="device")
+    exe(x=ONES)
+    fake.faults["launch"] = Fault("unknown error", fake.counts["launch"])
+    with pytest.raises(DeviceError, match=r"failed at a call, after 1 steps: .* status 999; the"):
+        exe(x=ONES)
+    fake.faults["finish"] = Fault("unspecified launch failure", fake.counts["finish"], 2)
+    with pytest.raises(DeviceError, match=r"a call failed with finish: unspecified launch failure"):
+        exe(x=ONES)
+    fake.faults["finish"] = Fault("unknown error", fake.counts["finish"])
+    with pytest.raises(DeviceError, match=r"a call, when it was waited for: .* status 999; the"):
+        exe(x=ONES)
 
 
 def momentum() -> tuple[Any, Any, pk.State]:
@@ -425,11 +447,7 @@ def test_the_launcher_refuses_malformed_records() -> None:
         pytest.skip("the launcher in C is not used")
     with pytest.raises(LookupError, match="the driver has no function 'cuLaunchKernel'"):
         launcher.DriverCalls(True, {}, 0, 0, False)
-    addresses = dict.fromkeys(
-        ("clSetKernelArg", "clEnqueueNDRangeKernel", "clFlush", "clFinish", "clCreateUserEvent"), 8
-    )
-    addresses |= {"clSetUserEventStatus": 8, "clReleaseEvent": 8}
-    driver = launcher.DriverCalls(False, addresses, 0, 0, False)
+    driver = launcher.DriverCalls(False, dict.fromkeys(LAUNCHER_FUNCTIONS, 8), 0, 0, False)
     pool = launcher.Pool(lambda n: n, lambda address: None, lambda readers: None)
 
     def record(
