@@ -21,7 +21,7 @@ INTERFACE = "__cuda_array_interface__"
 LEGACY_STREAM = 1
 """The handle of the legacy default stream, which DLPack means by None."""
 NO_WAIT = -1
-"""What DLPack has in place of a stream for a consumer that waits by itself."""
+"""Stands in DLPack in place of a stream for a consumer that waits by itself."""
 
 
 class DeviceArray(ArrayBase):
@@ -123,7 +123,7 @@ class DeviceArray(ArrayBase):
         if consumer not in (NO_WAIT, self.device.stream):
             with self.device.active("exporting an array"):
                 self.device.driver.wait_for(consumer, self.device.stream)
-            self.block.readers = (*{*(self.block.readers or ()), consumer},)
+            self.block.readers = tuple({consumer}.union(self.block.readers or ()))
         return dlpack.export_capsule(
             self.address, self.dtype, self.shape, self.__dlpack_device__(), self.block
         )

@@ -124,11 +124,11 @@ class CudaBoundProgram(BoundProgram):
         failed.
         """
         streams = _foreign_streams(external)
-        known = [stream for stream in streams if stream is not None]
-        if memory.transfer_events or len(known) < len(streams):
+        handles = [stream for stream in streams if stream is not None]
+        if memory.transfer_events or len(handles) < len(streams):
             memory.queue.finish()
             return
-        for stream in known:
+        for stream in handles:
             self.device.driver.wait_for(stream, self.device.stream)
 
     @cached_property

@@ -27,7 +27,7 @@ class Block:
         address: The address of its first byte, or the driver's handle of it.
         size: Its bytes.
         memory: The object that the pool's ``allocate`` returned with the address, or None.
-        readers: What the pool's ``wait`` gets before the block is used again; None for nothing.
+        readers: The argument of the pool's ``wait`` before the block is used again; None for no wait.
     """
 
     __slots__ = ("__weakref__", "_idle", "address", "size")
@@ -42,7 +42,7 @@ class Block:
 
     @property
     def readers(self) -> Any:
-        """What ``wait`` gets before the block is used again, or None."""
+        """The argument of ``wait`` before the block is used again, or None."""
         return self._idle[2]
 
     @readers.setter

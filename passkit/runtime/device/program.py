@@ -155,8 +155,8 @@ class DeviceProgram(LauncherBase):
         assert self.array_type is not None
         with self.guard:
             fixed = bound.fixed_addresses()
-            record, known = self._records.pop(shapes, (None, None))
-            if record is not None and (fixed != known or record.owner is not bound):
+            record, addresses = self._records.pop(shapes, (None, None))
+            if record is not None and (fixed != addresses or record.owner is not bound):
                 self.records.remove(record)
                 record = None
             if fixed is None:

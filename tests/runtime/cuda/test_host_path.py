@@ -224,7 +224,7 @@ def test_arrays_without_a_stream_are_waited_for(version: int, fake: FakeDriver) 
 
 
 def test_memory_of_consumers_is_waited_for_before_it_is_used_again(fake: FakeDriver) -> None:
-    """What a consumer's stream may still read is written behind that."""
+    """Memory that a consumer's stream may still read is written after that stream has passed."""
     exe = tanh()
     array = on_device(ONES)
     (result,) = exe({"x": array}, out="device")
