@@ -27,7 +27,7 @@ class Block:
         address: The address of its first byte, or the driver's handle of it.
         size: Its bytes.
         memory: The object that the pool's ``allocate`` returned with the address, or None.
-        readers: The argument of the pool's ``wait`` before the block is used again; None for no wait.
+        readers: The argument of the pool's ``wait`` before the next use; None for no wait.
     """
 
     __slots__ = ("__weakref__", "_idle", "address", "size")

@@ -215,7 +215,7 @@ def test_streams_of_other_libraries_wait_for_calls(fake: FakeDriver) -> None:
 
 @pytest.mark.parametrize("version", [2, 3])
 def test_arrays_without_a_stream_are_waited_for(version: int, fake: FakeDriver) -> None:
-    """Who names no stream may use its array at once, so that the call waits."""
+    """A library that names no stream may use its array at once, so that the call waits."""
     exe = tanh()
     feed = ForeignArray(ONES, None, version)
     exe({"x": feed}, out="device")
