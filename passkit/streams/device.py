@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager
 from contextvars import Context
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -57,11 +57,6 @@ class StreamDevice(ABC):
 
     __repr__ = __str__
 
-    @property
-    @abstractmethod
-    def calls(self) -> Any | None:
-        """The functions of the driver for the launcher in C; None where they are unknown."""
-
     @abstractmethod
     def selected(self) -> AbstractContextManager[None]:
         """Return a block in which programs are compiled for, bound to and run on this device."""
@@ -106,7 +101,7 @@ class StreamDevice(ABC):
 
         Raises: DeviceError in a fork of the process that opened the device.
         """
-        calls = self.calls
+        calls = self.opened.calls
         if calls is not None and calls.finish():
             return
         check_process(self.opened)
@@ -187,11 +182,6 @@ class OpenClStreamDevice(StreamDevice):
         self.dlpack = 4, number
         self.facts = f"opencl\n{opened.fingerprint}"
 
-    @cached_property
-    def calls(self) -> Any | None:
-        """The functions of the driver for the launcher in C; None where they are unknown."""
-        return opencl_device.driver_calls(self.opened)
-
     def selected(self) -> AbstractContextManager[None]:
         """Return a block in which programs are compiled for, bound to and run on this device."""
         return opencl_device.selected(self.opened)  # type: ignore[no-any-return]
@@ -218,11 +208,6 @@ class CudaStreamDevice(StreamDevice):
     def __init__(self, opened: Any) -> None:
         super().__init__("cuda:0", opened)
         self.facts = f"cuda\n{opened}"
-
-    @cached_property
-    def calls(self) -> Any | None:
-        """The functions of the driver for the launcher in C; None where they are unknown."""
-        return cuda_device.driver_calls(self.opened)
 
     def selected(self) -> AbstractContextManager[None]:
         """Return a block in which programs are compiled for, bound to and run on this device."""

@@ -13,9 +13,8 @@ import numpy as np
 from passkit.errors import FeedError, PasskitError
 from passkit.runtime.cuda.device import device, pool_of
 from passkit.runtime.device import dlpack
+from passkit.runtime.device.arrays import ResidentArray
 from passkit.runtime.device.external_arrays import ExternalArray
-from passkit.runtime.device.launcher import ArrayBase
-from passkit.runtime.native.feeds import type_text
 
 INTERFACE = "__cuda_array_interface__"
 LEGACY_STREAM = 1
@@ -24,19 +23,10 @@ NO_WAIT = -1
 """Stands in DLPack in place of a stream for a consumer that waits by itself."""
 
 
-class DeviceArray(ArrayBase):
+class DeviceArray(ResidentArray):
     """A C-contiguous array on the CUDA device: an output of a call with ``out="device"``.
 
-    Its content is complete for whatever is enqueued after it in the device's stream. Both
-    interfaces tell other streams to wait for it; copying it to the host waits.
-
-    Attributes:
-        dtype: The type of an element.
-        shape: The extents in elements.
-        block: Its memory, which is reused when no array refers to it.
-        device: The device that it is on.
-        address: The address of its first element.
-        nbytes: The size of the elements in bytes.
+    Both interfaces tell other streams to wait for it.
     """
 
     __slots__ = ()
@@ -45,20 +35,6 @@ class DeviceArray(ArrayBase):
     def buffer(self) -> Any:
         """The block of memory, with its ``address``."""
         return self.block
-
-    @property
-    def external(self) -> ExternalArray:
-        """The array as programs take it."""
-        return ExternalArray(
-            owner=self,
-            address=self.address,
-            dtype=self.dtype,
-            shape=self.shape,
-            contiguous=True,
-            writeable=True,
-            keep_alive=self.block,
-            is_own=True,
-        )
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
@@ -127,32 +103,6 @@ class DeviceArray(ArrayBase):
         return dlpack.export_capsule(
             self.address, self.dtype, self.shape, self.__dlpack_device__(), self.block
         )
-
-    def reshaped(self, shape: tuple[int, ...]) -> DeviceArray:
-        """Return an array of the same memory with another shape of as many elements."""
-        return DeviceArray(self.dtype, shape, self.block, self.device)
-
-    def numpy(self) -> np.ndarray[Any, Any]:
-        """Return a copy in host memory. Raises: DeviceError where the download fails."""
-        array = np.empty(self.shape, self.dtype)
-        if array.size:
-            with self.device.active("reading an array"):
-                flat = array.reshape(-1).view(np.uint8)
-                self.device.queue.download(flat, self.block).wait()
-        return array
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        """Return a copy in host memory, converted to ``dtype`` if that is not None.
-
-        NumPy's functions call this. ``copy`` is ignored: the result is always a copy. Raises:
-        DeviceError.
-        """
-        array = self.numpy()
-        return array if dtype is None else array.astype(dtype)
-
-    def __str__(self) -> str:
-        """Return dtype, shape and device as text."""
-        return f"{type_text(self.dtype, self.shape)} on {self.device}"
 
 
 def new_array(dtype: np.dtype[Any], shape: tuple[int, ...]) -> DeviceArray:

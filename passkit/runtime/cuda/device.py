@@ -153,6 +153,11 @@ class CudaDevice:
         return self.properties.limits
 
     @property
+    def calls(self) -> Any | None:
+        """The functions of the driver for the launcher in C; None where they are unknown."""
+        return driver_calls(self)
+
+    @property
     def stream(self) -> int:
         """The handle of the stream of ``queue``."""
         return self.driver.handle(self.queue.stream)

@@ -26,7 +26,6 @@ from passkit.runtime.cuda.device import (
     CudaQueue,
     adapt_target,
     device,
-    driver_calls,
     pool_of,
 )
 from passkit.runtime.cuda.driver import DriverError
@@ -138,7 +137,7 @@ class CudaBoundProgram(BoundProgram):
         None where it has steps on the host, in a library or copies, or the launcher in C cannot
         call the driver.
         """
-        calls = driver_calls(self.device)
+        calls = self.device.calls
         steps = [action for action in self.actions if isinstance(action, KernelStep)]
         if calls is None or len(steps) < sum(action is not None for action in self.actions):
             return None

@@ -492,6 +492,22 @@ static void leave(Driver *d, int state) {
     if (state == 1) d->pop_current(&context);
 }
 
+// A transfer between an array of the host and a block.
+typedef struct {
+    PyArrayObject *array;
+    uint64_t address;
+} Transfer;
+
+static int transfer(Driver *d, const Transfer *t, bool is_upload) {
+    size_t nbytes = (size_t)PyArray_NBYTES(t->array);
+    void *data = PyArray_DATA(t->array), *memory = (void *)(uintptr_t)t->address;
+    if (!nbytes) return 0;
+    if (d->is_cuda)
+        return is_upload ? d->upload(t->address, data, nbytes, d->stream) : d->download(data, t->address, nbytes, d->stream);
+    return is_upload ? d->write_buffer(d->stream, memory, 0, 0, nbytes, data, 0, NULL, NULL)
+                     : d->read_buffer(d->stream, memory, 0, 0, nbytes, data, 0, NULL, NULL);
+}
+
 static PyObject *driver_finish(Driver *self, PyObject *unused) {
     int entered = self->forks == num_forks ? enter(self) : -1, status = 1;
     if (entered >= 0) {
@@ -503,7 +519,27 @@ static PyObject *driver_finish(Driver *self, PyObject *unused) {
     return PyBool_FromLong(!status);
 }
 
+static PyObject *driver_read(Driver *self, PyObject *args) {
+    PyObject *source, *target;
+    if (!PyArg_ParseTuple(args, "O!O!", Array_type, &source, &PyArray_Type, &target)) return NULL;
+    PyArrayObject *array = (PyArrayObject *)target;
+    if (!PyArray_ISCARRAY(array)) Py_RETURN_FALSE;
+    int entered = self->forks == num_forks ? enter(self) : -1, status = 1;
+    if (entered >= 0) {
+        const Transfer download = {array, ((Array *)source)->address};
+        Py_BEGIN_ALLOW_THREADS
+        status = transfer(self, &download, false);
+        if (!status) status = self->synchronize(self->stream);
+        Py_END_ALLOW_THREADS
+        leave(self, entered);
+    }
+    return PyBool_FromLong(!status);
+}
+
 static PyMethodDef driver_methods[] = {
+    {"read", (PyCFunction)driver_read, METH_VARARGS,
+     "read(array, target): copy an array of the device to a NumPy array of its size, and wait; return whether the driver "
+     "reports no error."},
     {"finish", (PyCFunction)driver_finish, METH_NOARGS,
      "finish(): wait until all enqueued work is done; return whether the driver reports no error."},
     {NULL}};
@@ -746,22 +782,6 @@ static int launch_opencl(Driver *d, const Launch *launch, const Word *words, con
     return d->enqueue(d->stream, kernel, (unsigned)launch->num_dims, NULL, launch->grid, launch->block, gate ? 1 : 0, gate, NULL);
 }
 
-// A transfer between an array of the host and a block.
-typedef struct {
-    PyArrayObject *array;
-    uint64_t address;
-} Transfer;
-
-static int transfer(Driver *d, const Transfer *t, bool is_upload) {
-    size_t nbytes = (size_t)PyArray_NBYTES(t->array);
-    void *data = PyArray_DATA(t->array), *memory = (void *)(uintptr_t)t->address;
-    if (!nbytes) return 0;
-    if (d->is_cuda)
-        return is_upload ? d->upload(t->address, data, nbytes, d->stream) : d->download(data, t->address, nbytes, d->stream);
-    return is_upload ? d->write_buffer(d->stream, memory, 0, 0, nbytes, data, 0, NULL, NULL)
-                     : d->read_buffer(d->stream, memory, 0, 0, nbytes, data, 0, NULL, NULL);
-}
-
 // What a call enqueues: uploads, the launches of a record or a graph of them, downloads.
 typedef struct {
     Record *record;
@@ -771,7 +791,7 @@ typedef struct {
     uint64_t graph;         // 0 for none
     Transfer *uploads, *downloads;
     int num_uploads, num_downloads;
-    int num_enqueued;       // how many of them the driver has accepted
+    int num_launched;       // how many launches and downloads the driver has accepted
 } Work;
 
 static int launch_all(Work *w) {
@@ -785,7 +805,7 @@ static int launch_all(Work *w) {
         const Word *words = r->words + launch->first_word;
         status = d->is_cuda ? launch_cuda(d, launch, words, w->bases, w->values, w->places)
                             : launch_opencl(d, launch, words, w->bases, gate && !k ? &gate : NULL);
-        w->num_enqueued += !status;
+        w->num_launched += !status;
     }
     if (gate) {
         d->set_event(gate, 0);
@@ -798,22 +818,19 @@ static int launch_all(Work *w) {
 static int enqueue_work(Work *w, bool *is_waited) {
     Driver *d = w->record->driver;
     int status = 0;
-    for (int k = 0; k < w->num_uploads && !status; k++) {
-        status = transfer(d, &w->uploads[k], true);
-        w->num_enqueued += !status;
-    }
+    for (int k = 0; k < w->num_uploads && !status; k++) status = transfer(d, &w->uploads[k], true);
     if (!status && w->graph) {
         status = d->graph_launch((void *)(uintptr_t)w->graph, d->stream);
-        w->num_enqueued += !status;
+        w->num_launched += !status;
     } else if (!status) {
         status = launch_all(w);
     }
     for (int k = 0; k < w->num_downloads && !status; k++) {
         status = transfer(d, &w->downloads[k], false);
-        w->num_enqueued += !status;
+        w->num_launched += !status;
     }
     if (!status && !d->is_cuda) status = d->flush(d->stream);
-    *is_waited = (w->num_uploads || w->num_downloads) && w->num_enqueued;
+    *is_waited = w->num_uploads || w->num_downloads;
     return status;
 }
 
@@ -1131,8 +1148,8 @@ static PyObject *enqueue_record(Launcher *self, Record *r, PyObject *const *arra
         self->uploaded = self->downloaded = 0;
         for (int k = 0; k < w.num_uploads; k++) self->uploaded += PyArray_NBYTES(w.uploads[k].array);
         for (int k = 0; k < w.num_downloads; k++) self->downloaded += PyArray_NBYTES(w.downloads[k].array);
-    } else if (w.num_enqueued) {  // the call must not be done again
-        PyObject *raised = PyObject_CallMethod((PyObject *)self, "call_failed", "Oii", r->owner, status ? w.num_enqueued : -1,
+    } else if (w.num_launched) {  // the call must not be done again
+        PyObject *raised = PyObject_CallMethod((PyObject *)self, "call_failed", "Oii", r->owner, status ? w.num_launched : -1,
                                                status ? status : waited);
         Py_XDECREF(raised);
         if (raised) PyErr_SetString(PyExc_RuntimeError, "a call failed, and no error was raised");
@@ -1143,7 +1160,7 @@ done:
     Py_XDECREF(owner);
     if (!is_done) {
         Py_CLEAR(results);
-        if (!w.num_enqueued) is_retried();
+        if (!w.num_launched) is_retried();
     }
     return results;
 }

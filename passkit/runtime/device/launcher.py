@@ -58,6 +58,10 @@ if TYPE_CHECKING:
             """Wait until all enqueued work is done; return whether the driver reports no error."""
             ...
 
+        def read(self, array: ArrayBase, target: Any) -> bool:
+            """Copy an array to a NumPy array, and wait; return whether there was no error."""
+            ...
+
     class Record:
         """A program bound to shapes; only the launcher in C has them."""
 

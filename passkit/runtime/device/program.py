@@ -177,14 +177,14 @@ class DeviceProgram(LauncherBase):
 
         Args:
             bound: The program that the launcher enqueued.
-            position: The number of transfers and launches that were enqueued; -1 if all were, and
-                the driver failed when the launcher waited for them.
+            position: The number of launches that were enqueued; -1 if all were, and the driver
+                failed when the launcher waited for them.
             status: What the driver's function returned.
         """
         device = bound.data.device
         with device.active("a call"):
             device.queue.finish()  # raises what has failed, with the driver's text
-        failed = "when it was waited for" if position < 0 else f"after {position} steps"
+        failed = "when it was waited for" if position < 0 else f"after {position} launches"
         raise DeviceError(
             f"{device} failed at a call, {failed}: the driver returned status {status}; the "
             "results of the call, and the variables that it changes, are undefined"

@@ -185,6 +185,11 @@ class OpenClDevice:
         """pyopencl's device."""
         return self.context.devices[0]
 
+    @property
+    def calls(self) -> Any | None:
+        """The functions of the driver for the launcher in C; None where they are unknown."""
+        return driver_calls(self)
+
     def measuring_queue(self) -> OpenClQueue:
         """Return a new queue whose events can be timed by `OpenClQueue.seconds`."""
         properties = pyopencl().command_queue_properties.PROFILING_ENABLE

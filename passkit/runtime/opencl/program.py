@@ -31,7 +31,6 @@ from passkit.runtime.opencl.device import (
     OpenClQueue,
     adapt_target,
     device,
-    driver_calls,
     memory_of,
     pool_of,
     pyopencl,
@@ -121,7 +120,7 @@ class OpenClBoundProgram(BoundProgram):
 
         None where it has steps on the host or copies, or the launcher in C cannot call the driver.
         """
-        calls = driver_calls(self.data.device)
+        calls = self.data.device.calls
         if calls is None:
             return None
         launches: list[BoundLaunch] = []

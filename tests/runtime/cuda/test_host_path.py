@@ -273,6 +273,11 @@ def test_a_refused_launch_is_tried_again(fake: FakeDriver) -> None:
     (result,) = exe({"x": array}, out="device")
     np.testing.assert_allclose(result.numpy(), np.tanh(ONES), rtol=1e-6)
     assert fake.counts["free"]
+    fill_pool()
+    before = fake.counts["free"]
+    fake.fail("launch", "out of memory", times=2)
+    np.testing.assert_allclose(exe(x=ONES)[0], np.tanh(ONES), rtol=1e-6)
+    assert fake.counts["free"] > before
 
 
 def test_a_launch_that_is_refused_in_the_middle_raises(fake: FakeDriver) -> None:
@@ -282,11 +287,11 @@ def test_a_launch_that_is_refused_in_the_middle_raises(fake: FakeDriver) -> None
     for _ in range(2):
         exe({"x": array}, out="device")
     fake.faults["launch"] = Fault("unknown error", fake.counts["launch"] + 1)
-    with pytest.raises(DeviceError, match=r"failed at a call, after 1 steps: .* status 999; the"):
+    with pytest.raises(DeviceError, match=r"failed at a call, after 1 launches: .* status 999; the"):
         exe({"x": array}, out="device")
     exe(x=ONES)
-    fake.faults["launch"] = Fault("unknown error", fake.counts["launch"])
-    with pytest.raises(DeviceError, match=r"failed at a call, after 1 steps: .* status 999; the"):
+    fake.faults["launch"] = Fault("unknown error", fake.counts["launch"] + 1)
+    with pytest.raises(DeviceError, match=r"failed at a call, after 1 launches: .* status 999; the"):
         exe(x=ONES)
     fake.faults["finish"] = Fault("unspecified launch failure", fake.counts["finish"], 2)
     with pytest.raises(DeviceError, match=r"a call failed with finish: unspecified launch failure"):
