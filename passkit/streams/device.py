@@ -17,7 +17,7 @@ import numpy as np
 
 from passkit.graph.graph import Graph
 from passkit.program.executable import Executable
-from passkit.runtime.device.interface import check_process
+from passkit.runtime.device.interface import raise_status
 from passkit.values.lazy import Lazy
 
 contexts: Any = Lazy("passkit.passes.context")
@@ -99,14 +99,17 @@ class StreamDevice(ABC):
     def finish(self) -> None:
         """Wait until the device has done all work that was enqueued.
 
-        Raises: DeviceError in a fork of the process that opened the device.
+        Raises: DeviceError where work has failed, or in a fork of the process that opened the
+            device.
         """
         calls = self.opened.calls
-        if calls is not None and calls.finish():
+        if calls is None:
+            with self.opened.active("waiting"):
+                self.opened.queue.finish()
             return
-        check_process(self.opened)
-        with self.opened.active("waiting"):
-            self.opened.queue.finish()
+        status = calls.finish()
+        if status:
+            raise_status(self.opened, "waiting", status)
 
     def compile(self, graph: Graph) -> Executable:
         """Return the executable of a graph on this device.

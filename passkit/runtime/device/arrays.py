@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from passkit.runtime.device.external_arrays import ExternalArray
+from passkit.runtime.device.interface import raise_status
 from passkit.runtime.device.launcher import ArrayBase
 from passkit.runtime.native.feeds import type_text
 
@@ -54,11 +55,17 @@ class ResidentArray(ArrayBase):
         Raises: DeviceError where the download fails, or work that was enqueued before has failed.
         """
         array = np.empty(self.shape, self.dtype)
+        if not array.size:
+            return array
         calls = self.device.calls
-        if array.size and (calls is None or not calls.read(self, array)):
+        if calls is None:
             with self.device.active("reading an array"):
                 flat = array.reshape(-1).view(np.uint8)
                 self.device.queue.download(flat, self.block).wait()
+            return array
+        status = calls.read(self, array)
+        if status:
+            raise_status(self.device, "reading an array", status)
         return array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:

@@ -7,7 +7,7 @@ Memory and program steps of `passkit.runtime.device` use queues and events by th
 from __future__ import annotations
 
 import os
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from passkit.errors import DeviceError
 from passkit.plan.target import Target, list_targets, target_of
@@ -55,6 +55,26 @@ class DeviceQueue(Protocol):
 def is_registered(target: Target) -> bool:
     """Return whether a target is the one registered under its name, not one with that name only."""
     return target.name in list_targets() and target_of(target.name) is target
+
+
+def raise_status(device: Any, doing: str, status: int) -> NoReturn:
+    """Raise DeviceError for a status other than 0 that the launcher got from a driver.
+
+    Args:
+        device: The device.
+        doing: The activity, for the message: "a call".
+        status: What the driver's function returned.
+
+    Raises:
+        DeviceError: with the driver's text where the device reports the failure again, else with
+            the status; in a fork of the process that opened the device it says so.
+    """
+    with device.active(doing):
+        device.queue.finish()
+    raise DeviceError(
+        f"{device} failed at {doing}: the driver returned status {status}, perhaps because of an "
+        "earlier call, as calls return before their kernels have run"
+    )
 
 
 def check_process(device: Any) -> None:

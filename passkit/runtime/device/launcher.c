@@ -516,14 +516,17 @@ static PyObject *driver_finish(Driver *self, PyObject *unused) {
         Py_END_ALLOW_THREADS
         leave(self, entered);
     }
-    return PyBool_FromLong(!status);
+    return PyLong_FromLong(status);
 }
 
 static PyObject *driver_read(Driver *self, PyObject *args) {
     PyObject *source, *target;
     if (!PyArg_ParseTuple(args, "O!O!", Array_type, &source, &PyArray_Type, &target)) return NULL;
     PyArrayObject *array = (PyArrayObject *)target;
-    if (!PyArray_ISCARRAY(array)) Py_RETURN_FALSE;
+    if (!PyArray_ISCARRAY(array)) {
+        PyErr_SetString(PyExc_ValueError, "read needs a contiguous array");
+        return NULL;
+    }
     int entered = self->forks == num_forks ? enter(self) : -1, status = 1;
     if (entered >= 0) {
         const Transfer download = {array, ((Array *)source)->address};
@@ -532,16 +535,17 @@ static PyObject *driver_read(Driver *self, PyObject *args) {
         if (!status) status = self->synchronize(self->stream);
         Py_END_ALLOW_THREADS
         leave(self, entered);
+        if (status) Py_INCREF(array);  // for ever: the driver may still write to it
     }
-    return PyBool_FromLong(!status);
+    return PyLong_FromLong(status);
 }
 
 static PyMethodDef driver_methods[] = {
     {"read", (PyCFunction)driver_read, METH_VARARGS,
-     "read(array, target): copy an array of the device to a NumPy array of its size, and wait; return whether the driver "
-     "reports no error."},
+     "read(array, target): copy an array of the device to a NumPy array of its size, and wait; return the driver's status, "
+     "0 for success."},
     {"finish", (PyCFunction)driver_finish, METH_NOARGS,
-     "finish(): wait until all enqueued work is done; return whether the driver reports no error."},
+     "finish(): wait until all enqueued work is done; return the driver's status, 0 for success."},
     {NULL}};
 
 static PyType_Slot driver_slots[] = {
@@ -1027,12 +1031,9 @@ static bool takes(const Record *r, const Output *output, PyObject *given, PyObje
     return true;
 }
 
-// Return whether an error is that of a driver, after which Python tries the call again.
-static bool is_retried(void) {
-    if (!PyErr_Occurred()) return true;
-    if (!PyErr_ExceptionMatches(PyExc_Exception)) return false;
-    PyErr_Clear();
-    return true;
+// Forget an error of a driver that refuses memory: Python tries again, and raises.
+static void clear_refusal(void) {
+    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear();
 }
 
 // Where the results of a call are.
@@ -1131,7 +1132,10 @@ static PyObject *enqueue_record(Launcher *self, Record *r, PyObject *const *arra
     w.bases = bases, w.values = bases + num_bases, w.places = (void **)(w.values + r->max_words);
     w.uploads = room.transfers, w.downloads = room.transfers + r->num_inputs;
     if (!(results = PyList_New(r->num_outputs))) goto done;
-    if (!prepare(r, &w, &room, arrays, out, kind, checks, results, bases)) goto done;
+    if (!prepare(r, &w, &room, arrays, out, kind, checks, results, bases)) {
+        clear_refusal();
+        goto done;
+    }
     if (r->build_graph) {
         GraphSlot *slot = graph_slot(r, bases, num_bases);
         if (!slot || (!slot->owner && slot->is_seen && !build_graph(r, slot, num_bases))) goto done;
@@ -1142,6 +1146,10 @@ static PyObject *enqueue_record(Launcher *self, Record *r, PyObject *const *arra
         }
     }
     status = enqueue_and_wait(&w, &waited);
+    if (waited) {  // the driver may still use arrays of the host, which live for ever
+        for (int k = 0; k < w.num_uploads; k++) Py_INCREF(w.uploads[k].array);
+        for (int k = 0; k < w.num_downloads; k++) Py_INCREF(w.downloads[k].array);
+    }
     is_done = !status && !waited;
     if (is_done) {
         self->replays += w.graph != 0;
@@ -1158,10 +1166,7 @@ done:
     room_close(&room);
     leave(r->driver, entered);
     Py_XDECREF(owner);
-    if (!is_done) {
-        Py_CLEAR(results);
-        if (!w.num_launched) is_retried();
-    }
+    if (!is_done) Py_CLEAR(results);
     return results;
 }
 

@@ -54,12 +54,12 @@ if TYPE_CHECKING:
 
         def __init__(self, *_: Any) -> None: ...
 
-        def finish(self) -> bool:
-            """Wait until all enqueued work is done; return whether the driver reports no error."""
+        def finish(self) -> int:
+            """Wait until all enqueued work is done; return the driver's status."""
             ...
 
-        def read(self, array: ArrayBase, target: Any) -> bool:
-            """Copy an array to a NumPy array, and wait; return whether there was no error."""
+        def read(self, array: ArrayBase, target: Any) -> int:
+            """Copy an array to a NumPy array, and wait; return the driver's status."""
             ...
 
     class Record:

@@ -8,7 +8,6 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from passkit.errors import DeviceError
 from passkit.plan.kernel import Kernel
 from passkit.runtime.device.bound_program import BoundProgram
 from passkit.runtime.device.call_memory import ArrayKey
@@ -19,6 +18,7 @@ from passkit.runtime.device.external_arrays import (
     ExternalArray,
     check_out,
 )
+from passkit.runtime.device.interface import raise_status
 from passkit.runtime.device.launcher import IS_NATIVE, LauncherBase
 from passkit.runtime.device.records import REPLAYS
 from passkit.runtime.native.feeds import InputSpec, refuse_out, takes
@@ -181,14 +181,9 @@ class DeviceProgram(LauncherBase):
                 failed when the launcher waited for them.
             status: What the driver's function returned.
         """
-        device = bound.data.device
-        with device.active("a call"):
-            device.queue.finish()  # raises what has failed, with the driver's text
-        failed = "when it was waited for" if position < 0 else f"after {position} launches"
-        raise DeviceError(
-            f"{device} failed at a call, {failed}: the driver returned status {status}; the "
-            "results of the call, and the variables that it changes, are undefined"
-        )
+        if position < 0:
+            raise_status(bound.data.device, "a call", status)
+        raise_status(bound.data.device, f"launch {position + 1} of a call", status)
 
     def _external(self, array: Any) -> Any:
         """Return an array of the device as programs take it.
