@@ -222,18 +222,16 @@ def refine_shape(tensor: Tensor, shape: Sequence[Extent | None]) -> Entry:
     """Give a tensor of unknown rank the shape that `Tensor.set_shape` states.
 
     Args:
-        tensor: The tensor, which is not changed. For a placeholder a new input of this shape is
-            created and recorded in ``refined_placeholders`` of its graph.
+        tensor: The tensor, which is not changed.
         shape: Its extents; None where a run determines them.
 
     Returns:
-        The new input, or for other tensors an entry of that shape. A run checks it.
+        For a placeholder a new input of that shape, for other tensors an entry of it that each run
+        checks.
     """
-    entry, graph = tensor.entry, tensor.graph
+    entry = tensor.entry
     if entry.node.op is None:
-        refined = var(entry.node.name, _runtime_sizes(tensor._name, shape), entry.dtype)
-        graph.refined_placeholders[entry] = refined
-        return refined
+        return var(entry.node.name, _runtime_sizes(tensor._name, shape), entry.dtype)
     return check_shape_at_run(tensor, shape, tensor.name)
 
 

@@ -12,7 +12,8 @@ from passkit.errors import FeedError
 from passkit.frontends.tinyflow.graphs import Graph
 from passkit.frontends.tinyflow.shapes import format_shape, require_shape
 from passkit.frontends.tinyflow.tensors import Operation, Tensor
-from passkit.graph.node import Entry, Node, is_state
+from passkit.frontends.tinyflow.variables import Variable
+from passkit.graph.node import Entry, Node
 from passkit.values.dtype import DType
 from passkit.values.size import Shape, Size
 
@@ -139,8 +140,9 @@ def shape_of_feed(key: Tensor, value: Any) -> tuple[int, ...]:
 def create_feeds(key: Any, graph: Graph, shape: Shape) -> list[Feed]:
     """Create the feeds for one key of feed_dict.
 
-    A placeholder refined by `Tensor.set_shape` gives two feeds: nodes created before the refinement
-    read its first entry.
+    Nodes created before a call of `Tensor.set_shape` read an earlier entry of the key than those
+    created after it. The first of these entries that has a rank is fed, and the later ones are
+    reshapes of it. An entry of unknown rank before it gets a feed of its own, of the same input.
 
     Args:
         key: A tensor.
@@ -148,27 +150,10 @@ def create_feeds(key: Any, graph: Graph, shape: Shape) -> list[Feed]:
         shape: The shape of the value, used if the rank of the tensor is unknown.
 
     Returns:
-        The feed of the key, and one for each placeholder that was refined to it.
+        One feed, or two if `Tensor.set_shape` gave a rank to the key.
 
     Raises:
         FeedError: If the key is no tensor, is a variable, or belongs to another graph.
-        DTypeError: If the key is a tensor of text.
-    """
-    feed = _create_feed(key, graph, shape)
-    earlier = [old for old, new in graph.refined_placeholders.items() if new is feed.entry]
-    return [feed, *(evolve(feed, entry=old) for old in earlier)]
-
-
-def _create_feed(key: Any, graph: Graph, shape: Shape) -> Feed:
-    """Create the feed for the current entry of a key; see `create_feeds`.
-
-    Args:
-        key: Key of feed_dict.
-        graph: Graph of the session.
-        shape: Shape of the fed value, used if the key has no shape of its own.
-
-    Raises:
-        FeedError: If the key is no tensor, of another graph, or a variable.
         DTypeError: If the key is a tensor of text.
     """
     if isinstance(key, Operation) or not isinstance(key, Tensor):
@@ -181,19 +166,35 @@ def _create_feed(key: Any, graph: Graph, shape: Shape) -> Feed:
             f"feed_dict has {key!r}, which is not an element of this session's graph; create the "
             f"session with graph="
         )
-    entry = key.entry
-    if is_state(entry):
+    if isinstance(key, Variable):
         raise FeedError(
             f"feed_dict has the variable '{key.name}', which keeps its own value; "
             f"variable.load(value, session) gives it another"
         )
+    entry = key.entry
     assert entry.dtype is not None
     shape = shape if entry.shape is None else require_shape(entry)
-    if entry.node.is_variable and entry.shape is not None:
-        return Feed(key, key.name, entry, entry, entry.dtype, shape)
-    params = {"shape": shape, "dtype": entry.dtype}
-    replacement = Node(None, (), params, key.name.removesuffix(":0").replace(":", "_"))
-    return Feed(key, key.name, entry, replacement.entries[0], entry.dtype, shape)
+    *unranked, first = first_entries(entry, graph)
+    input = first
+    if not first.node.is_variable or first.shape is None:
+        params = {"shape": shape if first.shape is None else first.shape, "dtype": entry.dtype}
+        name = key.name.removesuffix(":0").replace(":", "_")
+        input = Node(None, (), params, name).entries[0]
+    feed = Feed(key, key.name, first, input, entry.dtype, shape)
+    return [feed, *(evolve(feed, entry=e) for e in unranked)]
+
+
+def first_entries(entry: Entry, graph: Graph) -> list[Entry]:
+    """Return the first entry that a tensor had, and if its rank was unknown, the first with a rank.
+
+    ``entry`` is the tensor's entry after all calls of `Tensor.set_shape`, ``graph`` its graph. The
+    list has one entry, also if no call gave the tensor a rank.
+    """
+    entries = [entry]
+    while (earlier := graph.refined_entries.get(entry.node)) is not None:
+        entry = earlier
+        entries = [entry, *(entries[:1] if entry.shape is None else [])]
+    return entries
 
 
 def rank_key(shapes: Iterable[tuple[int, ...]]) -> tuple[tuple[bool, ...], ...]:

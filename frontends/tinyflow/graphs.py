@@ -106,8 +106,8 @@ class Graph:
     """The variables that `tf.get_variable` created, by full name."""
     run_number: Entry = field(init=False, factory=lambda: var("run_number", (), "int64"))
     """An input that counts the runs of a session, so that random draws differ between runs."""
-    refined_placeholders: dict[Entry, Entry] = field(init=False, factory=dict)
-    """For each placeholder without a shape its replacement after `Tensor.set_shape`."""
+    refined_entries: WeakKeyDictionary[Node, Entry] = field(init=False, factory=WeakKeyDictionary)
+    """For each node that `Tensor.set_shape` created the entry whose shape it refines."""
     iteration_number: Entry | None = field(init=False, default=None)
     """While the body of a run-time loop is traced: the number of the iteration."""
     scope_counts: dict[str, int] = field(init=False, factory=dict)

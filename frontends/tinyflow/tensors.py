@@ -288,10 +288,12 @@ class Tensor:
                 f"set_shape of {self.name} needs extents of 0 or more, and None for those that "
                 f"remain unknown, got {format_shape(stated)}"
             )
-        if self.entry.shape is None:
+        entry = self.entry
+        if entry.shape is None:
             self._entry = _deferred_calls().refine_shape(self, stated)
+            self.graph.refined_entries[self._entry.node] = entry
             return
-        current = require_shape(self.entry)
+        current = require_shape(entry)
         merged = [m if n is None else n for m, n in zip(current, stated, strict=False)]
         numbers = [
             (n, m)
@@ -303,7 +305,8 @@ class Tensor:
                 f"set_shape of {self.name} needs a shape that fits {format_shape(current)}, got "
                 f"{format_shape(stated)}"
             )
-        self._entry = make("reshape", self.entry, shape=tuple(merged))
+        self._entry = make("reshape", entry, shape=tuple(merged))
+        self.graph.refined_entries[self._entry.node] = entry
 
     def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> Any:
         """Compute the tensor, and return its value.
@@ -335,7 +338,8 @@ class Tensor:
         Raises:
             ShapeError: If an index is out of range or of another kind, such as a bool, a float, a
                 list or a tensor that is no scalar of integers, if it is a dimension that only a run
-                determines, or if there are more of them than axes.
+                determines, if a bound of a slice is no int or a step is 0, or if there are more of
+                them than axes.
         """
         deferred_calls = _deferred_calls()
         if any(map(deferred_calls.is_unranked, deferred_calls.nested_tensors((self, key)))):
@@ -407,8 +411,8 @@ def _get_item(tensor: Tensor, key: Any, name: str | None) -> Tensor:
         name: Name of the result; None for "strided_slice".
 
     Raises:
-        ShapeError: If an index is out of range or of another kind, such as a bool, or there are too
-            many.
+        ShapeError: If an index is out of range or of another kind, such as a bool, a bound of a
+            slice is no int, a step is 0, or there are too many.
     """
     keys = key if isinstance(key, tuple) else (key,)
     index = tuple(_resolve_index(k) for k in keys)
@@ -416,7 +420,7 @@ def _get_item(tensor: Tensor, key: Any, name: str | None) -> Tensor:
     if tensor.static_value is not None and are_static:
         try:
             part = np.asarray(tensor.static_value[index], dtype=object)
-        except IndexError:  # the entry raises a ShapeError that names the tensor
+        except (IndexError, TypeError, ValueError):  # the entry's ShapeError names the tensor
             pass
         else:
             return static_tensor(part, tensor.dtype, name, "strided_slice")

@@ -16,6 +16,7 @@ from passkit.frontends.tinyflow import arrays, random_ops
 from passkit.frontends.tinyflow.argument_checks import axis_length, require_int
 from passkit.frontends.tinyflow.deferred_calls import defer_call, defer_if_unranked, is_unranked
 from passkit.frontends.tinyflow.deferred_variables import DeferredVariable
+from passkit.frontends.tinyflow.feeds import first_entries
 from passkit.frontends.tinyflow.graphs import GraphKeys, get_default_graph
 from passkit.frontends.tinyflow.initializers import (
     glorot_uniform_initializer,
@@ -317,13 +318,16 @@ def infer_variable_shapes(
         its shape as a list of ints. In the order in which they were created.
 
     Raises:
-        ShapeError: If a shape does not fit its placeholder, or a weight that has a shape already.
-        FeedError: If a placeholder without a shape is missing.
+        ShapeError: If a shape does not fit its placeholder, a layer or other operator behind it, or
+            a weight that has a shape already, or leaves a weight's shape unknown.
+        FeedError: If a placeholder without a shape is missing, and ``net`` has a layer or another
+            function that needs the rank of an unknown shape.
     """
     replacements: dict[Entry, Entry] = {}
     for tensor, shape in feed_dict.items():
         stated = parse_shape(shape, "infer_variable_shapes")
-        replacements[tensor.entry] = var(tensor._name, stated, tensor.dtype)
+        given = var(tensor._name, stated, tensor.dtype)
+        replacements |= dict.fromkeys(first_entries(tensor.entry, net.graph), given)
         if is_unranked(tensor):
             continue
         declared = require_shape(tensor.entry)
@@ -335,6 +339,9 @@ def infer_variable_shapes(
                 f"infer_variable_shapes needs a shape that fits {tensor!r}, got {shape}"
             )
     order = core.post_order([net.entry.node])
+    for node, earlier in net.graph.refined_entries.items():
+        if earlier.shape is None and earlier.node.is_variable:  # a placeholder left out
+            replacements.setdefault(earlier, node.entries[0])
     if has_deferred_calls(order):
         resolve_deferred_calls(net.graph, order, replacements)
     needed = set(order)

@@ -47,6 +47,8 @@ ARRAYS = [
         r"set_shape of x:0 needs extents of 0 or more, .* got \(-1, 3\)",
     ),
     (lambda: tf.shape(free(2, 3))[True], "is indexed by ints, .* got bool"),
+    (lambda: tf.shape(free(2, 3))[1.0:2], r"is sliced by ints, got 1\.0"),
+    (lambda: tf.constant([1, 2], name="c")[::0], "step of an index of c must not be 0"),
     (
         lambda: tf.unstack(tf.placeholder(tf.float32), 0),
         "unstack of a tensor of unknown rank needs num from 1 on, got 0",

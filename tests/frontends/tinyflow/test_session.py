@@ -338,6 +338,40 @@ def test_an_unknown_shape_changes_no_static_shape():
     assert y.shape.ndims is None
 
 
+@pytest.mark.parametrize("shape", [None, [None, None]])
+def test_a_refined_placeholder_also_feeds_nodes_created_before(shape):
+    """After set_shape, of unknown rank or extents, one feed serves nodes from before and after."""
+    x = tf.placeholder(tf.float32, shape, name="x")
+    columns = tf.shape(x)[1]
+    computed = [2 * x, tf.reshape(x, [columns, -1])]
+    for stated in ([None, None], [2, None], [None, 3]):
+        x.set_shape(stated)
+        computed.append(x + 1)
+    value = np.arange(6.0).reshape(2, 3)
+    with session() as s:
+        for fetches in ([t] for t in (x, *computed)):
+            s.run(fetches, {x: value})
+        twice, flipped, *rest = s.run(computed, {x: value})
+        np.testing.assert_array_equal(twice, 2 * value)
+        np.testing.assert_array_equal(flipped, value.reshape(3, 2))
+        for result in rest:
+            np.testing.assert_array_equal(result, value + 1)
+        for fetch in computed:
+            with pytest.raises(FeedError, match=r"'x:0' needs a feed of shape \(2, 3\), got \(2, 4"):
+                s.run(fetch, {x: np.ones((2, 4))})
+
+
+@pytest.mark.parametrize("shape", [None, [None, None]])
+def test_a_refined_result_is_fed_to_nodes_created_before(shape):
+    """A fed tensor that set_shape refined is not computed, not even for nodes from before."""
+    y = tf.placeholder(tf.float32, shape) + 1
+    before = 2 * y
+    y.set_shape([2, 3])
+    with session() as s:
+        results = s.run([before, y, 3 * y], {y: np.ones((2, 3))})
+    assert [r.tolist() for r in results] == [[[k] * 3] * 2 for k in (2.0, 1.0, 3.0)]
+
+
 def test_values_that_cannot_be_loaded_are_refused():
     """Texts, tensors and numbers that the variable's dtype cannot hold are named."""
     v = tf.Variable([1, 2], dtype=tf.uint8, name="v")

@@ -110,6 +110,26 @@ def test_weight_shapes_are_inferred_for_placeholders_without_shape():
             session.run(net, {x: images[:, :1]})
 
 
+@pytest.mark.parametrize("is_given", [True, False])
+def test_weight_shapes_are_inferred_for_a_placeholder_refined_afterwards(is_given):
+    """infer_variable_shapes uses the shape given, or that of set_shape, for layers from before."""
+    x = tf.placeholder(tf.float32)
+    net = tf.nn.linear(x, 3, name="late")
+    x.set_shape([None, 4])
+    inferred = tf.infer_variable_shapes(net, {x: [5, 4]} if is_given else {})
+    assert [s for _, n, s in inferred if n == "late_weight"] == [[3, 4]]
+
+
+def test_a_weight_is_no_feed():
+    """A weight behind an input of unknown rank cannot be fed, as other variables cannot."""
+    x = tf.placeholder(tf.float32)
+    net = tf.nn.linear(x, 3, name="unfed")
+    weight = next(v for v in tf.global_variables() if v.name == "unfed_weight:0")
+    with tf.Session("interpret") as session:
+        with pytest.raises(FeedError, match="feed_dict has the variable 'unfed_weight:0'"):
+            session.run(net, {x: np.ones((2, 4)), weight: np.ones((3, 4))})
+
+
 def test_gpu_configuration_falls_back_to_the_cpu_with_a_warning(monkeypatch):
     """The configuration 'gpu' warns once and runs on the CPU where there is no GPU."""
 
