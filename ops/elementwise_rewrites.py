@@ -1,7 +1,8 @@
 """Exact algebraic rewrites of elementwise operators (FSimplify).
 
 Each function gets the node and its inputs, and returns an entry that has the same bits for every
-input, NaN, infinities and -0 among them, or None where no rewrite applies.
+input, NaN, infinities and -0 among them, or None where no rewrite applies. A constant in these
+rewrites is a real number or bool as `scalar_constant` finds it: one element, broadcast or not.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from passkit.values.dtype import is_lossless
 def simplify_add(node: Node, x: Entry, y: Entry) -> Entry | None:
     """Rewrite ``x + -0.0 -> x``, and for integers ``x + 0 -> x``; None if neither applies.
 
-    The operands may be exchanged. Floats plus 0.0 stay, since ``-0.0 + 0.0`` is 0.0. ``node``
-    applies the operator to entries ``x`` and ``y``; None also if the operand that remains has not
-    the shape and dtype of its output.
+    The number is a real constant of one element, broadcast or not; the operands may be exchanged.
+    Floats plus 0.0 stay, since ``-0.0 + 0.0`` is 0.0. ``node`` applies the operator to entries
+    ``x`` and ``y``; None also if the operand that remains has not the shape and dtype of its
+    output.
     """
     for operand, other in ((x, y), (y, x)):
         value = scalar_constant(other)
@@ -32,7 +34,8 @@ def simplify_add(node: Node, x: Entry, y: Entry) -> Entry | None:
 def simplify_sub(node: Node, x: Entry, y: Entry) -> Entry | None:
     """Rewrite ``x - 0 -> x``, for the output of ``node``; return None if that does not apply.
 
-    -0.0 is not 0 here. None also if ``x`` has not the shape and dtype of the output.
+    The 0 is a real constant of one element, broadcast or not, and not -0.0. None also if ``x`` has
+    not the shape and dtype of the output.
     """
     return as_replacement(node, x) if is_constant(y, 0) else None
 
@@ -40,7 +43,8 @@ def simplify_sub(node: Node, x: Entry, y: Entry) -> Entry | None:
 def simplify_mul(node: Node, x: Entry, y: Entry) -> Entry | None:
     """Rewrite ``x * 1 -> x`` and ``1 * x -> x``, for the output of ``node``; else return None.
 
-    None also if the operand has not the shape and dtype of the output.
+    The 1 is a real constant of one element, broadcast or not. None also if the operand has not the
+    shape and dtype of the output.
     """
     if is_constant(y, 1):
         return as_replacement(node, x)
@@ -71,9 +75,10 @@ def simplify_div(node: Node, x: Entry, y: Entry) -> Entry | None:
 def simplify_pow(node: Node, x: Entry, y: Entry) -> Entry | None:
     """Rewrite ``x**1``, ``x**2``, ``x**-1`` to identity, square and reciprocal; else return None.
 
-    The replacements are correctly rounded, as pow need not be. ``x**0.5`` stays, since sqrt differs
-    from it at -inf and -0, and ``x**-1`` of integers stays, since they have no reciprocal. None
-    also if ``x`` has not the shape and dtype of the output of ``node``.
+    The exponent is a real constant of one element, broadcast or not. The replacements are
+    correctly rounded, as pow need not be. ``x**0.5`` stays, since sqrt differs from it at -inf and
+    -0, and ``x**-1`` of integers stays, since they have no reciprocal. None also if ``x`` has not
+    the shape and dtype of the output of ``node``.
     """
     if x.dtype is None or as_replacement(node, x) is None:
         return None
@@ -114,7 +119,8 @@ def simplify_equal_operands(node: Node, x: Entry, y: Entry) -> Entry | None:
 def simplify_where(node: Node, condition: Entry, x: Entry, y: Entry) -> Entry | None:
     """Rewrite ``where(True, x, y) -> x``, ``where(False, x, y) -> y``, ``where(c, x, x) -> x``.
 
-    ``condition``, ``x`` and ``y`` are the inputs of ``node``.
+    ``condition``, ``x`` and ``y`` are the inputs of ``node``. True and False are constants of one
+    element, broadcast or not.
 
     Returns: None if none of them applies, or the operand has not the shape and dtype of the output
     of ``node``.

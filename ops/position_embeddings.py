@@ -50,7 +50,8 @@ def _pair_count(node: Node, shape: Shape) -> Extent:
 def _rotate_half_shape(node: Node, shape: Shape) -> Shape:
     """Infer the shape, ``shape`` of the input.
 
-    Raises: ShapeError, naming ``node``, if the rank is below 2 or the last axis has an odd length.
+    Raises: ShapeError, naming ``node``, if the rank is below 2 or the last axis is odd, or
+    symbolic and not known to be even.
     """
     _pair_count(node, shape)
     return shape
@@ -62,7 +63,8 @@ def _rotate_half_element(node: Node, index: Index, x: Reader) -> Expr:
     The partner is the neighbour if the parameter ``interleaved`` of ``node`` is true, else half the
     axis away. ``index`` has an expression for each axis; ``x`` reads the input.
 
-    Raises: ShapeError if the rank is unknown or below 2, or the last axis odd.
+    Raises: ShapeError if the rank is unknown or below 2, or the last axis odd, or symbolic
+    and not known to be even.
     """
     half = _pair_count(node, known_shape(node.entries[0]))
     j = index[-1]
@@ -120,8 +122,8 @@ def _rotary_wave_element(node: Node, index: Index, x: Reader) -> Expr:
     ``index`` has an expression for each axis, the position next to last; ``x``, which reads the
     input, is not used.
 
-    Raises: ShapeError if the rank is unknown or below 2, or the last axis odd; GraphError if
-    ``base`` is not above 0.
+    Raises: ShapeError if the rank is unknown or below 2, or the last axis odd, or symbolic
+    and not known to be even; GraphError if ``base`` is not above 0.
     """
     half = ast.size_of(_pair_count(node, known_shape(node.entries[0])))
     dtype = node.inputs[0].dtype
@@ -171,7 +173,8 @@ def _rotary_embedding(node: Node, x: Entry) -> Entry:
     Source: Su and others, RoFormer, equation 34.
 
     Raises:
-        ShapeError: If the rank of ``x`` is below 2, its last axis odd, or ``offset`` no extent.
+        ShapeError: If the rank of ``x`` is below 2, its last axis odd, or symbolic and not known
+            to be even, or ``offset`` no extent.
         GraphError: If ``base`` is not above 0.
     """
     cos, sin = (make("rotary_wave", x, **node.params, sine=sine) for sine in (False, True))

@@ -453,7 +453,7 @@ def one_hot(
         ShapeError: If ``depth`` is not one number of at least 0, or ``axis`` is no int or does not
             exist.
         DTypeError: If ``indices`` are no integers, ``on_value`` or ``off_value`` is no real number
-            or one that ``dtype`` cannot hold, or ``dtype`` is no element type.
+            or not an integer within the limits of an integer ``dtype``, or ``dtype`` is no element type.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     dtype_name = "float32" if dtype is None else as_dtype(dtype).name
@@ -481,21 +481,24 @@ def pad(
 
     Args:
         tensor: A tensor or numbers of any shape.
-        paddings: A pair (before, after) for each axis: numbers of elements; negative ones cut off,
-            not where the mode mirrors. A single pair stands for all axes.
+        paddings: A pair (before, after) for each axis: numbers of elements; negative ones cut off
+            in the mode "CONSTANT". A single pair stands for all axes.
         mode: "CONSTANT" (default), "REFLECT" to mirror without the edge, or "SYMMETRIC" to mirror
             with it; in any case of letters.
         name: The name of the result; "Pad" by default.
-        constant_values: The number to pad with; 0 by default.
+        constant_values: The real number to pad with; 0 by default. One too large for floats is
+            infinity, and any but 0 is true for bools.
 
     Returns:
         A tensor whose extents are larger by the paddings.
 
     Raises:
         SettingError: For another mode, or paddings that are no list or array of ints.
-        ShapeError: If there is not a pair for each axis, or an axis is too short to be mirrored.
-        DTypeError: If ``constant_values`` is no number, such as a tensor, or one that the dtype of
-            ``tensor`` cannot hold, where the mode is "CONSTANT".
+        ShapeError: If there is not a pair for each axis, an axis is too short to be mirrored or for
+            what is cut off, or a padding is negative where the mode mirrors.
+        DTypeError: If ``constant_values`` is no int, float or bool, such as a tensor or a complex
+            number, or is not an integer within the limits where ``tensor`` has integers; where the
+            mode is "CONSTANT".
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     if not isinstance(mode, str) or mode.upper() not in PADDING:

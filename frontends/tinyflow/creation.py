@@ -149,8 +149,9 @@ def constant(
             with ``verify_shape``, another shape; or if ``shape`` holds anything but ints of at
             least 0.
         GraphError: If ``value`` is a tensor.
-        ArgumentError: If ``value`` is neither numbers nor text, or an int is beyond the limits of
-            ``dtype``.
+        ArgumentError: If ``value`` is neither numbers nor text, complex and ``dtype`` real but not
+            bool, or holds Python's ints beyond 64 bits or the limits of an integer ``dtype``, or
+            for one a float that is NaN or too large.
         DTypeError: If ``dtype`` is no element type.
     """
     full_name = unique_name(name, "Const")

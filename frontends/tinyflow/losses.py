@@ -100,7 +100,8 @@ def compute_weighted_loss(  # noqa: D417 – describe_arguments adds the others
         the collection, unless that is None.
 
     Raises:
-        ShapeError: If the weights do not broadcast to the losses.
+        ShapeError: If the weights are no scalar and have another rank than the losses, or along an
+            axis a length that is neither theirs nor 1.
         SettingError: For an unknown reduction.
         DTypeError: If the losses are bools, or a tensor holds complex numbers.
         ArgumentError: For a value that is neither a tensor nor numbers.
@@ -219,8 +220,9 @@ def absolute_difference(  # noqa: D417 – describe_arguments adds the others
         A scalar tensor; for `Reduction.NONE` the weighted loss of each element.
 
     Raises:
-        ShapeError: If the shapes of labels and predictions differ, or the weights do not broadcast
-            to the losses.
+        ShapeError: If the shapes of labels and predictions differ, or the weights are no scalar and
+            have another rank than the losses, or along an axis a length that is neither theirs nor
+            1.
         SettingError: For an unknown reduction, or if labels or predictions are None.
         DTypeError: If a tensor holds complex numbers.
         ArgumentError: For a value that is neither a tensor nor numbers.
@@ -251,8 +253,9 @@ def mean_squared_error(  # noqa: D417 – describe_arguments adds the others
         A scalar tensor; for `Reduction.NONE` the weighted loss of each element.
 
     Raises:
-        ShapeError: If the shapes of labels and predictions differ, or the weights do not broadcast
-            to the losses.
+        ShapeError: If the shapes of labels and predictions differ, or the weights are no scalar and
+            have another rank than the losses, or along an axis a length that is neither theirs nor
+            1.
         SettingError: For an unknown reduction, or if labels or predictions are None.
         DTypeError: If a tensor holds complex numbers.
         ArgumentError: For a value that is neither a tensor nor numbers.
@@ -289,8 +292,9 @@ def huber_loss(  # noqa: D417 – describe_arguments adds the others
         A scalar tensor; for `Reduction.NONE` the weighted loss of each element.
 
     Raises:
-        ShapeError: If the shapes of labels and predictions differ, or the weights do not broadcast
-            to the losses.
+        ShapeError: If the shapes of labels and predictions differ, or the weights are no scalar and
+            have another rank than the losses, or along an axis a length that is neither theirs nor
+            1.
         SettingError: For an unknown reduction, a ``delta`` that is no number, or if labels or
             predictions are None.
         DTypeError: If a tensor holds complex numbers.
@@ -325,8 +329,8 @@ def hinge_loss(  # noqa: D417 – describe_arguments adds the others
         A scalar tensor; for `Reduction.NONE` the weighted loss of each element.
 
     Raises:
-        ShapeError: If the shapes of labels and logits differ, or the weights do not broadcast to
-            the losses.
+        ShapeError: If the shapes of labels and logits differ, or the weights are no scalar and have
+            another rank than the losses, or along an axis a length that is neither theirs nor 1.
         SettingError: For an unknown reduction, or if labels or logits are None.
         DTypeError: If a tensor holds complex numbers.
         ArgumentError: For a value that is neither a tensor nor numbers.
@@ -360,8 +364,9 @@ def log_loss(  # noqa: D417 – describe_arguments adds the others
         A scalar tensor; for `Reduction.NONE` the weighted loss of each element.
 
     Raises:
-        ShapeError: If the shapes of labels and predictions differ, or the weights do not broadcast
-            to the losses.
+        ShapeError: If the shapes of labels and predictions differ, or the weights are no scalar and
+            have another rank than the losses, or along an axis a length that is neither theirs nor
+            1.
         SettingError: For an unknown reduction, an ``epsilon`` that is no number, or if labels or
             predictions are None.
         DTypeError: If a tensor holds complex numbers.
@@ -403,7 +408,8 @@ def cosine_distance(  # noqa: D417 – describe_arguments adds the others
         SettingError: Without an axis, or with both ``axis`` and ``dim``; for an unknown reduction,
             or if labels or predictions are None.
         ShapeError: If the axis does not exist, the shapes of labels and predictions differ, or the
-            weights do not broadcast to the losses.
+            weights are no scalar and have another rank than the losses, or along an axis a length
+            that is neither theirs nor 1.
         DTypeError: If a tensor holds complex numbers.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
@@ -439,7 +445,8 @@ def mean_pairwise_squared_error(  # noqa: D417 – describe_arguments adds the o
 
     Raises:
         ShapeError: If the shapes of labels and predictions differ, the rank of the predictions is
-            unknown, or the weights do not broadcast.
+            unknown, or the weights are no scalar and have another rank than the losses, or along an
+            axis a length that is neither theirs nor 1.
         SettingError: If labels or predictions are None.
         DTypeError: If a tensor holds complex numbers.
         ArgumentError: For a value that is neither a tensor nor numbers.
@@ -485,8 +492,8 @@ def sigmoid_cross_entropy(  # noqa: D417 – describe_arguments adds the others
         A scalar tensor; for `Reduction.NONE` the weighted loss of each element.
 
     Raises:
-        ShapeError: If the shapes of labels and logits differ, or the weights do not broadcast to
-            the losses.
+        ShapeError: If the shapes of labels and logits differ, or the weights are no scalar and have
+            another rank than the losses, or along an axis a length that is neither theirs nor 1.
         SettingError: For an unknown reduction, a ``label_smoothing`` that is no number, or if
             labels or logits are None.
         DTypeError: If a tensor holds complex numbers.
@@ -525,7 +532,8 @@ def softmax_cross_entropy(  # noqa: D417 – describe_arguments adds the others
 
     Raises:
         ShapeError: If the shapes of labels and logits differ or are those of scalars, or the
-            weights do not broadcast to the losses.
+            weights are no scalar and have another rank than the losses, or along an axis a length
+            that is neither theirs nor 1.
         SettingError: For an unknown reduction, a ``label_smoothing`` that is no number, or if
             labels or logits are None.
         DTypeError: If a tensor holds complex numbers.

@@ -517,8 +517,8 @@ class Session:
 
         Raises:
             FeedError: If the value does not have the variable's shape.
-            ArgumentError: If NumPy cannot convert the value, such as text, a tensor, a list of
-                complex numbers for floats, or 300 for uint8.
+            ArgumentError: If NumPy cannot convert the value, such as text, a tensor, complex
+                numbers for floats, 300 for uint8, or NaN for integers.
         """
         self.declare([variable])
         where = f"load: value of '{variable.name}'"

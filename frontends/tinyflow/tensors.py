@@ -499,8 +499,9 @@ def as_entry(value: Any, dtype: Any = None) -> Entry:
     Raises:
         DTypeError: If a tensor has another dtype than ``dtype`` or is text, or ``dtype`` is no
             element type.
-        ArgumentError: For a value that is neither a tensor nor numbers, or Python's numbers that
-            ``dtype`` cannot hold, such as 300 for uint8 or a complex number for floats.
+        ArgumentError: For a value that is neither a tensor nor numbers, complex numbers for a real
+            ``dtype`` but bool, Python's integers beyond 64 bits or the limits of an integer
+            ``dtype``, such as 300 for uint8, or NaN or too large a float for one.
     """
     required = None if dtype is None else as_dtype(dtype)
     if isinstance(value, Tensor):
@@ -527,7 +528,7 @@ def _as_array(value: Any, dtype: DType | None) -> Any:
 
     Raises:
         ArgumentError: For text, None, tensors among the numbers, nested lists of different lengths,
-            and Python's numbers that ``dtype`` cannot hold.
+            and numbers that `as_entry` refuses for ``dtype``.
     """
     array = arguments.numbers("a tensor's value", value, None if dtype is None else dtype.numpy)
     if dtype is not None:

@@ -323,7 +323,10 @@ class Array(ArrayBase, ArrayMethods, ComputingMethods):
         """Return the NumPy array of the value, its own memory, which must not be written.
 
         It is a copy from a device. What it needs is executed; ``reason`` says why, for those who
-        inspect the stream. Raises: PasskitError if an operation that it needs fails.
+        inspect the stream.
+
+        Raises: PasskitError if an operation that it needs fails; ConcretizationError for an array
+        that depends on arguments of a function that is traced.
         """
         return computed(self._value, reason)
 
@@ -334,7 +337,8 @@ class Array(ArrayBase, ArrayMethods, ComputingMethods):
         may have axes of length 1.
 
         Raises: TypeError if the array has not exactly one element; PasskitError if an operation
-        that it needs fails.
+        that it needs fails; ConcretizationError for an array that depends on arguments of a
+        function that is traced, as by `grad`.
         """
         if self._value.type.size != 1:
             raise TypeError(
@@ -368,14 +372,16 @@ class Array(ArrayBase, ArrayMethods, ComputingMethods):
         The array may have axes of length 1.
 
         Raises: TypeError if the array has not exactly one element; PasskitError if an operation
-        that it needs fails.
+        that it needs fails; ConcretizationError for an array that depends on arguments of a
+        function that is traced, as by `grad`.
         """
         return self._scalar("item")
 
     def numpy(self) -> Any:
         """Return a NumPy array of the value, a copy that the caller may write; it is executed.
 
-        Raises: PasskitError if an operation that it needs fails.
+        Raises: PasskitError if an operation that it needs fails; ConcretizationError for an array
+        that depends on arguments of a function that is traced.
         """
         return self._numpy().copy()
 

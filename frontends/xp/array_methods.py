@@ -165,7 +165,10 @@ class ArrayMethods:
     def tolist(self: Any) -> Any:
         """Return the elements as nested lists of Python numbers; a 0-dimensional array as a number.
 
-        What the array needs is executed. Raises: PasskitError if an operation of that fails.
+        What the array needs is executed.
+
+        Raises: PasskitError if an operation of that fails; ConcretizationError for an array that
+        depends on arguments of a function that is traced.
         """
         return self._numpy().tolist()
 

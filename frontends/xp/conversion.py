@@ -129,8 +129,9 @@ def asarray(
 
     Raises:
         ArgumentError: ``obj`` is nothing of these, such as a text or None.
-        DTypeError: Elements are of no dtype of `passkit.xp`, Python numbers do not fit ``dtype``,
-            such as NaN among integers, or complex numbers would become real.
+        DTypeError: Elements are of no dtype of `passkit.xp`, Python numbers do not fit ``dtype``
+            (integers beyond the limits of an integer dtype, NaN or too large floats for one,
+            integers too large for a float), or complex numbers would become real.
         ShapeError: Nested sequences have different lengths.
         FeedError: ``copy`` is False, and a copy is needed.
         BufferError: ``obj`` has DLPack only, and cannot export its memory.

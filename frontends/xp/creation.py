@@ -240,8 +240,9 @@ def full(
             tuple of ints.
         ShapeError: An extent is negative, there are more than 2**59 elements, or the value is not
             0-dimensional.
-        DTypeError: There is no such dtype, a Python number does not fit it, or the value is complex
-            and it is not.
+        DTypeError: There is no such dtype, a Python number does not fit it (an integer beyond the
+            limits of an integer dtype, NaN or too large a float for one, an integer too large for a
+            float), or the value is complex and it is not.
         SettingError: There is no such device.
         DeviceError, MissingDependencyError: A driver or package for the device is missing.
 
@@ -320,8 +321,9 @@ def full_like(x: Array, /, fill_value: Any, dtype: Any = None, *, device: Any = 
     Raises:
         ArgumentError: ``x`` is no array or number, or the value is neither a number nor an array.
         ShapeError: The value is not 0-dimensional.
-        DTypeError: There is no such dtype, a Python number does not fit it, or the value is complex
-            and it is not.
+        DTypeError: There is no such dtype, a Python number does not fit it (an integer beyond the
+            limits of an integer dtype, NaN or too large a float for one, an integer too large for a
+            float), or the value is complex and it is not.
         SettingError: There is no such device.
         DeviceError, MissingDependencyError: A driver or package for the device is missing.
     """

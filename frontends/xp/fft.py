@@ -58,7 +58,7 @@ def _shifts(x: Entry, axes: tuple[int, ...], is_inverse: bool) -> tuple[int, ...
 def _fftshift(x: Entry, axes: tuple[int, ...]) -> Entry:
     """Build the shift of ``x`` along ``axes`` that puts frequency 0 in the middle.
 
-    Without axes it is x. Raises: ShapeError if an extent is unknown.
+    Without axes it is a copy of x. Raises: ShapeError if an extent is unknown.
     """
     return ops.roll(x, shift=_shifts(x, axes, False), axis=axes) if axes else ops.identity(x)
 
@@ -71,7 +71,7 @@ def _shift_of_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
 def _ifftshift(x: Entry, axes: tuple[int, ...]) -> Entry:
     """Build the shift of ``x`` along ``axes`` that puts frequency 0 in front.
 
-    Without axes it is x. Raises: ShapeError if an extent is unknown.
+    Without axes it is a copy of x. Raises: ShapeError if an extent is unknown.
     """
     return ops.roll(x, shift=_shifts(x, axes, True), axis=axes) if axes else ops.identity(x)
 

@@ -44,7 +44,8 @@ def dlpack(
 
     Raises: BufferError for a device that is neither that of ``x`` nor the CPU, for elements that
         NumPy's DLPack does not have, or for a copy that is refused: from a device to the CPU, or of
-        read-only memory before version 1. PasskitError if an operation fails that ``x`` needs.
+        read-only memory before version 1. PasskitError if an operation fails that ``x`` needs;
+    ConcretizationError for an array that depends on arguments of a function that is traced.
     """
     place = x._value.type.device
     if place is not None:
@@ -192,7 +193,7 @@ def numpy_array(x: Array, dtype: Any, copy: bool | None) -> Any:
 
     Raises: FeedError if a copy is needed to convert the dtype, or from a device, and ``copy`` is
     False; TypeError if NumPy has no such dtype; PasskitError if an operation fails that ``x``
-    needs.
+    needs; ConcretizationError for an array that depends on arguments of a function that is traced.
     """
     if x._value.type.device is not None:
         if copy is False:

@@ -328,7 +328,7 @@ def unique_all(x: Any, /) -> UniqueAllResult:
         ``inverse_indices``, the position in ``values`` of each element, in the shape of x.
 
     Raises: ArgumentError if x is no array or number; PasskitError if an operation fails that is
-        executed.
+        executed; ConcretizationError if x depends on arguments of a function that is traced.
     """
     return UniqueAllResult(*map(wrap, apply_several(operation("unique"), array_of(x)._value)))
 
@@ -344,7 +344,7 @@ def unique_counts(x: Any, /) -> UniqueCountsResult:
     Returns: The vectors ``values`` and ``counts``.
 
     Raises: ArgumentError if x is no array or number; PasskitError if an operation fails that is
-        executed.
+        executed; ConcretizationError if x depends on arguments of a function that is traced.
     """
     result = unique_all(x)
     return UniqueCountsResult(result.values, result.counts)
@@ -361,7 +361,7 @@ def unique_inverse(x: Any, /) -> UniqueInverseResult:
     Returns: The vector ``values``, and ``inverse_indices``, which has the shape of x.
 
     Raises: ArgumentError if x is no array or number; PasskitError if an operation fails that is
-        executed.
+        executed; ConcretizationError if x depends on arguments of a function that is traced.
     """
     result = unique_all(x)
     return UniqueInverseResult(result.values, result.inverse_indices)
@@ -376,6 +376,6 @@ def unique_values(x: Any, /) -> Array:
         x: an array, or a number.
 
     Raises: ArgumentError if x is no array or number; PasskitError if an operation fails that is
-        executed.
+        executed; ConcretizationError if x depends on arguments of a function that is traced.
     """
     return wrap(apply(operation("unique_values"), array_of(x)._value))

@@ -337,7 +337,10 @@ def check_nvrtc() -> HealthCheck:
     """Check for NVRTC, NVIDIA's run-time compiler, which needs no device."""
 
     def find() -> str:
-        """Return the version of NVRTC. Raises: ImportError if it is not installed."""
+        """Return the version of NVRTC.
+
+        Raises: ImportError without cuda-bindings, RuntimeError if they do not find NVRTC.
+        """
         _, major, minor = import_module("cuda.bindings.nvrtc").nvrtcVersion()
         return f"NVRTC {major}.{minor}"
 

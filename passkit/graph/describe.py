@@ -413,7 +413,8 @@ def example(op: Op, dtype: DType) -> ExampleCall | None:
 def _call_of_example(op: Op, dtype: DType) -> tuple[list[Any], dict[str, Any]]:
     """Return the inputs and parameters that FExample of an operator gives for ``dtype``.
 
-    Raises: RuleError where it does not return a list of inputs and a dict of parameters.
+    Raises: RuleError where it takes other arguments than a dtype, or does not return a list of
+    inputs and a dict of parameters.
     """
     where = f"op {op.name}"
     example = call_operator_attribute(FExample, op.name, where, dtype)

@@ -493,13 +493,15 @@ def constant(value: Any, dtype: Any = None, name: str = "") -> Entry:
     Args:
         value: a number, an array or a nested list of numbers or booleans; it is copied.
         dtype: the dtype to convert it to, as `numpy.array` does: integers then lose fractions. By
-            default it is NumPy's for the value: int64 for an int, float64 for a float.
+            default it is NumPy's for the value: int64 for an int, float64 for a float. Numbers
+            too large for a dtype of floats become infinite, and all but 0 are true.
         name: a name for messages, or "".
 
     Raises:
         ArgumentError: ``value`` is no array of numbers, such as a text, None, an entry or rows of
-            different lengths; it is complex and ``dtype`` real, but not bool, or a Python number
-            that ``dtype`` cannot hold; or ``name`` is no text.
+            different lengths; it is complex and ``dtype`` real, but not bool; it is or holds a
+            Python integer beyond 64 bits or the limits of an integer ``dtype``, or for an integer
+            ``dtype`` a Python float that is NaN or too large; or ``name`` is no text.
         DTypeError: There is no such dtype, or passkit does not have that of the array.
 
     Example:

@@ -35,9 +35,9 @@ def with_hints_by_name(graph: Graph, context: PassContext) -> PassContext:
         return context
 
     def name_of_hint(option: str, node: NodeName) -> str:
-        """Return the name of a node in a hint.
+        """Return the name of ``node`` in a hint: itself if it is a text, else that of the node.
 
-        Raises: SettingError, naming ``option``, if it has none.
+        An entry is no node here. Raises: SettingError, naming ``option``, if the node has no name.
         """
         if isinstance(node, str):
             return node

@@ -141,7 +141,7 @@ def from_json(text: str) -> Graph:
     Raises:
         ParseError: The text is malformed; the message has the path of the key that is missing,
             wrong or out of range.
-        PasskitError: An operator refuses its inputs; a note has the path.
+        PasskitError: An operator refuses its inputs or parameters; a note has the path.
         ArgumentError: ``text`` is neither text nor bytes.
     """
     arguments.instance("from_json: text", text, (str, bytes), "JSON text")
@@ -164,7 +164,7 @@ class _GraphReader(ValueReader):
             depth: the number of graphs around it, at most `DEEPEST`.
 
         Raises: ParseError where the JSON is malformed; errors of an operator that refuses its
-        inputs, with the path as a note.
+        inputs or parameters, with the path as a note.
         """
         if depth > DEEPEST:
             raise ParseError(f"{where} is nested more than {DEEPEST} graphs deep")
@@ -274,8 +274,8 @@ class _GraphReader(ValueReader):
             where: its path in the document.
             depth: the number of graphs around it.
 
-        Raises: ParseError; DTypeError for an unknown dtype; errors of the operator where the inputs
-        do not fit it.
+        Raises: ParseError; DTypeError for an unknown dtype; errors of the operator, or of one in a
+        nested graph, that refuses its inputs or parameters.
         """
         op_name, name = get(data, "op", str, where), get(data, "name", str, where, "")
         called = f"{where} '{shortened(name)}'"

@@ -132,7 +132,7 @@ class ValueReader(ABC):
             depth: the number of graphs and values around it.
 
         Raises: ParseError where the JSON is malformed; errors of an operator that refuses its
-        inputs.
+        inputs or parameters.
         """
 
     def value(self, data: Any, where: str, depth: int) -> Any:
@@ -190,7 +190,8 @@ class ValueReader(ABC):
             depth: the number of values around it.
 
         Raises: ParseError where one is malformed or the key is not hashable, DTypeError for an
-        unknown dtype.
+        unknown dtype; errors of an operator in a nested graph, or of the class of a nested value,
+        that refuses what it is given.
         """
         decoded = self.value(key, where, depth)
         try:

@@ -23,7 +23,7 @@ def parse(text: str) -> Graph:
 
     Raises:
         ParseError: The text is malformed; the message has line and column.
-        PasskitError: An operator refuses its inputs; a note has line and column.
+        PasskitError: An operator refuses its inputs or parameters; a note has line and column.
         ArgumentError: ``text`` is no text.
 
     Example:
@@ -60,7 +60,7 @@ class _Parser(ValueParser):
 
         Its inputs are in the order of their declarations.
 
-        Raises: ParseError; errors of an operator that refuses its inputs.
+        Raises: ParseError; errors of an operator that refuses its inputs or parameters.
         """
         self.depth += 1
         if self.depth > DEEPEST:
@@ -89,7 +89,7 @@ class _Parser(ValueParser):
         """Parse a declaration, an operator call or an update, and add it to the scope.
 
         Raises: ParseError, also for a name that is defined already; errors of an operator that
-        refuses its inputs.
+        refuses its inputs or parameters.
         """
         first = self.next
         if first.kind == "name" and first.text == "update":
@@ -209,8 +209,8 @@ class _Parser(ValueParser):
     def call(self, name: str) -> Node:
         """Parse ``operator(inputs, parameter=value, …)``; return a node called ``name``.
 
-        Raises: ParseError; errors of the operator where it refuses its inputs, with a note of line
-            and column.
+        Raises: ParseError; errors of the operator where it refuses its inputs or parameters, with a
+            note of line and column.
         """
         token = self.next
         try:
@@ -254,7 +254,7 @@ class _Parser(ValueParser):
 
         That is a number, true or false, None for none, or what is in parentheses, such as a tuple.
 
-        Raises: ParseError; errors of an operator that refuses its inputs.
+        Raises: ParseError; errors of an operator that refuses its inputs or parameters.
         """
         token = self.next
         is_name = token.kind == "name" and token.text not in WORDS

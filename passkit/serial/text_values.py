@@ -42,7 +42,7 @@ class ValueParser(Cursor, ABC):
     def graph(self) -> Graph:
         """Parse statements up to and including ``return``; return their graph.
 
-        Raises: ParseError; errors of an operator that refuses its inputs.
+        Raises: ParseError; errors of an operator that refuses its inputs or parameters.
         """
 
     def type(self, name: str) -> tuple[DType | None, Shape | None]:

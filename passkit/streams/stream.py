@@ -421,7 +421,8 @@ class Stream(Queue):
     def _flush_of(self, plan: Plan) -> Flush:
         """Return what to do with the queue, which depends on who holds and waits for its values.
 
-        It is remembered in the plan by the state of the queue.
+        It also depends on whether an execution is demanded, and on the setting ``materialize``. The
+        plan remembers it by these two and the state of the queue.
         """
         state = self.state(self._required)
         key = state, self.is_demanded, settings.materialize

@@ -264,9 +264,10 @@ def numbers(where: str, value: Any, dtype: Any = None) -> Any:
 
     Raises:
         ArgumentError: The value is a ragged list, an object, a text, a date or a masked array, or
-            complex for a real dtype (but bool), or holds a Python number that ``dtype`` cannot: an
-            integer beyond its limits, or NaN or too large a float for an integer one. Other floats
-            are truncated to integer dtypes, and arrays are cast, as `numpy.array` does.
+            complex for a real dtype (but bool), or holds a Python integer beyond 64 bits or the
+            limits of an integer dtype, or for an integer dtype a float that is NaN or too large.
+            Other numbers and arrays are cast as `numpy.array` does: floats are truncated to integer
+            dtypes, and become infinite where they are too large for one of floats.
     """
     unmasked(where, value)
     need = "an array or (nested lists of) numbers"

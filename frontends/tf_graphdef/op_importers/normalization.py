@@ -200,11 +200,12 @@ def _check_norm_input(
         call: The node.
         value: The input.
         extents: The shape that it must have; extents that are not both numbers are not compared.
-        dtype: The dtype that it must have, where 16-bit floats count as float32.
+        dtype: The dtype that it must have after 16-bit floats became float32; so no input fits a
+            16-bit dtype here.
 
     Raises:
-        ModelError: If it has another shape or dtype, its rank is unknown, or ``dtype`` is not one
-            of floats.
+        ModelError: If it has another shape or dtype, its rank is unknown, or ``dtype`` is None or
+            not one of floats.
     """
     shape = call.rank(value, len(extents))
     pairs = zip(shape, extents, strict=True)

@@ -135,8 +135,8 @@ def _fake_vars(
 def _is_inside_range(call: ImportCall, x: ImportedValue, low: Entry, high: Entry) -> Entry:
     """Return for each element of ``x`` whether it is inside the range, as a bool array.
 
-    The range from ``low`` to ``high`` is moved by `_nudge_range` first; its limits are inside.
-    ``call`` is the node.
+    The range from ``low`` to ``high`` is moved by `_nudge_range` first; its limits are inside. In
+    the empty range, whose limits are both 0, nothing is. ``call`` is the node.
 
     Raises:
         ModelError: If the attribute ``num_bits`` is not from 2 to 16, or an attribute is of another

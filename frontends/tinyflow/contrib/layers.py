@@ -623,6 +623,8 @@ def one_hot_encoding(
 def _layer_with_activation(name: str, activation: Any, summary: str) -> Callable[..., Tensor]:
     """Create `fully_connected` with another default of ``activation_fn``.
 
+    The function takes ``activation_fn`` and the arguments after it by name only.
+
     Args:
         name: The name of the function.
         activation: The default activation.

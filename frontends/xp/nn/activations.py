@@ -170,8 +170,8 @@ def celu(x: Any, /, alpha: float = 1.0) -> Array:
     result is NaN where x is 0.
 
     Raises:
-        ArgumentError: ``x`` is no array or number, or ``alpha`` no number.
-        DTypeError: ``x`` is complex, or an int too large for a float.
+        ArgumentError: ``x`` is neither an array nor a real number, or ``alpha`` no number.
+        DTypeError: ``x`` is an array of complex numbers, or an int too large for a float.
     """
     return applied("celu", real_value("celu", "x", x), alpha=real_number("celu", "alpha", alpha))
 
@@ -182,8 +182,8 @@ def elu(x: Any, /, alpha: float = 1.0) -> Array:
     ``x`` has real numbers; integers are computed in float64. ``alpha`` is any number.
 
     Raises:
-        ArgumentError: ``x`` is no array or number, or ``alpha`` no number.
-        DTypeError: ``x`` is complex, or an int too large for a float.
+        ArgumentError: ``x`` is neither an array nor a real number, or ``alpha`` no number.
+        DTypeError: ``x`` is an array of complex numbers, or an int too large for a float.
     """
     return applied("elu", real_value("elu", "x", x), alpha=real_number("elu", "alpha", alpha))
 
@@ -197,7 +197,7 @@ def gelu(x: Any, /, approximate: str | bool = "none") -> Array:
 
     Raises:
         ArgumentError: ``approximate`` is something else, or ``x`` no array or number.
-        DTypeError: ``x`` is complex, or an int too large for a float.
+        DTypeError: ``x`` is an array of complex numbers, or an int too large for a float.
     """
     method = approximate
     if isinstance(approximate, bool):
@@ -215,8 +215,8 @@ def glu(x: Any, /, axis: int = -1) -> Array:
         axis: the axis; negative ones count from the end.
 
     Raises:
-        ArgumentError: ``x`` is no array or number, or the axis no integer.
-        DTypeError: ``x`` is complex, or an int too large for a float.
+        ArgumentError: ``x`` is neither an array nor a real number, or the axis no integer.
+        DTypeError: ``x`` is an array of complex numbers, or an int too large for a float.
         ShapeError: there is no such axis, or its extent is odd.
     """
     value = real_value("glu", "x", x)
@@ -229,8 +229,8 @@ def hard_shrink(x: Any, /, threshold: float = 0.5) -> Array:
     ``x`` has real numbers; integers are computed in float64.
 
     Raises:
-        ArgumentError: ``x`` is no array or number, or the threshold no number.
-        DTypeError: ``x`` is complex, or an int too large for a float.
+        ArgumentError: ``x`` is neither an array nor a real number, or the threshold no number.
+        DTypeError: ``x`` is an array of complex numbers, or an int too large for a float.
     """
     value = real_value("hard_shrink", "x", x)
     number = real_number("hard_shrink", "threshold", threshold)
@@ -243,8 +243,8 @@ def hard_tanh(x: Any, /, min_value: float = -1.0, max_value: float = 1.0) -> Arr
     ``x`` has real numbers; integers are computed in float64. The limits are not compared.
 
     Raises:
-        ArgumentError: ``x`` is no array or number, or a limit no number.
-        DTypeError: ``x`` is complex, or an int too large for a float.
+        ArgumentError: ``x`` is neither an array nor a real number, or a limit no number.
+        DTypeError: ``x`` is an array of complex numbers, or an int too large for a float.
     """
     low = real_number("hard_tanh", "min_value", min_value)
     high = real_number("hard_tanh", "max_value", max_value)
@@ -257,8 +257,8 @@ def leaky_relu(x: Any, /, negative_slope: float = 0.01) -> Array:
     ``x`` has real numbers; integers are computed in float64.
 
     Raises:
-        ArgumentError: ``x`` is no array or number, or the slope no number.
-        DTypeError: ``x`` is complex, or an int too large for a float.
+        ArgumentError: ``x`` is neither an array nor a real number, or the slope no number.
+        DTypeError: ``x`` is an array of complex numbers, or an int too large for a float.
     """
     slope = real_number("leaky_relu", "negative_slope", negative_slope)
     return applied("leaky_relu", real_value("leaky_relu", "x", x), alpha=slope)
@@ -271,8 +271,8 @@ def prelu(x: Any, weight: Any, /) -> Array:
     float64.
 
     Raises:
-        ArgumentError: one is no array or number.
-        DTypeError: one is complex, or an int too large for a float.
+        ArgumentError: one is neither an array nor a real number.
+        DTypeError: one is an array of complex numbers, or an int too large for a float.
         ShapeError: they do not broadcast.
     """
     return applied("prelu", *real_values("prelu", x=x, weight=weight))
@@ -284,8 +284,8 @@ def soft_shrink(x: Any, /, threshold: float = 0.5) -> Array:
     ``x`` has real numbers; integers are computed in float64.
 
     Raises:
-        ArgumentError: ``x`` is no array or number, or the threshold no number.
-        DTypeError: ``x`` is complex, or an int too large for a float.
+        ArgumentError: ``x`` is neither an array nor a real number, or the threshold no number.
+        DTypeError: ``x`` is an array of complex numbers, or an int too large for a float.
     """
     value = real_value("soft_shrink", "x", x)
     number = real_number("soft_shrink", "threshold", threshold)
@@ -298,8 +298,8 @@ def softplus(x: Any, /, beta: float = 1.0) -> Array:
     ``x`` has real numbers; integers are computed in float64.
 
     Raises:
-        ArgumentError: ``x`` is no array or number, or ``beta`` no number.
-        DTypeError: ``x`` is complex, or an int too large for a float.
+        ArgumentError: ``x`` is neither an array nor a real number, or ``beta`` no number.
+        DTypeError: ``x`` is an array of complex numbers, or an int too large for a float.
         FeedError: ``beta`` is 0.
     """
     value = real_value("softplus", "x", x)
@@ -315,8 +315,8 @@ def squareplus(x: Any, /, b: float = 4.0) -> Array:
     ``x`` has real numbers; integers are computed in float64.
 
     Raises:
-        ArgumentError: ``x`` is no array or number, or ``b`` no number.
-        DTypeError: ``x`` is complex, or an int too large for a float.
+        ArgumentError: ``x`` is neither an array nor a real number, or ``b`` no number.
+        DTypeError: ``x`` is an array of complex numbers, or an int too large for a float.
     """
     value = real_value("squareplus", "x", x)
     return applied("squareplus", value, b=real_number("squareplus", "b", b))
@@ -328,8 +328,9 @@ def threshold(x: Any, /, threshold: float, value: float) -> Array:
     ``x`` has real numbers; integers are computed in float64.
 
     Raises:
-        ArgumentError: ``x`` is no array or number, or ``threshold`` or ``value`` no number.
-        DTypeError: ``x`` is complex, or an int too large for a float.
+        ArgumentError: ``x`` is neither an array nor a real number, or ``threshold`` or ``value`` no
+            number.
+        DTypeError: ``x`` is an array of complex numbers, or an int too large for a float.
     """
     limit = real_number("threshold", "threshold", threshold)
     other = real_number("threshold", "value", value)
@@ -350,8 +351,8 @@ def _along(where: str, x: Any, axis: Axes, *masks: Any) -> Array:
     There is at most one mask, whose shape broadcasts to that of ``x``.
 
     Raises:
-        ArgumentError: an operand is no array or number, or an axis no integer.
-        DTypeError: ``x`` is complex, or the mask not of booleans.
+        ArgumentError: an operand is neither an array nor a real number, or an axis no integer.
+        DTypeError: ``x`` is an array of complex numbers, or the mask not of booleans.
         ShapeError: there is no such axis, it is named twice, or the mask does not broadcast to x.
     """
     value = real_value(where, "x", x)
@@ -378,8 +379,8 @@ def softmax(x: Any, /, axis: Axes = -1, *, where: Any = None) -> Array:
         NaN. Where all are -inf it is NaN without a mask, and 0 with one; elsewhere -inf gives 0.
 
     Raises:
-        ArgumentError: an operand is no array or number, or an axis no integer.
-        DTypeError: ``x`` is complex, or the mask not of booleans.
+        ArgumentError: an operand is neither an array nor a real number, or an axis no integer.
+        DTypeError: ``x`` is an array of complex numbers, or the mask not of booleans.
         ShapeError: there is no such axis, it is named twice, or the mask does not broadcast to the
             shape of ``x``.
 
@@ -396,8 +397,8 @@ def log_softmax(x: Any, /, axis: Axes = -1) -> Array:
     ``x`` has real numbers; integers are computed in float64.
 
     Raises:
-        ArgumentError: ``x`` is no array or number, or an axis no integer.
-        DTypeError: ``x`` is complex, or an int too large for a float.
+        ArgumentError: ``x`` is neither an array nor a real number, or an axis no integer.
+        DTypeError: ``x`` is an array of complex numbers, or an int too large for a float.
         ShapeError: there is no such axis, or it is named twice.
     """
     return _along("log_softmax", x, axis)
@@ -409,8 +410,8 @@ def softmin(x: Any, /, axis: Axes = -1) -> Array:
     ``x`` has real numbers; integers are computed in float64.
 
     Raises:
-        ArgumentError: ``x`` is no array or number, or an axis no integer.
-        DTypeError: ``x`` is complex, or an int too large for a float.
+        ArgumentError: ``x`` is neither an array nor a real number, or an axis no integer.
+        DTypeError: ``x`` is an array of complex numbers, or an int too large for a float.
         ShapeError: there is no such axis, or it is named twice.
     """
     return _along("softmin", x, axis)

@@ -155,8 +155,9 @@ def scaled_dot_product_attention(
     Returns: An array of shape (…, l, e).
 
     Raises:
-        ArgumentError: an operand or the mask is no array or number, or the scale no number.
-        DTypeError: an operand or the mask is complex.
+        ArgumentError: an operand or the mask is neither an array nor a real number, or the scale no
+            number.
+        DTypeError: an operand or the mask is an array of complex numbers.
         ShapeError: the shapes do not fit.
     """
     where = "scaled_dot_product_attention"
@@ -222,8 +223,8 @@ def multi_head_attention(
     Returns: An array of shape (…, l, m).
 
     Raises:
-        ArgumentError: an operand is no array or number.
-        DTypeError: an operand is complex, or an int too large for a float.
+        ArgumentError: an operand is neither an array nor a real number.
+        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: the shapes do not fit, or a number of heads is no positive int, or does not
             divide what it must.
     """

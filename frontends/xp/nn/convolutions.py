@@ -119,9 +119,9 @@ def _convolved(
     It has the further parameters ``params``; the other arguments are those of `conv2d`.
 
     Raises:
-        ArgumentError: an operand is no array or number, there is no such format, or a parameter
-            holds neither numbers nor a text.
-        DTypeError: an operand is complex, or an int too large for a float.
+        ArgumentError: an operand is neither an array nor a real number, there is no such format, or
+            a parameter holds neither numbers nor a text.
+        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: the shapes or parameters do not fit.
     """
     data_format = _checked_format(name, data_format, count)
@@ -152,9 +152,9 @@ def conv1d(
     arguments are those of `conv2d`.
 
     Raises:
-        ArgumentError: an operand is no array or number, there is no such format, or a parameter
-            holds neither numbers nor a text.
-        DTypeError: an operand is complex, or an int too large for a float.
+        ArgumentError: an operand is neither an array nor a real number, there is no such format, or
+            a parameter holds neither numbers nor a text.
+        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: shapes, strides, padding, dilation or groups do not fit.
     """
     return _convolved("conv1d", 1, x, weight, bias, data_format, stride, padding, dilation, groups)
@@ -191,9 +191,9 @@ def conv2d(
     Returns: An array of the common float dtype, float64 for integers, in the layout of ``x``.
 
     Raises:
-        ArgumentError: an operand is no array or number, there is no such format, or a parameter
-            holds neither numbers nor a text.
-        DTypeError: an operand is complex, or an int too large for a float.
+        ArgumentError: an operand is neither an array nor a real number, there is no such format, or
+            a parameter holds neither numbers nor a text.
+        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: shapes, strides, padding, dilation or groups do not fit.
     """
     return _convolved("conv2d", 2, x, weight, bias, data_format, stride, padding, dilation, groups)
@@ -217,9 +217,9 @@ def conv3d(
     weight ends with channels / groups, filters. The other arguments are those of `conv2d`.
 
     Raises:
-        ArgumentError: an operand is no array or number, there is no such format, or a parameter
-            holds neither numbers nor a text.
-        DTypeError: an operand is complex, or an int too large for a float.
+        ArgumentError: an operand is neither an array nor a real number, there is no such format, or
+            a parameter holds neither numbers nor a text.
+        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: shapes, strides, padding, dilation or groups do not fit.
     """
     return _convolved("conv3d", 3, x, weight, bias, data_format, stride, padding, dilation, groups)
@@ -244,9 +244,9 @@ def conv1d_transpose(
     arguments are those of `conv2d_transpose`.
 
     Raises:
-        ArgumentError: an operand is no array or number, there is no such format, or a parameter
-            holds neither numbers nor a text.
-        DTypeError: an operand is complex, or an int too large for a float.
+        ArgumentError: an operand is neither an array nor a real number, there is no such format, or
+            a parameter holds neither numbers nor a text.
+        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: shapes, strides, paddings, dilation or groups do not fit.
     """
     return _convolved(
@@ -292,9 +292,9 @@ def conv2d_transpose(
         data_format: "NCHW" or "NHWC".
 
     Raises:
-        ArgumentError: an operand is no array or number, there is no such format, or a parameter
-            holds neither numbers nor a text.
-        DTypeError: an operand is complex, or an int too large for a float.
+        ArgumentError: an operand is neither an array nor a real number, there is no such format, or
+            a parameter holds neither numbers nor a text.
+        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: shapes, strides, paddings, dilation or groups do not fit.
     """
     return _convolved(
@@ -332,9 +332,9 @@ def conv3d_transpose(
     `conv2d_transpose`.
 
     Raises:
-        ArgumentError: an operand is no array or number, there is no such format, or a parameter
-            holds neither numbers nor a text.
-        DTypeError: an operand is complex, or an int too large for a float.
+        ArgumentError: an operand is neither an array nor a real number, there is no such format, or
+            a parameter holds neither numbers nor a text.
+        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: shapes, strides, paddings, dilation or groups do not fit.
     """
     return _convolved(
@@ -363,9 +363,9 @@ def _pooled(name: str, count: int, x: Any, data_format: Any, **params: Any) -> A
     """Apply the pool ``name`` over ``count`` spatial axes, with the parameters of its operator.
 
     Raises:
-        ArgumentError: ``x`` is no array or number, there is no such format, or a parameter holds
-            neither numbers nor a text.
-        DTypeError: ``x`` is complex.
+        ArgumentError: ``x`` is neither an array nor a real number, there is no such format, or a
+            parameter holds neither numbers nor a text.
+        DTypeError: ``x`` is an array of complex numbers.
         ShapeError: the shape or parameters do not fit.
     """
     data_format = _checked_format(name, data_format, count)
@@ -390,9 +390,9 @@ def max_pool1d(
     arguments are those of `max_pool2d`.
 
     Raises:
-        ArgumentError: ``x`` is no array or number, there is no such format, or a parameter holds
-            neither numbers nor a text.
-        DTypeError: ``x`` is complex.
+        ArgumentError: ``x`` is neither an array nor a real number, there is no such format, or a
+            parameter holds neither numbers nor a text.
+        DTypeError: ``x`` is an array of complex numbers.
         ShapeError: the shape, window, stride, padding or dilation does not fit.
     """
     params = {"window": window, "strides": stride, "padding": padding, "dilations": dilation}
@@ -421,9 +421,9 @@ def max_pool2d(
         data_format: "NCHW" or "NHWC".
 
     Raises:
-        ArgumentError: ``x`` is no array or number, there is no such format, or a parameter holds
-            neither numbers nor a text.
-        DTypeError: ``x`` is complex.
+        ArgumentError: ``x`` is neither an array nor a real number, there is no such format, or a
+            parameter holds neither numbers nor a text.
+        DTypeError: ``x`` is an array of complex numbers.
         ShapeError: the shape, window, stride, padding or dilation does not fit.
     """
     params = {"window": window, "strides": stride, "padding": padding, "dilations": dilation}
@@ -445,9 +445,9 @@ def max_pool3d(
     The other arguments are those of `max_pool2d`.
 
     Raises:
-        ArgumentError: ``x`` is no array or number, there is no such format, or a parameter holds
-            neither numbers nor a text.
-        DTypeError: ``x`` is complex.
+        ArgumentError: ``x`` is neither an array nor a real number, there is no such format, or a
+            parameter holds neither numbers nor a text.
+        DTypeError: ``x`` is an array of complex numbers.
         ShapeError: the shape, window, stride, padding or dilation does not fit.
     """
     params = {"window": window, "strides": stride, "padding": padding, "dilations": dilation}
@@ -469,9 +469,9 @@ def avg_pool1d(
     arguments are those of `avg_pool2d`.
 
     Raises:
-        ArgumentError: ``x`` is no array or number, there is no such format, or a parameter holds
-            neither numbers nor a text.
-        DTypeError: ``x`` is complex.
+        ArgumentError: ``x`` is neither an array nor a real number, there is no such format, or a
+            parameter holds neither numbers nor a text.
+        DTypeError: ``x`` is an array of complex numbers.
         ShapeError: the shape, window, stride or padding does not fit.
     """
     params = {"window": window, "strides": stride, "padding": padding}
@@ -500,9 +500,9 @@ def avg_pool2d(
         data_format: "NCHW" or "NHWC".
 
     Raises:
-        ArgumentError: ``x`` is no array or number, there is no such format, or a parameter holds
-            neither numbers nor a text.
-        DTypeError: ``x`` is complex.
+        ArgumentError: ``x`` is neither an array nor a real number, there is no such format, or a
+            parameter holds neither numbers nor a text.
+        DTypeError: ``x`` is an array of complex numbers.
         ShapeError: the shape, window, stride or padding does not fit.
     """
     params = {"window": window, "strides": stride, "padding": padding}
@@ -525,9 +525,9 @@ def avg_pool3d(
     The other arguments are those of `avg_pool2d`.
 
     Raises:
-        ArgumentError: ``x`` is no array or number, there is no such format, or a parameter holds
-            neither numbers nor a text.
-        DTypeError: ``x`` is complex.
+        ArgumentError: ``x`` is neither an array nor a real number, there is no such format, or a
+            parameter holds neither numbers nor a text.
+        DTypeError: ``x`` is an array of complex numbers.
         ShapeError: the shape, window, stride or padding does not fit.
     """
     params = {"window": window, "strides": stride, "padding": padding}
@@ -541,8 +541,8 @@ def _spatial_axes(name: str, x: Any, channels_last: bool) -> tuple[Array, tuple[
     The channels are axis 1, or the last one if ``channels_last``.
 
     Raises:
-        ArgumentError: it is no array or number.
-        DTypeError: it is complex.
+        ArgumentError: it is neither an array nor a real number.
+        DTypeError: it is an array of complex numbers.
         ShapeError: it has fewer than three axes.
     """
     array = real_array(name, "x", x)
@@ -561,8 +561,8 @@ def global_avg_pool(x: Any, *, channels_last: bool = False, keepdims: bool = Fal
         keepdims: keep the spatial axes with extent 1.
 
     Raises:
-        ArgumentError: it is no array or number.
-        DTypeError: it is complex.
+        ArgumentError: it is neither an array nor a real number.
+        DTypeError: it is an array of complex numbers.
         ShapeError: it has no spatial axes.
     """
     array, axes = _spatial_axes("global_avg_pool", x, channels_last)
@@ -578,8 +578,8 @@ def global_max_pool(x: Any, *, channels_last: bool = False, keepdims: bool = Fal
         keepdims: keep the spatial axes with extent 1.
 
     Raises:
-        ArgumentError: it is no array or number.
-        DTypeError: it is complex.
+        ArgumentError: it is neither an array nor a real number.
+        DTypeError: it is an array of complex numbers.
         ShapeError: it has no spatial axes, or no elements along them.
     """
     array, axes = _spatial_axes("global_max_pool", x, channels_last)

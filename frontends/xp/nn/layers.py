@@ -63,8 +63,8 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Array:
     Returns: An array of shape (…, m).
 
     Raises:
-        ArgumentError: an operand is no array or number.
-        DTypeError: an operand is complex, or an int too large for a float.
+        ArgumentError: an operand is neither an array nor a real number.
+        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: the shapes do not fit.
     """
     values = real_values("linear", optional=("bias",), x=x, weight=weight, bias=bias)
@@ -146,9 +146,10 @@ def dropout(
         shared_axes: axes along which all elements are kept or dropped together; None: all.
 
     Raises:
-        ArgumentError: ``x`` is no array or number, the key is no `Array`, the rate no number, or an
-            axis no integer.
-        DTypeError: ``x`` is complex or an int too large for a float, or the key is not of int64.
+        ArgumentError: ``x`` is neither an array nor a real number, the key is no `Array`, the rate
+            no number, or an axis no integer.
+        DTypeError: ``x`` is an array of complex numbers or an int too large for a float, or the key
+            is not of int64.
         FeedError: the rate is out of range, or NaN.
         ShapeError: the key is not 0-dimensional, there is no such axis, or it is named twice.
     """

@@ -54,8 +54,9 @@ def _elementwise_loss(
     """Apply the operation of the loss function ``where``, with ``params``, and reduce its result.
 
     Raises:
-        ArgumentError: an operand is no array or number, or there is no such reduction.
-        DTypeError: an operand is complex, or an int too large for a float.
+        ArgumentError: an operand is neither an array nor a real number, or there is no such
+            reduction.
+        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: the shapes do not broadcast.
     """
     values = real_values(where, predictions=predictions, labels=labels)
@@ -125,8 +126,9 @@ def mse_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> Array
             The mean of nothing is NaN.
 
     Raises:
-        ArgumentError: an operand is no array or number, or there is no such reduction.
-        DTypeError: an operand is complex, or an int too large for a float.
+        ArgumentError: an operand is neither an array nor a real number, or there is no such
+            reduction.
+        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: the shapes do not broadcast.
 
     >>> from passkit import xp
@@ -140,8 +142,9 @@ def mae_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> Array
     """Return abs(predictions - labels), reduced to the mean by default; arguments as of `mse_loss`.
 
     Raises:
-        ArgumentError: an operand is no array or number, or there is no such reduction.
-        DTypeError: an operand is complex, or an int too large for a float.
+        ArgumentError: an operand is neither an array nor a real number, or there is no such
+            reduction.
+        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: the shapes do not broadcast.
     """
     return _elementwise_loss("mae_loss", predictions, labels, reduction)
@@ -155,9 +158,9 @@ def huber_loss(
     They are reduced to their mean by default; further arguments as of `mse_loss`.
 
     Raises:
-        ArgumentError: an operand is no array or number, ``delta`` no number, or there is no such
-            reduction.
-        DTypeError: an operand is complex, or an int too large for a float.
+        ArgumentError: an operand is neither an array nor a real number, ``delta`` no number, or
+            there is no such reduction.
+        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         FeedError: ``delta`` is not above 0.
         ShapeError: the shapes do not broadcast.
     """
@@ -173,9 +176,9 @@ def smooth_l1_loss(
     The losses of elements are reduced to their mean by default; further arguments as of `mse_loss`.
 
     Raises:
-        ArgumentError: an operand is no array or number, ``beta`` no number, or there is no such
-            reduction.
-        DTypeError: an operand is complex, or an int too large for a float.
+        ArgumentError: an operand is neither an array nor a real number, ``beta`` no number, or
+            there is no such reduction.
+        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         FeedError: ``beta`` is not above 0.
         ShapeError: the shapes do not broadcast.
     """
@@ -187,8 +190,9 @@ def log_cosh_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> 
     """Return log(cosh(predictions - labels)), reduced to the mean by default, as `mse_loss`.
 
     Raises:
-        ArgumentError: an operand is no array or number, or there is no such reduction.
-        DTypeError: an operand is complex, or an int too large for a float.
+        ArgumentError: an operand is neither an array nor a real number, or there is no such
+            reduction.
+        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: the shapes do not broadcast.
     """
     return _elementwise_loss("log_cosh_loss", predictions, labels, reduction)
@@ -200,8 +204,9 @@ def hinge_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> Arr
     It is reduced to the mean by default; arguments as of `mse_loss`.
 
     Raises:
-        ArgumentError: an operand is no array or number, or there is no such reduction.
-        DTypeError: an operand is complex, or an int too large for a float.
+        ArgumentError: an operand is neither an array nor a real number, or there is no such
+            reduction.
+        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: the shapes do not broadcast.
     """
     return _elementwise_loss("hinge_loss", predictions, labels, reduction)
@@ -213,8 +218,9 @@ def squared_hinge_loss(predictions: Any, labels: Any, *, reduction: str = "mean"
     It is reduced to the mean by default; arguments as of `mse_loss`.
 
     Raises:
-        ArgumentError: an operand is no array or number, or there is no such reduction.
-        DTypeError: an operand is complex, or an int too large for a float.
+        ArgumentError: an operand is neither an array nor a real number, or there is no such
+            reduction.
+        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: the shapes do not broadcast.
     """
     return _elementwise_loss("squared_hinge_loss", predictions, labels, reduction)
@@ -226,8 +232,9 @@ def poisson_nll_loss(predictions: Any, labels: Any, *, reduction: str = "mean") 
     It is reduced to the mean by default; arguments as of `mse_loss`.
 
     Raises:
-        ArgumentError: an operand is no array or number, or there is no such reduction.
-        DTypeError: an operand is complex, or an int too large for a float.
+        ArgumentError: an operand is neither an array nor a real number, or there is no such
+            reduction.
+        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: the shapes do not broadcast.
     """
     return _elementwise_loss("poisson_nll_loss", predictions, labels, reduction)
@@ -245,8 +252,9 @@ def kl_div(
         reduction: "mean" over elements, "sum", or "none" for each element.
 
     Raises:
-        ArgumentError: an operand is no array or number, or there is no such reduction.
-        DTypeError: an operand is complex, or an int too large for a float.
+        ArgumentError: an operand is neither an array nor a real number, or there is no such
+            reduction.
+        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: the shapes do not broadcast.
     """
     log_target = truth("kl_div: log_target", log_target)
@@ -265,9 +273,9 @@ def binary_cross_entropy(
     to their mean by default; further arguments as of `mse_loss`.
 
     Raises:
-        ArgumentError: an operand is no array or number, ``eps`` no number, or there is no such
-            reduction.
-        DTypeError: an operand is complex, or an int too large for a float.
+        ArgumentError: an operand is neither an array nor a real number, ``eps`` no number, or there
+            is no such reduction.
+        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         FeedError: ``eps`` is not above 0.
         ShapeError: the shapes do not broadcast.
     """
@@ -287,8 +295,9 @@ def binary_cross_entropy_with_logits(
         reduction: "mean", "sum", or "none" for each element.
 
     Raises:
-        ArgumentError: an operand is no array or number, or there is no such reduction.
-        DTypeError: an operand is complex, or an int too large for a float.
+        ArgumentError: an operand is neither an array nor a real number, or there is no such
+            reduction.
+        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: the shapes do not broadcast.
     """
     where = "binary_cross_entropy_with_logits"
@@ -390,9 +399,9 @@ def cross_entropy(
             NaN.
 
     Raises:
-        ArgumentError: an operand is no array or number, the axis or ``ignore_index`` no integer, or
-            there is no such reduction.
-        DTypeError: an operand is complex, or an int too large for a float.
+        ArgumentError: an operand is neither an array nor a real number, the axis or
+            ``ignore_index`` no integer, or there is no such reduction.
+        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: the shapes do not fit, or there is no such axis.
         FeedError: ``label_smoothing`` is no number from 0 to 1.
     """
@@ -438,8 +447,8 @@ def nll_loss(
             NaN.
 
     Raises:
-        ArgumentError: an operand is no array or number, the axis or ``ignore_index`` no integer, or
-            there is no such reduction.
+        ArgumentError: an operand is neither an array nor a real number, the axis or
+            ``ignore_index`` no integer, or there is no such reduction.
         DTypeError: the logarithms are complex, or the labels no integers.
         ShapeError: the shapes do not fit, or there is no such axis.
     """
@@ -468,8 +477,9 @@ def cosine_similarity(x1: Any, x2: Any, *, axis: int = -1, eps: float = 1e-8) ->
         eps: the smallest length; shorter vectors count as if they had it.
 
     Raises:
-        ArgumentError: an operand is no array or number, ``eps`` no number, or the axis no integer.
-        DTypeError: an operand is complex, or an int too large for a float.
+        ArgumentError: an operand is neither an array nor a real number, ``eps`` no number, or the
+            axis no integer.
+        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: the shapes do not broadcast, an operand has no such axis, or their extents along
             it differ.
         FeedError: ``eps`` is not above 0.

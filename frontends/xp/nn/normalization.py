@@ -66,8 +66,9 @@ def layer_norm(
         eps: a number that is added to the variance.
 
     Raises:
-        ArgumentError: an operand is no array or number, ``eps`` no number, or an axis no integer.
-        DTypeError: an operand is complex, or an int too large for a float.
+        ArgumentError: an operand is neither an array nor a real number, ``eps`` no number, or an
+            axis no integer.
+        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: an axis does not exist or is named twice, or the shape of weight or bias is
             wrong.
     """
@@ -87,8 +88,9 @@ def rms_norm(
     ``eps`` is added to the mean square. Integers are computed in float64.
 
     Raises:
-        ArgumentError: an operand is no array or number, ``eps`` no number, or an axis no integer.
-        DTypeError: an operand is complex, or an int too large for a float.
+        ArgumentError: an operand is neither an array nor a real number, ``eps`` no number, or an
+            axis no integer.
+        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: an axis does not exist or is named twice, or the shape of the weight is wrong.
     """
     values = real_values("rms_norm", optional=VECTORS, x=x, weight=weight)
@@ -117,9 +119,9 @@ def group_norm(
         eps: a number that is added to the variance.
 
     Raises:
-        ArgumentError: an operand is no array or number, ``eps`` no number, or the axis or the
-            number of groups no int.
-        DTypeError: an operand is complex, or an int too large for a float.
+        ArgumentError: an operand is neither an array nor a real number, ``eps`` no number, or the
+            axis or the number of groups no int.
+        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: the groups do not divide the channels; or the axis, or the shape of weight or
             bias, is wrong.
     """
@@ -143,8 +145,9 @@ def instance_norm(
     float64.
 
     Raises:
-        ArgumentError: an operand is no array or number, ``eps`` no number, or the axis no integer.
-        DTypeError: an operand is complex, or an int too large for a float.
+        ArgumentError: an operand is neither an array nor a real number, ``eps`` no number, or the
+            axis no integer.
+        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: the axis, or the shape of weight or bias, is wrong.
     """
     values = real_values("instance_norm", optional=VECTORS, x=x, weight=weight, bias=bias)
@@ -252,9 +255,9 @@ def normalize(x: Any, *, ord: float = 2, axis: int = -1, eps: float = 1e-12) -> 
         eps: the smallest divisor; with one up to 0, vectors of norm 0 give NaN.
 
     Raises:
-        ArgumentError: ``x`` is no array or number, ``ord`` or ``eps`` no number, or the axis no
-            integer.
-        DTypeError: ``x`` is complex, or an int too large for a float.
+        ArgumentError: ``x`` is neither an array nor a real number, ``ord`` or ``eps`` no number, or
+            the axis no integer.
+        DTypeError: ``x`` is an array of complex numbers, or an int too large for a float.
         ShapeError: there is no such axis, it is named twice, or it is empty and ``ord`` infinite.
     """
     array = real_array("normalize", "x", x)

@@ -318,7 +318,7 @@ def open_driver_by(name: str) -> Driver:
         name: A key of `DRIVER_MODULES`.
 
     Raises:
-        ImportError: where the library is not installed.
+        ImportError: where the library is not installed, or PyCUDA's finds no driver (libcuda).
         DriverError: where there is no device.
         RuntimeError: where cuda-bindings finds no driver.
     """
@@ -335,7 +335,7 @@ def open_driver_by(name: str) -> Driver:
 def import_driver_module(name: str) -> None:
     """Import the driver module of a library, "PyCUDA" or "cuda-bindings", without its warnings.
 
-    Raises: ImportError where it is not installed.
+    Raises: ImportError where it is not installed, or PyCUDA finds no driver (libcuda).
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyCUDA warns of what it then raises

@@ -452,7 +452,8 @@ def _channels_last(dims: tuple[int, ...]) -> tuple[int, ...]:
 def split_axis(c: Geometry) -> int:
     """Return the axis along which images are divided, 0 or 1.
 
-    It is 1 where the first axis has length 1, which is then left out of the descriptors.
+    It is 1 where images, results and the window all have length 1 along the first axis, which is
+    then left out of the descriptors.
     """
     return 0 if c.result[0] > 1 or c.size[0] > 1 or c.window[0] > 1 else 1
 

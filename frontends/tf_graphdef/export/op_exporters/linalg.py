@@ -1,4 +1,8 @@
-"""Exporters of matrix products and decompositions."""
+"""Exporters of matrix products and decompositions.
+
+An operator of TensorFlow that has no kernel for 16-bit floats is written for float32, between casts
+(`ExportCall.result`).
+"""
 
 from __future__ import annotations
 
@@ -77,7 +81,7 @@ def _cholesky(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 @op_exporter("inv")
 def _inverse(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `inv` as MatrixInverse.
+    """Write `inv` as MatrixInverse, of 16-bit floats between casts to float32 and back.
 
     ``call`` is the node to write, ``x`` the tensor of its input.
     """
@@ -86,7 +90,7 @@ def _inverse(call: ExportCall, x: NodeOutput) -> ExportResult:
 
 @op_exporter("det")
 def _determinant(call: ExportCall, x: NodeOutput) -> ExportResult:
-    """Write `det` as MatrixDeterminant.
+    """Write `det` as MatrixDeterminant, of 16-bit floats between casts to float32 and back.
 
     ``call`` is the node to write, ``x`` the tensor of its input.
     """
