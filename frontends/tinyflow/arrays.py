@@ -453,7 +453,8 @@ def one_hot(
         ShapeError: If ``depth`` is not one number of at least 0, or ``axis`` is no int or does not
             exist.
         DTypeError: If ``indices`` are no integers, ``on_value`` or ``off_value`` is no real number
-            or not an integer within the limits of an integer ``dtype``, or ``dtype`` is no element type.
+            or, for an integer ``dtype``, no integer within its limits, or ``dtype`` is no element
+            type.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     dtype_name = "float32" if dtype is None else as_dtype(dtype).name

@@ -178,7 +178,8 @@ def _is_view(node: Node) -> bool:
 def _class_name(low: int, high: int) -> str:
     """Return the name of the class of sizes from ``low`` to ``high``, such as "2-4".
 
-    For two equal numbers it is that number, such as "1". A ``high`` of 0 is no limit: the name is then such as "over 64".
+    For two equal numbers it is that number, such as "1". A ``high`` of 0 is no limit: the name is
+    then such as "over 64", with ``low - 1``.
     """
     if not high:
         return f"over {low - 1}"

@@ -357,7 +357,7 @@ def test_a_refined_placeholder_also_feeds_nodes_created_before(shape):
         for result in rest:
             np.testing.assert_array_equal(result, value + 1)
         for fetch in computed:
-            with pytest.raises(FeedError, match=r"'x:0' needs a feed of shape \(2, 3\), got \(2, 4"):
+            with pytest.raises(FeedError, match=r"'x:0' needs .* shape \(2, 3\), got \(2, 4"):
                 s.run(fetch, {x: np.ones((2, 4))})
 
 

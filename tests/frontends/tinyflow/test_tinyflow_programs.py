@@ -125,9 +125,9 @@ def test_a_weight_is_no_feed():
     x = tf.placeholder(tf.float32)
     net = tf.nn.linear(x, 3, name="unfed")
     weight = next(v for v in tf.global_variables() if v.name == "unfed_weight:0")
-    with tf.Session("interpret") as session:
-        with pytest.raises(FeedError, match="feed_dict has the variable 'unfed_weight:0'"):
-            session.run(net, {x: np.ones((2, 4)), weight: np.ones((3, 4))})
+    session = tf.Session("interpret")
+    with pytest.raises(FeedError, match="feed_dict has the variable 'unfed_weight:0'"):
+        session.run(net, {x: np.ones((2, 4)), weight: np.ones((3, 4))})
 
 
 def test_gpu_configuration_falls_back_to_the_cpu_with_a_warning(monkeypatch):
