@@ -1,7 +1,7 @@
 """Kernels of the GPU study as machine code: printed ones beside those written by hand.
 
     python benchmarks/gpu_study.py [--rows softmax] [--arch 90] [--texts]
-    python benchmarks/gpu_study.py --write   # write tests/golden/gpu_study.txt
+    python benchmarks/gpu_study.py --write   # to tests/golden/gpu_study.txt; with --rows, these
 
 For each row: registers, spills, shared memory, slow paths, loads before the first use, bytes in
 flight and instructions an element, by NVRTC and nvdisasm for sm_80, sm_90 and sm_100; no device. It
@@ -16,7 +16,7 @@ what is still being loaded; all loads before that are in flight, and have arrive
 in flight are the average over the waits for large arrays; on a multiprocessor, times the threads
 that registers, shared memory and the grid leave there. Loads stand before the first use where
 there is one wait between two backward branches, taken or not. Slow calls are the branches around
-calls of slow paths that are executed for an element: a fifth and more is one in an inner loop. A
+calls of slow paths that are executed for an element: a quarter and more is one in an inner loop. A
 row may have as many as the kernel by hand, which are Adam's root and quotient. What all this does
 not see: caches, conflicts of shared memory, and time.
 """
@@ -68,7 +68,7 @@ HAND = HERE / "hand" / "gpu"
 ARCHITECTURES = (80, 90, 100)
 N = 1 << 26
 TENSORS = adam.ROWS["adam30"]
-COPY_KB, READ_KB, RATIO, SLOW = 40, 64, 1.25, 0.2
+COPY_KB, READ_KB, RATIO, SLOW = 40, 64, 1.25, 0.25
 """The limits of a row: KB in flight on a multiprocessor where results are as large as inputs,
 where inputs are only read; instructions over those of the kernel written by hand; and how many
 slow calls an element it may have beyond that one's."""
@@ -476,6 +476,21 @@ def differing_lines(lines: Iterable[str]) -> list[str]:
     return [x for x in lines if x not in entries] if version == str(cubins.nvrtc()) else []
 
 
+def write_table(lines: Iterable[str]) -> None:
+    """Write lines to the table; those of other rows stay if the compiler is the table's."""
+    version, *entries = TABLE.read_text().splitlines() if TABLE.exists() else ["", ""]
+    same = version == str(cubins.nvrtc())
+    by_name = {x.rpartition(": ")[0]: x for x in (*(entries if same else ()), *lines)}
+    order = [
+        f"sm_{a} {name}, {who}"
+        for name in rows()
+        for a in ARCHITECTURES
+        for who in ("printed", "by hand")
+    ]
+    ordered = [by_name[name] for name in order if name in by_name]
+    TABLE.write_text("\n".join([str(cubins.nvrtc()), *ordered]) + "\n")
+
+
 def worse_lines(lines: Iterable[str]) -> list[str]:
     """Return lines of printed kernels with a figure that is worse than in the table.
 
@@ -506,7 +521,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--rows", default="", help="rows whose name contains this")
     parser.add_argument("--arch", type=int, choices=ARCHITECTURES, help="one architecture")
     parser.add_argument("--texts", action="store_true", help="print the kernels' texts, too")
-    parser.add_argument("--write", action="store_true", help="write the table; of all rows")
+    parser.add_argument("--write", action="store_true", help="write these rows to the table")
     options = parser.parse_args(arguments)
     names = [name for name in rows() if options.rows in name]
     architectures = (options.arch,) if options.arch else ARCHITECTURES
@@ -523,7 +538,7 @@ def main(arguments: list[str] | None = None) -> int:
         for a in architectures:
             print(f"sm_{a} {name}: {', '.join(misses(name, a)) or 'met'}")
     if options.write:
-        TABLE.write_text("\n".join([str(cubins.nvrtc()), *lines]) + "\n")
+        write_table(lines)
         return 0
     wrong = differing_lines(lines)
     print(f"{len(lines)} lines, {len(wrong)} other than in the table", *wrong, sep="\n")

@@ -140,13 +140,14 @@ def waits_at_once(trace: Trace) -> int:
 def slow_calls(listing: Listing, issued: np.ndarray) -> int:
     """Return how often executed code branches around calls of slow paths, or takes them.
 
+    Slow paths are functions of the compiler; it also writes calls of labels where loops end.
     ``issued`` are the times that each instruction was issued.
     """
     labels = set(listing.labels.values())
     count = 0
     for k, i in enumerate(listing.instructions):
         target = str(i.operands[-1].value) if i.name == "CALL" else ""
-        if i.name != "CALL" or any(name in target for name in HELPERS):
+        if not target.startswith("$") or any(name in target for name in HELPERS):
             continue
         begin = k
         while begin and begin not in labels and listing.instructions[begin - 1].name not in ENDS:

@@ -195,3 +195,17 @@ def test_printed_kernels_are_no_worse_than_the_table(study: Any) -> None:
         head, _, rest = printed[0].partition(": ")
         worse = f"{head}: {slower}, {rest.partition(', ')[2]}"
         assert study.worse_lines([worse]) == [worse] and study.differing_lines([worse]) == [worse]
+
+
+def test_lines_of_some_rows_are_written(
+    study: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other rows stay, in their order, unless another compiler wrote them."""
+    old = study.TABLE.read_text().splitlines()[1:]
+    monkeypatch.setattr(study, "TABLE", tmp_path / "table.txt")
+    changed = old[40].replace(" registers", "1 registers")
+    for version, kept in ((str(study.cubins.nvrtc()), [*old[:40], changed, *old[41:]]), ("x", [])):
+        study.TABLE.write_text("\n".join([version, *old]) + "\n")
+        study.write_table([changed])
+        written = study.TABLE.read_text().splitlines()
+        assert written == [str(study.cubins.nvrtc()), *(kept or [changed])]
