@@ -160,6 +160,73 @@ template <int N, class T> PK_FN void put_some(T *to, const T (&from)[N], int64_t
   }
 }
 
+// Vector accesses of loop IR: N elements at a multiple of their bytes, as one word. Loads of device
+// code are volatile: otherwise the compiler moves each to its first use, and few are in flight.
+template <> struct word_of<1> { typedef uint8_t type; };
+#ifdef __CUDA_ARCH__
+#define PK_WORD_LOADS(name, how)                                                              \
+  PK_FN void name(uint4 &w, const void *at) {                                                 \
+    asm volatile("ld.global" how ".v4.u32 {%0,%1,%2,%3}, [%4];"                               \
+                 : "=r"(w.x), "=r"(w.y), "=r"(w.z), "=r"(w.w) : "l"(at));                     \
+  }                                                                                           \
+  PK_FN void name(uint2 &w, const void *at) {                                                 \
+    asm volatile("ld.global" how ".v2.u32 {%0,%1}, [%2];" : "=r"(w.x), "=r"(w.y) : "l"(at));  \
+  }                                                                                           \
+  PK_FN void name(uint32_t &w, const void *at) {                                              \
+    asm volatile("ld.global" how ".u32 %0, [%1];" : "=r"(w) : "l"(at));                       \
+  }                                                                                           \
+  PK_FN void name(uint16_t &w, const void *at) {                                              \
+    asm volatile("ld.global" how ".u16 %0, [%1];" : "=h"(w) : "l"(at));                       \
+  }                                                                                           \
+  PK_FN void name(uint8_t &w, const void *at) {                                               \
+    uint32_t wide;                                                                            \
+    asm volatile("ld.global" how ".u8 %0, [%1];" : "=r"(wide) : "l"(at));                     \
+    w = uint8_t(wide);                                                                        \
+  }
+PK_WORD_LOADS(load_word_stream, ".nc.L1::no_allocate")
+PK_WORD_LOADS(load_word_changing, "")
+template <class W> PK_FN void load_word_kept(W &w, const W *at) { w = __ldg(at); }
+template <class W> PK_FN void store_word_stream(W *at, W w) { __stcs(at, w); }
+#else
+template <class W> PK_FN void load_word_stream(W &w, const W *at) { w = *at; }
+template <class W> PK_FN void load_word_changing(W &w, const W *at) { w = *at; }
+template <class W> PK_FN void load_word_kept(W &w, const W *at) { w = *at; }
+template <class W> PK_FN void store_word_stream(W *at, W w) { *at = w; }
+#endif
+template <int N, class T> struct words {
+  typedef typename word_of<N * sizeof(T)>::type type;
+};
+// Elements that are read once: past the first-level cache.
+template <int N, class T> PK_FN void load_stream(T *to, const T *from) {
+  typename words<N, T>::type w;
+  load_word_stream(w, (const typename words<N, T>::type *)from);
+  *(typename words<N, T>::type *)to = w;
+}
+// Elements that other threads read, too.
+template <int N, class T> PK_FN void load_kept(T *to, const T *from) {
+  typename words<N, T>::type w;
+  load_word_kept(w, (const typename words<N, T>::type *)from);
+  *(typename words<N, T>::type *)to = w;
+}
+// Elements of a buffer that the kernel may write.
+template <int N, class T> PK_FN void load_changing(T *to, const T *from) {
+  typename words<N, T>::type w;
+  load_word_changing(w, (const typename words<N, T>::type *)from);
+  *(typename words<N, T>::type *)to = w;
+}
+template <int N, class T> PK_FN void store_vector(T *to, const T *from) {
+  *(typename words<N, T>::type *)to = *(const typename words<N, T>::type *)from;
+}
+// Elements that no kernel reads soon: the caches evict them first.
+template <int N, class T> PK_FN void store_stream(T *to, const T *from) {
+  typedef typename words<N, T>::type word;
+  store_word_stream((word *)to, *(const word *)from);
+}
+template <class T> PK_FN void store_one(T *to, T value) {
+  __align__(16) T held[1] = {value};
+  store_stream<1>(to, held);
+}
+
 // NaN propagates.
 template <class T> PK_FN T maximum(T a, T b) { return a != a || a > b ? a : b; }
 template <class T> PK_FN T minimum(T a, T b) { return a != a || a < b ? a : b; }

@@ -12,10 +12,12 @@ from passkit.ast.stage import Buffer, KernelAST, Place
 from passkit.checks.hazards import check_hazards
 from passkit.dialects import dialect_of, print_kernel
 from passkit.dialects.base import Reach
+from passkit.dialects.c_printer import print_ir
 from passkit.dialects.row_lanes import has_rows, row_lanes
-from passkit.errors import ScheduleError
+from passkit.errors import CodeGenError, ScheduleError
 from passkit.graph.graph import Annotation, Graph
 from passkit.graph.node import Node
+from passkit.ir.loop import KernelIR
 from passkit.lowering import lower, pool_sizes
 from passkit.lowering.loops import tiles_of
 from passkit.passes.base import register_pass
@@ -31,7 +33,9 @@ from passkit.plan.target import Target
 from passkit.runtime.cuda.launch_config import DEFAULT_SHARED_NBYTES
 from passkit.sharing.shared import ALIGN, ROOM, SharedPlan, largest, plan_shared
 from passkit.sharing.sharing import aligned
+from passkit.space.layout import lay_out
 from passkit.space.space import Infeasible
+from passkit.transforms.pipeline import lower_nest
 from passkit.values.memo import UncachedArgument
 from passkit.values.size import Extent, numel, substitute
 
@@ -84,6 +88,8 @@ def _with_block(kernel: Kernel, target: Target) -> Kernel:
     scratch of a block's rows is known to exceed the usual limit, a block has fewer rows, but still
     a warp; a launch checks again. Source: `passkit.runtime.cuda.launch_config`.
     """
+    if isinstance(kernel.ast, KernelIR):
+        return kernel
     if not dialect_of(kernel.dialect).scratch_of_row or not has_rows(kernel.ast):
         return evolve(kernel, block=target.block)
     values = dict(zip(kernel.ast.sizes, kernel.sizes, strict=True))
@@ -173,6 +179,8 @@ def _kernel(
     RegistryError if there is no such dialect.
     """
     group = held.value
+    if schedule.nest is not None:
+        return _nest_kernel(group, schedule, dialect, aliased)
     raw, tiles = lower(group, schedule, shared)
     ast, sizes = pool_sizes(raw)
     printer = dialect_of(dialect).for_lanes(reach)
@@ -194,6 +202,38 @@ def _kernel(
         dialect=dialect,
         seconds=schedule.seconds,
         phases=tuple((tiles_of(p), p.seconds) for p in schedule.parts) if schedule.makes else (),
+    )
+
+
+def _nest_kernel(
+    group: Group, schedule: Schedule, dialect: str, aliased: frozenset[int]
+) -> Kernel:
+    """Return the kernel of a group of one loop nest, lowered through loop IR.
+
+    ``aliased`` are the positions of parameters that share storage with another. Raises:
+    CodeGenError if the group cannot be lowered or printed.
+    """
+    assert schedule.nest is not None
+    layout = lay_out(group.graph)
+    if isinstance(layout, Infeasible):
+        raise CodeGenError(f"{group} cannot be one kernel: {layout.reason}")
+    lowered = lower_nest(group, schedule, schedule.nest, layout, aliased)
+    ops = tuple(n.op.name for n in group.ops if n.op is not None)
+    name, digest, source = _named(
+        print_ir(lowered.kernel, "KERNEL", dialect_of(dialect)), ops[-1], dialect
+    )
+    return Kernel(
+        name=name,
+        key=digest,
+        ast=lowered.kernel,
+        source=source,
+        grid=lowered.blocks,
+        block=lowered.kernel.launch.threads,
+        shared_nbytes=lowered.kernel.shared_nbytes,
+        sizes=lowered.sizes,
+        ops=ops,
+        dialect=dialect,
+        seconds=schedule.seconds,
     )
 
 

@@ -11,6 +11,7 @@ from passkit.ast.stage import KernelAST, Place
 from passkit.graph.attribute_calls import call_attribute, refuse_result
 from passkit.graph.node import Node
 from passkit.graph.op import FKernel
+from passkit.ir.loop import KernelIR
 from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, evaluate
 
@@ -31,7 +32,7 @@ class Kernel:
 
     name: str
     key: str
-    ast: KernelAST = field(repr=False)
+    ast: KernelAST | KernelIR = field(repr=False)
     source: str = field(repr=False)
     grid: Extent
     block: Extent

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from attrs import evolve
 
+from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
 from passkit.plan.group import FUSED, Group, Kind
@@ -60,7 +61,18 @@ def _one_phase(group: Group, target: Target) -> Schedule | Infeasible:
     if isinstance(layout, Infeasible):
         found = plan_stitched(group, target)
         return layout if isinstance(found, Infeasible) else found
-    return plain_schedule(layout, *tiling(layout, target), target)
+    schedule = plain_schedule(layout, *tiling(layout, target), target)
+    return _with_nest(schedule, layout, target)
+
+
+def _with_nest(schedule: Schedule, layout: Layout, target: Target) -> Schedule:
+    """Return a schedule with that of its loop nest, for a GPU whose dialect prints loop IR."""
+    if not target.nests:
+        return schedule
+    from passkit.planner.gpu import plan_nest  # the rules need the classes of this module
+
+    nest = plan_nest(layout, schedule)
+    return schedule if isinstance(nest, Diagnostic) else evolve(schedule, nest=nest)
 
 
 @lru_cache(maxsize=1024)
@@ -71,7 +83,9 @@ def _obeying(
     if isinstance(default, Infeasible):
         return default
     found = obeying(held.value, default, target, template)
-    return found if isinstance(found, Infeasible) else evolve(found, source=Source.USER)
+    if isinstance(found, Infeasible):
+        return found
+    return evolve(found, source=Source.USER, nest=None)  # what the template says is obeyed
 
 
 def _packed(group: Group, target: Target) -> Schedule | Infeasible:

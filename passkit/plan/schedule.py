@@ -13,6 +13,7 @@ from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import FElement, OpPattern, TOpCost
 from passkit.plan.target import KIB, Target
+from passkit.schedule.nest import NestSchedule
 from passkit.space.layout import Layout
 from passkit.space.space import Axis, Role, Space, is_free
 from passkit.space.tiling import Composition
@@ -99,7 +100,8 @@ class Schedule:
     the parts of its ``stitching``. A PACKED one has a schedule for each of its ``parts``, and the
     numbers of those that have tiles of their own, or ``share`` one. A PHASED one has one for each
     phase, and the numbers of the outputs that each ``makes``. ``measured`` is what a run took where
-    that is the ``source``, 0 for unknown sizes.
+    that is the ``source``, 0 for unknown sizes. ``nest`` is how a GPU runs it, if it is one loop
+    nest whose rows fit in registers: it is lowered through loop IR then.
     """
 
     composition: Composition
@@ -117,6 +119,7 @@ class Schedule:
     share: tuple[tuple[int, ...], ...] = ()
     makes: tuple[tuple[int, ...], ...] = ()
     measured: float = field(default=0.0, eq=False)
+    nest: NestSchedule | None = None
 
     @property
     def space(self) -> Space:

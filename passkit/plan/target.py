@@ -36,7 +36,8 @@ class Target:
     A thread of a device takes elements that follow each other by ``access`` bytes at a time, at
     most, and computes with them at once if ``simd``; those of a sub-group hand each other numbers
     where it ``shuffles``. A multiprocessor of a GPU has room for ``residency``.
-    Groups are compared by these numbers where they are those of a machine: ``costed``.
+    Groups are compared by these numbers where they are those of a machine: ``costed``. ``nests``
+    says that single loop nests are scheduled by `passkit.planner` and lowered through loop IR.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Target:
     grows: bool = False
     curve: tuple[tuple[int, float], ...] = ()
     costed: bool = True
+    nests: bool = False
     residency: Residency | None = None
     rates: Rates = field()
 
@@ -167,7 +169,7 @@ def _register_shipped() -> None:
     """Register the targets that passkit ships, where nobody has registered one of the name."""
     from passkit.plan.gpus import SHIPPED  # it makes targets of these
 
-    cuda = Target("cuda", "cuda", 1, 48 * KIB, max_arguments=256)
+    cuda = Target("cuda", "cuda", 1, 48 * KIB, max_arguments=256, nests=True)
     shipped = {
         "cpu": cpu(),
         "interpret": evolve(cpu(), name="interpret"),

@@ -76,6 +76,8 @@ def plan_shared(group: Group, schedule: Schedule, mode: Mode = Mode.SMALLER) -> 
     (COLUMN, SHORT); there a row value that a later stage reads has one element for each lane, or
     row. Short rows begin at multiples of 16, but for pairs and those of a result that is gathered.
     """
+    if schedule.nest is not None:
+        return SharedPlan((), (), 0)  # values between stages are in registers
     if schedule.parts:
         return _overlapping(group, schedule)
     if schedule.stitching is not None:

@@ -8,6 +8,7 @@ from attrs import frozen
 
 from passkit.ast.stage import Place
 from passkit.dialects.row_lanes import WARP, has_rows, row_lanes, rows_at_once
+from passkit.ir.loop import KernelIR
 from passkit.plan.kernel import Kernel
 from passkit.plan.target import KIB
 from passkit.sharing.shared import ALIGN
@@ -51,7 +52,8 @@ def launch_config(
 
     The tiles of a kernel are distributed over its blocks. A kernel whose tiles have rows gives each
     row a warp, or part of one where rows are short. It has fewer rows at a time while their scratch
-    exceeds ``shared_limit``, and no more than the last iteration over a tile's rows keeps busy.
+    exceeds ``shared_limit``, and no more than the last iteration over a tile's rows keeps busy. A
+    kernel in loop IR has the threads of its schedule, and a block for each tile.
 
     Args:
         kernel: The kernel.
@@ -64,6 +66,9 @@ def launch_config(
     Raises:
         ShapeError: A size has no value in ``sizes``.
     """
+    if isinstance(kernel.ast, KernelIR):
+        launch = kernel.ast.launch
+        return LaunchConfig(evaluate(kernel.grid, sizes), (launch.x, launch.y), 0)
     values = values_of(kernel, sizes)
     width, height = threads, 1
     if has_rows(kernel.ast):

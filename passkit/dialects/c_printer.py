@@ -1,0 +1,297 @@
+"""The printer of loop IR: one walk over the final form, one method per kind of statement.
+
+It takes no decision: what the IR does not say is not printed, and no text is edited afterwards.
+"""
+
+from __future__ import annotations
+
+from attrs import evolve, field, frozen
+
+from passkit.ast import Binary, Const, Expr, Select, Var, left, right
+from passkit.dialects.base import Dialect
+from passkit.dialects.expressions import ATOM, PRECEDENCE, UNARY, Scalars
+from passkit.errors import CodeGenError
+from passkit.ir.loop import (
+    Access,
+    Assign,
+    Barrier,
+    BarrierScope,
+    Bind,
+    Declare,
+    For,
+    If,
+    IsAligned,
+    KernelIR,
+    Let,
+    LoopBuffer,
+    Return,
+    Scope,
+    Stmt,
+    Store,
+    ThreadIndex,
+    VectorLoad,
+    VectorStore,
+    WarpReduce,
+    walk_statements,
+)
+from passkit.ir.rewrite import substitute
+from passkit.values import dtype as dt
+
+INDENT = "  "
+THREADS = {
+    Bind.GRID: "blockIdx.x",
+    Bind.THREAD_Y: "threadIdx.y",
+    Bind.THREAD_X: "threadIdx.x",
+}
+LOADS = {Access.STREAM: "load_stream", Access.KEEP: "load_kept", Access.CHANGING: "load_changing"}
+BARRIERS = {BarrierScope.WARP: "__syncwarp();", BarrierScope.BLOCK: "__syncthreads();"}
+INDEX_TYPES = {32: "int", 64: "int64_t"}
+
+
+@frozen
+class LoopExpressions(Scalars):
+    """Expressions of loop IR.
+
+    Attributes:
+        indices: the variables of index arithmetic, whose type in C is ``index_type``. Where one is
+            a value, it is converted to int64_t.
+        index_type: "int" or "int64_t".
+    """
+
+    indices: frozenset[str] = field(default=frozenset(), kw_only=True)
+    index_type: str = field(default="int", kw_only=True)
+
+    def leveled(self, x: Expr) -> tuple[str, int]:
+        """Return the text of an expression and its precedence."""
+        match x:
+            case ThreadIndex(bind):
+                text = THREADS[bind]
+                return (text, ATOM) if self.inside else (f"(int64_t){text}", UNARY)
+            case IsAligned(buffers, nbytes):
+                bits = " | ".join(f"(uint64_t){b}" for b in buffers)
+                return f"(({bits}) & {nbytes - 1}) == 0", PRECEDENCE["=="]
+            case Var(name) if name in self.indices and not self.inside:
+                return f"(int64_t){name}", UNARY
+        return super().leveled(x)
+
+    def index(self, x: Expr, outer: int = 0) -> str:
+        """Return the text of an index inside an expression of precedence ``outer``."""
+        return evolve(self, inside=True).expr(x, outer)
+
+    def condition(self, x: Expr) -> str:
+        """Return the text of a condition on indices."""
+        return evolve(self, inside=True).expr(x)
+
+    def pointer(self, buffer: str, index: Expr) -> str:
+        """Return a pointer to an element of a buffer.
+
+        A sum of two parts is added part by part: the first is a base that several accesses share.
+        """
+        if isinstance(index, Binary) and index.op == "+":
+            a, b = self.index(index.a, PRECEDENCE["*"]), self.index(index.b, PRECEDENCE["*"])
+            return f"{buffer} + {a} + {b}"
+        text = self.index(index, PRECEDENCE["*"])
+        return buffer if text == "0" else f"{buffer} + {text}"
+
+
+def print_ir(kernel: KernelIR, name: str, dialect: Dialect) -> str:
+    """Return the text of a kernel in final form.
+
+    Args:
+        kernel: the kernel.
+        name: the name of its function.
+        dialect: the language; it spells types, literals and functions.
+
+    Raises: CodeGenError for a statement that the final form does not have.
+    """
+    return _IRPrinter(kernel, dialect).text(name)
+
+
+class _IRPrinter:
+    """The text of one kernel while it grows."""
+
+    def __init__(self, kernel: KernelIR, dialect: Dialect) -> None:
+        self.kernel, self.dialect = kernel, dialect
+        self.index_type = INDEX_TYPES[kernel.index_bits]
+        indices = frozenset(_index_variables(kernel))
+        self.exprs = LoopExpressions(
+            dialect,
+            kernel.sizes,
+            frozenset(),
+            {},
+            indices=indices,
+            index_type=self.index_type,
+        )
+        self.exprs.positions.update(indices)
+        self.lines: list[str] = []
+        self.depth = 0
+
+    def text(self, name: str) -> str:
+        """Return the text of the function."""
+        kernel, launch = self.kernel, self.kernel.launch
+        params = [self._param(b) for b in kernel.params]
+        params += [f"const int64_t {n}_arg" for n in kernel.sizes]
+        bounds = f"__launch_bounds__({launch.threads}, {launch.blocks})"
+        self._line(f'extern "C" __global__ void {bounds} {name}({", ".join(params)}) {{')
+        self.depth += 1
+        for n in kernel.sizes:
+            self._line(f"const {self.index_type} {n} = ({self.index_type}){n}_arg;")
+        for b in kernel.arrays:
+            self._array(b)
+        self._body(kernel.body)
+        self.depth -= 1
+        self._line("}")
+        return "\n".join(self.lines) + "\n"
+
+    def _param(self, b: LoopBuffer) -> str:
+        """Return the declaration of a parameter."""
+        template = self.dialect.aliased if b.name in self.kernel.aliased else self.dialect.buffer
+        const = "" if b.written else "const "
+        return template.format(const=const, type=self.dialect.type_of(b.dtype), name=b.name)
+
+    def _array(self, b: LoopBuffer) -> None:
+        """Print the declaration of an array."""
+        shared = "__shared__ " if b.scope is Scope.SHARED else ""
+        kind = self.dialect.type_of(b.dtype)
+        self._line(f"{shared}__align__(16) {kind} {b.name}[{b.extent}];")
+
+    def _line(self, text: str) -> None:
+        """Add a line."""
+        self.lines.append(INDENT * self.depth + text)
+
+    def _block(self, head: str, body: tuple[Stmt, ...]) -> None:
+        """Print statements in braces behind a head."""
+        self._line(f"{head} {{")
+        self.depth += 1
+        self._body(body)
+        self.depth -= 1
+        self._line("}")
+
+    def _body(self, body: tuple[Stmt, ...]) -> None:
+        """Print statements in order."""
+        for statement in body:
+            self._statement(statement)
+
+    def _statement(self, s: Stmt) -> None:
+        """Print a statement."""
+        x = self.exprs
+        match s:
+            case Let(var, value) if var.name in x.indices:
+                self._line(f"const {self.index_type} {var.name} = {x.index(value)};")
+            case Let(var, value):
+                kind = self.dialect.type_of(var.dtype)
+                self._line(f"const {kind} {var.name} = {x.expr(value)};")
+            case Declare(var, value):
+                kind = self.dialect.type_of(var.dtype)
+                self._line(f"{kind} {var.name} = {x.expr(value)};")
+            case Assign(var, value):
+                self._line(f"{var.name} = {x.expr(value)};")
+            case Store(buffer, index, value, stream):
+                self._store(buffer, index, value, stream)
+            case VectorLoad():
+                to, at = x.pointer(s.target, s.at), x.pointer(s.buffer, s.index)
+                self._line(f"{LOADS[s.access]}<{s.width}>({to}, {at});")
+            case VectorStore():
+                at, source = x.pointer(s.buffer, s.index), x.pointer(s.source, s.at)
+                function = "store_stream" if s.stream else "store_vector"
+                self._line(f"{function}<{s.width}>({at}, {source});")
+            case WarpReduce():
+                self._warp_reduce(s)
+            case Barrier(scope):
+                self._line(BARRIERS[scope])
+            case Return():
+                self._line("return;")
+            case For():
+                self._loop(s)
+            case If(condition, body, otherwise):
+                self._branch(condition, body, otherwise)
+            case _:
+                raise CodeGenError(f"the final form of loop IR has no {type(s).__name__}")
+
+    def _store(self, buffer: str, index: Expr, value: Expr, stream: bool) -> None:
+        """Print the store of one element."""
+        text = self.exprs.expr(value)
+        if stream:
+            self._line(f"store_one({self.exprs.pointer(buffer, index)}, {text});")
+        else:
+            self._line(f"{buffer}[{self.exprs.index(index)}] = {text};")
+
+    def _warp_reduce(self, s: WarpReduce) -> None:
+        """Print a butterfly of shuffles.
+
+        A sum or product does not depend on the order of two numbers; any other function gets them
+        in the same order in both threads, so that they have the same bits.
+        """
+        name, dtype = s.var.name, s.var.dtype
+        kind, a, b = self.dialect.type_of(dtype), left(dtype), right(dtype)
+        is_symmetric = isinstance(s.combine, Binary) and s.combine.op in ("+", "*")
+        other = Var("other", dtype)
+        operands: dict[str, Expr] = {a.name: s.var, b.name: other}
+        self._line("#pragma unroll")
+        self._line(f"for (int o = {s.lanes // 2}; o; o /= 2) {{")
+        self.depth += 1
+        self._line(f"const {kind} other = __shfl_xor_sync(0xffffffffu, {name}, o);")
+        if not is_symmetric:
+            lower, upper = Var("lower", dtype), Var("upper", dtype)
+            self._line(f"const {kind} lower = threadIdx.x & o ? other : {name};")
+            self._line(f"const {kind} upper = threadIdx.x & o ? {name} : other;")
+            operands = {a.name: lower, b.name: upper}
+        self._line(f"{name} = {self.exprs.expr(substitute(s.combine, operands))};")
+        self.depth -= 1
+        self._line("}")
+
+    def _loop(self, s: For) -> None:
+        """Print a loop."""
+        if s.bind is Bind.UNROLL:
+            self._line("#pragma unroll")
+        elif s.bind is not Bind.SERIAL:
+            raise CodeGenError(f"the final form of loop IR has no loop over {s.bind.value}")
+        x, name = self.exprs, s.var.name
+        step = f"++{name}" if s.step == 1 else f"{name} += {s.step}"
+        start, stop = x.index(s.start), x.index(s.stop)
+        head = f"for ({self.index_type} {name} = {start}; {name} < {stop}; {step})"
+        self._block(head, s.body)
+
+    def _branch(
+        self, condition: Expr, body: tuple[Stmt, ...], otherwise: tuple[Stmt, ...]
+    ) -> None:
+        """Print a branch; a single return stands in its line."""
+        text = self.exprs.condition(condition)
+        if body == (Return(),) and not otherwise:
+            self._line(f"if ({text}) return;")
+            return
+        self._line(f"if ({text}) {{")
+        self.depth += 1
+        self._body(body)
+        self.depth -= 1
+        if otherwise:
+            self._line("} else {")
+            self.depth += 1
+            self._body(otherwise)
+            self.depth -= 1
+        self._line("}")
+
+
+def _index_variables(kernel: KernelIR) -> set[str]:
+    """Return the names of the variables of index arithmetic: of loops, and made of such."""
+    names = set(kernel.sizes)
+    for s in walk_statements(kernel.body):
+        is_loop = isinstance(s, For)
+        is_index = isinstance(s, Let) and s.var.dtype is dt.int64 and _is_index(s.value, names)
+        if is_loop or is_index:
+            names.add(s.var.name)  # type: ignore[union-attr]
+    return names
+
+
+def _is_index(x: Expr, names: set[str]) -> bool:
+    """Return whether a value is made of index variables, thread indices and literals alone."""
+    match x:
+        case ThreadIndex() | Const():
+            return True
+        case Var(name):
+            return name in names
+        case Binary(_, a, b):
+            return _is_index(a, names) and _is_index(b, names)
+        case Select(c, a, b):
+            return all(_is_index(y, names) for y in (c, a, b))
+    return False

@@ -1,0 +1,1 @@
+"""Planners: the rules by which a target's schedules are found."""

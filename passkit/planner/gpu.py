@@ -1,0 +1,234 @@
+"""Schedule rules of GPUs for single loop nests.
+
+Source of the tables: `docs/gpu-kernels.md`. Terms: a vector is the elements of one access of up to
+16 bytes; a row is the points of the reduced axes for one point of the kept ones; a value is staged
+if a later stage reads it.
+"""
+
+from __future__ import annotations
+
+from math import gcd
+
+from attrs import frozen
+
+from passkit.diagnostics import Diagnostic
+from passkit.graph.attribute_calls import scan_of
+from passkit.ir.loop import Bind, LaunchShape
+from passkit.plan.schedule import Schedule
+from passkit.schedule.nest import AxisGroup, AxisPart, NestSchedule
+from passkit.space.layout import Layout
+from passkit.values.size import numel
+
+WARP = 32
+ACCESS_NBYTES = 16
+"""The bytes of the widest access of a thread."""
+REGISTERS = 65536
+"""The registers of a multiprocessor, of 4 bytes."""
+THREADS = 2048
+"""The threads that a multiprocessor has at most."""
+MAX_REGISTERS = 255
+"""The registers that a thread has at most."""
+STAGED_REGISTERS = 64
+"""The registers of a thread for cached inputs and staged values together, at most."""
+ELEMENTWISE_NBYTES = 32
+"""The bytes that a thread of an elementwise kernel loads before it computes."""
+BASE_REGISTERS = 32
+"""The registers for addresses, indices and intermediate results."""
+
+MAX_UNROLLED = 4096
+"""The operations of a thread in unrolled loops, at most: more take long to compile."""
+
+
+@frozen
+class NestTraffic:
+    """The memory accesses of a nest, as far as schedules depend on them.
+
+    Attributes:
+        nbytes: the bytes of the widest element among all arrays that are accessed at the own point.
+        streams: the inputs, by position, that are read at the own point of the domain.
+        stream_nbytes: the bytes of an element of each of these.
+        staged: the values, by position in the body, that a later stage reads.
+        staged_nbytes: the bytes of each of these in registers.
+    """
+
+    nbytes: int
+    streams: tuple[int, ...]
+    stream_nbytes: tuple[int, ...]
+    staged: tuple[int, ...] = ()
+    staged_nbytes: tuple[int, ...] = ()
+
+
+def vector_width(nbytes: int, length: int | None) -> int:
+    """Return the elements of a vector: a power of two that divides ``length``, if that is given.
+
+    ``nbytes`` are the bytes of the widest element.
+    """
+    width = ACCESS_NBYTES // nbytes
+    return width if length is None else gcd(width, length)
+
+
+def resident_blocks(threads: int, registers: int) -> int:
+    """Return how many blocks a multiprocessor should have, for threads with so many registers."""
+    rounded = -(-registers // 8) * 8
+    return max(1, min(32, THREADS // threads, REGISTERS // (threads * rounded)))
+
+
+def elementwise(axes: int, traffic: NestTraffic, registers: int) -> NestSchedule:
+    """Return the schedule of a nest without reductions.
+
+    A block has consecutive points. Each thread loads `ELEMENTWISE_NBYTES` of the inputs, at least
+    one vector of each, before it computes.
+
+    Args:
+        axes: the number of axes.
+        traffic: the accesses.
+        registers: the registers that the computation of one point needs.
+    """
+    vector = vector_width(traffic.nbytes, None)
+    per_vector = sum(n * vector for n in traffic.stream_nbytes) or traffic.nbytes * vector
+    unroll = max(1, min(4, ELEMENTWISE_NBYTES // per_vector))
+    threads = 128 if len(traffic.streams) < 2 else 256
+    parts = [AxisPart(Bind.GRID, None)]
+    if unroll > 1:
+        parts.append(AxisPart(Bind.UNROLL, unroll))
+    parts.append(AxisPart(Bind.THREAD_X, threads))
+    if vector > 1:
+        parts.append(AxisPart(Bind.VECTOR, vector))
+    held = -(-per_vector * unroll // 4)
+    blocks = resident_blocks(threads, max(32, registers + held - 8))
+    group = AxisGroup(tuple(range(axes)), tuple(parts))
+    return NestSchedule(group, None, traffic.streams, (), LaunchShape(1, threads, blocks))
+
+
+def rows(
+    kept: tuple[int, ...],
+    reduced: tuple[int, ...],
+    length: int,
+    last: int,
+    traffic: NestTraffic,
+    registers: int,
+) -> NestSchedule | None:
+    """Return the schedule of rows that stay in registers; None for rows that are too long.
+
+    A row has 8 or 16 threads, a warp or a block, by its length. Each thread loads its part of all
+    inputs before it computes.
+
+    Args:
+        kept: the axes that are not reduced.
+        reduced: the axes that are.
+        length: the points of a row.
+        last: the extent of the last reduced axis; a vector does not cross its end.
+        traffic: the accesses.
+        registers: the registers that the computation of one point needs.
+    """
+    vector = vector_width(traffic.nbytes, last)
+    vectors = -(-length // vector)
+    per_vector = sum(-(-n * vector // 4) for n in (*traffic.stream_nbytes, *traffic.staged_nbytes))
+    most = max(1, STAGED_REGISTERS // max(1, per_vector))
+    lanes = next((n for n in (8, 16, WARP) if vectors <= n * min(2, most)), 0)
+    if not lanes or (lanes < WARP and vectors % lanes):
+        lanes = WARP
+    while vectors > lanes * most or (lanes >= WARP and vectors > lanes * 8):
+        lanes *= 2 if lanes >= WARP else WARP // lanes
+        if lanes == 2 * WARP:
+            lanes = 4 * WARP
+    if lanes > 1024:
+        return None
+    own = -(-vectors // lanes)
+    per_block = max(1, 4 * WARP // lanes)
+    row_parts = [AxisPart(Bind.GRID, None)]
+    if per_block > 1:
+        row_parts.append(AxisPart(Bind.THREAD_Y, per_block))
+    parts = []
+    if own > 1:
+        parts.append(AxisPart(Bind.UNROLL, own))
+    parts.append(AxisPart(Bind.THREAD_X, lanes))
+    if vector > 1:
+        parts.append(AxisPart(Bind.VECTOR, vector))
+    live = own * sum(-(-n * vector // 4) for n in _live(traffic))
+    threads = per_block * lanes
+    blocks = resident_blocks(threads, min(MAX_REGISTERS, registers + live))
+    return NestSchedule(
+        AxisGroup(kept, tuple(row_parts)),
+        AxisGroup(reduced, tuple(parts)),
+        traffic.streams,
+        traffic.staged,
+        LaunchShape(per_block, lanes, blocks),
+    )
+
+
+def _live(traffic: NestTraffic) -> tuple[int, ...]:
+    """Return the bytes per point of values that are live at a time.
+
+    A staged value takes the place of the input that it is computed from, as a rule.
+    """
+    streams, staged = traffic.stream_nbytes, traffic.staged_nbytes
+    return streams if len(streams) >= len(staged) else staged
+
+
+def plan_nest(layout: Layout, schedule: Schedule) -> NestSchedule | Diagnostic:
+    """Return the schedule of a group of one loop nest, or why it has none.
+
+    Args:
+        layout: the iteration domain of the group.
+        schedule: its stages.
+    """
+    space, graph = layout.space, layout.graph
+    problem = _problem(layout, schedule)
+    if problem is not None:
+        return problem
+    reduced = tuple(k for k, a in enumerate(space.axes) if a.reduced)
+    kept = tuple(k for k, a in enumerate(space.axes) if not a.reduced)
+    traffic = _traffic(layout, schedule)
+    operations = sum(n.op is not None for n in graph.nodes)
+    if not reduced:
+        nest: NestSchedule | None = elementwise(len(space.axes), traffic, BASE_REGISTERS)
+    else:
+        length = numel(space.axes[k].extent for k in reduced)
+        last = space.axes[-1].extent
+        assert isinstance(length, int) and isinstance(last, int)
+        nest = rows(kept, reduced, length, last, traffic, BASE_REGISTERS)
+        if nest is None:
+            return Diagnostic("memory.registers", {"length": length})
+    count = operations * (nest.reduced or nest.kept).per_thread
+    if count > MAX_UNROLLED:
+        return Diagnostic("limit.unroll", {"count": count, "limit": MAX_UNROLLED})
+    return nest
+
+
+def _problem(layout: Layout, schedule: Schedule) -> Diagnostic | None:
+    """Return why a group has no nest in registers, as far as its domain tells."""
+    space = layout.space
+    if schedule.parts or schedule.stitching is not None:
+        return Diagnostic("tile.composition")
+    for node in layout.graph.nodes:
+        if scan_of(node) is not None:
+            return Diagnostic("op.scan", {"op": node.label})
+    if any(a.chunk is not None or a.counting for a in space.axes):
+        return Diagnostic("domain.chunks")
+    if space.reduced:
+        if not space.axes[-1].reduced:
+            return Diagnostic("domain.order")
+        if not space.kept:
+            return Diagnostic("domain.rows")
+    outer = next((k for k, a in enumerate(space.axes) if not a.reduced), 0)
+    for k, axis in enumerate(space.axes):
+        if k != outer and not isinstance(axis.extent, int):
+            return Diagnostic("domain.extent", {"axis": axis.var.name, "extent": axis.extent})
+    return None
+
+
+def _traffic(layout: Layout, schedule: Schedule) -> NestTraffic:
+    """Return the memory accesses of a group."""
+    graph, full = layout.graph, layout.space.full
+    streams = tuple(
+        k for k, n in enumerate(graph.inputs) if full in layout.input_reads.get(n, ())
+    )
+    stream_nbytes = tuple(graph.dtype(graph.inputs[k].entries[0]).nbytes for k in streams)
+    staged = tuple(k.value for k in schedule.kept)
+    staged_nbytes = tuple(
+        max(4, graph.dtype(graph.nodes[k].entries[0]).nbytes) for k in staged
+    )
+    stored = {graph.outputs[k] for stage in schedule.stages for k in stage.stores}
+    widest = max((*stream_nbytes, *(graph.dtype(e).nbytes for e in stored)), default=4)
+    return NestTraffic(widest, streams, stream_nbytes, staged, staged_nbytes)

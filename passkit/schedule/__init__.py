@@ -1,0 +1,1 @@
+"""Schedules of loop nests: how the steps of their axes are distributed over threads and vectors."""

@@ -1,0 +1,93 @@
+"""The schedule of one loop nest on a GPU.
+
+The axes of the nest are in one or two groups: those that are not reduced, and those that are. A
+group counts its points in row-major order. Its parts, outer to inner, say how these are
+distributed: ``grid-unroll_2-thread_x_256-vector_4`` gives a block 2048 consecutive points, in which
+each thread has two vectors of four, 1024 points apart.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from attrs import frozen
+
+from passkit.ir.loop import Bind, LaunchShape
+
+
+@frozen
+class AxisPart:
+    """A part of an axis map.
+
+    Attributes:
+        bind: what its steps are executed by.
+        size: the number of steps; None for the outermost part, which has as many as are needed.
+    """
+
+    bind: Bind
+    size: int | None
+
+    def __str__(self) -> str:
+        return self.bind.value if self.size is None else f"{self.bind.value}_{self.size}"
+
+
+@frozen
+class AxisGroup:
+    """Axes that are counted as one, and how their points are distributed.
+
+    Attributes:
+        axes: the numbers of the nest's axes, outermost first.
+        parts: the parts, outer to inner. Only the first may have no size.
+    """
+
+    axes: tuple[int, ...]
+    parts: tuple[AxisPart, ...]
+
+    def size_of(self, bind: Bind) -> int:
+        """Return the product of the sizes of the parts with this bind, 1 if there is none."""
+        return prod(p.size or 1 for p in self.parts if p.bind is bind)
+
+    @property
+    def chunk(self) -> int:
+        """Return the number of points that all parts with a size have together."""
+        return prod(p.size or 1 for p in self.parts)
+
+    @property
+    def per_thread(self) -> int:
+        """Return how many of the points one thread has, in loops and vectors."""
+        own = (Bind.SERIAL, Bind.UNROLL, Bind.VECTOR)
+        return prod(p.size or 1 for p in self.parts if p.bind in own)
+
+
+@frozen
+class NestSchedule:
+    """How a loop nest runs on a GPU.
+
+    Attributes:
+        kept: the axes that are not reduced. Their first part is the grid.
+        reduced: the reduced axes; None for a nest without reductions.
+        cached: the inputs, by position, that each thread loads into registers before it computes.
+        staged: the values, by position in the body, that stay in registers between stages.
+        launch: the threads of a block.
+    """
+
+    kept: AxisGroup
+    reduced: AxisGroup | None
+    cached: tuple[int, ...]
+    staged: tuple[int, ...]
+    launch: LaunchShape
+
+    @property
+    def groups(self) -> tuple[AxisGroup, ...]:
+        """Return the groups, that of the kept axes first."""
+        return (self.kept,) if self.reduced is None else (self.kept, self.reduced)
+
+    @property
+    def vector(self) -> int:
+        """Return the number of elements of a vector access."""
+        return prod(g.size_of(Bind.VECTOR) for g in self.groups)
+
+    @property
+    def lanes(self) -> int:
+        """Return the number of threads that share a row, or the points of a tile."""
+        return prod(g.size_of(Bind.THREAD_X) for g in self.groups)

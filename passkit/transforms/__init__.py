@@ -1,0 +1,1 @@
+"""Passes over loop IR, from a schedule to the statements that are printed."""

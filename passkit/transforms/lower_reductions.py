@@ -1,0 +1,102 @@
+"""lower_reductions: reductions become partial results of threads, combined across threads.
+
+Each thread reduces its own points in the order of its loops. The threads of a row then exchange
+partial results by shuffles inside a warp; where a row has several warps, through shared memory. The
+order depends on the number of threads of a row and nothing else.
+"""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from passkit.ast import Binary, Expr, Load, left, right
+from passkit.ir.loop import (
+    Assign,
+    Barrier,
+    BarrierScope,
+    Bind,
+    Declare,
+    For,
+    If,
+    KernelIR,
+    LoopBuffer,
+    Reduce,
+    Scope,
+    Stmt,
+    Store,
+    ThreadIndex,
+    WarpReduce,
+    walk_statements,
+)
+from passkit.ir.rewrite import map_bodies, substitute
+from passkit.transforms.build_loops import literal
+from passkit.values import dtype as dt
+
+WARP = 32
+
+
+def lower_reductions(kernel: KernelIR) -> KernelIR:
+    """Return the kernel without `Reduce` statements."""
+    return _ReductionLowering(kernel).kernel_without_reductions()
+
+
+class _ReductionLowering:
+    """The rewriting of one kernel, which collects the shared arrays that it adds."""
+
+    def __init__(self, kernel: KernelIR) -> None:
+        self.kernel = kernel
+        self.lanes = kernel.launch.x
+        self.new_arrays: list[LoopBuffer] = []
+
+    def kernel_without_reductions(self) -> KernelIR:
+        """Return the rewritten kernel."""
+        body = self._statements(self.kernel.body)
+        return evolve(self.kernel, body=body, arrays=(*self.kernel.arrays, *self.new_arrays))
+
+    def _statements(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        """Return statements of the kernel's outermost level, with reductions lowered."""
+        out: list[Stmt] = []
+        for statement in body:
+            reductions = [s for s in walk_statements((statement,)) if isinstance(s, Reduce)]
+            out += [Declare(r.var, r.identity) for r in reductions]
+            out.append(_accumulating(statement))
+            for r in reductions:
+                out += self._combined(r)
+        return tuple(out)
+
+    def _combined(self, r: Reduce) -> list[Stmt]:
+        """Return the statements that combine the partial results of all threads of a row."""
+        out: list[Stmt] = []
+        if self.lanes > 1:
+            out.append(WarpReduce(r.var, r.combine, min(self.lanes, WARP)))
+        if self.lanes <= WARP:
+            return out
+        warps = self.lanes // WARP
+        slots = f"{r.var.name}_warps"
+        self.new_arrays.append(LoopBuffer(slots, r.var.dtype, Scope.SHARED, warps, True))
+        warp = Binary("//", ThreadIndex(Bind.THREAD_X), literal(WARP), dt.int64)
+        position = Binary("%", ThreadIndex(Bind.THREAD_X), literal(WARP), dt.int64)
+        first = Binary("==", position, literal(0), dt.bool_)
+        own = Binary("%", ThreadIndex(Bind.THREAD_X), literal(warps), dt.int64)
+        out += [
+            If(first, (Store(slots, warp, r.var),)),
+            Barrier(BarrierScope.BLOCK),
+            Assign(r.var, Load(slots, own, r.var.dtype)),
+            WarpReduce(r.var, r.combine, warps),
+        ]
+        return out
+
+
+def _apply(combine: Expr, a: Expr, b: Expr) -> Expr:
+    """Return ``combine`` of two values, the accumulator first."""
+    names = {left(a.dtype).name: a, right(b.dtype).name: b}
+    return substitute(combine, names)
+
+
+def _accumulating(statement: Stmt) -> Stmt:
+    """Return a statement with each `Reduce` in it replaced by an assignment."""
+    if isinstance(statement, Reduce):
+        return Assign(statement.var, _apply(statement.combine, statement.var, statement.value))
+    if isinstance(statement, (For, If)):
+        return map_bodies(statement, lambda body: tuple(map(_accumulating, body)))
+    return statement

@@ -1,0 +1,80 @@
+"""The passes from a group with a schedule of its nest to the text of a kernel."""
+
+from __future__ import annotations
+
+from attrs import evolve, frozen
+
+from passkit.ast.stage import KernelAST, Place
+from passkit.ir.loop import KernelIR
+from passkit.lowering.lower import lower_plain
+from passkit.lowering.narrow import without_narrow
+from passkit.plan.group import Group
+from passkit.plan.schedule import Kept, Schedule
+from passkit.schedule.nest import NestSchedule
+from passkit.sharing.shared import SharedPlan
+from passkit.space.layout import Layout
+from passkit.transforms.bind_threads import bind_threads
+from passkit.transforms.build_loops import LoopBuilder
+from passkit.transforms.lower_reductions import lower_reductions
+from passkit.transforms.simplify import simplify
+from passkit.transforms.vectorize import guard_alignment, vectorize
+from passkit.values.dtype import is_narrow
+from passkit.values.size import Extent
+
+
+@frozen
+class LoweredNest:
+    """A kernel in final form.
+
+    Attributes:
+        kernel: the kernel.
+        sizes: the values of its size arguments.
+        blocks: the number of thread blocks.
+    """
+
+    kernel: KernelIR
+    sizes: tuple[Extent, ...]
+    blocks: Extent
+
+
+def scalar_stages(group: Group, schedule: Schedule, staged: tuple[int, ...]) -> KernelAST:
+    """Return the stages of a group, with the values between them in registers."""
+    kept = tuple(Kept(value, Place.LANES) for value in staged)
+    plain = evolve(schedule, kept=kept)
+    ast, _ = lower_plain(group, plain, SharedPlan((), (), 0))
+    dtypes = [e.dtype for n in group.graph.nodes for e in n.entries]
+    has_narrow = any(d is not None and is_narrow(d) for d in dtypes)
+    return without_narrow(ast) if has_narrow else ast
+
+
+def lower_nest(
+    group: Group,
+    schedule: Schedule,
+    nest: NestSchedule,
+    layout: Layout,
+    aliased: frozenset[int],
+) -> LoweredNest:
+    """Lower a group of one loop nest for a GPU.
+
+    Args:
+        group: the group.
+        schedule: its stages.
+        nest: how its points are distributed.
+        layout: its iteration domain.
+        aliased: the positions of parameters that may share memory with another.
+    """
+    ast = scalar_stages(group, schedule, nest.staged)
+    names = frozenset(ast.params[k].name for k in aliased)
+    builder = LoopBuilder(ast, layout.space, nest, names)
+    kernel, sizes, blocks = builder.kernel(_index_bits(ast, layout, nest))
+    for transform in (bind_threads, vectorize, lower_reductions, simplify, guard_alignment):
+        kernel = transform(kernel)
+    return LoweredNest(kernel, sizes, blocks)
+
+
+def _index_bits(ast: KernelAST, layout: Layout, nest: NestSchedule) -> int:
+    """Return the width of index arithmetic: 32 where every index and bound is known to fit."""
+    limit = (1 << 31) - max(g.chunk for g in nest.groups)
+    extents = [*(b.extent for b in ast.params), layout.space.size]
+    fits = all(isinstance(n, int) and n < limit for n in extents)
+    return 32 if fits else 64

@@ -1,0 +1,149 @@
+"""simplify: index arithmetic in canonical form, with the parts that unrolling makes constant last.
+
+An address ``x0 + (row * 1024 + lane * 4) + k * 128`` in a loop over k that is unrolled is one base
+and a constant offset in each access. So an index is written as a sum of two parts: what does not
+change in unrolled loops, and what does.
+"""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from passkit.ast import Binary, Const, Expr, Load, SizeOf, Var
+from passkit.ast.index import Known, Sum, expression, normal
+from passkit.ir.loop import (
+    Bind,
+    For,
+    If,
+    KernelIR,
+    Let,
+    Stmt,
+    ThreadIndex,
+    VectorLoad,
+    VectorStore,
+)
+from passkit.ir.rewrite import (
+    map_children,
+    map_expressions,
+    operands,
+    substitute,
+    variable_names,
+    without_unused,
+)
+from passkit.transforms.build_loops import literal, plus
+from passkit.values import dtype as dt
+
+_INDEX_NODES = (Const, Var, Binary, ThreadIndex, SizeOf)
+
+
+def simplify(kernel: KernelIR) -> KernelIR:
+    """Return the kernel with simplified indices and without unused definitions."""
+    return evolve(kernel, body=without_unused(_Simplifier().statements(kernel.body, {})))
+
+
+class _Simplifier:
+    """The rewriting of one kernel.
+
+    ``constants`` are the variables of unrolled loops around the current statement.
+    """
+
+    def __init__(self) -> None:
+        self.constants: set[str] = set()
+
+    def statements(self, body: tuple[Stmt, ...], outer: dict[str, Expr]) -> tuple[Stmt, ...]:
+        """Return a body with simplified indices; ``outer`` has definitions that are inlined."""
+        inlined = dict(outer)
+        out: list[Stmt] = []
+        for statement in body:
+            if isinstance(statement, Let) and self._is_sum(statement.value):
+                value = self._index(statement.value, inlined)
+                if isinstance(value, Var) or self._varies(value):
+                    inlined[statement.var.name] = value
+                    continue
+                out.append(evolve(statement, value=value))
+                continue
+            if isinstance(statement, Let) and self._is_index(statement.value):
+                out.append(evolve(statement, value=self._index(statement.value, inlined)))
+                continue
+            out.append(self._statement(statement, inlined))
+        return tuple(out)
+
+    def _statement(self, statement: Stmt, inlined: dict[str, Expr]) -> Stmt:
+        """Return a statement, with those inside it, with simplified indices."""
+        match statement:
+            case VectorLoad() | VectorStore():
+                index = self._index(statement.index, inlined)
+                return evolve(statement, index=index, at=self._index(statement.at, inlined))
+            case For():
+                is_constant = statement.bind in (Bind.UNROLL, Bind.VECTOR)
+                added = {statement.var.name} if is_constant else set()
+                self.constants |= added
+                body = self.statements(statement.body, inlined)
+                self.constants -= added
+                changed = map_expressions(statement, lambda x: self._value(x, inlined))
+                return evolve(changed, body=body)
+            case If():
+                changed = map_expressions(statement, lambda x: self._value(x, inlined))
+                inner = self.statements(statement.body, inlined)
+                otherwise = self.statements(statement.otherwise, inlined)
+                return evolve(changed, body=inner, otherwise=otherwise)
+        changed = map_expressions(statement, lambda x: self._value(x, inlined))
+        if hasattr(changed, "index"):
+            changed = evolve(changed, index=self._index(statement.index, inlined))  # type: ignore[union-attr,call-arg,type-var]
+        return changed
+
+    def _value(self, x: Expr, inlined: dict[str, Expr]) -> Expr:
+        """Return a value with the indices of its loads simplified."""
+        if isinstance(x, Load):
+            return Load(x.buffer, self._index(x.index, inlined), x.dtype)
+        if isinstance(x, Var):
+            return inlined.get(x.name, x)
+        return map_children(x, lambda child: self._value(child, inlined))
+
+    def _is_sum(self, x: Expr) -> bool:
+        """Return whether a definition is index arithmetic: a sum of products, without quotients."""
+        is_quotient = isinstance(x, Binary) and x.op not in ("+", "-", "*")
+        is_integer = x.dtype is dt.int64 and isinstance(x, _INDEX_NODES)
+        return is_integer and not is_quotient and all(self._is_sum(y) for y in operands(x))
+
+    def _index(self, x: Expr, inlined: dict[str, Expr]) -> Expr:
+        """Return an index as a sum of what unrolling does not change, and what it does."""
+        x = substitute(x, inlined)
+        if not self._is_index(x):
+            return self._value(x, {})
+        total = normal(x, Known(()))
+        fixed = [t for t in total.terms if not self._is_constant(t[0])]
+        varying = [t for t in total.terms if self._is_constant(t[0])]
+        first = _expression(Sum(tuple(fixed)))
+        second = _expression(Sum(tuple(varying), total.constant))
+        if not fixed:
+            return second
+        return first if second == literal(0) else plus(first, second)
+
+    def _is_index(self, x: Expr) -> bool:
+        """Return whether an expression is index arithmetic only, quotients included."""
+        is_integer = x.dtype is dt.int64 and isinstance(x, _INDEX_NODES)
+        return is_integer and all(self._is_index(y) for y in operands(x))
+
+    def _varies(self, x: Expr) -> bool:
+        """Return whether an index has a variable of an unrolled loop."""
+        return not self.constants.isdisjoint(variable_names(x))
+
+    def _is_constant(self, atom: Expr) -> bool:
+        """Return whether unrolling makes an atom of a sum a constant."""
+        if isinstance(atom, Var):
+            return atom.name in self.constants
+        inner = operands(atom)
+        return bool(inner) and all(isinstance(y, Const) or self._is_constant(y) for y in inner)
+
+
+def _expression(total: Sum) -> Expr:
+    """Return a sum as an expression with literals."""
+    return _with_literals(expression(total))
+
+
+def _with_literals(x: Expr) -> Expr:
+    """Return an expression with literals in place of known sizes."""
+    if isinstance(x, SizeOf) and isinstance(x.size, int):
+        return literal(x.size)
+    return map_children(x, _with_literals)

@@ -1,0 +1,287 @@
+"""vectorize: vector loops become vector accesses around unrolled loops.
+
+GPU threads compute with single numbers. So a vector loop of ``width`` positions becomes an unrolled
+loop over register arrays of that many elements, which vector loads fill and vector stores read. An
+access is a vector access if its index increases by 1 with the position and is a multiple of the
+width at position 0; any other stays an access for each position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import gcd
+
+from attrs import evolve
+
+from passkit.ast import Binary, Const, Expr, Load, SizeOf, Var
+from passkit.ast.index import Sum, expression, normal
+from passkit.ir.loop import (
+    Access,
+    Bind,
+    Declare,
+    For,
+    If,
+    IsAligned,
+    KernelIR,
+    Let,
+    LoopBuffer,
+    Reduce,
+    Scope,
+    Stmt,
+    Store,
+    VectorLoad,
+    VectorStore,
+    walk_statements,
+)
+from passkit.ir.rewrite import (
+    loads_in,
+    map_children,
+    map_expressions,
+    substitute,
+    variable_names,
+)
+from passkit.transforms.build_loops import literal
+from passkit.values import dtype as dt
+
+Definitions = Mapping[str, Expr]
+LARGEST = 1 << 20
+
+
+def divisor_of(x: Expr, definitions: Definitions) -> int:
+    """Return a power of two that divides an index, whatever its variables are.
+
+    Args:
+        x: the index.
+        definitions: the values of variables that are defined in front of it.
+    """
+    match x:
+        case Const():
+            value = int(x.value)
+            return LARGEST if value == 0 else gcd(value, LARGEST)
+        case Var(name) if name in definitions:
+            return divisor_of(definitions[name], definitions)
+        case Binary("+" | "-" | "%", a, b):
+            return gcd(divisor_of(a, definitions), divisor_of(b, definitions))
+        case Binary("*", a, b):
+            return min(LARGEST, divisor_of(a, definitions) * divisor_of(b, definitions))
+    return 1
+
+
+def vector_base(index: Expr, var: Var, width: int, definitions: Definitions) -> Expr | None:
+    """Return the index at position 0 of a vector access; None if it is no vector access.
+
+    Args:
+        index: the index of the element at a position.
+        var: the variable of the position.
+        width: the number of positions.
+        definitions: the values of variables that are defined in front of the loop.
+    """
+    if loads_in(index) or var.name not in variable_names(index):
+        return None
+    total = normal(index, {})
+    rest = Sum(tuple(t for t in total.terms if t[0] != var), total.constant)
+    if total.coefficient(var) != 1 or any(var.name in variable_names(a) for a, _ in rest.terms):
+        return None
+    base = expression(rest)
+    base = substitute(base, {})
+    if divisor_of(_with_literals(base), definitions) % width:
+        return None
+    return _with_literals(base)
+
+
+def _with_literals(x: Expr) -> Expr:
+    """Return an index with literals in place of known sizes."""
+    if isinstance(x, SizeOf) and isinstance(x.size, int):
+        return literal(x.size)
+    return map_children(x, _with_literals)
+
+
+def vectorize(kernel: KernelIR) -> KernelIR:
+    """Return the kernel without VECTOR loops."""
+    return _Vectorizer(kernel).kernel_without_vector_loops()
+
+
+class _Vectorizer:
+    """The rewriting of one kernel, which collects the register arrays that it adds."""
+
+    def __init__(self, kernel: KernelIR) -> None:
+        self.kernel = kernel
+        self.params = {b.name: b for b in kernel.params}
+        self.registers = {b.name for b in kernel.arrays if b.scope is Scope.REGISTER}
+        self.new_arrays: list[LoopBuffer] = []
+
+    def kernel_without_vector_loops(self) -> KernelIR:
+        """Return the rewritten kernel."""
+        body = self._statements(self.kernel.body, {})
+        return evolve(self.kernel, body=body, arrays=(*self.kernel.arrays, *self.new_arrays))
+
+    def _statements(self, body: tuple[Stmt, ...], outer: Definitions) -> tuple[Stmt, ...]:
+        """Return a body without VECTOR loops; ``outer`` has the definitions in front of it."""
+        definitions = dict(outer)
+        out: list[Stmt] = []
+        for statement in body:
+            if isinstance(statement, Let):
+                definitions[statement.var.name] = statement.value
+            if isinstance(statement, For) and statement.bind is Bind.VECTOR:
+                out += self._vector_loop(statement, definitions)
+            elif isinstance(statement, For):
+                out.append(evolve(statement, body=self._statements(statement.body, definitions)))
+            elif isinstance(statement, If):
+                inner = self._statements(statement.body, definitions)
+                otherwise = self._statements(statement.otherwise, definitions)
+                out.append(evolve(statement, body=inner, otherwise=otherwise))
+            else:
+                out.append(self._single(statement))
+        return tuple(out)
+
+    def _single(self, statement: Stmt) -> Stmt:
+        """Return a statement outside of vector loops; a copy to a register is a load."""
+        if (
+            isinstance(statement, Store)
+            and statement.buffer in self.registers
+            and isinstance(statement.value, Load)
+            and statement.value.buffer in self.params
+        ):
+            load = statement.value
+            access = self._access(load.buffer, Access.STREAM)
+            return VectorLoad(statement.buffer, statement.index, load.buffer, load.index, 1, access)
+        return statement
+
+    def _access(self, buffer: str, access: Access) -> Access:
+        """Return how a parameter is loaded."""
+        return Access.CHANGING if buffer in self.kernel.aliased else access
+
+    def _vector_loop(self, loop: For, definitions: Definitions) -> list[Stmt]:
+        """Return the statements in place of a VECTOR loop."""
+        assert isinstance(loop.stop, Const)
+        width, var = int(loop.stop.value), loop.var
+        copied = self._copy(loop, width, definitions)
+        if copied is not None:
+            return [copied]
+        before: list[Stmt] = []
+        after: list[Stmt] = []
+        loaded: dict[Load, str] = {}
+
+        def change(x: Expr) -> Expr:
+            if isinstance(x, Load) and x.buffer in self.params:
+                if x not in loaded:
+                    base = vector_base(x.index, var, width, definitions)
+                    if base is None:
+                        return map_children(x, change)
+                    name = self._array(x.buffer, x.dtype, width)
+                    loaded[x] = name
+                    access = self._access(x.buffer, Access.KEEP)
+                    before.append(VectorLoad(name, literal(0), x.buffer, base, width, access))
+                return Load(loaded[x], var, x.dtype)
+            return map_children(x, change)
+
+        body: list[Stmt] = []
+        for statement in loop.body:
+            changed = _changed(statement, change)
+            store = changed.body[0] if isinstance(changed, If) else changed
+            if isinstance(store, Store) and store.buffer in self.params:
+                base = vector_base(store.index, var, width, definitions)
+                if base is not None:
+                    name = self._array(store.buffer, self.params[store.buffer].dtype, width)
+                    body.append(Store(name, var, store.value))
+                    whole: Stmt = VectorStore(
+                        store.buffer, base, name, literal(0), width, store.stream
+                    )
+                    is_guarded = isinstance(changed, If)
+                    after.append(If(changed.condition, (whole,)) if is_guarded else whole)  # type: ignore[union-attr]
+                    continue
+            body.append(changed)
+        unrolled = For(var, loop.start, loop.stop, Bind.UNROLL, tuple(body))
+        return [*before, unrolled, *after]
+
+    def _copy(self, loop: For, width: int, definitions: Definitions) -> Stmt | None:
+        """Return the vector load for a loop that copies a parameter to registers, else None."""
+        match loop.body:
+            case (Store(buffer, at, Load(source, index)),) if buffer in self.registers:
+                if source not in self.params:
+                    return None
+                base = vector_base(index, loop.var, width, definitions)
+                begin = vector_base(at, loop.var, width, definitions) if at != loop.var else None
+                if at == loop.var:
+                    begin = literal(0)
+                if base is None or begin is None:
+                    return None
+                access = self._access(source, Access.STREAM)
+                return VectorLoad(buffer, begin, source, base, width, access)
+        return None
+
+    def _array(self, buffer: str, dtype: dt.DType, width: int) -> str:
+        """Add a register array for a vector of a buffer, and return its name."""
+        number = sum(b.name.startswith(f"{buffer}_v") for b in self.new_arrays)
+        name = f"{buffer}_v{number}"
+        self.new_arrays.append(LoopBuffer(name, dtype, Scope.REGISTER, width, True))
+        return name
+
+
+def _changed(statement: Stmt, change: object) -> Stmt:
+    """Return a statement of a vector loop with ``change`` applied to its expressions."""
+    if isinstance(statement, If):
+        inner = tuple(map_expressions(s, change) for s in statement.body)  # type: ignore[arg-type]
+        return evolve(statement, body=inner)
+    if isinstance(statement, (Let, Store, Reduce, Declare)):
+        return map_expressions(statement, change)  # type: ignore[arg-type]
+    return statement
+
+
+def scalar_accesses(kernel: KernelIR) -> KernelIR:
+    """Return the kernel with an access for each element in place of vector accesses.
+
+    It computes the same bits, for buffers whose addresses are not aligned to vectors.
+    """
+    var = Var("part", dt.int64)
+
+    def statements(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        return tuple(map(statement_of, body))
+
+    def statement_of(s: Stmt) -> Stmt:
+        match s:
+            case VectorLoad() if s.width > 1:
+                at, index = _shifted(s.at, var), _shifted(s.index, var)
+                inner: Stmt = evolve(s, at=at, index=index, width=1)
+                return For(var, literal(0), literal(s.width), Bind.UNROLL, (inner,))
+            case VectorStore() if s.width > 1:
+                at, index = _shifted(s.at, var), _shifted(s.index, var)
+                inner = evolve(s, at=at, index=index, width=1)
+                return For(var, literal(0), literal(s.width), Bind.UNROLL, (inner,))
+            case For():
+                return evolve(s, body=statements(s.body))
+            case If():
+                body, otherwise = statements(s.body), statements(s.otherwise)
+                return evolve(s, body=body, otherwise=otherwise)
+        return s
+
+    return evolve(kernel, body=statements(kernel.body))
+
+
+def guard_alignment(kernel: KernelIR) -> KernelIR:
+    """Return the kernel with a branch for parameters whose addresses are not aligned to vectors.
+
+    One test of all addresses decides for the whole kernel, so that neither branch has any more. A
+    kernel with a peeled loop runs that loop for them.
+    """
+    accesses = [s for s in walk_statements(kernel.body) if isinstance(s, (VectorLoad, VectorStore))]
+    dtypes = {b.name: b.dtype for b in kernel.params}
+    nbytes = max((s.width * dtypes[s.buffer].nbytes for s in accesses if s.width > 1), default=0)
+    if not nbytes:
+        return kernel
+    names = {s.buffer for s in accesses if s.width > 1}
+    buffers = tuple(b.name for b in kernel.params if b.name in names)
+    is_aligned = IsAligned(buffers, nbytes)
+    peeled = [s for s in kernel.body if isinstance(s, If) and s.is_peeled]
+    if peeled:
+        (branch,) = peeled
+        condition = Binary("&", branch.condition, is_aligned, dt.bool_)
+        guarded = evolve(branch, condition=condition)
+        return evolve(kernel, body=tuple(guarded if s is branch else s for s in kernel.body))
+    scalar = scalar_accesses(kernel).body
+    return evolve(kernel, body=(If(is_aligned, kernel.body, scalar),))
+
+
+def _shifted(index: Expr, var: Var) -> Expr:
+    """Return ``index + var``."""
+    return var if index == literal(0) else Binary("+", index, var, dt.int64)
