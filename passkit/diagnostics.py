@@ -16,7 +16,6 @@ TEXTS: dict[str, str] = {
     "domain.extent": "axis {axis} has the extent {extent}; a number is needed",
     "domain.chunks": "the reduction is split into chunks",
     "domain.order": "the reduced axes are not the last ones",
-    "domain.rows": "all axes are reduced, so that there is one row",
     "memory.registers": "a row of {length} elements does not fit in the registers of a block",
     "limit.unroll": "{count} operations in an unrolled loop exceed {limit}",
     "tile.composition": "the kernel consists of several loop nests",

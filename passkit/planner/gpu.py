@@ -209,8 +209,6 @@ def _problem(layout: Layout, schedule: Schedule) -> Diagnostic | None:
     if space.reduced:
         if not space.axes[-1].reduced:
             return Diagnostic("domain.order")
-        if not space.kept:
-            return Diagnostic("domain.rows")
     outer = next((k for k, a in enumerate(space.axes) if not a.reduced), 0)
     for k, axis in enumerate(space.axes):
         if k != outer and not isinstance(axis.extent, int):
