@@ -43,7 +43,12 @@ THREADS = {
     Bind.THREAD_Y: "threadIdx.y",
     Bind.THREAD_X: "threadIdx.x",
 }
-LOADS = {Access.STREAM: "load_stream", Access.KEEP: "load_kept", Access.CHANGING: "load_changing"}
+LOADS = {
+    Access.STREAM: "load_stream",
+    Access.KEEP: "load_kept",
+    Access.CHANGING: "load_changing",
+    Access.SHARED: "load_shared",
+}
 BARRIERS = {BarrierScope.WARP: "__syncwarp();", BarrierScope.BLOCK: "__syncthreads();"}
 INDEX_TYPES = {32: "int", 64: "int64_t"}
 

@@ -214,6 +214,10 @@ template <int N, class T> PK_FN void load_changing(T *to, const T *from) {
   load_word_changing(w, (const typename words<N, T>::type *)from);
   *(typename words<N, T>::type *)to = w;
 }
+// Elements in shared memory.
+template <int N, class T> PK_FN void load_shared(T *to, const T *from) {
+  *(typename words<N, T>::type *)to = *(const typename words<N, T>::type *)from;
+}
 template <int N, class T> PK_FN void store_vector(T *to, const T *from) {
   *(typename words<N, T>::type *)to = *(const typename words<N, T>::type *)from;
 }

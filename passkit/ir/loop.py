@@ -57,11 +57,13 @@ class Access(Enum):
 
     STREAM: the elements are read once, past the first-level cache. KEEP: other threads read them,
     too. CHANGING: the kernel may write the buffer, so that the read-only path is not allowed.
+    SHARED: the buffer is in shared memory.
     """
 
     STREAM = "stream"
     KEEP = "keep"
     CHANGING = "changing"
+    SHARED = "shared"
 
 
 # Expressions beside those of `passkit.ast`.
@@ -153,17 +155,17 @@ class VectorStore:
 
 @frozen
 class Reduce:
-    """The reduction of ``value`` over the loops of the variables ``over``, around it.
+    """The reduction of ``value`` over the loops around it and over ``lanes`` threads of a row.
 
     Afterwards ``var`` has the result in every thread. ``combine`` is an expression of
-    `passkit.ast.left` and `passkit.ast.right`.
+    `passkit.ast.left` and `passkit.ast.right`. The threads are neighbours along THREAD_X.
     """
 
     var: Var
     value: Expr
     identity: Const
     combine: Expr
-    over: tuple[str, ...]
+    lanes: int
 
 
 @frozen

@@ -15,7 +15,7 @@ from passkit.diagnostics import Diagnostic
 from passkit.graph.attribute_calls import scan_of
 from passkit.ir.loop import Bind, LaunchShape
 from passkit.plan.schedule import Schedule
-from passkit.schedule.nest import AxisGroup, AxisPart, NestSchedule
+from passkit.schedule.nest import AxisGroup, AxisPart, NestSchedule, WarpTile
 from passkit.space.layout import Layout
 from passkit.values.size import numel
 
@@ -35,6 +35,12 @@ ELEMENTWISE_NBYTES = 32
 BASE_REGISTERS = 32
 """The registers for addresses, indices and intermediate results."""
 
+MAX_SHORT = 128
+"""The elements of the longest row that moves through shared memory with others."""
+SHORT_REGISTERS = 34
+"""The registers for the part of a short row that a thread has, at most."""
+SHORT_SHARED_NBYTES = 24 << 10
+"""The bytes of shared memory of a block for short rows, at most, so that several blocks fit."""
 MAX_UNROLLED = 4096
 """The operations of a thread in unrolled loops, at most: more take long to compile."""
 
@@ -157,6 +163,61 @@ def rows(
     )
 
 
+def short_rows(
+    kept: tuple[int, ...],
+    reduced: tuple[int, ...],
+    length: int,
+    traffic: NestTraffic,
+    registers: int,
+) -> NestSchedule | None:
+    """Return the schedule of short rows that move through shared memory; None for other rows.
+
+    A warp has 32 / ``share`` rows, of which each thread computes a ``share``-th part. The arguments
+    are those of `rows`.
+    """
+    if length > MAX_SHORT or (length > WARP and length % WARP == 0):
+        return None
+    elements = next((length // s for s in (1, 2, 4) if _fits(length, s, traffic)), 0)
+    if not elements:
+        return None
+    share = length // elements
+    widest = max(traffic.stream_nbytes, default=traffic.nbytes)
+    vector = vector_width(max(widest, traffic.nbytes), length)
+    inner = gcd(vector, elements)
+    pitch = elements + inner * (1 - elements // inner % 2)
+    parts = [AxisPart(Bind.THREAD_X, share)] if share > 1 else []
+    if elements // inner > 1:
+        parts.append(AxisPart(Bind.UNROLL, elements // inner))
+    if inner > 1:
+        parts.append(AxisPart(Bind.VECTOR, inner))
+    shared = sum(n * pitch * 4 * WARP for n in traffic.stream_nbytes)
+    if shared > SHORT_SHARED_NBYTES:
+        return None
+    row_parts = (
+        AxisPart(Bind.GRID, None),
+        AxisPart(Bind.THREAD_Y, 4),
+        AxisPart(Bind.THREAD_X, WARP // share),
+    )
+    words = sum(-(-n // 4) for n in _live(traffic)) + 1
+    blocks = resident_blocks(4 * WARP, min(MAX_REGISTERS, registers + elements * words))
+    return NestSchedule(
+        AxisGroup(kept, row_parts),
+        AxisGroup(reduced, tuple(parts)),
+        traffic.streams,
+        traffic.staged,
+        LaunchShape(4, WARP, blocks),
+        WarpTile(vector, elements, pitch),
+    )
+
+
+def _fits(length: int, share: int, traffic: NestTraffic) -> bool:
+    """Return whether a ``share``-th part of a row is a thread's: it fits in its registers."""
+    if length % share:
+        return False
+    words = max(1, sum(-(-n // 4) for n in _live(traffic)))
+    return length // share * words <= SHORT_REGISTERS
+
+
 def _live(traffic: NestTraffic) -> tuple[int, ...]:
     """Return the bytes per point of values that are live at a time.
 
@@ -187,7 +248,9 @@ def plan_nest(layout: Layout, schedule: Schedule) -> NestSchedule | Diagnostic:
         length = numel(space.axes[k].extent for k in reduced)
         last = space.axes[-1].extent
         assert isinstance(length, int) and isinstance(last, int)
-        nest = rows(kept, reduced, length, last, traffic, BASE_REGISTERS)
+        nest = short_rows(kept, reduced, length, traffic, BASE_REGISTERS)
+        if nest is None:
+            nest = rows(kept, reduced, length, last, traffic, BASE_REGISTERS)
         if nest is None:
             return Diagnostic("memory.registers", {"length": length})
     count = operations * (nest.reduced or nest.kept).per_thread
@@ -206,9 +269,8 @@ def _problem(layout: Layout, schedule: Schedule) -> Diagnostic | None:
             return Diagnostic("op.scan", {"op": node.label})
     if any(a.chunk is not None or a.counting for a in space.axes):
         return Diagnostic("domain.chunks")
-    if space.reduced:
-        if not space.axes[-1].reduced:
-            return Diagnostic("domain.order")
+    if space.reduced and not space.axes[-1].reduced:
+        return Diagnostic("domain.order")
     outer = next((k for k, a in enumerate(space.axes) if not a.reduced), 0)
     for k, axis in enumerate(space.axes):
         if k != outer and not isinstance(axis.extent, int):

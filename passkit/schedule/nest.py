@@ -60,6 +60,21 @@ class AxisGroup:
 
 
 @frozen
+class WarpTile:
+    """How a warp moves several short rows through shared memory.
+
+    Attributes:
+        vector: the elements of an access to global memory.
+        elements: the elements of a thread: a row, or a part of one.
+        pitch: the elements from one thread's part in shared memory to the next one's.
+    """
+
+    vector: int
+    elements: int
+    pitch: int
+
+
+@frozen
 class NestSchedule:
     """How a loop nest runs on a GPU.
 
@@ -69,6 +84,7 @@ class NestSchedule:
         cached: the inputs, by position, that each thread loads into registers before it computes.
         staged: the values, by position in the body, that stay in registers between stages.
         launch: the threads of a block.
+        tile: for short rows, how they move through shared memory; else None.
     """
 
     kept: AxisGroup
@@ -76,6 +92,7 @@ class NestSchedule:
     cached: tuple[int, ...]
     staged: tuple[int, ...]
     launch: LaunchShape
+    tile: WarpTile | None = None
 
     @property
     def groups(self) -> tuple[AxisGroup, ...]:
@@ -90,4 +107,4 @@ class NestSchedule:
     @property
     def lanes(self) -> int:
         """Return the number of threads that share a row, or the points of a tile."""
-        return prod(g.size_of(Bind.THREAD_X) for g in self.groups)
+        return (self.reduced or self.kept).size_of(Bind.THREAD_X)

@@ -288,7 +288,8 @@ class LoopBuilder:
         inner = 1
         for p in reversed(parts):
             assert p.size is not None
-            var = self._loop_variable(p.bind)
+            is_thread = p.bind is Bind.THREAD_X and self.schedule.reduced is not None
+            var = self._thread_of_row() if is_thread else self._loop_variable(p.bind)
             loops.append((var, p.size, p.bind))
             if p.bind is Bind.VECTOR:
                 position = var
@@ -305,15 +306,17 @@ class LoopBuilder:
         point = Var(name, dt.int64)
         lets, values, guard = self._axes_at(group, point, position, name)
         statements = body(Point(point, position, values))
-        for var, size, bind in loops[:1]:
-            if bind is Bind.VECTOR:
-                statements = (For(var, literal(0), literal(size), bind, statements),)
+        has_vector = bool(loops) and loops[0][2] is Bind.VECTOR
+        if has_vector:
+            var, size, bind = loops.pop(0)
+            statements = (For(var, literal(0), literal(size), bind, statements),)
         statements = (*lets, *statements)
         if guard is not None:
             statements = (If(guard, statements),)
         statements = (Let(point, base), *statements)
-        for var, size, bind in loops[1:] if loops[0][2] is Bind.VECTOR else loops:
-            if size > 1 or bind is Bind.THREAD_X:
+        for var, size, bind in loops:
+            is_defined = bind is Bind.THREAD_X and self.schedule.tile is not None
+            if not is_defined and (size > 1 or bind is Bind.THREAD_X):
                 statements = (For(var, literal(0), literal(size), bind, statements),)
         return list(statements)
 
@@ -367,7 +370,7 @@ class LoopBuilder:
             return [Let(s.var, self._value(s.value, None))]
         if isinstance(s, StageStore):
             store = Store(s.buffer, self._index(s.index, None), self._value(s.value, None))
-            lane = self._loop_variable(Bind.THREAD_X)
+            lane = self._thread_of_row()
             condition: Expr = Binary("==", lane, literal(0), dt.bool_)
             if self.schedule.lanes == 1:
                 return [store if store_guard is None else If(store_guard, (store,))]
@@ -385,10 +388,11 @@ class LoopBuilder:
                 return Let(var, self._value(value, at))
             case StageStore(buffer, index, value, stream):
                 target, where = self._place(buffer, index, at)
-                return Store(target, where, self._value(value, at), stream)
+                is_streamed = stream and self._is_param(target)
+                return Store(target, where, self._value(value, at), is_streamed)
             case Fold() if s.buffer is None:
-                over = tuple(a.var.name for a in self.space.reduced)
-                return Reduce(s.var, self._value(s.value, at), s.identity, s.combine, over)
+                value, lanes = self._value(s.value, at), self.schedule.lanes
+                return Reduce(s.var, value, s.identity, s.combine, lanes)
             case Running():
                 raise CodeGenError("a scan has no schedule of a single GPU nest")
         raise CodeGenError(f"a stage has a {type(s).__name__}, which has no loop IR")
@@ -450,6 +454,10 @@ class LoopBuilder:
         """Return the variable of the row that is read and written."""
         is_clamped = self.schedule.lanes % WARP and self.schedule.kept.size_of(Bind.THREAD_Y) > 1
         return Var("row_read" if is_clamped else "row", dt.int64)
+
+    def _thread_of_row(self) -> Var:
+        """Return the variable of the thread among those of a row."""
+        return self._loop_variable(Bind.THREAD_X)
 
     def _local(self) -> Expr:
         """Return the position of the current point among those of a thread."""

@@ -45,7 +45,6 @@ class _ReductionLowering:
 
     def __init__(self, kernel: KernelIR) -> None:
         self.kernel = kernel
-        self.lanes = kernel.launch.x
         self.new_arrays: list[LoopBuffer] = []
 
     def kernel_without_reductions(self) -> KernelIR:
@@ -67,11 +66,11 @@ class _ReductionLowering:
     def _combined(self, r: Reduce) -> list[Stmt]:
         """Return the statements that combine the partial results of all threads of a row."""
         out: list[Stmt] = []
-        if self.lanes > 1:
-            out.append(WarpReduce(r.var, r.combine, min(self.lanes, WARP)))
-        if self.lanes <= WARP:
+        if r.lanes > 1:
+            out.append(WarpReduce(r.var, r.combine, min(r.lanes, WARP)))
+        if r.lanes <= WARP:
             return out
-        warps = self.lanes // WARP
+        warps = r.lanes // WARP
         slots = f"{r.var.name}_warps"
         self.new_arrays.append(LoopBuffer(slots, r.var.dtype, Scope.SHARED, warps, True))
         warp = Binary("//", ThreadIndex(Bind.THREAD_X), literal(WARP), dt.int64)

@@ -16,6 +16,7 @@ from passkit.space.layout import Layout
 from passkit.transforms.bind_threads import bind_threads
 from passkit.transforms.build_loops import LoopBuilder
 from passkit.transforms.lower_reductions import lower_reductions
+from passkit.transforms.short_rows import ShortRowBuilder
 from passkit.transforms.simplify import simplify
 from passkit.transforms.vectorize import guard_alignment, vectorize
 from passkit.values.dtype import is_narrow
@@ -65,7 +66,8 @@ def lower_nest(
     """
     ast = scalar_stages(group, schedule, nest.staged)
     names = frozenset(ast.params[k].name for k in aliased)
-    builder = LoopBuilder(ast, layout.space, nest, names)
+    build = LoopBuilder if nest.tile is None else ShortRowBuilder
+    builder = build(ast, layout.space, nest, names)
     kernel, sizes, blocks = builder.kernel(_index_bits(ast, layout, nest))
     for transform in (bind_threads, vectorize, lower_reductions, simplify, guard_alignment):
         kernel = transform(kernel)

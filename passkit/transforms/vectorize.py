@@ -238,13 +238,15 @@ def scalar_accesses(kernel: KernelIR) -> KernelIR:
     def statements(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         return tuple(map(statement_of, body))
 
+    params = {b.name for b in kernel.params}
+
     def statement_of(s: Stmt) -> Stmt:
         match s:
-            case VectorLoad() if s.width > 1:
+            case VectorLoad() if s.width > 1 and s.buffer in params:
                 at, index = _shifted(s.at, var), _shifted(s.index, var)
                 inner: Stmt = evolve(s, at=at, index=index, width=1)
                 return For(var, literal(0), literal(s.width), Bind.UNROLL, (inner,))
-            case VectorStore() if s.width > 1:
+            case VectorStore() if s.width > 1 and s.buffer in params:
                 at, index = _shifted(s.at, var), _shifted(s.index, var)
                 inner = evolve(s, at=at, index=index, width=1)
                 return For(var, literal(0), literal(s.width), Bind.UNROLL, (inner,))
@@ -264,8 +266,12 @@ def guard_alignment(kernel: KernelIR) -> KernelIR:
     One test of all addresses decides for the whole kernel, so that neither branch has any more. A
     kernel with a peeled loop runs that loop for them.
     """
-    accesses = [s for s in walk_statements(kernel.body) if isinstance(s, (VectorLoad, VectorStore))]
     dtypes = {b.name: b.dtype for b in kernel.params}
+    accesses = [
+        s
+        for s in walk_statements(kernel.body)
+        if isinstance(s, (VectorLoad, VectorStore)) and s.buffer in dtypes
+    ]
     nbytes = max((s.width * dtypes[s.buffer].nbytes for s in accesses if s.width > 1), default=0)
     if not nbytes:
         return kernel
