@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from attrs import evolve, field, frozen
 
-from passkit.ast import Binary, Const, Expr, Select, Var, left, right
+from passkit.ast import Binary, Call, Const, Expr, Load, Select, Var, left, right
+from passkit.ast.walk import walk
 from passkit.dialects.base import Dialect
 from passkit.dialects.expressions import ATOM, PRECEDENCE, UNARY, Scalars
 from passkit.errors import CodeGenError
@@ -80,8 +81,12 @@ class LoopExpressions(Scalars):
         return super().leveled(x)
 
     def index(self, x: Expr, outer: int = 0) -> str:
-        """Return the text of an index inside an expression of precedence ``outer``."""
-        return evolve(self, inside=True).expr(x, outer)
+        """Return the text of an index inside an expression of precedence ``outer``.
+
+        One with a function or a load is computed with int64_t, as values are.
+        """
+        is_plain = not any(isinstance(part, (Call, Load)) for part in walk(x))
+        return evolve(self, inside=is_plain).expr(x, outer)
 
     def condition(self, x: Expr) -> str:
         """Return the text of a condition on indices."""

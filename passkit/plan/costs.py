@@ -54,7 +54,8 @@ def kernel_seconds(group: Group, plan: Schedule, target: Target) -> float:
     if plan.stitching is None:
         work = _work(group, plan, target) * _crowded(group, target)
         if target.residency is not None:
-            return target.waiting(registers_of(group), 0) * max(work, _from_memory(group, target))
+            waiting = target.waiting(registers_of(group.graph), 0)
+            return waiting * max(work, _from_memory(group, target))
     elif _is_plain(group, plan.stitching):
         return _stitched_seconds(group, plan, target)
     else:

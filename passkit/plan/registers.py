@@ -5,17 +5,17 @@ Those of the values that are alive at once, and of indices. Source: FusionStitch
 
 from __future__ import annotations
 
+from passkit.graph.graph import Graph
 from passkit.graph.node import Entry
-from passkit.plan.group import Group
 from passkit.space.space import is_free
 
 BASE, WIDE, MOST = 12, 4, 255
 """Registers of indices and addresses; the bytes of one; and how many a thread has at most."""
 
 
-def registers_of(group: Group) -> int:
+def registers_of(graph: Graph) -> int:
     """The registers that a thread needs about, for one point of each value that is alive."""
-    nodes = group.graph.nodes
+    nodes = graph.nodes
     first: dict[Entry, int] = {}
     last: dict[Entry, int] = {}
     for k, node in enumerate(nodes):
@@ -24,7 +24,7 @@ def registers_of(group: Group) -> int:
             last[e] = k
         if node.op is not None and not is_free(node):
             first.update(dict.fromkeys(node.entries, k))
-    last.update(dict.fromkeys(group.graph.outputs, len(nodes)))
+    last.update(dict.fromkeys(graph.outputs, len(nodes)))
     changes = [0] * (len(nodes) + 2)
     for e, k in first.items():
         if e in last and not (is_free(e.node) and e.node.op is not None):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from attrs import evolve
+
 from passkit.ast.stage import Place
 from passkit.plan.packing import aim_of, bundles
 from passkit.plan.schedule import Schedule, estimate, levels_of, stages_of
@@ -32,7 +34,7 @@ def packed_schedule(plans: Sequence[Schedule], target: Target) -> Schedule:
     return Schedule(
         *(Composition.PACKED, (), Split(0, 1), None, (), ()),
         seconds=sum(seconds) if all(seconds) else 0.0,
-        parts=tuple(plans),
+        parts=_in_one_kernel(plans),
         share=tuple(map(tuple, bundles(seconds, small, aim))),
     )
 
@@ -46,9 +48,14 @@ def phased_schedule(
     return Schedule(
         *(Composition.PHASED, (), Split(0, 1), None, (), ()),
         seconds=sum(seconds) + meetings if all(seconds) else 0.0,
-        parts=tuple(plans),
+        parts=_in_one_kernel(plans),
         makes=makes,
     )
+
+
+def _in_one_kernel(plans: Sequence[Schedule]) -> tuple[Schedule, ...]:
+    """Return the schedules of parts of one kernel: their nests are no kernels of their own."""
+    return tuple(p if p.nest is None else evolve(p, nest=None) for p in plans)
 
 
 def schedule_like(default: Schedule, plans: Sequence[Schedule], target: Target) -> Schedule:

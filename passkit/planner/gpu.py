@@ -14,6 +14,7 @@ from attrs import frozen
 from passkit.diagnostics import Diagnostic
 from passkit.graph.attribute_calls import scan_of
 from passkit.ir.loop import Bind, LaunchShape
+from passkit.plan.registers import registers_of
 from passkit.plan.schedule import Schedule
 from passkit.schedule.nest import AxisGroup, AxisPart, NestSchedule, WarpTile
 from passkit.space.layout import Layout
@@ -33,7 +34,9 @@ STAGED_REGISTERS = 64
 ELEMENTWISE_NBYTES = 32
 """The bytes that a thread of an elementwise kernel loads before it computes."""
 BASE_REGISTERS = 32
-"""The registers for addresses, indices and intermediate results."""
+"""The registers for addresses, indices and intermediate results, at least."""
+INDEX_REGISTERS = 12
+"""The registers for addresses and indices, where many values are live at a time."""
 
 MAX_SHORT = 128
 """The elements of the longest row that moves through shared memory with others."""
@@ -241,16 +244,18 @@ def plan_nest(layout: Layout, schedule: Schedule) -> NestSchedule | Diagnostic:
     reduced = tuple(k for k, a in enumerate(space.axes) if a.reduced)
     kept = tuple(k for k, a in enumerate(space.axes) if not a.reduced)
     traffic = _traffic(layout, schedule)
+    wide = 24 if traffic.nbytes == 8 else 0
+    registers = max(BASE_REGISTERS, registers_of(graph) + INDEX_REGISTERS) + wide
     operations = sum(n.op is not None for n in graph.nodes)
     if not reduced:
-        nest: NestSchedule | None = elementwise(len(space.axes), traffic, BASE_REGISTERS)
+        nest: NestSchedule | None = elementwise(len(space.axes), traffic, registers)
     else:
         length = numel(space.axes[k].extent for k in reduced)
         last = space.axes[-1].extent
         assert isinstance(length, int) and isinstance(last, int)
-        nest = short_rows(kept, reduced, length, traffic, BASE_REGISTERS)
+        nest = short_rows(kept, reduced, length, traffic, registers)
         if nest is None:
-            nest = rows(kept, reduced, length, last, traffic, BASE_REGISTERS)
+            nest = rows(kept, reduced, length, last, traffic, registers)
         if nest is None:
             return Diagnostic("memory.registers", {"length": length})
     count = operations * (nest.reduced or nest.kept).per_thread
@@ -271,7 +276,7 @@ def _problem(layout: Layout, schedule: Schedule) -> Diagnostic | None:
         return Diagnostic("domain.chunks")
     if space.reduced and not space.axes[-1].reduced:
         return Diagnostic("domain.order")
-    outer = next((k for k, a in enumerate(space.axes) if not a.reduced), 0)
+    outer = next((k for k, a in enumerate(space.axes) if not a.reduced), None)
     for k, axis in enumerate(space.axes):
         if k != outer and not isinstance(axis.extent, int):
             return Diagnostic("domain.extent", {"axis": axis.var.name, "extent": axis.extent})
