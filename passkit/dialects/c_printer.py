@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from attrs import evolve, field, frozen
 
-from passkit.ast import Binary, Call, Const, Expr, Load, Select, Var, left, right
+from passkit.ast import Binary, Call, Expr, Load, Var, left, right
 from passkit.ast.walk import walk
 from passkit.dialects.base import Dialect
 from passkit.dialects.expressions import ATOM, PRECEDENCE, UNARY, Scalars
@@ -36,7 +36,6 @@ from passkit.ir.loop import (
     walk_statements,
 )
 from passkit.ir.rewrite import substitute
-from passkit.values import dtype as dt
 
 INDENT = "  "
 THREADS = {
@@ -283,25 +282,9 @@ class _IRPrinter:
 
 
 def _index_variables(kernel: KernelIR) -> set[str]:
-    """Return the names of the variables of index arithmetic: of loops, and made of such."""
+    """Return the names of the variables of index arithmetic."""
     names = set(kernel.sizes)
     for s in walk_statements(kernel.body):
-        is_loop = isinstance(s, For)
-        is_index = isinstance(s, Let) and s.var.dtype is dt.int64 and _is_index(s.value, names)
-        if is_loop or is_index:
-            names.add(s.var.name)  # type: ignore[union-attr]
+        if isinstance(s, For) or (isinstance(s, Let) and s.is_index):
+            names.add(s.var.name)
     return names
-
-
-def _is_index(x: Expr, names: set[str]) -> bool:
-    """Return whether a value is made of index variables, thread indices and literals alone."""
-    match x:
-        case ThreadIndex() | Const():
-            return True
-        case Var(name):
-            return name in names
-        case Binary(_, a, b):
-            return _is_index(a, names) and _is_index(b, names)
-        case Select(c, a, b):
-            return all(_is_index(y, names) for y in (c, a, b))
-    return False

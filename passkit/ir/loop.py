@@ -91,10 +91,14 @@ class IsAligned(Expr):
 
 @frozen
 class Let:
-    """The definition of a local variable that does not change."""
+    """The definition of a local variable that does not change.
+
+    With ``is_index`` it is a part of index arithmetic, in whose width it is computed.
+    """
 
     var: Var
     value: Expr
+    is_index: bool = False
 
 
 @frozen
@@ -316,6 +320,11 @@ class KernelIR:
         return sum(-(-int(n) // 16) * 16 for n in sizes)  # type: ignore[call-overload]
 
 
+def index_let(var: Var, value: Expr) -> Let:
+    """Return the definition of a variable of index arithmetic."""
+    return Let(var, value, is_index=True)
+
+
 def nested(statement: Stmt) -> tuple[tuple[Stmt, ...], ...]:
     """Return the bodies inside a statement: one of a loop, two of an `If`, else none."""
     if isinstance(statement, For):
@@ -336,8 +345,8 @@ def walk_statements(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
 def expressions_of(statement: Stmt) -> tuple[Expr, ...]:
     """Return the expressions of a statement itself, without those of statements inside it."""
     match statement:
-        case Let(_, value) | Declare(_, value) | Assign(_, value):
-            return (value,)
+        case Let() | Declare() | Assign():
+            return (statement.value,)
         case Store(_, index, value):
             return index, value
         case VectorLoad(_, at, _, index) | VectorStore(_, index, _, at):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from attrs import evolve
 
 from passkit.ast import Var
-from passkit.ir.loop import Bind, For, KernelIR, Let, Stmt, ThreadIndex
+from passkit.ir.loop import Bind, For, KernelIR, Let, Stmt, ThreadIndex, index_let
 from passkit.ir.rewrite import map_bodies
 
 _THREADS = (Bind.GRID, Bind.THREAD_Y, Bind.THREAD_X)
@@ -24,7 +24,7 @@ def bind_threads(kernel: KernelIR) -> KernelIR:
         for statement in body:
             if isinstance(statement, For) and statement.bind in _THREADS:
                 var: Var = statement.var
-                bound.setdefault(var.name, Let(var, ThreadIndex(statement.bind)))
+                bound.setdefault(var.name, index_let(var, ThreadIndex(statement.bind)))
                 out += statements(statement.body)
             else:
                 out.append(map_bodies(statement, statements))

@@ -30,6 +30,7 @@ from passkit.ir.loop import (
     Scope,
     Stmt,
     Store,
+    index_let,
 )
 from passkit.ir.rewrite import loads_in, substitute
 from passkit.schedule.nest import AxisGroup, NestSchedule
@@ -173,7 +174,7 @@ class LoopBuilder:
         tail = For(point, start, n, Bind.SERIAL, rest, threads)
         is_whole = Binary("<=", plus(first, literal(chunk)), n, dt.bool_)
         body: tuple[Stmt, ...] = (
-            Let(first, times(tile, chunk)),
+            index_let(first, times(tile, chunk)),
             If(is_whole, tuple(whole), (tail,), is_peeled=True),
         )
         return (For(tile, literal(0), literal(1), Bind.GRID, body),)
@@ -184,7 +185,7 @@ class LoopBuilder:
         rows = group.size_of(Bind.THREAD_Y)
         row, n = Var("row", dt.int64), self.sizes.argument(count)
         y, tile = Var("ty", dt.int64), Var("block", dt.int64)
-        inner: list[Stmt] = [Let(row, plus(times(tile, rows), y) if rows > 1 else tile)]
+        inner: list[Stmt] = [index_let(row, plus(times(tile, rows), y) if rows > 1 else tile)]
         store_guard: Expr | None = None
         at = row
         if rows > 1:
@@ -194,7 +195,7 @@ class LoopBuilder:
             else:  # threads of one warp have several rows: all take part in shuffles
                 last = Binary("-", n, literal(1), dt.int64)
                 at = Var("row_read", dt.int64)
-                inner.append(Let(at, Select(exists, row, last, dt.int64)))
+                inner.append(index_let(at, Select(exists, row, last, dt.int64)))
                 store_guard = exists
         self._bind_axes(group, at, inner)
         inner += self._cached_loads(stages, None)
@@ -207,7 +208,7 @@ class LoopBuilder:
     def _bind_axes(self, group: AxisGroup, point: Expr, out: list[Stmt]) -> None:
         """Define the axes of a group from its point, in ``out``."""
         for name, value in self._decoded(group, point).items():
-            out.append(Let(Var(name, dt.int64), value))
+            out.append(index_let(Var(name, dt.int64), value))
 
     def _decoded(self, group: AxisGroup, point: Expr) -> dict[str, Expr]:
         """Return the index of each axis of a group at a point, by name."""
@@ -313,7 +314,7 @@ class LoopBuilder:
         statements = (*lets, *statements)
         if guard is not None:
             statements = (If(guard, statements),)
-        statements = (Let(point, base), *statements)
+        statements = (index_let(point, base), *statements)
         for var, size, bind in loops:
             is_defined = bind is Bind.THREAD_X and self.schedule.tile is not None
             if not is_defined and (size > 1 or bind is Bind.THREAD_X):
@@ -345,7 +346,7 @@ class LoopBuilder:
             named: dict[str, Expr] = {}
             for axis, value in values.items():
                 var = Var(f"{axis}_{name}", dt.int64)
-                lets.append(Let(var, value))
+                lets.append(index_let(var, value))
                 named[axis] = var
             named[axes[-1].var.name] = plus(named[axes[-1].var.name], position)
             return tuple(lets), named, guard

@@ -21,7 +21,6 @@ from passkit.ir.loop import (
     Bind,
     For,
     If,
-    Let,
     LoopBuffer,
     Return,
     Scope,
@@ -30,6 +29,7 @@ from passkit.ir.loop import (
     ThreadIndex,
     VectorLoad,
     VectorStore,
+    index_let,
 )
 from passkit.schedule.nest import WarpTile
 from passkit.transforms.build_loops import WARP, LoopBuilder, Point, literal, plus, times
@@ -69,22 +69,22 @@ class ShortRowBuilder(LoopBuilder):
         is_full = Binary("<", rows, remaining, dt.bool_)
         position = tx if self.share == 1 else _binary("//", tx, literal(self.share))
         last = _binary("-", there, literal(1))
+        exists = Binary("<", position, there, dt.bool_)
         body: list[Stmt] = [
-            Let(block, ThreadIndex(Bind.GRID)),
-            Let(ty, ThreadIndex(Bind.THREAD_Y)),
-            Let(tx, ThreadIndex(Bind.THREAD_X)),
-            Let(first, times(plus(times(block, warps), ty), self.rows_per_warp)),
+            index_let(block, ThreadIndex(Bind.GRID)),
+            index_let(ty, ThreadIndex(Bind.THREAD_Y)),
+            index_let(tx, ThreadIndex(Bind.THREAD_X)),
+            index_let(first, times(plus(times(block, warps), ty), self.rows_per_warp)),
             If(Binary(">=", first, n, dt.bool_), (Return(),)),
-            Let(there, Select(is_full, rows, remaining, dt.int64)),
+            index_let(there, Select(is_full, rows, remaining, dt.int64)),
             # Threads without a row compute the last one, and do not store.
-            Let(own, Select(Binary("<", position, there, dt.bool_), position, last, dt.int64)),
-            Let(row, plus(first, own)),
+            index_let(own, Select(exists, position, last, dt.int64)),
+            index_let(row, plus(first, own)),
         ]
         if self.share > 1:
             part = _binary("%", tx, literal(self.share))
-            body.append(Let(Var("part", dt.int64), part))
+            body.append(index_let(Var("part", dt.int64), part))
         self._bind_axes(schedule.kept, row, body)
-        exists = Binary("<", position, there, dt.bool_)
         body += self._loads(stages)
         body += self._stage_nests(stages, None, exists)
         body += self._stores()
@@ -140,7 +140,7 @@ class ShortRowBuilder(LoopBuilder):
         access = Access.CHANGING if param in self.aliased else Access.STREAM
 
         def loop(*body: Stmt) -> Stmt:
-            inner = (Let(at, where), If(exists, body))
+            inner = (index_let(at, where), If(exists, body))
             return For(u, literal(0), literal(steps), Bind.UNROLL, inner)
 
         pieces = [self._in_shared(plus(at, literal(k)), own) for k in range(width)]

@@ -55,14 +55,15 @@ class _Simplifier:
         inlined = dict(outer)
         out: list[Stmt] = []
         for statement in body:
-            if isinstance(statement, Let) and self._is_sum(statement.value):
+            is_index = isinstance(statement, Let) and statement.is_index
+            if is_index and self._is_sum(statement.value):
                 value = self._index(statement.value, inlined)
                 if isinstance(value, Var) or self._varies(value):
                     inlined[statement.var.name] = value
                     continue
                 out.append(evolve(statement, value=value))
                 continue
-            if isinstance(statement, Let) and self._is_index(statement.value):
+            if is_index and self._is_index(statement.value):
                 out.append(evolve(statement, value=self._index(statement.value, inlined)))
                 continue
             out.append(self._statement(statement, inlined))
