@@ -317,7 +317,7 @@ class KernelIR:
     def shared_nbytes(self) -> int:
         """Return the bytes of all SHARED buffers, each aligned to 16 bytes."""
         sizes = [b.extent * b.dtype.nbytes for b in self.arrays if b.scope is Scope.SHARED]
-        return sum(-(-int(n) // 16) * 16 for n in sizes)  # type: ignore[call-overload]
+        return sum(-(-int(n) // 16) * 16 for n in sizes)
 
 
 def index_let(var: Var, value: Expr) -> Let:

@@ -18,7 +18,7 @@ from passkit.plan.registers import registers_of
 from passkit.plan.schedule import Schedule
 from passkit.schedule.nest import AxisGroup, AxisPart, NestSchedule, WarpTile
 from passkit.space.layout import Layout
-from passkit.values.size import numel
+from passkit.values.size import Extent, numel
 
 WARP = 32
 ACCESS_NBYTES = 16
@@ -247,6 +247,7 @@ def plan_nest(layout: Layout, schedule: Schedule) -> NestSchedule | Diagnostic:
     wide = 24 if traffic.nbytes == 8 else 0
     registers = max(BASE_REGISTERS, registers_of(graph) + INDEX_REGISTERS) + wide
     operations = sum(n.op is not None for n in graph.nodes)
+    length: Extent = 1
     if not reduced:
         nest: NestSchedule | None = elementwise(len(space.axes), traffic, registers)
     else:
@@ -256,8 +257,8 @@ def plan_nest(layout: Layout, schedule: Schedule) -> NestSchedule | Diagnostic:
         nest = short_rows(kept, reduced, length, traffic, registers)
         if nest is None:
             nest = rows(kept, reduced, length, last, traffic, registers)
-        if nest is None:
-            return Diagnostic("memory.registers", {"length": length})
+    if nest is None:
+        return Diagnostic("memory.registers", {"length": length})
     count = operations * (nest.reduced or nest.kept).per_thread
     if count > MAX_UNROLLED:
         return Diagnostic("limit.unroll", {"count": count, "limit": MAX_UNROLLED})

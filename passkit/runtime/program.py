@@ -72,13 +72,13 @@ class LaunchStep:
     @property
     def reads(self) -> tuple[ArrayRef, ...]:
         """The arrays that the kernel only reads."""
-        params = self.kernel.ast.params
+        params: Sequence[Any] = self.kernel.ast.params
         return tuple(r for r, b in zip(self.refs, params, strict=True) if not b.written)
 
     @property
     def writes(self) -> tuple[ArrayRef, ...]:
         """The arrays that the kernel writes, including those that it reads as well."""
-        params = self.kernel.ast.params
+        params: Sequence[Any] = self.kernel.ast.params
         return tuple(r for r, b in zip(self.refs, params, strict=True) if b.written)
 
     def __str__(self) -> str:

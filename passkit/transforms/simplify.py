@@ -18,6 +18,7 @@ from passkit.ir.loop import (
     KernelIR,
     Let,
     Stmt,
+    Store,
     ThreadIndex,
     VectorLoad,
     VectorStore,
@@ -55,19 +56,26 @@ class _Simplifier:
         inlined = dict(outer)
         out: list[Stmt] = []
         for statement in body:
-            is_index = isinstance(statement, Let) and statement.is_index
-            if is_index and self._is_sum(statement.value):
-                value = self._index(statement.value, inlined)
-                if isinstance(value, Var) or self._varies(value):
-                    inlined[statement.var.name] = value
-                    continue
-                out.append(evolve(statement, value=value))
-                continue
-            if is_index and self._is_index(statement.value):
-                out.append(evolve(statement, value=self._index(statement.value, inlined)))
-                continue
-            out.append(self._statement(statement, inlined))
+            if isinstance(statement, Let) and statement.is_index:
+                out += self._definition(statement, inlined)
+            else:
+                out.append(self._statement(statement, inlined))
         return tuple(out)
+
+    def _definition(self, statement: Let, inlined: dict[str, Expr]) -> list[Stmt]:
+        """Return the definition of an index variable, or none if it is added to ``inlined``.
+
+        A sum that varies in an unrolled loop is inlined, so that its parts join those of the
+        indices that it is used in.
+        """
+        if not self._is_index(statement.value):
+            return [self._statement(statement, inlined)]
+        value = self._index(statement.value, inlined)
+        is_simple = isinstance(value, Var) or self._varies(value)
+        if is_simple and self._is_sum(statement.value):
+            inlined[statement.var.name] = value
+            return []
+        return [evolve(statement, value=value)]
 
     def _statement(self, statement: Stmt, inlined: dict[str, Expr]) -> Stmt:
         """Return a statement, with those inside it, with simplified indices."""
@@ -81,17 +89,17 @@ class _Simplifier:
                 self.constants |= added
                 body = self.statements(statement.body, inlined)
                 self.constants -= added
-                changed = map_expressions(statement, lambda x: self._value(x, inlined))
-                return evolve(changed, body=body)
+                start, stop = (self._value(x, inlined) for x in (statement.start, statement.stop))
+                return evolve(statement, start=start, stop=stop, body=body)
             case If():
-                changed = map_expressions(statement, lambda x: self._value(x, inlined))
+                condition = self._value(statement.condition, inlined)
                 inner = self.statements(statement.body, inlined)
                 otherwise = self.statements(statement.otherwise, inlined)
-                return evolve(changed, body=inner, otherwise=otherwise)
-        changed = map_expressions(statement, lambda x: self._value(x, inlined))
-        if hasattr(changed, "index"):
-            changed = evolve(changed, index=self._index(statement.index, inlined))  # type: ignore[union-attr,call-arg,type-var]
-        return changed
+                return evolve(statement, condition=condition, body=inner, otherwise=otherwise)
+            case Store():
+                index = self._index(statement.index, inlined)
+                return evolve(statement, index=index, value=self._value(statement.value, inlined))
+        return map_expressions(statement, lambda x: self._value(x, inlined))
 
     def _value(self, x: Expr, inlined: dict[str, Expr]) -> Expr:
         """Return a value with the indices of its loads simplified."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from attrs import frozen
 
+from passkit.ast.stage import KernelAST
 from passkit.errors import BlocksError
 from passkit.plan.kernel import Kernel
 from passkit.runtime.blocks.kernels import run_blocks
@@ -46,6 +47,7 @@ class BlocksEntry:
             SettingError: ``barriers`` is none of `BARRIERS`.
         """
         kernel = self.kernel
+        assert isinstance(kernel.ast, KernelAST)  # targets of blocks have no loop IR
         if evaluate(kernel.grid, sizes) == 0:  # other sizes of the kernel may have no value then
             for buffer, array in zip(kernel.ast.params[len(inputs) :], outputs, strict=True):
                 if array.size:
