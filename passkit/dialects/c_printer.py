@@ -257,7 +257,7 @@ class _IRPrinter:
             raise CodeGenError(f"the final form of loop IR has no loop over {s.bind.value}")
         x, name = self.exprs, s.var.name
         step = f"++{name}" if s.step == 1 else f"{name} += {s.step}"
-        start, stop = x.index(s.start), x.index(s.stop)
+        start, stop = x.index(s.start), x.index(s.stop, PRECEDENCE["<"] + 1)
         head = f"for ({self.index_type} {name} = {start}; {name} < {stop}; {step})"
         self._block(head, s.body)
 

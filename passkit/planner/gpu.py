@@ -12,7 +12,7 @@ from math import gcd
 from attrs import frozen
 
 from passkit.diagnostics import Diagnostic
-from passkit.graph.attribute_calls import scan_of
+from passkit.graph.attribute_calls import reduce_of, scan_of
 from passkit.ir.loop import Bind, LaunchShape
 from passkit.plan.registers import registers_of
 from passkit.plan.schedule import Schedule
@@ -38,6 +38,10 @@ BASE_REGISTERS = 32
 INDEX_REGISTERS = 12
 """The registers for addresses and indices, where many values are live at a time."""
 
+COLUMN_THREADS = 256
+"""The threads of a block that reduces columns."""
+COLUMN_UNROLL = 8
+"""The vectors that a thread of such a block loads before it uses the first."""
 MAX_SHORT = 128
 """The elements of the longest row that moves through shared memory with others."""
 SHORT_REGISTERS = 34
@@ -166,6 +170,58 @@ def rows(
     )
 
 
+def columns(
+    layout: Layout, schedule: Schedule, traffic: NestTraffic, registers: int
+) -> NestSchedule:
+    """Return the schedule of a reduction of columns in one pass.
+
+    A block has 32 vectors of columns. Its threads read several rows at a time, and each thread
+    loads `COLUMN_UNROLL` vectors before it uses the first.
+
+    Args:
+        layout: the iteration domain, whose last axis is kept.
+        schedule: its stages.
+        traffic: the accesses.
+        registers: the registers that the computation of one point needs.
+    """
+    axes = layout.space.axes
+    last = axes[-1].extent
+    assert isinstance(last, int)
+    totals = [reduce_of(layout.graph.nodes[k]) for s in schedule.stages for k in s.folds]
+    widest = max([traffic.nbytes, *(r.identity.dtype.nbytes for r in totals if r is not None)])
+    vector = vector_width(widest, last)
+    threads = min(WARP, max(8, 1 << (-(-last // vector) - 1).bit_length()))
+    (reduced,) = (k for k, a in enumerate(axes) if a.reduced)
+    length = axes[reduced].steps
+    assert isinstance(length, int)
+    down = COLUMN_THREADS // threads
+    while down > 1 and down * 2 > length:
+        down //= 2
+    threads = max(threads, WARP // down)  # blocks are whole warps
+    per_row = max(1, len(traffic.streams))
+    unroll = max(1, min(COLUMN_UNROLL, COLUMN_UNROLL // per_row, length // down))
+    parts = [AxisPart(Bind.SERIAL, None)]
+    if unroll > 1:
+        parts.append(AxisPart(Bind.UNROLL, unroll))
+    if down > 1:
+        parts.append(AxisPart(Bind.THREAD_Y, down))
+    across = [AxisPart(Bind.THREAD_X, threads)]
+    if vector > 1:
+        across.append(AxisPart(Bind.VECTOR, vector))
+    loaded = unroll * sum(-(-n * vector // 4) for n in traffic.stream_nbytes)
+    sums = sum(r.identity.dtype.nbytes * vector // 4 for r in totals if r is not None)
+    blocks = resident_blocks(threads * down, min(MAX_REGISTERS, registers + loaded + sums))
+    kept = tuple(k for k, a in enumerate(axes[:-1]) if not a.reduced)
+    return NestSchedule(
+        AxisGroup(kept, (AxisPart(Bind.GRID, None),)),
+        AxisGroup((reduced,), tuple(parts)),
+        traffic.streams,
+        (),
+        LaunchShape(down, threads, blocks),
+        columns=AxisGroup((len(axes) - 1,), tuple(across)),
+    )
+
+
 def short_rows(
     kept: tuple[int, ...],
     reduced: tuple[int, ...],
@@ -248,8 +304,10 @@ def plan_nest(layout: Layout, schedule: Schedule) -> NestSchedule | Diagnostic:
     registers = max(BASE_REGISTERS, registers_of(graph) + INDEX_REGISTERS) + wide
     operations = sum(n.op is not None for n in graph.nodes)
     length: Extent = 1
-    if not reduced:
-        nest: NestSchedule | None = elementwise(len(space.axes), traffic, registers)
+    if reduced and not space.axes[-1].reduced:
+        nest: NestSchedule | None = columns(layout, schedule, traffic, registers)
+    elif not reduced:
+        nest = elementwise(len(space.axes), traffic, registers)
     else:
         length = numel(space.axes[k].extent for k in reduced)
         last = space.axes[-1].extent
@@ -273,10 +331,13 @@ def _problem(layout: Layout, schedule: Schedule) -> Diagnostic | None:
     for node in layout.graph.nodes:
         if scan_of(node) is not None:
             return Diagnostic("op.scan", {"op": node.label})
-    if any(a.chunk is not None or a.counting for a in space.axes):
+    is_column = bool(space.reduced) and not space.axes[-1].reduced
+    if is_column:
+        points = [s for s in schedule.stages if s.folds or s.stores or s.keeps]
+        if len(points) != 1 or points[0].stores or len(space.reduced) != 1:
+            return Diagnostic("domain.order")
+    elif any(a.chunk is not None or a.counting for a in space.axes):
         return Diagnostic("domain.chunks")
-    if space.reduced and not space.axes[-1].reduced:
-        return Diagnostic("domain.order")
     outer = next((k for k, a in enumerate(space.axes) if not a.reduced), None)
     for k, axis in enumerate(space.axes):
         if k != outer and not isinstance(axis.extent, int):

@@ -85,6 +85,8 @@ class NestSchedule:
         staged: the values, by position in the body, that stay in registers between stages.
         launch: the threads of a block.
         tile: for short rows, how they move through shared memory; else None.
+        columns: for reductions of columns, the last axis, whose points a block's threads share;
+            ``kept`` are the other axes then. Else None.
     """
 
     kept: AxisGroup
@@ -93,6 +95,7 @@ class NestSchedule:
     staged: tuple[int, ...]
     launch: LaunchShape
     tile: WarpTile | None = None
+    columns: AxisGroup | None = None
 
     @property
     def groups(self) -> tuple[AxisGroup, ...]:

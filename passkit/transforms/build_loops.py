@@ -151,6 +151,10 @@ class LoopBuilder:
             self.aliased,
         )
         blocks = (count + (group.chunk - 1)) // group.chunk
+        if self.schedule.columns is not None:
+            (number,) = self.schedule.columns.axes
+            columns, chunk = _known(self.space.axes[number]), self.schedule.columns.chunk
+            blocks = blocks * -(-columns // chunk)
         return kernel, tuple(self.sizes.names), blocks
 
     def _elementwise(self, stages: Sequence[Stage], count: Extent) -> tuple[Stmt, ...]:

@@ -11,10 +11,11 @@ from passkit.lowering.narrow import without_narrow
 from passkit.plan.group import Group
 from passkit.plan.schedule import Kept, Schedule
 from passkit.schedule.nest import NestSchedule
-from passkit.sharing.shared import SharedPlan
+from passkit.sharing.shared import plan_shared
 from passkit.space.layout import Layout
 from passkit.transforms.bind_threads import bind_threads
 from passkit.transforms.build_loops import LoopBuilder
+from passkit.transforms.columns import ColumnBuilder
 from passkit.transforms.lower_reductions import lower_reductions
 from passkit.transforms.short_rows import ShortRowBuilder
 from passkit.transforms.simplify import simplify
@@ -41,8 +42,8 @@ class LoweredNest:
 def scalar_stages(group: Group, schedule: Schedule, staged: tuple[int, ...]) -> KernelAST:
     """Return the stages of a group, with the values between them in registers."""
     kept = tuple(Kept(value, Place.LANES) for value in staged)
-    plain = evolve(schedule, kept=kept)
-    ast, _ = lower_plain(group, plain, SharedPlan((), (), 0))
+    plain = evolve(schedule, kept=kept, nest=None)
+    ast, _ = lower_plain(group, plain, plan_shared(group, plain))
     dtypes = [e.dtype for n in group.graph.nodes for e in n.entries]
     has_narrow = any(d is not None and is_narrow(d) for d in dtypes)
     return without_narrow(ast) if has_narrow else ast
@@ -66,12 +67,18 @@ def lower_nest(
     """
     ast = scalar_stages(group, schedule, nest.staged)
     names = frozenset(ast.params[k].name for k in aliased)
-    build = LoopBuilder if nest.tile is None else ShortRowBuilder
-    builder = build(ast, layout.space, nest, names)
+    builder = _builder_of(nest)(ast, layout.space, nest, names)
     kernel, sizes, blocks = builder.kernel(_index_bits(ast, layout, nest))
     for transform in (bind_threads, vectorize, lower_reductions, simplify, guard_alignment):
         kernel = transform(kernel)
     return LoweredNest(kernel, sizes, blocks)
+
+
+def _builder_of(nest: NestSchedule) -> type[LoopBuilder]:
+    """Return the builder of the scalar form for a kind of nest."""
+    if nest.columns is not None:
+        return ColumnBuilder
+    return LoopBuilder if nest.tile is None else ShortRowBuilder
 
 
 def _index_bits(ast: KernelAST, layout: Layout, nest: NestSchedule) -> int:

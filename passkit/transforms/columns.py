@@ -1,0 +1,266 @@
+"""Column reductions: the threads of a block read several rows at a time, and share their columns.
+
+A thread has one vector of columns. It reduces every ``threads_y``-th row of the block's part, loads
+several rows before it uses the first, and the partial results of the threads of a column meet in
+shared memory, where the first row of threads combines them in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from passkit.ast import Binary, Expr, Load, Select, Var, left, right
+from passkit.ast.index import normal
+from passkit.ast.stage import Fold, Stage
+from passkit.ast.stage import Let as StageLet
+from passkit.ast.stage import Store as StageStore
+from passkit.ir.loop import (
+    Barrier,
+    BarrierScope,
+    Bind,
+    For,
+    If,
+    Let,
+    LoopBuffer,
+    Scope,
+    Stmt,
+    Store,
+    ThreadIndex,
+    VectorStore,
+    index_let,
+)
+from passkit.ir.rewrite import substitute
+from passkit.transforms.build_loops import LoopBuilder, Point, literal, plus, times
+from passkit.values import dtype as dt
+from passkit.values.size import Extent, numel
+
+
+class ColumnBuilder(LoopBuilder):
+    """Builds the kernel of a column reduction; see `LoopBuilder` for its arguments."""
+
+    def _rows(self, stages: Sequence[Stage], count: Extent) -> tuple[Stmt, ...]:
+        """Return the body of the kernel.
+
+        ``count`` is the number of blocks per tile of columns: the points of the other kept axes.
+        """
+        schedule = self.schedule
+        assert schedule.columns is not None and schedule.reduced is not None
+        self.width = schedule.columns.size_of(Bind.VECTOR)
+        self.across = schedule.columns.size_of(Bind.THREAD_X) * self.width
+        self.down = schedule.reduced.size_of(Bind.THREAD_Y)
+        self.unroll = schedule.reduced.size_of(Bind.UNROLL)
+        self.results: dict[str, LoopBuffer] = {}
+        self.accumulators: dict[str, Fold] = {}
+        axis = self.space.axes[schedule.columns.axes[0]]
+        assert isinstance(axis.extent, int)
+        self.column_axis, columns = axis.var, axis.extent
+        tiles = -(-columns // self.across)
+        block, outer = self._loop_variable(Bind.GRID), Var("outer", dt.int64)
+        tx, ty = self._loop_variable(Bind.THREAD_X), self._loop_variable(Bind.THREAD_Y)
+        self.column = Var("column", dt.int64)
+        tile = literal(0) if tiles == 1 else Binary("%", block, literal(tiles), dt.int64)
+        rest = block if tiles == 1 else Binary("//", block, literal(tiles), dt.int64)
+        body: list[Stmt] = [
+            index_let(block, ThreadIndex(Bind.GRID)),
+            index_let(ty, ThreadIndex(Bind.THREAD_Y)),
+            index_let(tx, ThreadIndex(Bind.THREAD_X)),
+            index_let(outer, rest),
+            index_let(self.column, self._first_column(tile, tiles)),
+        ]
+        self._bind_axes(schedule.kept, outer, body)
+        exists: Expr | None = None
+        if columns % self.across:
+            exists = Binary("<", self.column, literal(columns), dt.bool_)
+        reducing = [s for s in stages if any(isinstance(x, Fold) for x in s.body)]
+        (first,) = reducing
+        body += self._accumulate(first, exists)
+        body += self._combine(exists)
+        for stage in stages:
+            if stage is not first:
+                body += self._finish(stage, exists)
+        return tuple(body)
+
+    def _first_column(self, tile: Expr, tiles: int) -> Expr:
+        """Return the first column of the thread, in the tile of columns of this number."""
+        own = times(self._loop_variable(Bind.THREAD_X), self.width)
+        return own if tiles == 1 else plus(times(tile, self.across), own)
+
+    # The loop over rows.
+
+    def _accumulate(self, stage: Stage, exists: Expr | None) -> list[Stmt]:
+        """Return the loops in which each thread reduces its rows."""
+        out: list[Stmt] = []
+        for fold in (s for s in stage.body if isinstance(s, Fold)):
+            name = f"{fold.var.name}_sum"
+            assert fold.buffer is not None
+            self.accumulators[fold.buffer] = fold
+            self.results[fold.buffer] = self._array(name, fold.identity.dtype, self.width)
+            out += self._each_column((Store(name, self._position(), fold.identity),))
+        start, stop = self._range()
+        step = self.unroll * self.down
+        base = Var("base", dt.int64)
+        body = self._rows_at(stage, base, None)
+        loops: list[Stmt] = []
+        length = self._length()
+        if isinstance(stop, int) and isinstance(start, int) and length % step == 0:
+            loops.append(For(base, literal(0), literal(stop), Bind.SERIAL, body, step))
+        else:
+            begin = literal(start) if isinstance(start, int) else start
+            end = literal(stop) if isinstance(stop, int) else stop
+            if isinstance(end, Select):
+                out.append(index_let(Var("stop", dt.int64), end))
+                end = Var("stop", dt.int64)
+            whole = Var("whole", dt.int64)
+            rows = end if begin == literal(0) else Binary("-", end, begin, dt.int64)
+            steps = Binary("//", rows, literal(step), dt.int64)
+            out.append(index_let(whole, plus(begin, times(steps, step))))
+            loops.append(For(base, begin, whole, Bind.SERIAL, body, step))
+            rest = self._rows_at(stage, base, end)
+            loops.append(For(base, whole, end, Bind.SERIAL, rest, step))
+        return [*out, *(loops if exists is None else [If(exists, tuple(loops))])]
+
+    def _length(self) -> int:
+        """Return the number of rows of a block's part, if all have as many."""
+        axes = [a for a in self.space.axes if a.reduced]
+        length = numel(a.steps for a in axes)
+        assert isinstance(length, int)
+        return length
+
+    def _range(self) -> tuple[int | Expr, int | Expr]:
+        """Return the first row of the block and the end of its rows."""
+        (axis,) = [a for a in self.space.axes if a.reduced]
+        if axis.chunk is None:
+            return 0, self._length()
+        assert isinstance(axis.extent, int)
+        start = times(self.space.axes[0].var, self._length())
+        end = plus(start, literal(self._length()))
+        if axis.extent % self._length() == 0:
+            return start, end
+        is_short = Binary("<", end, literal(axis.extent), dt.bool_)
+        return start, Select(is_short, end, literal(axis.extent), dt.int64)
+
+    def _rows_at(self, stage: Stage, base: Var, stop: Expr | None) -> tuple[Stmt, ...]:
+        """Return the loads of some rows, then what is reduced of them.
+
+        ``base`` is the first of these rows; ``stop`` the end of the rows, if not all exist.
+        """
+        self.cached = {}
+        (axis,) = [a for a in self.space.axes if a.reduced]
+        u = self._loop_variable(Bind.UNROLL)
+        row = Var(f"row{self.stage_number}", dt.int64)
+        self.stage_number += 1
+        where = plus(plus(base, times(u, self.down)), self._loop_variable(Bind.THREAD_Y))
+        values = {axis.var.name: row, self.column_axis.name: plus(self.column, self._position())}
+        at = Point(row, self._position(), values)
+
+        def unrolled(*body: Stmt) -> Stmt:
+            inner: tuple[Stmt, ...] = body
+            if stop is not None:
+                inner = (If(Binary("<", row, stop, dt.bool_), inner),)
+            inner = (index_let(row, where), *inner)
+            return For(u, literal(0), literal(self.unroll), Bind.UNROLL, inner)
+
+        out: list[Stmt] = []
+        for number in self.schedule.cached:
+            param = self.ast.params[number]
+            for load in self._full_reads([stage], param.name):
+                name = f"{param.name}_r"
+                self._array(name, param.dtype, self.unroll * self.width)
+                value = Load(load.buffer, self._index(load.index, at), load.dtype)
+                out.append(unrolled(*self._each_column((Store(name, self._local(), value),))))
+                self.cached[load.buffer, normal(load.index, self.extents)] = name
+        lets = [Let(s.var, self._value(s.value, at)) for s in stage.before]
+        made = [self._reducing(s, at) for s in stage.body]
+        statements = (*lets, *(s for s in made if s is not None))
+        out.append(unrolled(*self._each_column(statements)))
+        return tuple(out)
+
+    def _reducing(self, s: object, at: Point) -> Stmt | None:
+        """Return a statement of the loop; a reduction adds to its accumulator."""
+        if not isinstance(s, Fold):
+            return self._statement(s, at)
+        assert s.buffer is not None
+        name = self.results[s.buffer].name
+        total = Load(name, self._position(), s.identity.dtype)
+        return Store(name, self._position(), _apply(s.combine, total, self._value(s.value, at)))
+
+    def _position(self) -> Expr:
+        """Return the position in the vector of columns."""
+        return literal(0) if self.width == 1 else self._loop_variable(Bind.VECTOR)
+
+    def _each_column(self, body: tuple[Stmt, ...]) -> list[Stmt]:
+        """Return the loop over the columns of a thread around a body."""
+        if self.width == 1:
+            return list(body)
+        k = self._loop_variable(Bind.VECTOR)
+        return [For(k, literal(0), literal(self.width), Bind.VECTOR, body)]
+
+    def _array(self, name: str, dtype: dt.DType, extent: int) -> LoopBuffer:
+        """Add a register array, and return it."""
+        return self.arrays.setdefault(name, LoopBuffer(name, dtype, Scope.REGISTER, extent, True))
+
+    def _local(self) -> Expr:
+        """Return the position of the current row and column among those that a thread holds."""
+        u = self._loop_variable(Bind.UNROLL)
+        return plus(times(u, self.width), self._position())
+
+    # Combination in shared memory.
+
+    def _combine(self, exists: Expr | None) -> list[Stmt]:
+        """Return the statements in which the first row of threads combines all partial results."""
+        if self.down == 1:
+            return []
+        tx, ty = self._loop_variable(Bind.THREAD_X), self._loop_variable(Bind.THREAD_Y)
+        out: list[Stmt] = []
+        sums: list[Stmt] = []
+        y = Var("y", dt.int64)
+        for buffer, fold in self.accumulators.items():
+            name, dtype = self.results[buffer].name, fold.identity.dtype
+            shared = f"{name}s"
+            extent = self.down * self.across
+            self.arrays[shared] = LoopBuffer(shared, dtype, Scope.SHARED, extent, True)
+            mine = plus(times(ty, self.across), times(tx, self.width))
+            out.append(VectorStore(shared, mine, name, literal(0), self.width))
+            theirs = plus(plus(times(y, self.across), times(tx, self.width)), self._position())
+            total = Load(name, self._position(), dtype)
+            sum_of_both = _apply(fold.combine, total, Load(shared, theirs, dtype))
+            sums += self._each_column((Store(name, self._position(), sum_of_both),))
+        loop = For(y, literal(1), literal(self.down), Bind.UNROLL, tuple(sums))
+        is_first = Binary("==", ty, literal(0), dt.bool_)
+        return [*out, Barrier(BarrierScope.BLOCK), If(is_first, (loop,))]
+
+    # Results.
+
+    def _finish(self, stage: Stage, exists: Expr | None) -> list[Stmt]:
+        """Return the statements that compute and store the values of columns."""
+        self.cached = {}
+        values = {self.column_axis.name: plus(self.column, self._position())}
+        at = Point(self.column, self._position(), values)
+        statements: list[Stmt] = []
+        for s in (*stage.before, *stage.body):
+            if isinstance(s, StageLet):
+                statements.append(Let(s.var, self._value(s.value, at)))
+            elif isinstance(s, StageStore):
+                if s.buffer in self.results:
+                    raise AssertionError("a column's result is stored once")
+                index = self._index(s.index, at)
+                statements.append(Store(s.buffer, index, self._value(s.value, at), s.stream))
+        is_first: Expr = Binary("==", self._loop_variable(Bind.THREAD_Y), literal(0), dt.bool_)
+        if exists is not None:
+            is_first = Binary("&", is_first, exists, dt.bool_)
+        return [If(is_first, tuple(self._each_column(tuple(statements))))]
+
+    def _place(self, buffer: str, index: Expr, at: Point | None) -> tuple[str, Expr]:
+        """Return where an access goes: a reduced value is in its accumulator."""
+        if buffer in self.results:
+            return self.results[buffer].name, self._position()
+        return super()._place(buffer, index, at)
+
+    def _linear(self, index: Expr, at: Point) -> Expr | None:
+        """Return None: indices are sums of the row and the column."""
+        return None
+
+
+def _apply(combine: Expr, a: Expr, b: Expr) -> Expr:
+    """Return ``combine`` of two values, the accumulator first."""
+    return substitute(combine, {left(a.dtype).name: a, right(b.dtype).name: b})
