@@ -18,6 +18,7 @@ from passkit.plan.registers import registers_of
 from passkit.plan.schedule import Schedule
 from passkit.schedule.nest import AxisGroup, AxisPart, NestSchedule, WarpTile
 from passkit.space.layout import Layout
+from passkit.space.space import Axis
 from passkit.values.size import Extent, numel
 
 WARP = 32
@@ -38,6 +39,8 @@ BASE_REGISTERS = 32
 INDEX_REGISTERS = 12
 """The registers for addresses and indices, where many values are live at a time."""
 
+READ_ONCE_LENGTH = 2048
+"""The elements of a row from which on a row that is read once is not kept in registers."""
 COLUMN_THREADS = 256
 """The threads of a block that reduces columns."""
 COLUMN_UNROLL = 8
@@ -167,6 +170,47 @@ def rows(
         traffic.streams,
         traffic.staged,
         LaunchShape(per_block, lanes, blocks),
+    )
+
+
+def length_of(axis: Axis) -> int:
+    """Return the extent of an axis, which is known."""
+    assert isinstance(axis.extent, int)
+    return axis.extent
+
+
+def rows_read_once(
+    kept: tuple[int, ...],
+    reduced: tuple[int, ...],
+    length: int,
+    last: int,
+    traffic: NestTraffic,
+    registers: int,
+) -> NestSchedule:
+    """Return the schedule of rows, or chunks of them, that are read once and reduced.
+
+    A block has a row. Its threads go through it in steps, and each loads `COLUMN_UNROLL` vectors
+    before it uses the first. The arguments are those of `rows`.
+    """
+    vector = vector_width(traffic.nbytes, last)
+    vectors = -(-length // vector)
+    threads = max(WARP, min(COLUMN_THREADS, 1 << (-(-vectors // 2) - 1).bit_length()))
+    most = max(1, COLUMN_UNROLL // max(1, len(traffic.streams)))
+    unroll = max(1, min(most, vectors // threads))
+    parts = [AxisPart(Bind.SERIAL, None)]
+    if unroll > 1:
+        parts.append(AxisPart(Bind.UNROLL, unroll))
+    parts.append(AxisPart(Bind.THREAD_X, threads))
+    if vector > 1:
+        parts.append(AxisPart(Bind.VECTOR, vector))
+    loaded = unroll * sum(-(-n * vector // 4) for n in traffic.stream_nbytes)
+    blocks = resident_blocks(threads, min(MAX_REGISTERS, registers + loaded))
+    return NestSchedule(
+        AxisGroup(kept, (AxisPart(Bind.GRID, None),)),
+        AxisGroup(reduced, tuple(parts)),
+        traffic.streams,
+        (),
+        LaunchShape(1, threads, blocks),
     )
 
 
@@ -309,10 +353,15 @@ def plan_nest(layout: Layout, schedule: Schedule) -> NestSchedule | Diagnostic:
     elif not reduced:
         nest = elementwise(len(space.axes), traffic, registers)
     else:
-        length = numel(space.axes[k].extent for k in reduced)
-        last = space.axes[-1].extent
+        length = numel(space.axes[k].steps for k in reduced)
+        last = space.axes[-1].steps
         assert isinstance(length, int) and isinstance(last, int)
-        nest = short_rows(kept, reduced, length, traffic, registers)
+        is_chunked = space.axes[-1].chunk is not None
+        if _is_read_once(schedule) and (is_chunked or length > READ_ONCE_LENGTH):
+            last = gcd(last, length_of(space.axes[-1]))
+            nest = rows_read_once(kept, reduced, length, last, traffic, registers)
+        else:
+            nest = short_rows(kept, reduced, length, traffic, registers)
         if nest is None:
             nest = rows(kept, reduced, length, last, traffic, registers)
     if nest is None:
@@ -337,12 +386,20 @@ def _problem(layout: Layout, schedule: Schedule) -> Diagnostic | None:
         if len(points) != 1 or points[0].stores or len(space.reduced) != 1:
             return Diagnostic("domain.order")
     elif any(a.chunk is not None or a.counting for a in space.axes):
-        return Diagnostic("domain.chunks")
+        is_plain = len(space.reduced) == 1 and len(space.kept) == 1
+        if not is_plain or not _is_read_once(schedule):
+            return Diagnostic("domain.chunks")
     outer = next((k for k, a in enumerate(space.axes) if not a.reduced), None)
     for k, axis in enumerate(space.axes):
         if k != outer and not isinstance(axis.extent, int):
             return Diagnostic("domain.extent", {"axis": axis.var.name, "extent": axis.extent})
     return None
+
+
+def _is_read_once(schedule: Schedule) -> bool:
+    """Return whether one stage reads all points, and nothing but values of rows is left of them."""
+    stages = [s for s in schedule.stages if s.folds or s.stores or s.keeps]
+    return len(stages) == 1 and not stages[0].stores and not stages[0].keeps
 
 
 def _traffic(layout: Layout, schedule: Schedule) -> NestTraffic:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from passkit.ast import Binary, Expr, Load, Select, SizeOf, Var, const
 from passkit.ast.index import Extents, Sum, normal
@@ -120,6 +120,7 @@ class LoopBuilder:
         self.registers = {b.name: b for b in ast.scratch if b.place is Place.LANES}
         self.cached: dict[tuple[str, Sum], str] = {}
         self.stage_number = 0
+        self.limit: Expr | None = None  # the end of a row whose vectors are tested
 
     # The kernel.
 
@@ -202,12 +203,72 @@ class LoopBuilder:
                 inner.append(index_let(at, Select(exists, row, last, dt.int64)))
                 store_guard = exists
         self._bind_axes(group, at, inner)
-        inner += self._cached_loads(stages, None)
-        inner += self._stage_nests(stages, None, store_guard)
+        if self._is_serial():
+            inner += self._serial_rows(stages, store_guard)
+        else:
+            inner += self._cached_loads(stages, None)
+            inner += self._stage_nests(stages, None, store_guard)
         body: tuple[Stmt, ...] = tuple(inner)
         if rows > 1:
             body = (For(y, literal(0), literal(rows), Bind.THREAD_Y, body),)
         return (For(tile, literal(0), literal(1), Bind.GRID, body),)
+
+    def _is_serial(self) -> bool:
+        """Return whether the threads of a row go through it in several steps."""
+        reduced = self.schedule.reduced
+        return reduced is not None and any(p.bind is Bind.SERIAL for p in reduced.parts)
+
+    def _serial_rows(self, stages: Sequence[Stage], store_guard: Expr | None) -> list[Stmt]:
+        """Return the loop over the steps of a row that is read once, then its results.
+
+        Each step loads some vectors of each thread before it uses the first. What is left behind
+        the last whole step has a loop of its own, in which each vector is tested.
+        """
+        reduced = self.schedule.reduced
+        assert reduced is not None
+        (first,) = [s for s in stages if s.loops]
+        start, stop, length = self._row_range()
+        step, base = reduced.chunk, Var("base", dt.int64)
+        out: list[Stmt] = [Let(s.var, self._value(s.value, None)) for s in first.before]
+
+        def steps(begin: Expr, end: Expr, limit: Expr | None) -> Stmt:
+            self.cached, self.limit = {}, limit
+            stage = evolve(first, before=())
+            body = (*self._cached_loads([first], base), *self._stage(stage, base, None))
+            return For(base, begin, end, Bind.SERIAL, body, step)
+
+        if length % step == 0 and not isinstance(stop, Select):
+            out.append(steps(start, stop, None))
+        else:
+            if isinstance(stop, Select):
+                out.append(index_let(Var("stop", dt.int64), stop))
+                stop = Var("stop", dt.int64)
+            whole = Var("whole", dt.int64)
+            rows = stop if start == literal(0) else Binary("-", stop, start, dt.int64)
+            count = times(Binary("//", rows, literal(step), dt.int64), step)
+            out.append(index_let(whole, plus(start, count)))
+            out += [steps(start, whole, None), steps(whole, stop, stop)]
+        self.limit = None
+        for stage in stages:
+            if stage is not first:
+                out += self._stage(stage, None, store_guard)
+        return out
+
+    def _row_range(self) -> tuple[Expr, Expr, int]:
+        """Return the first point of the row's part, its end, and its length unless it is last."""
+        axes = self.space.reduced
+        length = numel(a.steps for a in axes)
+        assert isinstance(length, int)
+        if axes[0].chunk is None:
+            return literal(0), literal(length), length
+        extent = numel(a.extent for a in axes)
+        assert isinstance(extent, int)
+        start = times(self.space.axes[0].var, length)
+        end = plus(start, literal(length))
+        if extent % length == 0:
+            return start, end, length
+        is_short = Binary("<", end, literal(extent), dt.bool_)
+        return start, Select(is_short, end, literal(extent), dt.int64), length
 
     def _bind_axes(self, group: AxisGroup, point: Expr, out: list[Stmt]) -> None:
         """Define the axes of a group from its point, in ``out``."""
@@ -285,7 +346,8 @@ class LoopBuilder:
         """
         number = self.stage_number = self.stage_number + 1
         group = self.schedule.reduced or self.schedule.kept
-        parts = [p for p in group.parts if p.bind not in (Bind.GRID, Bind.THREAD_Y)]
+        outside = (Bind.GRID, Bind.THREAD_Y, Bind.SERIAL)
+        parts = [p for p in group.parts if p.bind not in outside]
         stem = "j" if self.schedule.reduced is not None else "e"
         loops: list[tuple[Var, int, Bind]] = []
         base: Expr = literal(0) if first is None else first
@@ -338,7 +400,9 @@ class LoopBuilder:
         if group is self.schedule.reduced:
             count = numel(a.extent for a in axes)
             assert isinstance(count, int)
-            if count % group.chunk:
+            if self._is_serial():
+                guard = None if self.limit is None else Binary("<", point, self.limit, dt.bool_)
+            elif count % group.chunk:
                 guard = Binary("<", point, literal(count), dt.bool_)
         vector = group.size_of(Bind.VECTOR)
         last = axes[-1].extent
@@ -452,6 +516,8 @@ class LoopBuilder:
             return None
         length = numel(a.extent for a in self.space.reduced)
         assert isinstance(length, int)
+        if self.space.reduced[0].chunk is not None:
+            return plus(at.base, at.position)  # the chunk begins at the base
         row = self._row_variable()
         return plus(plus(times(row, length), at.base), at.position)
 
@@ -469,7 +535,7 @@ class LoopBuilder:
         group = self.schedule.reduced or self.schedule.kept
         local: Expr = literal(0)
         for p in group.parts:
-            if p.bind in (Bind.SERIAL, Bind.UNROLL, Bind.VECTOR) and p.size and p.size > 1:
+            if p.bind in (Bind.UNROLL, Bind.VECTOR) and p.size and p.size > 1:
                 local = times(local, p.size) if local != literal(0) else local
                 local = plus(local, self._loop_variable(p.bind))
         return local

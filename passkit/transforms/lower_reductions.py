@@ -53,14 +53,21 @@ class _ReductionLowering:
         return evolve(self.kernel, body=body, arrays=(*self.kernel.arrays, *self.new_arrays))
 
     def _statements(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        """Return statements of the kernel's outermost level, with reductions lowered."""
+        """Return statements of the kernel's outermost level, with reductions lowered.
+
+        A reduction that several statements add to is combined behind the last one.
+        """
+        inside = [_reductions_in(statement) for statement in body]
+        last = {r.var.name: k for k, reductions in enumerate(inside) for r in reductions}
+        declared: set[str] = set()
         out: list[Stmt] = []
-        for statement in body:
-            reductions = [s for s in walk_statements((statement,)) if isinstance(s, Reduce)]
-            out += [Declare(r.var, r.identity) for r in reductions]
+        for k, (statement, reductions) in enumerate(zip(body, inside, strict=True)):
+            out += [Declare(r.var, r.identity) for r in reductions if r.var.name not in declared]
+            declared |= {r.var.name for r in reductions}
             out.append(_accumulating(statement))
             for r in reductions:
-                out += self._combined(r)
+                if last[r.var.name] == k:
+                    out += self._combined(r)
         return tuple(out)
 
     def _combined(self, r: Reduce) -> list[Stmt]:
@@ -84,6 +91,12 @@ class _ReductionLowering:
             WarpReduce(r.var, r.combine, warps),
         ]
         return out
+
+
+def _reductions_in(statement: Stmt) -> list[Reduce]:
+    """Return the reductions in a statement, one for each variable."""
+    reductions = [s for s in walk_statements((statement,)) if isinstance(s, Reduce)]
+    return list({r.var.name: r for r in reductions}.values())
 
 
 def _apply(combine: Expr, a: Expr, b: Expr) -> Expr:

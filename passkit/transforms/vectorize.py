@@ -40,7 +40,7 @@ from passkit.ir.rewrite import (
     substitute,
     variable_names,
 )
-from passkit.transforms.build_loops import literal
+from passkit.transforms.build_loops import literal, plus
 from passkit.values import dtype as dt
 
 Definitions = Mapping[str, Expr]
@@ -125,7 +125,10 @@ class _Vectorizer:
             if isinstance(statement, For) and statement.bind is Bind.VECTOR:
                 out += self._vector_loop(statement, definitions)
             elif isinstance(statement, For):
-                out.append(evolve(statement, body=self._statements(statement.body, definitions)))
+                # What divides the first value and the step divides the variable.
+                values = plus(statement.start, literal(statement.step))
+                inner = {**definitions, statement.var.name: values}
+                out.append(evolve(statement, body=self._statements(statement.body, inner)))
             elif isinstance(statement, If):
                 inner = self._statements(statement.body, definitions)
                 otherwise = self._statements(statement.otherwise, definitions)
