@@ -18,8 +18,7 @@ from passkit.plan.registers import registers_of
 from passkit.plan.schedule import Schedule
 from passkit.schedule.nest import AxisGroup, AxisPart, NestSchedule, WarpTile
 from passkit.space.layout import Layout
-from passkit.space.space import Axis
-from passkit.values.size import Extent, numel
+from passkit.values.size import numel
 
 WARP = 32
 ACCESS_NBYTES = 16
@@ -36,6 +35,8 @@ ELEMENTWISE_NBYTES = 32
 """The bytes that a thread of an elementwise kernel loads before it computes."""
 BASE_REGISTERS = 32
 """The registers for addresses, indices and intermediate results, at least."""
+WIDE_REGISTERS = 24
+"""The registers that the functions of float64 need beside these."""
 INDEX_REGISTERS = 12
 """The registers for addresses and indices, where many values are live at a time."""
 
@@ -171,12 +172,6 @@ def rows(
         traffic.staged,
         LaunchShape(per_block, lanes, blocks),
     )
-
-
-def length_of(axis: Axis) -> int:
-    """Return the extent of an axis, which is known."""
-    assert isinstance(axis.extent, int)
-    return axis.extent
 
 
 def rows_read_once(
@@ -341,35 +336,44 @@ def plan_nest(layout: Layout, schedule: Schedule) -> NestSchedule | Diagnostic:
     problem = _problem(layout, schedule)
     if problem is not None:
         return problem
-    reduced = tuple(k for k, a in enumerate(space.axes) if a.reduced)
-    kept = tuple(k for k, a in enumerate(space.axes) if not a.reduced)
     traffic = _traffic(layout, schedule)
-    wide = 24 if traffic.nbytes == 8 else 0
+    wide = WIDE_REGISTERS if traffic.nbytes == 8 else 0
     registers = max(BASE_REGISTERS, registers_of(graph) + INDEX_REGISTERS) + wide
     operations = sum(n.op is not None for n in graph.nodes)
-    length: Extent = 1
-    if reduced and not space.axes[-1].reduced:
-        nest: NestSchedule | None = columns(layout, schedule, traffic, registers)
-    elif not reduced:
+    nest: NestSchedule | Diagnostic
+    if not space.reduced:
         nest = elementwise(len(space.axes), traffic, registers)
+    elif space.axes[-1].reduced:
+        nest = _row_nest(layout, schedule, traffic, registers)
     else:
-        length = numel(space.axes[k].steps for k in reduced)
-        last = space.axes[-1].steps
-        assert isinstance(length, int) and isinstance(last, int)
-        is_chunked = space.axes[-1].chunk is not None
-        if _is_read_once(schedule) and (is_chunked or length > READ_ONCE_LENGTH):
-            last = gcd(last, length_of(space.axes[-1]))
-            nest = rows_read_once(kept, reduced, length, last, traffic, registers)
-        else:
-            nest = short_rows(kept, reduced, length, traffic, registers)
-        if nest is None:
-            nest = rows(kept, reduced, length, last, traffic, registers)
-    if nest is None:
-        return Diagnostic("memory.registers", {"length": length})
+        nest = columns(layout, schedule, traffic, registers)
+    if isinstance(nest, Diagnostic):
+        return nest
     count = operations * (nest.reduced or nest.kept).per_thread
     if count > MAX_UNROLLED:
         return Diagnostic("limit.unroll", {"count": count, "limit": MAX_UNROLLED})
     return nest
+
+
+def _row_nest(
+    layout: Layout, schedule: Schedule, traffic: NestTraffic, registers: int
+) -> NestSchedule | Diagnostic:
+    """Return the schedule of a nest whose last axis is reduced, or why it has none."""
+    axes = layout.space.axes
+    reduced = tuple(k for k, a in enumerate(axes) if a.reduced)
+    kept = tuple(k for k, a in enumerate(axes) if not a.reduced)
+    length, last = numel(axes[k].steps for k in reduced), axes[-1].steps
+    extent = axes[-1].extent
+    assert isinstance(length, int) and isinstance(last, int) and isinstance(extent, int)
+    is_long = axes[-1].chunk is not None or length > READ_ONCE_LENGTH
+    if is_long and _is_read_once(schedule):
+        return rows_read_once(kept, reduced, length, gcd(last, extent), traffic, registers)
+    nest = None
+    if max(kept, default=-1) < reduced[0]:  # the elements of a row are consecutive
+        nest = short_rows(kept, reduced, length, traffic, registers)
+    if nest is None:
+        nest = rows(kept, reduced, length, last, traffic, registers)
+    return Diagnostic("memory.registers", {"length": length}) if nest is None else nest
 
 
 def _problem(layout: Layout, schedule: Schedule) -> Diagnostic | None:

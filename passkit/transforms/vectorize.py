@@ -13,7 +13,7 @@ from math import gcd
 
 from attrs import evolve
 
-from passkit.ast import Binary, Const, Expr, Load, SizeOf, Var
+from passkit.ast import Binary, Const, Expr, Load, Select, SizeOf, Var
 from passkit.ast.index import Sum, expression, normal
 from passkit.ir.loop import (
     Access,
@@ -166,6 +166,8 @@ class _Vectorizer:
         loaded: dict[Load, str] = {}
 
         def change(x: Expr) -> Expr:
+            if isinstance(x, Select):  # what an arm loads may exist only where it is chosen
+                return Select(change(x.condition), x.a, x.b, x.dtype)
             if isinstance(x, Load) and x.buffer in self.params:
                 if x not in loaded:
                     base = vector_base(x.index, var, width, definitions)
