@@ -9,7 +9,7 @@ from attrs import evolve, field, frozen
 
 from passkit.ast import Binary, Call, Expr, Load, Var, left, right
 from passkit.ast.walk import walk
-from passkit.dialects.base import Dialect
+from passkit.dialects.base import Dialect, QuotientTemplates
 from passkit.dialects.expressions import ATOM, PRECEDENCE, UNARY, Scalars
 from passkit.errors import CodeGenError
 from passkit.ir.loop import (
@@ -19,12 +19,14 @@ from passkit.ir.loop import (
     BarrierScope,
     Bind,
     Declare,
+    DivideVector,
     For,
     If,
     IsAligned,
     KernelIR,
     Let,
     LoopBuffer,
+    PrepareDivisor,
     Return,
     Scope,
     Stmt,
@@ -75,6 +77,13 @@ class LoopExpressions(Scalars):
             case IsAligned(buffers, nbytes):
                 bits = " | ".join(f"(uint64_t){b}" for b in buffers)
                 return f"(({bits}) & {nbytes - 1}) == 0", PRECEDENCE["=="]
+            case Call("near_quotient", (a, b)) if self.dialect.quotients is not None:
+                divisor = self.divisor(Binary("/", a, b, x.dtype))
+                assert divisor is not None
+                text = self.dialect.quotients.near_over.format(x=self._typed(a), divisor=divisor)
+                return text, ATOM
+            case Call("near_reciprocal" | "reciprocal" as name, (a,)):
+                return f"{name}({self.expr(a)})", ATOM
             case Var(name) if name in self.indices and not self.inside:
                 return f"(int64_t){name}", UNARY
         return super().leveled(x)
@@ -204,6 +213,11 @@ class _IRPrinter:
                 at, source = x.pointer(s.buffer, s.index), x.pointer(s.source, s.at)
                 function = "store_stream" if s.stream else "store_vector"
                 self._line(f"{function}<{s.width}>({at}, {source});")
+            case PrepareDivisor(name, value):
+                self._line(self._quotients.prepare.format(name=name, value=value.name))
+            case DivideVector(target, source, divisor):
+                texts = {"name": target, "x": source, "divisor": divisor}
+                self._line(self._quotients.over_array.format(**texts))
             case WarpReduce():
                 self._warp_reduce(s)
             case Barrier(scope):
@@ -216,6 +230,13 @@ class _IRPrinter:
                 self._branch(condition, body, otherwise)
             case _:
                 raise CodeGenError(f"the final form of loop IR has no {type(s).__name__}")
+
+    @property
+    def _quotients(self) -> QuotientTemplates:
+        """Return the spellings of quotients. Raises: CodeGenError if the dialect has none."""
+        if self.dialect.quotients is None:
+            raise CodeGenError(f"dialect {self.dialect.name} has no spellings of quotients")
+        return self.dialect.quotients
 
     def _store(self, buffer: str, index: Expr, value: Expr, stream: bool) -> None:
         """Print the store of one element."""

@@ -187,6 +187,26 @@ class WarpReduce:
 
 
 @frozen
+class PrepareDivisor:
+    """The preparation of ``value``, a float32, as the divisor called ``name``."""
+
+    name: str
+    value: Var
+
+
+@frozen
+class DivideVector:
+    """``target[k] = source[k] / divisor`` for each element of two register arrays.
+
+    ``divisor`` is the name of a `PrepareDivisor`.
+    """
+
+    target: str
+    source: str
+    divisor: str
+
+
+@frozen
 class Barrier:
     """All threads of the warp, or of the block, wait for each other here."""
 
@@ -233,6 +253,8 @@ Stmt = (
     | VectorStore
     | Reduce
     | WarpReduce
+    | PrepareDivisor
+    | DivideVector
     | Barrier
     | Return
     | For
@@ -357,4 +379,6 @@ def expressions_of(statement: Stmt) -> tuple[Expr, ...]:
             return start, stop
         case If(condition):
             return (condition,)
+        case PrepareDivisor(_, value):
+            return (value,)
     return ()

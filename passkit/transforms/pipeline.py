@@ -5,6 +5,7 @@ from __future__ import annotations
 from attrs import evolve, frozen
 
 from passkit.ast.stage import KernelAST, Place
+from passkit.dialects.lost_nans import with_lost_nans
 from passkit.ir.loop import KernelIR
 from passkit.lowering.lower import lower_plain
 from passkit.lowering.narrow import without_narrow
@@ -17,11 +18,22 @@ from passkit.transforms.bind_threads import bind_threads
 from passkit.transforms.build_loops import LoopBuilder
 from passkit.transforms.columns import ColumnBuilder
 from passkit.transforms.lower_reductions import lower_reductions
+from passkit.transforms.quotients import divide_rows, mark_quotients
 from passkit.transforms.short_rows import ShortRowBuilder
 from passkit.transforms.simplify import simplify
 from passkit.transforms.vectorize import guard_alignment, vectorize
 from passkit.values.dtype import is_narrow
 from passkit.values.size import Extent
+
+TRANSFORMS = (
+    bind_threads,
+    vectorize,
+    lower_reductions,
+    divide_rows,
+    simplify,
+    guard_alignment,
+)
+"""The passes over loop IR, from the scalar form to the final one."""
 
 
 @frozen
@@ -46,7 +58,7 @@ def scalar_stages(group: Group, schedule: Schedule, staged: tuple[int, ...]) -> 
     ast, _ = lower_plain(group, plain, plan_shared(group, plain))
     dtypes = [e.dtype for n in group.graph.nodes for e in n.entries]
     has_narrow = any(d is not None and is_narrow(d) for d in dtypes)
-    return without_narrow(ast) if has_narrow else ast
+    return mark_quotients(with_lost_nans(without_narrow(ast) if has_narrow else ast))
 
 
 def lower_nest(
@@ -69,7 +81,7 @@ def lower_nest(
     names = frozenset(ast.params[k].name for k in aliased)
     builder = _builder_of(nest)(ast, layout.space, nest, names)
     kernel, sizes, blocks = builder.kernel(_index_bits(ast, layout, nest))
-    for transform in (bind_threads, vectorize, lower_reductions, simplify, guard_alignment):
+    for transform in TRANSFORMS:
         kernel = transform(kernel)
     return LoweredNest(kernel, sizes, blocks)
 

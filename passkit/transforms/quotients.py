@@ -1,0 +1,207 @@
+"""Quotients of float32 without divisions.
+
+`mark_quotients` names the quotients whose bits next to 0, or whose range, allow a shorter form.
+`divide_rows` divides by what a row has in common: its reciprocal is prepared once, and the elements
+of a vector are divided together, so that they share one test for results next to 0.
+"""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from passkit.ast import Binary, Call, Const, Expr, Load, Select, Var
+from passkit.ast.stage import KernelAST, Stage
+from passkit.ast.stage import Let as StageLet
+from passkit.ast.tidy import map_statement, replace_children
+from passkit.dialects.quotients import Proof, is_quotient, proofs_of
+from passkit.ir.loop import (
+    Bind,
+    DivideVector,
+    For,
+    If,
+    KernelIR,
+    Let,
+    LoopBuffer,
+    PrepareDivisor,
+    Scope,
+    Stmt,
+    Store,
+    expressions_of,
+)
+from passkit.ir.rewrite import map_children, map_expressions, operands, variable_names
+from passkit.values import dtype as dt
+
+NEAR_QUOTIENT = "near_quotient"
+"""The function of a dividend and a literal, where the bits of results next to 0 do not matter."""
+RECIPROCALS = ("reciprocal", "near_reciprocal")
+"""The functions of a divisor from 1 to infinity; the second may be wrong next to 0."""
+
+
+def mark_quotients(ast: KernelAST) -> KernelAST:
+    """Return the stages with calls in place of the quotients that have a shorter form."""
+    phases = []
+    for phase in ast.phases:
+        parts = [
+            evolve(p, stages=tuple(_marked(s) if isinstance(s, Stage) else s for s in p.stages))
+            for p in phase.parts
+        ]
+        phases.append(evolve(phase, parts=tuple(parts)))
+    return evolve(ast, phases=tuple(phases))
+
+
+def _marked(stage: Stage) -> Stage:
+    """Return a stage with its quotients marked."""
+    statements = (*stage.before, *stage.body)
+    is_loop = bool(stage.loops)  # locals of a loop are not read by other stages
+    own = {s.var for s in stage.body if isinstance(s, StageLet)} if is_loop else set()
+    proofs = proofs_of(statements, own)
+    if not any(p.near_0 or p.at_least_1 for p in proofs.values()):
+        return stage
+
+    def change(x: Expr) -> Expr:
+        proof = proofs.get(x, Proof())
+        inner = replace_children(x, change)
+        if not isinstance(inner, Binary) or not is_quotient(inner):
+            return inner
+        if proof.at_least_1:
+            return Call(RECIPROCALS[proof.near_0], (inner.b,), inner.dtype)
+        if proof.near_0 and isinstance(inner.b, Const):
+            return Call(NEAR_QUOTIENT, (inner.a, inner.b), inner.dtype)
+        return inner
+
+    return evolve(stage, body=tuple(map_statement(s, change) for s in stage.body))
+
+
+def divide_rows(kernel: KernelIR) -> KernelIR:
+    """Return the kernel with divisions by values of rows through their prepared reciprocals."""
+    return _RowDivision(kernel).kernel_with_prepared_divisors()
+
+
+class _RowDivision:
+    """The rewriting of one kernel.
+
+    ``divisors`` has the name of each prepared divisor, by the variable that it is.
+    """
+
+    def __init__(self, kernel: KernelIR) -> None:
+        self.kernel = kernel
+        self.divisors: dict[Var, str] = {}
+        self.new_arrays: list[LoopBuffer] = []
+
+    def kernel_with_prepared_divisors(self) -> KernelIR:
+        """Return the rewritten kernel."""
+        body = self._outermost(self.kernel.body)
+        return evolve(self.kernel, body=body, arrays=(*self.kernel.arrays, *self.new_arrays))
+
+    def _outermost(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        """Return the statements of the kernel's outermost level.
+
+        A divisor is prepared in front of the first of them that divides by it in a vector.
+        """
+        out: list[Stmt] = []
+        for statement in body:
+            known = set(self.divisors)
+            changed = self._statement(statement)
+            for divisor in self.divisors:
+                if divisor not in known:
+                    out.append(PrepareDivisor(self.divisors[divisor], divisor))
+            out.append(changed)
+        return tuple(out)
+
+    def _statement(self, statement: Stmt) -> Stmt:
+        """Return a statement with the vectors inside it divided."""
+        if isinstance(statement, For):
+            out: list[Stmt] = []
+            for inner in statement.body:
+                out += self._vectors(inner)
+            return evolve(statement, body=tuple(out))
+        if isinstance(statement, If) and not statement.is_peeled:
+            return evolve(statement, body=tuple(map(self._statement, statement.body)))
+        return statement
+
+    def _vectors(self, statement: Stmt) -> list[Stmt]:
+        """Return the statements in place of one inside a loop."""
+        is_vector = isinstance(statement, For) and statement.bind is Bind.UNROLL
+        if not is_vector:
+            return [self._statement(statement)]
+        assert isinstance(statement, For)
+        if any(isinstance(s, For) for s in statement.body):
+            return [self._statement(statement)]
+        return self._divided(statement)
+
+    def _divided(self, loop: For) -> list[Stmt]:
+        """Return the loops in place of one over the elements of a vector.
+
+        The dividends are computed first, then divided together; the rest reads the quotients.
+        """
+        found = self._quotient(loop)
+        if found is None:
+            return [loop]
+        quotient, needed = found
+        assert isinstance(loop.stop, Const) and isinstance(quotient.b, Var)
+        width = int(loop.stop.value)
+        name = self.divisors.setdefault(quotient.b, f"by_{quotient.b.name}")
+        number = len(self.new_arrays)
+        dividends, quotients = f"dividend{number}", f"quotient{number}"
+        for array in (dividends, quotients):
+            self.new_arrays.append(LoopBuffer(array, dt.float32, Scope.REGISTER, width, True))
+        first = evolve(loop, body=(*needed, Store(dividends, loop.var, quotient.a)))
+        taken = Load(quotients, loop.var, dt.float32)
+
+        def change(x: Expr) -> Expr:
+            return taken if x == quotient else map_children(x, change)
+
+        rest = evolve(loop, body=tuple(map_expressions(s, change) for s in loop.body))
+        return [first, DivideVector(quotients, dividends, name), *self._divided(rest)]
+
+    def _quotient(self, loop: For) -> tuple[Binary, tuple[Stmt, ...]] | None:
+        """Return a quotient by a variable from outside the loop, and the definitions it needs.
+
+        They are copied in front, so that they must only define locals from values that the loop
+        does not change. None if there is no such quotient.
+        """
+        lets: dict[str, Let] = {}
+        defined = {loop.var.name}
+        if not isinstance(loop.stop, Const):
+            return None
+        for statement in loop.body:
+            for x in expressions_of(statement):
+                for part in _walk_unguarded(x):
+                    if not is_quotient(part) or not isinstance(part, Binary):
+                        continue
+                    if isinstance(part.b, Var) and part.b.name not in defined:
+                        needed = _needed(part.a, lets)
+                        if needed is not None:
+                            return part, needed
+            if isinstance(statement, Let):
+                lets[statement.var.name] = statement
+                defined.add(statement.var.name)
+            elif not isinstance(statement, Store):
+                return None
+        return None
+
+
+def _walk_unguarded(x: Expr) -> list[Expr]:
+    """Return the parts of an expression that are computed for each element."""
+    parts: list[Expr] = []
+    todo = [x]
+    while todo:
+        part = todo.pop()
+        parts.append(part)
+        if isinstance(part, Select):
+            todo.append(part.condition)
+        elif not isinstance(part, Load):
+            todo += reversed(operands(part))
+    return parts
+
+
+def _needed(x: Expr, lets: dict[str, Let]) -> tuple[Stmt, ...] | None:
+    """Return the definitions that an expression needs, in order."""
+    names: set[str] = set()
+    todo = [x]
+    while todo:
+        for name in variable_names(todo.pop()):
+            if name in lets and name not in names:
+                names.add(name)
+                todo.append(lets[name].value)
+    return tuple(let for name, let in lets.items() if name in names)
