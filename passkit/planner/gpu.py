@@ -394,6 +394,8 @@ def _problem(layout: Layout, schedule: Schedule) -> Diagnostic | None:
         if not is_plain or not _is_read_once(schedule):
             return Diagnostic("domain.chunks")
     outer = next((k for k, a in enumerate(space.axes) if not a.reduced), None)
+    if is_column and outer == len(space.axes) - 1:
+        outer = None
     for k, axis in enumerate(space.axes):
         if k != outer and not isinstance(axis.extent, int):
             return Diagnostic("domain.extent", {"axis": axis.var.name, "extent": axis.extent})

@@ -19,6 +19,8 @@ from passkit.ast.stage import Store as StageStore
 from passkit.ast.tidy import replace_children
 from passkit.errors import CodeGenError
 from passkit.ir.loop import (
+    Barrier,
+    BarrierScope,
     Bind,
     For,
     If,
@@ -310,7 +312,14 @@ class LoopBuilder:
         """Return the loops of a stage, or the statements of one that computes row values."""
         if not stage.loops:
             out: list[Stmt] = []
-            for s in (*stage.before, *stage.body):
+            statements = (*stage.before, *stage.body)
+            stored = {s.buffer for s in statements if isinstance(s, StageStore)}
+            is_waiting = self.schedule.lanes > 1 and not stored.isdisjoint(self.aliased)
+            for s in statements:
+                if is_waiting and isinstance(s, StageStore):  # all have read what it replaces
+                    is_warp = self.schedule.lanes <= WARP
+                    out.append(Barrier(BarrierScope.WARP if is_warp else BarrierScope.BLOCK))
+                    is_waiting = False
                 out += self._row_statement(s, store_guard)
             return out
 

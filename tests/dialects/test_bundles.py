@@ -12,6 +12,7 @@ from attrs import evolve
 from passkit.ast.stage import Buffer, Place
 from passkit.dialects import CUDA, printer, ties
 from passkit.plan.kernel import Kernel
+from passkit.plan.target import target_of
 from passkit.values import dtype as dt
 from passkit.values.size import Size
 from tests.emulator import EmulatedDevice, EmulatedError, LaunchOptions
@@ -27,6 +28,10 @@ TEXTS = {
 }
 
 
+BUNDLED = evolve(target_of("cuda"), nests=False)
+"""The target whose kernels are all printed from bundles."""
+
+
 def kernel_of(name: str) -> Kernel:
     """The only kernel of one of those."""
     return only(TEXTS[name])
@@ -34,7 +39,7 @@ def kernel_of(name: str) -> Kernel:
 
 def only(text: str) -> Kernel:
     """The kernel of a graph that has one."""
-    (kernel,) = plan(text, target="cuda").attrs["kernel"].values()
+    (kernel,) = plan(text, target=BUNDLED).attrs["kernel"].values()
     return kernel  # type: ignore[no-any-return]
 
 
@@ -144,7 +149,7 @@ def test_lanes_that_meet(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_what_is_loaded_one_by_one(text: str) -> None:
     """Rows known to be few, and elements that do not follow each other."""
-    for kernel in plan(text, target="cuda").attrs["kernel"].values():
+    for kernel in plan(text, target=BUNDLED).attrs["kernel"].values():
         assert "take" not in kernel.source
 
 
@@ -154,7 +159,7 @@ def test_scratch_of_packed_parts() -> None:
         "x: f64[9, 5, 3]; y: f64[4, 5, 8]; one = reduce_sum(x, axis=1); "
         "two = reduce_min(y, axis=1); return one, two"
     )
-    made = plan(text, target="cuda", keep_together=[["one", "two"]])
+    made = plan(text, target=BUNDLED, keep_together=[["one", "two"]])
     (kernel,) = made.attrs["kernel"].values()
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal((9, 5, 3)), rng.standard_normal((4, 5, 8))

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 
 import passkit as pk
 from passkit.dialects.row_lanes import has_rows, row_lanes, rows_at_once
 from passkit.plan.kernel import Kernel
+from passkit.plan.target import target_of
 from passkit.program.planning import planned
 from passkit.runtime.cuda.launch_config import launch_config, values_of
 from passkit.values.size import Size, symbols_of
 
 o = pk.ops
+ROWS = evolve(target_of("cuda"), nests=False)
+"""The target whose kernels have as many threads for a row as a launch finds best."""
 
 
 def kernel(*shape: int | None) -> Kernel:
     """Softmax over the last axis."""
     e = o.exp(pk.var("x", shape))
     (made,) = planned(
-        pk.Graph([e / o.reduce_sum(e, axis=-1, keepdims=True)]), "CodeGen", target="cuda"
+        pk.Graph([e / o.reduce_sum(e, axis=-1, keepdims=True)]), "CodeGen", target=ROWS
     ).attrs["kernel"].values()  # fmt: skip
     return made  # type: ignore[no-any-return]
 

@@ -1,26 +1,25 @@
-extern "C" __global__ void scale_bf16(const uint16_t *__restrict__ x0, const uint8_t *__restrict__ x1, uint16_t *__restrict__ y0, const int64_t n0, const int64_t n1) {
-  for (int64_t tile = blockIdx.x; tile < n1; tile += gridDim.x) {
-    const int64_t low = tile * 8192;
-    const int64_t high = low + 8192 < n0 ? low + 8192 : n0;
-    {
-      const int64_t i0_bundles = aligned<16>(x0 + low) && aligned<16>(x1 + low) && aligned<16>(y0 + low) ? (high - low) / 16 : 0;
-      for (int64_t i0_bundle = threadIdx.x; i0_bundle < i0_bundles; i0_bundle += blockDim.x) {
-        const int64_t i0_first = low + i0_bundle * 16;
-        __align__(16) uint16_t x0_bundle[16];
-        take(x0_bundle, x0 + i0_first);
-        __align__(16) uint8_t x1_bundle[16];
-        take(x1_bundle, x1 + i0_first);
-        __align__(16) uint16_t y0_bundle[16];
-        #pragma unroll
-        for (int i0_k = 0; i0_k < 16; ++i0_k) {
-          y0_bundle[i0_k] = narrow_bf16(rounded_bf16(widen_bf16(x0_bundle[i0_k]) * 3.0f) + convert<float>(x1_bundle[i0_k]));
-        }
-        put(y0 + i0_first, y0_bundle);
-      }
-      const int64_t i0_rest = low + i0_bundles * 16;
-      for (int64_t i0 = i0_rest + threadIdx.x; i0 < high; i0 += blockDim.x) {
-        y0[i0] = narrow_bf16(rounded_bf16(widen_bf16(x0[i0]) * 3.0f) + convert<float>(x1[i0]));
-      }
+extern "C" __global__ void __launch_bounds__(256, 8) scale_bf16(const uint16_t *__restrict__ x0, const uint8_t *__restrict__ x1, uint16_t *__restrict__ y0, const int64_t n0_arg) {
+  const int64_t n0 = (int64_t)n0_arg;
+  __align__(16) uint16_t x0_r[8];
+  __align__(16) uint8_t x1_r[8];
+  __align__(16) uint16_t y0_v0[8];
+  const int64_t block = blockIdx.x;
+  const int64_t tx = threadIdx.x;
+  const int64_t first = block * 2048;
+  if (first + 2048 <= n0 & (((uint64_t)x0 | (uint64_t)x1 | (uint64_t)y0) & 15) == 0) {
+    const int64_t e1 = tx * 8 + first;
+    load_stream<8>(x0_r, x0 + e1);
+    const int64_t e2 = tx * 8 + first;
+    load_stream<8>(x1_r, x1 + e2);
+    const int64_t e3 = tx * 8 + first;
+    #pragma unroll
+    for (int64_t k = 0; k < 8; ++k) {
+      y0_v0[k] = narrow_bf16(rounded_bf16(widen_bf16(x0_r[k]) * 3.0f) + convert<float>(x1_r[k]));
+    }
+    store_vector<8>(y0 + e3, y0_v0);
+  } else {
+    for (int64_t point = first + tx; point < n0; point += 256) {
+      y0[point] = narrow_bf16(rounded_bf16(widen_bf16(x0[point]) * 3.0f) + convert<float>(x1[point]));
     }
   }
 }

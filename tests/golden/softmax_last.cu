@@ -1,119 +1,123 @@
-extern "C" __global__ void softmax_last(const float *__restrict__ x0, float *__restrict__ y0, const int64_t n0, const int64_t n1, const int64_t n2, const int64_t n3) {
-  extern __shared__ __align__(64) unsigned char scratch[];
-  float *const s0 = (float *)(scratch + 0 + threadIdx.y * (1216));
-  for (int64_t tile = blockIdx.x; tile < n3; tile += gridDim.x) {
-    const int64_t i0_end = tile * n1 + n1 < n0 ? tile * n1 + n1 : n0;
-    for (int64_t i0 = tile * n1 + threadIdx.y; i0 < i0_end; i0 += blockDim.y) {
-      float reduce_max_1_lanes = -__int_as_float(0x7f800000);
-      {
-        const int64_t i1_bundles = n2 % 4 == 0 ? n2 / 4 : 0;
-        for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += 2 * blockDim.x) {
-          __align__(16) float x0_bundle_ahead[2][4];
-          #pragma unroll
-          for (int i1_turn = 0; i1_turn < 2; ++i1_turn) {
-            const int64_t i1_here = i1_bundle + i1_turn * blockDim.x;
-            const int64_t i1_first = i1_here * 4;
-            if (i1_here < i1_bundles) take_any(x0_bundle_ahead[i1_turn], x0 + i0 * n2 + i1_first);
-          }
-          #pragma unroll
-          for (int i1_turn = 0; i1_turn < 2; ++i1_turn) {
-            const int64_t i1_here = i1_bundle + i1_turn * blockDim.x;
-            if (i1_here >= i1_bundles) break;
-            const int64_t i1_first = i1_here * 4;
-            float (&x0_bundle)[4] = x0_bundle_ahead[i1_turn];
-            #pragma unroll
-            for (int i1_k = 0; i1_k < 4; ++i1_k) {
-              const float reduce_max_1_term = x0_bundle[i1_k];
-              reduce_max_1_lanes = fmaxf(reduce_max_1_lanes, reduce_max_1_term);
-            }
-          }
-        }
-        const int64_t i1_rest = i1_bundles * 4;
-        for (int64_t i1 = i1_rest + threadIdx.x; i1 < n2; i1 += blockDim.x) {
-          const float reduce_max_1_term = x0[i0 * n2 + i1];
-          reduce_max_1_lanes = fmaxf(reduce_max_1_lanes, reduce_max_1_term);
+extern "C" __global__ void __launch_bounds__(128, 10) softmax_last(const float *__restrict__ x0, float *__restrict__ y0, const int64_t n0_arg) {
+  const int64_t n0 = (int64_t)n0_arg;
+  __align__(16) float x0_r[12];
+  __align__(16) float r3[12];
+  __align__(16) float y0_v0[4];
+  if ((((uint64_t)x0 | (uint64_t)y0) & 15) == 0) {
+    const int64_t block = blockIdx.x;
+    const int64_t ty = threadIdx.y;
+    const int64_t tx = threadIdx.x;
+    const int64_t row = block * 4 + ty;
+    if (row >= n0) return;
+    #pragma unroll
+    for (int64_t u = 0; u < 3; ++u) {
+      if (tx * 4 + u * 128 < 300) {
+        load_stream<4>(x0_r + u * 4, x0 + (row * 300 + tx * 4) + u * 128);
+      }
+    }
+    float reduce_max_1 = -__int_as_float(0x7f800000);
+    #pragma unroll
+    for (int64_t u = 0; u < 3; ++u) {
+      if (tx * 4 + u * 128 < 300) {
+        #pragma unroll
+        for (int64_t k = 0; k < 4; ++k) {
+          reduce_max_1 = fmaxf(reduce_max_1, x0_r[u * 4 + k]);
         }
       }
-      float reduce_max_1 = reduce_max_1_lanes;
-      #pragma unroll
-      for (unsigned o = 16; o; o >>= 1) {
-        if (o >= blockDim.x) continue;
-        const float other = __shfl_xor_sync(threads_of_row(), reduce_max_1, o);
-        const float a = threadIdx.x & o ? other : reduce_max_1, b = threadIdx.x & o ? reduce_max_1 : other;
-        reduce_max_1 = fmaxf(a, b);
-      }
-      float reduce_sum_1_lanes = 0.0f;
-      {
-        const int64_t i1_bundles = n2 % 4 == 0 ? n2 / 4 : 0;
-        for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += 2 * blockDim.x) {
-          __align__(16) float x0_bundle_ahead[2][4];
-          #pragma unroll
-          for (int i1_turn = 0; i1_turn < 2; ++i1_turn) {
-            const int64_t i1_here = i1_bundle + i1_turn * blockDim.x;
-            const int64_t i1_first = i1_here * 4;
-            if (i1_here < i1_bundles) take_any(x0_bundle_ahead[i1_turn], x0 + i0 * n2 + i1_first);
-          }
-          #pragma unroll
-          for (int i1_turn = 0; i1_turn < 2; ++i1_turn) {
-            const int64_t i1_here = i1_bundle + i1_turn * blockDim.x;
-            if (i1_here >= i1_bundles) break;
-            const int64_t i1_first = i1_here * 4;
-            float (&x0_bundle)[4] = x0_bundle_ahead[i1_turn];
-            __align__(16) float s0_bundle[4];
-            #pragma unroll
-            for (int i1_k = 0; i1_k < 4; ++i1_k) {
-              const float exp_1 = expf(x0_bundle[i1_k] - reduce_max_1);
-              reduce_sum_1_lanes = reduce_sum_1_lanes + exp_1;
-              s0_bundle[i1_k] = exp_1;
-            }
-            put_any(s0 + i1_first, s0_bundle);
-          }
-        }
-        const int64_t i1_rest = i1_bundles * 4;
-        for (int64_t i1 = i1_rest + threadIdx.x; i1 < n2; i1 += blockDim.x) {
-          const float exp_1 = expf(x0[i0 * n2 + i1] - reduce_max_1);
-          reduce_sum_1_lanes = reduce_sum_1_lanes + exp_1;
-          s0[i1] = exp_1;
+    }
+    #pragma unroll
+    for (int o = 16; o; o /= 2) {
+      const float other = __shfl_xor_sync(0xffffffffu, reduce_max_1, o);
+      const float lower = threadIdx.x & o ? other : reduce_max_1;
+      const float upper = threadIdx.x & o ? reduce_max_1 : other;
+      reduce_max_1 = fmaxf(lower, upper);
+    }
+    float reduce_sum_1 = 0.0f;
+    #pragma unroll
+    for (int64_t u = 0; u < 3; ++u) {
+      if (tx * 4 + u * 128 < 300) {
+        #pragma unroll
+        for (int64_t k = 0; k < 4; ++k) {
+          const float exp_1 = expf(x0_r[u * 4 + k] - reduce_max_1);
+          reduce_sum_1 = reduce_sum_1 + exp_1;
+          r3[u * 4 + k] = exp_1;
         }
       }
-      float reduce_sum_1 = reduce_sum_1_lanes;
-      #pragma unroll
-      for (unsigned o = 16; o; o >>= 1) {
-        if (o >= blockDim.x) continue;
-        const float other = __shfl_xor_sync(threads_of_row(), reduce_sum_1, o);
-        const float a = threadIdx.x & o ? other : reduce_sum_1, b = threadIdx.x & o ? reduce_sum_1 : other;
-        reduce_sum_1 = a + b;
-      }
-      const divisor by0(reduce_sum_1);
-      {
-        const int64_t i1_bundles = n2 % 4 == 0 ? n2 / 4 : 0;
-        for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += 2 * blockDim.x) {
-          __align__(16) float s0_bundle_ahead[2][4];
-          #pragma unroll
-          for (int i1_turn = 0; i1_turn < 2; ++i1_turn) {
-            const int64_t i1_here = i1_bundle + i1_turn * blockDim.x;
-            const int64_t i1_first = i1_here * 4;
-            if (i1_here < i1_bundles) take_any(s0_bundle_ahead[i1_turn], s0 + i1_first);
-          }
-          #pragma unroll
-          for (int i1_turn = 0; i1_turn < 2; ++i1_turn) {
-            const int64_t i1_here = i1_bundle + i1_turn * blockDim.x;
-            if (i1_here >= i1_bundles) break;
-            const int64_t i1_first = i1_here * 4;
-            float (&s0_bundle)[4] = s0_bundle_ahead[i1_turn];
-            __align__(16) float y0_bundle[4];
-            __align__(16) float i1_quotient[4];
-            over(i1_quotient, s0_bundle, by0);
-            #pragma unroll
-            for (int i1_k = 0; i1_k < 4; ++i1_k) {
-              y0_bundle[i1_k] = i1_quotient[i1_k];
-            }
-            put_any(y0 + i0 * n2 + i1_first, y0_bundle);
-          }
+    }
+    #pragma unroll
+    for (int o = 16; o; o /= 2) {
+      const float other = __shfl_xor_sync(0xffffffffu, reduce_sum_1, o);
+      reduce_sum_1 = reduce_sum_1 + other;
+    }
+    #pragma unroll
+    for (int64_t u = 0; u < 3; ++u) {
+      if (tx * 4 + u * 128 < 300) {
+        #pragma unroll
+        for (int64_t k = 0; k < 4; ++k) {
+          y0_v0[k] = r3[u * 4 + k] / reduce_sum_1;
         }
-        const int64_t i1_rest = i1_bundles * 4;
-        for (int64_t i1 = i1_rest + threadIdx.x; i1 < n2; i1 += blockDim.x) {
-          y0[i0 * n2 + i1] = over(s0[i1], by0);
+        store_vector<4>(y0 + (row * 300 + tx * 4) + u * 128, y0_v0);
+      }
+    }
+  } else {
+    const int64_t block = blockIdx.x;
+    const int64_t ty = threadIdx.y;
+    const int64_t tx = threadIdx.x;
+    const int64_t row = block * 4 + ty;
+    if (row >= n0) return;
+    #pragma unroll
+    for (int64_t u = 0; u < 3; ++u) {
+      if (tx * 4 + u * 128 < 300) {
+        #pragma unroll
+        for (int64_t part = 0; part < 4; ++part) {
+          load_stream<1>(x0_r + u * 4 + part, x0 + (row * 300 + tx * 4 + u * 128) + part);
+        }
+      }
+    }
+    float reduce_max_1 = -__int_as_float(0x7f800000);
+    #pragma unroll
+    for (int64_t u = 0; u < 3; ++u) {
+      if (tx * 4 + u * 128 < 300) {
+        #pragma unroll
+        for (int64_t k = 0; k < 4; ++k) {
+          reduce_max_1 = fmaxf(reduce_max_1, x0_r[u * 4 + k]);
+        }
+      }
+    }
+    #pragma unroll
+    for (int o = 16; o; o /= 2) {
+      const float other = __shfl_xor_sync(0xffffffffu, reduce_max_1, o);
+      const float lower = threadIdx.x & o ? other : reduce_max_1;
+      const float upper = threadIdx.x & o ? reduce_max_1 : other;
+      reduce_max_1 = fmaxf(lower, upper);
+    }
+    float reduce_sum_1 = 0.0f;
+    #pragma unroll
+    for (int64_t u = 0; u < 3; ++u) {
+      if (tx * 4 + u * 128 < 300) {
+        #pragma unroll
+        for (int64_t k = 0; k < 4; ++k) {
+          const float exp_1 = expf(x0_r[u * 4 + k] - reduce_max_1);
+          reduce_sum_1 = reduce_sum_1 + exp_1;
+          r3[u * 4 + k] = exp_1;
+        }
+      }
+    }
+    #pragma unroll
+    for (int o = 16; o; o /= 2) {
+      const float other = __shfl_xor_sync(0xffffffffu, reduce_sum_1, o);
+      reduce_sum_1 = reduce_sum_1 + other;
+    }
+    #pragma unroll
+    for (int64_t u = 0; u < 3; ++u) {
+      if (tx * 4 + u * 128 < 300) {
+        #pragma unroll
+        for (int64_t k = 0; k < 4; ++k) {
+          y0_v0[k] = r3[u * 4 + k] / reduce_sum_1;
+        }
+        #pragma unroll
+        for (int64_t part = 0; part < 4; ++part) {
+          store_vector<1>(y0 + (row * 300 + tx * 4 + u * 128) + part, y0_v0 + part);
         }
       }
     }
