@@ -121,6 +121,7 @@ def listings(text: str) -> dict[str, Listing]:
         for line in part.splitlines():
             if match := LINE.match(line):
                 offset, guard, opcode, rest = match.groups()
+                rest = rest.split("(*")[0]  # a comment, such as SpillRefill
                 instruction = Instruction(int(offset, 16), guard or "", opcode, operands(rest))
                 instructions.append(instruction)
             elif label := LABEL.match(line):

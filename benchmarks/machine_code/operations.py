@@ -110,7 +110,11 @@ def multiply_add(w: Warp, i: Instruction, active: Lanes) -> None:
 def scaled_add(w: Warp, i: Instruction, active: Lanes) -> None:
     """Shift by a constant and add, the low or the high half."""
     result, outs, sources, ins = parts(i)
-    if "HI" in i.modifiers:
+    if "SX32" in i.modifiers:  # the upper half of the register with its sign
+        a, b, shift = sources
+        wide = np.asarray(w.signed(a)).astype(np.int64).astype(np.uint64)
+        shifted = ((wide << w.raw(shift)) >> HIGH) & MASK
+    elif "HI" in i.modifiers:
         a, b, high, shift = sources
         wide = w.raw(a) | (w.raw(high) << HIGH)
         shifted = ((wide << w.raw(shift)) >> HIGH) & MASK

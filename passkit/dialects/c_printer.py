@@ -274,7 +274,9 @@ class _IRPrinter:
         """Print a loop."""
         if s.bind is Bind.UNROLL:
             self._line("#pragma unroll")
-        elif s.bind is not Bind.SERIAL:
+        elif s.bind is Bind.SERIAL:  # as many loads at a time as the schedule says, and no more
+            self._line("#pragma unroll 1")
+        else:
             raise CodeGenError(f"the final form of loop IR has no loop over {s.bind.value}")
         x, name = self.exprs, s.var.name
         step = f"++{name}" if s.step == 1 else f"{name} += {s.step}"
