@@ -127,8 +127,8 @@ class _Vectorizer:
             elif isinstance(statement, For):
                 # What divides the first value and the step divides the variable.
                 values = plus(statement.start, literal(statement.step))
-                inner = {**definitions, statement.var.name: values}
-                out.append(evolve(statement, body=self._statements(statement.body, inner)))
+                known = {**definitions, statement.var.name: values}
+                out.append(evolve(statement, body=self._statements(statement.body, known)))
             elif isinstance(statement, If):
                 inner = self._statements(statement.body, definitions)
                 otherwise = self._statements(statement.otherwise, definitions)
