@@ -12,11 +12,10 @@ from attrs import evolve
 from passkit.ast.stage import Buffer, Place
 from passkit.dialects import CUDA, printer, ties
 from passkit.plan.kernel import Kernel
-from passkit.plan.target import target_of
 from passkit.values import dtype as dt
 from passkit.values.size import Size
 from tests.emulator import EmulatedDevice, EmulatedError, LaunchOptions
-from tests.planned import plan
+from tests.planned import plan, target
 
 HALVES = "x: f16[n]; y: f32[n]; z: u8[n]; return add(add(cast(x, dtype=dtype(f32)), y), cast(z, "
 TEXTS = {
@@ -28,7 +27,7 @@ TEXTS = {
 }
 
 
-BUNDLED = evolve(target_of("cuda"), nests=False)
+BUNDLED = target("cuda", nests=False)
 """The target whose kernels are all printed from bundles."""
 
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from attrs import evolve
 
 import passkit as pk
 from passkit.dialects.row_lanes import has_rows, row_lanes, rows_at_once
 from passkit.plan.kernel import Kernel
-from passkit.plan.target import target_of
 from passkit.program.planning import planned
 from passkit.runtime.cuda.launch_config import launch_config, values_of
 from passkit.values.size import Size, symbols_of
+from tests.planned import target
 
 o = pk.ops
-ROWS = evolve(target_of("cuda"), nests=False)
+ROWS = target("cuda", nests=False)
 """The target whose kernels have as many threads for a row as a launch finds best."""
 
 

@@ -14,7 +14,7 @@ from passkit.checks.hazards import hazards
 from passkit.lowering.barriers import with_waits
 from passkit.values import dtype as dt
 from tests.dialects.test_printer import GOLDENS
-from tests.planned import plan
+from tests.planned import plan, target
 from tests.random_stages import Maker, places, waiting, waits_at
 from tests.stitched import COL, STITCHED, array, kernel, lanes, load, number, rows_of_tile
 from tests.threads import has_race
@@ -49,8 +49,8 @@ def test_stitched_kernels_wait(name: str) -> None:
 @pytest.mark.parametrize("text", GOLDENS.values(), ids=GOLDENS.keys())
 def test_own_elements_need_no_wait(text: str) -> None:
     """Rows and columns whose lanes read back what is theirs do not wait, for any target."""
-    for target in ("cpu", "cuda"):
-        for k in plan(text, target=target).attrs["kernel"].values():
+    for kind in ("cpu", target("cuda", nests=False)):
+        for k in plan(text, target=kind).attrs["kernel"].values():
             assert waits(k.ast) == set()
 
 
