@@ -67,7 +67,7 @@ def _one_phase(group: Group, target: Target) -> Schedule | Infeasible:
 
 def _with_nest(schedule: Schedule, layout: Layout, target: Target) -> Schedule:
     """Return a schedule with that of its loop nest, for a GPU whose dialect prints loop IR."""
-    if not target.nests:
+    if not target.nests or target.name == "blocks":
         return schedule
     from passkit.planner.gpu import plan_nest  # the rules need the classes of this module
 

@@ -39,7 +39,9 @@ from tests.emulator.fake_libraries import FakeLibraries
 from tests.emulator.native_calls import NativeFunctions
 from tests.emulator.stream_capture import StreamCapture
 
-SIGNATURE = re.compile(r'extern "C" __global__ void (\w+)\((.*)\) \{')
+SIGNATURE = re.compile(
+    r'extern "C" __global__ void (?:__launch_bounds__\([^)]*\) )?(\w+)\((.*)\) \{'
+)
 ITEMS = {
     "float": 4,
     "double": 8,

@@ -40,7 +40,7 @@ def test_few_threads_wait_for_memory() -> None:
 
     def needed(text: str) -> int:
         graph = pk.parse(text)
-        return registers_of(Group(graph, Kind.ELEMWISE))
+        return registers_of(graph)
 
     assert needed("x: f32[9]; a = exp(x); return neg(a)") == BASE + 2
     assert needed("x: f64[9]; a = exp(x); return neg(a)") == BASE + 4

@@ -18,6 +18,7 @@ from attrs import field, frozen
 
 from passkit.dialects.cuda import CUDA
 from passkit.errors import DeviceError, MissingDependencyError
+from passkit.ir.loop import KernelIR
 from passkit.plan.kernel import Kernel
 from passkit.plan.target import Target
 from passkit.runtime.cuda.device import CudaDevice
@@ -239,12 +240,22 @@ def build(kernels: Iterable[Kernel], device: CudaDevice, target: Target) -> dict
             device=device,
             function=function,
             attributes=attributes,
-            threads=min(target.block, attributes.threads),
+            threads=_threads_of(by_key[key], target, attributes),
             registers=attributes.registers,
             spills=attributes.local if image.spills is None else image.spills,
         )
         for key, (function, attributes, image) in entries.items()
     }
+
+
+def _threads_of(kernel: Kernel, target: Target, attributes: FunctionAttributes) -> int:
+    """Return the threads of a block: those of its schedule, else of the target.
+
+    ``attributes`` are those of the compiled function, which may allow less.
+    """
+    if isinstance(kernel.ast, KernelIR):
+        return kernel.ast.launch.threads
+    return min(target.block, attributes.threads)
 
 
 def compiler_options(device: CudaDevice) -> tuple[str, ...]:
