@@ -17,7 +17,6 @@ from passkit.ast.stage import Fold, KernelAST, Place, Prefetch, Running, Stage
 from passkit.ast.stage import Let as StageLet
 from passkit.ast.stage import Store as StageStore
 from passkit.ast.tidy import replace_children
-from passkit.errors import CodeGenError
 from passkit.ir.loop import (
     Barrier,
     BarrierScope,
@@ -455,7 +454,7 @@ class LoopBuilder:
             if store_guard is not None:
                 condition = Binary("&", condition, store_guard, dt.bool_)
             return [If(condition, (store,))]
-        raise CodeGenError(f"a stage of row values has a {type(s).__name__}")
+        raise AssertionError(f"a stage of row values has a {type(s).__name__}")
 
     def _statement(self, s: object, at: Point) -> Stmt | None:
         """Return a statement of a stage at a point; None for one without effect on a GPU."""
@@ -472,8 +471,8 @@ class LoopBuilder:
                 value, lanes = self._value(s.value, at), self.schedule.lanes
                 return Reduce(s.var, value, s.identity, s.combine, lanes)
             case Running():
-                raise CodeGenError("a scan has no schedule of a single GPU nest")
-        raise CodeGenError(f"a stage has a {type(s).__name__}, which has no loop IR")
+                raise AssertionError("a nest with a scan has no schedule")
+        raise AssertionError(f"a stage has a {type(s).__name__}")
 
     def _value(self, x: Expr, at: Point | None) -> Expr:
         """Return a value at a point, or of a row if ``at`` is None."""
@@ -611,12 +610,8 @@ def _stage_expressions(s: object) -> tuple[Expr, ...]:
 
 
 def _known(axis: Axis) -> int:
-    """Return the extent of an axis, which the schedule needs as a number.
-
-    Raises: CodeGenError if it is symbolic.
-    """
-    if not isinstance(axis.extent, int):
-        raise CodeGenError(f"axis {axis.var.name} has the extent {axis.extent}, a number is needed")
+    """Return the extent of an axis, which is a number: the planner sees to that."""
+    assert isinstance(axis.extent, int), axis
     return axis.extent
 
 

@@ -241,8 +241,6 @@ class ColumnBuilder(LoopBuilder):
             if isinstance(s, StageLet):
                 statements.append(Let(s.var, self._value(s.value, at)))
             elif isinstance(s, StageStore):
-                if s.buffer in self.results:
-                    raise AssertionError("a column's result is stored once")
                 index = self._index(s.index, at)
                 statements.append(Store(s.buffer, index, self._value(s.value, at), s.stream))
         is_first: Expr = Binary("==", self._loop_variable(Bind.THREAD_Y), literal(0), dt.bool_)
