@@ -46,6 +46,7 @@ _MODULES = {
     "passkit.plan.schedule": "Schedule",
     "passkit.plan.strategy": "register_fusion",
     "passkit.plan.target": "Target register_target",
+    "passkit.schedule.rules": "register_schedule_rule",
     "passkit.runtime.interpret": "interpret",
     "passkit.runtime.state": "State",
     "passkit.dialects.base": "Dialect register_dialect",

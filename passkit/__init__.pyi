@@ -88,6 +88,9 @@ from passkit.plan.target import (
     Target as Target,
     register_target as register_target,
 )
+from passkit.schedule.rules import (
+    register_schedule_rule as register_schedule_rule,
+)
 from passkit.runtime.interpret import (
     interpret as interpret,
 )
@@ -210,6 +213,7 @@ __all__ = [
     "register_fusion",
     "register_op",
     "register_pass",
+    "register_schedule_rule",
     "register_target",
     "state",
     "templates",

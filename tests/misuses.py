@@ -257,6 +257,13 @@ def registering() -> list[Call]:
             name=arg("test_misuse", TEXT),
         ),
         call("register_dialect", pk.register_dialect, dialect=arg(pk_dialect())),
+        call(
+            "register_schedule_rule",
+            pk.register_schedule_rule,
+            target=arg("opencl", TEXT),
+            name=arg("test_misuse", TEXT),
+            rule=arg(lambda nest, target: None, "function type"),
+        ),
         call("register_target", register_target, target=arg(pk.PassContext().target)),
     ]
 

@@ -34,7 +34,19 @@ LAYERS = (
 PLACES = {folder: (k, j) for k, line in enumerate(LAYERS) for j, folder in enumerate(line.split())}
 NEW = ("ir", "target", "analysis", "schedule", "transforms", "planner", "fusion", "codegen")
 """Folders whose modules are checked. `test_floors` checks the others until they move."""
-UNFINISHED: dict[str, tuple[str, ...]] = {}
+UNFINISHED: dict[str, tuple[str, ...]] = {
+    "passkit.planner.gpu": ("plan",),
+    "passkit.planner.nests": ("plan", "space"),
+    "passkit.schedule.apply": ("plan",),
+    "passkit.schedule.legality": ("plan",),
+    "passkit.schedule.loop_nest": ("plan", "space"),
+    "passkit.schedule.parse": ("plan",),
+    "passkit.schedule.rules": ("plan",),
+    "passkit.schedule.text": ("plan",),
+    "passkit.schedule.traffic": ("plan", "space"),
+    "passkit.transforms.build_loops": ("space",),
+    "passkit.transforms.pipeline": ("lowering", "plan", "sharing", "space"),
+}
 """Modules of those folders that still import folders without a layer, with these folders."""
 BY_NAME = ("passkit", "passkit.passes.base", "passkit.graph.op")
 """Modules that import others when a name is looked up."""

@@ -40,7 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--schedule",
         action="store_true",
-        help="print the template of each group, how its loops are scheduled, and why",
+        help="print the template of each group, how its loops are scheduled, and why; for CUDA "
+        "also the schedule of its loop nest, the rule that made it and the resources that it takes",
     )
     add_template_argument(parser)
     parser.add_argument(

@@ -79,6 +79,11 @@ FKernel = declare("FKernel", _function, "(node, dialect) -> OwnKernel, or None: 
 FListInputNames = declare("FListInputNames", _function, "(params) -> names of the inputs")
 FOperator = declare("FOperator", _function, "(*sides) -> Entry: its Python operator, if not plain")
 FSchedule = declare("FSchedule", _function, "(node, split, shapes) -> Split, WHOLE or Reject each")
+FScheduleRule = declare(
+    "FScheduleRule",
+    _function,
+    "(node, nest, target) -> a sequence of schedule actions for its loop nest on a GPU, or None",
+)
 TCounterparts = declare("TCounterparts", Mapping, "{system: what it calls this operator}")
 TOpPattern = declare("TOpPattern", OpPattern, "an OpPattern")
 TOpCost = declare("TOpCost", str, "'light' or 'expensive'", ("light", "expensive"))

@@ -26,7 +26,7 @@ from passkit.passes.plan_memory import storage_plan
 from passkit.plan.group import Group
 from passkit.plan.groups import groups_of
 from passkit.plan.kernel import Kernel, own_kernel_of
-from passkit.plan.planner import plan_group
+from passkit.plan.planner import check_rules, plan_group
 from passkit.plan.schedule import Schedule
 from passkit.plan.storage import StoragePlan
 from passkit.plan.target import Target
@@ -108,11 +108,13 @@ def _default_schedule(group: Group, target: Target) -> Schedule:
 
     It is for a graph without the annotation of SchedulePlan.
 
-    Raises: ScheduleError with the reason if there is none.
+    Raises: ScheduleError with the reason if there is none, or if a rule of the user makes one that
+    is not legal.
     """
     plan = plan_group(group, target)
     if isinstance(plan, Infeasible):
         raise ScheduleError(f"{group} has no schedule on {target.name}: {plan.reason}")
+    check_rules(str(group), plan)
     return plan
 
 

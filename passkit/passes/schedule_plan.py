@@ -16,7 +16,7 @@ from passkit.plan.group import Group
 from passkit.plan.groups import groups_of
 from passkit.plan.phases import alone, parts_by
 from passkit.plan.phasing import passed_on
-from passkit.plan.planner import plan_group
+from passkit.plan.planner import check_rules, plan_group
 from passkit.plan.schedule import Schedule, Source, kept_near, with_stream
 from passkit.plan.target import DEVICES, Target
 from passkit.space.space import Infeasible
@@ -97,7 +97,8 @@ def _chosen_schedule(node: Node, group: Group, context: PassContext, evaluator: 
             planner's.
         evaluator: has the method ``choose(group, target)``.
 
-    Raises: ScheduleError with the reason if the group has no schedule.
+    Raises: ScheduleError with the reason if the group has no schedule, or a rule of the user makes
+    one that is not legal.
     """
     target = context.target
     schedule: Schedule | Infeasible = evaluator.choose(group, target)
@@ -110,6 +111,7 @@ def _chosen_schedule(node: Node, group: Group, context: PassContext, evaluator: 
             f"{node.where}: {group} has no schedule on {target.name}: {schedule.reason}; "
             f"name one of its operators in no_fuse"
         )
+    check_rules(node.where, schedule)
     return schedule
 
 

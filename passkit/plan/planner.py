@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Hashable
 from functools import lru_cache
 
 from attrs import evolve
 
 from passkit.diagnostics import Diagnostic
+from passkit.errors import ScheduleError
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
 from passkit.plan.group import FUSED, Group, Kind
@@ -36,14 +38,24 @@ def plan_group(
     Raises: ScheduleError for a template that does not fit the loops of the group.
     """
     phased = group.kind is Kind.PHASED
+    rules = _rules_key(group, target)
     if template is None:
-        return _plan(group.key, phased, UncachedArgument(group), target)
-    return _obeying(group.key, phased, UncachedArgument(group), target, template)
+        return _plan(group.key, phased, UncachedArgument(group), target, rules)
+    return _obeying(group.key, phased, UncachedArgument(group), target, template, rules)
+
+
+def _rules_key(group: Group, target: Target) -> Hashable:
+    """Return a value that differs where other schedule rules may apply to a group on a target."""
+    if not target.nests:
+        return None
+    from passkit.schedule.rules import rules_key  # the rules need the classes of this module
+
+    return rules_key(group.graph)
 
 
 @lru_cache(maxsize=4096)
 def _plan(
-    key: str, phased: bool, held: UncachedArgument[Group], target: Target
+    key: str, phased: bool, held: UncachedArgument[Group], target: Target, rules: Hashable
 ) -> Schedule | Infeasible:
     several = plan_phased(held.value, target, plan_group) if phased else None
     return several if isinstance(several, Schedule) else _one_phase(held.value, target)
@@ -69,23 +81,46 @@ def _with_nest(schedule: Schedule, layout: Layout, target: Target) -> Schedule:
     """Return a schedule with that of its loop nest, for a GPU whose dialect prints loop IR."""
     if not target.nests or target.name == "blocks":
         return schedule
-    from passkit.planner.gpu import plan_nest  # the rules need the classes of this module
+    from passkit.planner.nests import plan_nest  # the rules need the classes of this module
 
-    nest = plan_nest(layout, schedule)
-    return schedule if isinstance(nest, Diagnostic) else evolve(schedule, nest=nest)
+    plan = plan_nest(layout, schedule, target)
+    return evolve(
+        schedule,
+        nest=plan.schedule,
+        rule=plan.rule,
+        no_nest=plan.diagnostic,
+        refusal=plan.refusal,
+    )
+
+
+def check_rules(where: str, schedule: Schedule) -> None:
+    """Raise a ScheduleError if a rule of the user made a schedule of a group that is not legal.
+
+    Groups that Fusion only considers are not refused: the rule may be for another one. ``where`` is
+    the group, for the message.
+    """
+    if schedule.refusal is not None:
+        raise ScheduleError(f"{where}: {schedule.refusal}")
 
 
 @lru_cache(maxsize=1024)
 def _obeying(
-    key: str, phased: bool, held: UncachedArgument[Group], target: Target, template: Template
+    key: str,
+    phased: bool,
+    held: UncachedArgument[Group],
+    target: Target,
+    template: Template,
+    rules: Hashable,
 ) -> Schedule | Infeasible:
-    default = _plan(key, phased, held, target)
+    default = _plan(key, phased, held, target, rules)
     if isinstance(default, Infeasible):
         return default
     found = obeying(held.value, default, target, template)
     if isinstance(found, Infeasible):
         return found
-    return evolve(found, source=Source.USER, nest=None)  # what the template says is obeyed
+    # What the template says is obeyed.
+    given = Diagnostic("template.given") if target.nests else None
+    return evolve(found, source=Source.USER, nest=None, no_nest=given)
 
 
 def _packed(group: Group, target: Target) -> Schedule | Infeasible:

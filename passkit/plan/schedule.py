@@ -8,6 +8,7 @@ from enum import Enum
 from attrs import evolve, field, frozen
 
 from passkit.ast.stage import Place
+from passkit.diagnostics import Diagnostic
 from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, known_shape
@@ -101,7 +102,9 @@ class Schedule:
     numbers of those that have tiles of their own, or ``share`` one. A PHASED one has one for each
     phase, and the numbers of the outputs that each ``makes``. ``measured`` is what a run took where
     that is the ``source``, 0 for unknown sizes. ``nest`` is how a GPU runs it, if it is one loop
-    nest whose rows fit in registers: it is lowered through loop IR then.
+    nest whose rows fit in registers: it is lowered through loop IR then. ``rule`` is the name of
+    the rule that made it, ``no_nest`` the reason if a GPU has none, ``refusal`` the reason if a
+    rule of the user made a schedule that is not legal.
     """
 
     composition: Composition
@@ -120,6 +123,9 @@ class Schedule:
     makes: tuple[tuple[int, ...], ...] = ()
     measured: float = field(default=0.0, eq=False)
     nest: NestSchedule | None = None
+    rule: str = field(default="", eq=False)
+    no_nest: Diagnostic | None = field(default=None, eq=False)
+    refusal: Diagnostic | None = field(default=None, eq=False)
 
     @property
     def space(self) -> Space:

@@ -15,6 +15,7 @@ from passkit.plan.group import Group
 from passkit.plan.schedule import Schedule, Source, least_bytes
 from passkit.plan.target import Target
 from passkit.plan.variants import Variant, variants
+from passkit.reasons.nest_report import NestReport, nest_report
 from passkit.templating.naming import template_of
 from passkit.values.lazy import Lazy
 from passkit.values.size import Extent
@@ -42,6 +43,7 @@ class RankedGroup:
         source: Whether the template was specified, measured or chosen by the model.
         others: The other templates, the fastest by the model first.
         measured: The seconds measured, if they are why it has this template, else 0.
+        nest: For a GPU with schedules of loop nests, that of the group, or why it has none.
     """
 
     name: str
@@ -54,6 +56,7 @@ class RankedGroup:
     source: Source
     others: tuple[Variant, ...]
     measured: float = 0.0
+    nest: NestReport | None = None
 
     @property
     def why(self) -> str:
@@ -80,9 +83,12 @@ class RankedGroup:
     def as_dict(self) -> dict[str, object]:
         """Return the group as a dict that JSON can hold, with the property `why`.
 
-        Symbolic numbers of tiles are texts; ``bytes`` is ``nbytes``.
+        Symbolic numbers of tiles are texts; ``bytes`` is ``nbytes``. There is a key ``nest`` only
+        for targets with schedules of nests.
         """
+        nest = {} if self.nest is None else {"nest": self.nest.as_dict()}
         return {
+            **nest,
             "name": self.name,
             "operators": list(self.operators),
             "template": self.template,
@@ -104,7 +110,10 @@ class RankedGroup:
         }
 
     def __str__(self) -> str:
-        """Return the group, its template, the reason, and up to three other templates, as text."""
+        """Return the group as text.
+
+        It has its template, the reason, up to three other templates, and the schedule of its nest.
+        """
         size = f", {bytes_text(self.nbytes)}" if self.nbytes else ""
         time = f", {seconds_text(self.seconds)}" if self.seconds else ""
         lines = [
@@ -115,6 +124,8 @@ class RankedGroup:
         for other in self.others[:MAX_ALTERNATIVES]:
             time = f"{seconds_text(other.seconds):>8}" if other.seconds else f"{'?':>8}"
             lines.append(f"  {time}  {other.template}")
+        if self.nest is not None:
+            lines.append(str(self.nest))
         return "\n".join(lines)
 
 
@@ -198,4 +209,5 @@ def _ranked_group(name: str, group: Group, schedule: Schedule, target: Target) -
         source=schedule.source,
         others=tuple(v for v in variants(group, target) if v.template != template),
         measured=schedule.measured,
+        nest=nest_report(group, schedule, target),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from attrs import evolve, frozen
 
@@ -66,10 +66,16 @@ def value_names(group: Group) -> dict[Node, str]:
 
     They depend on structure alone, so that equal groups have equal templates.
     """
+    return operator_names(group.ops)
+
+
+def operator_names(nodes: Iterable[Node]) -> dict[Node, str]:
+    """Return the name of each operator among nodes, constants excepted, in order."""
     count: Counter[str] = Counter()
     names = {}
-    for node in group.ops:
-        assert node.op is not None
+    for node in nodes:
+        if node.op is None or node.op.name == "constant":
+            continue
         name = re.sub(r"[^A-Za-z0-9_.]", "_", node.op.name)
         count[name] += 1
         names[node] = f"{name}_{count[name]}"

@@ -183,6 +183,29 @@ def test_templates_are_printed_and_can_be_given(tmp_path: Path) -> None:
     assert "it was specified in the option templates" in with_template
 
 
+def test_schedules_of_nests_are_printed_for_cuda(tmp_path: Path) -> None:
+    """For CUDA --schedule has the schedule of a kernel, its rule and resources, or why not."""
+    model = tmp_path / "sums.txt"
+    model.write_text(
+        "x: f32[4096, 1024]; t = reduce_sum(exp(x), axis=1); w: f32[n, 64, m];"
+        "u = reduce_sum(w, axis=1); return t, u"
+    )
+    text = text_of("show", str(model), "--schedule", "--target", "cuda", "--fusion", "xla")
+    rows = json_of("show", str(model), "--schedule", "--target", "cuda", "--fusion", "xla")
+    by_name = {row["name"]: row["nest"] for row in rows["schedule"]}
+
+    assert (
+        "  schedule rule rows: 128 threads, 8 blocks per multiprocessor (up to 64 registers), "
+        "128 B in flight per thread, 128 KiB per multiprocessor, 1024 blocks in 0.97 waves\n"
+        "  schedule reduce_sum_1 for cuda threads 4x32 blocks 8 {\n"
+    ) in text
+    assert "\n    tile n0[i0/4 row] {\n" in text
+    assert by_name["t"]["rule"] == "rows" and by_name["t"]["resources"]["threads"] == 128
+    assert by_name["t"]["text"].splitlines()[0].strip() in text
+    assert f"  no schedule of a nest: {by_name['u']['reason']}\n  thread[i0<n, i1<m" in text
+    assert by_name["u"]["code"] == "domain.extent"
+
+
 @pytest.mark.parametrize(
     "setting, message",
     [

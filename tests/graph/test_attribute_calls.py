@@ -11,7 +11,9 @@ import pytest
 from attrs import frozen
 
 import passkit as pk
+from passkit.schedule.actions import Tile
 from tests.command import passkit
+from tests.planned import plan
 
 ops = pk.ops
 X = pk.var("x", (2, 3))
@@ -59,6 +61,11 @@ def interpret(op: pk.Op) -> Any:
 def compile_it(op: pk.Op) -> Any:
     """Compile a graph of the operator, and call it."""
     return pk.compile(pk.Graph([make(op)]))(x=ONES)
+
+
+def compile_for_cuda(op: pk.Op) -> Any:
+    """Plan and print the kernel of a graph of the operator for CUDA."""
+    return plan(pk.Graph([make(op)]), target="cuda")
 
 
 def gradient(op: pk.Op) -> Any:
@@ -326,6 +333,21 @@ CASES = {
         {**CODE, "FSchedule": lambda node, split, shapes: split},
         fuse_above_softmax,
         "must give a sequence of 1, a Split, WHOLE or a Reject for each operand, got Split",
+    ),
+    "FScheduleRule gives one action": case(
+        {**CODE, "FScheduleRule": lambda node, nest, target: Tile("i0", 64)},
+        compile_for_cuda,
+        "must give a sequence of actions (passkit.schedule.actions), or None, got Tile(axis='i0'",
+    ),
+    "FScheduleRule gives texts": case(
+        {**CODE, "FScheduleRule": lambda node, nest, target: ["tile i0 64"]},
+        compile_for_cuda,
+        "or None, got ['tile i0 64']",
+    ),
+    "FScheduleRule takes two": case(
+        {**CODE, "FScheduleRule": lambda node, nest: []},
+        compile_for_cuda,
+        "(node, nest, target), and its function takes (node, nest)",
     ),
     "FListInputNames gives a name": case(
         {"FListInputNames": lambda params: "x"},

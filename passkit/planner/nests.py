@@ -1,0 +1,106 @@
+"""Plans of single loop nests on GPUs: the first rule that has a legal schedule."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from passkit.diagnostics import Diagnostic
+from passkit.graph.attribute_calls import scan_of
+from passkit.plan.schedule import Schedule
+from passkit.plan.target import Target
+from passkit.planner.gpu import RULES
+from passkit.schedule.apply import apply
+from passkit.schedule.loop_nest import LoopNest
+from passkit.schedule.nest import NestSchedule
+from passkit.schedule.rules import (
+    ScheduleRule,
+    call_rule,
+    operator_rules,
+    register_built_in_rules,
+    schedule_rules,
+)
+from passkit.schedule.traffic import traffic_of
+from passkit.space.layout import Layout
+
+register_built_in_rules("cuda", RULES)
+
+
+@frozen
+class NestPlan:
+    """The schedule of a nest and the rule that made it, or why it has none.
+
+    Attributes:
+        schedule: the schedule; None if no rule has a legal one.
+        rule: the name of the rule; empty without a schedule.
+        diagnostic: the reason; None with a schedule.
+        refusal: why the actions of a rule that is not built in are not legal, if they are not.
+            A later rule made the schedule then.
+    """
+
+    schedule: NestSchedule | None
+    rule: str = ""
+    diagnostic: Diagnostic | None = None
+    refusal: Diagnostic | None = None
+
+
+def plan_nest(layout: Layout, schedule: Schedule, target: Target) -> NestPlan:
+    """Return the plan of a group of one loop nest.
+
+    Args:
+        layout: the iteration domain of the group.
+        schedule: its stages.
+        target: a GPU.
+
+    Raises: RuleError if a rule returns something else than actions.
+    """
+    nest = loop_nest(layout, schedule)
+    if isinstance(nest, Diagnostic):
+        return NestPlan(None, "", nest)
+    problem = Diagnostic("rule.none", {"target": target.name})
+    refusal: Diagnostic | None = None
+    for rule in (*operator_rules(nest), *schedule_rules(target)):
+        actions = call_rule(rule, nest, target)
+        if actions is None:
+            continue
+        result = actions if isinstance(actions, Diagnostic) else apply(nest, target, actions)
+        if isinstance(result, NestSchedule):
+            return NestPlan(result, rule.name, None, refusal)
+        problem = result
+        if not rule.is_built_in and not isinstance(actions, Diagnostic):
+            refusal = refusal or _refusal(rule, nest, result)
+    return NestPlan(None, "", problem, refusal)
+
+
+def _refusal(rule: ScheduleRule, nest: LoopNest, reason: Diagnostic) -> Diagnostic:
+    """Return why the actions of a rule are not legal, with what they could refer to."""
+    axes, values = ", ".join(map(str, nest.axes)), ", ".join(nest.values)
+    data = {"rule": rule.name, "reason": reason, "axes": axes, "values": values}
+    return Diagnostic("rule.illegal", data)
+
+
+def loop_nest(layout: Layout, schedule: Schedule) -> LoopNest | Diagnostic:
+    """Return the loop nest of a group, or why it is not one that GPUs have schedules of.
+
+    Args:
+        layout: the iteration domain of the group.
+        schedule: its stages.
+    """
+    space = layout.space
+    if schedule.parts or schedule.stitching is not None:
+        return Diagnostic("tile.composition")
+    for node in layout.graph.nodes:
+        if scan_of(node) is not None:
+            return Diagnostic("op.scan", {"op": node.label})
+    nest = LoopNest(layout, schedule.stages, traffic_of(layout, schedule))
+    has_one_reduced = len(space.reduced) == 1
+    if nest.is_column:
+        passes = [s for s in schedule.stages if s.folds or s.stores or s.keeps]
+        if len(passes) != 1 or passes[0].stores or not has_one_reduced:
+            return Diagnostic("domain.order")
+    elif nest.is_chunked and not (has_one_reduced and len(space.kept) == 1 and nest.is_read_once):
+        return Diagnostic("domain.chunks")
+    outer = next((k for k, a in enumerate(space.axes) if not a.reduced), None)
+    for k, axis in enumerate(space.axes):
+        if k != outer and not isinstance(axis.extent, int):
+            return Diagnostic("domain.extent", {"axis": axis.var.name, "extent": axis.extent})
+    return nest

@@ -1,0 +1,160 @@
+"""How a kernel runs on a GPU as one loop nest: its schedule, its rule, its resources."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from passkit.diagnostics import Diagnostic
+from passkit.plan.group import Group
+from passkit.plan.schedule import Schedule
+from passkit.plan.target import Target
+from passkit.planner.nests import loop_nest
+from passkit.schedule.limits import MAX_REGISTERS, REGISTERS, shared_nbytes
+from passkit.schedule.loop_nest import LoopNest
+from passkit.schedule.nest import NestSchedule
+from passkit.schedule.text import schedule_text
+from passkit.space.layout import Layout, lay_out
+from passkit.values.size import Extent, numel
+from passkit.values.units import bytes_text
+
+
+@frozen
+class NestResources:
+    """What the kernel of a nest takes of a GPU.
+
+    Attributes:
+        threads: The threads of a block.
+        blocks: The blocks of the grid.
+        resident_blocks: The blocks that a multiprocessor is counted on to have at a time.
+        registers: The registers that a thread has at most with so many blocks.
+        shared_nbytes: The bytes of shared memory that a block has for rows.
+        thread_nbytes: The bytes of inputs that a thread loads before it computes.
+        multiprocessors: The multiprocessors of the target; 0 if they are not known.
+    """
+
+    threads: int
+    blocks: Extent
+    resident_blocks: int
+    registers: int
+    shared_nbytes: int
+    thread_nbytes: int
+    multiprocessors: int
+
+    @property
+    def nbytes_in_flight(self) -> int:
+        """The bytes that the threads of a multiprocessor load at a time."""
+        return self.thread_nbytes * self.threads * self.resident_blocks
+
+    @property
+    def waves(self) -> float | None:
+        """The number of times that all multiprocessors are filled; None if sizes are unknown."""
+        at_once = self.multiprocessors * self.resident_blocks
+        return self.blocks / at_once if at_once and isinstance(self.blocks, int) else None
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the numbers as a dict that JSON can hold; symbolic ones are texts."""
+        return {
+            "threads": self.threads,
+            "blocks": self.blocks if isinstance(self.blocks, int) else str(self.blocks),
+            "resident_blocks": self.resident_blocks,
+            "registers": self.registers,
+            "shared_bytes": self.shared_nbytes,
+            "thread_bytes": self.thread_nbytes,
+            "bytes_in_flight": self.nbytes_in_flight,
+            "waves": self.waves,
+        }
+
+    def __str__(self) -> str:
+        """Return the numbers as one line."""
+        shared = f", {bytes_text(self.shared_nbytes)} shared" if self.shared_nbytes else ""
+        waves = "" if self.waves is None else f" in {self.waves:.2f} waves"
+        return (
+            f"{self.threads} threads{shared}, {self.resident_blocks} blocks per multiprocessor "
+            f"(up to {self.registers} registers), {bytes_text(self.thread_nbytes)} in flight per "
+            f"thread, {bytes_text(self.nbytes_in_flight)} per multiprocessor, "
+            f"{self.blocks} blocks{waves}"
+        )
+
+
+@frozen
+class NestReport:
+    """How a kernel runs as one loop nest, or why it does not.
+
+    Attributes:
+        text: The text of its schedule; empty if it has none.
+        rule: The name of the rule that made the schedule.
+        resources: What it takes of the GPU; None without a schedule.
+        diagnostic: Why it has no schedule; None with one.
+        description: Without a schedule, the loops that it has instead, as one line.
+    """
+
+    text: str
+    rule: str
+    resources: NestResources | None
+    diagnostic: Diagnostic | None
+    description: str
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the report as a dict that JSON can hold: of the schedule, or of the reason."""
+        if self.resources is not None:
+            return {"text": self.text, "rule": self.rule, "resources": self.resources.as_dict()}
+        assert self.diagnostic is not None
+        return {
+            "code": self.diagnostic.code,
+            "reason": str(self.diagnostic),
+            "description": self.description,
+        }
+
+    def __str__(self) -> str:
+        """Return the report as indented lines."""
+        if self.resources is None:
+            return f"  no schedule of a nest: {self.diagnostic}\n  {self.description}"
+        lines = [f"schedule rule {self.rule}: {self.resources}", *self.text.splitlines()]
+        return "\n".join(f"  {line}" for line in lines)
+
+
+def nest_report(group: Group, schedule: Schedule, target: Target) -> NestReport | None:
+    """Return how a group runs as a loop nest, or why it does not.
+
+    The result is None for a target that has no schedules of nests.
+
+    Args:
+        group: The group.
+        schedule: Its schedule.
+        target: The target that it was planned for.
+    """
+    if not target.nests:
+        return None
+    if schedule.nest is None:
+        reason = schedule.no_nest or Diagnostic("tile.composition")
+        return NestReport("", "", None, reason, str(schedule))
+    layout = lay_out(group.graph)
+    assert isinstance(layout, Layout)
+    nest = loop_nest(layout, schedule)
+    assert isinstance(nest, LoopNest)
+    text = schedule_text(schedule.nest, nest, target)
+    return NestReport(text, schedule.rule, resources_of(schedule.nest, nest, target), None, "")
+
+
+def resources_of(schedule: NestSchedule, nest: LoopNest, target: Target) -> NestResources:
+    """Return what a schedule of a nest takes of a target."""
+    launch = schedule.launch
+    count = numel(nest.axes[k].extent for k in schedule.kept.axes)
+    chunk = schedule.kept.chunk
+    nbytes = dict(zip(nest.traffic.streams, nest.traffic.stream_nbytes, strict=True))
+    own = (schedule.reduced or schedule.kept).per_thread
+    blocks = (count + (chunk - 1)) // chunk
+    if schedule.columns is not None:
+        own *= schedule.columns.per_thread
+        extent = nest.axes[-1].extent
+        assert isinstance(extent, int)
+        blocks = blocks * -(-extent // schedule.columns.chunk)
+    return NestResources(
+        threads=launch.threads,
+        blocks=blocks,
+        resident_blocks=launch.blocks,
+        registers=min(MAX_REGISTERS, REGISTERS // (launch.threads * launch.blocks) // 8 * 8),
+        shared_nbytes=shared_nbytes(schedule, nest),
+        thread_nbytes=sum(nbytes[k] * own for k in schedule.cached),
+        multiprocessors=0 if target.residency is None else target.rates.few,
+    )

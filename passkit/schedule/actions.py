@@ -1,0 +1,132 @@
+"""Actions: the steps that make a schedule of a loop nest, for `passkit.schedule.apply`.
+
+Axes, values and inputs are called as in `passkit.schedule.loop_nest`. The parts of an axis are
+split off from inside out: the last part that is split off becomes the outermost loop.
+
+>>> for action in (Fuse("i0", "i1"), Tile("i0*i1", 2048), Split("i0*i1", 4, Bind.VECTOR)):
+...     print(action)
+fuse i0 i1
+tile i0*i1 2048
+split i0*i1 4 vector
+"""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from passkit.ir.loop import Bind, Scope
+
+__all__ = [
+    "Action",
+    "Bind",
+    "CacheRead",
+    "CacheRows",
+    "Fuse",
+    "LaunchBlocks",
+    "Scope",
+    "SetScope",
+    "Split",
+    "Tile",
+]
+
+
+@frozen
+class Fuse:
+    """Count the points of two axes as one axis, ``outer*inner``.
+
+    Both are reduced, or neither is, and ``inner`` is the next axis of its kind. All axes of one
+    kind are fused into one before it is tiled and split.
+    """
+
+    outer: str
+    inner: str
+
+    def __str__(self) -> str:
+        """Return the action as text."""
+        return f"fuse {self.outer} {self.inner}"
+
+
+@frozen
+class Tile:
+    """Give each thread block ``chunk`` consecutive points of an axis, which is not reduced."""
+
+    axis: str
+    chunk: int
+
+    def __str__(self) -> str:
+        """Return the action as text."""
+        return f"tile {self.axis} {self.chunk}"
+
+
+@frozen
+class Split:
+    """Split an inner part of ``size`` steps off an axis; bind it to threads, a loop or a vector.
+
+    A size of None takes what is left: of the chunk of a tile, or of a reduced axis.
+    """
+
+    axis: str
+    size: int | None
+    bind: Bind
+
+    def __str__(self) -> str:
+        """Return the action as text."""
+        return f"split {self.axis} {'rest' if self.size is None else self.size} {self.bind.value}"
+
+
+@frozen
+class SetScope:
+    """Keep a value between stages in a scope: REGISTER, where each thread reads what it wrote."""
+
+    value: str
+    scope: Scope
+
+    def __str__(self) -> str:
+        """Return the action as text."""
+        return f"set_scope {self.value} {self.scope.value}"
+
+
+@frozen
+class CacheRead:
+    """Load the thread's part of an input once, before the first stage, into a scope: REGISTER."""
+
+    input: str
+    scope: Scope
+
+    def __str__(self) -> str:
+        """Return the action as text."""
+        return f"cache_read {self.input} {self.scope.value}"
+
+
+@frozen
+class CacheRows:
+    """Move the rows of a warp through shared memory, in accesses of ``vector`` elements in order.
+
+    It is for short rows, of which a thread has a part, or one. These parts are ``pitch`` elements
+    apart in shared memory.
+    """
+
+    vector: int
+    pitch: int
+
+    def __str__(self) -> str:
+        """Return the action as text."""
+        return f"cache_rows {self.vector} {self.pitch}"
+
+
+@frozen
+class LaunchBlocks:
+    """Make room for ``count`` blocks on a multiprocessor, which limits the registers of a thread.
+
+    Without this action the number follows from the registers that the schedule holds.
+    """
+
+    count: int
+
+    def __str__(self) -> str:
+        """Return the action as text."""
+        return f"launch_blocks {self.count}"
+
+
+Action = Fuse | Tile | Split | SetScope | CacheRead | CacheRows | LaunchBlocks
+"""Any action."""

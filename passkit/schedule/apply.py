@@ -1,0 +1,320 @@
+"""apply: carries actions out on a loop nest, and says of the result whether it is legal.
+
+The rules of legality are those of the lowering in `passkit.transforms` and of the device. Each has
+a code in `passkit.diagnostics`, so that a test can ask for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import prod
+
+from attrs import evolve, field, mutable
+
+from passkit.diagnostics import Diagnostic
+from passkit.errors import nearest
+from passkit.ir.loop import Bind, LaunchShape, Scope
+from passkit.plan.target import Target
+from passkit.schedule.actions import (
+    Action,
+    CacheRead,
+    CacheRows,
+    Fuse,
+    LaunchBlocks,
+    SetScope,
+    Split,
+    Tile,
+)
+from passkit.schedule.legality import check_schedule
+from passkit.schedule.limits import MAX_REGISTERS, held_registers, resident_blocks
+from passkit.schedule.loop_nest import ONE_ROW, AxisRole, LoopNest, groups_of
+from passkit.schedule.nest import AxisGroup, AxisPart, NestSchedule, WarpTile
+from passkit.values.size import Extent, numel
+
+
+def apply(nest: LoopNest, target: Target, actions: Iterable[Action]) -> NestSchedule | Diagnostic:
+    """Return the schedule that actions make of a nest, or the first reason why they are not legal.
+
+    Args:
+        nest: the loop nest.
+        target: the GPU that it is to run on.
+        actions: the actions, carried out in order.
+    """
+    builder = ScheduleBuilder(nest, target)
+    for action in actions:
+        problem = builder.do(action)
+        if problem is not None:
+            return problem
+    return builder.schedule()
+
+
+def actions_of(nest: LoopNest, schedule: NestSchedule) -> tuple[Action, ...]:
+    """Return actions of which `apply` makes the schedule."""
+    actions: list[Action] = []
+    for role, group in groups_of(schedule):
+        actions += distribution(nest, role, group.parts)
+    actions += [CacheRead(f"x{k}", Scope.REGISTER) for k in schedule.cached]
+    actions += [SetScope(nest.value_names[k], Scope.REGISTER) for k in schedule.staged]
+    if schedule.tile is not None:
+        actions.append(CacheRows(schedule.tile.vector, schedule.tile.pitch))
+    return (*actions, LaunchBlocks(schedule.launch.blocks))
+
+
+def distribution(nest: LoopNest, role: AxisRole, parts: Iterable[AxisPart]) -> tuple[Action, ...]:
+    """Return the actions that count the axes of one role as one, and split it.
+
+    Args:
+        nest: the nest.
+        role: the role of the axes. Those that are not reduced are tiled.
+        parts: the parts, outer to inner. A GRID part is left out.
+    """
+    names = nest.axis_names(role)
+    sized = [p for p in parts if p.bind is not Bind.GRID]
+    actions: list[Action] = []
+    name = names[0]
+    for other in names[1:]:
+        actions.append(Fuse(name, other))
+        name = f"{name}*{other}"
+    if role is not AxisRole.REDUCED:
+        actions.append(Tile(name, prod(p.size or 1 for p in sized)))
+    return (*actions, *(Split(name, p.size, p.bind) for p in reversed(sized)))
+
+
+@mutable(eq=False)
+class _AxisState:
+    """An axis, or several that are counted as one, while actions are carried out.
+
+    Attributes:
+        name: the names of the axes, joined by ``*``.
+        axes: their numbers in the nest.
+        extent: the number of points.
+        role: what the axes are.
+        chunk: the points of a tile; None before `Tile`.
+        parts: the parts so far, inner to outer.
+        is_closed: whether a part took what is left.
+    """
+
+    name: str
+    axes: tuple[int, ...]
+    extent: Extent
+    role: AxisRole
+    chunk: int | None = None
+    parts: list[AxisPart] = field(factory=list)
+    is_closed: bool = False
+
+    @property
+    def count(self) -> int:
+        """Return the points that all parts have together."""
+        return prod(p.size or 1 for p in self.parts)
+
+
+class ScheduleBuilder:
+    """A schedule in the making.
+
+    Args:
+        nest: the loop nest.
+        target: the GPU that it is to run on.
+    """
+
+    def __init__(self, nest: LoopNest, target: Target) -> None:
+        self.nest, self.target = nest, target
+        self.axes = [_AxisState(a.name, (k,), a.length, a.role) for k, a in enumerate(nest.axes)]
+        if nest.axis_names(AxisRole.KEPT) == (ONE_ROW,):
+            self.axes.insert(0, _AxisState(ONE_ROW, (), 1, AxisRole.KEPT))
+        self.cached: set[int] = set()
+        self.staged: set[int] = set()
+        self.rows: CacheRows | None = None
+        self.blocks: int | None = None
+
+    def do(self, action: Action) -> Diagnostic | None:
+        """Carry an action out, or return why it is not legal."""
+        match action:
+            case Fuse():
+                return self._fuse(action)
+            case Tile():
+                return self._tile(action)
+            case Split():
+                return self._split(action)
+            case CacheRead():
+                return self._cache_read(action)
+            case SetScope():
+                return self._set_scope(action)
+            case CacheRows():
+                self.rows = action
+            case LaunchBlocks(count):
+                self.blocks = count
+        return None
+
+    def schedule(self) -> NestSchedule | Diagnostic:
+        """Return the schedule, or why it is not legal."""
+        groups: list[AxisGroup | None] = []
+        for role in AxisRole:
+            group = self._group([a for a in self.axes if a.role is role])
+            if isinstance(group, Diagnostic):
+                return group
+            groups.append(group)
+        kept, reduced, columns = groups
+        assert kept is not None
+        missing = [k for k in self.nest.traffic.staged if k not in self.staged]
+        if missing:
+            return Diagnostic("storage.missing", {"value": self.nest.value_names[missing[0]]})
+        y, x = (
+            prod(g.size_of(bind) for g in groups if g is not None)
+            for bind in (Bind.THREAD_Y, Bind.THREAD_X)
+        )
+        tile = None
+        if self.rows is not None:
+            elements = (reduced or kept).per_thread
+            tile = WarpTile(self.rows.vector, elements, self.rows.pitch)
+        schedule = NestSchedule(
+            kept,
+            reduced,
+            tuple(sorted(self.cached)),
+            self.nest.traffic.staged,
+            LaunchShape(y, x, self.blocks or 1),
+            tile,
+            columns,
+        )
+        if self.blocks is None:
+            held = held_registers(schedule, self.nest)
+            registers = min(MAX_REGISTERS, self.nest.registers + held)
+            blocks = resident_blocks(y * x, registers)
+            schedule = evolve(schedule, launch=LaunchShape(y, x, blocks))
+        return check_schedule(schedule, self.nest, self.target) or schedule
+
+    # Axes.
+
+    def _axis(self, action: Action, name: str) -> _AxisState | Diagnostic:
+        """Return the axis of a name."""
+        for axis in self.axes:
+            if axis.name == name:
+                return axis
+        hint = nearest(name, [a.name for a in self.axes])
+        return Diagnostic("axis.unknown", {"action": action, "axis": name, "hint": hint})
+
+    def _fuse(self, action: Fuse) -> Diagnostic | None:
+        """Replace two axes by one."""
+        outer, inner = self._axis(action, action.outer), self._axis(action, action.inner)
+        if isinstance(outer, Diagnostic):
+            return outer
+        if isinstance(inner, Diagnostic):
+            return inner
+        alike = [a for a in self.axes if a.role is outer.role]
+        at = alike.index(outer)
+        if inner not in alike or alike[at + 1 : at + 2] != [inner]:
+            names = " ".join(a.name for a in alike)
+            return Diagnostic(
+                "axis.not_adjacent",
+                {"outer": outer.name, "inner": inner.name, "axes": names},
+            )
+        for axis in (outer, inner):
+            if axis.parts or axis.chunk is not None:
+                return Diagnostic("axis.distributed", {"action": action, "axis": axis.name})
+        fused = _AxisState(
+            f"{outer.name}*{inner.name}",
+            (*outer.axes, *inner.axes),
+            numel((outer.extent, inner.extent)),
+            outer.role,
+        )
+        self.axes[self.axes.index(outer)] = fused
+        self.axes.remove(inner)
+        return None
+
+    def _tile(self, action: Tile) -> Diagnostic | None:
+        """Set the chunk of an axis."""
+        axis = self._axis(action, action.axis)
+        if isinstance(axis, Diagnostic):
+            return axis
+        if axis.role is AxisRole.REDUCED:
+            return Diagnostic("tile.reduced", {"axis": axis.name})
+        if action.chunk < 1:
+            return Diagnostic("axis.size", {"action": action, "size": action.chunk})
+        if axis.parts or axis.chunk is not None:
+            return Diagnostic("axis.distributed", {"action": action, "axis": axis.name})
+        axis.chunk = action.chunk
+        return None
+
+    def _split(self, action: Split) -> Diagnostic | None:
+        """Add a part to an axis."""
+        axis = self._axis(action, action.axis)
+        if isinstance(axis, Diagnostic):
+            return axis
+        if action.bind is Bind.GRID:
+            return Diagnostic("bind.grid", {"action": action})
+        if axis.is_closed:
+            return Diagnostic("axis.closed", {"action": action, "axis": axis.name})
+        if axis.role is not AxisRole.REDUCED and axis.chunk is None:
+            return Diagnostic("tile.missing", {"axis": axis.name})
+        if action.bind is Bind.VECTOR and axis.parts:
+            return Diagnostic("bind.vector_inside", {"action": action})
+        size = action.size
+        if action.bind is Bind.SERIAL:
+            if size is not None or axis.role is not AxisRole.REDUCED:
+                return Diagnostic("bind.serial", {"action": action})
+            axis.is_closed = True
+            axis.parts.append(AxisPart(Bind.SERIAL, None))
+            return None
+        if size is None:
+            axis.is_closed = True
+            whole = axis.extent if axis.chunk is None else axis.chunk
+            assert isinstance(whole, int)
+            size = -(-whole // axis.count)
+        if size < 1:
+            return Diagnostic("axis.size", {"action": action, "size": size})
+        if size > 1 and any(p.bind is action.bind for p in axis.parts):
+            return Diagnostic("bind.repeated", {"action": action, "bind": action.bind.value})
+        if size > 1:
+            axis.parts.append(AxisPart(action.bind, size))
+        return None
+
+    def _group(self, axes: list[_AxisState]) -> AxisGroup | Diagnostic | None:
+        """Return the map of the axes of one kind, None if there is none."""
+        if not axes:
+            return None
+        if len(axes) > 1:
+            return Diagnostic("axis.several", {"axes": " ".join(a.name for a in axes)})
+        (axis,) = axes
+        parts = tuple(reversed(axis.parts))
+        if axis.role is AxisRole.REDUCED:
+            assert isinstance(axis.extent, int)
+            if axis.count < axis.extent and (not parts or parts[0].bind is not Bind.SERIAL):
+                data = {"axis": axis.name, "count": axis.count, "extent": axis.extent}
+                return Diagnostic("axis.uncovered", data)
+            return AxisGroup(axis.axes, parts)
+        if axis.chunk is None and axis.axes:
+            return Diagnostic("tile.missing", {"axis": axis.name})
+        if axis.chunk is not None and axis.count != axis.chunk:
+            data = {"axis": axis.name, "chunk": axis.chunk, "count": axis.count}
+            return Diagnostic("tile.chunk", data)
+        if axis.role is AxisRole.COLUMN:
+            return AxisGroup(axis.axes, parts)
+        return AxisGroup(axis.axes, (AxisPart(Bind.GRID, None), *parts))
+
+    # Values.
+
+    def _cache_read(self, action: CacheRead) -> Diagnostic | None:
+        """Add an input to those that are loaded first."""
+        names = self.nest.inputs
+        if action.input not in names:
+            hint = nearest(action.input, names)
+            return Diagnostic("storage.input", {"input": action.input, "hint": hint})
+        if action.scope is not Scope.REGISTER:
+            return Diagnostic("storage.scope", {"action": action, "scope": action.scope.value})
+        position = names.index(action.input)
+        if position not in self.nest.traffic.streams:
+            return Diagnostic("storage.point", {"input": action.input})
+        self.cached.add(position)
+        return None
+
+    def _set_scope(self, action: SetScope) -> Diagnostic | None:
+        """Add a value to those that stay in registers."""
+        position = self.nest.values.get(action.value)
+        if position is None:
+            hint = nearest(action.value, self.nest.values)
+            return Diagnostic("storage.value", {"value": action.value, "hint": hint})
+        if action.scope is not Scope.REGISTER:
+            return Diagnostic("storage.scope", {"action": action, "scope": action.scope.value})
+        if position not in self.nest.traffic.staged:
+            return Diagnostic("storage.reader", {"value": action.value})
+        self.staged.add(position)
+        return None

@@ -1,0 +1,72 @@
+"""Limits of GPUs that schedules of single loop nests keep to.
+
+Source: `docs/gpu-kernels.md`; CUDA C++ Programming Guide, technical specifications per compute
+capability.
+"""
+
+from __future__ import annotations
+
+from passkit.schedule.loop_nest import LoopNest
+from passkit.schedule.nest import NestSchedule
+
+WARP = 32
+ACCESS_NBYTES = 16
+"""The bytes of the widest access of a thread."""
+REGISTERS = 65536
+"""The registers of a multiprocessor, of 4 bytes."""
+THREADS = 2048
+"""The threads that a multiprocessor has at most."""
+BLOCKS = 32
+"""The blocks that a multiprocessor has at most."""
+MAX_THREADS = 1024
+"""The threads of a block, at most."""
+MAX_REGISTERS = 255
+"""The registers that a thread has at most."""
+MAX_UNROLLED = 4096
+"""The operations of a thread in unrolled loops, at most: more take long to compile."""
+
+
+def resident_blocks(threads: int, registers: int) -> int:
+    """Return how many blocks a multiprocessor should have, for threads with so many registers."""
+    rounded = -(-registers // 8) * 8
+    return max(1, min(BLOCKS, THREADS // threads, REGISTERS // (threads * rounded)))
+
+
+def held_registers(schedule: NestSchedule, nest: LoopNest) -> int:
+    """Return the registers of a thread for cached inputs or staged values, and sums of columns.
+
+    A staged value takes the place of the input that it is computed from, as a rule, so that the
+    larger of the two counts.
+    """
+    traffic = nest.traffic
+    nbytes = dict(zip(traffic.streams, traffic.stream_nbytes, strict=True))
+    staged = dict(zip(traffic.staged, traffic.staged_nbytes, strict=True))
+    own = (schedule.reduced or schedule.kept).per_thread
+    sums = 0
+    if schedule.columns is not None:
+        own *= schedule.columns.per_thread
+        sums = sum(-(-n * schedule.columns.per_thread // 4) for n in nest.total_nbytes)
+    cached = sum(-(-nbytes[k] * own // 4) for k in schedule.cached)
+    kept = sum(-(-staged[k] * own // 4) for k in schedule.staged)
+    return max(cached, kept) + sums
+
+
+def shared_nbytes(schedule: NestSchedule, nest: LoopNest) -> int:
+    """Return the bytes of shared memory of a block for short rows, or for sums of columns.
+
+    An output of short rows takes the place of an input whose elements have as many bytes.
+    """
+    launch, columns = schedule.launch, schedule.columns
+    if columns is not None:
+        return sum(nest.total_nbytes) * columns.chunk * launch.y if launch.y > 1 else 0
+    if schedule.tile is None:
+        return 0
+    nbytes = dict(zip(nest.traffic.streams, nest.traffic.stream_nbytes, strict=True))
+    inputs = [nbytes[k] for k in schedule.cached]
+    arrays = list(inputs)
+    for n in nest.traffic.output_nbytes:
+        if n in inputs:
+            inputs.remove(n)
+        else:
+            arrays.append(n)
+    return sum(arrays) * schedule.tile.pitch * WARP * launch.y

@@ -1,0 +1,200 @@
+"""Loop nests as schedules refer to them: axes, values, inputs and stages by name.
+
+An axis is called as in the kernel, ``i0``, ``i1``, …; a value after its operator and which one of
+its kind it is, such as ``exp_1``; inputs are ``x0``, ``x1``, … and outputs ``y0``, ``y1``, ….
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from functools import cached_property
+from math import gcd, prod
+
+from attrs import frozen
+
+from passkit.graph.attribute_calls import reduce_of
+from passkit.graph.graph import Graph
+from passkit.plan.registers import registers_of
+from passkit.plan.schedule import StagePlan
+from passkit.schedule.nest import AxisGroup, NestSchedule
+from passkit.schedule.traffic import NestTraffic
+from passkit.space.layout import Layout
+from passkit.space.nest import operator_names
+from passkit.space.space import Axis
+from passkit.values.size import Extent
+
+BASE_REGISTERS = 32
+"""The registers for addresses, indices and intermediate results, at least."""
+INDEX_REGISTERS = 12
+"""The registers for addresses and indices, where many values are live at a time."""
+WIDE_REGISTERS = 24
+"""The registers that the functions of float64 need beside these."""
+NEST = "n0"
+"""The name of the only nest of a kernel."""
+ONE_ROW = "one"
+"""The name of the axis of the rows of a nest all of whose axes are reduced: it has one row."""
+
+
+class AxisRole(Enum):
+    """What an axis is for a GPU.
+
+    KEPT: results lie along it. REDUCED: reductions run along it. COLUMN: the last axis of a nest
+    that reduces another one; results lie along it, and so do the threads of a block.
+    """
+
+    KEPT = "kept"
+    REDUCED = "reduced"
+    COLUMN = "column"
+
+
+@frozen
+class NestAxis:
+    """An axis of an iteration domain.
+
+    Attributes:
+        name: the name.
+        extent: the number of steps of the whole axis.
+        role: what the axis is.
+        chunk: for a reduced axis, the steps that a row has of it, if not all; else None.
+        counts_chunks: whether the axis counts these chunks.
+    """
+
+    name: str
+    extent: Extent
+    role: AxisRole = AxisRole.KEPT
+    chunk: Extent | None = None
+    counts_chunks: bool = False
+
+    @property
+    def length(self) -> Extent:
+        """Return the steps that a row has of the axis."""
+        return self.extent if self.chunk is None else self.chunk
+
+    def __str__(self) -> str:
+        """Return the axis as in the text of a schedule."""
+        reduced = " reduce" if self.role is AxisRole.REDUCED else ""
+        chunk = "" if self.chunk is None else f" chunk {self.chunk}"
+        return f"{self.name}:{self.extent}{' chunks' if self.counts_chunks else ''}{reduced}{chunk}"
+
+
+@frozen(eq=False, slots=False)
+class LoopNest:
+    """Operators that share one iteration domain, to be scheduled.
+
+    Attributes:
+        layout: the iteration domain.
+        stages: the traversals of the domain, in order.
+        traffic: the memory accesses.
+    """
+
+    layout: Layout
+    stages: tuple[StagePlan, ...]
+    traffic: NestTraffic
+
+    @property
+    def graph(self) -> Graph:
+        """Return the closed graph of the nest's operators."""
+        return self.layout.graph
+
+    @cached_property
+    def axes(self) -> tuple[NestAxis, ...]:
+        """Return the axes, outermost first."""
+        axes = self.layout.space.axes
+        has_columns = any(a.reduced for a in axes) and not axes[-1].reduced
+        return tuple(
+            NestAxis(
+                a.var.name, a.extent, _role(a, has_columns and a is axes[-1]), a.chunk, a.counting
+            )
+            for a in axes
+        )
+
+    def axis_names(self, role: AxisRole) -> tuple[str, ...]:
+        """Return the names of the axes of a role. Without a kept axis there is `ONE_ROW`."""
+        names = tuple(a.name for a in self.axes if a.role is role)
+        return names or ((ONE_ROW,) if role is AxisRole.KEPT else ())
+
+    @property
+    def is_reduced(self) -> bool:
+        """Return whether the nest reduces anything."""
+        return bool(self.axis_names(AxisRole.REDUCED))
+
+    @property
+    def is_column(self) -> bool:
+        """Return whether the nest reduces columns: its last axis is kept."""
+        return bool(self.axis_names(AxisRole.COLUMN))
+
+    @property
+    def is_chunked(self) -> bool:
+        """Return whether a row is a chunk of the reduced axis."""
+        return any(a.chunk is not None for a in self.axes)
+
+    @property
+    def is_read_once(self) -> bool:
+        """Return whether one stage reads all points, and leaves nothing but values of rows."""
+        stages = [s for s in self.stages if s.folds or s.stores or s.keeps]
+        return len(stages) == 1 and not stages[0].stores and not stages[0].keeps
+
+    @property
+    def row_length(self) -> int:
+        """Return the number of points of a row, which is 1 if nothing is reduced."""
+        lengths = (a.length for a in self.axes if a.role is AxisRole.REDUCED)
+        return prod(n for n in lengths if isinstance(n, int))
+
+    @property
+    def vector_length(self) -> int:
+        """Return a number that a vector along the last axis divides, so that it crosses no end."""
+        last = self.axes[-1]
+        assert isinstance(last.length, int) and isinstance(last.extent, int)
+        return gcd(last.length, last.extent)
+
+    @cached_property
+    def total_nbytes(self) -> tuple[int, ...]:
+        """Return the bytes of an accumulator of each reduction."""
+        nodes = (self.graph.nodes[k] for s in self.stages for k in s.folds)
+        reductions = (reduce_of(n) for n in nodes)
+        return tuple(r.identity.dtype.nbytes for r in reductions if r is not None)
+
+    @cached_property
+    def values(self) -> dict[str, int]:
+        """Return the position in the graph of each operator, by name, in post-order."""
+        number = {n: k for k, n in enumerate(self.graph.nodes)}
+        names = operator_names(n for n in self.graph.nodes)
+        return {name: number[n] for n, name in names.items()}
+
+    @cached_property
+    def value_names(self) -> dict[int, str]:
+        """Return the name of each operator by its position in the graph."""
+        return {k: name for name, k in self.values.items()}
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Return the names of the inputs, in order."""
+        return tuple(f"x{k}" for k in range(len(self.graph.inputs)))
+
+    @cached_property
+    def registers(self) -> int:
+        """Return the registers that the computation of one point needs."""
+        live = max(BASE_REGISTERS, registers_of(self.graph) + INDEX_REGISTERS)
+        return live + (WIDE_REGISTERS if self.traffic.nbytes == 8 else 0)
+
+    @cached_property
+    def operations(self) -> int:
+        """Return the number of operators and constants."""
+        return sum(n.op is not None for n in self.graph.nodes)
+
+
+def _role(axis: Axis, is_column: bool) -> AxisRole:
+    """Return the role of an axis; ``is_column`` says that it is the last one, behind a reduced."""
+    if axis.reduced:
+        return AxisRole.REDUCED
+    return AxisRole.COLUMN if is_column else AxisRole.KEPT
+
+
+def groups_of(schedule: NestSchedule) -> tuple[tuple[AxisRole, AxisGroup], ...]:
+    """Return the groups of axes of a schedule with their roles."""
+    groups = (
+        (AxisRole.KEPT, schedule.kept),
+        (AxisRole.REDUCED, schedule.reduced),
+        (AxisRole.COLUMN, schedule.columns),
+    )
+    return tuple((role, group) for role, group in groups if group is not None)

@@ -1,0 +1,283 @@
+"""parse_schedule: reads a schedule from its text, whose grammar is in `passkit.schedule.text`.
+
+A text is read into actions, which are carried out one by one, so that a reason why one is not legal
+has the line and column of its item.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NoReturn
+
+from attrs import frozen
+
+from passkit.diagnostics import Diagnostic
+from passkit.errors import ScheduleError, nearest
+from passkit.ir.loop import Bind, Scope
+from passkit.plan.target import Target
+from passkit.schedule.actions import (
+    Action,
+    CacheRead,
+    CacheRows,
+    Fuse,
+    LaunchBlocks,
+    SetScope,
+    Split,
+    Tile,
+)
+from passkit.schedule.apply import ScheduleBuilder
+from passkit.schedule.loop_nest import NEST, AxisRole, LoopNest
+from passkit.schedule.nest import NestSchedule
+from passkit.schedule.text import stage_text
+
+_TOKEN = re.compile(r"(?P<space>\s+|#[^\n]*)|(?P<token>\d+x\d+|->|//|[A-Za-z_][\w.]*|\d+|.)")
+_PART = re.compile(r"(thread_y|thread_x|serial|unroll|vector)(?:_(\d+))?")
+_ITEMS = ("map", "cache_read", "cache_rows", "in", "stage")
+_SCOPES = tuple(s.value for s in Scope)
+
+
+@frozen
+class Token:
+    """A word, number or sign, and where it begins. The last token of a text is empty."""
+
+    text: str
+    line: int
+    column: int
+
+
+def parse_schedule(text: str, nest: LoopNest, target: Target) -> NestSchedule:
+    """Return the schedule that a text describes.
+
+    Args:
+        text: the text, in the grammar of `passkit.schedule.text`.
+        nest: the nest that it is a schedule of.
+        target: the GPU that it is for.
+
+    Raises: ScheduleError with line and column if the text does not follow the grammar, names what
+    the nest does not have, or describes a schedule that is not legal.
+    """
+    return _Parser(text, nest, target).schedule()
+
+
+def _tokens(text: str) -> list[Token]:
+    """Return the tokens of a text, and an empty one at its end."""
+    tokens = []
+    line, begin = 1, 0
+    for match in _TOKEN.finditer(text):
+        if match["token"]:
+            tokens.append(Token(match["token"], line, match.start() - begin + 1))
+        newlines = match[0].count("\n")
+        if newlines:
+            line, begin = line + newlines, match.start() + match[0].rindex("\n") + 1
+    return [*tokens, Token("", line, len(text) - begin + 1)]
+
+
+class _Parser:
+    """A text that is being read, and the schedule that is made of it."""
+
+    def __init__(self, text: str, nest: LoopNest, target: Target) -> None:
+        self.tokens, self.at = _tokens(text), 0
+        self.nest, self.target = nest, target
+        self.builder = ScheduleBuilder(nest, target)
+        self.stages = 0
+
+    # Tokens.
+
+    @property
+    def token(self) -> Token:
+        """Return the token that is to be read next."""
+        return self.tokens[self.at]
+
+    def _refuse(self, message: str, token: Token | None = None) -> NoReturn:
+        """Raise a ScheduleError at a token, by default the next one."""
+        token = token or self.token
+        raise ScheduleError(f"schedule: line {token.line}, column {token.column}: {message}")
+
+    def _next(self) -> str:
+        """Read a token and return its text."""
+        text = self.token.text
+        self.at += text != ""
+        return text
+
+    def _takes(self, text: str) -> bool:
+        """Read the next token if it has this text, and return whether it has."""
+        if self.token.text != text:
+            return False
+        self.at += 1
+        return True
+
+    def _expect(self, *texts: str) -> None:
+        """Read tokens of these texts."""
+        for text in texts:
+            if not self._takes(text):
+                self._refuse(f"{text!r} is needed, got {self.token.text or 'the end'!r}")
+
+    def _word(self, need: str) -> str:
+        """Read a name; ``need`` says of what."""
+        if not re.fullmatch(r"[A-Za-z_][\w.]*", self.token.text):
+            self._refuse(f"a name ({need}) is needed, got {self.token.text or 'the end'!r}")
+        return self._next()
+
+    def _known(self, need: str, names: Iterable[str]) -> str:
+        """Read one of some names; ``need`` says of what."""
+        token, name = self.token, self._word(need)
+        names = list(names)
+        if name not in names:
+            self._refuse(f"there is no {need} {name!r}; {nearest(name, names)}", token)
+        return name
+
+    def _number(self) -> int:
+        """Read a number."""
+        if not self.token.text.isdecimal():
+            self._refuse(f"a number is needed, got {self.token.text or 'the end'!r}")
+        return int(self._next())
+
+    def _names(self, need: str, names: Iterable[str]) -> list[str]:
+        """Read names of a list that are separated by commas."""
+        names = list(names)
+        values = [self._known(need, names)]
+        while self._takes(","):
+            values.append(self._known(need, names))
+        return values
+
+    def _do(self, action: Action, token: Token) -> None:
+        """Carry an action out, which stands at a token."""
+        problem = self.builder.do(action)
+        if problem is not None:
+            self._refuse(str(problem), token)
+
+    # The grammar.
+
+    def schedule(self) -> NestSchedule:
+        """Read all of the text."""
+        self._expect("schedule")
+        self._word("operator")
+        self._expect("for")
+        if self._word("target") != self.target.name:
+            self._refuse(f"the target is {self.target.name}", self.tokens[self.at - 1])
+        self._expect("threads")
+        threads = self.token
+        if not re.fullmatch(r"\d+x\d+", threads.text):
+            self._refuse(f"threads YxX are needed, got {threads.text or 'the end'!r}")
+        self._next()
+        self._expect("blocks")
+        blocks = self.token
+        self._do(LaunchBlocks(self._number()), blocks)
+        self._expect("{")
+        self._nest()
+        self._tile()
+        self._expect("}")
+        end = self.token
+        if end.text:
+            self._refuse(f"the schedule ends before {end.text!r}")
+        schedule = self.builder.schedule()
+        if isinstance(schedule, Diagnostic):
+            self._refuse(str(schedule), self.tokens[0])
+        launch = f"{schedule.launch.y}x{schedule.launch.x}"
+        if launch != threads.text:
+            self._refuse(f"the maps have {launch} threads, not {threads.text}", threads)
+        return schedule
+
+    def _nest(self) -> None:
+        """Read the nest, which must be that of the operators."""
+        self._expect("nest", NEST)
+        self._section("(" + ", ".join(map(str, self.nest.axes)) + ")", "axes")
+        self._expect(":")
+        self._section(", ".join(self.nest.values), "values")
+
+    def _section(self, text: str, what: str) -> None:
+        """Read tokens that must be those of a text; ``what`` names it in a message."""
+        for token in _tokens(text)[:-1]:
+            if not self._takes(token.text):
+                needed, got = token.text, self.token.text or "the end"
+                self._refuse(f"the nest has the {what} {text}; {needed!r} is needed, got {got!r}")
+
+    def _axis(self) -> tuple[str, Token]:
+        """Read an axis, or several that are counted as one."""
+        token = self.token
+        names = [n for role in AxisRole for n in self.nest.axis_names(role)]
+        parts = [self._known("axis", names)]
+        while self._takes("*"):
+            parts.append(self._known("axis", names))
+        axis = parts[0]
+        for part in parts[1:]:
+            fused = f"{axis}*{part}"
+            if not any(f"{a.name}*".startswith(f"{fused}*") for a in self.builder.axes):
+                self._do(Fuse(axis, part), token)
+            axis = fused
+        return axis, token
+
+    def _tile(self) -> None:
+        """Read the tile with its items."""
+        self._expect("tile", NEST, "[")
+        while True:
+            axis, token = self._axis()
+            self._expect("/")
+            self._do(Tile(axis, self._number()), token)
+            if not self._takes(","):
+                break
+        self._takes("row")
+        self._expect("]", "{")
+        while not self._takes("}"):
+            token = self.token
+            word = self._known("item", _ITEMS)
+            getattr(self, f"_{word}_item")(token)
+        if self.stages != len(self.nest.stages):
+            message = f"the nest has {len(self.nest.stages)} stages, got {self.stages}"
+            self._refuse(message, self.tokens[self.at - 1])
+
+    def _map_item(self, _: Token) -> None:
+        """Read how the points of axes are distributed."""
+        self._expect(NEST)
+        while True:
+            axis, token = self._axis()
+            self._expect("=")
+            parts = [self._part()]
+            while self._takes("-"):
+                parts.append(self._part())
+            for bind, size in reversed(parts):
+                self._do(Split(axis, size, bind), token)
+            if not self._takes(";"):
+                return
+
+    def _part(self) -> tuple[Bind, int | None]:
+        """Read a part of an axis map."""
+        token = self.token
+        word = self._word("part")
+        match = _PART.fullmatch(word)
+        if match is None:
+            binds = [b.value for b in Bind if b is not Bind.GRID]
+            self._refuse(f"there is no part {word!r}; {nearest(word, binds)}", token)
+        return Bind(match[1]), None if match[2] is None else int(match[2])
+
+    def _scope(self) -> Scope:
+        """Read a scope."""
+        return Scope(self._known("scope", _SCOPES))
+
+    def _cache_read_item(self, token: Token) -> None:
+        """Read an input that is loaded first."""
+        name = self._known("input", self.nest.inputs)
+        self._expect("in")
+        self._do(CacheRead(name, self._scope()), token)
+
+    def _cache_rows_item(self, token: Token) -> None:
+        """Read how short rows move through shared memory."""
+        self._expect("vector")
+        vector = self._number()
+        self._expect("pitch")
+        self._do(CacheRows(vector, self._number()), token)
+
+    def _in_item(self, token: Token) -> None:
+        """Read where values are between stages."""
+        scope = self._scope()
+        for name in self._names("value", self.nest.values):
+            self._do(SetScope(name, scope), token)
+
+    def _stage_item(self, token: Token) -> None:
+        """Read a stage, which must be that of the operators."""
+        self._expect(NEST, ":")
+        if self.stages == len(self.nest.stages):
+            self._refuse(f"the nest has {self.stages} stages only", token)
+        self._section(stage_text(self.nest.stages[self.stages], self.nest), "stage")
+        self.stages += 1

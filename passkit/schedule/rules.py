@@ -1,0 +1,179 @@
+"""Schedule rules: functions that give the actions of a loop nest, tried one after the other.
+
+A rule of a target is registered by `register_schedule_rule`, one of an operator is its attribute
+FScheduleRule. Rules of operators come first, then those of users, then the built-in ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+
+from attrs import frozen
+
+from passkit.diagnostics import Diagnostic
+from passkit.errors import RuleError, SettingError, nearest
+from passkit.graph.attribute_calls import call_attribute, refuse_result
+from passkit.graph.graph import Graph
+from passkit.graph.node import Node
+from passkit.graph.op import FScheduleRule
+from passkit.plan.target import Target, list_targets, target_of
+from passkit.schedule.actions import Action
+from passkit.schedule.loop_nest import LoopNest
+from passkit.values import arguments
+
+RuleFunction = Callable[[LoopNest, Target], Sequence[Action] | Diagnostic | None]
+NEED = "a sequence of actions (passkit.schedule.actions), or None"
+
+
+@frozen
+class ScheduleRule:
+    """A rule.
+
+    Attributes:
+        name: its name, for messages and `passkit show --schedule`.
+        function: returns the actions for a nest on a target; None or a diagnostic if it has none.
+        is_built_in: whether it is passkit's own. Actions of other rules must be legal; those of
+            built-in rules are tried.
+    """
+
+    name: str
+    function: RuleFunction
+    is_built_in: bool = False
+
+
+class _RuleTable:
+    """The rules of all targets, and how often they changed."""
+
+    def __init__(self) -> None:
+        self.own: dict[str, dict[str, ScheduleRule]] = {}
+        self.built_in: dict[str, tuple[ScheduleRule, ...]] = {}
+        self.changes = 0
+
+
+_table = _RuleTable()
+
+
+def register_schedule_rule(target: str | Target, name: str, rule: RuleFunction) -> RuleFunction:
+    """Register a rule for the loop nests of a target, in front of the built-in rules.
+
+    Rules are tried in the order in which they were registered, and the first that returns actions
+    is used. They must make a legal schedule. Registering a name again replaces the rule; one with
+    the name of a built-in rule takes its place.
+
+    Args:
+        target: A registered target, or its name, or the name of its dialect, such as ``"cuda"``,
+            for all targets of this dialect. Only the dialect "cuda" has schedules of nests.
+        name: The name of the rule.
+        rule: A function of a `passkit.schedule.loop_nest.LoopNest` and a target, which returns a
+            sequence of actions (`passkit.schedule.actions`), or None for nests that it is not for.
+
+    Returns: The rule.
+
+    Raises: ArgumentError if ``target`` is neither target nor text, ``name`` no text or ``rule`` no
+    function; SettingError, with the nearest name, if there is no such target or dialect.
+    """
+    key = target.name if isinstance(target, Target) else target
+    arguments.text("register_schedule_rule: target", key)
+    arguments.text("register_schedule_rule: name", name)
+    arguments.function(f"register_schedule_rule({key!r}, {name!r}): rule", rule)
+    names = list_targets()
+    names += sorted({target_of(t).dialect for t in names} - {*names})
+    if key not in names:
+        raise SettingError(
+            f"register_schedule_rule: target {arguments.shown(key)} is neither a target nor a "
+            f"dialect; {nearest(key, names)}"
+        )
+    _table.own.setdefault(key, {})[name] = ScheduleRule(name, rule)
+    _table.changes += 1
+    return rule
+
+
+def remove_schedule_rule(target: str | Target, name: str) -> None:
+    """Remove the rule that was registered for a target, or a dialect, under a name, if any."""
+    key = target.name if isinstance(target, Target) else target
+    _table.own.get(key, {}).pop(name, None)
+    _table.changes += 1
+
+
+def register_built_in_rules(dialect: str, rules: Iterable[tuple[str, RuleFunction]]) -> None:
+    """Set the built-in rules of a dialect, in the order in which they are tried."""
+    _table.built_in[dialect] = tuple(ScheduleRule(name, f, True) for name, f in rules)
+
+
+def schedule_rules(target: Target) -> tuple[ScheduleRule, ...]:
+    """Return the rules of a target, in the order in which they are tried.
+
+    These are the registered ones of its name, then of its dialect, then the built-in ones.
+    """
+    own = {**_table.own.get(target.dialect, {}), **_table.own.get(target.name, {})}
+    first = [r for r in own.values() if not _is_replacement(r, target)]
+    return (*first, *(own.get(r.name, r) for r in _table.built_in.get(target.dialect, ())))
+
+
+def _is_replacement(rule: ScheduleRule, target: Target) -> bool:
+    """Return whether a rule has the name of a built-in one, whose place it takes."""
+    return any(r.name == rule.name for r in _table.built_in.get(target.dialect, ()))
+
+
+def operator_rules(nest: LoopNest) -> tuple[ScheduleRule, ...]:
+    """Return the rules of the operators of a nest, in post-order: their attribute FScheduleRule."""
+    if not FScheduleRule.rows:
+        return ()
+    rules = []
+    for node in nest.graph.nodes:
+        if node.op is None or node.op.name not in FScheduleRule.rows:
+            continue
+
+        def function(nest: LoopNest, target: Target, node: Node = node) -> Sequence[Action] | None:
+            return call_schedule_rule(node, nest, target)
+
+        rules.append(ScheduleRule(f"FScheduleRule of {node.op.name}", function))
+    return tuple(rules)
+
+
+def call_schedule_rule(node: Node, nest: LoopNest, target: Target) -> Sequence[Action] | None:
+    """Call FScheduleRule: return the actions that a node's operator has for its nest, or None.
+
+    Args:
+        node: a node whose operator has FScheduleRule.
+        nest: the loop nest that it is in.
+        target: the target.
+
+    Raises: RuleError if the result is neither None nor a sequence of actions, or the function takes
+    another number of arguments. Errors of the function propagate unchanged.
+    """
+    result = call_attribute(FScheduleRule, node, node, nest, target)
+    if not _is_actions(result):
+        refuse_result(FScheduleRule, node, NEED, result)
+    return result  # type: ignore[no-any-return]
+
+
+def call_rule(
+    rule: ScheduleRule, nest: LoopNest, target: Target
+) -> Sequence[Action] | Diagnostic | None:
+    """Return the actions of a rule for a nest, why it has none, or None if it is not for the nest.
+
+    Raises: RuleError if the function returns something else. Its errors propagate unchanged.
+    """
+    result = rule.function(nest, target)
+    if not isinstance(result, Diagnostic) and not _is_actions(result):
+        shown = arguments.shown(result)
+        raise RuleError(f"schedule rule {rule.name} must give {NEED}, got {shown}")
+    return result
+
+
+def _is_actions(value: object) -> bool:
+    """Return whether a value is None or a list or tuple of actions."""
+    return value is None or (
+        isinstance(value, (list, tuple)) and all(isinstance(a, Action) for a in value)
+    )
+
+
+def rules_key(graph: Graph) -> Hashable:
+    """Return a value that differs where other rules may apply to a graph, for caches of plans."""
+    functions = tuple(
+        FScheduleRule.get(n.op.name)
+        for n in graph.nodes
+        if FScheduleRule.rows and n.op is not None and n.op.name in FScheduleRule.rows
+    )
+    return _table.changes, functions

@@ -1,0 +1,98 @@
+"""The text of the schedule of a loop nest on a GPU.
+
+::
+
+    schedule := 'schedule' NAME 'for' TARGET threads '{' nest tile '}'
+    threads  := 'threads' INT 'x' INT 'blocks' INT
+    nest     := 'nest' NAME '(' axis,… ')' ':' value,…
+    axis     := NAME ':' EXTENT ['chunks'] ['reduce'] ['chunk' EXTENT]
+    tile     := 'tile' NAME '[' AXIS '/' INT (',' AXIS '/' INT)* ['row'] ']' '{' item* '}'
+    item     := 'map' NAME map (';' map)*
+              | 'cache_read' INPUT 'in' SCOPE
+              | 'cache_rows' 'vector' INT 'pitch' INT
+              | 'in' SCOPE value,…
+              | 'stage' NAME ':' ['reduce' v,…] ['keep' v,…] ['rows' v,…] [stores]
+    stores   := 'store' v '->' OUTPUT (',' v '->' OUTPUT)*
+    map      := AXIS '=' part ('-' part)*
+    part     := ('thread_y' | 'thread_x' | 'serial' | 'unroll' | 'vector') ['_' INT]
+    AXIS     := NAME ('*' NAME)*; v is a value
+
+Threads are Y x X, blocks those of a multiprocessor. Parts stand outer to inner; one without a
+number takes what is left. ``row`` says that the tile has whole rows of the axes that are not
+listed. The stages follow from the operators; they are printed for readers, and compared when a text
+is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from passkit.ir.loop import Bind
+from passkit.plan.schedule import StagePlan
+from passkit.plan.target import Target
+from passkit.schedule.legality import axis_name
+from passkit.schedule.loop_nest import NEST, LoopNest, groups_of
+from passkit.schedule.nest import NestSchedule
+
+
+def schedule_text(schedule: NestSchedule, nest: LoopNest, target: Target) -> str:
+    """Return the text of a schedule of a nest on a target.
+
+    `passkit.schedule.parse.parse_schedule` makes the schedule of it again.
+    """
+    launch = schedule.launch
+    axes = ", ".join(map(str, nest.axes))
+    name = list(nest.values)[-1]
+    threads = f"threads {launch.y}x{launch.x} blocks {launch.blocks}"
+    lines = [
+        f"schedule {name} for {target.name} {threads} {{",
+        f"  nest {NEST} ({axes}): {', '.join(nest.values)}",
+        f"  tile {NEST}[{_tile_text(schedule, nest)}] {{",
+        *(f"    {item}" for item in _items(schedule, nest)),
+        *(f"    stage {NEST}: {stage_text(s, nest)}" for s in nest.stages),
+        "  }",
+        "}",
+    ]
+    return "\n".join(lines)
+
+
+def _tile_text(schedule: NestSchedule, nest: LoopNest) -> str:
+    """Return the axes of a tile with their chunks, as text."""
+    kept, columns = schedule.kept, schedule.columns
+    text = f"{axis_name(nest, kept)}/{kept.chunk}"
+    if columns is None:
+        has_whole_rows = kept.axes == tuple(range(len(kept.axes)))
+        return f"{text} row" if has_whole_rows else text
+    tile = f"{axis_name(nest, columns)}/{columns.chunk}"
+    return f"{text}, {tile}" if kept.axes else tile
+
+
+def _items(schedule: NestSchedule, nest: LoopNest) -> Iterable[str]:
+    """Yield the items of a tile in front of the stages."""
+    maps = []
+    for _, group in groups_of(schedule):
+        parts = "-".join(str(p) for p in group.parts if p.bind is not Bind.GRID)
+        if parts:
+            maps.append(f"{axis_name(nest, group)} = {parts}")
+    if maps:
+        yield f"map {NEST} {'; '.join(maps)}"
+    for number in schedule.cached:
+        yield f"cache_read x{number} in register"
+    if schedule.tile is not None:
+        yield f"cache_rows vector {schedule.tile.vector} pitch {schedule.tile.pitch}"
+    if schedule.staged:
+        yield f"in register {', '.join(nest.value_names[k] for k in schedule.staged)}"
+
+
+def stage_text(stage: StagePlan, nest: LoopNest) -> str:
+    """Return what a stage reduces, keeps, computes once per row, and stores, as text."""
+    names = nest.value_names
+    position = {n: k for k, n in enumerate(nest.graph.nodes)}
+    outputs = [names[position[e.node]] for e in nest.graph.outputs]
+    clauses = [
+        ("reduce", [names[k] for k in stage.folds]),
+        ("keep", [names[k] for k in stage.keeps]),
+        ("rows", [names[k] for k in stage.rows]),
+        ("store", [f"{outputs[k]} -> y{k}" for k in stage.stores]),
+    ]
+    return " ".join(f"{word} {', '.join(values)}" for word, values in clauses if values)

@@ -1,0 +1,48 @@
+"""Loop nests of graphs in text, for tests of schedules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import passkit as pk
+from passkit.planner.nests import loop_nest
+from passkit.schedule.loop_nest import LoopNest
+from passkit.schedule.nest import NestSchedule
+from passkit.space.layout import Layout, lay_out
+from tests.planned import plan
+
+CUDA = pk.PassContext(target="cuda").target
+SOFTMAX = (
+    "x: f32[65536, 1024]; e = exp(sub(x, reduce_max(x, axis=1, keepdims=true)));"
+    "return div(e, reduce_sum(e, axis=1, keepdims=true))"
+)
+GRAPHS = (
+    SOFTMAX,
+    "x: f32[n, 64]; return div(x, reduce_sum(x, axis=1, keepdims=true))",
+    "x: f32[7, 40]; e = exp(x); return div(e, reduce_sum(e, axis=1, keepdims=true)), neg(e)",
+    "x: f32[9, 16384]; b: f32[16384]; return sub(mul(x, b), reduce_max(x, axis=1, keepdims=true))",
+    "x: f32[300]; return reduce_sum(x, axis=0)",
+    "x: f64[5, 6, 7]; y: f64[6, 1]; return add(mul(x, x), y)",
+    "x: f16[n, 33]; b: f16[33]; return add(exp(x), b)",
+    "x: f32[4, 6, 8, 16]; return sub(x, reduce_mean(x, axis=(1, 3), keepdims=true))",
+    "x: f32[1000000]; return reduce_sum(x, axis=0)",
+    "x: f32[4096, 1000]; return reduce_sum(x, axis=0)",
+    "x: f32[3, 70, 64]; return reduce_max(exp(x), axis=1)",
+    "x: f32[5, 9001]; return reduce_sum(exp(x), axis=1)",
+    (
+        "x: f32[4, 6, 5, 3, 16]; b: f32[6, 1, 1, 16];"
+        "m = reduce_mean(add(x, b), axis=(1, 3, 4), keepdims=true); return sub(x, m)"
+    ),
+)
+"""Graphs whose first kernel is one loop nest."""
+
+
+def nest_of(graph: Any, **options: Any) -> tuple[LoopNest, NestSchedule]:
+    """Return the loop nest of the first kernel of a graph, and its schedule for CUDA."""
+    planned = plan(graph, "SchedulePlan", target="cuda", **options)
+    node, schedule = next(iter(planned.attrs["schedule"].items()))
+    layout = lay_out(planned.attrs["subgraph"][node].graph)
+    assert isinstance(layout, Layout)
+    nest = loop_nest(layout, schedule)
+    assert isinstance(nest, LoopNest) and schedule.nest is not None
+    return nest, schedule.nest
