@@ -110,8 +110,13 @@ class LoopNest:
 
     def axis_names(self, role: AxisRole) -> tuple[str, ...]:
         """Return the names of the axes of a role. Without a kept axis there is `ONE_ROW`."""
-        names = tuple(a.name for a in self.axes if a.role is role)
-        return names or ((ONE_ROW,) if role is AxisRole.KEPT else ())
+        return self._names[role]
+
+    @cached_property
+    def _names(self) -> dict[AxisRole, tuple[str, ...]]:
+        """Return the names of the axes by role."""
+        names = {role: tuple(a.name for a in self.axes if a.role is role) for role in AxisRole}
+        return names if names[AxisRole.KEPT] else {**names, AxisRole.KEPT: (ONE_ROW,)}
 
     @property
     def is_reduced(self) -> bool:
@@ -123,7 +128,7 @@ class LoopNest:
         """Return whether the nest reduces columns: its last axis is kept."""
         return bool(self.axis_names(AxisRole.COLUMN))
 
-    @property
+    @cached_property
     def is_chunked(self) -> bool:
         """Return whether a row is a chunk of the reduced axis."""
         return any(a.chunk is not None for a in self.axes)
@@ -134,7 +139,7 @@ class LoopNest:
         stages = [s for s in self.stages if s.folds or s.stores or s.keeps]
         return len(stages) == 1 and not stages[0].stores and not stages[0].keeps
 
-    @property
+    @cached_property
     def row_length(self) -> int:
         """Return the number of points of a row, which is 1 if nothing is reduced."""
         lengths = (a.length for a in self.axes if a.role is AxisRole.REDUCED)
@@ -166,7 +171,7 @@ class LoopNest:
         """Return the name of each operator by its position in the graph."""
         return {k: name for name, k in self.values.items()}
 
-    @property
+    @cached_property
     def inputs(self) -> tuple[str, ...]:
         """Return the names of the inputs, in order."""
         return tuple(f"x{k}" for k in range(len(self.graph.inputs)))

@@ -11,10 +11,12 @@ import pytest
 import passkit as pk
 from passkit.diagnostics import Diagnostic
 from passkit.schedule.actions import Action, Bind, CacheRead, CacheRows, Scope, SetScope
-from passkit.schedule.apply import apply, distribution
+from passkit.schedule.apply import actions_of, apply, distribution
 from passkit.schedule.loop_nest import AxisRole
 from passkit.schedule.nest import AxisPart, NestSchedule
+from passkit.schedule.parse import parse_schedule
 from passkit.schedule.rules import remove_schedule_rule
+from passkit.schedule.text import schedule_text
 from tests.emulator.device import EmulatedDevice
 from tests.emulator.programs import emulated
 from tests.planned import feeds_of
@@ -114,6 +116,16 @@ def for_nests_of(graph: str, actions: Sequence[Action]) -> Any:
     """Return a rule that has actions for the nest of a graph, and none for parts of it."""
     values = list(nest_of(graph)[0].values)
     return lambda nest, target: actions if list(nest.values) == values else None
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_texts_of_legal_schedules_are_read_again(graph: str) -> None:
+    """The text of each random legal schedule is read as this schedule, and so are its actions."""
+    nest, _ = nest_of(graph)
+    for _, schedule in legal_schedules(graph, np.random.default_rng(len(graph) + 1)):
+        text = schedule_text(schedule, nest, CUDA)
+        assert parse_schedule(text, nest, CUDA) == schedule, text
+        assert apply(nest, CUDA, actions_of(nest, schedule)) == schedule, text
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
