@@ -23,7 +23,6 @@ from passkit.schedule.nest import AxisGroup, NestSchedule
 MIN_REGISTERS = 16
 """The registers that a thread needs besides its elements, at least."""
 
-
 _LOOPS = (Bind.SERIAL, Bind.UNROLL, Bind.VECTOR)
 _THREADS = (Bind.THREAD_X, Bind.THREAD_Y)
 

@@ -1,7 +1,6 @@
 """Limits of GPUs that schedules of single loop nests keep to.
 
-Source: `docs/gpu-kernels.md`; CUDA C++ Programming Guide, technical specifications per compute
-capability.
+Source: CUDA C++ Programming Guide, technical specifications per compute capability.
 """
 
 from __future__ import annotations

@@ -171,9 +171,8 @@ def _is_actions(value: object) -> bool:
 
 def rules_key(graph: Graph) -> Hashable:
     """Return a value that differs where other rules may apply to a graph, for caches of plans."""
-    functions = tuple(
-        FScheduleRule.get(n.op.name)
-        for n in graph.nodes
-        if FScheduleRule.rows and n.op is not None and n.op.name in FScheduleRule.rows
-    )
-    return _table.changes, functions
+    rows = FScheduleRule.rows
+    if not rows:
+        return _table.changes
+    names = (n.op.name for n in graph.nodes if n.op is not None)
+    return _table.changes, tuple(rows[name].value for name in names if name in rows)
