@@ -16,8 +16,8 @@ FLOORS = {
     "values": "errors diagnostics values ast ir",
     "graph": "graph serial",
     "plan": "target analysis schedule space plan splits templating stitching sharing selection "
-    "lowering checks transforms planner",
-    "parts": "dialects runtime library viz reasons ops",
+    "lowering checks planner",
+    "parts": "dialects transforms runtime library viz reasons ops",
     "passes": "passes program reporting streams",
     "faces": "tuning cli frontends xp __main__",
 }

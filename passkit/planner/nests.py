@@ -26,7 +26,7 @@ register_built_in_rules("cuda", RULES)
 
 
 @frozen
-class NestPlan:
+class PlannedNest:
     """The schedule of a nest and the rule that made it, or why it has none.
 
     Attributes:
@@ -43,7 +43,7 @@ class NestPlan:
     refusal: Diagnostic | None = None
 
 
-def plan_nest(layout: Layout, schedule: Schedule, target: Target) -> NestPlan:
+def plan_nest(layout: Layout, schedule: Schedule, target: Target) -> PlannedNest:
     """Return the plan of a group of one loop nest.
 
     Args:
@@ -55,7 +55,7 @@ def plan_nest(layout: Layout, schedule: Schedule, target: Target) -> NestPlan:
     """
     nest = loop_nest(layout, schedule)
     if isinstance(nest, Diagnostic):
-        return NestPlan(None, "", nest)
+        return PlannedNest(None, "", nest)
     problem = Diagnostic("rule.none", {"target": target.name})
     refusal: Diagnostic | None = None
     for rule in (*operator_rules(nest), *schedule_rules(target)):
@@ -64,11 +64,11 @@ def plan_nest(layout: Layout, schedule: Schedule, target: Target) -> NestPlan:
             continue
         result = actions if isinstance(actions, Diagnostic) else apply(nest, target, actions)
         if isinstance(result, NestSchedule):
-            return NestPlan(result, rule.name, None, refusal)
+            return PlannedNest(result, rule.name, None, refusal)
         problem = result
         if not rule.is_built_in and not isinstance(actions, Diagnostic):
             refusal = refusal or _refusal(rule, nest, result)
-    return NestPlan(None, "", problem, refusal)
+    return PlannedNest(None, "", problem, refusal)
 
 
 def _refusal(rule: ScheduleRule, nest: LoopNest, reason: Diagnostic) -> Diagnostic:
@@ -100,6 +100,8 @@ def loop_nest(layout: Layout, schedule: Schedule) -> LoopNest | Diagnostic:
     elif nest.is_chunked and not (has_one_reduced and len(space.kept) == 1 and nest.is_read_once):
         return Diagnostic("domain.chunks")
     outer = next((k for k, a in enumerate(space.axes) if not a.reduced), None)
+    if nest.is_column and outer == len(space.axes) - 1:
+        outer = None
     for k, axis in enumerate(space.axes):
         if k != outer and not isinstance(axis.extent, int):
             return Diagnostic("domain.extent", {"axis": axis.var.name, "extent": axis.extent})

@@ -20,7 +20,7 @@ from passkit.values.units import bytes_text
 
 @frozen
 class NestResources:
-    """What the kernel of a nest takes of a GPU.
+    """The resources of a GPU that the kernel of a nest takes.
 
     Attributes:
         threads: The threads of a block.

@@ -3,7 +3,7 @@
 Axes, values and inputs are called as in `passkit.schedule.loop_nest`. The parts of an axis are
 split off from inside out: the last part that is split off becomes the outermost loop.
 
->>> for action in (Fuse("i0", "i1"), Tile("i0*i1", 2048), Split("i0*i1", 4, Bind.VECTOR)):
+>>> for action in (Fuse("i0", "i1"), Tile("i0*i1", 2048), SplitAxis("i0*i1", 4, Bind.VECTOR)):
 ...     print(action)
 fuse i0 i1
 tile i0*i1 2048
@@ -25,7 +25,7 @@ __all__ = [
     "LaunchBlocks",
     "Scope",
     "SetScope",
-    "Split",
+    "SplitAxis",
     "Tile",
 ]
 
@@ -59,7 +59,7 @@ class Tile:
 
 
 @frozen
-class Split:
+class SplitAxis:
     """Split an inner part of ``size`` steps off an axis; bind it to threads, a loop or a vector.
 
     A size of None takes what is left: of the chunk of a tile, or of a reduced axis.
@@ -128,5 +128,5 @@ class LaunchBlocks:
         return f"launch_blocks {self.count}"
 
 
-Action = Fuse | Tile | Split | SetScope | CacheRead | CacheRows | LaunchBlocks
+Action = Fuse | Tile | SplitAxis | SetScope | CacheRead | CacheRows | LaunchBlocks
 """Any action."""

@@ -22,7 +22,7 @@ from passkit.schedule.actions import (
     Fuse,
     LaunchBlocks,
     SetScope,
-    Split,
+    SplitAxis,
     Tile,
 )
 from passkit.schedule.legality import check_schedule
@@ -77,7 +77,7 @@ def distribution(nest: LoopNest, role: AxisRole, parts: Iterable[AxisPart]) -> t
         name = f"{name}*{other}"
     if role is not AxisRole.REDUCED:
         actions.append(Tile(name, prod(p.size or 1 for p in sized)))
-    return (*actions, *(Split(name, p.size, p.bind) for p in reversed(sized)))
+    return (*actions, *(SplitAxis(name, p.size, p.bind) for p in reversed(sized)))
 
 
 @mutable(eq=False)
@@ -133,7 +133,7 @@ class ScheduleBuilder:
                 return self._fuse(action)
             case Tile():
                 return self._tile(action)
-            case Split():
+            case SplitAxis():
                 return self._split(action)
             case CacheRead():
                 return self._cache_read(action)
@@ -234,7 +234,7 @@ class ScheduleBuilder:
         axis.chunk = action.chunk
         return None
 
-    def _split(self, action: Split) -> Diagnostic | None:
+    def _split(self, action: SplitAxis) -> Diagnostic | None:
         """Add a part to an axis."""
         axis = self._axis(action, action.axis)
         if isinstance(axis, Diagnostic):

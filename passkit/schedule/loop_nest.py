@@ -36,7 +36,7 @@ ONE_ROW = "one"
 
 
 class AxisRole(Enum):
-    """What an axis is for a GPU.
+    """The role of an axis on a GPU.
 
     KEPT: results lie along it. REDUCED: reductions run along it. COLUMN: the last axis of a nest
     that reduces another one; results lie along it, and so do the threads of a block.

@@ -23,7 +23,7 @@ from passkit.schedule.actions import (
     Fuse,
     LaunchBlocks,
     SetScope,
-    Split,
+    SplitAxis,
     Tile,
 )
 from passkit.schedule.apply import ScheduleBuilder
@@ -38,7 +38,7 @@ _SCOPES = tuple(s.value for s in Scope)
 
 
 @frozen
-class Token:
+class ScheduleToken:
     """A word, number or sign, and where it begins. The last token of a text is empty."""
 
     text: str
@@ -57,23 +57,23 @@ def parse_schedule(text: str, nest: LoopNest, target: Target) -> NestSchedule:
     Raises: ScheduleError with line and column if the text does not follow the grammar, names what
     the nest does not have, or describes a schedule that is not legal.
     """
-    return _Parser(text, nest, target).schedule()
+    return _ScheduleParser(text, nest, target).schedule()
 
 
-def _tokens(text: str) -> list[Token]:
+def _tokens(text: str) -> list[ScheduleToken]:
     """Return the tokens of a text, and an empty one at its end."""
     tokens = []
     line, begin = 1, 0
     for match in _TOKEN.finditer(text):
         if match["token"]:
-            tokens.append(Token(match["token"], line, match.start() - begin + 1))
+            tokens.append(ScheduleToken(match["token"], line, match.start() - begin + 1))
         newlines = match[0].count("\n")
         if newlines:
             line, begin = line + newlines, match.start() + match[0].rindex("\n") + 1
-    return [*tokens, Token("", line, len(text) - begin + 1)]
+    return [*tokens, ScheduleToken("", line, len(text) - begin + 1)]
 
 
-class _Parser:
+class _ScheduleParser:
     """A text that is being read, and the schedule that is made of it."""
 
     def __init__(self, text: str, nest: LoopNest, target: Target) -> None:
@@ -85,11 +85,11 @@ class _Parser:
     # Tokens.
 
     @property
-    def token(self) -> Token:
+    def token(self) -> ScheduleToken:
         """Return the token that is to be read next."""
         return self.tokens[self.at]
 
-    def _refuse(self, message: str, token: Token | None = None) -> NoReturn:
+    def _refuse(self, message: str, token: ScheduleToken | None = None) -> NoReturn:
         """Raise a ScheduleError at a token, by default the next one."""
         token = token or self.token
         raise ScheduleError(f"schedule: line {token.line}, column {token.column}: {message}")
@@ -141,7 +141,7 @@ class _Parser:
             values.append(self._known(need, names))
         return values
 
-    def _do(self, action: Action, token: Token) -> None:
+    def _do(self, action: Action, token: ScheduleToken) -> None:
         """Carry an action out, which stands at a token."""
         problem = self.builder.do(action)
         if problem is not None:
@@ -193,7 +193,7 @@ class _Parser:
                 needed, got = token.text, self.token.text or "the end"
                 self._refuse(f"the nest has the {what} {text}; {needed!r} is needed, got {got!r}")
 
-    def _axis(self) -> tuple[str, Token]:
+    def _axis(self) -> tuple[str, ScheduleToken]:
         """Read an axis, or several that are counted as one."""
         token = self.token
         names = [n for role in AxisRole for n in self.nest.axis_names(role)]
@@ -227,7 +227,7 @@ class _Parser:
             message = f"the nest has {len(self.nest.stages)} stages, got {self.stages}"
             self._refuse(message, self.tokens[self.at - 1])
 
-    def _map_item(self, _: Token) -> None:
+    def _map_item(self, _: ScheduleToken) -> None:
         """Read how the points of axes are distributed."""
         self._expect(NEST)
         while True:
@@ -237,7 +237,7 @@ class _Parser:
             while self._takes("-"):
                 parts.append(self._part())
             for bind, size in reversed(parts):
-                self._do(Split(axis, size, bind), token)
+                self._do(SplitAxis(axis, size, bind), token)
             if not self._takes(";"):
                 return
 
@@ -255,26 +255,26 @@ class _Parser:
         """Read a scope."""
         return Scope(self._known("scope", _SCOPES))
 
-    def _cache_read_item(self, token: Token) -> None:
+    def _cache_read_item(self, token: ScheduleToken) -> None:
         """Read an input that is loaded first."""
         name = self._known("input", self.nest.inputs)
         self._expect("in")
         self._do(CacheRead(name, self._scope()), token)
 
-    def _cache_rows_item(self, token: Token) -> None:
+    def _cache_rows_item(self, token: ScheduleToken) -> None:
         """Read how short rows move through shared memory."""
         self._expect("vector")
         vector = self._number()
         self._expect("pitch")
         self._do(CacheRows(vector, self._number()), token)
 
-    def _in_item(self, token: Token) -> None:
+    def _in_item(self, token: ScheduleToken) -> None:
         """Read where values are between stages."""
         scope = self._scope()
         for name in self._names("value", self.nest.values):
             self._do(SetScope(name, scope), token)
 
-    def _stage_item(self, token: Token) -> None:
+    def _stage_item(self, token: ScheduleToken) -> None:
         """Read a stage, which must be that of the operators."""
         self._expect(NEST, ":")
         if self.stages == len(self.nest.stages):

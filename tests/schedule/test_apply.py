@@ -18,7 +18,7 @@ from passkit.schedule.actions import (
     LaunchBlocks,
     Scope,
     SetScope,
-    Split,
+    SplitAxis,
     Tile,
 )
 from passkit.schedule.apply import apply
@@ -37,12 +37,12 @@ FOLDED = "x: f32[4, 6, 8, 16]; return sub(x, reduce_mean(x, axis=(1, 3), keepdim
 X, Y, V, U, S = Bind.THREAD_X, Bind.THREAD_Y, Bind.VECTOR, Bind.UNROLL, Bind.SERIAL
 KEEP = SetScope("exp_1", Scope.REGISTER)
 READ = CacheRead("x0", Scope.REGISTER)
-ROWS = (Tile("i0", 4), Split("i0", 4, Y))
-ROW = (Split("i1", 4, V), Split("i1", 32, X), Split("i1", None, U))
+ROWS = (Tile("i0", 4), SplitAxis("i0", 4, Y))
+ROW = (SplitAxis("i1", 4, V), SplitAxis("i1", 32, X), SplitAxis("i1", None, U))
 FUSE = Fuse("i0", "i1")
-STEPS = Split("i1", None, S)
-COLUMN = (Tile("i2", 64), Split("i2", 2, V), Split("i2", 32, X))
-FLAT = (FUSE, Tile("i0*i1", 512), Split("i0*i1", 4, V), Split("i0*i1", None, X))
+STEPS = SplitAxis("i1", None, S)
+COLUMN = (Tile("i2", 64), SplitAxis("i2", 2, V), SplitAxis("i2", 32, X))
+FLAT = (FUSE, Tile("i0*i1", 512), SplitAxis("i0*i1", 4, V), SplitAxis("i0*i1", None, X))
 
 
 def result(graph: str, *actions: Action) -> NestSchedule | Diagnostic:
@@ -66,23 +66,33 @@ def test_blocks_follow_from_registers() -> None:
     assert isinstance(many, NestSchedule) and many.launch.blocks == 16
 
 
-WIDE = (*ROWS, Split("i1", 4, V), Split("i1", 32, X))
+WIDE = (*ROWS, SplitAxis("i1", 4, V), SplitAxis("i1", 32, X))
 ILLEGAL: list[tuple[str, str, tuple[Any, ...], str]] = [
     ("axis.unknown", SOFTMAX, (Tile("i2", 4),), r"tile i2 4: the nest has no axis i2; known: i0"),
     ("axis.unknown", SOFTMAX, (Fuse("i0", "k"),), r"fuse i0 k: the nest has no axis k; known"),
     ("axis.unknown", SOFTMAX, (Fuse("k", "i0"),), r"fuse k i0: the nest has no axis k; known"),
-    ("axis.unknown", SOFTMAX, (Split("k", 4, V),), r"split k 4 vector: the nest has no axis k;"),
+    (
+        "axis.unknown",
+        SOFTMAX,
+        (SplitAxis("k", 4, V),),
+        r"split k 4 vector: the nest has no axis k;",
+    ),
     ("axis.size", SOFTMAX, (Tile("i0", 0),), r"tile i0 0: 0 points are not possible"),
-    ("axis.size", SOFTMAX, (Split("i1", -1, X),), r"split i1 -1 thread_x: -1 points are not"),
+    ("axis.size", SOFTMAX, (SplitAxis("i1", -1, X),), r"split i1 -1 thread_x: -1 points are not"),
     ("axis.not_adjacent", SOFTMAX, (FUSE,), r"axis i1 is not the next axis of its kind after i0"),
     ("axis.not_adjacent", FOLDED, (Fuse("i2", "i0"),), r"axis i0 is not the next .* i2: i0 i2"),
     ("axis.distributed", POINTS, (Tile("i0", 4), FUSE), r"fuse i0 i1: axis i0 is tiled or split"),
     ("axis.distributed", POINTS, (Tile("i0", 4), Tile("i0", 4)), r"tile i0 4: axis i0 is tiled"),
     ("axis.several", POINTS, (Tile("i0", 4),), r"axes i0 i1 are not counted as one; fuse them"),
-    ("axis.closed", SOFTMAX, (*ROW, Split("i1", 2, S)), r"split i1 2 serial: axis i1 has no open"),
+    (
+        "axis.closed",
+        SOFTMAX,
+        (*ROW, SplitAxis("i1", 2, S)),
+        r"split i1 2 serial: axis i1 has no open",
+    ),
     ("axis.uncovered", SOFTMAX, WIDE, r"the parts of axis i1 have 128 points together, of 1024"),
     ("tile.reduced", SOFTMAX, (Tile("i1", 4),), r"axis i1 is reduced; a tile has all of it"),
-    ("tile.missing", SOFTMAX, (Split("i0", 4, Y),), r"axis i0 has no tile; tile it before"),
+    ("tile.missing", SOFTMAX, (SplitAxis("i0", 4, Y),), r"axis i0 has no tile; tile it before"),
     ("tile.missing", SOFTMAX, ROW, r"axis i0 has no tile"),
     (
         "tile.chunk",
@@ -90,115 +100,130 @@ ILLEGAL: list[tuple[str, str, tuple[Any, ...], str]] = [
         (Tile("i0", 8), *ROWS[1:], *ROW),
         r"8 points of axis i0, and its parts",
     ),
-    ("bind.grid", SOFTMAX, (Split("i1", 4, Bind.GRID),), r"split i1 4 grid: the grid follows from"),
-    ("bind.repeated", SOFTMAX, (*WIDE, Split("i1", 8, X)), r"the axis has a thread_x part already"),
+    (
+        "bind.grid",
+        SOFTMAX,
+        (SplitAxis("i1", 4, Bind.GRID),),
+        r"split i1 4 grid: the grid follows from",
+    ),
+    (
+        "bind.repeated",
+        SOFTMAX,
+        (*WIDE, SplitAxis("i1", 8, X)),
+        r"the axis has a thread_x part already",
+    ),
     (
         "bind.vector_inside",
         SOFTMAX,
-        (*WIDE, Split("i1", 8, V)),
+        (*WIDE, SplitAxis("i1", 8, V)),
         r"split i1 8 vector: a vector is t",
     ),
     (
         "bind.points",
         POINTS,
-        (FUSE, Tile("i0*i1", 64), Split("i0*i1", 32, X), Split("i0*i1", 2, Y)),
+        (FUSE, Tile("i0*i1", 64), SplitAxis("i0*i1", 32, X), SplitAxis("i0*i1", 2, Y)),
         r"axis i0\*i1 has the part thread_y_2",
     ),
     (
         "bind.rows",
         SOFTMAX,
-        (Tile("i0", 4), Split("i0", 4, U), *ROW, KEEP),
+        (Tile("i0", 4), SplitAxis("i0", 4, U), *ROW, KEEP),
         r"axis i0 counts rows and has the part unroll_4",
     ),
     (
         "bind.reduced",
         SOFTMAX,
-        (*ROWS, *ROW[:2], Split("i1", 8, Y), KEEP),
+        (*ROWS, *ROW[:2], SplitAxis("i1", 8, Y), KEEP),
         r"axis i1 is reduced, and has the part thread_y_8",
     ),
     (
         "bind.power_of_two",
         SOFTMAX,
-        (*ROWS, ROW[0], Split("i1", 48, X), ROW[2], KEEP),
+        (*ROWS, ROW[0], SplitAxis("i1", 48, X), ROW[2], KEEP),
         r"thread_x has 48 threads",
     ),
     (
         "bind.threads",
         SOFTMAX,
-        (Tile("i0", 64), Split("i0", None, Y), *ROW, KEEP),
+        (Tile("i0", 64), SplitAxis("i0", None, Y), *ROW, KEEP),
         r"2048 threads in a block exceed 1024",
     ),
     (
         "bind.partial_warp",
         SOFTMAX,
-        (Tile("i0", 1), ROW[0], Split("i1", 16, X), ROW[2], KEEP),
+        (Tile("i0", 1), ROW[0], SplitAxis("i1", 16, X), ROW[2], KEEP),
         r"a block of 16 threads has a part of a warp of 32",
     ),
     (
         "bind.several_rows",
         SOFTMAX,
-        (*ROWS, ROW[0], Split("i1", 64, X), ROW[2], KEEP),
+        (*ROWS, ROW[0], SplitAxis("i1", 64, X), ROW[2], KEEP),
         r"4 rows of 64 threads in a block",
     ),
     (
         "bind.vector_width",
         SOFTMAX,
-        (*ROWS, Split("i1", 8, V), *ROW[1:], KEEP),
+        (*ROWS, SplitAxis("i1", 8, V), *ROW[1:], KEEP),
         r"a vector of 8 elements of 4 bytes is no access: .* at most 16",
     ),
     (
         "bind.vector_length",
         LONG,
-        (Tile("i0", 1), ROW[0], Split("i1", 256, X), Split("i1", None, S)),
+        (Tile("i0", 1), ROW[0], SplitAxis("i1", 256, X), SplitAxis("i1", None, S)),
         r"vectors of 4 elements do not divide axis i1 of 4097",
     ),
-    ("bind.serial", SOFTMAX, (Split("i1", 8, S),), r"split i1 8 serial: a serial part takes what"),
+    (
+        "bind.serial",
+        SOFTMAX,
+        (SplitAxis("i1", 8, S),),
+        r"split i1 8 serial: a serial part takes what",
+    ),
     (
         "bind.serial",
         POINTS,
-        (FUSE, Tile("i0*i1", 8), Split("i0*i1", None, S)),
+        (FUSE, Tile("i0*i1", 8), SplitAxis("i0*i1", None, S)),
         r"rest serial: a ser",
     ),
     (
         "bind.serial_rows",
         SOFTMAX,
-        (*ROWS, *ROW[:2], Split("i1", None, S), READ, KEEP),
+        (*ROWS, *ROW[:2], SplitAxis("i1", None, S), READ, KEEP),
         r"axis i1 has a serial part, and the rows are read more than once",
     ),
     (
         "bind.chunks",
         CHUNKS,
-        (Tile("i0", 1), Split("i1", 32, X), Split("i1", None, U)),
+        (Tile("i0", 1), SplitAxis("i1", 32, X), SplitAxis("i1", None, U)),
         r"axis i1 is reduced in chunks; a block goes serially through one",
     ),
     (
         "bind.outer",
         COLUMNS,
-        (Tile("i0", 4), Split("i0", 4, Y), STEPS, *COLUMN),
+        (Tile("i0", 4), SplitAxis("i0", 4, Y), STEPS, *COLUMN),
         r"axis i0 has the part thread_y_4, and blocks of columns",
     ),
     (
         "bind.column_rows",
         COLUMNS,
-        (Tile("i0", 1), Split("i1", 32, X), STEPS, *COLUMN),
+        (Tile("i0", 1), SplitAxis("i1", 32, X), STEPS, *COLUMN),
         r"axis i1 has the part thread_x_32; threads of a column lie along",
     ),
     (
         "bind.columns",
         COLUMNS,
-        (Tile("i0", 1), STEPS, Tile("i2", 64), Split("i2", 32, X), Split("i2", 2, U)),
+        (Tile("i0", 1), STEPS, Tile("i2", 64), SplitAxis("i2", 32, X), SplitAxis("i2", 2, U)),
         r"axis i2 has the part unroll_2; columns lie along thread_x",
     ),
     (
         "bind.order",
         COLUMNS,
-        (Tile("i0", 1), Split("i1", 2, U), Split("i1", 8, Y), STEPS, *COLUMN),
+        (Tile("i0", 1), SplitAxis("i1", 2, U), SplitAxis("i1", 8, Y), STEPS, *COLUMN),
         r"axis i1 has serial-thread_y_8-unroll_2; columns are reduced",
     ),
     (
         "bind.order",
         COLUMNS,
-        (Tile("i0", 1), Split("i1", None, U), *COLUMN),
+        (Tile("i0", 1), SplitAxis("i1", None, U), *COLUMN),
         r"axis i1 has unroll_70; columns are reduced in serial steps",
     ),
     (
@@ -210,13 +235,19 @@ ILLEGAL: list[tuple[str, str, tuple[Any, ...], str]] = [
     (
         "limit.registers",
         LONG,
-        (Tile("i0", 2), Split("i0", 2, Y), Split("i1", 16, X), Split("i1", None, U), READ),
+        (
+            Tile("i0", 2),
+            SplitAxis("i0", 2, Y),
+            SplitAxis("i1", 16, X),
+            SplitAxis("i1", None, U),
+            READ,
+        ),
         r"a thread holds elements in 257 registers, and 223 are possible",
     ),
     (
         "limit.unroll",
         POINTS,
-        (FUSE, Tile("i0*i1", 32 * 4097), Split("i0*i1", 32, X), Split("i0*i1", None, U)),
+        (FUSE, Tile("i0*i1", 32 * 4097), SplitAxis("i0*i1", 32, X), SplitAxis("i0*i1", None, U)),
         r"4097 operations in an unrolled loop exceed 4096",
     ),
     (
@@ -266,11 +297,11 @@ ILLEGAL: list[tuple[str, str, tuple[Any, ...], str]] = [
 ]
 SHORT_ROWS = (
     Tile("i0", 64),
-    Split("i0", 16, X),
-    Split("i0", 4, Y),
-    Split("i1", 4, V),
-    Split("i1", 5, U),
-    Split("i1", 2, X),
+    SplitAxis("i0", 16, X),
+    SplitAxis("i0", 4, Y),
+    SplitAxis("i1", 4, V),
+    SplitAxis("i1", 5, U),
+    SplitAxis("i1", 2, X),
     READ,
     KEEP,
 )
@@ -290,9 +321,9 @@ ILLEGAL += [
         (
             Fuse("i0", "i2"),
             Tile("i0*i2", 32),
-            Split("i0*i2", 32, X),
+            SplitAxis("i0*i2", 32, X),
             Fuse("i1", "i3"),
-            Split("i1*i3", None, U),
+            SplitAxis("i1*i3", None, U),
             CacheRows(4, 96),
         ),
         r"not of axes i0:4 i1:6 reduce i2:8 i3:16 reduce",
@@ -300,26 +331,32 @@ ILLEGAL += [
     (
         "rows.parts",
         SHORT,
-        (*_with(SHORT_ROWS, (4, Split("i1", 6, U))), CacheRows(4, 24)),
+        (*_with(SHORT_ROWS, (4, SplitAxis("i1", 6, U))), CacheRows(4, 24)),
         r"equal parts of a row of 40 elements, and 2 threads have 24 each",
     ),
     (
         "rows.order",
         SHORT,
-        (*_with(SHORT_ROWS, (4, Split("i1", 2, X)), (5, Split("i1", 5, U))), CacheRows(4, 20)),
+        (
+            *_with(SHORT_ROWS, (4, SplitAxis("i1", 2, X)), (5, SplitAxis("i1", 5, U))),
+            CacheRows(4, 20),
+        ),
         r"the outermost part of axis i1 is thread_x",
     ),
     (
         "rows.warp",
         SHORT,
-        (*_with(SHORT_ROWS, (0, Tile("i0", 32)), (1, Split("i0", 8, X))), CacheRows(4, 20)),
+        (*_with(SHORT_ROWS, (0, Tile("i0", 32)), (1, SplitAxis("i0", 8, X))), CacheRows(4, 20)),
         r"a warp of 32 threads along thread_x, not 16",
     ),
     ("bind.vector_width", SHORT, (*SHORT_ROWS, CacheRows(16, 20)), r"a vector of 16 elements"),
     (
         "rows.vector",
         SHORT.replace("40", "42"),
-        (*_with(SHORT_ROWS, (3, Split("i1", 21, U)), (4, Split("i1", 1, U))), CacheRows(4, 21)),
+        (
+            *_with(SHORT_ROWS, (3, SplitAxis("i1", 21, U)), (4, SplitAxis("i1", 1, U))),
+            CacheRows(4, 21),
+        ),
         r"vectors of 4 elements do not divide rows of 42",
     ),
     ("rows.pitch", SHORT, (*SHORT_ROWS, CacheRows(4, 22)), r"parts of 20 elements .* not 22 apart"),

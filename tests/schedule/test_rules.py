@@ -11,7 +11,7 @@ import pytest
 
 import passkit as pk
 from passkit.diagnostics import Diagnostic
-from passkit.schedule.actions import Bind, CacheRead, Fuse, LaunchBlocks, Scope, Split, Tile
+from passkit.schedule.actions import Bind, CacheRead, Fuse, LaunchBlocks, Scope, SplitAxis, Tile
 from passkit.schedule.rules import remove_schedule_rule, schedule_rules
 from tests.emulator.device import EmulatedDevice
 from tests.emulator.programs import emulated
@@ -34,9 +34,9 @@ def wide_threads(nest: Any, target: Any) -> Any:
     axis = nest.axes[0].name
     return [
         Tile(axis, 1024),
-        Split(axis, 4, Bind.VECTOR),
-        Split(axis, 64, Bind.THREAD_X),
-        Split(axis, None, Bind.UNROLL),
+        SplitAxis(axis, 4, Bind.VECTOR),
+        SplitAxis(axis, 64, Bind.THREAD_X),
+        SplitAxis(axis, None, Bind.UNROLL),
         CacheRead("x0", Scope.REGISTER),
     ]
 
@@ -148,9 +148,9 @@ def test_a_rule_is_not_refused_for_kernels_that_fusion_only_considers() -> None:
     """A rule whose actions fit one kernel needs not look at the operators alone."""
     row = [
         Tile("i0", 8),
-        Split("i0", 8, Bind.THREAD_Y),
-        Split("i1", 32, Bind.THREAD_X),
-        Split("i1", None, Bind.UNROLL),
+        SplitAxis("i0", 8, Bind.THREAD_Y),
+        SplitAxis("i1", 32, Bind.THREAD_X),
+        SplitAxis("i1", None, Bind.UNROLL),
     ]
     graph = "x: f32[64, 300]; return reduce_sum(exp(x), axis=1)"
     with rule(lambda nest, target: row):
