@@ -49,7 +49,7 @@ EACH = "_Pragma(\"unroll\") for (int k = 0; k < 4; ++k) y[k] = {value};"
 
 
 @frozen
-class Row:
+class FunctionRow:
     """A function: how a kernel says it, and how a checker measures its error.
 
     Attributes:
@@ -77,25 +77,27 @@ def known() -> str:
 
 
 ROWS = (
-    Row("x / 1.4142135, divided", each(f"x[k] / {SQRT_2!r}f")),
-    Row("x / 1.4142135", f"over(y, x, {known()});", error="known"),
-    Row("x / 1.4142135, absorbed next to 0", each(f"near_over(x[k], {known()})")),
-    Row("x / b of a row, divided", each("x[k] / b")),
-    Row("x / b of a row", "over(y, x, by);", "const divisor by(b);", "divisor"),
-    Row("1 / x, divided", each("1.0f / x[k]")),
-    Row("1 / x of x >= 1", each("reciprocal(x[k])")),
-    Row("1 / x of x >= 1, absorbed next to 0", each("near_reciprocal(x[k])"), error="reciprocal"),
-    Row("erff of CUDA", each("erff(x[k])")),
-    Row("erf", each("erf_near(x[k])"), error="erf_error"),
-    Row("sigmoid by a division", each("(x[k] < 0 ? expf(-fabsf(x[k])) : 1.0f) / "
+    FunctionRow("x / 1.4142135, divided", each(f"x[k] / {SQRT_2!r}f")),
+    FunctionRow("x / 1.4142135", f"over(y, x, {known()});", error="known"),
+    FunctionRow("x / 1.4142135, absorbed next to 0", each(f"near_over(x[k], {known()})")),
+    FunctionRow("x / b of a row, divided", each("x[k] / b")),
+    FunctionRow("x / b of a row", "over(y, x, by);", "const divisor by(b);", "divisor"),
+    FunctionRow("1 / x, divided", each("1.0f / x[k]")),
+    FunctionRow("1 / x of x >= 1", each("reciprocal(x[k])")),
+    FunctionRow(
+        "1 / x of x >= 1, absorbed next to 0", each("near_reciprocal(x[k])"), error="reciprocal"
+    ),
+    FunctionRow("erff of CUDA", each("erff(x[k])")),
+    FunctionRow("erf", each("erf_near(x[k])"), error="erf_error"),
+    FunctionRow("sigmoid by a division", each("(x[k] < 0 ? expf(-fabsf(x[k])) : 1.0f) / "
                                       "(1.0f + expf(-fabsf(x[k])))")),
-    Row("sigmoid", each("sigmoid(x[k])"), error="sigmoid_error"),
-    Row("maximum that keeps NaN", each("maximum(x[k], b)")),
-    Row("fmaxf", each("fmaxf(x[k], b)")),
-    Row("expf", each("expf(x[k])")),
-    Row("tanhf", each("tanhf(x[k])")),
-    Row("logf", each("logf(x[k])")),
-    Row("sqrtf", each("sqrtf(x[k])")),
+    FunctionRow("sigmoid", each("sigmoid(x[k])"), error="sigmoid_error"),
+    FunctionRow("maximum that keeps NaN", each("maximum(x[k], b)")),
+    FunctionRow("fmaxf", each("fmaxf(x[k], b)")),
+    FunctionRow("expf", each("expf(x[k])")),
+    FunctionRow("tanhf", each("tanhf(x[k])")),
+    FunctionRow("logf", each("logf(x[k])")),
+    FunctionRow("sqrtf", each("sqrtf(x[k])")),
 )
 
 
@@ -158,7 +160,7 @@ def checker(folder: Path) -> Any:
     return ctypes.CDLL(str(path))
 
 
-def measured_error(row: Row, library: Any) -> str:
+def measured_error(row: FunctionRow, library: Any) -> str:
     """Return the largest error of a function, or how many of its results are other bits."""
     word, count, real = ctypes.c_uint32, ctypes.c_int64, ctypes.c_float
     if row.error is None:

@@ -50,7 +50,7 @@ import workloads  # noqa: E402
 from machine_code.figures import CompiledKernel, KernelFigures, measured  # noqa: E402
 from machine_code.listing import listings  # noqa: E402
 from machine_code.memory import placed  # noqa: E402
-from machine_code.warp import LaunchShape  # noqa: E402
+from machine_code.warp import WarpLaunch  # noqa: E402
 from workloads import Workload  # noqa: E402
 
 import passkit as pk  # noqa: E402
@@ -387,7 +387,7 @@ def figures(launch: StudyLaunch, architecture: int) -> KernelFigures:
     if launch.name == "adam_packed":  # the tensors are in its first table
         addresses = addresses[: 3 * 8]
     parameters = addresses + launch.numbers
-    shape = LaunchShape(launch.grid, launch.block, parameters, architecture)
+    shape = WarpLaunch(launch.grid, launch.block, parameters, architecture)
     return measured(kernel, shape, regions, launch.shared, launch.blocks or None)
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from attrs import frozen
 
 from machine_code.listing import Listing
-from machine_code.memory import Memory, Region
-from machine_code.warp import LaunchShape, Trace, Warp
+from machine_code.memory import DeviceMemory, MemoryRegion
+from machine_code.warp import Warp, WarpLaunch, WarpTrace
 
 KIB = 1 << 10
 UNITS = {80: 108, 90: 132, 100: 148}
@@ -66,7 +66,7 @@ class KernelFigures:
     sectors: float
 
 
-def resident_blocks(kernel: CompiledKernel, launch: LaunchShape, dynamic_shared: int) -> int:
+def resident_blocks(kernel: CompiledKernel, launch: WarpLaunch, dynamic_shared: int) -> int:
     """Return how many blocks of a kernel are on a multiprocessor at a time.
 
     Source: CUDA C++ Programming Guide, technical specifications per compute capability.
@@ -85,8 +85,8 @@ def resident_blocks(kernel: CompiledKernel, launch: LaunchShape, dynamic_shared:
 
 def measured(
     kernel: CompiledKernel,
-    launch: LaunchShape,
-    regions: Sequence[Region],
+    launch: WarpLaunch,
+    regions: Sequence[MemoryRegion],
     dynamic_shared: int = 0,
     blocks: Sequence[int] | None = None,
 ) -> KernelFigures:
@@ -97,7 +97,7 @@ def measured(
     chosen = [launch.grid // 2] if blocks is None else sorted(set(blocks))
     warps = ceil(launch.threads / 32)
     numbers = sorted({k * (warps - 1) // (SAMPLED_WARPS - 1) for k in range(SAMPLED_WARPS)})
-    memories = [Memory(regions, blocks is not None) for _ in chosen for _ in numbers]
+    memories = [DeviceMemory(regions, blocks is not None) for _ in chosen for _ in numbers]
     traces = [
         Warp(kernel.listing, launch, memory, block, number).run()
         for memory, (block, number) in zip(
@@ -122,7 +122,7 @@ def measured(
     )
 
 
-def bytes_in_flight(trace: Trace) -> float:
+def bytes_in_flight(trace: WarpTrace) -> float:
     """Return the bytes of a thread that are loaded when it waits, weighted by themselves.
 
     Only waits for large arrays count, with all that was loaded before them.
@@ -131,7 +131,7 @@ def bytes_in_flight(trace: Trace) -> float:
     return sum(n * n for n in waits) / sum(waits) / 32 if waits else 0.0
 
 
-def waits_at_once(trace: Trace) -> int:
+def waits_at_once(trace: WarpTrace) -> int:
     """Return the most waits for large arrays between two backward branches."""
     segments = [w.segment for w in trace.waits if w.streamed]
     return max((segments.count(s) for s in set(segments)), default=0)

@@ -17,7 +17,7 @@ ZERO = 255
 
 
 @frozen
-class Operand:
+class SassOperand:
     """An operand of an instruction.
 
     Attributes:
@@ -64,7 +64,7 @@ class Instruction:
     offset: int
     guard: str
     opcode: str
-    operands: tuple[Operand, ...] = field(repr=False)
+    operands: tuple[SassOperand, ...] = field(repr=False)
 
     @cached_property
     def name(self) -> str:
@@ -130,7 +130,7 @@ def listings(text: str) -> dict[str, Listing]:
     return by_name
 
 
-def operands(text: str) -> tuple[Operand, ...]:
+def operands(text: str) -> tuple[SassOperand, ...]:
     """Return the operands in a list as printed, without cache hints and descriptors.
 
     >>> [x.kind for x in operands("R8, -|R3|, c[0x0][0x210], 0x10, !PT, desc[UR4][R2.64+0x800]")]
@@ -144,12 +144,12 @@ def _split(text: str) -> list[str]:
     return re.sub(r"(?<=\w) (?=`)", ",", text).split(",")
 
 
-def operand(text: str) -> Operand:
+def operand(text: str) -> SassOperand:
     """Return one operand. Unknown ones are of kind "name"."""
     if text.startswith("`("):
-        return Operand(text, "label", value=text[2:-1])
+        return SassOperand(text, "label", value=text[2:-1])
     if "[" in text and not text.lstrip("-~|").startswith("c["):
-        return Operand(text, "address", value=_address(text[text.rindex("[") + 1 : -1]))
+        return SassOperand(text, "address", value=_address(text[text.rindex("[") + 1 : -1]))
     plain = text
     negative = plain.startswith("-")
     plain = plain.lstrip("-")
@@ -161,27 +161,27 @@ def operand(text: str) -> Operand:
     plain = MODIFIERS.sub("", plain)
     if match := REGISTER.match(plain):
         index = ZERO if match[2] == "Z" else int(match[2])
-        return Operand(text, "register", index, match[1] == "UR", **signs)
+        return SassOperand(text, "register", index, match[1] == "UR", **signs)
     if match := PREDICATE.match(plain):
         index = 7 if match[1] == "T" else int(match[1])
-        return Operand(text, "predicate", index, "U" in plain, inverted=plain.startswith("!"))
+        return SassOperand(text, "predicate", index, "U" in plain, inverted=plain.startswith("!"))
     if plain.startswith("c["):
         bank, offset = re.findall(r"\[(\w+)\]", plain)
         place = (int(bank, 16), 0 if offset in ("RZ", "URZ") else int(offset, 16))
-        return Operand(text, "constant", value=place, **signs)
+        return SassOperand(text, "constant", value=place, **signs)
     return _number(text, plain, negative)
 
 
-def _number(text: str, plain: str, negative: bool) -> Operand:
+def _number(text: str, plain: str, negative: bool) -> SassOperand:
     """Return an operand that is an integer or a float, else a name."""
     sign = -1 if negative else 1
     if re.fullmatch(r"0x[0-9a-f]+", plain):
-        return Operand(text, "number", value=sign * int(plain, 16))
+        return SassOperand(text, "number", value=sign * int(plain, 16))
     plain = plain.strip().lstrip("+").replace("QNAN", "nan").replace("INF", "inf")
     try:
-        return Operand(text, "number", value=sign * float(plain))
+        return SassOperand(text, "number", value=sign * float(plain))
     except ValueError:
-        return Operand(text, "name", value=text)
+        return SassOperand(text, "name", value=text)
 
 
 def _address(text: str) -> tuple[int, tuple[AddressTerm, ...]]:

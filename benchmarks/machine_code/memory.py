@@ -22,7 +22,7 @@ class StrayAccessError(Exception):
 
 
 @frozen(eq=False)
-class Region:
+class MemoryRegion:
     """An array: its begin, bytes and contents.
 
     ``values`` are integers, whose bytes are read; None for floats, which are normally distributed,
@@ -35,17 +35,17 @@ class Region:
     values: np.ndarray | None = None
 
 
-def placed(arrays: Sequence[tuple[int, bool, np.ndarray | None]]) -> list[Region]:
+def placed(arrays: Sequence[tuple[int, bool, np.ndarray | None]]) -> list[MemoryRegion]:
     """Place arrays of so many bytes, signs and values in memory, one after the other."""
     begin, regions = BASE, []
     for nbytes, is_positive, values in arrays:
-        regions.append(Region(begin, nbytes, is_positive, values))
+        regions.append(MemoryRegion(begin, nbytes, is_positive, values))
         begin += -(-nbytes // GAP) * GAP + GAP
     return regions
 
 
-class Memory:
-    """Memory as one warp sees it.
+class DeviceMemory:
+    """DeviceMemory as one warp sees it.
 
     ``last`` is the array that the last instruction read, None for shared memory, at
     ``last_addresses``; ``streamed`` are the begins of the arrays of floats that have at least
@@ -56,9 +56,9 @@ class Memory:
         all_streamed: whether small arrays of floats are streamed, too.
     """
 
-    def __init__(self, regions: Sequence[Region], all_streamed: bool = False) -> None:
+    def __init__(self, regions: Sequence[MemoryRegion], all_streamed: bool = False) -> None:
         end = max((r.begin + r.nbytes for r in regions), default=BASE)
-        self.globals = Region((end // GAP + 2) * GAP, 1 << 16)
+        self.globals = MemoryRegion((end // GAP + 2) * GAP, 1 << 16)
         self.regions = sorted((*regions, self.globals), key=lambda r: r.begin)
         self.begins = [r.begin for r in self.regions]
         draws = np.random.default_rng(0).standard_normal(SAMPLES, dtype=np.float32)
@@ -67,10 +67,10 @@ class Memory:
         self.local = np.zeros(1 << 14, np.uint64)
         least = 0 if all_streamed else max((r.nbytes for r in regions), default=0) // 64
         self.streamed = {r.begin for r in regions if r.nbytes >= least and r.values is None}
-        self.last: Region | None = None
+        self.last: MemoryRegion | None = None
         self.last_addresses = np.zeros(0, np.uint64)
 
-    def region(self, addresses: np.ndarray, nbytes: int) -> Region:
+    def region(self, addresses: np.ndarray, nbytes: int) -> MemoryRegion:
         """Return the array that addresses lie in. Raises: StrayAccessError if there is none."""
         low, high = int(addresses.min()), int(addresses.max()) + nbytes
         k = bisect_right(self.begins, low) - 1
@@ -78,7 +78,7 @@ class Memory:
             raise StrayAccessError(f"{nbytes} bytes at {low:#x} to {high:#x} are in no array")
         return self.regions[k]
 
-    def check(self, addresses: np.ndarray, nbytes: int, is_shared: bool) -> Region | None:
+    def check(self, addresses: np.ndarray, nbytes: int, is_shared: bool) -> MemoryRegion | None:
         """Check alignment and bounds; return the array, or None for shared memory.
 
         Raises: StrayAccessError.
@@ -125,7 +125,9 @@ class Memory:
         values = self.samples[(mixed % np.uint64(SAMPLES)).astype(int)]
         return list(values & np.uint64(0x7FFFFFFF) if region.is_positive else values)
 
-    def _integers(self, region: Region, addresses: np.ndarray, count: int) -> list[np.ndarray]:
+    def _integers(
+        self, region: MemoryRegion, addresses: np.ndarray, count: int
+    ) -> list[np.ndarray]:
         """Return words of an array whose contents matter."""
         values = np.ascontiguousarray(region.values).reshape(-1).view(np.uint32)
         first = ((addresses - np.uint64(region.begin)) >> np.uint64(2)).astype(np.int64)

@@ -13,38 +13,40 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from machine_code.listing import ZERO, Instruction, Operand
+from machine_code.listing import ZERO, Instruction, SassOperand
 
 if TYPE_CHECKING:
     from machine_code.warp import Warp
 
 Lanes = np.ndarray
-Operation = Callable[["Warp", Instruction, Lanes], None]
+SassOperation = Callable[["Warp", Instruction, Lanes], None]
 MASK = np.uint64(0xFFFFFFFF)
 HIGH = np.uint64(32)
-OPERATIONS: dict[str, Operation] = {}
+OPERATIONS: dict[str, SassOperation] = {}
 
 
 class UnknownInstructionError(Exception):
     """An instruction that this module does not compute; the message has it."""
 
 
-def operation(*names: str) -> Callable[[Operation], Operation]:
+def operation(*names: str) -> Callable[[SassOperation], SassOperation]:
     """Register the function of instructions, and of the same ones for uniform registers."""
 
-    def register(function: Operation) -> Operation:
+    def register(function: SassOperation) -> SassOperation:
         OPERATIONS.update(dict.fromkeys(names, function))
         OPERATIONS.update(dict.fromkeys((f"U{name}" for name in names), function))
         return function
 
     return register
 
+Operands = list[SassOperand]
+
 
 @cache
-def parts(i: Instruction) -> tuple[Operand, list[Operand], list[Operand], list[Operand]]:
+def parts(i: Instruction) -> tuple[SassOperand, Operands, Operands, Operands]:
     """Return an instruction's result, results that are predicates, sources, and predicates read."""
     operands = list(i.operands)
-    outs: list[Operand] = []
+    outs: list[SassOperand] = []
     while operands[0].kind == "predicate":
         outs.append(operands.pop(0))
     result = operands.pop(0)
@@ -219,7 +221,7 @@ COMPARE: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def _set_compared(
-    w: Warp, i: Instruction, outs: Any, value: Lanes, ins: list[Operand], active: Lanes
+    w: Warp, i: Instruction, outs: Any, value: Lanes, ins: list[SassOperand], active: Lanes
 ) -> None:
     """Combine a comparison with a predicate, as the modifiers say, and store both results."""
     first, second = value, ~value
@@ -342,7 +344,7 @@ def predicates_as_bits(w: Warp, i: Instruction, active: Lanes) -> None:
     bits = w.raw(i.operands[1])
     for k in range(7):
         if mask >> k & 1:
-            out = Operand("", "predicate", k)
+            out = SassOperand("", "predicate", k)
             w.set_predicate(out, bits >> np.uint64(k) & np.uint64(1) != 0, active)
 
 
@@ -490,7 +492,7 @@ def packed(w: Warp, i: Instruction, active: Lanes) -> None:
         return w.set(result, np.full(32, value, np.uint64), active)
     w.set(result, w.raw(sources[0]), active)
     if i.name.startswith("F") and i.name.endswith("2"):  # two floats in a pair of registers
-        second = Operand("", "register", result.index + 1, result.uniform)
+        second = SassOperand("", "register", result.index + 1, result.uniform)
         w.set(second, w.raw(sources[0]), active)
 
 
@@ -563,7 +565,7 @@ def reduce_lanes(w: Warp, i: Instruction, active: Lanes) -> None:
     w.set(registers[0], np.full(32, function.reduce(values), np.uint64), active)
 
 
-# Memory
+# DeviceMemory
 
 
 def width(i: Instruction) -> int:
@@ -578,7 +580,7 @@ def load_constant(w: Warp, i: Instruction, active: Lanes) -> None:
     result, source = i.operands
     bank, offset = source.value  # type: ignore[misc]
     for k in range(max(1, width(i) // 4)):
-        into = Operand("", "register", result.index + k, result.uniform)
+        into = SassOperand("", "register", result.index + k, result.uniform)
         w.set(into, np.full(32, w.constant(bank, offset + 4 * k), np.uint64), active)
 
 
@@ -593,7 +595,7 @@ def load(w: Warp, i: Instruction, active: Lanes) -> None:
         return w.set(result, np.zeros(32, np.uint64), active)
     words = w.memory.read(i.name, address, width(i), active)
     for k, word in enumerate(words):
-        w.set(Operand("", "register", result.index + k, result.uniform), word, active)
+        w.set(SassOperand("", "register", result.index + k, result.uniform), word, active)
     if width(i) < 4:
         bits = 8 * width(i)
         low = words[0] & np.uint64((1 << bits) - 1)
@@ -611,12 +613,12 @@ def store(w: Warp, i: Instruction, active: Lanes) -> None:
     source = i.operands[-1]
     address = w.address(place, i.name in ("STS", "STL"))
     words = [
-        w.raw(source if k == 0 else Operand("", "register", _next(source, k), source.uniform))
+        w.raw(source if k == 0 else SassOperand("", "register", _next(source, k), source.uniform))
         for k in range(max(1, width(i) // 4))
     ]
     w.memory.write(i.name, address, width(i), words, active)
 
 
-def _next(source: Operand, k: int) -> int:
+def _next(source: SassOperand, k: int) -> int:
     """Return the register that follows; zeros follow the one that is zero."""
     return ZERO if source.index == ZERO else source.index + k

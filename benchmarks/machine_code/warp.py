@@ -14,8 +14,8 @@ import numpy as np
 from attrs import field, frozen
 
 from machine_code import operations
-from machine_code.listing import ZERO, AddressTerm, Instruction, Listing, Operand, operand
-from machine_code.memory import SECTOR, SHARED_WINDOW, Memory
+from machine_code.listing import ZERO, AddressTerm, Instruction, Listing, SassOperand, operand
+from machine_code.memory import SECTOR, SHARED_WINDOW, DeviceMemory
 from machine_code.operations import OPERATIONS, UnknownInstructionError, width
 
 MOST_STEPS = 1_000_000
@@ -51,7 +51,7 @@ class EndlessWarpError(Exception):
 
 
 @frozen
-class LaunchShape:
+class WarpLaunch:
     """A launch: blocks and threads along x and y, parameters as bytes, and the architecture."""
 
     grid: int
@@ -100,7 +100,7 @@ class Wait:
 
 
 @frozen
-class Trace:
+class WarpTrace:
     """The execution of a warp: instructions, waits and loads.
 
     Attributes:
@@ -133,7 +133,7 @@ class Warp:
     """
 
     def __init__(
-        self, listing: Listing, launch: LaunchShape, memory: Memory, block: int, number: int
+        self, listing: Listing, launch: WarpLaunch, memory: DeviceMemory, block: int, number: int
     ) -> None:
         self.listing, self.launch, self.memory, self.block = listing, launch, memory, block
         self.bank = launch.constants()
@@ -143,19 +143,19 @@ class Warp:
         self.threads = np.arange(32) + 32 * number
         self.barriers = np.zeros((32, 32), np.int64)
         self.exited = 0
-        self.trace = Trace(np.zeros(len(listing.instructions), np.int64))
+        self.trace = WarpTrace(np.zeros(len(listing.instructions), np.int64))
         self.pending: dict[int, tuple[int, int]] = {}
         self.segment = 0
 
     # What instructions read and write
 
-    def unsigned(self, source: Operand) -> np.ndarray:
+    def unsigned(self, source: SassOperand) -> np.ndarray:
         """Return an operand as 32 bits, from 0 up."""
         return self.summand(source) & operations.MASK
 
     raw = unsigned
 
-    def summand(self, source: Operand, is_extended: bool = False) -> np.ndarray:
+    def summand(self, source: SassOperand, is_extended: bool = False) -> np.ndarray:
         """Return an operand so that bit 32 of a sum is its carry."""
         if source.kind == "number":
             value = source.value
@@ -175,11 +175,11 @@ class Warp:
             return (plain ^ operations.MASK) + np.uint64(1)
         return plain
 
-    def signed(self, source: Operand) -> np.ndarray:
+    def signed(self, source: SassOperand) -> np.ndarray:
         """Return an operand as a signed integer."""
         return self.unsigned(source).astype(np.uint32).view(np.int32).astype(np.int64)
 
-    def pair(self, source: Operand) -> np.ndarray:
+    def pair(self, source: SassOperand) -> np.ndarray:
         """Return the 64 bits of an operand and what follows it."""
         if source.kind == "number":
             return np.full(32, int(source.value) & (1 << 64) - 1, np.uint64)  # type: ignore[call-overload]
@@ -193,26 +193,26 @@ class Warp:
         value = low | high << operations.HIGH
         return ~value + np.uint64(1) if source.negative else value
 
-    def _float(self, source: Operand, value: np.ndarray) -> np.ndarray:
+    def _float(self, source: SassOperand, value: np.ndarray) -> np.ndarray:
         value = np.abs(value) if source.absolute else value
         return -value if source.negative else value
 
-    def float(self, source: Operand) -> np.ndarray:
+    def float(self, source: SassOperand) -> np.ndarray:
         """Return an operand as float32."""
         if source.kind == "number" and isinstance(source.value, float):
             return np.full(32, source.value, np.float32)
-        plain = Operand("", source.kind, source.index, source.uniform, value=source.value)
+        plain = SassOperand("", source.kind, source.index, source.uniform, value=source.value)
         bits = self.summand(plain).astype(np.uint32)
         return self._float(source, bits.view(np.float32))
 
-    def double(self, source: Operand) -> np.ndarray:
+    def double(self, source: SassOperand) -> np.ndarray:
         """Return an operand as float64."""
         if source.kind == "number":
             return np.full(32, source.value, np.float64)
-        plain = Operand("", source.kind, source.index, source.uniform, value=source.value)
+        plain = SassOperand("", source.kind, source.index, source.uniform, value=source.value)
         return self._float(source, self.pair(plain).view(np.float64))
 
-    def predicate(self, source: Operand) -> np.ndarray:
+    def predicate(self, source: SassOperand) -> np.ndarray:
         """Return the values of a predicate."""
         value = self.predicates[source.uniform][source.index]
         return ~value if source.inverted else value
@@ -223,7 +223,7 @@ class Warp:
             return self.memory.globals.begin >> (32 if offset % 8 else 0) & 0xFFFFFFFF
         return self.bank.get(offset, 0)
 
-    def address(self, place: Operand, is_shared: bool) -> np.ndarray:
+    def address(self, place: SassOperand, is_shared: bool) -> np.ndarray:
         """Return the addresses of an access."""
         number, terms = place.value  # type: ignore[misc]
         total = np.full(32, number & (1 << 64) - 1, np.uint64)
@@ -265,7 +265,7 @@ class Warp:
             raise UnknownInstructionError(f"special register {name}")
         return np.broadcast_to(np.asarray(values.get(name, 0)), 32).astype(np.uint64)
 
-    def set(self, result: Operand, value: np.ndarray, active: np.ndarray) -> None:
+    def set(self, result: SassOperand, value: np.ndarray, active: np.ndarray) -> None:
         """Write the low 32 bits of a register of the active lanes."""
         if result.index == ZERO:
             return
@@ -274,23 +274,23 @@ class Warp:
             self.registers[result.uniform][result.index], value & operations.MASK, where=where
         )
 
-    def set_pair(self, result: Operand, value: np.ndarray, active: np.ndarray) -> None:
+    def set_pair(self, result: SassOperand, value: np.ndarray, active: np.ndarray) -> None:
         """Write 64 bits to a register and the next one."""
         if result.index == ZERO:
             return
         self.set(result, value, active)
-        second = Operand("", "register", result.index + 1, result.uniform)
+        second = SassOperand("", "register", result.index + 1, result.uniform)
         self.set(second, value >> operations.HIGH, active)
 
-    def set_float(self, result: Operand, value: np.ndarray, active: np.ndarray) -> None:
+    def set_float(self, result: SassOperand, value: np.ndarray, active: np.ndarray) -> None:
         """Write a float, rounded to float32."""
         self.set(result, value.astype(np.float32).view(np.uint32).astype(np.uint64), active)
 
-    def set_double(self, result: Operand, value: np.ndarray, active: np.ndarray) -> None:
+    def set_double(self, result: SassOperand, value: np.ndarray, active: np.ndarray) -> None:
         """Write a float of 64 bits."""
         self.set_pair(result, value.astype(np.float64).view(np.uint64), active)
 
-    def set_predicate(self, result: Operand, value: np.ndarray, active: np.ndarray) -> None:
+    def set_predicate(self, result: SassOperand, value: np.ndarray, active: np.ndarray) -> None:
         """Write a predicate of the active lanes."""
         if result.index == 7:
             return
@@ -299,7 +299,7 @@ class Warp:
 
     # Running
 
-    def run(self) -> Trace:
+    def run(self) -> WarpTrace:
         """Run all lanes to their end.
 
         Raises: UnknownInstructionError, StrayAccessError with the instruction, or EndlessWarpError.
@@ -530,7 +530,7 @@ def _lanes(mask: int) -> np.ndarray:
 
 
 @cache
-def _guard(text: str) -> Operand:
+def _guard(text: str) -> SassOperand:
     return operand(text)
 
 

@@ -17,7 +17,7 @@ from passkit.frontends.xp.extents import (
     extents_input,
     position_inputs,
 )
-from passkit.frontends.xp.movement_operations import AxisGroup
+from passkit.frontends.xp.movement_operations import JoinedAxes
 from passkit.frontends.xp.reductions import integer
 from passkit.frontends.xp.runtime import apply, from_numpy, operation
 from passkit.graph.node import MOST_ELEMENTS
@@ -249,7 +249,7 @@ def _filled_shape(x: Array, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def _axis_groups(
     shape: tuple[int, ...], target: tuple[int, ...]
-) -> tuple[tuple[AxisGroup, ...], tuple[int, ...]]:
+) -> tuple[tuple[JoinedAxes, ...], tuple[int, ...]]:
     """Return the smallest groups of axes that a reshape of ``shape`` to ``target`` joins or splits.
 
     Returns: The groups, and the extents of the result that are not filled in. Of each group, the
@@ -257,7 +257,7 @@ def _axis_groups(
     """
     if 0 in shape:
         return ((len(shape), len(target), -1),), target
-    groups: list[AxisGroup] = []
+    groups: list[JoinedAxes] = []
     given: list[int] = []
     a = b = 0
     while a < len(shape) or b < len(target):

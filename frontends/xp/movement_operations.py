@@ -17,7 +17,7 @@ from passkit.graph.node import Entry, known_shape
 from passkit.values.dtype import dtype_of
 from passkit.values.size import Extent, Shape, numel
 
-AxisGroup = tuple[int, int, int]
+JoinedAxes = tuple[int, int, int]
 """Neighbouring axes of a reshape: their number before and after, and which of the latter takes what
 the others leave."""
 
@@ -35,10 +35,10 @@ def _build_astype(x: Entry, dtype: str) -> Entry:
     return ops.identity(x) if x.dtype is dtype_of(dtype) else ops.cast(x, dtype=dtype)
 
 
-def _build_reshape(x: Entry, groups: tuple[AxisGroup, ...], shape: Shape) -> Entry:
+def _build_reshape(x: Entry, groups: tuple[JoinedAxes, ...], shape: Shape) -> Entry:
     """Build a reshape. ``shape`` has the extents of the result that are not left to be filled in.
 
-    ``groups`` are neighbouring axes that become others, see `AxisGroup`. So a plan serves other
+    ``groups`` are neighbouring axes that become others, see `JoinedAxes`. So a plan serves other
     extents: where axes are joined, their product is filled in.
     """
     source, given = list(known_shape(x)), iter(shape)
@@ -54,11 +54,11 @@ def _build_reshape(x: Entry, groups: tuple[AxisGroup, ...], shape: Shape) -> Ent
     return ops.reshape(x, shape=tuple(target))
 
 
-def _reshape(x: Any, groups: tuple[AxisGroup, ...], shape: tuple[int, ...]) -> Any:
+def _reshape(x: Any, groups: tuple[JoinedAxes, ...], shape: tuple[int, ...]) -> Any:
     """Return a reshaped copy of the NumPy array ``x``.
 
     ``shape`` has the extents of the result that are not filled in, ``groups`` the neighbouring axes
-    that become others, see `AxisGroup`.
+    that become others, see `JoinedAxes`.
     """
     source, given = list(x.shape), iter(shape)
     target: list[int] = []

@@ -58,7 +58,7 @@ def stitched_values(
 
 def plain_values(
     group: Group, target: Target, names: dict[Node, str]
-) -> tuple[Layout, tuple[plain.Value, ...]]:
+) -> tuple[Layout, tuple[plain.NestValue, ...]]:
     """The layout of a group of one space, and what its templates name."""
     layout = lay_out(group.graph)
     assert isinstance(layout, Layout)

@@ -48,7 +48,7 @@ class Run:
 
 
 @frozen
-class Value:
+class NestValue:
     """A value that templates name: the loops it has, and whether it folds or scans some."""
 
     nest: Nest
@@ -74,7 +74,7 @@ def inside(runs: Sequence[Run]) -> Extent:
 
 def values_of(
     layout: Layout, outputs: Sequence[Node], names: dict[Node, str], target: Target
-) -> tuple[Value, ...]:
+) -> tuple[NestValue, ...]:
     """The values that a group's templates name: folds, what is kept between stages, and results.
 
     ``outputs`` are the nodes of the results, which the layout may have written out.
@@ -92,7 +92,7 @@ def values_of(
         mine = tuple(r for r in runs if full or not r.folded)
         whole = tuple(d for d, r in enumerate(mine) if r.folded)
         found.append(
-            Value(
+            NestValue(
                 Nest(
                     names[own.get(node, node)],
                     tuple(r.extent for r in mine),
@@ -108,7 +108,7 @@ def values_of(
     return tuple(found)
 
 
-def stage_of(value: Value, schedule: Schedule, runs: Sequence[Run]) -> NestPlan:
+def stage_of(value: NestValue, schedule: Schedule, runs: Sequence[Run]) -> NestPlan:
     """How a schedule deals out the loops of a value."""
     folds = bool(value.nest.whole)
     attrs = tuple(_attr(r, schedule, folds, inside(runs)) for r in value.runs)
@@ -140,7 +140,7 @@ def _attr(run: Run, schedule: Schedule, folds: bool, points: Extent) -> Attr:
             return dealt(run.extent, wide, Level.CTA)
 
 
-def settle(stage: NestPlan, value: Value, runs: Sequence[Run]) -> NestPlan:
+def settle(stage: NestPlan, value: NestValue, runs: Sequence[Run]) -> NestPlan:
     """A stage that somebody wrote in the words of `stage_of`, as far as it can be."""
     extents = [r.extent for r in value.runs] or [1]
     points = inside(runs)

@@ -39,10 +39,10 @@ _INDEX_NODES = (Const, Var, Binary, ThreadIndex, SizeOf)
 
 def simplify(kernel: KernelIR) -> KernelIR:
     """Return the kernel with simplified indices and without unused definitions."""
-    return evolve(kernel, body=without_unused(_Simplifier().statements(kernel.body, {})))
+    return evolve(kernel, body=without_unused(_IndexSimplifier().statements(kernel.body, {})))
 
 
-class _Simplifier:
+class _IndexSimplifier:
     """The rewriting of one kernel.
 
     ``constants`` are the variables of unrolled loops around the current statement.

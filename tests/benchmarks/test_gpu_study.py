@@ -85,13 +85,13 @@ def recorded(memory: Any, begin: int) -> dict[int, int]:
 def warp(listing: str, arrays: list[int], threads: int = 32, numbers: bytes = b"") -> Any:
     """Return a warp of the kernel f of a listing, and its memory."""
     from machine_code.listing import listings
-    from machine_code.memory import Memory, placed
-    from machine_code.warp import LaunchShape, Warp
+    from machine_code.memory import DeviceMemory, placed
+    from machine_code.warp import Warp, WarpLaunch
 
     regions = placed([(n, False, None) for n in arrays])
     parameters = b"".join(struct.pack("<Q", r.begin) for r in regions) + numbers
-    memory = Memory(regions)
-    shape = LaunchShape(1, (threads, 1), parameters, 90)
+    memory = DeviceMemory(regions)
+    shape = WarpLaunch(1, (threads, 1), parameters, 90)
     return Warp(listings(listing)["f"], shape, memory, 0, 0), memory
 
 
@@ -132,15 +132,15 @@ def test_code_that_cannot_be_executed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_kernels_by_hand_compute_what_they_say(study: Any) -> None:
     """GELU and softmax of one warp are NumPy's, for all architectures."""
-    from machine_code.memory import Memory, placed
-    from machine_code.warp import LaunchShape, Warp
+    from machine_code.memory import DeviceMemory, placed
+    from machine_code.warp import Warp, WarpLaunch
 
     def results(name: str, architecture: int) -> tuple[np.ndarray, np.ndarray]:
         (launch,) = study.rows()[name].by_hand()
         kernel, regions = study.compiled(launch, architecture), placed(launch.arrays)
         addresses = b"".join(struct.pack("<Q", r.begin) for r in regions)
-        shape = LaunchShape(launch.grid, launch.block, addresses + launch.numbers, architecture)
-        memory = Memory(regions)
+        shape = WarpLaunch(launch.grid, launch.block, addresses + launch.numbers, architecture)
+        memory = DeviceMemory(regions)
         words = recorded(memory, regions[-1].begin)
         Warp(kernel.listing, shape, memory, 3, 1).run()
         at = np.array(sorted(words))

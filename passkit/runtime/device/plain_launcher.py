@@ -20,7 +20,7 @@ BLOCK_NBYTES = 512  # launcher.c has the same
 """The smallest block in bytes, the granularity of CUDA's own allocator."""
 
 
-class Block:
+class PoolBlock:
     """Device memory of ``size`` bytes, which returns to its pool when nothing refers to it.
 
     Attributes:
@@ -75,7 +75,7 @@ class Pool:
         self._sizes: dict[int, int] = {}
         self._lock = RLock()
 
-    def allocate(self, nbytes: int) -> Block:
+    def allocate(self, nbytes: int) -> PoolBlock:
         """Return a block of at least ``nbytes`` bytes. The device's context must be current.
 
         Raises: what the driver raises where memory is exhausted.
@@ -93,7 +93,7 @@ class Pool:
                 address, memory = given if isinstance(given, tuple) else (given, None)
                 idle = [address, memory, None]
             self._sizes[address] = size
-        block = Block(address, size, idle)
+        block = PoolBlock(address, size, idle)
         finalize(block, self._release, idle).atexit = False
         return block
 

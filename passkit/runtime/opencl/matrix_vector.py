@@ -177,7 +177,7 @@ class VectorProducts(NamedTuple):
     parts: tuple[int, int]
 
 
-class Operand(NamedTuple):
+class ProductOperand(NamedTuple):
     """A batch of row-major matrices, or of vectors, which are matrices of one row.
 
     Attributes:
@@ -251,13 +251,13 @@ def vector_products(
     length = max(m, n)
     is_stored_by_result = transposed[0] is False if matrix == 0 else transposed[1] is True
     if is_stored_by_result or length == 1:
-        x = Operand(matrix, strides[matrix], length, k)
-        return _rows(x, Operand(1 - matrix, strides[1 - matrix], 1, k), batch, block)
-    x = Operand(matrix, strides[matrix], k, length)
-    return _columns(x, Operand(1 - matrix, strides[1 - matrix], 1, k), batch, block)
+        x = ProductOperand(matrix, strides[matrix], length, k)
+        return _rows(x, ProductOperand(1 - matrix, strides[1 - matrix], 1, k), batch, block)
+    x = ProductOperand(matrix, strides[matrix], k, length)
+    return _columns(x, ProductOperand(1 - matrix, strides[1 - matrix], 1, k), batch, block)
 
 
-def _rows(x: Operand, vector: Operand, batch: int, block: int) -> VectorProducts:
+def _rows(x: ProductOperand, vector: ProductOperand, batch: int, block: int) -> VectorProducts:
     """Return how each row of a matrix is multiplied by a vector, and the products added up.
 
     Args:
@@ -277,7 +277,7 @@ def _rows(x: Operand, vector: Operand, batch: int, block: int) -> VectorProducts
     else:
         across = min(power_of_two(part), block)
         items = -(-x.height * across // block) * block
-    sums = Operand(2 if parts == 1 else 3, parts * x.height, parts, x.height)
+    sums = ProductOperand(2 if parts == 1 else 3, parts * x.height, parts, x.height)
     launch = ProductLaunch(
         "rows",
         (x.buffer, vector.buffer, sums.buffer),
@@ -287,7 +287,7 @@ def _rows(x: Operand, vector: Operand, batch: int, block: int) -> VectorProducts
     return _with_sums(launch, sums, batch, block)
 
 
-def _columns(x: Operand, vector: Operand, batch: int, block: int) -> VectorProducts:
+def _columns(x: ProductOperand, vector: ProductOperand, batch: int, block: int) -> VectorProducts:
     """Return how each row of a matrix is multiplied by a number, and the rows added up.
 
     ``vector`` has the numbers; the other arguments are as in `_rows`.
@@ -300,7 +300,7 @@ def _columns(x: Operand, vector: Operand, batch: int, block: int) -> VectorProdu
         rows = GROUP_STEPS * (block // part)
     parts = max(1, -(-x.height // rows))
     spare = 4 if x.buffer == 3 else 3
-    sums = Operand(2 if parts == 1 else spare, parts * x.width, parts, x.width)
+    sums = ProductOperand(2 if parts == 1 else spare, parts * x.width, parts, x.width)
     is_weighted = vector.buffer >= 0
     launch = ProductLaunch(
         "columns",
@@ -311,11 +311,13 @@ def _columns(x: Operand, vector: Operand, batch: int, block: int) -> VectorProdu
     return _with_sums(launch, sums, batch, block)
 
 
-def _with_sums(launch: ProductLaunch, sums: Operand, batch: int, block: int) -> VectorProducts:
+def _with_sums(
+    launch: ProductLaunch, sums: ProductOperand, batch: int, block: int
+) -> VectorProducts:
     """Return a launch, and those that add up the parts of sums that it stores in ``sums``."""
     if sums.buffer == 2:
         return VectorProducts([launch], (0, 0))
-    more, parts = _columns(sums, Operand(-1, 0, 1, sums.height), batch, block)
+    more, parts = _columns(sums, ProductOperand(-1, 0, 1, sums.height), batch, block)
     elements = list(parts)
     elements[sums.buffer - 3] = max(elements[sums.buffer - 3], batch * sums.stride)
     return VectorProducts([launch, *more], (elements[0], elements[1]))
