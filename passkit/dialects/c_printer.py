@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from attrs import evolve, field, frozen
 
-from passkit.ast import Binary, Call, Expr, Load, Var, left, right
+from passkit.ast import Binary, Call, Const, Expr, Load, Var, left, right
 from passkit.ast.walk import walk
 from passkit.dialects.base import Dialect, QuotientTemplates
 from passkit.dialects.expressions import ATOM, PRECEDENCE, UNARY, Scalars
@@ -216,7 +216,8 @@ class _IRPrinter:
             case PrepareDivisor(name, value):
                 self._line(self._quotients.prepare.format(name=name, value=value.name))
             case DivideVector(target, source, divisor):
-                texts = {"name": target, "x": source, "divisor": divisor}
+                text = divisor if isinstance(divisor, str) else self._literal_divisor(divisor)
+                texts = {"name": target, "x": source, "divisor": text}
                 self._line(self._quotients.over_array.format(**texts))
             case WarpReduce():
                 self._warp_reduce(s)
@@ -230,6 +231,12 @@ class _IRPrinter:
                 self._branch(condition, body, otherwise)
             case _:
                 raise CodeGenError(f"the final form of loop IR has no {type(s).__name__}")
+
+    def _literal_divisor(self, divisor: Const) -> str:
+        """Return a literal as a divisor."""
+        text = self.exprs.divisor(Binary("/", divisor, divisor, divisor.dtype))
+        assert text is not None
+        return text
 
     @property
     def _quotients(self) -> QuotientTemplates:

@@ -57,6 +57,14 @@ def divisor_of(c: Const, templates: QuotientTemplates) -> tuple[str, bool] | Non
     return (templates.measured, False) if LEAST <= value <= MOST else None
 
 
+def has_divisor(c: Const) -> bool:
+    """Return whether a literal has a divisor, see `divisor_of`."""
+    value = float(c.value)
+    if not math.isfinite(value) or value == 0:
+        return False
+    return reciprocal(abs(value), c.dtype.nbytes) is not None or LEAST <= value <= MOST
+
+
 def parts_of(c: Const) -> tuple[float, float]:
     """Return the high and low part of the reciprocal of a known divisor."""
     value = float(c.value)

@@ -198,12 +198,12 @@ class PrepareDivisor:
 class DivideVector:
     """``target[k] = source[k] / divisor`` for each element of two register arrays.
 
-    ``divisor`` is the name of a `PrepareDivisor`.
+    ``divisor`` is the name of a `PrepareDivisor`, or a literal.
     """
 
     target: str
     source: str
-    divisor: str
+    divisor: str | Const
 
 
 @frozen

@@ -13,7 +13,7 @@ from passkit.ast import Binary, Call, Const, Expr, Load, Select, Var
 from passkit.ast.stage import KernelAST, Stage
 from passkit.ast.stage import Let as StageLet
 from passkit.ast.tidy import map_statement, replace_children
-from passkit.dialects.quotients import Proof, is_quotient, proofs_of
+from passkit.dialects.quotients import Proof, has_divisor, is_quotient, proofs_of
 from passkit.ir.loop import (
     Bind,
     DivideVector,
@@ -110,13 +110,11 @@ class _RowDivision:
 
     def _statement(self, statement: Stmt) -> Stmt:
         """Return a statement with the vectors inside it divided."""
-        if isinstance(statement, For):
+        if isinstance(statement, (For, If)):
             out: list[Stmt] = []
             for inner in statement.body:
                 out += self._vectors(inner)
             return evolve(statement, body=tuple(out))
-        if isinstance(statement, If) and not statement.is_peeled:
-            return evolve(statement, body=tuple(map(self._statement, statement.body)))
         return statement
 
     def _vectors(self, statement: Stmt) -> list[Stmt]:
@@ -138,9 +136,13 @@ class _RowDivision:
         if found is None:
             return [loop]
         quotient, needed = found
-        assert isinstance(loop.stop, Const) and isinstance(quotient.b, Var)
+        assert isinstance(loop.stop, Const) and isinstance(quotient.b, (Var, Const))
         width = int(loop.stop.value)
-        name = self.divisors.setdefault(quotient.b, f"by_{quotient.b.name}")
+        name: str | Const
+        if isinstance(quotient.b, Var):
+            name = self.divisors.setdefault(quotient.b, f"by_{quotient.b.name}")
+        else:
+            name = quotient.b
         number = len(self.new_arrays)
         dividends, quotients = f"dividend{number}", f"quotient{number}"
         for array in (dividends, quotients):
@@ -155,7 +157,7 @@ class _RowDivision:
         return [first, DivideVector(quotients, dividends, name), *self._divided(rest)]
 
     def _quotient(self, loop: For) -> tuple[Binary, tuple[Stmt, ...]] | None:
-        """Return a quotient by a variable from outside the loop, and the definitions it needs.
+        """Return a quotient by a literal or a value of the row, and the definitions it needs.
 
         They are copied in front, so that they must only define locals from values that the loop
         does not change. None if there is no such quotient.
@@ -169,7 +171,8 @@ class _RowDivision:
                 for part in _walk_unguarded(x):
                     if not is_quotient(part) or not isinstance(part, Binary):
                         continue
-                    if isinstance(part.b, Var) and part.b.name not in defined:
+                    is_of_row = isinstance(part.b, Var) and part.b.name not in defined
+                    if is_of_row or (isinstance(part.b, Const) and has_divisor(part.b)):
                         needed = _needed(part.a, lets)
                         if needed is not None:
                             return part, needed

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-WAIT = re.compile(r"__syncthreads\(\);|__syncwarp\(threads_of_row\(\)\);|wait_of_grid\(&\w+\);")
+WAIT = re.compile(r"__syncthreads\(\);|__syncwarp\((threads_of_row\(\))?\);|wait_of_grid\(&\w+\);")
 LOOP = re.compile(r"(for \(int64_t (\w+) = [^;]*; \2 <)( [^;]*;)")
-SHUFFLE = re.compile(r"for \((?:int|unsigned) o = 16; o; o >>= 1\) \{")
+SHUFFLE = re.compile(r"for \((?:int|unsigned) o = 16; o; o (?:>>= 1|/= 2)\) \{")
 TILES = ("tile", "block")
 """The counters of loops over tiles: one too many has no elements."""
+OF_REGISTERS = ("u", "k", "part", "y")
+"""The counters of unrolled loops over registers: here these have no bounds, loop IR is verified."""
 RAGGED = re.compile(r"_bundles = [^;]*\+ \d+\) / \d+[^;]*;\s*\Z")
 """In front of a loop over bundles each of which asks how many elements it has."""
 UNROLLED = re.compile(r"#pragma unroll \d+\s*\Z")
@@ -22,11 +24,18 @@ def mutants(text: str) -> Iterator[tuple[str, str]]:
     def replaced(match: re.Match[str], by: str) -> str:
         return text[: match.start()] + by + text[match.end() :]
 
+    # The branch for arrays that are not aligned has no part in launches with those that are.
+    branch = text.find("\n  } else {")
+    aligned = branch if branch >= 0 else len(text)
     for match in WAIT.finditer(text):
+        if match.start() > aligned:
+            continue
         yield f"{_line(text, match)}: no {match[0]}", replaced(match, "")
     last = 0
     for match in LOOP.finditer(text):
         if match.start() < last or match[2] in TILES or RAGGED.search(text, 0, match.start()):
+            continue
+        if match[2] in OF_REGISTERS:
             continue
         further = replaced(match, f"{match[1]}={match[3]}")
         again = _remainder_loop(text, match)
@@ -35,6 +44,8 @@ def mutants(text: str) -> Iterator[tuple[str, str]]:
             further = further[: again + 1] + match[1] + "=" + match[3] + text[last:]
         yield f"{_line(text, match)}: one more {match[2]}", _with_further_checks(further, match)
     for match in SHUFFLE.finditer(text):
+        if match.start() > aligned:
+            continue
         without = replaced(match, f"if (threadIdx.x != 3) {match[0]}")
         yield f"{_line(text, match)}: lane 3 leaves out", without
 

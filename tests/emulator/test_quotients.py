@@ -36,10 +36,12 @@ def divides(text: str) -> bool:
 
 
 WITHOUT_DIVISION = {
-    "x: f32[n]; return div(x, 3.0)": "over(i0_quotient, x0_bundle, known_divisor(3.0f",
+    "x: f32[n]; return div(x, 3.0)": "over(quotient0, dividend0, known_divisor(3.0f",
     "x: f32[n]; return exp(div(add(x, 1.0), -3.0))": "known_divisor(-3.0f, -0.3333333",
     "x: f32[n]; return mul(x, add(erf(div(x, 1.5)), 1.0))": "near_over(x0_0, known_divisor(1.5f",
-    "x: f32[40, 1000]; return div(x, reduce_sum(x, axis=1, keepdims=true))": "const divisor by0(",
+    "x: f32[40, 1000]; return div(x, reduce_sum(x, axis=1, keepdims=true))": (
+        "const divisor by_reduce_sum_1("
+    ),
     "x: f32[n]; return div(1.0, add(exp(x), 1.0))": "= reciprocal(",
     "x: f32[n]; return add(div(1.0, add(exp(x), 1.0)), 2.0)": "= near_reciprocal(",
 }

@@ -3,6 +3,8 @@ extern "C" __global__ void __launch_bounds__(128, 10) softmax_last(const float *
   __align__(16) float x0_r[12];
   __align__(16) float r3[12];
   __align__(16) float y0_v0[4];
+  __align__(16) float dividend0[4];
+  __align__(16) float quotient0[4];
   if ((((uint64_t)x0 | (uint64_t)y0) & 15) == 0) {
     const int64_t block = blockIdx.x;
     const int64_t ty = threadIdx.y;
@@ -49,12 +51,18 @@ extern "C" __global__ void __launch_bounds__(128, 10) softmax_last(const float *
       const float other = __shfl_xor_sync(0xffffffffu, reduce_sum_1, o);
       reduce_sum_1 = reduce_sum_1 + other;
     }
+    const divisor by_reduce_sum_1(reduce_sum_1);
     #pragma unroll
     for (int64_t u = 0; u < 3; ++u) {
       if (tx * 4 + u * 128 < 300) {
         #pragma unroll
         for (int64_t k = 0; k < 4; ++k) {
-          y0_v0[k] = r3[u * 4 + k] / reduce_sum_1;
+          dividend0[k] = r3[u * 4 + k];
+        }
+        over(quotient0, dividend0, by_reduce_sum_1);
+        #pragma unroll
+        for (int64_t k = 0; k < 4; ++k) {
+          y0_v0[k] = quotient0[k];
         }
         store_vector<4>(y0 + (row * 300 + tx * 4) + u * 128, y0_v0);
       }
@@ -108,12 +116,18 @@ extern "C" __global__ void __launch_bounds__(128, 10) softmax_last(const float *
       const float other = __shfl_xor_sync(0xffffffffu, reduce_sum_1, o);
       reduce_sum_1 = reduce_sum_1 + other;
     }
+    const divisor by_reduce_sum_1(reduce_sum_1);
     #pragma unroll
     for (int64_t u = 0; u < 3; ++u) {
       if (tx * 4 + u * 128 < 300) {
         #pragma unroll
         for (int64_t k = 0; k < 4; ++k) {
-          y0_v0[k] = r3[u * 4 + k] / reduce_sum_1;
+          dividend0[k] = r3[u * 4 + k];
+        }
+        over(quotient0, dividend0, by_reduce_sum_1);
+        #pragma unroll
+        for (int64_t k = 0; k < 4; ++k) {
+          y0_v0[k] = quotient0[k];
         }
         #pragma unroll
         for (int64_t part = 0; part < 4; ++part) {
