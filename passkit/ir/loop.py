@@ -14,12 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import Enum
+from typing import Any
 
 from attrs import field, frozen
 
 from passkit.ast.expr import Const, Expr, Var
 from passkit.values.dtype import DType, bool_, int64
+from passkit.values.lazy import Lazy
 from passkit.values.size import Extent
+
+text: Any = Lazy("passkit.ir.text")
 
 
 class Bind(Enum):
@@ -324,6 +328,10 @@ class KernelIR:
     index_bits: int = 64
     aliased: frozenset[str] = frozenset()
     comment: str = field(default="", eq=False)
+
+    def __str__(self) -> str:
+        """Return the text form, see `passkit.ir.text`."""
+        return str(text.print_kernel_ir(self))
 
     @property
     def phases(self) -> tuple[()]:

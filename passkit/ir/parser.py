@@ -1,0 +1,251 @@
+"""The parser of the text form of loop IR, which `passkit.ir.text` describes."""
+
+from __future__ import annotations
+
+import json
+
+from passkit.ast.expr import Const, Expr, Var
+from passkit.ast.folds import left, right
+from passkit.ir.expression_parser import ExprParser
+from passkit.ir.loop import (
+    Access,
+    Assign,
+    Barrier,
+    BarrierScope,
+    Bind,
+    Declare,
+    For,
+    If,
+    KernelIR,
+    LaunchShape,
+    Let,
+    LoopBuffer,
+    Reduce,
+    Return,
+    Scope,
+    Stmt,
+    Store,
+    VectorLoad,
+    VectorStore,
+    WarpReduce,
+)
+from passkit.ir.tokens import ir_tokens
+from passkit.values.dtype import DType, int64
+
+KINDS = {"param": Scope.GLOBAL, **{s.value: s for s in Scope}}
+"""The scope of a buffer by the word of its declaration."""
+
+
+def parse_kernel_ir(text: str) -> KernelIR:
+    """Return the kernel of a text that `passkit.ir.text.print_kernel_ir` may have written.
+
+    Raises: ParseError with line and column where the text is no kernel.
+    """
+    return _KernelParser(ir_tokens(text)).kernel()
+
+
+class _KernelParser(ExprParser):
+    """The parser of kernels and statements."""
+
+    def kernel(self) -> KernelIR:
+        """Read a kernel. Raises: ParseError where something else comes next."""
+        self.ends()
+        self.expect("kernel")
+        y, _, x = self.take("shape", "the threads of a block, such as 4x32").partition("x")
+        self.expect("blocks")
+        launch = LaunchShape(int(y), int(x), self.integer())
+        self.expect("index")
+        index_bits = self.integer()
+        comment = json.loads(self.take("string", "")) if self.next.kind == "string" else ""
+        self.end()
+        params: list[LoopBuffer] = []
+        arrays: list[LoopBuffer] = []
+        while word := self.accept(*KINDS):
+            (params if word == "param" else arrays).append(self._buffer(KINDS[word]))
+        sizes = self._listed("size")
+        self.scope = dict.fromkeys(sizes, int64)
+        aliased = frozenset(self._listed("aliased"))
+        body = self._body()
+        if self.next.kind != "stop":
+            raise self.unexpected("the end of the text")
+        return KernelIR(
+            tuple(params), sizes, tuple(arrays), body, launch, index_bits, aliased, comment
+        )
+
+    def _listed(self, word: str) -> tuple[str, ...]:
+        """Read a line of names behind a word; it may be missing. Raises: ParseError otherwise."""
+        if not self.accept(word):
+            return ()
+        names = self.names()
+        self.end()
+        return names
+
+    def _buffer(self, scope: Scope) -> LoopBuffer:
+        """Read the declaration of a buffer. Raises: ParseError where something else comes next."""
+        name = self.name()
+        self.expect(":")
+        dtype = self.dtype()
+        self.expect("[")
+        extent = self.extent()
+        self.expect("]")
+        is_written = bool(self.accept("written"))
+        self.end()
+        self.buffers[name] = dtype
+        return LoopBuffer(name, dtype, scope, extent, is_written)
+
+    def _body(self) -> tuple[Stmt, ...]:
+        """Read statements in braces, whose definitions end with it.
+
+        The line behind the closing brace ends, unless "else" follows. Raises: ParseError where
+        something else comes next.
+        """
+        outer = dict(self.scope)
+        self.expect("{")
+        self.end()
+        body: list[Stmt] = []
+        while not self.accept("}"):
+            body.append(self._statement())
+        self.scope = outer
+        if self.next.text != "else":
+            self.end()
+        return tuple(body)
+
+    def _statement(self) -> Stmt:
+        """Read a statement. Raises: ParseError where none comes next."""
+        word, follows = self.next, self.tokens[min(self.at + 1, len(self.tokens) - 1)]
+        if word.kind == "name" and follows.text not in ("=", "[", ":"):
+            if word.text == "for":
+                return self._loop()
+            if word.text == "if":
+                return self._branch()
+            made = self._line(self.expect(*_LINES))
+        else:
+            made = self._assignment()
+        self.end()
+        return made
+
+    def _line(self, word: str) -> Stmt:
+        """Read a statement of one line that begins with a word.
+
+        Raises: ParseError where something else comes next.
+        """
+        match word:
+            case "let" | "var":
+                var, value = self._definition()
+                return Let(var, value) if word == "let" else Declare(var, value)
+            case "load":
+                target, at = self._element()
+                buffer, index, width = self._other_element()
+                return VectorLoad(target, at, buffer, index, width, self.choice(Access))
+            case "store":
+                buffer, index = self._element()
+                source, at, width = self._other_element()
+                is_stream = bool(self.accept("stream"))
+                return VectorStore(buffer, index, source, at, width, is_stream)
+            case "reduce":
+                return self._reduce()
+            case "warp_reduce":
+                var = self._variable()
+                combine = self._combine(var.dtype)
+                self.expect("lanes")
+                return WarpReduce(var, combine, self.integer())
+            case "barrier":
+                return Barrier(self.choice(BarrierScope))
+        return Return()
+
+    def _assignment(self) -> Stmt:
+        """Read an assignment or store. Raises: ParseError where something else comes next."""
+        token = self.next
+        name = self.take("name", "a statement")
+        if self.next.text == "[":
+            self.at -= 1
+            buffer, index = self._element()
+            self.expect("=")
+            value = self.expr()
+            return Store(buffer, index, value, bool(self.accept("stream")))
+        dtype = self.dtype() if self.accept(":") else self.scope.get(name)
+        if dtype is None:
+            raise self.error(f"variable {name!r} is not defined", token)
+        self.expect("=")
+        return Assign(Var(name, dtype), self.expr())
+
+    def _variable(self) -> Var:
+        """Read a variable and its dtype. Raises: ParseError where something else comes next."""
+        name = self.name()
+        self.expect(":")
+        return Var(name, self.dtype())
+
+    def _definition(self) -> tuple[Var, Expr]:
+        """Read the definition of a variable. Raises: ParseError for something else."""
+        var = self._variable()
+        self.expect("=")
+        value = self.expr()
+        self.scope[var.name] = var.dtype
+        return var, value
+
+    def _element(self) -> tuple[str, Expr]:
+        """Read a buffer and an index. Raises: ParseError where something else comes next."""
+        name = self.name()
+        self.expect("[")
+        index = self.expr()
+        self.expect("]")
+        return name, index
+
+    def _other_element(self) -> tuple[str, Expr, int]:
+        """Read the other side of a vector access and its width. Raises: ParseError otherwise."""
+        self.expect("=")
+        name, index = self._element()
+        self.expect("width")
+        return name, index, self.integer()
+
+    def _reduce(self) -> Reduce:
+        """Read a reduction. Raises: ParseError where something else comes next."""
+        var, value = self._definition()
+        self.expect("from")
+        token = self.next
+        identity = self.expr()
+        if not isinstance(identity, Const):
+            raise self.error(f"the identity of {var.name} is no literal", token)
+        combine = self._combine(var.dtype)
+        over = self.names() if self.accept("over") else ()
+        return Reduce(var, value, identity, combine, over)
+
+    def _combine(self, dtype: DType) -> Expr:
+        """Read how a reduction combines two values. Raises: ParseError for something else."""
+        self.expect("by")
+        outer, self.scope = self.scope, {v.name: dtype for v in (left(dtype), right(dtype))}
+        combine = self.expr()
+        self.scope = outer
+        return combine
+
+    def _loop(self) -> For:
+        """Read a loop. Raises: ParseError where something else comes next."""
+        self.expect("for")
+        bind = self.choice(Bind)
+        name = self.name()
+        dtype = self.dtype() if self.accept(":") else int64
+        self.expect("=")
+        start = self.expr()
+        self.expect("to")
+        stop = self.expr()
+        step = self.integer() if self.accept("step") else 1
+        outer = dict(self.scope)
+        self.scope[name] = dtype
+        body = self._body()
+        self.scope = outer
+        return For(Var(name, dtype), start, stop, bind, body, step)
+
+    def _branch(self) -> If:
+        """Read a branch. Raises: ParseError where something else comes next."""
+        self.expect("if")
+        follows = self.tokens[self.at + 1]
+        is_condition = follows.kind == "mark" and follows.text not in ("(", "@", "-", "~")
+        is_peeled = not is_condition and bool(self.accept("peeled"))
+        condition = self.expr()
+        body = self._body()
+        otherwise = self._body() if self.accept("else") else ()
+        return If(condition, body, otherwise, is_peeled)
+
+
+_LINES = ("let", "var", "load", "store", "reduce", "warp_reduce", "barrier", "return")
+"""The first words of statements of one line."""
