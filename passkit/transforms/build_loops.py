@@ -173,15 +173,20 @@ class LoopBuilder:
         at = Point(point, literal(0), self._decoded(group, point))
         threads = self.schedule.launch.threads
         lane = self._loop_variable(Bind.THREAD_X)
-        start = plus(first, lane)
         rest: tuple[Stmt, ...] = tuple(
             s for stage in stages for s in self._scalar_body(stage, at)
         )
-        tail = For(point, start, n, Bind.SERIAL, rest, threads)
+        stop, end = plus(first, literal(chunk)), Var("end", dt.int64)
+        last = Select(Binary("<", stop, n, dt.bool_), stop, n, dt.int64)
+        points = For(point, plus(first, lane), end, Bind.SERIAL, rest, threads)
+        tail = (
+            index_let(end, last),
+            For(lane, literal(0), literal(threads), Bind.THREAD_X, (points,)),
+        )
         is_whole = Binary("<=", plus(first, literal(chunk)), n, dt.bool_)
         body: tuple[Stmt, ...] = (
             index_let(first, times(tile, chunk)),
-            If(is_whole, tuple(whole), (tail,), is_peeled=True),
+            If(is_whole, tuple(whole), tail, is_peeled=True),
         )
         return (For(tile, literal(0), literal(1), Bind.GRID, body),)
 

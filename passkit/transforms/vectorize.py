@@ -238,7 +238,7 @@ def scalar_accesses(kernel: KernelIR) -> KernelIR:
 
     It computes the same bits, for buffers whose addresses are not aligned to vectors.
     """
-    var = Var("part", dt.int64)
+    var = Var("element", dt.int64)
 
     def statements(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         return tuple(map(statement_of, body))
