@@ -146,9 +146,7 @@ class _KernelParser(ExprParser):
                 return self._reduce()
             case "warp_reduce":
                 var = self._variable()
-                combine = self._combine(var.dtype)
-                self.expect("lanes")
-                return WarpReduce(var, combine, self.integer())
+                return WarpReduce(var, *self._combine(var.dtype))
             case "barrier":
                 return Barrier(self.choice(BarrierScope))
         return Return()
@@ -206,17 +204,19 @@ class _KernelParser(ExprParser):
         identity = self.expr()
         if not isinstance(identity, Const):
             raise self.error(f"the identity of {var.name} is no literal", token)
-        combine = self._combine(var.dtype)
-        over = self.names() if self.accept("over") else ()
-        return Reduce(var, value, identity, combine, over)
+        return Reduce(var, value, identity, *self._combine(var.dtype))
 
-    def _combine(self, dtype: DType) -> Expr:
-        """Read how a reduction combines two values. Raises: ParseError for something else."""
+    def _combine(self, dtype: DType) -> tuple[Expr, int]:
+        """Read how a reduction combines two values, and over how many threads.
+
+        Raises: ParseError where something else comes next.
+        """
         self.expect("by")
         outer, self.scope = self.scope, {v.name: dtype for v in (left(dtype), right(dtype))}
         combine = self.expr()
         self.scope = outer
-        return combine
+        self.expect("lanes")
+        return combine, self.integer()
 
     def _loop(self) -> For:
         """Read a loop. Raises: ParseError where something else comes next."""

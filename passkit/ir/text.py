@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from passkit.ast.expr import (
     Binary,
@@ -83,13 +83,14 @@ def print_kernel_ir(kernel: KernelIR) -> str:
     return _KernelPrinter(kernel).text()
 
 
-def print_statement(statement: Stmt, kernel: KernelIR) -> str:
+def print_statement(statement: Stmt, kernel: KernelIR, scope: Mapping[str, DType]) -> str:
     """Return the text of one statement of a kernel, with that of the statements inside it.
 
-    Variables that are defined outside of it are written with their dtypes. Raises: CodeGenError for
-    an expression that loop IR does not have.
+    Variables that ``scope``, dtypes by name, does not have are written with their dtypes. Raises:
+    CodeGenError for an expression that loop IR does not have.
     """
     printer = _KernelPrinter(kernel)
+    printer.scope.update(scope)
     printer.statement(statement)
     return "\n".join(printer.lines)
 
@@ -211,15 +212,13 @@ class _KernelPrinter:
         dtype = s.var.dtype
         operands = {v.name: v.dtype for v in (left(dtype), right(dtype))}
         if isinstance(s, Reduce):
-            over = f" over {', '.join(s.over)}" if s.over else ""
             value, identity = self.expr(s.value), literal_text(s.identity)
             text = f"reduce {s.var.name}: {dtype.short} = {value} from {identity}"
             self.scope[s.var.name] = dtype
         else:
-            over = f" lanes {s.lanes}"
             text = f"warp_reduce {s.var.name}: {dtype.short}"
         outer, self.scope = self.scope, operands
-        self._line(f"{text} by {self.expr(s.combine)}{over}")
+        self._line(f"{text} by {self.expr(s.combine)} lanes {s.lanes}")
         self.scope = outer
 
     def _nested(self, s: For | If) -> None:

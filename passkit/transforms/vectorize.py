@@ -9,12 +9,12 @@ width at position 0; any other stays an access for each position.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import gcd
 
 from attrs import evolve
 
 from passkit.ast import Binary, Const, Expr, Load, Select, SizeOf, Var
 from passkit.ast.index import Sum, expression, normal
+from passkit.ir.divisors import divisor_of
 from passkit.ir.loop import (
     Access,
     Bind,
@@ -44,27 +44,6 @@ from passkit.transforms.build_loops import literal, plus
 from passkit.values import dtype as dt
 
 Definitions = Mapping[str, Expr]
-LARGEST = 1 << 20
-
-
-def divisor_of(x: Expr, definitions: Definitions) -> int:
-    """Return a power of two that divides an index, whatever its variables are.
-
-    Args:
-        x: the index.
-        definitions: the values of variables that are defined in front of it.
-    """
-    match x:
-        case Const():
-            value = int(x.value)
-            return LARGEST if value == 0 else gcd(value, LARGEST)
-        case Var(name) if name in definitions:
-            return divisor_of(definitions[name], definitions)
-        case Binary("+" | "-" | "%", a, b):
-            return gcd(divisor_of(a, definitions), divisor_of(b, definitions))
-        case Binary("*", a, b):
-            return min(LARGEST, divisor_of(a, definitions) * divisor_of(b, definitions))
-    return 1
 
 
 def vector_base(index: Expr, var: Var, width: int, definitions: Definitions) -> Expr | None:

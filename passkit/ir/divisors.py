@@ -1,0 +1,30 @@
+"""Divisors of indices: a power of two that divides an index, whatever its variables are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import gcd
+
+from passkit.ast.expr import Binary, Const, Expr, Select, SizeOf, Var
+
+LARGEST = 1 << 20
+
+
+def divisor_of(x: Expr, definitions: Mapping[str, Expr]) -> int:
+    """Return a power of two that divides an index, whatever its variables are.
+
+    Args:
+        x: the index.
+        definitions: the values of variables that are defined in front of it.
+    """
+    match x:
+        case Const() | SizeOf(int()):
+            value = int(x.value) if isinstance(x, Const) else int(x.size)
+            return LARGEST if value == 0 else gcd(value, LARGEST)
+        case Var(name) if name in definitions:
+            return divisor_of(definitions[name], definitions)
+        case Binary("+" | "-" | "%", a, b) | Select(_, a, b):
+            return gcd(divisor_of(a, definitions), divisor_of(b, definitions))
+        case Binary("*", a, b):
+            return min(LARGEST, divisor_of(a, definitions) * divisor_of(b, definitions))
+    return 1

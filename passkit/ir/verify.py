@@ -1,0 +1,439 @@
+"""The invariants of loop IR, which hold after every transform.
+
+In both forms:
+
+- A name is defined once on a path, before it is used. The result of a `Reduce` is defined behind
+  the loops around it. `Assign` and `WarpReduce` change variables of `Declare` only.
+- Buffers are declared; arrays have a literal extent; only buffers that are written are stored to.
+- The index of a REGISTER array consists of literals and unrolled variables, and is within the
+  extent for all their values.
+- A vector access has a width that is a power of two, at most 16 bytes, and an index that the width
+  divides, which `passkit.ir.divisors` proves.
+- Dtypes agree: those of operands, of a variable and its value, of an element and its buffer.
+
+In the final form also:
+
+- Loops are SERIAL or UNROLL; there is no `Reduce`.
+- A vector access to a parameter stands in a branch that `IsAligned` guards.
+- All threads of a warp come to a `WarpReduce` and to a barrier of the warp, all threads of a block
+  to a barrier of the block: neither an `If` or loop around it nor a `Return` in front of it may
+  depend on the index of a thread in the warp, or in the block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum, IntEnum
+
+import numpy as np
+from attrs import field, frozen
+
+from passkit.ast.expr import Binary, Const, Expr, Load, Select, Unary, Var
+from passkit.errors import CodeGenError
+from passkit.ir.divisors import divisor_of
+from passkit.ir.loop import (
+    Assign,
+    Barrier,
+    BarrierScope,
+    Bind,
+    Declare,
+    For,
+    If,
+    IsAligned,
+    KernelIR,
+    Let,
+    LoopBuffer,
+    Reduce,
+    Return,
+    Scope,
+    Stmt,
+    Store,
+    ThreadIndex,
+    VectorLoad,
+    VectorStore,
+    WarpReduce,
+    expressions_of,
+    walk_statements,
+)
+from passkit.ir.rewrite import operands, variable_names
+from passkit.ir.text import print_statement
+from passkit.values.dtype import DType, bool_, int64
+
+WARP = 32
+ACCESS_NBYTES = 16
+_THREADS = (Bind.GRID, Bind.THREAD_Y, Bind.THREAD_X)
+_COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
+
+
+class Form(Enum):
+    """A form of loop IR, see `passkit.ir.loop`. What is not final yet counts as scalar."""
+
+    SCALAR = "scalar"
+    FINAL = "final"
+
+
+class Varies(IntEnum):
+    """Among which threads a value may differ: blocks, warps of a block, threads of a warp."""
+
+    BLOCKS = 0
+    WARPS = 1
+    THREADS = 2
+
+
+def verify(kernel: KernelIR, form: Form, where: str) -> None:
+    """Check the invariants of loop IR.
+
+    Args:
+        kernel: the kernel.
+        form: the form that it has.
+        where: the name of the transform that made it, for the error.
+
+    Raises: CodeGenError with the first violation, and the statement where it is.
+    """
+    problem = next(violations(kernel, form), None)
+    if problem is not None:
+        raise CodeGenError(f"{where}: {form.value} form of loop IR: {problem}")
+
+
+def violations(kernel: KernelIR, form: Form) -> Iterator[str]:
+    """Yield the violations of the invariants of a form, each with its statement."""
+    return _Verifier(kernel, form).violations()
+
+
+@frozen
+class _Scope:
+    """What is known at a statement.
+
+    Attributes:
+        dtypes: the dtypes of the variables that are defined.
+        changing: the variables of `Declare`.
+        values: the values of `Let` variables.
+        varies: among which threads a variable differs.
+        unrolled: the values of unrolled variables.
+        control: among which threads it differs whether they come here.
+        aligned: the bytes that the addresses of parameters are multiples of.
+    """
+
+    dtypes: dict[str, DType] = field(factory=dict)
+    changing: set[str] = field(factory=set)
+    values: dict[str, Expr] = field(factory=dict)
+    varies: dict[str, Varies] = field(factory=dict)
+    unrolled: dict[str, range] = field(factory=dict)
+    control: Varies = Varies.BLOCKS
+    aligned: Mapping[str, int] = field(factory=dict)
+
+    def inner(self, control: Varies, aligned: Mapping[str, int] | None = None) -> _Scope:
+        """Return the scope of a body inside, whose definitions end with it."""
+        return _Scope(
+            dict(self.dtypes),
+            set(self.changing),
+            dict(self.values),
+            dict(self.varies),
+            dict(self.unrolled),
+            max(self.control, control),
+            {**self.aligned, **(aligned or {})},
+        )
+
+
+class _Verifier:
+    """The walk over one kernel.
+
+    ``left`` says among which threads it differs whether they have returned.
+    """
+
+    def __init__(self, kernel: KernelIR, form: Form) -> None:
+        self.kernel, self.form = kernel, form
+        self.buffers = {b.name: b for b in (*kernel.params, *kernel.arrays)}
+        self.left = Varies.BLOCKS
+
+    def violations(self) -> Iterator[str]:
+        """Yield the violations."""
+        kernel = self.kernel
+        names = [b.name for b in (*kernel.params, *kernel.arrays)] + list(kernel.sizes)
+        for name in sorted({n for n in names if names.count(n) > 1}):
+            yield f"{name} is declared twice"
+        for b in kernel.arrays:
+            if not isinstance(b.extent, int) or b.extent <= 0:
+                yield f"{b.scope.value} array {b.name} has the extent {b.extent}, not a literal"
+        scope = _Scope()
+        for name in kernel.sizes:
+            scope.dtypes[name], scope.varies[name] = int64, Varies.BLOCKS
+        yield from self._body(kernel.body, scope)
+
+    def _body(self, body: Sequence[Stmt], scope: _Scope) -> Iterator[str]:
+        """Yield the violations of statements, whose definitions are added to ``scope``."""
+        for statement in body:
+            for problem in self._statement(statement, scope):
+                is_new = "\n" not in problem
+                yield f"{problem}, in\n{self._shown(statement, scope)}" if is_new else problem
+            for s in walk_statements((statement,)):
+                if isinstance(s, Reduce) and s is not statement:
+                    scope.dtypes[s.var.name] = s.var.dtype
+                    scope.varies[s.var.name] = Varies.THREADS
+
+    def _shown(self, statement: Stmt, scope: _Scope) -> str:
+        """Return the first lines of a statement's text."""
+        lines = print_statement(statement, self.kernel, scope.dtypes).splitlines()
+        return "\n".join(lines[:6] + ["…"] * (len(lines) > 6))
+
+    def _statement(self, s: Stmt, scope: _Scope) -> Iterator[str]:
+        """Yield the violations of a statement; its definition is added to ``scope``."""
+        for x in expressions_of(s):
+            yield from self._expression(x, scope)
+        match s:
+            case Let(var, value) | Declare(var, value):
+                if var.dtype is not value.dtype:
+                    yield f"{var.name} is {var.dtype}, its value {value.dtype}"
+                yield from self._defined(var, scope, self._varies(value, scope))
+                if isinstance(s, Let):
+                    scope.values[var.name] = value
+                else:
+                    scope.changing.add(var.name)
+                    scope.varies[var.name] = Varies.THREADS
+            case Assign(var, value):
+                yield from self._changed(var, value.dtype, scope)
+            case Store(name, index, value):
+                yield from self._access(name, index, 1, value.dtype, scope, is_store=True)
+            case VectorLoad() | VectorStore():
+                yield from self._vector(s, scope)
+            case Reduce(var):
+                yield from self._reduce(s, scope)
+            case WarpReduce(var, combine, lanes):
+                yield from self._changed(var, combine.dtype, scope)
+                yield from self._warp_reduce(lanes, scope)
+            case Barrier(barrier):
+                yield from self._meeting(f"a barrier of the {barrier.value}", barrier, scope)
+            case Return():
+                self.left = max(self.left, scope.control)
+            case For() | If():
+                yield from self._nested(s, scope)
+
+    def _nested(self, s: For | If, scope: _Scope) -> Iterator[str]:
+        """Yield the violations of a loop or a branch."""
+        if isinstance(s, If):
+            if s.condition.dtype is not bool_:
+                yield f"a condition is {s.condition.dtype}"
+            varies = self._varies(s.condition, scope)
+            before = self.left
+            yield from self._body(s.body, scope.inner(varies, _alignment(s.condition)))
+            after, self.left = self.left, before
+            yield from self._body(s.otherwise, scope.inner(varies))
+            self.left = max(self.left, after)
+            return
+        if self.form is Form.FINAL and s.bind not in (Bind.SERIAL, Bind.UNROLL):
+            yield f"a loop is bound to {s.bind.value}"
+        varies = max(self._varies(s.start, scope), self._varies(s.stop, scope))
+        if s.bind in _THREADS:
+            varies = self._varies(ThreadIndex(s.bind), scope)
+        if (s.var.dtype, s.start.dtype, s.stop.dtype) != (int64, int64, int64) or s.step < 1:
+            yield f"the bounds of {s.var.name} are no indices, or its step {s.step} not positive"
+        inner = scope.inner(Varies.BLOCKS if s.bind in _THREADS else varies)
+        is_same = s.bind in _THREADS and s.var.name in scope.dtypes
+        if not is_same:
+            yield from self._defined(s.var, inner, varies)
+        if s.bind in (Bind.UNROLL, Bind.VECTOR):
+            if isinstance(s.start, Const) and isinstance(s.stop, Const):
+                values = range(int(s.start.value), int(s.stop.value), max(1, s.step))
+                inner.unrolled[s.var.name] = values
+            else:
+                yield f"the {s.bind.value} loop over {s.var.name} has bounds that are no literals"
+        yield from self._body(s.body, inner)
+
+    # Variables.
+
+    def _defined(self, var: Var, scope: _Scope, varies: Varies) -> Iterator[str]:
+        """Add a definition to ``scope``; yield a violation if the name is taken."""
+        if var.name in scope.dtypes:
+            yield f"{var.name} is defined twice on a path"
+        if var.name in self.buffers:
+            yield f"{var.name} is also the name of a buffer"
+        scope.dtypes[var.name] = var.dtype
+        scope.varies[var.name] = varies
+        scope.values.pop(var.name, None)
+
+    def _changed(self, var: Var, dtype: DType, scope: _Scope) -> Iterator[str]:
+        """Yield the violations of a new value of dtype ``dtype`` for a variable."""
+        if var.name not in scope.changing:
+            yield f"{var.name} changes, and no Declare in front of it defines it"
+        elif not scope.dtypes[var.name] is var.dtype is dtype:
+            yield f"{var.name} is {scope.dtypes[var.name]}, its new value {dtype}"
+
+    def _varies(self, x: Expr, scope: _Scope) -> Varies:
+        """Return among which threads the value of an expression may differ."""
+        launch = self.kernel.launch
+        are_warps = launch.x % WARP == 0
+        match x:
+            case ThreadIndex(Bind.THREAD_X):
+                return Varies.THREADS if launch.x > 1 else Varies.BLOCKS
+            case ThreadIndex(Bind.THREAD_Y):
+                varies = Varies.WARPS if are_warps else Varies.THREADS
+                return varies if launch.y > 1 else Varies.BLOCKS
+            case Var(name):
+                return scope.varies.get(name, Varies.THREADS)
+            case Binary("//", a, Const() as b) if are_warps and int(b.value) % WARP == 0:
+                if isinstance(_resolved(a, scope.values), ThreadIndex):
+                    return min(Varies.WARPS, self._varies(a, scope))
+            case Load(buffer, _) if buffer in self.buffers:
+                if self.buffers[buffer].scope is Scope.REGISTER or self.buffers[buffer].written:
+                    return Varies.THREADS
+        return max((self._varies(y, scope) for y in operands(x)), default=Varies.BLOCKS)
+
+    # Expressions.
+
+    def _expression(self, x: Expr, scope: _Scope) -> Iterator[str]:
+        """Yield the violations in an expression."""
+        for y in operands(x):
+            yield from self._expression(y, scope)
+        match x:
+            case Var(name, dtype):
+                if name not in scope.dtypes:
+                    yield f"{name} is used before it is defined"
+                elif scope.dtypes[name] is not dtype:
+                    yield f"{name} is {scope.dtypes[name]}, and used as {dtype}"
+            case Load(buffer, index, dtype):
+                yield from self._access(buffer, index, 1, dtype, scope)
+            case Binary(op, a, b, dtype):
+                result = bool_ if op in _COMPARISONS else a.dtype
+                if a.dtype is not b.dtype or dtype is not result:
+                    yield f"'{op}' of {a.dtype} and {b.dtype} gives {dtype}"
+            case Unary(op, a, dtype) if a.dtype is not dtype:
+                yield f"'{op}' of {a.dtype} gives {dtype}"
+            case Select(c, a, b, dtype):
+                if c.dtype is not bool_ or not a.dtype is b.dtype is dtype:
+                    yield f"select of {c.dtype}, {a.dtype} and {b.dtype} gives {dtype}"
+            case IsAligned(names):
+                params = {b.name for b in self.kernel.params}
+                for name in names:
+                    if name not in params:
+                        yield f"{name} is no parameter"
+
+    def _access(
+        self,
+        name: str,
+        index: Expr,
+        width: int,
+        dtype: DType,
+        scope: _Scope,
+        is_store: bool = False,
+    ) -> Iterator[str]:
+        """Yield the violations of an access to ``width`` elements of a buffer."""
+        buffer = self.buffers.get(name)
+        if buffer is None:
+            yield f"buffer {name} is not declared"
+            return
+        if buffer.dtype is not dtype:
+            yield f"{name} is {buffer.dtype}, and accessed as {dtype}"
+        if index.dtype is not int64:
+            yield f"an index of {name} is {index.dtype}"
+        if is_store and not buffer.written:
+            yield f"{name} is not declared as written"
+        if buffer.scope is Scope.REGISTER:
+            yield from self._register(buffer, index, width, scope)
+
+    def _register(
+        self, buffer: LoopBuffer, index: Expr, width: int, scope: _Scope
+    ) -> Iterator[str]:
+        """Yield the violations of an access to a register array."""
+        names = sorted(variable_names(index))
+        if any(n not in scope.unrolled for n in names) or not _is_plain(index):
+            yield f"the index of the register array {buffer.name} is not known after unrolling"
+            return
+        grids = np.meshgrid(*[np.array(scope.unrolled[n]) for n in names], indexing="ij")
+        values = np.asarray(_evaluated(index, dict(zip(names, grids, strict=True))))
+        if values.size and not 0 <= values.min() <= values.max() <= int(buffer.extent) - width:  # type: ignore[call-overload]
+            last = int(values.max()) + width - 1
+            yield f"{buffer.name}[{int(values.min())} … {last}] exceeds its extent {buffer.extent}"
+        if np.any(values % width):
+            yield f"{width} does not divide an index of {buffer.name}"
+
+    def _vector(self, s: VectorLoad | VectorStore, scope: _Scope) -> Iterator[str]:
+        """Yield the violations of a vector access."""
+        is_load = isinstance(s, VectorLoad)
+        array = s.target if isinstance(s, VectorLoad) else s.source
+        for name in (array, s.buffer):
+            if name not in self.buffers:
+                yield f"buffer {name} is not declared"
+                return
+        own, buffer = self.buffers[array], self.buffers[s.buffer]
+        if own.scope is not Scope.REGISTER or buffer.scope is Scope.REGISTER:
+            yield f"a vector access moves from {buffer.scope.value} to {own.scope.value} memory"
+            return
+        yield from self._access(array, s.at, s.width, buffer.dtype, scope, is_store=is_load)
+        yield from self._access(
+            s.buffer, s.index, s.width, own.dtype, scope, is_store=not is_load
+        )
+        nbytes = s.width * buffer.dtype.nbytes
+        if s.width & (s.width - 1) or s.width < 1 or nbytes > ACCESS_NBYTES:
+            yield f"an access of {s.width} elements of {nbytes} bytes together"
+        elif divisor_of(s.index, scope.values) % s.width:
+            yield f"{s.width} does not divide the index of {s.buffer} by proof"
+        is_param = buffer.scope is Scope.GLOBAL and s.width > 1
+        if is_param and self.form is Form.FINAL and scope.aligned.get(s.buffer, 0) < nbytes:
+            yield f"no branch tests that {s.buffer} is aligned to {nbytes} bytes"
+
+    # Threads that meet.
+
+    def _reduce(self, s: Reduce, scope: _Scope) -> Iterator[str]:
+        """Yield the violations of a reduction."""
+        if self.form is Form.FINAL:
+            yield f"{s.var.name} is a Reduce"
+        if not s.var.dtype is s.value.dtype is s.identity.dtype is s.combine.dtype:
+            yield f"{s.var.name} is {s.var.dtype}, its value {s.value.dtype}"
+        yield from self._defined(s.var, scope, Varies.THREADS)
+
+    def _warp_reduce(self, lanes: int, scope: _Scope) -> Iterator[str]:
+        """Yield the violations of a butterfly among ``lanes`` threads."""
+        launch = self.kernel.launch
+        if lanes < 2 or lanes & (lanes - 1) or WARP % lanes or launch.x % lanes:
+            yield f"{lanes} lanes of a warp, in rows of {launch.x} threads"
+        if launch.threads % WARP:
+            yield f"a block of {launch.threads} threads has a warp that is not whole"
+        yield from self._meeting("a shuffle", BarrierScope.WARP, scope)
+
+    def _meeting(self, what: str, who: BarrierScope, scope: _Scope) -> Iterator[str]:
+        """Yield the violations of a place that all threads of a warp or block come to."""
+        if self.form is not Form.FINAL:
+            return
+        most = Varies.BLOCKS if who is BarrierScope.BLOCK else Varies.WARPS
+        if scope.control > most:
+            yield f"only a part of the {who.value} comes to {what}"
+        elif self.left > most:
+            yield f"a part of the {who.value} may have returned in front of {what}"
+
+
+def _alignment(condition: Expr) -> dict[str, int]:
+    """Return the bytes that addresses are multiples of where a condition holds."""
+    match condition:
+        case Binary("&", a, b):
+            return {**_alignment(a), **_alignment(b)}
+        case IsAligned(names, nbytes):
+            return dict.fromkeys(names, nbytes)
+    return {}
+
+
+def _resolved(x: Expr, values: Mapping[str, Expr]) -> Expr:
+    """Return the value of a variable of `Let`, or ``x`` itself."""
+    while isinstance(x, Var) and x.name in values:
+        x = values[x.name]
+    return x
+
+
+def _is_plain(x: Expr) -> bool:
+    """Return whether an index consists of literals and variables, sums, products and quotients."""
+    if isinstance(x, Binary):
+        return x.op in ("+", "-", "*", "//", "%") and _is_plain(x.a) and _is_plain(x.b)
+    return isinstance(x, (Const, Var))
+
+
+def _evaluated(x: Expr, values: Mapping[str, np.ndarray]) -> np.ndarray | int:
+    """Return a plain index for arrays of values of its variables."""
+    match x:
+        case Var(name):
+            return values[name]
+        case Binary(op, a, b):
+            left, right = _evaluated(a, values), _evaluated(b, values)
+            if op in ("//", "%"):
+                return left // right if op == "//" else left % right
+            return {"+": left + right, "-": left - right, "*": left * right}[op]
+    assert isinstance(x, Const)
+    return int(x.value)
