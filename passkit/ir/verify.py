@@ -166,7 +166,8 @@ class _Verifier:
             for problem in self._statement(statement, scope):
                 is_new = "\n" not in problem
                 yield f"{problem}, in\n{self._shown(statement, scope)}" if is_new else problem
-            for s in walk_statements((statement,)):
+            inside = walk_statements((statement,)) if self.form is Form.SCALAR else ()
+            for s in inside:
                 if isinstance(s, Reduce) and s is not statement:
                     scope.dtypes[s.var.name] = s.var.dtype
                     scope.varies[s.var.name] = Varies.THREADS

@@ -10,6 +10,7 @@ from attrs import evolve
 
 from passkit.ast.stage import Buffer, KernelAST, Place
 from passkit.checks.hazards import check_hazards
+from passkit.checks.ir_races import check_races
 from passkit.dialects import dialect_of, print_kernel
 from passkit.dialects.base import Reach
 from passkit.dialects.c_printer import print_ir
@@ -18,10 +19,12 @@ from passkit.errors import ScheduleError
 from passkit.graph.graph import Annotation, Graph
 from passkit.graph.node import Node
 from passkit.ir.loop import KernelIR
+from passkit.ir.verify import Form, verify
 from passkit.lowering import lower, pool_sizes
 from passkit.lowering.loops import tiles_of
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
+from passkit.passes.options import Dump
 from passkit.passes.plan_memory import storage_plan
 from passkit.plan.group import Group
 from passkit.plan.groups import groups_of
@@ -35,7 +38,7 @@ from passkit.sharing.shared import ALIGN, ROOM, SharedPlan, largest, plan_shared
 from passkit.sharing.sharing import aligned
 from passkit.space.layout import lay_out
 from passkit.space.space import Infeasible
-from passkit.transforms.pipeline import lower_nest
+from passkit.transforms.pipeline import LoweredNest, Observer, lower_nest
 from passkit.values.memo import UncachedArgument
 from passkit.values.size import Extent, numel, substitute
 
@@ -72,6 +75,8 @@ def codegen(graph: Graph, context: PassContext) -> Graph:
         aliased = frozenset[int]() if storage is None else _aliased_positions(node, storage)
         reach = Reach(target.access, target.simd, target.shuffles)
         kernels[node] = make_kernel(group, schedule, plan, target.dialect, aliased, reach)
+        if context.dump is not None and schedule.nest is not None:
+            _dump_forms(group, schedule, aliased, kernels[node].name, context.dump)
     for node in graph.nodes:
         kernel = operator_kernel(graph, node, target.dialect)
         if kernel is not None:
@@ -207,22 +212,59 @@ def _kernel(
     )
 
 
+def _lowered(
+    group: Group,
+    schedule: Schedule,
+    aliased: frozenset[int],
+    observe: Observer | None = None,
+) -> LoweredNest:
+    """Return a group of one loop nest in final form.
+
+    Args:
+        group: the group.
+        schedule: its schedule.
+        aliased: the positions of parameters that share storage with another.
+        observe: called with the name of each transform and the kernel behind it.
+
+    Raises: CodeGenError if the group cannot be lowered.
+    """
+    assert schedule.nest is not None
+    layout = lay_out(group.graph)
+    assert not isinstance(layout, Infeasible)  # the schedule was made from it
+    return lower_nest(group, schedule, schedule.nest, layout, aliased, observe)
+
+
+def _dump_forms(
+    group: Group, schedule: Schedule, aliased: frozenset[int], name: str, dump: Dump
+) -> None:
+    """Write the text of loop IR after each transform, for the kernel ``name`` of a group.
+
+    ``aliased`` are the positions of parameters that share storage with another. Raises: OSError if
+    a file cannot be written.
+    """
+
+    def write(transform: str, kernel: KernelIR) -> None:
+        path = dump.path(f"{name}_{transform}").with_suffix(".ir")
+        path.write_text(str(kernel), encoding="utf-8")
+
+    _lowered(group, schedule, aliased, write)
+
+
 def _nest_kernel(
     group: Group, schedule: Schedule, dialect: str, aliased: frozenset[int]
 ) -> Kernel:
     """Return the kernel of a group of one loop nest, lowered through loop IR.
 
     ``aliased`` are the positions of parameters that share storage with another. Raises:
-    CodeGenError if the group cannot be lowered or printed.
+    CodeGenError if the group cannot be lowered or printed, or its kernel has a race.
     """
-    assert schedule.nest is not None
-    layout = lay_out(group.graph)
-    assert not isinstance(layout, Infeasible)  # the schedule was made from it
-    lowered = lower_nest(group, schedule, schedule.nest, layout, aliased)
+    lowered = _lowered(group, schedule, aliased)
     ops = tuple(n.op.name for n in group.ops if n.op is not None)
+    verify(lowered.kernel, Form.FINAL, "CodeGen")
     name, digest, source = _named(
         print_ir(lowered.kernel, "KERNEL", dialect_of(dialect)), ops[-1], dialect
     )
+    check_races(lowered.kernel, name, lowered.sizes, lowered.blocks)
     return Kernel(
         name=name,
         key=digest,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from attrs import evolve, frozen
 
 from passkit.ast.stage import KernelAST, Place
@@ -25,6 +27,7 @@ from passkit.transforms.vectorize import guard_alignment, vectorize
 from passkit.values.dtype import is_narrow
 from passkit.values.size import Extent
 
+Observer = Callable[[str, KernelIR], None]
 TRANSFORMS = (
     bind_threads,
     vectorize,
@@ -67,6 +70,7 @@ def lower_nest(
     nest: NestSchedule,
     layout: Layout,
     aliased: frozenset[int],
+    observe: Observer | None = None,
 ) -> LoweredNest:
     """Lower a group of one loop nest for a GPU.
 
@@ -76,13 +80,18 @@ def lower_nest(
         nest: how its points are distributed.
         layout: its iteration domain.
         aliased: the positions of parameters that may share memory with another.
+        observe: called with the name of each transform and the kernel behind it.
     """
     ast = scalar_stages(group, schedule, nest.staged)
     names = frozenset(ast.params[k].name for k in aliased)
     builder = _builder_of(nest)(ast, layout.space, nest, names)
     kernel, sizes, blocks = builder.kernel(_index_bits(ast, layout, nest))
+    if observe is not None:
+        observe("build_loops", kernel)
     for transform in TRANSFORMS:
         kernel = transform(kernel)
+        if observe is not None:
+            observe(transform.__name__, kernel)
     return LoweredNest(kernel, sizes, blocks)
 
 

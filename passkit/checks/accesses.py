@@ -1,0 +1,310 @@
+"""The accesses of a kernel in final form, in the order in which a thread makes them.
+
+A kernel has a path for each outcome of conditions that are the same in all threads of a block and
+have barriers behind them. On a path, the accesses are counted by the barriers in front of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from attrs import evolve, field, frozen
+
+from passkit.ast.expr import Expr, Load, Select
+from passkit.checks.affine import FAR, Affine, Array, Atom, Context, context_of_threads
+from passkit.errors import CodeGenError
+from passkit.ir.loop import (
+    Barrier,
+    BarrierScope,
+    Declare,
+    For,
+    If,
+    KernelIR,
+    Let,
+    Return,
+    Stmt,
+    Store,
+    VectorLoad,
+    VectorStore,
+    expressions_of,
+    nested,
+    walk_statements,
+)
+from passkit.ir.rewrite import loads_in, operands
+
+MOST_ITERATIONS = 64
+"""The iterations of a loop with barriers that are followed one by one."""
+MOST_POINTS = 1 << 22
+"""The points of all threads and loops around an access that are looked at."""
+
+
+@frozen(eq=False)
+class ElementAccess:
+    """An access of all threads of a block, and of all iterations of the loops around it.
+
+    Attributes:
+        buffer: the name of the buffer.
+        is_store: whether it writes.
+        statement: the statement.
+        index: the elements, the last axis being that of a vector.
+        mask: the points where it is made, as far as is known.
+        block_epoch: the barriers of the block in front of it.
+        warp_epoch: the barriers of the warp in front of it.
+        sides: the branches it stands in that all threads of a block take alike, and their side.
+    """
+
+    buffer: str
+    is_store: bool
+    statement: Stmt
+    index: Affine
+    mask: Array
+    block_epoch: int
+    warp_epoch: int
+    sides: tuple[tuple[int, bool], ...]
+
+    def excludes(self, other: ElementAccess) -> bool:
+        """Return whether a block makes only one of both accesses."""
+        own = dict(self.sides)
+        return any(own.get(branch, side) is not side for branch, side in other.sides)
+
+
+@frozen
+class _Place:
+    """Where a statement is.
+
+    Attributes:
+        context: what holds there.
+        axis: the number of the next loop's axis.
+        sides: the branches around it, see `ElementAccess`.
+    """
+
+    context: Context
+    axis: int = 2
+    sides: tuple[tuple[int, bool], ...] = ()
+
+
+@frozen
+class _Path:
+    """A path while it is followed.
+
+    Attributes:
+        choices: the sides of branches with barriers, in the order in which they are met.
+        met: how many of these were met.
+        block_epoch: the barriers of the block so far.
+        warp_epoch: the barriers of the warp so far.
+        accesses: the accesses so far.
+    """
+
+    choices: tuple[bool, ...]
+    counts: dict[str, int] = field(factory=lambda: {"met": 0, "block": 0, "warp": 0, "branch": 0})
+    accesses: list[ElementAccess] = field(factory=list)
+
+
+def paths_of(
+    kernel: KernelIR, watched: frozenset[str], sizes: Mapping[str, int | None], is_single: bool
+) -> list[list[ElementAccess]]:
+    """Return the accesses of each path of a kernel to the buffers ``watched``.
+
+    Args:
+        kernel: the kernel in final form.
+        watched: the names of buffers.
+        sizes: the size arguments, with their values if these are known.
+        is_single: whether there is one block only.
+
+    Raises: CodeGenError for a loop with barriers whose bounds depend on the thread.
+    """
+    collector = _Collector(kernel, watched)
+    launch = kernel.launch
+    rank = 3 + _depth(kernel.body)
+    first = context_of_threads(rank, launch.y, launch.x, is_single, sizes)
+    todo: list[tuple[bool, ...]] = [()]
+    out = []
+    while todo:
+        choices = todo.pop()
+        path = _Path(choices)
+        collector.path = path
+        collector.body(kernel.body, _Place(first))
+        if path.counts["met"] > len(choices):  # the branch that was not settled took its body
+            known = choices + (True,) * (path.counts["met"] - len(choices))
+            todo += [(*known[:k], False) for k in range(len(choices), len(known))]
+        out.append(path.accesses)
+    return out
+
+
+def _depth(body: Sequence[Stmt]) -> int:
+    """Return the number of loops inside of each other."""
+    inner = [
+        _depth(b) + isinstance(s, For) for s in body if isinstance(s, (For, If)) for b in nested(s)
+    ]
+    return max(inner, default=0)
+
+
+def _has_barrier(body: Sequence[Stmt]) -> bool:
+    """Return whether a body has a barrier."""
+    return any(isinstance(s, Barrier) for s in walk_statements(tuple(body)))
+
+
+class _Collector:
+    """The walk along the paths of one kernel."""
+
+    def __init__(self, kernel: KernelIR, watched: frozenset[str]) -> None:
+        self.watched = watched
+        self.path = _Path(())
+        self.relevant: set[int] = set()
+        for s in kernel.body:
+            self._is_relevant(s)
+
+    def _is_relevant(self, s: Stmt) -> bool:
+        """Return whether a statement has watched accesses or changes what holds behind it.
+
+        The identities of those that do are collected in ``relevant``.
+        """
+        inner = [self._is_relevant(x) for body in nested(s) for x in body]
+        own = isinstance(s, (VectorLoad, VectorStore, Store)) and s.buffer in self.watched
+        if (
+            own
+            or any(inner)
+            or isinstance(s, (Let, Declare, Barrier, Return))
+            or any(x.buffer in self.watched for e in expressions_of(s) for x in loads_in(e))
+        ) and (not isinstance(s, For) or not all(
+            isinstance(x, (Let, Declare)) for x in s.body if id(x) in self.relevant
+        )):
+            self.relevant.add(id(s))
+        return id(s) in self.relevant
+
+    def body(self, body: Sequence[Stmt], place: _Place) -> Context:
+        """Follow the statements of a body; return what holds behind it."""
+        for statement in body:
+            if id(statement) in self.relevant:
+                context = self._statement(statement, place)
+                if context is not place.context:
+                    place = evolve(place, context=context)
+        return place.context
+
+    def _statement(self, s: Stmt, place: _Place) -> Context:
+        """Follow a statement; return what holds behind it."""
+        context, counts = place.context, self.path.counts
+        for x in expressions_of(s):
+            if any(y.buffer in self.watched for y in loads_in(x)):
+                self._loads(x, s, place)
+        match s:
+            case Let(var, value):
+                return context.defined(var.name, value)
+            case Declare(var):
+                return context.with_form(var.name, context.unknown())
+            case Store(buffer, index):
+                self._access(buffer, index, 1, True, s, place)
+            case VectorLoad():
+                self._access(s.buffer, s.index, s.width, False, s, place)
+            case VectorStore():
+                self._access(s.buffer, s.index, s.width, True, s, place)
+            case Barrier(scope):
+                counts["block" if scope is BarrierScope.BLOCK else "warp"] += 1
+            case Return():
+                return evolve(context, mask=np.zeros_like(context.mask), cache={})
+            case If():
+                return self._branch(s, place)
+            case For():
+                self._loop(s, place)
+        return context
+
+    def _branch(self, s: If, place: _Place) -> Context:
+        """Follow a branch; return what holds behind it."""
+        context, counts = place.context, self.path.counts
+        is_uniform = context.is_uniform(s.condition)
+        sides = place.sides
+        inner = context.where(s.condition, True)
+        if isinstance(s.body[-1], Return) and not s.otherwise:
+            return context.where(s.condition, False)
+        if is_uniform and _has_barrier((s,)):
+            choices, met = self.path.choices, counts["met"]
+            counts["met"] += 1
+            side = choices[met] if met < len(choices) else True
+            chosen = s.body if side else s.otherwise
+            self.body(chosen, evolve(place, context=context.where(s.condition, side)))
+            return context
+        counts["branch"] += 1
+        number = counts["branch"]
+        for body, side in ((s.body, True), (s.otherwise, False)):
+            own = (*sides, (number, side)) if is_uniform else sides
+            at = inner if side else context.where(s.condition, False)
+            self.body(body, evolve(place, context=at, sides=own))
+        return context
+
+    def _loop(self, s: For, place: _Place) -> None:
+        """Follow a loop: all iterations at once, or one after the other if it has barriers."""
+        context = place.context
+        start = context.value(s.start)
+        distance = context.distance(s.start, s.stop)
+        if _has_barrier(s.body):
+            self._loop_with_barriers(s, place, start, distance)
+            return
+        if (distance.high >= FAR).any() or start.is_far:
+            inner = context.with_form(s.var.name, context.unknown())
+        else:
+            count = max(0, -(-int(distance.high.max()) // s.step))
+            steps = context.along(place.axis, np.arange(count) * s.step)
+            mask = steps.low < distance.high
+            inner = context.with_form(s.var.name, start + steps, mask)
+        self.body(s.body, evolve(place, context=inner, axis=place.axis + 1))
+
+    def _loop_with_barriers(
+        self, s: For, place: _Place, start: Affine, distance: Affine
+    ) -> None:
+        """Follow a loop with barriers, whose iterations all threads make together.
+
+        Each iteration, if there are few; else two that follow each other, for any first one.
+        """
+        context = place.context
+        is_known = distance.is_exact and distance.low.size == 1
+        count = -(-int(distance.low.item()) // s.step) if is_known else 0
+        if is_known and count <= MOST_ITERATIONS:
+            values = [start + context.number(k * s.step) for k in range(count)]
+        elif not distance.is_exact or distance.low.size > 1:
+            raise CodeGenError(
+                f"the loop over {s.var.name} has barriers, and its bounds differ between threads "
+                f"or are not understood"
+            )
+        else:
+            variable = start + context.atom(Atom(s.var.name))
+            values = [variable, variable + context.number(s.step)]
+        for value in values:
+            self.body(s.body, evolve(place, context=context.with_form(s.var.name, value)))
+
+    def _loads(self, x: Expr, s: Stmt, place: _Place) -> None:
+        """Add the loads in an expression."""
+        if isinstance(x, Select):
+            self._loads(x.condition, s, place)
+            for arm, side in ((x.a, True), (x.b, False)):
+                at = evolve(place, context=place.context.where(x.condition, side))
+                self._loads(arm, s, at)
+            return
+        if isinstance(x, Load):
+            self._access(x.buffer, x.index, 1, False, s, place)
+        for y in operands(x):
+            self._loads(y, s, place)
+
+    def _access(
+        self, buffer: str, index: Expr, width: int, is_store: bool, s: Stmt, place: _Place
+    ) -> None:
+        """Add an access to ``width`` elements."""
+        if buffer not in self.watched:
+            return
+        context = place.context
+        elements = context.value(index)
+        if width > 1:
+            elements = elements + context.along(context.rank - 1, np.arange(width))
+        counts = self.path.counts
+        self.path.accesses.append(
+            ElementAccess(
+                buffer,
+                is_store,
+                s,
+                elements,
+                context.mask,
+                counts["block"],
+                counts["warp"],
+                place.sides,
+            )
+        )

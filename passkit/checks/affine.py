@@ -1,0 +1,362 @@
+"""Indices as sums of terms that are equal in all threads of a block, and numbers for each thread.
+
+An index of loop IR is evaluated for all threads of a block and all iterations of the loops around
+it at once. What no literal gives, such as the index of the block, is an `Atom` with a coefficient;
+the rest are arrays of lower and upper bounds, which are equal where the value is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from attrs import evolve, field, frozen
+
+from passkit.ast.expr import Binary, Const, Expr, Select, Var
+from passkit.ir.loop import Bind, IsAligned, ThreadIndex
+
+Array = Any
+FAR = 1 << 60
+"""The bound of what has none."""
+
+
+@frozen
+class Atom:
+    """A value that is not known: the index of the block, a size, or a quotient or remainder.
+
+    Attributes:
+        name: its name; of quotients and remainders ``//`` or ``%``.
+        inner: the dividend, for quotients and remainders.
+        divisor: the divisor.
+    """
+
+    name: str
+    inner: Affine | None = None
+    divisor: int = 0
+
+
+@frozen(eq=False)
+class Affine:
+    """``sum(coefficient * atom) + number`` with ``low <= number <= high``.
+
+    ``low`` and ``high`` have an axis for each thread index and loop, of length 1 where the value
+    does not depend on it.
+    """
+
+    terms: tuple[tuple[Atom, int], ...]
+    low: Array
+    high: Array
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Return what is equal for equal sums."""
+        return self.terms, self.low.shape, self.low.tobytes(), self.high.tobytes()
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether terms and numbers are equal."""
+        return isinstance(other, Affine) and self.key == other.key
+
+    def __hash__(self) -> int:
+        """Return the hash of terms and numbers."""
+        return hash(self.key)
+
+    @property
+    def is_exact(self) -> bool:
+        """Return whether the number is known everywhere."""
+        return self.low is self.high or bool(np.array_equal(self.low, self.high))
+
+    def scaled(self, factor: int) -> Affine:
+        """Return the sum times a factor."""
+        terms = tuple((a, c * factor) for a, c in self.terms) if factor else ()
+        low = np.clip(self.low * factor, -FAR, FAR) if self.is_far else self.low * factor
+        if self.low is self.high:
+            return Affine(terms, low, low)
+        high = np.clip(self.high * factor, -FAR, FAR) if self.is_far else self.high * factor
+        return Affine(terms, low, high) if factor >= 0 else Affine(terms, high, low)
+
+    @property
+    def is_far(self) -> bool:
+        """Return whether a bound is missing somewhere."""
+        return self.low is not self.high and bool(
+            (self.low <= -FAR).any() or (self.high >= FAR).any()
+        )
+
+    def __add__(self, other: Affine) -> Affine:
+        """Return the sum of both."""
+        terms = dict(self.terms)
+        for atom, c in other.terms:
+            terms[atom] = terms.get(atom, 0) + c
+        kept = tuple(sorted(((a, c) for a, c in terms.items() if c), key=_order))
+        low = self.low + other.low
+        if self.low is self.high and other.low is other.high:
+            return Affine(kept, low, low)
+        high = self.high + other.high
+        return Affine(kept, np.clip(low, -FAR, FAR), np.clip(high, -FAR, FAR))
+
+
+def _order(term: tuple[Atom, int]) -> tuple[str, int, int]:
+    """Return the key by which terms are sorted."""
+    atom, coefficient = term
+    return atom.name, atom.divisor, coefficient
+
+
+@frozen
+class Context:
+    """What holds at a statement.
+
+    Attributes:
+        rank: the number of axes.
+        forms: the values of variables of loops and threads.
+        definitions: the values of `Let` variables.
+        facts: sums that are not negative.
+        known: conditions that are settled.
+        mask: the points that come here, as far as is known.
+        cache: values, conditions and inner contexts that were computed.
+    """
+
+    rank: int
+    forms: Mapping[str, Affine]
+    definitions: Mapping[str, Expr]
+    facts: tuple[Affine, ...]
+    known: Mapping[Expr, bool]
+    mask: Array
+    cache: dict[Any, Any] = field(factory=dict)
+
+    def number(self, value: int) -> Affine:
+        """Return a literal."""
+        array = np.full((1,) * self.rank, value, np.int64)
+        return Affine((), array, array)
+
+    def unknown(self) -> Affine:
+        """Return a number that may be any."""
+        array = np.full((1,) * self.rank, FAR, np.int64)
+        return Affine((), -array, array)
+
+    def along(self, axis: int, values: Array) -> Affine:
+        """Return numbers along an axis."""
+        array = np.asarray(values, np.int64).reshape(
+            [-1 if k == axis else 1 for k in range(self.rank)]
+        )
+        return Affine((), array, array)
+
+    def atom(self, atom: Atom) -> Affine:
+        """Return an atom as a sum."""
+        zero = self.number(0)
+        return evolve(zero, terms=((atom, 1),))
+
+    # Values.
+
+    def value(self, x: Expr) -> Affine:
+        """Return an index; an unknown number where it is not understood."""
+        if x not in self.cache:
+            self.cache[x] = self._value(x)
+        return self.cache[x]  # type: ignore[no-any-return]
+
+    def _value(self, x: Expr) -> Affine:
+        """Return an index that is not in the cache."""
+        match x:
+            case Const():
+                return self.number(int(x.value))
+            case Var(name):
+                if name in self.forms:
+                    return self.forms[name]
+                if name in self.definitions:
+                    return self.value(self.definitions[name])
+            case ThreadIndex(bind):
+                return self.forms[f"@{bind.value}"]
+            case Binary("+" | "-", a, b):
+                total = self.value(a) + self.value(b).scaled(1 if x.op == "+" else -1)
+                return self._distributed(x) if total.is_far else total
+            case Binary("*", a, b):
+                return self._product(self.value(a), self.value(b))
+            case Binary("//" | "%", a, b):
+                divisor = self.value(b)
+                is_literal = not divisor.terms and divisor.is_exact and divisor.low.size == 1
+                if is_literal and divisor.low.item() > 0:
+                    return self._divided(x.op, self.value(a), int(divisor.low.item()))
+            case Select(condition, a, b):
+                return self._selected(condition, a, b)
+        return self.unknown()
+
+    def _product(self, a: Affine, b: Affine) -> Affine:
+        """Return a product of two sums."""
+        for x, y in ((a, b), (b, a)):
+            if not x.terms and x.is_exact and x.low.size == 1:
+                return y.scaled(int(x.low.item()))
+        if a.terms or b.terms or not (a.is_exact and b.is_exact):
+            return self.unknown()
+        low = a.low * b.low
+        return Affine((), low, low)
+
+    def _divided(self, op: str, a: Affine, d: int) -> Affine:
+        """Return a quotient or remainder of a sum that is not negative."""
+        whole = tuple((x, c // d) for x, c in a.terms if c % d == 0)
+        if len(whole) == len(a.terms):
+            if a.is_exact:
+                low = a.low // d if op == "//" else a.low % d
+                return Affine(whole if op == "//" else (), low, low)
+            if op == "//":
+                return Affine(whole, a.low // d, a.high // d)
+            inside = (a.low >= 0) & (a.high < d) & (not a.terms)
+            return Affine((), np.where(inside, a.low, 0), np.where(inside, a.high, d - 1))
+        return self.unknown() if a.is_far else self.atom(Atom(op, a, d))
+
+    def _distributed(self, x: Binary) -> Affine:
+        """Return a sum or difference with a selection on its left, of each of its values."""
+        chosen = x.a
+        while isinstance(chosen, Var) and chosen.name in self.definitions:
+            chosen = self.definitions[chosen.name]
+        if not isinstance(chosen, Select):
+            return self.unknown()
+        a, b = evolve(x, a=chosen.a), evolve(x, a=chosen.b)
+        return self._selected(chosen.condition, a, b)
+
+    def _selected(self, condition: Expr, a: Expr, b: Expr) -> Affine:
+        """Return a selection: one of its values where the condition is settled, else the hull."""
+        if condition in self.known:
+            return self.value(a if self.known[condition] else b)
+        must, may = self.holds(condition)
+        if must.all():
+            return self.value(a)
+        if not may.any():
+            return self.value(b)
+        first = self.where(condition, True).value(a)
+        then = self.where(condition, False).value(b)
+        if first.terms != then.terms:
+            first, then = self.bounded(first, condition, True), self.bounded(then, condition, False)
+        if first.terms != then.terms:
+            return self.unknown()
+        low = np.where(must, first.low, np.where(may, np.minimum(first.low, then.low), then.low))
+        high = np.where(
+            must, first.high, np.where(may, np.maximum(first.high, then.high), then.high)
+        )
+        return Affine(first.terms, low, high)
+
+    def bounded(self, x: Affine, condition: Expr, holds: bool) -> Affine:
+        """Return a sum as a number within the bounds that facts give, where a condition is so."""
+        return self.where(condition, holds).interval(x)
+
+    def interval(self, x: Affine) -> Affine:
+        """Return a sum as a number within the bounds that the facts give."""
+        if not x.terms:
+            return x
+        low, high = np.full_like(x.low, -FAR), np.full_like(x.high, FAR)
+        for fact in self.facts:
+            above = x + fact
+            if not above.terms:  # x = above - fact, and fact >= 0
+                high = np.minimum(high, above.high)
+            below = x + fact.scaled(-1)
+            if not below.terms:  # x = below + fact
+                low = np.maximum(low, below.low)
+        return Affine((), low, high)
+
+    # Conditions.
+
+    def holds(self, condition: Expr) -> tuple[Array, Array]:
+        """Return where a condition certainly holds, and where it may hold."""
+        key = "holds", condition
+        if key not in self.cache:
+            self.cache[key] = self._holds(condition)
+        return self.cache[key]  # type: ignore[no-any-return]
+
+    def _holds(self, condition: Expr) -> tuple[Array, Array]:
+        """Return where a condition that is not in the cache certainly and possibly holds."""
+        always, never = np.ones((1,) * self.rank, bool), np.zeros((1,) * self.rank, bool)
+        if condition in self.known:
+            return (always, always) if self.known[condition] else (never, never)
+        match condition:
+            case Binary("&", a, b):
+                first, then = self.holds(a), self.holds(b)
+                return first[0] & then[0], first[1] & then[1]
+            case Binary("==", a, b):
+                x = self.interval(self.value(a) + self.value(b).scaled(-1))
+                return (x.low == 0) & (x.high == 0), (x.low <= 0) & (x.high >= 0)
+        margin = self.margin(condition)
+        if margin is None:
+            return never, always
+        x = self.interval(margin)
+        return x.low >= 0, x.high >= 0
+
+    def margin(self, condition: Expr, is_so: bool = True) -> Affine | None:
+        """Return a sum that is not negative exactly where a comparison is, or is not, so."""
+        match condition:
+            case Binary("<" | "<=" | ">" | ">=", a, b):
+                op = condition.op if is_so else {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}[
+                    condition.op
+                ]
+                small, large = (a, b) if op in ("<", "<=") else (b, a)
+                gap = self.value(large) + self.value(small).scaled(-1)
+                return gap + self.number(-1) if op in ("<", ">") else gap
+        return None
+
+    def where(self, condition: Expr, holds: bool) -> Context:
+        """Return the context where a condition holds, or where it does not."""
+        key = holds, condition
+        if key not in self.cache:
+            self.cache[key] = self._where(condition, holds)
+        return self.cache[key]  # type: ignore[no-any-return]
+
+    def _where(self, condition: Expr, holds: bool) -> Context:
+        """Return the context, which is not in the cache, where a condition holds or does not."""
+        if isinstance(condition, Binary) and condition.op == "&" and holds:
+            return self.where(condition.a, True).where(condition.b, True)
+        margin = self.margin(condition, holds)
+        facts = self.facts if margin is None or margin.is_far else (*self.facts, margin)
+        must, may = self.holds(condition)
+        mask = self.mask & (may if holds else ~must)
+        known = {**self.known, condition: holds}
+        return evolve(self, facts=facts, known=known, mask=mask, cache={})
+
+    def defined(self, name: str, value: Expr) -> Context:
+        """Return the context behind the definition of a variable."""
+        definitions = {**self.definitions, name: value}
+        if name not in self.forms and name not in self.definitions:
+            return evolve(self, definitions=definitions)
+        forms = {k: v for k, v in self.forms.items() if k != name}
+        return evolve(self, forms=forms, definitions=definitions, cache={})
+
+    def with_form(self, name: str, form: Affine, mask: Array | None = None) -> Context:
+        """Return the context with a value of a variable, and with fewer points."""
+        inside = self.mask if mask is None else self.mask & mask
+        return evolve(self, forms={**self.forms, name: form}, mask=inside, cache={})
+
+    def is_uniform(self, condition: Expr) -> bool:
+        """Return whether a condition is the same in all threads of a block."""
+        if isinstance(condition, Binary) and condition.op == "&":
+            return self.is_uniform(condition.a) and self.is_uniform(condition.b)
+        margin = self.margin(condition)
+        if margin is None:
+            return isinstance(condition, IsAligned)
+        is_one = margin.is_exact and margin.low.size == 1
+        return is_one and all(a.inner is None for a, _ in margin.terms)
+
+    def distance(self, start: Expr, stop: Expr) -> Affine:
+        """Return how far ``stop`` is from ``start``, as bounds."""
+        return self.interval(self.value(Binary("-", stop, start, start.dtype)))
+
+
+def context_of_threads(
+    rank: int, y: int, x: int, is_single: bool, sizes: Mapping[str, int | None]
+) -> Context:
+    """Return the context at the begin of a kernel.
+
+    Args:
+        rank: the number of axes; the first two are THREAD_Y and THREAD_X.
+        y: the extent of THREAD_Y.
+        x: the extent of THREAD_X.
+        is_single: whether there is one block only.
+        sizes: the size arguments by name, with their values if these are known.
+    """
+    empty = Context(rank, {}, {}, (), {}, np.ones((1,) * rank, bool))
+    grid = empty.number(0) if is_single else empty.atom(Atom("block"))
+    forms = {
+        f"@{Bind.GRID.value}": grid,
+        f"@{Bind.THREAD_Y.value}": empty.along(0, np.arange(y)),
+        f"@{Bind.THREAD_X.value}": empty.along(1, np.arange(x)),
+        **{
+            name: empty.atom(Atom(name)) if n is None else empty.number(n)
+            for name, n in sizes.items()
+        },
+    }
+    return evolve(empty, forms=forms)

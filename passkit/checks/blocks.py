@@ -1,0 +1,146 @@
+"""Whether threads of different blocks meet at an element.
+
+An index is a sum of terms that depend on the block, and of a number for each thread. Blocks keep
+apart if the numbers, and the terms with few values, are all different, and lie closer together than
+the steps of the term that counts on with the block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from passkit.checks.affine import Affine, Array, Atom
+
+MOST_VALUES = 1 << 22
+"""The values of an index in a period that are looked at."""
+
+
+def meeting_of_blocks(indices: Sequence[Affine], masks: Sequence[Array]) -> str | None:
+    """Return at which element different blocks meet, as text behind the buffer's name.
+
+    Args:
+        indices: the indices of all accesses to a buffer.
+        masks: the points of threads and loops where each is made.
+
+    Returns: None if every element belongs to one block.
+    """
+    kept = [
+        (index, *np.broadcast_arrays(index.low, index.high, mask))
+        for index, mask in zip(indices, masks, strict=True)
+    ]
+    kept = [k for k in kept if k[3].any()]
+    if not kept:
+        return None
+    terms = kept[0][0].terms
+    if any(k[0].terms != terms or k[0].is_far for k in kept):
+        return "[?] among blocks: indices that are not understood"
+    if not terms:
+        return f"[{int(kept[0][1][kept[0][3]].min())}], of all blocks"
+    least = min(int(low[mask].min()) for _, low, _, mask in kept)
+    most = max(int(high[mask].max()) for _, _, high, mask in kept)
+    if not _gives_block(terms) or not _are_apart_from_quotients(terms, [k[0] for k in kept]):
+        return "[?] among blocks: quotients that do not give the block"
+    if _is_superincreasing(terms, most - least):
+        return None
+    if not all(k[0].is_exact for k in kept):
+        return "[?] among blocks: indices that are not understood"
+    values = np.unique(np.concatenate([low[mask] for _, low, _, mask in kept]))
+    return _meeting_of_values(terms, values)
+
+
+def count_of(atom: Atom) -> int | None:
+    """Return the number of values of an atom, None if it has no known limit."""
+    if atom.inner is None:
+        return None
+    if atom.name == "%":
+        return atom.divisor
+    counts = [count_of(a) for a, _ in atom.inner.terms]
+    if None in counts:
+        return None
+    pairs = zip(atom.inner.terms, counts, strict=True)
+    top = sum(c * (n - 1) for (_, c), n in pairs if n is not None)
+    return (top + int(atom.inner.high.max())) // atom.divisor + 1
+
+
+def _gives_block(terms: Sequence[tuple[Atom, int]]) -> bool:
+    """Return whether the values of the terms' atoms determine the block.
+
+    Quotient and remainder by one divisor determine their dividend; a sum of one atom, and of
+    numbers below its coefficient, determines the atom.
+    """
+    known = {atom for atom, _ in terms}
+    while True:
+        inners = [a.inner for a in known if a.inner is not None]
+        found = {
+            inner.terms[0][0]
+            for inner in inners
+            if any(
+                {Atom("//", inner, d), Atom("%", inner, d)} <= known
+                for d in {a.divisor for a in known if a.inner == inner}
+            )
+            and _gives_atom(inner)
+        }
+        if any(a.inner is None for a in known):
+            return True
+        if found <= known:
+            return False
+        known |= found
+
+
+def _gives_atom(inner: Affine) -> bool:
+    """Return whether a sum determines its only atom, and the threads that it depends on."""
+    if len(inner.terms) != 1 or not inner.is_exact:
+        return False
+    numbers = inner.low.ravel()
+    is_injective = len(np.unique(numbers)) == numbers.size
+    return is_injective and int(numbers.max() - numbers.min()) < abs(inner.terms[0][1])
+
+
+def _are_apart_from_quotients(
+    terms: Sequence[tuple[Atom, int]], indices: Sequence[Affine]
+) -> bool:
+    """Return whether numbers depend on other threads and loops than the quotients."""
+    inside: set[int] = set()
+    todo = [atom for atom, _ in terms]
+    while todo:
+        inner = todo.pop().inner
+        if inner is not None:
+            inside |= {k for k, n in enumerate(inner.low.shape) if n > 1}
+            todo += [atom for atom, _ in inner.terms]
+    return all(index.low.shape[k] == index.high.shape[k] == 1 for index in indices for k in inside)
+
+
+def _is_superincreasing(terms: Sequence[tuple[Atom, int]], reach: int) -> bool:
+    """Return whether each coefficient exceeds what all smaller terms together can add.
+
+    ``reach`` is the difference of the largest and smallest number.
+    """
+    for atom, coefficient in sorted(terms, key=lambda t: abs(t[1])):
+        if abs(coefficient) <= reach:
+            return False
+        count = count_of(atom)
+        reach += abs(coefficient) * ((1 << 62 if count is None else count) - 1)
+    return True
+
+
+def _meeting_of_values(terms: Sequence[tuple[Atom, int]], values: Array) -> str | None:
+    """Return where blocks meet, for the different numbers that an index has; None for nowhere."""
+    limited = [(c, count_of(a)) for a, c in terms if count_of(a) is not None]
+    others = [c for a, c in terms if count_of(a) is None]
+    total = values.size * prod(n for _, n in limited if n is not None)
+    if total > MOST_VALUES or len(others) > 1:
+        return "[?] among blocks: indices of too many values"
+    for c, n in limited:
+        assert n is not None
+        values = (values[:, None] + c * np.arange(n)).ravel()
+    if others:
+        values = values % abs(others[0])
+    ordered = np.sort(values)
+    twice = np.flatnonzero(ordered[1:] == ordered[:-1])
+    if not twice.size:
+        return None
+    step = f" + a multiple of {abs(others[0])}" if others else ""
+    return f"[{int(ordered[twice[0]])}{step}], of different blocks"

@@ -1,0 +1,267 @@
+"""The check that no two threads meet at an element of memory, in kernels of loop IR.
+
+It looks at the final form alone. Two accesses of one element by different threads, of which one
+writes, are a race unless a barrier that both threads wait at stands between them; threads of
+different blocks never wait for each other. Elements are enumerated for all threads of a block and
+all iterations, so that the answer is exact where indices are sums of literals, indices of threads
+and blocks, and their quotients and remainders; what is not understood is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from attrs import frozen
+
+from passkit.checks.accesses import MOST_POINTS, ElementAccess, paths_of
+from passkit.checks.affine import FAR, Affine, Array, Atom
+from passkit.checks.blocks import meeting_of_blocks
+from passkit.errors import CodeGenError
+from passkit.ir.loop import KernelIR, LoopBuffer, Scope
+from passkit.ir.text import print_statement
+from passkit.values.size import Extent
+
+WARP = 32
+NONE = 1 << 40
+"""The lowest thread of an element that none accesses."""
+
+
+@frozen
+class Race:
+    """Two accesses of threads that do not wait for each other, or one that is not understood.
+
+    Attributes:
+        buffer: the name of the buffer.
+        what: what is wrong.
+        first: an access.
+        then: another one, or the same.
+    """
+
+    buffer: str
+    what: str
+    first: ElementAccess
+    then: ElementAccess
+
+
+def check_races(
+    kernel: KernelIR, name: str, sizes: Sequence[Extent] = (), blocks: Extent = 2
+) -> None:
+    """Look for races in a kernel in final form.
+
+    Args:
+        kernel: the kernel.
+        name: its name, for the error.
+        sizes: the values of its size arguments.
+        blocks: the number of its blocks. Only whether it is 1 matters; then the sizes do, too.
+
+    Raises: CodeGenError that names the kernel, the buffer, the element and both statements.
+    """
+    race = next(races(kernel, sizes, blocks), None)
+    if race is not None:
+        texts = [
+            print_statement(a.statement, kernel, {}).splitlines()[0]
+            for a in (race.first, race.then)
+        ]
+        where = f"in '{texts[0]}'" + ("" if race.first is race.then else f" and in '{texts[1]}'")
+        raise CodeGenError(f"kernel {name} has a race at {race.buffer}{race.what}, {where}")
+
+
+def races(
+    kernel: KernelIR, sizes: Sequence[Extent] = (), blocks: Extent = 2
+) -> Iterator[Race]:
+    """Yield the races of a kernel; see `check_races` for the arguments."""
+    is_single = blocks == 1
+    values: dict[str, int | None] = dict.fromkeys(kernel.sizes)
+    if is_single:
+        known = zip(kernel.sizes, sizes, strict=False)
+        values.update({name: n for name, n in known if isinstance(n, int)})
+    shared = {b.name: b for b in kernel.arrays if b.scope is Scope.SHARED}
+    written = {b.name: b for b in kernel.params if b.written}
+    partners = {y: _partners(kernel, b) for y, b in written.items()}
+    read = {x for names in partners.values() for x in names}
+    watched = frozenset((*shared, *written, *read))
+    paths = paths_of(kernel, watched, values, is_single)
+    for path in paths:
+        for name in shared:
+            own = [a for a in path if a.buffer == name]
+            yield from _outside(own, shared[name])
+            yield from _InBlock(kernel, own).races()
+    for y in written:
+        found: list[Race] = []
+        for x in partners[y] or ("",):  # an output that shares memory with one of several inputs
+            race = next(_global_races(kernel, paths, {x, y}, is_single), None)
+            if race is None:
+                break
+            found.append(race)
+        else:
+            yield found[0]
+
+
+def _global_races(
+    kernel: KernelIR, paths: Sequence[list[ElementAccess]], names: set[str], is_single: bool
+) -> Iterator[Race]:
+    """Yield the races at parameters that are one array, inside of blocks and among them."""
+    for path in paths:
+        yield from _InBlock(kernel, [a for a in path if a.buffer in names]).races()
+    accesses = [a for path in paths for a in path if a.buffer in names]
+    if not is_single and any(a.is_store for a in accesses):
+        what = meeting_of_blocks([a.index for a in accesses], [a.mask for a in accesses])
+        if what is not None:
+            store = next(a for a in accesses if a.is_store)
+            yield Race(store.buffer, what, accesses[0], store)
+
+
+def _partners(kernel: KernelIR, output: LoopBuffer) -> list[str]:
+    """Return the inputs that may share memory with an output: those of the same size."""
+    if output.name not in kernel.aliased:
+        return []
+    return [
+        b.name
+        for b in kernel.params
+        if not b.written
+        and b.name in kernel.aliased
+        and b.dtype.nbytes == output.dtype.nbytes
+        and b.extent == output.extent
+    ]
+
+
+def _outside(accesses: Sequence[ElementAccess], buffer: LoopBuffer) -> Iterator[Race]:
+    """Yield the accesses that leave a shared array."""
+    for a in accesses:
+        low, high = _hull(a)
+        if not a.index.terms and low <= high and (low < 0 or high >= int(buffer.extent)):  # type: ignore[call-overload]
+            bad = high if high >= int(buffer.extent) else low  # type: ignore[call-overload]
+            shown = "[?]: an index is not understood" if abs(bad) >= FAR else f"[{bad}]"
+            what = f"{shown}, which is not within its extent {buffer.extent}"
+            yield Race(buffer.name, what, a, a)
+
+
+def _hull(a: ElementAccess) -> tuple[int, int]:
+    """Return the smallest and largest number of an access; a high below the low for none."""
+    low, high, inside = np.broadcast_arrays(a.index.low, a.index.high, a.mask)
+    if not inside.any():
+        return 0, -1
+    return int(low[inside].min()), int(high[inside].max())
+
+
+@frozen(eq=False)
+class _Footprint:
+    """The elements of an access, and which threads make it.
+
+    Attributes:
+        start: the first element.
+        least: for each element, the lowest thread that accesses it; a large number for none.
+        most: the highest one; -1 for none.
+    """
+
+    start: int
+    least: Array
+    most: Array
+
+
+class _InBlock:
+    """The search for races among the threads of a block, in one array.
+
+    Where the index has quotients of the block and THREAD_Y, threads of different THREAD_Y are left
+    to `passkit.checks.blocks`.
+    """
+
+    def __init__(self, kernel: KernelIR, accesses: Sequence[ElementAccess]) -> None:
+        self.launch, self.accesses = kernel.launch, accesses
+        self.footprints: dict[int, _Footprint | None] = {}
+
+    def races(self) -> Iterator[Race]:
+        """Yield the races."""
+        for k, a in enumerate(self.accesses):
+            for b in self.accesses[k:]:
+                is_ordered = a.block_epoch != b.block_epoch or a.excludes(b)
+                if (a.is_store or b.is_store) and not is_ordered:
+                    race = self._race(a, b)
+                    if race is not None:
+                        yield race
+
+    def _race(self, a: ElementAccess, b: ElementAccess) -> Race | None:
+        """Return the race between two accesses without a barrier of the block between them."""
+        first, then = self._footprint(a), self._footprint(b)
+        if first is not None and then is not None and not (first.least.size and then.least.size):
+            return None
+        if a.index.is_far or b.index.is_far or a.index.terms != b.index.terms:
+            return Race(a.buffer, "[?]: indices that are not understood", a, b)
+        if first is None or then is None:
+            return Race(a.buffer, "[?]: indices of too many values", a, b)
+        start = max(first.start, then.start)
+        stop = min(first.start + len(first.least), then.start + len(then.least))
+        if start >= stop:
+            return None
+        one, two = (
+            (f.least[start - f.start : stop - f.start], f.most[start - f.start : stop - f.start])
+            for f in (first, then)
+        )
+        party = WARP if a.warp_epoch != b.warp_epoch else 1
+        is_met = (one[1] >= 0) & (two[1] >= 0)
+        least, most = np.minimum(one[0], two[0]), np.maximum(one[1], two[1])
+        meeting = np.flatnonzero(is_met & (least // party != most // party))
+        if not meeting.size:
+            return None
+        at = int(meeting[0])
+        names = [f"({t // self.launch.x}, {t % self.launch.x})" for t in (least[at], most[at])]
+        what = f"[{_element(a.index, start + at)}], of threads {names[0]} and {names[1]} (y, x)"
+        return Race(a.buffer, what, a, b)
+
+    def _footprint(self, a: ElementAccess) -> _Footprint | None:
+        """Return the elements of an access and their threads; None if there are too many."""
+        if id(a) not in self.footprints:
+            self.footprints[id(a)] = self._new_footprint(a)
+        return self.footprints[id(a)]
+
+    def _new_footprint(self, a: ElementAccess) -> _Footprint | None:
+        """Return the elements of an access and their threads; None if there are too many."""
+        launch, rank = self.launch, a.index.low.ndim
+        x = np.arange(launch.x).reshape([-1 if k == 1 else 1 for k in range(rank)])
+        y = np.arange(launch.y).reshape([-1 if k == 0 else 1 for k in range(rank)])
+        mask, thread = a.mask, y * launch.x + x
+        if _has_quotients(a.index):
+            mask, thread = mask.any(axis=0, keepdims=True), x
+        low, high, mask, thread = np.broadcast_arrays(a.index.low, a.index.high, mask, thread)
+        if not a.index.is_exact:  # all that lies between the bounds of a thread
+            axes = tuple(range(2, rank))
+            low = np.where(mask, low, FAR).min(axis=axes)
+            high = np.where(mask, high, -FAR).max(axis=axes)
+            thread, mask = thread[(..., *[0] * len(axes))], mask.any(axis=axes)
+        low, high, thread = low[mask], high[mask], thread[mask]
+        if not low.size:
+            return _Footprint(0, np.zeros(0, np.int64), np.zeros(0, np.int64))
+        start, stop = int(low.min()), int(high.max()) + 1
+        if stop - start > MOST_POINTS or low.size > MOST_POINTS:
+            return None
+        if not np.array_equal(low, high):
+            counts = high - low + 1
+            if counts.sum() > MOST_POINTS:
+                return None
+            ends = np.cumsum(counts)
+            offsets = np.arange(ends[-1]) - np.repeat(ends - counts, counts)
+            low, thread = np.repeat(low, counts) + offsets, np.repeat(thread, counts)
+        least = np.full(stop - start, NONE, np.int64)
+        most = np.full(stop - start, -1, np.int64)
+        np.minimum.at(least, low - start, thread)
+        np.maximum.at(most, low - start, thread)
+        return _Footprint(start, least, most)
+
+
+def _has_quotients(index: Affine) -> bool:
+    """Return whether an index has quotients or remainders of the block."""
+    return any(atom.inner is not None for atom, _ in index.terms)
+
+
+def _element(index: Affine, number: int) -> str:
+    """Return an element as text: the terms of its index, and a number."""
+    texts = [f"{_shown(atom)} * {c}" for atom, c in index.terms]
+    return " + ".join([*texts, str(number)])
+
+
+def _shown(atom: Atom) -> str:
+    """Return an atom as text."""
+    if atom.inner is None:
+        return atom.name
+    return f"({_element(atom.inner, 0)} … {atom.name} {atom.divisor})"
