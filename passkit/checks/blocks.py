@@ -27,28 +27,33 @@ def meeting_of_blocks(indices: Sequence[Affine], masks: Sequence[Array]) -> str 
 
     Returns: None if every element belongs to one block.
     """
-    kept = [
-        (index, *np.broadcast_arrays(index.low, index.high, mask))
-        for index, mask in zip(indices, masks, strict=True)
-    ]
-    kept = [k for k in kept if k[3].any()]
+    kept = [(i, m) for i, m in zip(indices, masks, strict=True) if m.any()]
     if not kept:
         return None
     terms = kept[0][0].terms
-    if any(k[0].terms != terms or k[0].is_far for k in kept):
+    if any(index.terms != terms or index.is_far for index, _ in kept):
         return "[?] among blocks: indices that are not understood"
-    if not terms:
-        return f"[{int(kept[0][1][kept[0][3]].min())}], of all blocks"
-    least = min(int(low[mask].min()) for _, low, _, mask in kept)
-    most = max(int(high[mask].max()) for _, _, high, mask in kept)
-    if not _gives_block(terms) or not _are_apart_from_quotients(terms, [k[0] for k in kept]):
-        return "[?] among blocks: quotients that do not give the block"
-    if _is_superincreasing(terms, most - least):
+    low, high = (
+        np.concatenate([_inside(getattr(index, side), mask) for index, mask in kept])
+        for side in ("low", "high")
+    )
+    if not low.size:
         return None
-    if not all(k[0].is_exact for k in kept):
+    if not terms:
+        return f"[{int(low.min())}], of all blocks"
+    if not _gives_block(terms) or not _are_apart_from_quotients(terms, [i for i, _ in kept]):
+        return "[?] among blocks: quotients that do not give the block"
+    if _is_superincreasing(terms, int(high.max() - low.min())):
+        return None
+    if not all(index.is_exact for index, _ in kept):
         return "[?] among blocks: indices that are not understood"
-    values = np.unique(np.concatenate([low[mask] for _, low, _, mask in kept]))
-    return _meeting_of_values(terms, values)
+    return _meeting_of_values(terms, np.unique(low))
+
+
+def _inside(numbers: Array, mask: Array) -> Array:
+    """Return the numbers at the points of a mask."""
+    numbers, mask = np.broadcast_arrays(numbers, mask)
+    return numbers[mask]
 
 
 def count_of(atom: Atom) -> int | None:

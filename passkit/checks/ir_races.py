@@ -128,10 +128,11 @@ def _partners(kernel: KernelIR, output: LoopBuffer) -> list[str]:
 
 def _outside(accesses: Sequence[ElementAccess], buffer: LoopBuffer) -> Iterator[Race]:
     """Yield the accesses that leave a shared array."""
+    assert isinstance(buffer.extent, int)
     for a in accesses:
         low, high = _hull(a)
-        if not a.index.terms and low <= high and (low < 0 or high >= int(buffer.extent)):  # type: ignore[call-overload]
-            bad = high if high >= int(buffer.extent) else low  # type: ignore[call-overload]
+        if not a.index.terms and low <= high and (low < 0 or high >= buffer.extent):
+            bad = high if high >= buffer.extent else low
             shown = "[?]: an index is not understood" if abs(bad) >= FAR else f"[{bad}]"
             what = f"{shown}, which is not within its extent {buffer.extent}"
             yield Race(buffer.name, what, a, a)
@@ -228,7 +229,7 @@ class _InBlock:
             axes = tuple(range(2, rank))
             low = np.where(mask, low, FAR).min(axis=axes)
             high = np.where(mask, high, -FAR).max(axis=axes)
-            thread, mask = thread[(..., *[0] * len(axes))], mask.any(axis=axes)
+            thread, mask = thread.min(axis=axes), mask.any(axis=axes)
         low, high, thread = low[mask], high[mask], thread[mask]
         if not low.size:
             return _Footprint(0, np.zeros(0, np.int64), np.zeros(0, np.int64))

@@ -23,7 +23,7 @@ In the final form also:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from enum import Enum, IntEnum
+from enum import Enum
 
 import numpy as np
 from attrs import field, frozen
@@ -57,9 +57,9 @@ from passkit.ir.loop import (
 )
 from passkit.ir.rewrite import operands, variable_names
 from passkit.ir.text import print_statement
+from passkit.ir.uniformity import WARP, Varies, varies_among
 from passkit.values.dtype import DType, bool_, int64
 
-WARP = 32
 ACCESS_NBYTES = 16
 _THREADS = (Bind.GRID, Bind.THREAD_Y, Bind.THREAD_X)
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
@@ -70,14 +70,6 @@ class Form(Enum):
 
     SCALAR = "scalar"
     FINAL = "final"
-
-
-class Varies(IntEnum):
-    """Among which threads a value may differ: blocks, warps of a block, threads of a warp."""
-
-    BLOCKS = 0
-    WARPS = 1
-    THREADS = 2
 
 
 def verify(kernel: KernelIR, form: Form, where: str) -> None:
@@ -261,23 +253,7 @@ class _Verifier:
 
     def _varies(self, x: Expr, scope: _Scope) -> Varies:
         """Return among which threads the value of an expression may differ."""
-        launch = self.kernel.launch
-        are_warps = launch.x % WARP == 0
-        match x:
-            case ThreadIndex(Bind.THREAD_X):
-                return Varies.THREADS if launch.x > 1 else Varies.BLOCKS
-            case ThreadIndex(Bind.THREAD_Y):
-                varies = Varies.WARPS if are_warps else Varies.THREADS
-                return varies if launch.y > 1 else Varies.BLOCKS
-            case Var(name):
-                return scope.varies.get(name, Varies.THREADS)
-            case Binary("//", a, Const() as b) if are_warps and int(b.value) % WARP == 0:
-                if isinstance(_resolved(a, scope.values), ThreadIndex):
-                    return min(Varies.WARPS, self._varies(a, scope))
-            case Load(buffer, _) if buffer in self.buffers:
-                if self.buffers[buffer].scope is Scope.REGISTER or self.buffers[buffer].written:
-                    return Varies.THREADS
-        return max((self._varies(y, scope) for y in operands(x)), default=Varies.BLOCKS)
+        return varies_among(x, self.kernel.launch, self.buffers, scope.varies, scope.values)
 
     # Expressions.
 
@@ -341,9 +317,10 @@ class _Verifier:
             return
         grids = np.meshgrid(*[np.array(scope.unrolled[n]) for n in names], indexing="ij")
         values = np.asarray(_evaluated(index, dict(zip(names, grids, strict=True))))
-        if values.size and not 0 <= values.min() <= values.max() <= int(buffer.extent) - width:  # type: ignore[call-overload]
-            last = int(values.max()) + width - 1
-            yield f"{buffer.name}[{int(values.min())} … {last}] exceeds its extent {buffer.extent}"
+        last = int(values.max()) + width - 1 if values.size else 0
+        extent = buffer.extent
+        if values.size and isinstance(extent, int) and not (values.min() >= 0 and last < extent):
+            yield f"{buffer.name}[{int(values.min())} … {last}] exceeds its extent {extent}"
         if np.any(values % width):
             yield f"{width} does not divide an index of {buffer.name}"
 
@@ -410,13 +387,6 @@ def _alignment(condition: Expr) -> dict[str, int]:
         case IsAligned(names, nbytes):
             return dict.fromkeys(names, nbytes)
     return {}
-
-
-def _resolved(x: Expr, values: Mapping[str, Expr]) -> Expr:
-    """Return the value of a variable of `Let`, or ``x`` itself."""
-    while isinstance(x, Var) and x.name in values:
-        x = values[x.name]
-    return x
 
 
 def _is_plain(x: Expr) -> bool:

@@ -1,0 +1,62 @@
+"""Among which threads a value may differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum
+
+from passkit.ast.expr import Binary, Const, Expr, Load, Var
+from passkit.ir.loop import Bind, LaunchShape, LoopBuffer, Scope, ThreadIndex
+from passkit.ir.rewrite import operands
+
+WARP = 32
+
+
+class Varies(IntEnum):
+    """Among which threads a value may differ: blocks, warps of a block, threads of a warp."""
+
+    BLOCKS = 0
+    WARPS = 1
+    THREADS = 2
+
+
+def varies_among(
+    x: Expr,
+    launch: LaunchShape,
+    buffers: Mapping[str, LoopBuffer],
+    variables: Mapping[str, Varies],
+    values: Mapping[str, Expr],
+) -> Varies:
+    """Return among which threads the value of an expression may differ.
+
+    Args:
+        x: the expression.
+        launch: the threads of a block.
+        buffers: the buffers by name.
+        variables: among which threads variables differ.
+        values: the values of `Let` variables.
+    """
+    are_warps = launch.x % WARP == 0
+    match x:
+        case ThreadIndex(Bind.THREAD_X):
+            return Varies.THREADS if launch.x > 1 else Varies.BLOCKS
+        case ThreadIndex(Bind.THREAD_Y):
+            of_y = Varies.WARPS if are_warps else Varies.THREADS
+            return of_y if launch.y > 1 else Varies.BLOCKS
+        case Var(name):
+            return variables.get(name, Varies.THREADS)
+        case Binary("//", a, Const() as b) if are_warps and int(b.value) % WARP == 0:
+            if isinstance(_resolved(a, values), ThreadIndex):
+                return min(Varies.WARPS, varies_among(a, launch, buffers, variables, values))
+        case Load(buffer, _) if buffer in buffers:
+            if buffers[buffer].scope is Scope.REGISTER or buffers[buffer].written:
+                return Varies.THREADS
+    inner = [varies_among(y, launch, buffers, variables, values) for y in operands(x)]
+    return max(inner, default=Varies.BLOCKS)
+
+
+def _resolved(x: Expr, values: Mapping[str, Expr]) -> Expr:
+    """Return the value of a variable of `Let`, or ``x`` itself."""
+    while isinstance(x, Var) and x.name in values:
+        x = values[x.name]
+    return x
