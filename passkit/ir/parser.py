@@ -130,9 +130,11 @@ class _KernelParser(ExprParser):
         Raises: ParseError where something else comes next.
         """
         match word:
-            case "let" | "var":
+            case "let" | "index" | "var":
                 var, value = self._definition()
-                return Let(var, value) if word == "let" else Declare(var, value)
+                if word == "var":
+                    return Declare(var, value)
+                return Let(var, value, is_index=word == "index")
             case "load":
                 target, at = self._element()
                 buffer, index, width = self._other_element()
@@ -247,5 +249,5 @@ class _KernelParser(ExprParser):
         return If(condition, body, otherwise, is_peeled)
 
 
-_LINES = ("let", "var", "load", "store", "reduce", "warp_reduce", "barrier", "return")
+_LINES = ("let", "index", "var", "load", "store", "reduce", "warp_reduce", "barrier", "return")
 """The first words of statements of one line."""

@@ -6,7 +6,7 @@
     register x0_r: f32[32] written
     size n0
     {
-      let row: i64 = @grid * 4 + @thread_y
+      index row: i64 = @grid * 4 + @thread_y
       if row >= n0 {
         return
       }
@@ -15,7 +15,8 @@
       }
     }
 
-A statement ends with its line. Literals without a dtype are int64 or bool; variables, elements and
+A statement ends with its line. ``let`` and ``index`` are `Let`, the latter of index arithmetic, and
+``var`` is `Declare`. Literals without a dtype are int64 or bool; variables, elements and
 results have the dtype that their definition, buffer or operands give, where none is written behind
 a colon. ``@inf`` and ``@nan`` are floats, ``@grid``, ``@thread_y`` and ``@thread_x`` indices of
 block and thread, ``bits(…)`` a literal by the bytes of its value.
@@ -182,7 +183,8 @@ class _KernelPrinter:
         """Print a statement with those inside it."""
         match s:
             case Let(var, value) | Declare(var, value):
-                word = "let" if isinstance(s, Let) else "var"
+                is_index = isinstance(s, Let) and s.is_index
+                word = "index" if is_index else "let" if isinstance(s, Let) else "var"
                 self._line(f"{word} {var.name}: {var.dtype.short} = {self.expr(value)}")
                 self.scope[var.name] = var.dtype
             case Assign(var, value):

@@ -1,0 +1,291 @@
+"""An interpreter of loop IR in final form: all threads of a block at once, as arrays in NumPy.
+
+It shares nothing with the compiler but the classes of loop IR and the evaluation of single
+expressions. Every access is checked: its bounds, that a vector access is aligned, and that elements
+of shared memory and registers were stored before they are loaded. A block runs its statements in
+lockstep, so that a missing barrier has no effect here; races are what `passkit.checks.ir_races`
+and the emulator look for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from attrs import field, frozen
+
+from passkit.ast import Expr, Load, left, right
+from passkit.ir.loop import (
+    Assign,
+    Barrier,
+    BarrierScope,
+    Bind,
+    Declare,
+    For,
+    If,
+    IsAligned,
+    KernelIR,
+    Let,
+    LoopBuffer,
+    Return,
+    Scope,
+    Stmt,
+    Store,
+    ThreadIndex,
+    VectorLoad,
+    VectorStore,
+    WarpReduce,
+)
+from passkit.runtime.evaluate import ExpressionEvaluator
+
+Array = Any
+WARP = 32
+
+
+class KernelFault(Exception):  # noqa: N818
+    """A fault of a kernel: an access out of bounds, of what nobody stored, or threads missing."""
+
+
+@frozen(eq=False)
+class Memory:
+    """The elements of a buffer, and which of them have a value.
+
+    A register array has two more axes in front: those of the threads.
+    """
+
+    buffer: LoopBuffer
+    data: Array
+    is_stored: Array
+
+    @staticmethod
+    def empty(buffer: LoopBuffer, threads: tuple[int, int]) -> Memory:
+        """Return memory without values, for a register array of each thread."""
+        shape: tuple[int, ...] = (int(buffer.extent),)  # type: ignore[call-overload]
+        if buffer.scope is Scope.REGISTER:
+            shape = (*threads, *shape)
+        return Memory(buffer, np.zeros(shape, buffer.dtype.numpy), np.zeros(shape, bool))
+
+    def at(self, index: Array, active: Array) -> tuple[Array, ...]:
+        """Return where the elements of active threads are. Raises: KernelFault if out of bounds."""
+        index = np.broadcast_to(index, active.shape)[active]
+        size = self.data.shape[-1]
+        outside = index[(index < 0) | (index >= size)]
+        if outside.size:
+            name = self.buffer.name
+            raise KernelFault(f"{name}[{outside[0]}] is out of bounds, {name} has {size} elements")
+        return (*np.nonzero(active), index) if self.data.ndim == 3 else (index,)
+
+    def load(self, index: Array, active: Array) -> Array:
+        """Return the elements of active threads. Raises: KernelFault for one without a value."""
+        where = self.at(index, active)
+        missing = np.flatnonzero(~self.is_stored[where])
+        if missing.size:
+            bad = int(where[-1][missing[0]])
+            raise KernelFault(f"{self.buffer.name}[{bad}] is loaded and nothing stored it")
+        out = np.zeros(active.shape, self.data.dtype)
+        out[active] = self.data[where]
+        return out
+
+    def store(self, index: Array, value: Array, active: Array) -> None:
+        """Store the values of active threads. Raises: KernelFault if out of bounds."""
+        where = self.at(index, active)
+        self.data[where] = np.broadcast_to(value, active.shape)[active]
+        self.is_stored[where] = True
+
+
+class ThreadEvaluator(ExpressionEvaluator):
+    """The evaluation of expressions for all threads of a block."""
+
+    def __init__(self, block: BlockRun, active: Array) -> None:
+        super().__init__(block.values, {}, {})
+        self.block, self.active = block, active
+
+    def visit(self, x: Expr, active: Array) -> None:
+        """Evaluate thread indices and alignments, too."""
+        if isinstance(x, ThreadIndex):
+            self.results.append(self.block.indices[x.bind])
+        elif isinstance(x, IsAligned):
+            self.results.append(np.bool_(self.block.is_aligned))
+        elif isinstance(x, Load):
+            super().visit(x, self.active if active is None else active & self.active)
+        else:
+            super().visit(x, active)
+
+    def load(self, buffer: str, active: Array) -> Callable[[Array], Array]:
+        """Return the function that loads elements of active threads."""
+        threads = self.active if active is None else active
+        threads = np.broadcast_to(threads, self.active.shape)
+        return lambda index: self.block.memory[buffer].load(index, threads)
+
+
+@frozen
+class BlockRun:
+    """The execution of one block.
+
+    Attributes:
+        kernel: the kernel.
+        memory: its buffers by name.
+        values: its variables by name.
+        indices: the indices of block and threads.
+        is_aligned: whether parameters count as aligned.
+        gone: where threads have returned.
+    """
+
+    kernel: KernelIR
+    memory: dict[str, Memory]
+    values: dict[str, Array]
+    indices: Mapping[Bind, Array]
+    is_aligned: bool
+    gone: Array = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        launch = self.kernel.launch
+        object.__setattr__(self, "gone", np.zeros((launch.y, launch.x), bool))
+
+    def run(self) -> None:
+        """Execute the block. Raises: KernelFault."""
+        self.body(self.kernel.body, np.ones_like(self.gone))
+
+    def value(self, x: Expr, active: Array) -> Array:
+        """Return the value of an expression, one for each thread."""
+        with np.errstate(all="ignore"):
+            result = ThreadEvaluator(self, active).run(x)
+        return np.broadcast_to(result, active.shape)
+
+    def body(self, body: Sequence[Stmt], active: Array) -> None:
+        """Execute statements for active threads."""
+        for statement in body:
+            here = active & ~self.gone
+            if here.any():
+                self.statement(statement, here)
+
+    def statement(self, s: Stmt, active: Array) -> None:
+        """Execute a statement for active threads."""
+        match s:
+            case Let() | Declare():
+                self.values[s.var.name] = self.value(s.value, active)
+            case Assign(var, value):
+                old = self.values[var.name]
+                self.values[var.name] = np.where(active, self.value(value, active), old)
+            case Store(buffer, index, value):
+                where, value = self.value(index, active), self.value(value, active)
+                self.memory[buffer].store(where, value, active)
+            case VectorLoad():
+                self.move(s.buffer, s.index, s.target, s.at, s.width, active)
+            case VectorStore():
+                self.move(s.source, s.at, s.buffer, s.index, s.width, active)
+            case WarpReduce():
+                self.warp_reduce(s, active)
+            case Barrier(scope):
+                parts = self.warps(active) if scope is BarrierScope.WARP else active[None]
+                self.all_or_none(parts, f"a barrier of the {scope.value}")
+            case Return():
+                self.gone[active] = True
+            case If(condition, body, otherwise):
+                holds = self.value(condition, active)
+                self.body(body, active & holds)
+                self.body(otherwise, active & ~holds)
+            case For():
+                self.loop(s, active)
+            case _:
+                raise KernelFault(f"{type(s).__name__} is no statement of the final form")
+
+    def loop(self, s: For, active: Array) -> None:
+        """Execute a loop: each thread until its own stop."""
+        value = np.array(self.value(s.start, active))
+        while True:
+            self.values[s.var.name] = value
+            here = active & ~self.gone
+            here = here & (value < self.value(s.stop, here))
+            if not here.any():
+                return
+            self.body(s.body, here)
+            value = value + s.step
+
+    def move(
+        self, source: str, start: Expr, target: str, to: Expr, width: int, active: Array
+    ) -> None:
+        """Copy ``width`` elements. Raises: KernelFault for an address that is not aligned."""
+        first, then = self.value(start, active), self.value(to, active)
+        for name, index in ((source, first), (target, then)):
+            if np.any(index[active] % width):
+                bad = int(index[active][np.flatnonzero(index[active] % width)[0]])
+                raise KernelFault(f"{name}[{bad}] is not aligned to {width} elements")
+        if width > 1 and not self.is_aligned:
+            for name in (source, target):
+                if self.memory[name].buffer.scope is Scope.GLOBAL:
+                    raise KernelFault(f"{width} elements of {name} are accessed, not aligned")
+        for k in range(width):
+            values = self.memory[source].load(first + k, active)
+            self.memory[target].store(then + k, values, active)
+
+    def warps(self, values: Array) -> Array:
+        """Return values of threads with an axis of warps in front."""
+        flat = np.ascontiguousarray(values).reshape(-1)
+        if flat.size % WARP:
+            raise KernelFault(f"a block of {flat.size} threads has a warp that is not whole")
+        return flat.reshape(-1, WARP)
+
+    def all_or_none(self, parts: Array, what: str) -> None:
+        """Check that threads come together. Raises: KernelFault if a part of them does not."""
+        split = parts.any(axis=tuple(range(1, parts.ndim))) & ~parts.all(
+            axis=tuple(range(1, parts.ndim))
+        )
+        if split.any():
+            raise KernelFault(f"{int(parts.sum())} of {parts.size} threads come to {what}")
+
+    def warp_reduce(self, s: WarpReduce, active: Array) -> None:
+        """Execute a butterfly. Raises: KernelFault if a part of a warp does not come to it."""
+        self.all_or_none(self.warps(active), f"the shuffle of {s.var.name}")
+        own = np.array(self.values[s.var.name]).reshape(-1)
+        lane = np.arange(own.size)
+        a, b = left(s.var.dtype).name, right(s.var.dtype).name
+        distance = s.lanes // 2
+        while distance:
+            other = own[lane ^ distance]
+            is_upper = (lane & distance) != 0
+            operands = {a: np.where(is_upper, other, own), b: np.where(is_upper, own, other)}
+            with np.errstate(all="ignore"):
+                own = np.asarray(ExpressionEvaluator(operands, {}, {}).run(s.combine))
+            distance //= 2
+        old = self.values[s.var.name]
+        self.values[s.var.name] = np.where(active, own.reshape(active.shape), old)
+
+
+def run_kernel(
+    kernel: KernelIR,
+    blocks: int,
+    sizes: Sequence[int],
+    inputs: Sequence[Array],
+    outputs: Sequence[Array],
+    is_aligned: bool = True,
+) -> None:
+    """Run a kernel on arrays, of which it fills the outputs.
+
+    Args:
+        kernel: the kernel in final form.
+        blocks: the number of blocks.
+        sizes: the values of its size arguments.
+        inputs: its inputs.
+        outputs: its outputs.
+        is_aligned: what the kernel's tests of addresses say.
+
+    Raises: KernelFault for a fault, also for an element of an output that is not stored.
+    """
+    launch = kernel.launch
+    threads = launch.y, launch.x
+    params: dict[str, Memory] = {}
+    for k, (b, array) in enumerate(zip(kernel.params, (*inputs, *outputs), strict=True)):
+        data = array.reshape(-1)
+        params[b.name] = Memory(b, data, np.full(data.shape, k < len(inputs)))
+    y, x = np.meshgrid(np.arange(launch.y), np.arange(launch.x), indexing="ij")
+    for block in range(blocks):
+        arrays = {b.name: Memory.empty(b, threads) for b in kernel.arrays}
+        values = {n: np.int64(v) for n, v in zip(kernel.sizes, sizes, strict=True)}
+        indices = {Bind.GRID: np.int64(block), Bind.THREAD_Y: y, Bind.THREAD_X: x}
+        BlockRun(kernel, {**params, **arrays}, values, indices, is_aligned).run()
+    for memory in params.values():
+        if not memory.is_stored.all():
+            missing = int(np.flatnonzero(~memory.is_stored)[0])
+            raise KernelFault(f"{memory.buffer.name}[{missing}] is not stored")

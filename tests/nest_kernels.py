@@ -1,0 +1,109 @@
+"""Kernels of single loop nests on a GPU, of many shapes and dtypes, for the tests of loop IR."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+
+import passkit as pk
+from passkit.ir.loop import KernelIR
+from passkit.plan.kernel import Kernel
+
+PASSES = ("Expand", "Simplify", "Fusion", "SchedulePlan", "SharedMemPlan", "CodeGen")
+LENGTHS = (1, 5, 8, 10, 32, 40, 64, 100, 128, 130, 256, 768, 1000, 1024, 1028, 4096)
+
+
+@frozen(eq=False)
+class NestProgram:
+    """A graph that is one kernel of loop IR.
+
+    Attributes:
+        name: what it computes.
+        graph: the graph.
+        kernel: its kernel.
+    """
+
+    name: str
+    graph: pk.Graph
+    kernel: Kernel
+
+    @property
+    def ir(self) -> KernelIR:
+        """Return the kernel in final form."""
+        assert isinstance(self.kernel.ast, KernelIR)
+        return self.kernel.ast
+
+
+def graphs() -> Iterator[tuple[str, list[Any]]]:
+    """Yield names and outputs: elementwise operators, rows, and reductions over several axes."""
+    o, f32 = pk.ops, "float32"
+    for shape in ((7,), (5000,), (3, 1000), (6, 94, 3)):
+        for dtype in (f32, "float16", "int8", "int64"):
+            x, y = pk.var("x", shape, dtype), pk.var("y", shape, dtype)
+            yield f"{dtype}{shape}", [x * y + x, x - y]
+        x, b = pk.var("x", shape, f32), pk.var("b", shape[-1:], f32)
+        yield f"gelu{shape}", [o.gelu(x + b) * pk.var("c", (*shape[:-1], 1), f32)]
+    x, y = pk.var("x", (2053,), "bool"), pk.var("y", (2053,), "bool")
+    yield "and", [o.logical_and(x, y)]
+    for n in LENGTHS:
+        for rows in (1, 7) if n < 300 else (3,):
+            x = pk.var("x", (rows, n), f32)
+            yield f"softmax{rows}x{n}", [o.softmax(x)]
+            scale, bias = pk.var("s", (n,)), pk.var("b", (n,))
+            yield f"layer_norm{rows}x{n}", [o.layer_norm(x, scale, bias)]
+            yield f"max{rows}x{n}", [o.reduce_max(x, axis=1), x - o.reduce_max(x, 1, True)]
+    for dtype in ("float16", "float64", "int32"):
+        for n in (40, 96, 1024):
+            x = pk.var("x", (5, n), dtype)
+            yield f"sum_{dtype}x{n}", [o.reduce_sum(x, axis=1)]
+    x, mask = pk.var("x", (2, 3, 5, 64), f32), pk.var("m", (2, 1, 1, 64), f32)
+    yield "masked", [o.softmax(x * 0.5 + mask)]
+    for axes in ((2, 3), (1, 3)):
+        x = pk.var("x", (4, 6, 8, 16), f32)
+        yield f"mean_over{axes}", [x - o.reduce_mean(x, axis=axes, keepdims=True)]
+    yield "unknown_rows", [o.softmax(pk.var("x", ("n", 64), f32))]
+    yield "unknown_points", [pk.var("x", ("n", 33), f32) * 2 + pk.var("b", (33,))]
+
+
+def program_of(name: str, outputs: list[Any], **options: Any) -> NestProgram | None:
+    """Return the program of a graph; None if it is not one kernel of loop IR."""
+    graph = pk.Graph(outputs)
+    planned = pk.ApplyPasses(graph, PASSES, target="cuda", **options)
+    kernels = list(planned.attrs["kernel"].values())
+    if len(kernels) != 1 or not isinstance(kernels[0].ast, KernelIR):
+        return None
+    return NestProgram(name, graph, kernels[0])
+
+
+@cache
+def programs() -> tuple[NestProgram, ...]:
+    """Return the programs of all graphs that are one kernel of loop IR."""
+    found = (program_of(name, outputs) for name, outputs in graphs())
+    return tuple(p for p in found if p is not None)
+
+
+@cache
+def program(name: str) -> NestProgram:
+    """Return the program of this name."""
+    found = next((program_of(n, outputs) for n, outputs in graphs() if n == name), None)
+    assert found is not None, f"{name} is not one kernel of loop IR"
+    return found
+
+
+def feeds_of(graph: pk.Graph, unknown: int = 5) -> dict[str, Any]:
+    """Return arrays for the variables of a graph; unknown extents are ``unknown``."""
+    rng = np.random.default_rng(0)
+    feeds = {}
+    for v in graph.inputs:
+        entry = v.entries[0]
+        shape = tuple(n if isinstance(n, int) else unknown for n in entry.shape)
+        numbers = rng.standard_normal(shape) * 2
+        kind = np.dtype(str(entry.dtype))
+        feeds[v.name] = numbers > 0 if kind == bool else (
+            (numbers * (10 if kind.kind == "i" else 1)).astype(kind)
+        )
+    return feeds
