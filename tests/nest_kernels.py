@@ -65,6 +65,7 @@ def graphs() -> Iterator[tuple[str, list[Any]]]:
     for axes in ((2, 3), (1, 3)):
         x = pk.var("x", (4, 6, 8, 16), f32)
         yield f"mean_over{axes}", [x - o.reduce_mean(x, axis=axes, keepdims=True)]
+    yield "softmax150x40", [o.softmax(pk.var("x", (150, 40), f32))]
     yield "unknown_rows", [o.softmax(pk.var("x", ("n", 64), f32))]
     yield "unknown_points", [pk.var("x", ("n", 33), f32) * 2 + pk.var("b", (33,))]
 

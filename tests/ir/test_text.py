@@ -1,0 +1,284 @@
+"""The text form of loop IR: what is printed is read again, and what is no kernel is refused."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from attrs import evolve
+
+import passkit as pk
+from passkit.ast import (
+    Binary,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    Fixed,
+    Load,
+    Read,
+    Select,
+    SizeOf,
+    Unary,
+    Var,
+    const,
+    dt,
+)
+from passkit.errors import CodeGenError, ParseError
+from passkit.ir.loop import (
+    Access,
+    Assign,
+    Barrier,
+    BarrierScope,
+    Bind,
+    Declare,
+    For,
+    If,
+    IsAligned,
+    KernelIR,
+    LaunchShape,
+    Let,
+    LoopBuffer,
+    Reduce,
+    Return,
+    Scope,
+    Stmt,
+    Store,
+    ThreadIndex,
+    VectorLoad,
+    VectorStore,
+    WarpReduce,
+)
+from passkit.ir.text import parse_kernel_ir, print_kernel_ir
+from passkit.values.size import Size
+from tests.nest_kernels import PASSES, program, programs
+
+DTYPES = (
+    dt.bool_,
+    dt.int8,
+    dt.uint16,
+    dt.int64,
+    dt.float16,
+    dt.float32,
+    dt.float64,
+    dt.complex64,
+)
+NAMES = ("x0", "row", "load", "index", "peeled", "inf", "for_1", "f32")
+BINARY = ("+", "-", "*", "/", "//", "%", "&", "|", "^", "<", "<=", ">", ">=", "==", "!=")
+HEAD = "kernel 4x32 blocks 12 index 32\nparam x0: f32[8]\nsize n0\n"
+OWN_TEXT = """\
+kernel 2x32 blocks 7 index 64 "two rows"
+param x0: f32[32*n]
+param y0: f32[n] written
+register x0_r: f32[1] written
+shared slots: f32[64] written
+size n0
+aliased x0, y0
+{
+  index row: i64 = @grid * 2 + @thread_y
+  if row >= n0 {
+    return
+  }
+  load x0_r[0] = x0[row * 32 + @thread_x] width 1 changing
+  var total: f32 = -@inf:f32
+  for unroll k = 0 to 1 {
+    total = maximum(total, x0_r[k])
+  }
+  warp_reduce total: f32 by maximum(a, b) lanes 32
+  barrier warp
+  if @thread_x == 0 & row < n0 {
+    y0[row] = select(total > 0.5:f32, total, cast(3, f32)) stream
+  } else {
+    slots[@thread_x] = -(total)
+  }
+}
+"""
+
+
+def test_texts_of_kernels_are_read_again() -> None:
+    """Parsing the text of a kernel gives the kernel, for all kernels of the corpus."""
+    for p in programs():
+        assert parse_kernel_ir(str(p.ir)) == p.ir, p.name
+
+
+def test_a_kernel_reads_as_it_is_written() -> None:
+    """A text by hand is what is printed of its kernel; the comment is kept."""
+    kernel = parse_kernel_ir(OWN_TEXT)
+
+    assert print_kernel_ir(kernel) == str(kernel) == OWN_TEXT
+    assert kernel.comment == "two rows" and kernel.launch == LaunchShape(2, 32, 7)
+    assert kernel.params[0].extent == Size.symbol("n") * 32
+
+
+def test_each_transform_is_dumped(tmp_path: Path) -> None:
+    """With the option dump, CodeGen writes the text of every form of a kernel, in order."""
+    p = program("softmax3x1000")
+    pk.ApplyPasses(p.graph, PASSES, target="cuda", dump=tmp_path)
+
+    files = sorted(tmp_path.glob("*.ir"))
+    names = [f.stem.partition(f"{p.kernel.name}_")[2] for f in files]
+    assert names[0] == "build_loops" and names[-1] == "guard_alignment" and len(names) > 4
+    forms = [parse_kernel_ir(f.read_text()) for f in files]
+    assert [print_kernel_ir(k) for k in forms] == [f.read_text() for f in files]
+    assert forms[-1] == p.ir
+    assert any("reduce reduce_max_1: f32 = " in f.read_text() for f in files)
+
+
+# Random kernels.
+
+
+class Generator:
+    """Draws loop IR that need not make sense, with every class and odd values."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+
+    def pick(self, choices: Any) -> Any:
+        """Return one of several values."""
+        return choices[int(self.rng.integers(len(choices)))]
+
+    def extent(self) -> Any:
+        """Return an extent, with symbols and quotients."""
+        n, m = Size.symbol("n"), Size.symbol("m_1")
+        options = (1, 40, n, n * 4 - m * 2 - 1, (n * 6) // 4 * 3 + 1, (n * m + 1) // (m + n) - 7)
+        return self.pick(options)
+
+    def literal(self) -> Const:
+        """Return a literal: numbers, infinities, NaNs of several bits, and -0.0."""
+        dtype = self.pick(DTYPES)
+        values = (0, 1, -1, 7, 0.1, -0.0, 1e-6, 3e4, float("inf"), -float("inf"), float("nan"))
+        if self.rng.random() < 0.2 and dtype.is_float:
+            bits = self.rng.integers(0, 256, dtype.nbytes, dtype=np.uint8).tobytes()
+            return Const(bits, dtype)
+        value = self.pick(values if dtype.kind in "fc" else values[:4])
+        return const(value if dtype.kind != "u" else abs(value), dtype)
+
+    def expr(self, depth: int) -> Expr:
+        """Return an expression."""
+        rng, inner = self.rng, lambda: self.expr(depth - 1)
+        dtype = self.pick(DTYPES)
+        if depth == 0:
+            leaves = (
+                self.literal(),
+                Var(self.pick(NAMES), dtype),
+                ThreadIndex(self.pick(list(Bind)), self.pick((dt.int64, dt.int8))),
+                SizeOf(self.extent(), self.pick(list(Fixed))),
+                IsAligned(("x0", "y0")[: int(rng.integers(3))], 16),
+            )
+            return self.pick(leaves)  # type: ignore[no-any-return]
+        operand = inner()
+        own = self.pick((dtype, operand.dtype))
+        nodes = (
+            Binary(self.pick(BINARY), operand, inner(), own),
+            Binary(self.pick(("<", "!=")), operand, inner(), dt.bool_),
+            Unary(self.pick("-~"), operand, own),
+            Call(self.pick(("exp", "select", "cast", "own fn")), (operand, inner()), own),
+            Call("none", (), own),
+            Cast(operand, own),
+            Select(inner(), operand, inner(), own),
+            Load(self.pick(NAMES), operand, own),
+        )
+        return self.pick(nodes)  # type: ignore[no-any-return]
+
+    def statement(self, depth: int) -> Stmt:
+        """Return a statement."""
+        rng = self.rng
+        var = Var(self.pick(NAMES), self.pick(DTYPES))
+        x, y, name = self.expr(2), self.expr(2), self.pick(NAMES)
+        body = tuple(self.statement(depth - 1) for _ in range(int(rng.integers(3)))) if depth else ()
+        width = int(2 ** rng.integers(4))
+        return self.pick(  # type: ignore[no-any-return]
+            (
+                Let(var, x, bool(rng.integers(2))),
+                Declare(var, x),
+                Assign(var, x),
+                Store(name, x, y, bool(rng.integers(2))),
+                VectorLoad(name, x, self.pick(NAMES), y, width, self.pick(list(Access))),
+                VectorStore(name, x, self.pick(NAMES), y, width, bool(rng.integers(2))),
+                Reduce(var, x, self.literal(), y, width),
+                WarpReduce(var, x, width),
+                Barrier(self.pick(list(BarrierScope))),
+                Return(),
+                For(var, x, y, self.pick(list(Bind)), body, width),
+                For(Var(var.name, dt.int64), x, y, self.pick(list(Bind)), body),
+                If(x, body, body[:1], bool(rng.integers(2))),
+            )
+        )
+
+    def kernel(self) -> KernelIR:
+        """Return a kernel."""
+        buffers = [
+            LoopBuffer(name, self.pick(DTYPES), Scope.GLOBAL, self.extent(), k % 2 == 0)
+            for k, name in enumerate(("x0", "y0", "row"))
+        ]
+        arrays = [
+            evolve(b, name=f"{b.name}_r", scope=self.pick((Scope.SHARED, Scope.REGISTER)))
+            for b in buffers
+        ]
+        body = tuple(self.statement(3) for _ in range(6))
+        sizes, aliased = self.pick(((), ("n0",), ("n0", "n1"))), self.pick(((), ("x0", "y0")))
+        shape = LaunchShape(int(self.rng.integers(1, 9)), 32, 3)
+        return KernelIR(
+            tuple(buffers),
+            sizes,
+            tuple(arrays),
+            body,
+            shape,
+            self.pick((32, 64)),
+            frozenset(aliased),
+            self.pick(("", 'a "comment"\nof two lines')),
+        )
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_texts_of_random_kernels_are_read_again(seed: int) -> None:
+    """Parsing inverts printing for kernels of every class, also those without sense."""
+    for k in range(40):
+        kernel = Generator(1000 * seed + k).kernel()
+        text = print_kernel_ir(kernel)
+        again = parse_kernel_ir(text)
+
+        assert again == kernel and again.comment == kernel.comment, text
+
+
+# What is refused.
+
+
+def test_an_expression_without_text_is_refused() -> None:
+    """An expression that only planning has is named."""
+    read = Read("x", (), dt.float32)
+    kernel = parse_kernel_ir(OWN_TEXT)
+
+    with pytest.raises(CodeGenError, match="loop IR has no expression Read"):
+        print_kernel_ir(evolve(kernel, body=(Let(Var("x", dt.float32), read),)))
+
+
+REFUSED = {
+    "kernel 4x32 blocks 12 index 32\n{\n  $\n}": "line 3, column 3: unexpected character '$'",
+    "kernel 4 blocks": "line 1, column 8: expected the threads of a block, such as 4x32, got '4'",
+    "kernel 4x32 blocks x": "line 1, column 20: expected a whole number, got 'x'",
+    "kernel 4x32 block 12": "line 1, column 13: expected 'blocks', got 'block'",
+    "kernel 4x32 blocks 12 index 32\n{\n}\nx": "line 4, column 1: expected the end of the text",
+    "kernel 4x32 blocks 12 index 32 x": "line 1, column 32: expected the end of the line, got 'x'",
+    "kernel 4x32 blocks 12 index 32\n{\n": "line 3, column 1: expected a statement, got the end of the text",
+    "kernel 4x32 blocks 12 index 32\nparam x0: f33[8]": "line 2, column 11: 'f33' is not an element",
+    HEAD + "{\n  let x: i64 = row\n}": "line 5, column 16: variable 'row' is not defined; known: n0",
+    HEAD + "{\n  let x: f32 = x1[0]\n}": "line 5, column 16: buffer 'x1' is not defined; known: x0",
+    HEAD + "{\n  row = 3\n}": "line 5, column 3: variable 'row' is not defined",
+    HEAD + "{\n  let x: u8 = 300:u8\n}": "line 5, column 15: 300 is not a value of u8",
+    HEAD + "{\n  let x: i64 = 0.5\n}": "line 5, column 16: 0.5 is not a value of i64",
+    HEAD + '{\n  let x: f32 = bits("00"):f32\n}': "line 5, column 21: '00' is not the value of a f32",
+    HEAD + "{\n  reduce x: f32 = 0.5:f32 from n0": "line 5, column 32: the identity of x is no literal",
+    HEAD + "{\n  barrier grid\n}": "line 5, column 11: expected 'warp' or 'block', got 'grid'",
+    HEAD + "{\n  let x: i64 = )\n}": r"line 5, column 16: expected an expression, got '\)'",
+}
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_is_no_kernel_is_refused(text: str) -> None:
+    """The error has line and column, what was needed and what was found."""
+    with pytest.raises(ParseError, match=REFUSED[text].replace("$", re.escape("$"))):
+        parse_kernel_ir(text)
