@@ -2,8 +2,8 @@
 
 In both forms:
 
-- A name is defined once on a path, before it is used. The result of a `Reduce` is defined behind
-  the loops around it. `Assign` and `WarpReduce` change variables of `Declare` only.
+- A name is defined once on a path, before it is used. The variable of a loop over blocks or threads
+  is defined in the whole kernel, the result of a `Reduce` behind the loops around it. `Assign` and `WarpReduce` change variables of `Declare` only.
 - Buffers are declared; arrays have a literal extent; only buffers that are written are stored to.
 - The index of a REGISTER array consists of literals and unrolled variables, and is within the
   extent for all their values.
@@ -150,6 +150,10 @@ class _Verifier:
         scope = _Scope()
         for name in kernel.sizes:
             scope.dtypes[name], scope.varies[name] = int64, Varies.BLOCKS
+        for s in walk_statements(kernel.body):
+            if isinstance(s, For) and s.bind in _THREADS:
+                scope.dtypes[s.var.name] = int64
+                scope.varies[s.var.name] = self._varies(ThreadIndex(s.bind), scope)
         yield from self._body(kernel.body, scope)
 
     def _body(self, body: Sequence[Stmt], scope: _Scope) -> Iterator[str]:
@@ -178,6 +182,8 @@ class _Verifier:
                 if var.dtype is not value.dtype:
                     yield f"{var.name} is {var.dtype}, its value {value.dtype}"
                 yield from self._defined(var, scope, self._varies(value, scope))
+                if isinstance(s, Let) and s.is_index and var.dtype is not int64:
+                    yield f"the index {var.name} is {var.dtype}"
                 if isinstance(s, Let):
                     scope.values[var.name] = value
                 else:
@@ -221,8 +227,7 @@ class _Verifier:
         if (s.var.dtype, s.start.dtype, s.stop.dtype) != (int64, int64, int64) or s.step < 1:
             yield f"the bounds of {s.var.name} are no indices, or its step {s.step} not positive"
         inner = scope.inner(Varies.BLOCKS if s.bind in _THREADS else varies)
-        is_same = s.bind in _THREADS and s.var.name in scope.dtypes
-        if not is_same:
+        if s.bind not in _THREADS:
             yield from self._defined(s.var, inner, varies)
         if s.bind in (Bind.UNROLL, Bind.VECTOR):
             if isinstance(s.start, Const) and isinstance(s.stop, Const):
