@@ -65,6 +65,15 @@ def graphs() -> Iterator[tuple[str, list[Any]]]:
     for axes in ((2, 3), (1, 3)):
         x = pk.var("x", (4, 6, 8, 16), f32)
         yield f"mean_over{axes}", [x - o.reduce_mean(x, axis=axes, keepdims=True)]
+    for shape in ((300, 70), (7, 256), (3, 40, 33), (1000, 4)):
+        for dtype in (f32, "float16", "int64"):
+            x = pk.var("x", shape, dtype)
+            yield f"column_sum_{dtype}{shape}", [o.reduce_sum(x, axis=len(shape) - 2)]
+        yield f"column_max{shape}", [o.reduce_max(pk.var("x", shape, f32) * 2.0, axis=0)]
+    for n in (10000, 16384, 20000, 40001):
+        x = pk.var("x", (3, n), f32)
+        yield f"long_sum{n}", [o.reduce_sum(x * x, axis=1)]
+        yield f"long_softmax{n}", [o.softmax(x)]
     yield "softmax150x40", [o.softmax(pk.var("x", (150, 40), f32))]
     yield "unknown_rows", [o.softmax(pk.var("x", ("n", 64), f32))]
     yield "unknown_points", [pk.var("x", ("n", 33), f32) * 2 + pk.var("b", (33,))]

@@ -3,7 +3,8 @@
 In both forms:
 
 - A name is defined once on a path, before it is used. The variable of a loop over blocks or threads
-  is defined in the whole kernel, the result of a `Reduce` behind the loops around it. `Assign` and `WarpReduce` change variables of `Declare` only.
+  is defined in the whole kernel, the result of a `Reduce` behind the loops around it; several of
+  them may add to one result. `Assign` and `WarpReduce` change variables of `Declare` only.
 - Buffers are declared; arrays have a literal extent; only buffers that are written are stored to.
 - The index of a REGISTER array consists of literals and unrolled variables, and is within the
   extent for all their values.
@@ -130,13 +131,15 @@ class _Scope:
 class _Verifier:
     """The walk over one kernel.
 
-    ``left`` says among which threads it differs whether they have returned.
+    ``left`` says among which threads it differs whether they have returned, ``reduced`` has the
+    results of `Reduce` so far.
     """
 
     def __init__(self, kernel: KernelIR, form: Form) -> None:
         self.kernel, self.form = kernel, form
         self.buffers = {b.name: b for b in (*kernel.params, *kernel.arrays)}
         self.left = Varies.BLOCKS
+        self.reduced: set[str] = set()
 
     def violations(self) -> Iterator[str]:
         """Yield the violations."""
@@ -362,7 +365,9 @@ class _Verifier:
             yield f"{s.var.name} is a Reduce"
         if not s.var.dtype is s.value.dtype is s.identity.dtype is s.combine.dtype:
             yield f"{s.var.name} is {s.var.dtype}, its value {s.value.dtype}"
-        yield from self._defined(s.var, scope, Varies.THREADS)
+        if s.var.name not in self.reduced:
+            yield from self._defined(s.var, scope, Varies.THREADS)
+        self.reduced.add(s.var.name)
 
     def _warp_reduce(self, lanes: int, scope: _Scope) -> Iterator[str]:
         """Yield the violations of a butterfly among ``lanes`` threads."""
