@@ -113,7 +113,8 @@ def feeds_of(graph: pk.Graph, unknown: int = 5) -> dict[str, Any]:
         shape = tuple(n if isinstance(n, int) else unknown for n in entry.shape)
         numbers = rng.standard_normal(shape) * 2
         kind = np.dtype(str(entry.dtype))
-        feeds[v.name] = numbers > 0 if kind == bool else (
-            (numbers * (10 if kind.kind == "i" else 1)).astype(kind)
-        )
+        if kind.kind == "b":
+            feeds[v.name] = numbers > 0
+        else:
+            feeds[v.name] = (numbers * (10 if kind.kind == "i" else 1)).astype(kind)
     return feeds

@@ -102,7 +102,10 @@ class _Path:
 
 
 def paths_of(
-    kernel: KernelIR, watched: frozenset[str], sizes: Mapping[str, int | None], is_single: bool
+    kernel: KernelIR,
+    watched: frozenset[str],
+    sizes: Mapping[str, int | None],
+    blocks: int | None,
 ) -> list[list[ElementAccess]]:
     """Return the accesses of each path of a kernel to the buffers ``watched``.
 
@@ -110,14 +113,14 @@ def paths_of(
         kernel: the kernel in final form.
         watched: the names of buffers.
         sizes: the size arguments, with their values if these are known.
-        is_single: whether there is one block only.
+        blocks: the number of blocks; None if it is not known.
 
     Raises: CodeGenError for a loop with barriers whose bounds depend on the thread.
     """
     collector = _Collector(kernel, watched)
     launch = kernel.launch
     rank = 3 + _depth(kernel.body)
-    first = context_of_threads(rank, launch.y, launch.x, is_single, sizes)
+    first = context_of_threads(rank, launch.y, launch.x, blocks, sizes)
     todo: list[tuple[bool, ...]] = [()]
     out = []
     while todo:

@@ -29,11 +29,13 @@ class Atom:
         name: its name; of quotients and remainders ``//`` or ``%``.
         inner: the dividend, for quotients and remainders.
         divisor: the divisor.
+        count: the number of values of others, if it is known: they are below it, and not negative.
     """
 
     name: str
     inner: Affine | None = None
     divisor: int = 0
+    count: int | None = None
 
 
 @frozen(eq=False)
@@ -93,6 +95,27 @@ class Affine:
             return Affine(kept, low, low)
         high = self.high + other.high
         return Affine(kept, np.clip(low, -FAR, FAR), np.clip(high, -FAR, FAR))
+
+
+def count_of(atom: Atom) -> int | None:
+    """Return the number of values of an atom, which begin at 0; None if it has no known limit."""
+    if atom.inner is None:
+        return atom.count
+    if atom.name == "%":
+        return atom.divisor
+    top = _top(atom.inner)
+    return None if top is None else top // atom.divisor + 1
+
+
+def _top(x: Affine) -> int | None:
+    """Return the largest value of a sum with atoms that are not negative; None if unknown."""
+    top = int(x.high.max())
+    for atom, c in x.terms:
+        count = count_of(atom)
+        if count is None or c < 0:
+            return None
+        top += c * (count - 1)
+    return top
 
 
 def _order(term: tuple[Atom, int]) -> tuple[str, int, int]:
@@ -191,6 +214,9 @@ class Context:
 
     def _divided(self, op: str, a: Affine, d: int) -> Affine:
         """Return a quotient or remainder of a sum that is not negative."""
+        top = _top(a)
+        if top is not None and top < d and a.is_exact and int(a.low.min()) >= 0:
+            return a if op == "%" else self.number(0)
         whole = tuple((x, c // d) for x, c in a.terms if c % d == 0)
         if len(whole) == len(a.terms):
             if a.is_exact:
@@ -337,7 +363,7 @@ class Context:
 
 
 def context_of_threads(
-    rank: int, y: int, x: int, is_single: bool, sizes: Mapping[str, int | None]
+    rank: int, y: int, x: int, blocks: int | None, sizes: Mapping[str, int | None]
 ) -> Context:
     """Return the context at the begin of a kernel.
 
@@ -345,11 +371,11 @@ def context_of_threads(
         rank: the number of axes; the first two are THREAD_Y and THREAD_X.
         y: the extent of THREAD_Y.
         x: the extent of THREAD_X.
-        is_single: whether there is one block only.
+        blocks: the number of blocks; None if it is not known.
         sizes: the size arguments by name, with their values if these are known.
     """
     empty = Context(rank, {}, {}, (), {}, np.ones((1,) * rank, bool))
-    grid = empty.number(0) if is_single else empty.atom(Atom("block"))
+    grid = empty.number(0) if blocks == 1 else empty.atom(Atom("block", count=blocks))
     forms = {
         f"@{Bind.GRID.value}": grid,
         f"@{Bind.THREAD_Y.value}": empty.along(0, np.arange(y)),

@@ -12,7 +12,7 @@ from math import prod
 
 import numpy as np
 
-from passkit.checks.affine import Affine, Array, Atom
+from passkit.checks.affine import Affine, Array, Atom, count_of
 
 MOST_VALUES = 1 << 22
 """The values of an index in a period that are looked at."""
@@ -54,20 +54,6 @@ def _inside(numbers: Array, mask: Array) -> Array:
     """Return the numbers at the points of a mask."""
     numbers, mask = np.broadcast_arrays(numbers, mask)
     return numbers[mask]
-
-
-def count_of(atom: Atom) -> int | None:
-    """Return the number of values of an atom, None if it has no known limit."""
-    if atom.inner is None:
-        return None
-    if atom.name == "%":
-        return atom.divisor
-    counts = [count_of(a) for a, _ in atom.inner.terms]
-    if None in counts:
-        return None
-    pairs = zip(atom.inner.terms, counts, strict=True)
-    top = sum(c * (n - 1) for (_, c), n in pairs if n is not None)
-    return (top + int(atom.inner.high.max())) // atom.divisor + 1
 
 
 def _gives_block(terms: Sequence[tuple[Atom, int]]) -> bool:
@@ -133,8 +119,8 @@ def _is_superincreasing(terms: Sequence[tuple[Atom, int]], reach: int) -> bool:
 
 def _meeting_of_values(terms: Sequence[tuple[Atom, int]], values: Array) -> str | None:
     """Return where blocks meet, for the different numbers that an index has; None for nowhere."""
-    limited = [(c, count_of(a)) for a, c in terms if count_of(a) is not None]
-    others = [c for a, c in terms if count_of(a) is None]
+    limited = [(c, count_of(a)) for a, c in terms if a.inner is not None and count_of(a)]
+    others = [c for a, c in terms if a.inner is None or not count_of(a)]
     total = values.size * prod(n for _, n in limited if n is not None)
     if total > MOST_VALUES or len(others) > 1:
         return "[?] among blocks: indices of too many values"

@@ -45,7 +45,7 @@ class Race:
 
 
 def check_races(
-    kernel: KernelIR, name: str, sizes: Sequence[Extent] = (), blocks: Extent = 2
+    kernel: KernelIR, name: str, sizes: Sequence[Extent], blocks: Extent
 ) -> None:
     """Look for races in a kernel in final form.
 
@@ -53,7 +53,7 @@ def check_races(
         kernel: the kernel.
         name: its name, for the error.
         sizes: the values of its size arguments.
-        blocks: the number of its blocks. Only whether it is 1 matters; then the sizes do, too.
+        blocks: the number of its blocks.
 
     Raises: CodeGenError that names the kernel, the buffer, the element and both statements.
     """
@@ -68,7 +68,7 @@ def check_races(
 
 
 def races(
-    kernel: KernelIR, sizes: Sequence[Extent] = (), blocks: Extent = 2
+    kernel: KernelIR, sizes: Sequence[Extent], blocks: Extent
 ) -> Iterator[Race]:
     """Yield the races of a kernel; see `check_races` for the arguments."""
     is_single = blocks == 1
@@ -81,7 +81,7 @@ def races(
     partners = {y: _partners(kernel, b) for y, b in written.items()}
     read = {x for names in partners.values() for x in names}
     watched = frozenset((*shared, *written, *read))
-    paths = paths_of(kernel, watched, values, is_single)
+    paths = paths_of(kernel, watched, values, blocks if isinstance(blocks, int) else None)
     for path in paths:
         for name in shared:
             own = [a for a in path if a.buffer == name]

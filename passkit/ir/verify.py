@@ -29,7 +29,7 @@ from enum import Enum
 import numpy as np
 from attrs import field, frozen
 
-from passkit.ast.expr import Binary, Const, Expr, Load, Select, Unary, Var
+from passkit.ast.expr import Binary, Const, Expr, Load, Select, Unary, Var, const
 from passkit.errors import CodeGenError
 from passkit.ir.divisors import divisor_of
 from passkit.ir.loop import (
@@ -100,7 +100,7 @@ class _Scope:
     Attributes:
         dtypes: the dtypes of the variables that are defined.
         changing: the variables of `Declare`.
-        values: the values of `Let` variables.
+        values: the values of `Let` variables; for loops, a number that has their common divisors.
         varies: among which threads a variable differs.
         unrolled: the values of unrolled variables.
         control: among which threads it differs whether they come here.
@@ -238,6 +238,8 @@ class _Verifier:
                 inner.unrolled[s.var.name] = values
             else:
                 yield f"the {s.bind.value} loop over {s.var.name} has bounds that are no literals"
+        else:
+            inner.values[s.var.name] = Binary("+", s.start, const(s.step, int64), int64)
         yield from self._body(s.body, inner)
 
     # Variables.
