@@ -239,10 +239,10 @@ class _Collector:
         """Follow a loop: all iterations at once, or one after the other if it has barriers."""
         context = place.context
         start = context.value(s.start)
-        distance = context.distance(s.start, s.stop)
         if _has_barrier(s.body):
-            self._loop_with_barriers(s, place, start, distance)
+            self._loop_with_barriers(s, place, start)
             return
+        distance = context.distance(s.start, s.stop)
         if (distance.high >= FAR).any() or start.is_far:
             inner = context.with_form(s.var.name, context.unknown())
         else:
@@ -252,23 +252,21 @@ class _Collector:
             inner = context.with_form(s.var.name, start + steps, mask)
         self.body(s.body, evolve(place, context=inner, axis=place.axis + 1))
 
-    def _loop_with_barriers(
-        self, s: For, place: _Place, start: Affine, distance: Affine
-    ) -> None:
+    def _loop_with_barriers(self, s: For, place: _Place, start: Affine) -> None:
         """Follow a loop with barriers, whose iterations all threads make together.
 
         Each iteration, if there are few; else two that follow each other, for any first one.
         """
         context = place.context
-        is_known = distance.is_exact and distance.low.size == 1
-        count = -(-int(distance.low.item()) // s.step) if is_known else 0
-        if is_known and count <= MOST_ITERATIONS:
-            values = [start + context.number(k * s.step) for k in range(count)]
-        elif not distance.is_exact or distance.low.size > 1:
+        distance = context.value(s.stop) + start.scaled(-1)
+        if not distance.is_exact or distance.low.size > 1:
             raise CodeGenError(
                 f"the loop over {s.var.name} has barriers, and its bounds differ between threads "
                 f"or are not understood"
             )
+        count = -(-int(distance.low.item()) // s.step)
+        if not distance.terms and count <= MOST_ITERATIONS:
+            values = [start + context.number(k * s.step) for k in range(count)]
         else:
             variable = start + context.atom(Atom(s.var.name))
             values = [variable, variable + context.number(s.step)]

@@ -8,7 +8,6 @@ the steps of the term that counts on with the block.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
 import numpy as np
 
@@ -119,13 +118,19 @@ def _is_superincreasing(terms: Sequence[tuple[Atom, int]], reach: int) -> bool:
 
 def _meeting_of_values(terms: Sequence[tuple[Atom, int]], values: Array) -> str | None:
     """Return where blocks meet, for the different numbers that an index has; None for nowhere."""
-    limited = [(c, count_of(a)) for a, c in terms if a.inner is not None and count_of(a)]
-    others = [c for a, c in terms if a.inner is None or not count_of(a)]
-    total = values.size * prod(n for _, n in limited if n is not None)
-    if total > MOST_VALUES or len(others) > 1:
+    limited: list[tuple[int, int]] = []
+    others: list[int] = []
+    total = values.size
+    for atom, c in sorted(terms, key=lambda t: t[0].inner is None):
+        count = count_of(atom)
+        if count is not None and total * count <= MOST_VALUES:
+            limited.append((c, count))
+            total *= count
+        else:
+            others.append(c)
+    if len(others) > 1:
         return "[?] among blocks: indices of too many values"
     for c, n in limited:
-        assert n is not None
         values = (values[:, None] + c * np.arange(n)).ravel()
     if others:
         values = values % abs(others[0])

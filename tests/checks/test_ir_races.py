@@ -1,0 +1,122 @@
+"""Races of threads in kernels of loop IR are found, and kernels without any are let through."""
+
+from __future__ import annotations
+
+import pytest
+
+from passkit.checks.ir_races import check_races
+from passkit.errors import CodeGenError
+from passkit.ir.text import parse_kernel_ir
+from tests.nest_kernels import programs
+
+HEAD = """\
+kernel 4x32 blocks 12 index 32
+param x0: f32[65536]
+param y0: f32[65536] written
+register r: f32[4] written
+shared s: f32[128] written
+shared t: f32[128] written
+size n0
+{
+  index block: i64 = @grid
+  index ty: i64 = @thread_y
+  index tx: i64 = @thread_x
+  index id: i64 = ty * 32 + tx
+"""
+
+
+def check(body: str, blocks: int = 16, sizes: tuple[int, ...] = (100,), head: str = HEAD) -> None:
+    """Check a kernel of these statements. Raises: CodeGenError for a race."""
+    check_races(parse_kernel_ir(f"{head}{body}\n}}\n"), "k", sizes, blocks)
+
+
+def test_kernels_of_the_corpus_have_no_races() -> None:
+    """No kernel that the compiler makes is refused."""
+    for p in programs():
+        check_races(p.ir, p.name, p.kernel.sizes, p.kernel.grid)
+
+
+FREE = {
+    "own elements": "s[id] = 1.0:f32\nt[id] = s[id]",
+    "one barrier of the block": "s[id] = 1.0:f32\nbarrier block\nt[id] = s[127 - id]",
+    "one barrier of the warp": "s[id] = 1.0:f32\nbarrier warp\nt[id] = s[ty * 32 + 31 - tx]",
+    "one lane": "if tx == 0 {\ns[ty] = 1.0:f32\n}\nbarrier block\nt[id] = s[0]",
+    "one lane of several warps": "if @thread_x % 32 == 0 {\ns[ty + tx // 32] = 1.0:f32\n}",
+    "halves with a barrier between": "if tx < 16 {\ns[id] = 1.0:f32\n}\nbarrier warp\n"
+    "if tx >= 16 {\nt[id] = s[id - 16]\n}",
+    "two halves by turns": "for serial i = 0 to 4 {\nif id < 64 {\n"
+    "t[id] = s[63 - id + (i + 1) % 2 * 64]\ns[id + i % 2 * 64] = 1.0:f32\n}\nbarrier block\n}",
+    "any number of turns": "for serial i = 0 to n0 {\ns[id] = 1.0:f32\nbarrier block\n"
+    "t[id] = s[127 - id]\nbarrier block\n}",
+    "a chosen row": "index row: i64 = select(tx < n0, tx, n0 - 1)\n"
+    "if tx < n0 {\ns[ty * 32 + row] = 1.0:f32\n}",
+    "branches that a block takes alike": "if block < 3 {\ns[id] = 1.0:f32\n} else {\n"
+    "s[127 - id] = 1.0:f32\n}",
+    "rows of blocks": "y0[block * 128 + id] = 1.0:f32",
+    "columns of blocks": "y0[id * 16 + block % 16] = 1.0:f32",
+    "tiles of rows and columns": "y0[block // 4 * 512 + block % 4 * 32 + ty * 128 + tx] = 0.0:f32",
+    "rows of warps": "index row: i64 = block * 4 + ty\n"
+    "y0[row // 8 * 1024 + row % 8 * 16 + tx // 16 * 512 + tx % 16] = 1.0:f32",
+    "points up to the end of a block": "index end: i64 = select(block * 512 + 512 < n0, "
+    "block * 512 + 512, n0)\nfor serial p = block * 512 + id to end step 128 {\ny0[p] = x0[p]\n}",
+    "rows that exist": "index row: i64 = block * 4 + ty\nif row >= n0 {\nreturn\n}\n"
+    "for unroll u = 0 to 4 {\nif tx + u * 32 < 100 {\ny0[row * 100 + tx + u * 32] = 1.0:f32\n}\n}",
+}
+
+
+@pytest.mark.parametrize("name", FREE)
+def test_a_kernel_without_a_race_passes(name: str) -> None:
+    """What threads share is separated by barriers, or has one thread for each element."""
+    check(FREE[name])
+
+
+RACES = {
+    "s[tx] = 1.0:f32": r"s\[0\], of threads \(0, 0\) and \(3, 0\)",
+    "s[0] = 1.0:f32": r"s\[0\], of threads \(0, 0\) and \(3, 31\) \(y, x\), in 's\[0\] = 1.0:f32'",
+    "s[id] = 1.0:f32\nt[id] = s[127 - id]": r"s\[0\], of threads \(0, 0\) and \(3, 31\) .* and in",
+    "s[id] = 1.0:f32\nbarrier warp\nt[id] = s[127 - id]": r"s\[0\], of threads \(0, 0\) and \(3, 31",
+    "t[id] = s[127 - id]\ns[id] = 1.0:f32": r"race at s\[0\]",
+    "for serial i = 0 to n0 {\nt[id] = s[127 - id]\nbarrier block\ns[id] = 1.0:f32\n}": r"s\[0\]",
+    "load r[0] = s[tx * 4] width 4 shared\nstore s[tx * 4] = r[0] width 4": r"s\[0\], of .*\(3, 0\)",
+    "s[id + 1] = 1.0:f32": r"s\[128\], which is not within its extent 128",
+    "s[id * n0] = 1.0:f32": r"s\[\?\]: an index is not understood, which is not within",
+    "y0[id] = 1.0:f32": r"y0\[0\], of all blocks",
+    "y0[block * 128] = 1.0:f32": r"y0\[block \* 128 \+ 0\], of threads \(0, 0\) and \(3, 31\)",
+    "y0[block * 64 + id] = 1.0:f32": r"y0\[0 \+ a multiple of 64\], of different blocks",
+    "y0[block % 4 * 128 + id] = 1.0:f32": r"y0\[\?\] among blocks: quotients that do not give",
+    "y0[block // 4 * 128 + block % 4 * 32 + id] = 1.0:f32": r"y0\[32\], of different blocks",
+    "for serial p = block * 512 + id to n0 step 128 {\ny0[p] = x0[p]\n}": r"y0\[\?\]: indices that",
+    "y0[block * 128 + id] = 1.0:f32\ny0[block * 256 + id] = 1.0:f32": r"y0\[\?\]: indices that",
+    "y0[block * 128 + cast(x0[id], i64)] = 1.0:f32": r"y0\[\?\]: indices that are not understood",
+    "for serial i = tx to n0 {\nbarrier block\ns[id] = 1.0:f32\n}": "the loop over i has barriers",
+}
+
+
+@pytest.mark.parametrize("body", RACES)
+def test_a_race_is_named(body: str) -> None:
+    """The error names the buffer, the element, the threads or blocks, and the statements."""
+    with pytest.raises(CodeGenError, match=RACES[body]):
+        check(body)
+
+
+def test_one_block_has_no_others() -> None:
+    """Where there is one block, its rows are known, and no other block writes."""
+    body = "if block * 4 + ty >= n0 {\nreturn\n}\nif tx == 0 {\ny0[0] = 1.0:f32\n}"
+
+    check(body, blocks=1, sizes=(1,))
+    with pytest.raises(CodeGenError, match=r"y0\[0\], of threads \(0, 0\) and \(1, 0\)"):
+        check(body, blocks=1, sizes=(2,))
+
+
+def test_an_input_in_the_place_of_an_output_is_read_by_its_own_thread() -> None:
+    """What shares memory is read and written by one thread, or with a barrier between."""
+    head = HEAD.replace("size n0\n", "size n0\naliased x0, y0\n")
+    own = "y0[block * 128 + id] = x0[block * 128 + id]"
+    other = "y0[block * 128 + id] = x0[block * 128 + 127 - id]"
+    apart = f"let v: f32 = x0[block * 128 + 127 - id]\nbarrier block\n{own.partition('=')[0]} = v"
+
+    check(own, head=head)
+    check(apart, head=head)
+    check(other)
+    with pytest.raises(CodeGenError, match=r"block \* 128 \+ 0\], of threads \(0, 0\) and \(3, 31"):
+        check(other, head=head)
