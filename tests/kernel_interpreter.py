@@ -15,19 +15,21 @@ from typing import Any
 import numpy as np
 from attrs import field, frozen
 
-from passkit.ast import Expr, Load, left, right
+from passkit.ast import Call, Expr, Load, left, right
 from passkit.ir.loop import (
     Assign,
     Barrier,
     BarrierScope,
     Bind,
     Declare,
+    DivideVector,
     For,
     If,
     IsAligned,
     KernelIR,
     Let,
     LoopBuffer,
+    PrepareDivisor,
     Return,
     Scope,
     Stmt,
@@ -41,6 +43,7 @@ from passkit.runtime.evaluate import ExpressionEvaluator
 
 Array = Any
 WARP = 32
+OF_NUMBERS = {"maximum_number": np.fmax, "minimum_number": np.fmin}
 
 
 class KernelFault(Exception):  # noqa: N818
@@ -94,7 +97,18 @@ class Memory:
         self.is_stored[where] = True
 
 
-class ThreadEvaluator(ExpressionEvaluator):
+class OperationEvaluator(ExpressionEvaluator):
+    """The evaluation of expressions, with functions that only kernels call."""
+
+    def visit(self, x: Expr, active: Array) -> None:
+        """Evaluate maxima and minima of numbers, which leave out NaN."""
+        if isinstance(x, Call) and x.name in OF_NUMBERS:
+            self.plan(x.args, active, OF_NUMBERS[x.name])
+        else:
+            super().visit(x, active)
+
+
+class ThreadEvaluator(OperationEvaluator):
     """The evaluation of expressions for all threads of a block."""
 
     def __init__(self, block: BlockRun, active: Array) -> None:
@@ -175,6 +189,15 @@ class BlockRun:
                 self.move(s.buffer, s.index, s.target, s.at, s.width, active)
             case VectorStore():
                 self.move(s.source, s.at, s.buffer, s.index, s.width, active)
+            case PrepareDivisor(name, value):
+                self.values[name] = self.value(value, active)
+            case DivideVector(target, source, divisor):
+                for k in range(self.memory[source].data.shape[-1]):
+                    index = np.full(active.shape, k)
+                    dividend = self.memory[source].load(index, active)
+                    with np.errstate(all="ignore"):
+                        quotient = dividend / self.values[divisor]
+                    self.memory[target].store(index, quotient, active)
             case WarpReduce():
                 self.warp_reduce(s, active)
             case Barrier(scope):
@@ -247,7 +270,7 @@ class BlockRun:
             is_upper = (lane & distance) != 0
             operands = {a: np.where(is_upper, other, own), b: np.where(is_upper, own, other)}
             with np.errstate(all="ignore"):
-                own = np.asarray(ExpressionEvaluator(operands, {}, {}).run(s.combine))
+                own = np.asarray(OperationEvaluator(operands, {}, {}).run(s.combine))
             distance //= 2
         old = self.values[s.var.name]
         self.values[s.var.name] = np.where(active, own.reshape(active.shape), old)

@@ -71,11 +71,11 @@ def races(
     kernel: KernelIR, sizes: Sequence[Extent], blocks: Extent
 ) -> Iterator[Race]:
     """Yield the races of a kernel; see `check_races` for the arguments."""
+    if blocks == 0:
+        return
     is_single = blocks == 1
-    values: dict[str, int | None] = dict.fromkeys(kernel.sizes)
-    if is_single:
-        known = zip(kernel.sizes, sizes, strict=False)
-        values.update({name: n for name, n in known if isinstance(n, int)})
+    known = zip(kernel.sizes, sizes, strict=True)
+    values = {name: n if isinstance(n, int) else None for name, n in known}
     shared = {b.name: b for b in kernel.arrays if b.scope is Scope.SHARED}
     written = {b.name: b for b in kernel.params if b.written}
     partners = {y: _partners(kernel, b) for y, b in written.items()}

@@ -14,12 +14,14 @@ from passkit.ir.loop import (
     BarrierScope,
     Bind,
     Declare,
+    DivideVector,
     For,
     If,
     KernelIR,
     LaunchShape,
     Let,
     LoopBuffer,
+    PrepareDivisor,
     Reduce,
     Return,
     Scope,
@@ -113,7 +115,8 @@ class _KernelParser(ExprParser):
     def _statement(self) -> Stmt:
         """Read a statement. Raises: ParseError where none comes next."""
         word, follows = self.next, self.tokens[min(self.at + 1, len(self.tokens) - 1)]
-        if word.kind == "name" and follows.text not in ("=", "[", ":"):
+        is_line = word.kind == "name" and follows.text not in ("=", "[", ":")
+        if is_line:
             if word.text == "for":
                 return self._loop()
             if word.text == "if":
@@ -149,25 +152,41 @@ class _KernelParser(ExprParser):
             case "warp_reduce":
                 var = self._variable()
                 return WarpReduce(var, *self._combine(var.dtype))
+            case "divisor":
+                name = self.name()
+                self.expect("=")
+                return PrepareDivisor(name, self._used())
+            case "divide":
+                target = self.name()
+                self.expect("=")
+                source = self.name()
+                self.expect("by")
+                return DivideVector(target, source, self.name())
             case "barrier":
                 return Barrier(self.choice(BarrierScope))
         return Return()
 
     def _assignment(self) -> Stmt:
         """Read an assignment or store. Raises: ParseError where something else comes next."""
-        token = self.next
-        name = self.take("name", "a statement")
-        if self.next.text == "[":
-            self.at -= 1
+        self.take("name", "a statement")
+        self.at -= 1
+        if self.tokens[self.at + 1].text == "[":
             buffer, index = self._element()
             self.expect("=")
             value = self.expr()
             return Store(buffer, index, value, bool(self.accept("stream")))
+        var = self._used()
+        self.expect("=")
+        return Assign(var, self.expr())
+
+    def _used(self) -> Var:
+        """Read a variable that is defined, or has a dtype. Raises: ParseError otherwise."""
+        token = self.next
+        name = self.take("name", "a statement")
         dtype = self.dtype() if self.accept(":") else self.scope.get(name)
         if dtype is None:
             raise self.error(f"variable {name!r} is not defined", token)
-        self.expect("=")
-        return Assign(Var(name, dtype), self.expr())
+        return Var(name, dtype)
 
     def _variable(self) -> Var:
         """Read a variable and its dtype. Raises: ParseError where something else comes next."""
@@ -249,5 +268,17 @@ class _KernelParser(ExprParser):
         return If(condition, body, otherwise, is_peeled)
 
 
-_LINES = ("let", "index", "var", "load", "store", "reduce", "warp_reduce", "barrier", "return")
+_LINES = (
+    "let",
+    "index",
+    "var",
+    "load",
+    "store",
+    "reduce",
+    "warp_reduce",
+    "divisor",
+    "divide",
+    "barrier",
+    "return",
+)
 """The first words of statements of one line."""

@@ -51,12 +51,14 @@ from passkit.ir.loop import (
     Assign,
     Barrier,
     Declare,
+    DivideVector,
     For,
     If,
     IsAligned,
     KernelIR,
     Let,
     LoopBuffer,
+    PrepareDivisor,
     Reduce,
     Return,
     Stmt,
@@ -202,6 +204,10 @@ class _KernelPrinter:
                 self._line(text + (" stream" if s.stream else ""))
             case Reduce() | WarpReduce():
                 self._reduction(s)
+            case PrepareDivisor(name, value):
+                self._line(f"divisor {name} = {self.expr(value)}")
+            case DivideVector(target, source, divisor):
+                self._line(f"divide {target} = {source} by {divisor}")
             case Barrier(scope):
                 self._line(f"barrier {scope.value}")
             case Return():

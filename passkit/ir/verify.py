@@ -23,11 +23,10 @@ In the final form also:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum
 
 import numpy as np
-from attrs import field, frozen
 
 from passkit.ast.expr import Binary, Const, Expr, Load, Select, Unary, Var, const
 from passkit.errors import CodeGenError
@@ -38,12 +37,14 @@ from passkit.ir.loop import (
     BarrierScope,
     Bind,
     Declare,
+    DivideVector,
     For,
     If,
     IsAligned,
     KernelIR,
     Let,
     LoopBuffer,
+    PrepareDivisor,
     Reduce,
     Return,
     Scope,
@@ -56,7 +57,9 @@ from passkit.ir.loop import (
     expressions_of,
     walk_statements,
 )
+from passkit.ir.plain_index import is_plain, plain_value
 from passkit.ir.rewrite import operands, variable_names
+from passkit.ir.scope import VerifierScope, alignment_of
 from passkit.ir.text import print_statement
 from passkit.ir.uniformity import WARP, Varies, varies_among
 from passkit.values.dtype import DType, bool_, int64
@@ -93,41 +96,6 @@ def violations(kernel: KernelIR, form: Form) -> Iterator[str]:
     return _Verifier(kernel, form).violations()
 
 
-@frozen
-class _Scope:
-    """What is known at a statement.
-
-    Attributes:
-        dtypes: the dtypes of the variables that are defined.
-        changing: the variables of `Declare`.
-        values: the values of `Let` variables; for loops, a number that has their common divisors.
-        varies: among which threads a variable differs.
-        unrolled: the values of unrolled variables.
-        control: among which threads it differs whether they come here.
-        aligned: the bytes that the addresses of parameters are multiples of.
-    """
-
-    dtypes: dict[str, DType] = field(factory=dict)
-    changing: set[str] = field(factory=set)
-    values: dict[str, Expr] = field(factory=dict)
-    varies: dict[str, Varies] = field(factory=dict)
-    unrolled: dict[str, range] = field(factory=dict)
-    control: Varies = Varies.BLOCKS
-    aligned: Mapping[str, int] = field(factory=dict)
-
-    def inner(self, control: Varies, aligned: Mapping[str, int] | None = None) -> _Scope:
-        """Return the scope of a body inside, whose definitions end with it."""
-        return _Scope(
-            dict(self.dtypes),
-            set(self.changing),
-            dict(self.values),
-            dict(self.varies),
-            dict(self.unrolled),
-            max(self.control, control),
-            {**self.aligned, **(aligned or {})},
-        )
-
-
 class _Verifier:
     """The walk over one kernel.
 
@@ -150,7 +118,7 @@ class _Verifier:
         for b in kernel.arrays:
             if not isinstance(b.extent, int) or b.extent <= 0:
                 yield f"{b.scope.value} array {b.name} has the extent {b.extent}, not a literal"
-        scope = _Scope()
+        scope = VerifierScope()
         for name in kernel.sizes:
             scope.dtypes[name], scope.varies[name] = int64, Varies.BLOCKS
         for s in walk_statements(kernel.body):
@@ -159,7 +127,7 @@ class _Verifier:
                 scope.varies[s.var.name] = self._varies(ThreadIndex(s.bind), scope)
         yield from self._body(kernel.body, scope)
 
-    def _body(self, body: Sequence[Stmt], scope: _Scope) -> Iterator[str]:
+    def _body(self, body: Sequence[Stmt], scope: VerifierScope) -> Iterator[str]:
         """Yield the violations of statements, whose definitions are added to ``scope``."""
         for statement in body:
             for problem in self._statement(statement, scope):
@@ -171,12 +139,12 @@ class _Verifier:
                     scope.dtypes[s.var.name] = s.var.dtype
                     scope.varies[s.var.name] = Varies.THREADS
 
-    def _shown(self, statement: Stmt, scope: _Scope) -> str:
+    def _shown(self, statement: Stmt, scope: VerifierScope) -> str:
         """Return the first lines of a statement's text."""
         lines = print_statement(statement, self.kernel, scope.dtypes).splitlines()
         return "\n".join(lines[:6] + ["…"] * (len(lines) > 6))
 
-    def _statement(self, s: Stmt, scope: _Scope) -> Iterator[str]:
+    def _statement(self, s: Stmt, scope: VerifierScope) -> Iterator[str]:
         """Yield the violations of a statement; its definition is added to ``scope``."""
         for x in expressions_of(s):
             yield from self._expression(x, scope)
@@ -203,6 +171,11 @@ class _Verifier:
             case WarpReduce(var, combine, lanes):
                 yield from self._changed(var, combine.dtype, scope)
                 yield from self._warp_reduce(lanes, scope)
+            case PrepareDivisor(name, value):
+                yield from self._defined(Var(name, value.dtype), scope, Varies.THREADS)
+                scope.divisors.add(name)
+            case DivideVector():
+                yield from self._divide(s, scope)
             case Barrier(barrier):
                 yield from self._meeting(f"a barrier of the {barrier.value}", barrier, scope)
             case Return():
@@ -210,14 +183,14 @@ class _Verifier:
             case For() | If():
                 yield from self._nested(s, scope)
 
-    def _nested(self, s: For | If, scope: _Scope) -> Iterator[str]:
+    def _nested(self, s: For | If, scope: VerifierScope) -> Iterator[str]:
         """Yield the violations of a loop or a branch."""
         if isinstance(s, If):
             if s.condition.dtype is not bool_:
                 yield f"a condition is {s.condition.dtype}"
             varies = self._varies(s.condition, scope)
             before = self.left
-            yield from self._body(s.body, scope.inner(varies, _alignment(s.condition)))
+            yield from self._body(s.body, scope.inner(varies, alignment_of(s.condition)))
             after, self.left = self.left, before
             yield from self._body(s.otherwise, scope.inner(varies))
             self.left = max(self.left, after)
@@ -244,7 +217,7 @@ class _Verifier:
 
     # Variables.
 
-    def _defined(self, var: Var, scope: _Scope, varies: Varies) -> Iterator[str]:
+    def _defined(self, var: Var, scope: VerifierScope, varies: Varies) -> Iterator[str]:
         """Add a definition to ``scope``; yield a violation if the name is taken."""
         if var.name in scope.dtypes:
             yield f"{var.name} is defined twice on a path"
@@ -254,20 +227,20 @@ class _Verifier:
         scope.varies[var.name] = varies
         scope.values.pop(var.name, None)
 
-    def _changed(self, var: Var, dtype: DType, scope: _Scope) -> Iterator[str]:
+    def _changed(self, var: Var, dtype: DType, scope: VerifierScope) -> Iterator[str]:
         """Yield the violations of a new value of dtype ``dtype`` for a variable."""
         if var.name not in scope.changing:
             yield f"{var.name} changes, and no Declare in front of it defines it"
         elif not scope.dtypes[var.name] is var.dtype is dtype:
             yield f"{var.name} is {scope.dtypes[var.name]}, its new value {dtype}"
 
-    def _varies(self, x: Expr, scope: _Scope) -> Varies:
+    def _varies(self, x: Expr, scope: VerifierScope) -> Varies:
         """Return among which threads the value of an expression may differ."""
         return varies_among(x, self.kernel.launch, self.buffers, scope.varies, scope.values)
 
     # Expressions.
 
-    def _expression(self, x: Expr, scope: _Scope) -> Iterator[str]:
+    def _expression(self, x: Expr, scope: VerifierScope) -> Iterator[str]:
         """Yield the violations in an expression."""
         for y in operands(x):
             yield from self._expression(y, scope)
@@ -300,7 +273,7 @@ class _Verifier:
         index: Expr,
         width: int,
         dtype: DType,
-        scope: _Scope,
+        scope: VerifierScope,
         is_store: bool = False,
     ) -> Iterator[str]:
         """Yield the violations of an access to ``width`` elements of a buffer."""
@@ -318,15 +291,15 @@ class _Verifier:
             yield from self._register(buffer, index, width, scope)
 
     def _register(
-        self, buffer: LoopBuffer, index: Expr, width: int, scope: _Scope
+        self, buffer: LoopBuffer, index: Expr, width: int, scope: VerifierScope
     ) -> Iterator[str]:
         """Yield the violations of an access to a register array."""
         names = sorted(variable_names(index))
-        if any(n not in scope.unrolled for n in names) or not _is_plain(index):
+        if any(n not in scope.unrolled for n in names) or not is_plain(index):
             yield f"the index of the register array {buffer.name} is not known after unrolling"
             return
         grids = np.meshgrid(*[np.array(scope.unrolled[n]) for n in names], indexing="ij")
-        values = np.asarray(_evaluated(index, dict(zip(names, grids, strict=True))))
+        values = np.asarray(plain_value(index, dict(zip(names, grids, strict=True))))
         last = int(values.max()) + width - 1 if values.size else 0
         extent = buffer.extent
         if values.size and isinstance(extent, int) and not (values.min() >= 0 and last < extent):
@@ -334,7 +307,7 @@ class _Verifier:
         if np.any(values % width):
             yield f"{width} does not divide an index of {buffer.name}"
 
-    def _vector(self, s: VectorLoad | VectorStore, scope: _Scope) -> Iterator[str]:
+    def _vector(self, s: VectorLoad | VectorStore, scope: VerifierScope) -> Iterator[str]:
         """Yield the violations of a vector access."""
         is_load = isinstance(s, VectorLoad)
         array = s.target if isinstance(s, VectorLoad) else s.source
@@ -359,9 +332,20 @@ class _Verifier:
         if is_param and self.form is Form.FINAL and scope.aligned.get(s.buffer, 0) < nbytes:
             yield f"no branch tests that {s.buffer} is aligned to {nbytes} bytes"
 
+    def _divide(self, s: DivideVector, scope: VerifierScope) -> Iterator[str]:
+        """Yield the violations of the division of a register array."""
+        dtype = scope.dtypes[s.divisor] if s.divisor in scope.divisors else None
+        if dtype is None:
+            yield f"{s.divisor} divides, and no PrepareDivisor in front of it defines it"
+        arrays = [self.buffers.get(name) for name in (s.target, s.source)]
+        kinds = {(b.scope, b.dtype, b.extent) if b else None for b in arrays}
+        own = {(b.scope, b.dtype) for b in arrays if b}
+        if dtype is not None and (len(kinds) > 1 or own != {(Scope.REGISTER, dtype)}):
+            yield f"{s.target} and {s.source} are no register arrays of one extent and of {dtype}"
+
     # Threads that meet.
 
-    def _reduce(self, s: Reduce, scope: _Scope) -> Iterator[str]:
+    def _reduce(self, s: Reduce, scope: VerifierScope) -> Iterator[str]:
         """Yield the violations of a reduction."""
         if self.form is Form.FINAL:
             yield f"{s.var.name} is a Reduce"
@@ -371,7 +355,7 @@ class _Verifier:
             yield from self._defined(s.var, scope, Varies.THREADS)
         self.reduced.add(s.var.name)
 
-    def _warp_reduce(self, lanes: int, scope: _Scope) -> Iterator[str]:
+    def _warp_reduce(self, lanes: int, scope: VerifierScope) -> Iterator[str]:
         """Yield the violations of a butterfly among ``lanes`` threads."""
         launch = self.kernel.launch
         if lanes < 2 or lanes & (lanes - 1) or WARP % lanes or launch.x % lanes:
@@ -380,7 +364,7 @@ class _Verifier:
             yield f"a block of {launch.threads} threads has a warp that is not whole"
         yield from self._meeting("a shuffle", BarrierScope.WARP, scope)
 
-    def _meeting(self, what: str, who: BarrierScope, scope: _Scope) -> Iterator[str]:
+    def _meeting(self, what: str, who: BarrierScope, scope: VerifierScope) -> Iterator[str]:
         """Yield the violations of a place that all threads of a warp or block come to."""
         if self.form is not Form.FINAL:
             return
@@ -389,34 +373,3 @@ class _Verifier:
             yield f"only a part of the {who.value} comes to {what}"
         elif self.left > most:
             yield f"a part of the {who.value} may have returned in front of {what}"
-
-
-def _alignment(condition: Expr) -> dict[str, int]:
-    """Return the bytes that addresses are multiples of where a condition holds."""
-    match condition:
-        case Binary("&", a, b):
-            return {**_alignment(a), **_alignment(b)}
-        case IsAligned(names, nbytes):
-            return dict.fromkeys(names, nbytes)
-    return {}
-
-
-def _is_plain(x: Expr) -> bool:
-    """Return whether an index consists of literals and variables, sums, products and quotients."""
-    if isinstance(x, Binary):
-        return x.op in ("+", "-", "*", "//", "%") and _is_plain(x.a) and _is_plain(x.b)
-    return isinstance(x, (Const, Var))
-
-
-def _evaluated(x: Expr, values: Mapping[str, np.ndarray]) -> np.ndarray | int:
-    """Return a plain index for arrays of values of its variables."""
-    match x:
-        case Var(name):
-            return values[name]
-        case Binary(op, a, b):
-            left, right = _evaluated(a, values), _evaluated(b, values)
-            if op in ("//", "%"):
-                return left // right if op == "//" else left % right
-            return {"+": left + right, "-": left - right, "*": left * right}[op]
-    assert isinstance(x, Const)
-    return int(x.value)

@@ -44,6 +44,8 @@ from passkit.transforms.build_loops import literal, plus
 from passkit.values import dtype as dt
 
 Definitions = Mapping[str, Expr]
+ACCESS_NBYTES = 16
+"""The bytes of the widest access."""
 
 
 def vector_base(index: Expr, var: Var, width: int, definitions: Definitions) -> Expr | None:
@@ -143,6 +145,7 @@ class _Vectorizer:
         before: list[Stmt] = []
         after: list[Stmt] = []
         loaded: dict[Load, str] = {}
+        inside = {s.var.name for s in walk_statements(loop.body) if isinstance(s, (Let, Declare))}
 
         def change(x: Expr) -> Expr:
             if isinstance(x, Select):  # what an arm loads may exist only where it is chosen
@@ -150,7 +153,8 @@ class _Vectorizer:
             if isinstance(x, Load) and x.buffer in self.params:
                 if x not in loaded:
                     base = vector_base(x.index, var, width, definitions)
-                    if base is None:
+                    is_wide = width * x.dtype.nbytes > ACCESS_NBYTES
+                    if base is None or is_wide or not inside.isdisjoint(variable_names(base)):
                         return map_children(x, change)
                     name = self._array(x.buffer, x.dtype, width)
                     loaded[x] = name
@@ -165,7 +169,7 @@ class _Vectorizer:
             store = changed.body[0] if isinstance(changed, If) else changed
             if isinstance(store, Store) and store.buffer in self.params:
                 base = vector_base(store.index, var, width, definitions)
-                if base is not None:
+                if base is not None and inside.isdisjoint(variable_names(base)):
                     name = self._array(store.buffer, self.params[store.buffer].dtype, width)
                     body.append(Store(name, var, store.value))
                     whole: Stmt = VectorStore(

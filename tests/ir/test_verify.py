@@ -75,6 +75,8 @@ BROKEN = {
     "load r[1] = s[tx * 4] width 4 shared": "4 does not divide an index of r",
     "load r[0] = s[tx * 8] width 8 shared": "an access of 8 elements of 32 bytes together",
     "load r[0] = s[tx * 3] width 3 shared": "an access of 3 elements of 12 bytes together",
+    "divide r = r by total": "total divides, and no PrepareDivisor in front of it defines it",
+    "divisor d = total\n  divide r = x0 by d": "r and x0 are no register arrays of one extent and",
     "reduce m: f32 = total from 0.0:f32 by a + b lanes 32": "m is a Reduce",
     "warp_reduce total: f32 by a + b lanes 3": "3 lanes of a warp, in rows of 32 threads",
     "if tx < 4 {\n    warp_reduce total: f32 by a + b lanes 32\n  }": "only a part of the warp "
