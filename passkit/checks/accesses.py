@@ -52,6 +52,7 @@ class ElementAccess:
         block_epoch: the barriers of the block in front of it.
         warp_epoch: the barriers of the warp in front of it.
         sides: the branches it stands in that all threads of a block take alike, and their side.
+        facts: sums that are not negative there.
     """
 
     buffer: str
@@ -62,6 +63,7 @@ class ElementAccess:
     block_epoch: int
     warp_epoch: int
     sides: tuple[tuple[int, bool], ...]
+    facts: tuple[Affine, ...]
 
     def excludes(self, other: ElementAccess) -> bool:
         """Return whether a block makes only one of both accesses."""
@@ -307,5 +309,6 @@ class _Collector:
                 counts["block"],
                 counts["warp"],
                 place.sides,
+                context.facts,
             )
         )

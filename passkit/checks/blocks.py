@@ -11,22 +11,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from passkit.checks.accesses import ElementAccess
 from passkit.checks.affine import Affine, Array, Atom, count_of
 
 MOST_VALUES = 1 << 22
 """The values of an index in a period that are looked at."""
 
 
-def meeting_of_blocks(indices: Sequence[Affine], masks: Sequence[Array]) -> str | None:
+def meeting_of_blocks(accesses: Sequence[ElementAccess]) -> str | None:
     """Return at which element different blocks meet, as text behind the buffer's name.
-
-    Args:
-        indices: the indices of all accesses to a buffer.
-        masks: the points of threads and loops where each is made.
 
     Returns: None if every element belongs to one block.
     """
-    kept = [(i, m) for i, m in zip(indices, masks, strict=True) if m.any()]
+    kept = [(a.index, a.mask) for a in accesses if a.mask.any()]
     if not kept:
         return None
     terms = kept[0][0].terms
@@ -46,7 +43,40 @@ def meeting_of_blocks(indices: Sequence[Affine], masks: Sequence[Array]) -> str 
         return None
     if not all(index.is_exact for index, _ in kept):
         return "[?] among blocks: indices that are not understood"
+    if any(_are_rows_apart(fact, accesses) for fact in accesses[0].facts):
+        return None
     return _meeting_of_values(terms, np.unique(low))
+
+
+def _are_rows_apart(fact: Affine, accesses: Sequence[ElementAccess]) -> bool:
+    """Return whether different rows have different elements, for rows that a guard limits.
+
+    Args:
+        fact: a guard: a sum that is not negative, such as ``n - 1 - (block * 4 + y)``, in which a
+            row is ``block * 4 + y``.
+        accesses: the accesses, all with exact indices.
+    """
+    if len(fact.terms) != 1 or not _gives_atom(fact) or fact.terms[0][1] >= 0:
+        return False
+    top = int(fact.low.max())
+    axes = [k for k, n in enumerate(fact.low.shape) if n > 1]
+    values: list[Array] = []
+    for a in accesses:
+        steps, rest = divmod(a.index.terms[0][1], -fact.terms[0][1])
+        if fact not in a.facts or rest or len(a.index.terms) > 1:
+            return False
+        numbers = a.index.low - steps * (top - fact.low)
+        first = numbers
+        for axis in axes:
+            first = first.take([0], axis)
+        if steps <= 0 or not np.array_equal(numbers, np.broadcast_to(first, numbers.shape)):
+            return False
+        values.append(_inside(first, a.mask.any(axis=tuple(axes), keepdims=True)))
+    unique = np.unique(np.concatenate(values))
+    by_remainder = unique[np.lexsort((unique, unique % steps))]
+    gaps = np.diff(by_remainder)
+    is_same = np.diff(by_remainder % steps) == 0
+    return not np.any(is_same & (gaps <= steps * top))
 
 
 def _inside(numbers: Array, mask: Array) -> Array:

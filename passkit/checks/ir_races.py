@@ -106,7 +106,7 @@ def _global_races(
         yield from _InBlock(kernel, [a for a in path if a.buffer in names]).races()
     accesses = [a for path in paths for a in path if a.buffer in names]
     if not is_single and any(a.is_store for a in accesses):
-        what = meeting_of_blocks([a.index for a in accesses], [a.mask for a in accesses])
+        what = meeting_of_blocks(accesses)
         if what is not None:
             store = next(a for a in accesses if a.is_store)
             yield Race(store.buffer, what, accesses[0], store)

@@ -60,6 +60,8 @@ FREE = {
     "tiles of rows and columns": "y0[block // 4 * 512 + block % 4 * 32 + ty * 128 + tx] = 0.0:f32",
     "rows of warps": "index row: i64 = block * 4 + ty\n"
     "y0[row // 8 * 1024 + row % 8 * 16 + tx // 16 * 512 + tx % 16] = 1.0:f32",
+    "rows between others": "index row: i64 = block * 4 + ty\nif row >= n0 {\nreturn\n}\n"
+    "y0[tx // 4 * 400 + row * 4 + tx % 4] = 1.0:f32",
     "points up to the end of a block": "index end: i64 = select(block * 512 + 512 < n0, "
     "block * 512 + 512, n0)\nfor serial p = block * 512 + id to end step 128 {\ny0[p] = x0[p]\n}",
     "rows that exist": "index row: i64 = block * 4 + ty\nif row >= n0 {\nreturn\n}\n"
@@ -82,7 +84,7 @@ RACES = {
     "for serial i = 0 to n0 {\nt[id] = s[127 - id]\nbarrier block\ns[id] = 1.0:f32\n}": r"s\[0\]",
     "load r[0] = s[tx * 4] width 4 shared\nstore s[tx * 4] = r[0] width 4": r"s\[0\], of th",
     "s[id + 1] = 1.0:f32": r"s\[128\], which is not within its extent 128",
-    "s[id * n0] = 1.0:f32": r"s\[\?\]: an index is not understood, which is not within",
+    "s[cast(x0[id], i64)] = 1.0:f32": r"s\[\?\]: an index is not understood, which is not within",
     "y0[id] = 1.0:f32": r"y0\[0\], of all blocks",
     "y0[block * 128] = 1.0:f32": r"y0\[block \* 128 \+ 0\], of threads",
     "y0[block * 64 + id] = 1.0:f32": r"y0\[64\], of different blocks",
@@ -91,6 +93,8 @@ RACES = {
     "for serial p = block * 512 + id to n0 step 128 {\ny0[p] = x0[p]\n}": r"y0\[\?\]: indices that",
     "y0[block * 128 + id] = 1.0:f32\ny0[block * 256 + id] = 1.0:f32": r"y0\[\?\]: indices that",
     "y0[block * 128 + cast(x0[id], i64)] = 1.0:f32": r"y0\[\?\]: indices that are not understood",
+    "index row: i64 = block * 4 + ty\nif row >= n0 {\nreturn\n}\n"
+    "y0[tx // 4 * 200 + row * 4 + tx % 4] = 1.0:f32": r"y0\[\d+\], of different blocks",
     "for serial i = tx to n0 {\nbarrier block\ns[id] = 1.0:f32\n}": "the loop over i has barriers",
 }
 
