@@ -85,10 +85,18 @@ class Affine:
         )
 
     def __add__(self, other: Affine) -> Affine:
-        """Return the sum of both."""
+        """Return the sum of both; quotient and remainder by one divisor give their dividend."""
         terms = dict(self.terms)
         for atom, c in other.terms:
             terms[atom] = terms.get(atom, 0) + c
+        for atom, _ in (*self.terms, *other.terms) if self.terms and other.terms else ():
+            if atom.name == "%" and atom.inner is not None:
+                whole = Atom("//", atom.inner, atom.divisor)
+                if whole in terms and terms[whole] == terms[atom] * atom.divisor != 0:
+                    rest = {a: n for a, n in terms.items() if a not in (whole, atom)}
+                    pair = Affine(tuple(rest.items()), self.low, self.high)
+                    pair = pair + Affine((), other.low, other.high)
+                    return pair + atom.inner.scaled(terms[atom])
         kept = tuple(sorted(((a, c) for a, c in terms.items() if c), key=_order))
         low = self.low + other.low
         if self.low is self.high and other.low is other.high:

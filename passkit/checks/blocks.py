@@ -37,7 +37,7 @@ def meeting_of_blocks(accesses: Sequence[ElementAccess]) -> str | None:
         return None
     if not terms:
         return f"[{int(low.min())}], of all blocks"
-    if not _gives_block(terms) or not _are_apart_from_quotients(terms, [i for i, _ in kept]):
+    if not _gives_block(terms) or not _are_apart_from_quotients([i for i, _ in kept]):
         return "[?] among blocks: quotients that do not give the block"
     if _is_superincreasing(terms, int(high.max() - low.min())):
         return None
@@ -119,17 +119,21 @@ def _gives_atom(inner: Affine) -> bool:
     return is_injective and int(numbers.max() - numbers.min()) < abs(inner.terms[0][1])
 
 
-def _are_apart_from_quotients(
-    terms: Sequence[tuple[Atom, int]], indices: Sequence[Affine]
-) -> bool:
-    """Return whether numbers depend on other threads and loops than the quotients."""
+def axes_of_quotients(index: Affine) -> set[int]:
+    """Return the axes that the dividends of an index depend on."""
     inside: set[int] = set()
-    todo = [atom for atom, _ in terms]
+    todo = [atom for atom, _ in index.terms]
     while todo:
         inner = todo.pop().inner
         if inner is not None:
             inside |= {k for k, n in enumerate(inner.low.shape) if n > 1}
             todo += [atom for atom, _ in inner.terms]
+    return inside
+
+
+def _are_apart_from_quotients(indices: Sequence[Affine]) -> bool:
+    """Return whether numbers depend on other threads and loops than the quotients."""
+    inside = axes_of_quotients(indices[0])
     return all(index.low.shape[k] == index.high.shape[k] == 1 for index in indices for k in inside)
 
 

@@ -16,7 +16,7 @@ from attrs import frozen
 
 from passkit.checks.accesses import MOST_POINTS, ElementAccess, paths_of
 from passkit.checks.affine import FAR, Affine, Array, Atom
-from passkit.checks.blocks import meeting_of_blocks
+from passkit.checks.blocks import axes_of_quotients, meeting_of_blocks
 from passkit.errors import CodeGenError
 from passkit.ir.loop import KernelIR, LoopBuffer, Scope
 from passkit.ir.text import print_statement
@@ -164,8 +164,8 @@ class _Footprint:
 class _InBlock:
     """The search for races among the threads of a block, in one array.
 
-    Where the index has quotients of the block and THREAD_Y, threads of different THREAD_Y are left
-    to `passkit.checks.blocks`.
+    Where the index has quotients of the block and a thread index, `passkit.checks.blocks` compares
+    threads that differ in it.
     """
 
     def __init__(self, kernel: KernelIR, accesses: Sequence[ElementAccess]) -> None:
@@ -221,9 +221,10 @@ class _InBlock:
         launch, rank = self.launch, a.index.low.ndim
         x = np.arange(launch.x).reshape([-1 if k == 1 else 1 for k in range(rank)])
         y = np.arange(launch.y).reshape([-1 if k == 0 else 1 for k in range(rank)])
-        mask, thread = a.mask, y * launch.x + x
-        if _has_quotients(a.index):
-            mask, thread = mask.any(axis=0, keepdims=True), x
+        inside = axes_of_quotients(a.index)
+        mask = a.mask.any(axis=tuple(inside), keepdims=True)
+        thread = (0 * y if 0 in inside else y * launch.x) + (0 * x if 1 in inside else x)
+        thread = thread.min(axis=tuple(inside), keepdims=True)
         low, high, mask, thread = np.broadcast_arrays(a.index.low, a.index.high, mask, thread)
         if not a.index.is_exact:  # all that lies between the bounds of a thread
             axes = tuple(range(2, rank))
@@ -248,11 +249,6 @@ class _InBlock:
         np.minimum.at(least, low - start, thread)
         np.maximum.at(most, low - start, thread)
         return _Footprint(start, least, most)
-
-
-def _has_quotients(index: Affine) -> bool:
-    """Return whether an index has quotients or remainders of the block."""
-    return any(atom.inner is not None for atom, _ in index.terms)
 
 
 def _element(index: Affine, number: int) -> str:

@@ -60,6 +60,8 @@ FREE = {
     "tiles of rows and columns": "y0[block // 4 * 512 + block % 4 * 32 + ty * 128 + tx] = 0.0:f32",
     "rows of warps": "index row: i64 = block * 4 + ty\n"
     "y0[row // 8 * 1024 + row % 8 * 16 + tx // 16 * 512 + tx % 16] = 1.0:f32",
+    "a row in two parts": "index row: i64 = block * 128 + id\ny0[row // 7 * 7 + row % 7] = 0.0:f32",
+    "rows with gaps": "index row: i64 = block * 128 + id\ny0[row // 7 * 10 + row % 7] = 0.0:f32",
     "rows between others": "index row: i64 = block * 4 + ty\nif row >= n0 {\nreturn\n}\n"
     "y0[tx // 4 * 400 + row * 4 + tx % 4] = 1.0:f32",
     "points up to the end of a block": "index end: i64 = select(block * 512 + 512 < n0, "
@@ -95,6 +97,7 @@ RACES = {
     "y0[block * 128 + cast(x0[id], i64)] = 1.0:f32": r"y0\[\?\]: indices that are not understood",
     "index row: i64 = block * 4 + ty\nif row >= n0 {\nreturn\n}\n"
     "y0[tx // 4 * 200 + row * 4 + tx % 4] = 1.0:f32": r"y0\[\d+\], of different blocks",
+    "index row: i64 = block * 128 + id\ny0[row // 7 * 6 + row % 7] = 0.0:f32": r"y0\[\d+ \+ a mult",
     "for serial i = tx to n0 {\nbarrier block\ns[id] = 1.0:f32\n}": "the loop over i has barriers",
 }
 
