@@ -97,7 +97,7 @@ RACES = {
     "y0[block * 128 + cast(x0[id], i64)] = 1.0:f32": r"y0\[\?\]: indices that are not understood",
     "index row: i64 = block * 4 + ty\nif row >= n0 {\nreturn\n}\n"
     "y0[tx // 4 * 200 + row * 4 + tx % 4] = 1.0:f32": r"y0\[\d+\], of different blocks",
-    "index row: i64 = block * 128 + id\ny0[row // 7 * 6 + row % 7] = 0.0:f32": r"y0\[\d+ \+ a mult",
+    "index row: i64 = block * 128 + id\ny0[row // 7 * 6 + row % 7] = 0.0:f32": r"y0\[6\], of different blocks",
     "for serial i = tx to n0 {\nbarrier block\ns[id] = 1.0:f32\n}": "the loop over i has barriers",
 }
 
