@@ -16,6 +16,8 @@ from passkit.checks.affine import Affine, Array, Atom, count_of
 
 MOST_VALUES = 1 << 22
 """The values of an index in a period that are looked at."""
+LIMITLESS = 1 << 40
+"""The number of values of a term that has no known limit."""
 
 
 def meeting_of_blocks(accesses: Sequence[ElementAccess]) -> str | None:
@@ -73,10 +75,7 @@ def _are_rows_apart(fact: Affine, accesses: Sequence[ElementAccess]) -> bool:
             return False
         values.append(_inside(first, a.mask.any(axis=tuple(axes), keepdims=True)))
     unique = np.unique(np.concatenate(values))
-    by_remainder = unique[np.lexsort((unique, unique % steps))]
-    gaps = np.diff(by_remainder)
-    is_same = np.diff(by_remainder % steps) == 0
-    return not np.any(is_same & (gaps <= steps * top))
+    return _meeting_in_steps(unique, steps, top + 1) is None
 
 
 def _inside(numbers: Array, mask: Array) -> Array:
@@ -151,26 +150,35 @@ def _is_superincreasing(terms: Sequence[tuple[Atom, int]], reach: int) -> bool:
 
 
 def _meeting_of_values(terms: Sequence[tuple[Atom, int]], values: Array) -> str | None:
-    """Return where blocks meet, for the different numbers that an index has; None for nowhere."""
-    limited: list[tuple[int, int]] = []
-    others: list[int] = []
-    total = values.size
-    for atom, c in sorted(terms, key=lambda t: t[0].inner is None):
-        count = count_of(atom)
-        if count is not None and total * count <= MOST_VALUES:
-            limited.append((c, count))
-            total *= count
-        else:
-            others.append(c)
-    if len(others) > 1:
-        return "[?] among blocks: indices of too many values"
-    for c, n in limited:
-        values = (values[:, None] + c * np.arange(n)).ravel()
-    if others:
-        values = values % abs(others[0])
-    ordered = np.sort(values)
-    twice = np.flatnonzero(ordered[1:] == ordered[:-1])
-    if not twice.size:
+    """Return where blocks meet, for the different numbers that an index has; None for nowhere.
+
+    One term after the other is added, those without a limit last. The values of a term are not
+    enumerated unless a further one lies among them.
+    """
+    counted = [(abs(c), count_of(atom)) for atom, c in terms]
+    waiting: list[tuple[int, int | None]] = []
+    for c, count in sorted(counted, key=lambda t: (t[1] is None, t[0])):
+        reach = int(values.max() - values.min())
+        reach += sum(k * ((n or LIMITLESS) - 1) for k, n in waiting)
+        if c <= reach:
+            for k, n in waiting:
+                if n is None or values.size * n > MOST_VALUES:
+                    return "[?] among blocks: indices of too many values"
+                values = (values[:, None] + k * np.arange(n)).ravel()
+            waiting = []
+            meeting = _meeting_in_steps(values, c, count)
+            if meeting is not None:
+                return meeting
+        waiting.append((c, count))
+    return None
+
+
+def _meeting_in_steps(values: Array, step: int, count: int | None) -> str | None:
+    """Return where two values are a multiple of ``step`` apart, less than ``count`` times it."""
+    by_remainder = values[np.lexsort((values, values % step))]
+    gaps, rests = np.diff(by_remainder), np.diff(by_remainder % step)
+    meeting = np.flatnonzero((rests == 0) & (gaps < step * (count or LIMITLESS)))
+    if not meeting.size:
         return None
-    step = f" + a multiple of {abs(others[0])}" if others else ""
-    return f"[{int(ordered[twice[0]])}{step}], of different blocks"
+    more = f" + a multiple of {step}" if count is None else ""
+    return f"[{int(by_remainder[meeting[0] + 1])}{more}], of different blocks"

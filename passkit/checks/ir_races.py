@@ -23,8 +23,6 @@ from passkit.ir.text import print_statement
 from passkit.values.size import Extent
 
 WARP = 32
-NONE = 1 << 40
-"""The lowest thread of an element that none accesses."""
 
 
 @frozen
@@ -151,12 +149,12 @@ class _Footprint:
     """The elements of an access, and which threads make it.
 
     Attributes:
-        start: the first element.
-        least: for each element, the lowest thread that accesses it; a large number for none.
-        most: the highest one; -1 for none.
+        elements: the elements, each once, in order.
+        least: the lowest thread that accesses each of them.
+        most: the highest one.
     """
 
-    start: int
+    elements: Array
     least: Array
     most: Array
 
@@ -185,29 +183,25 @@ class _InBlock:
     def _race(self, a: ElementAccess, b: ElementAccess) -> Race | None:
         """Return the race between two accesses without a barrier of the block between them."""
         first, then = self._footprint(a), self._footprint(b)
-        if first is not None and then is not None and not (first.least.size and then.least.size):
+        if any(f is not None and not f.elements.size for f in (first, then)):
             return None
         if a.index.is_far or b.index.is_far or a.index.terms != b.index.terms:
             return Race(a.buffer, "[?]: indices that are not understood", a, b)
         if first is None or then is None:
             return Race(a.buffer, "[?]: indices of too many values", a, b)
-        start = max(first.start, then.start)
-        stop = min(first.start + len(first.least), then.start + len(then.least))
-        if start >= stop:
-            return None
-        one, two = (
-            (f.least[start - f.start : stop - f.start], f.most[start - f.start : stop - f.start])
-            for f in (first, then)
+        common, left, right = np.intersect1d(
+            first.elements, then.elements, assume_unique=True, return_indices=True
         )
+        least = np.minimum(first.least[left], then.least[right])
+        most = np.maximum(first.most[left], then.most[right])
         party = WARP if a.warp_epoch != b.warp_epoch else 1
-        is_met = (one[1] >= 0) & (two[1] >= 0)
-        least, most = np.minimum(one[0], two[0]), np.maximum(one[1], two[1])
-        meeting = np.flatnonzero(is_met & (least // party != most // party))
+        meeting = np.flatnonzero(least // party != most // party)
         if not meeting.size:
             return None
         at = int(meeting[0])
         names = [f"({t // self.launch.x}, {t % self.launch.x})" for t in (least[at], most[at])]
-        what = f"[{_element(a.index, start + at)}], of threads {names[0]} and {names[1]} (y, x)"
+        element = _element(a.index, int(common[at]))
+        what = f"[{element}], of threads {names[0]} and {names[1]} (y, x)"
         return Race(a.buffer, what, a, b)
 
     def _footprint(self, a: ElementAccess) -> _Footprint | None:
@@ -233,9 +227,8 @@ class _InBlock:
             thread, mask = thread.min(axis=axes), mask.any(axis=axes)
         low, high, thread = low[mask], high[mask], thread[mask]
         if not low.size:
-            return _Footprint(0, np.zeros(0, np.int64), np.zeros(0, np.int64))
-        start, stop = int(low.min()), int(high.max()) + 1
-        if stop - start > MOST_POINTS or low.size > MOST_POINTS:
+            return _Footprint(low, thread, thread)
+        if low.size > MOST_POINTS or int((high - low).max()) > MOST_POINTS:
             return None
         if not np.array_equal(low, high):
             counts = high - low + 1
@@ -244,11 +237,11 @@ class _InBlock:
             ends = np.cumsum(counts)
             offsets = np.arange(ends[-1]) - np.repeat(ends - counts, counts)
             low, thread = np.repeat(low, counts) + offsets, np.repeat(thread, counts)
-        least = np.full(stop - start, NONE, np.int64)
-        most = np.full(stop - start, -1, np.int64)
-        np.minimum.at(least, low - start, thread)
-        np.maximum.at(most, low - start, thread)
-        return _Footprint(start, least, most)
+        order = np.argsort(low, kind="stable")
+        elements, thread = low[order], thread[order]
+        starts = np.flatnonzero(np.concatenate([[True], elements[1:] != elements[:-1]]))
+        least, most = np.minimum.reduceat(thread, starts), np.maximum.reduceat(thread, starts)
+        return _Footprint(elements[starts], least, most)
 
 
 def _element(index: Affine, number: int) -> str:

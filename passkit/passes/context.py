@@ -50,8 +50,8 @@ class PassContext:
             default.
         numerics: "strict" (default) or "fast".
         disabled: Names of passes to skip.
-        dump: A folder for the graph after each pass, as text and picture, and for the loop IR of GPU
-            kernels after each transform.
+        dump: A folder for the graph after each pass, as text and picture, and for the loop IR of
+            GPU kernels after each transform.
         timing: Whether to record the seconds of passes, in ``times``.
         fuel: The number of optional decisions (fusions, rewrites) that may be taken; any by
             default.

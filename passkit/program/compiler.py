@@ -38,8 +38,8 @@ def compile(
             the result of `register_fusion`.
         numerics: "strict" (default) or "fast", which may relax the rules of rounding.
         disabled: Names of passes to skip.
-        dump: A folder for the graph after each pass, as text and picture, and for the loop IR of GPU
-            kernels after each transform.
+        dump: A folder for the graph after each pass, as text and picture, and for the loop IR of
+            GPU kernels after each transform.
         timing: Whether to record the seconds of each pass, in ``executable.context.times``.
         fuel: The most optional decisions (fusions, rewrites) that may be taken; by default any
             number.
