@@ -74,6 +74,10 @@ def graphs() -> Iterator[tuple[str, list[Any]]]:
         x = pk.var("x", (3, n), f32)
         yield f"long_sum{n}", [o.reduce_sum(x * x, axis=1)]
         yield f"long_softmax{n}", [o.softmax(x)]
+    x, rows = pk.var("x", (5, 12), "float64"), pk.var("i", (2,), "int64")
+    yield "rows_by_number", [o.take(x, rows, axis=0)]
+    wide = o.cast(pk.var("y", (8,), "float64"), f32)
+    yield "doubles_in_floats", [pk.var("x", (3, 8), f32) + wide]
     yield "softmax150x40", [o.softmax(pk.var("x", (150, 40), f32))]
     yield "unknown_rows", [o.softmax(pk.var("x", ("n", 64), f32))]
     yield "unknown_points", [pk.var("x", ("n", 33), f32) * 2 + pk.var("b", (33,))]

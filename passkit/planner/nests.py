@@ -95,7 +95,9 @@ def loop_nest(layout: Layout, schedule: Schedule) -> LoopNest | Diagnostic:
     has_one_reduced = len(space.reduced) == 1
     if nest.is_column:
         passes = [s for s in schedule.stages if s.folds or s.stores or s.keeps]
-        if len(passes) != 1 or passes[0].stores or not has_one_reduced:
+        # The pass comes first: it reads no value that is computed per column before.
+        is_only = len(passes) == 1 and passes[0] is schedule.stages[0]
+        if not is_only or passes[0].stores or not has_one_reduced:
             return Diagnostic("domain.order")
     elif nest.is_chunked and not (has_one_reduced and len(space.kept) == 1 and nest.is_read_once):
         return Diagnostic("domain.chunks")

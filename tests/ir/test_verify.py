@@ -11,7 +11,7 @@ import passkit as pk
 from passkit.errors import CodeGenError
 from passkit.ir.text import parse_kernel_ir
 from passkit.ir.verify import Form, verify
-from tests.nest_kernels import PASSES, graphs, programs
+from tests.nest_kernels import PASSES, graphs, program_of, programs
 
 HEAD = """\
 kernel 4x32 blocks 12 index 32
@@ -43,6 +43,14 @@ def test_every_transform_keeps_the_invariants(tmp_path: Path) -> None:
         for file in files:
             form = Form.FINAL if file == files[-1] else Form.SCALAR
             verify(parse_kernel_ir(file.read_text()), form, file.stem)
+
+
+def test_a_value_of_columns_in_front_of_their_reduction_is_no_nest() -> None:
+    """A variance along the first axis, which shifts by the first row, has another kernel."""
+    x = pk.var("x", (24, 5))
+
+    assert program_of("variance", [pk.ops.reduce_variance(x, axis=0)]) is None
+    assert program_of("sum", [pk.ops.reduce_sum(x, axis=0)]) is not None
 
 
 BROKEN = {
