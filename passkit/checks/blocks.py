@@ -16,6 +16,8 @@ from passkit.checks.affine import Affine, Array, Atom, count_of
 
 MOST_VALUES = 1 << 22
 """The values of an index in a period that are looked at."""
+MOST_STEPS = 1 << 12
+"""The values of a term that are looked at one by one."""
 LIMITLESS = 1 << 40
 """The number of values of a term that has no known limit."""
 
@@ -47,7 +49,43 @@ def meeting_of_blocks(accesses: Sequence[ElementAccess]) -> str | None:
         return "[?] among blocks: indices that are not understood"
     if any(_are_rows_apart(fact, accesses) for fact in accesses[0].facts):
         return None
-    return _meeting_of_values(terms, np.unique(low))
+    limited = [t for t in terms if _is_limited(t[0], accesses)]
+    if len(limited) != 1:
+        return _meeting_of_values(terms, np.unique(low))
+    parts = _values_by_step(*limited[0], accesses)
+    ordered = np.sort(np.concatenate(parts))
+    twice = ordered[1:][ordered[1:] == ordered[:-1]]
+    if twice.size:
+        return f"[{int(twice[0])}], of different blocks"
+    return _meeting_of_values([t for t in terms if t is not limited[0]], ordered)
+
+
+def _is_limited(atom: Atom, accesses: Sequence[ElementAccess]) -> bool:
+    """Return whether an atom has few values, and a guard depends on it alone."""
+    count = count_of(atom)
+    points = sum(np.broadcast(a.index.low, a.mask).size for a in accesses)
+    is_small = count is not None and count <= MOST_STEPS and count * points <= MOST_VALUES
+    return is_small and any(
+        len(f.terms) == 1 and f.terms[0][0] == atom for a in accesses for f in a.facts
+    )
+
+
+def _values_by_step(atom: Atom, step: int, accesses: Sequence[ElementAccess]) -> list[Array]:
+    """Return the different values of the indices for each value of an atom.
+
+    Points that a guard excludes for that value are left out. ``step`` is the atom's coefficient.
+    """
+    values: list[Array] = []
+    for k in range(count_of(atom) or 0):
+        own: list[Array] = []
+        for a in accesses:
+            mask = a.mask
+            for fact in a.facts:
+                if len(fact.terms) == 1 and fact.terms[0][0] == atom:
+                    mask = mask & (fact.high + fact.terms[0][1] * k >= 0)
+            own.append(_inside(a.index.low + step * k, mask))
+        values.append(np.unique(np.concatenate(own)))
+    return values
 
 
 def _are_rows_apart(fact: Affine, accesses: Sequence[ElementAccess]) -> bool:
@@ -155,6 +193,8 @@ def _meeting_of_values(terms: Sequence[tuple[Atom, int]], values: Array) -> str 
     One term after the other is added, those without a limit last. The values of a term are not
     enumerated unless a further one lies among them.
     """
+    if not values.size:
+        return None
     counted = [(abs(c), count_of(atom)) for atom, c in terms]
     waiting: list[tuple[int, int | None]] = []
     for c, count in sorted(counted, key=lambda t: (t[1] is None, t[0])):

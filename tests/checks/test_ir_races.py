@@ -64,6 +64,8 @@ FREE = {
     "rows with gaps": "index row: i64 = block * 128 + id\ny0[row // 7 * 10 + row % 7] = 0.0:f32",
     "many rows in many parts": "index row: i64 = block % 16384\nfor unroll u = 0 to 64 {\n"
     "y0[block // 16384 * 268435456 + (tx + u * 32) * 131072 + row * 4 + ty] = 0.0:f32\n}",
+    "columns of tiles": "index column: i64 = block % 2 * 32 + tx\nif ty == 0 & column < 40 {\n"
+    "y0[block // 2 * 40 + column] = 0.0:f32\n}",
     "rows between others": "index row: i64 = block * 4 + ty\nif row >= n0 {\nreturn\n}\n"
     "y0[tx // 4 * 400 + row * 4 + tx % 4] = 1.0:f32",
     "points up to the end of a block": "index end: i64 = select(block * 512 + 512 < n0, "
@@ -100,6 +102,8 @@ RACES = {
     "index row: i64 = block * 4 + ty\nif row >= n0 {\nreturn\n}\n"
     "y0[tx // 4 * 200 + row * 4 + tx % 4] = 1.0:f32": r"y0\[\d+\], of different blocks",
     "index row: i64 = block * 128 + id\ny0[row // 7 * 6 + row % 7] = 0.0:f32": r"y0\[6\], of diff",
+    "index column: i64 = block % 2 * 32 + tx\nif ty == 0 & column < 40 {\n"
+    "y0[block // 2 * 39 + column] = 0.0:f32\n}": r"y0\[39\], of different blocks",
     "for serial i = tx to n0 {\nbarrier block\ns[id] = 1.0:f32\n}": "the loop over i has barriers",
 }
 
