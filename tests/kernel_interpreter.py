@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from attrs import field, frozen
 
-from passkit.ast import Call, Expr, Load, left, right
+from passkit.ast import Call, Const, Expr, Load, left, right
 from passkit.ir.loop import (
     Assign,
     Barrier,
@@ -192,11 +192,12 @@ class BlockRun:
             case PrepareDivisor(name, value):
                 self.values[name] = self.value(value, active)
             case DivideVector(target, source, divisor):
+                by = divisor.value if isinstance(divisor, Const) else self.values[divisor]
                 for k in range(self.memory[source].data.shape[-1]):
                     index = np.full(active.shape, k)
                     dividend = self.memory[source].load(index, active)
                     with np.errstate(all="ignore"):
-                        quotient = dividend / self.values[divisor]
+                        quotient = dividend / by
                     self.memory[target].store(index, quotient, active)
             case WarpReduce():
                 self.warp_reduce(s, active)

@@ -161,7 +161,7 @@ class _KernelParser(ExprParser):
                 self.expect("=")
                 source = self.name()
                 self.expect("by")
-                return DivideVector(target, source, self.name())
+                return DivideVector(target, source, self._divisor())
             case "barrier":
                 return Barrier(self.choice(BarrierScope))
         return Return()
@@ -226,6 +226,16 @@ class _KernelParser(ExprParser):
         if not isinstance(identity, Const):
             raise self.error(f"the identity of {var.name} is no literal", token)
         return Reduce(var, value, identity, *self._combine(var.dtype))
+
+    def _divisor(self) -> str | Const:
+        """Read a literal or the name of a divisor. Raises: ParseError for something else."""
+        if self.next.kind == "name" and self.next.text not in ("true", "false", "bits"):
+            return self.name()
+        token = self.next
+        divisor = self.expr()
+        if not isinstance(divisor, Const):
+            raise self.error("a divisor is a name or a literal, got an expression", token)
+        return divisor
 
     def _combine(self, dtype: DType) -> tuple[Expr, int]:
         """Read how a reduction combines two values, and over how many threads.

@@ -207,7 +207,8 @@ class _KernelPrinter:
             case PrepareDivisor(name, value):
                 self._line(f"divisor {name} = {self.expr(value)}")
             case DivideVector(target, source, divisor):
-                self._line(f"divide {target} = {source} by {divisor}")
+                by = literal_text(divisor) if isinstance(divisor, Const) else divisor
+                self._line(f"divide {target} = {source} by {by}")
             case Barrier(scope):
                 self._line(f"barrier {scope.value}")
             case Return():

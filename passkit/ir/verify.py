@@ -334,7 +334,10 @@ class _Verifier:
 
     def _divide(self, s: DivideVector, scope: VerifierScope) -> Iterator[str]:
         """Yield the violations of the division of a register array."""
-        dtype = scope.dtypes[s.divisor] if s.divisor in scope.divisors else None
+        if isinstance(s.divisor, Const):
+            dtype: DType | None = s.divisor.dtype
+        else:
+            dtype = scope.dtypes[s.divisor] if s.divisor in scope.divisors else None
         if dtype is None:
             yield f"{s.divisor} divides, and no PrepareDivisor in front of it defines it"
         arrays = [self.buffers.get(name) for name in (s.target, s.source)]

@@ -91,15 +91,16 @@ FAULTS = {
     ),
     "a vector load without its guard": Fault(
         "softmax3x1000",
-        "if tx * 4 + u * 128 < 1000 {\n        load",
-        "if true {\n        load",
+        "if tx * 4 + u * 128 < 1000 {",
+        "if true {",
         "interpreter emulator",
     ),
     "a vector store without its guard": Fault(
         "softmax3x1000",
-        "if tx * 4 + u * 128 < 1000 {\n        for unroll k = 0 to 4 {\n          y0_v0",
-        "if true {\n        for unroll k = 0 to 4 {\n          y0_v0",
+        "if tx * 4 + u * 128 < 1000 {",
+        "if true {",
         "races interpreter emulator",
+        at=3,
     ),
     "whole blocks where points are missing": Fault(
         "int8(5000,)", "first + 4096 <= n0 & aligned", "aligned", "interpreter emulator"

@@ -204,6 +204,7 @@ class Generator:
                 WarpReduce(var, x, width),
                 PrepareDivisor(name, var),
                 DivideVector(name, self.pick(NAMES), self.pick(NAMES)),
+                DivideVector(name, self.pick(NAMES), self.literal()),
                 Barrier(self.pick(list(BarrierScope))),
                 Return(),
                 For(var, x, y, self.pick(list(Bind)), body, width),
@@ -277,6 +278,7 @@ REFUSED = {
     "let x: i64 = 0.5": "line 5, column 14: 0.5 is not a value of i64",
     'let x: f32 = bits("00"):f32': "line 5, column 19: '00' is not the value of a f32",
     "reduce x: f32 = 0.5:f32 from n0": "line 5, column 30: the identity of x is no literal",
+    "divide x0 = x0 by 3 + n0": "line 5, column 19: a divisor is a name or a literal",
     "barrier grid": "line 5, column 9: expected 'warp' or 'block', got 'grid'",
     "let x: i64 = )": r"line 5, column 14: expected an expression, got '\)'",
 }
