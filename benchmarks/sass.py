@@ -93,12 +93,16 @@ def table_line(path: Path, architecture: int) -> str:
 
 
 def count(text: str, word: str) -> int:
-    """Return how many instructions in ``text`` begin with ``word``, whatever modifiers follow.
+    """Return how many instructions in ``text`` have the name and modifiers of ``word``.
 
-    >>> count("LDG.E R1 ; LDG.E.128.CONSTANT R4 ; LDGSTS.E R2 ;", "LDG")
-    2
+    Other modifiers may stand between or follow.
+
+    >>> text = "LDG.E R1 ; LDG.E.NA.128.CONSTANT R4 ; LDGSTS.E R2 ;"
+    >>> count(text, "LDG"), count(text, "LDG.E.128")
+    (2, 1)
     """
-    return len(re.findall(rf"\b{re.escape(word)}(?=[.\s])", text))
+    pattern = r"(?:\.\w+)*\.".join(map(re.escape, word.split(".")))
+    return len(re.findall(rf"\b{pattern}(?=[.\s])", text))
 
 
 def table_lines(architectures: Iterable[int], paths: Iterable[Path]) -> list[str]:

@@ -10,7 +10,7 @@ LOOP = re.compile(r"(for \(int64_t (\w+) = [^;]*; \2 <)( [^;]*;)")
 SHUFFLE = re.compile(r"for \((?:int|unsigned) o = 16; o; o (?:>>= 1|/= 2)\) \{")
 TILES = ("tile", "block")
 """The counters of loops over tiles: one too many has no elements."""
-OF_REGISTERS = ("u", "k", "part", "y")
+OF_REGISTERS = ("u", "k", "element", "y")
 """The counters of unrolled loops over registers: here these have no bounds, loop IR is verified."""
 RAGGED = re.compile(r"_bundles = [^;]*\+ \d+\) / \d+[^;]*;\s*\Z")
 """In front of a loop over bundles each of which asks how many elements it has."""

@@ -50,8 +50,8 @@ extern "C" __global__ void __launch_bounds__(128, 12) center_f16(const uint16_t 
     for (int64_t u = 0; u < 2; ++u) {
       if (tx * 8 + u * 256 < 304) {
         #pragma unroll
-        for (int64_t part = 0; part < 8; ++part) {
-          load_stream<1>(x0_r + u * 8 + part, x0 + (row * 304 + tx * 8 + u * 256) + part);
+        for (int64_t element = 0; element < 8; ++element) {
+          load_stream<1>(x0_r + u * 8 + element, x0 + (row * 304 + tx * 8 + u * 256) + element);
         }
       }
     }
@@ -79,8 +79,8 @@ extern "C" __global__ void __launch_bounds__(128, 12) center_f16(const uint16_t 
           y0_v0[k] = narrow_f16(widen_f16(x0_r[u * 8 + k]) - reduce_mean_1_row);
         }
         #pragma unroll
-        for (int64_t part = 0; part < 8; ++part) {
-          store_vector<1>(y0 + (row * 304 + tx * 8 + u * 256) + part, y0_v0 + part);
+        for (int64_t element = 0; element < 8; ++element) {
+          store_vector<1>(y0 + (row * 304 + tx * 8 + u * 256) + element, y0_v0 + element);
         }
       }
     }

@@ -20,8 +20,9 @@ extern "C" __global__ void __launch_bounds__(128, 16) gelu(const float *__restri
       store_vector<4>(y0 + (tx * 4 + first) + u * 512, y0_v0);
     }
   } else {
+    const int64_t end = first + 1024 < n0 ? first + 1024 : n0;
     #pragma unroll 1
-    for (int64_t point = first + tx; point < n0; point += 128) {
+    for (int64_t point = first + tx; point < end; point += 128) {
       const float x0_0 = x0[point];
       y0[point] = x0_0 * 0.5f * (erf_near(x0_0 * 0.70710677f) + 1.0f);
     }

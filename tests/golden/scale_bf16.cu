@@ -18,8 +18,9 @@ extern "C" __global__ void __launch_bounds__(256, 8) scale_bf16(const uint16_t *
     }
     store_vector<8>(y0 + e3, y0_v0);
   } else {
+    const int64_t end = first + 2048 < n0 ? first + 2048 : n0;
     #pragma unroll 1
-    for (int64_t point = first + tx; point < n0; point += 256) {
+    for (int64_t point = first + tx; point < end; point += 256) {
       y0[point] = narrow_bf16(rounded_bf16(widen_bf16(x0[point]) * 3.0f) + convert<float>(x1[point]));
     }
   }

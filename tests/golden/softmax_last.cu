@@ -77,8 +77,8 @@ extern "C" __global__ void __launch_bounds__(128, 10) softmax_last(const float *
     for (int64_t u = 0; u < 3; ++u) {
       if (tx * 4 + u * 128 < 300) {
         #pragma unroll
-        for (int64_t part = 0; part < 4; ++part) {
-          load_stream<1>(x0_r + u * 4 + part, x0 + (row * 300 + tx * 4 + u * 128) + part);
+        for (int64_t element = 0; element < 4; ++element) {
+          load_stream<1>(x0_r + u * 4 + element, x0 + (row * 300 + tx * 4 + u * 128) + element);
         }
       }
     }
@@ -130,8 +130,8 @@ extern "C" __global__ void __launch_bounds__(128, 10) softmax_last(const float *
           y0_v0[k] = quotient0[k];
         }
         #pragma unroll
-        for (int64_t part = 0; part < 4; ++part) {
-          store_vector<1>(y0 + (row * 300 + tx * 4 + u * 128) + part, y0_v0 + part);
+        for (int64_t element = 0; element < 4; ++element) {
+          store_vector<1>(y0 + (row * 300 + tx * 4 + u * 128) + element, y0_v0 + element);
         }
       }
     }
