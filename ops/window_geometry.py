@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from passkit.errors import ShapeError
+from passkit.errors import CapacityError, ShapeError
 from passkit.graph.infer import agree, demand, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.ops.helpers import make, normalize_axes
@@ -184,13 +184,13 @@ def pad_image(image: Any, geometry: WindowGeometry) -> Any:
         geometry: The windows, of known padding; it is filled with zeros.
 
     Raises:
-        MemoryError: If there is no memory for it.
+        MemoryError: If there is no memory for it; a CapacityError for lengths beyond 64 bits.
     """
     widths = [(b, int(a)) for b, a in zip(geometry.before, geometry.after, strict=True)]
     try:
         return np.pad(image.astype(np.float64), ((0, 0), *widths, (0, 0)))
     except (TypeError, ValueError):  # NumPy's errors for lengths beyond 64 bits
-        raise MemoryError(f"the padding {widths} is too large") from None
+        raise CapacityError(f"the padding {widths} is too large") from None
 
 
 # Parameters.

@@ -551,7 +551,7 @@ def frontends() -> list[Call]:
         call(
             "tf.Variable",
             tf.Variable,
-            initial_value=arg(1.0, f"{NUMBERS} empty function type", "value"),
+            initial_value=arg(1.0, f"{NUMBERS} empty function type entry", "value"),
         ),
         call("tf.Session", tf.Session, target=arg("interpret", "text")),
         call(

@@ -13,7 +13,6 @@ from passkit.library.store import Snapshot
 from passkit.passes.apply import ApplyPasses
 from passkit.passes.context import PassContext, current
 from passkit.passes.fusion_hints import nested_hint_options, with_hints_by_name
-from passkit.program import on_device
 from passkit.program.binder import Binder, CallShapes
 from passkit.program.host_steps import warn_of_interpreted
 from passkit.program.plan_writer import store_plan
@@ -22,6 +21,10 @@ from passkit.runtime.assemble import ProgramInput, assemble
 from passkit.runtime.interpreted_runner import InterpretedRunner
 from passkit.runtime.program import RuntimeProgram
 from passkit.runtime.state import State
+from passkit.values.lazy import Lazy
+
+on_device: Any = Lazy("passkit.program.on_device")
+"""Imported for devices only: its modules load the launcher of devices."""
 
 Compile = Callable[[Graph, Mapping[str, Any]], Callable[..., list[Any]]]
 """Compiles a graph under options, for the graphs that operators such as loops hold."""

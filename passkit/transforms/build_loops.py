@@ -13,7 +13,7 @@ from attrs import evolve, field, frozen
 
 from passkit.ast import Binary, Expr, Load, Select, SizeOf, Var, const
 from passkit.ast.index import Extents, Sum, normal
-from passkit.ast.stage import Fold, KernelAST, Place, Prefetch, Running, Stage
+from passkit.ast.stage import Fold, KernelAST, Place, Prefetch, Stage
 from passkit.ast.stage import Let as StageLet
 from passkit.ast.stage import Store as StageStore
 from passkit.ast.tidy import replace_children
@@ -450,16 +450,14 @@ class LoopBuilder:
         """Return a statement of a stage that computes row values; one thread of a row stores."""
         if isinstance(s, StageLet):
             return [Let(s.var, self._value(s.value, None))]
-        if isinstance(s, StageStore):
-            store = Store(s.buffer, self._index(s.index, None), self._value(s.value, None))
-            lane = self._thread_of_row()
-            condition: Expr = Binary("==", lane, literal(0), dt.bool_)
-            if self.schedule.lanes == 1:
-                return [store if store_guard is None else If(store_guard, (store,))]
-            if store_guard is not None:
-                condition = Binary("&", condition, store_guard, dt.bool_)
-            return [If(condition, (store,))]
-        raise AssertionError(f"a stage of row values has a {type(s).__name__}")
+        assert isinstance(s, StageStore), s
+        store = Store(s.buffer, self._index(s.index, None), self._value(s.value, None))
+        if self.schedule.lanes == 1:
+            return [store if store_guard is None else If(store_guard, (store,))]
+        condition: Expr = Binary("==", self._thread_of_row(), literal(0), dt.bool_)
+        if store_guard is not None:
+            condition = Binary("&", condition, store_guard, dt.bool_)
+        return [If(condition, (store,))]
 
     def _statement(self, s: object, at: Point) -> Stmt | None:
         """Return a statement of a stage at a point; None for one without effect on a GPU."""
@@ -472,12 +470,9 @@ class LoopBuilder:
                 target, where = self._place(buffer, index, at)
                 is_streamed = stream and self._is_param(target)
                 return Store(target, where, self._value(value, at), is_streamed)
-            case Fold() if s.buffer is None:
-                value, lanes = self._value(s.value, at), self.schedule.lanes
-                return Reduce(s.var, value, s.identity, s.combine, lanes)
-            case Running():
-                raise AssertionError("a nest with a scan has no schedule")
-        raise AssertionError(f"a stage has a {type(s).__name__}")
+        assert isinstance(s, Fold) and s.buffer is None, s  # a nest with scans has no schedule
+        value, lanes = self._value(s.value, at), self.schedule.lanes
+        return Reduce(s.var, value, s.identity, s.combine, lanes)
 
     def _value(self, x: Expr, at: Point | None) -> Expr:
         """Return a value at a point, or of a row if ``at`` is None."""

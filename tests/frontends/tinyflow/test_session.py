@@ -679,3 +679,9 @@ def test_lists_of_numbers_have_default_dtypes(function: Callable[..., tf.Tensor]
     assert function([1.0], [2.0]).dtype == tf.float32
     assert tf.add([1], [2]).dtype == tf.int32
     assert function(doubles, doubles).dtype == tf.float64
+
+
+def test_fetches_that_have_no_identity_are_refused() -> None:
+    """A set is no tensor, operation or container of them."""
+    with pytest.raises(FeedError, match=r"needs tensors and operations to fetch, got \{1\}"):
+        tf.Session().run({1})
