@@ -98,7 +98,8 @@ class Planner:
             specialize: plans the graph anew for shapes that break its guards.
         """
         if self.context.target.device:
-            return on_device.DeviceBinder(program, specialize, self.state)
+            binder: Binder = on_device.DeviceBinder(program, specialize, self.state)
+            return binder
         return Binder(program.table, specialize, self.state)
 
     def plan_for_shapes(self, names: list[str], shapes: CallShapes) -> RuntimeProgram:
@@ -179,7 +180,8 @@ def planning_context(graph: Graph, options: Mapping[str, Any], library: Snapshot
     if "options" in graph.attrs:
         return context.inheriting(graph.attrs["options"])
     if context.target.device:
-        return on_device.with_device_limits(context)
+        limited: PassContext = on_device.with_device_limits(context)
+        return limited
     return context
 
 
@@ -193,7 +195,8 @@ def plan_graph(graph: Graph) -> Graph:
     """
     context = current() or PassContext()
     if context.target.device:
-        return on_device.plan_for_device(graph, context)
+        plan: Graph = on_device.plan_for_device(graph, context)
+        return plan
     return planned(graph)
 
 
