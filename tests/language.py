@@ -50,6 +50,7 @@ PUBLIC_MODULES = (
     r"passkit\.(ast|errors|ops|viz|frontends)",
     r"passkit\.frontends\.(tf_graphdef|tinyflow)",
     r"passkit\.frontends\.tinyflow\.(contrib|nn|summary|train)",
+    r"passkit\.schedule\.actions",
 )
 """Modules that a test may import: users import them, too."""
 

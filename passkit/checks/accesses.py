@@ -12,7 +12,7 @@ import numpy as np
 from attrs import evolve, field, frozen
 
 from passkit.ast.expr import Expr, Load, Select
-from passkit.checks.affine import FAR, Affine, Array, Atom, Context, context_of_threads
+from passkit.checks.affine import FAR, Affine, Array, Context, IndexAtom, context_of_threads
 from passkit.errors import CodeGenError
 from passkit.ir.loop import (
     Barrier,
@@ -270,7 +270,7 @@ class _Collector:
         if not distance.terms and count <= MOST_ITERATIONS:
             values = [start + context.number(k * s.step) for k in range(count)]
         else:
-            variable = start + context.atom(Atom(s.var.name))
+            variable = start + context.atom(IndexAtom(s.var.name))
             values = [variable, variable + context.number(s.step)]
         for value in values:
             self.body(s.body, evolve(place, context=context.with_form(s.var.name, value)))

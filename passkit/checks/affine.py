@@ -1,8 +1,8 @@
 """Indices as sums of terms that are equal in all threads of a block, and numbers for each thread.
 
 An index of loop IR is evaluated for all threads of a block and all iterations of the loops around
-it at once. What no literal gives, such as the index of the block, is an `Atom` with a coefficient;
-the rest are arrays of lower and upper bounds, which are equal where the value is known.
+it at once. What no literal gives, such as the index of the block, is an `IndexAtom` with a
+coefficient; the rest are arrays of lower and upper bounds, which are equal where the value is known.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FAR = 1 << 60
 
 
 @frozen
-class Atom:
+class IndexAtom:
     """A value that is not known: the index of the block, a size, or a quotient or remainder.
 
     Attributes:
@@ -46,7 +46,7 @@ class Affine:
     does not depend on it.
     """
 
-    terms: tuple[tuple[Atom, int], ...]
+    terms: tuple[tuple[IndexAtom, int], ...]
     low: Array
     high: Array
 
@@ -91,7 +91,7 @@ class Affine:
             terms[atom] = terms.get(atom, 0) + c
         for atom, _ in (*self.terms, *other.terms) if self.terms and other.terms else ():
             if atom.name == "%" and atom.inner is not None:
-                whole = Atom("//", atom.inner, atom.divisor)
+                whole = IndexAtom("//", atom.inner, atom.divisor)
                 if whole in terms and terms[whole] == terms[atom] * atom.divisor != 0:
                     rest = {a: n for a, n in terms.items() if a not in (whole, atom)}
                     pair = Affine(tuple(rest.items()), self.low, self.high)
@@ -105,7 +105,7 @@ class Affine:
         return Affine(kept, np.clip(low, -FAR, FAR), np.clip(high, -FAR, FAR))
 
 
-def count_of(atom: Atom) -> int | None:
+def count_of(atom: IndexAtom) -> int | None:
     """Return the number of values of an atom, which begin at 0; None if it has no known limit."""
     if atom.inner is None:
         return atom.count
@@ -126,7 +126,7 @@ def _top(x: Affine) -> int | None:
     return top
 
 
-def _order(term: tuple[Atom, int]) -> tuple[str, int, int]:
+def _order(term: tuple[IndexAtom, int]) -> tuple[str, int, int]:
     """Return the key by which terms are sorted."""
     atom, coefficient = term
     return atom.name, atom.divisor, coefficient
@@ -171,7 +171,7 @@ class Context:
         )
         return Affine((), array, array)
 
-    def atom(self, atom: Atom) -> Affine:
+    def atom(self, atom: IndexAtom) -> Affine:
         """Return an atom as a sum."""
         zero = self.number(0)
         return evolve(zero, terms=((atom, 1),))
@@ -234,7 +234,7 @@ class Context:
                 return Affine(whole, a.low // d, a.high // d)
             inside = (a.low >= 0) & (a.high < d) & (not a.terms)
             return Affine((), np.where(inside, a.low, 0), np.where(inside, a.high, d - 1))
-        return self.unknown() if a.is_far else self.atom(Atom(op, a, d))
+        return self.unknown() if a.is_far else self.atom(IndexAtom(op, a, d))
 
     def _distributed(self, x: Binary) -> Affine:
         """Return a sum or difference with a selection on its left, of each of its values."""
@@ -383,13 +383,13 @@ def context_of_threads(
         sizes: the size arguments by name, with their values if these are known.
     """
     empty = Context(rank, {}, {}, (), {}, np.ones((1,) * rank, bool))
-    grid = empty.number(0) if blocks == 1 else empty.atom(Atom("block", count=blocks))
+    grid = empty.number(0) if blocks == 1 else empty.atom(IndexAtom("block", count=blocks))
     forms = {
         f"@{Bind.GRID.value}": grid,
         f"@{Bind.THREAD_Y.value}": empty.along(0, np.arange(y)),
         f"@{Bind.THREAD_X.value}": empty.along(1, np.arange(x)),
         **{
-            name: empty.atom(Atom(name)) if n is None else empty.number(n)
+            name: empty.atom(IndexAtom(name)) if n is None else empty.number(n)
             for name, n in sizes.items()
         },
     }

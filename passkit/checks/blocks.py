@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from passkit.checks.accesses import ElementAccess
-from passkit.checks.affine import Affine, Array, Atom, count_of
+from passkit.checks.affine import Affine, Array, IndexAtom, count_of
 
 MOST_VALUES = 1 << 22
 """The values of an index in a period that are looked at."""
@@ -60,7 +60,7 @@ def meeting_of_blocks(accesses: Sequence[ElementAccess]) -> str | None:
     return _meeting_of_values([t for t in terms if t is not limited[0]], ordered)
 
 
-def _is_limited(atom: Atom, accesses: Sequence[ElementAccess]) -> bool:
+def _is_limited(atom: IndexAtom, accesses: Sequence[ElementAccess]) -> bool:
     """Return whether an atom has few values, and a guard depends on it alone."""
     count = count_of(atom)
     points = sum(np.broadcast(a.index.low, a.mask).size for a in accesses)
@@ -70,7 +70,7 @@ def _is_limited(atom: Atom, accesses: Sequence[ElementAccess]) -> bool:
     )
 
 
-def _values_by_step(atom: Atom, step: int, accesses: Sequence[ElementAccess]) -> list[Array]:
+def _values_by_step(atom: IndexAtom, step: int, accesses: Sequence[ElementAccess]) -> list[Array]:
     """Return the different values of the indices for each value of an atom.
 
     Points that a guard excludes for that value are left out. ``step`` is the atom's coefficient.
@@ -122,7 +122,7 @@ def _inside(numbers: Array, mask: Array) -> Array:
     return numbers[mask]
 
 
-def _gives_block(terms: Sequence[tuple[Atom, int]]) -> bool:
+def _gives_block(terms: Sequence[tuple[IndexAtom, int]]) -> bool:
     """Return whether the values of the terms' atoms determine the block.
 
     Quotient and remainder by one divisor determine their dividend; a sum of one atom, and of
@@ -135,7 +135,7 @@ def _gives_block(terms: Sequence[tuple[Atom, int]]) -> bool:
             inner.terms[0][0]
             for inner in inners
             if any(
-                {Atom("//", inner, d), Atom("%", inner, d)} <= known
+                {IndexAtom("//", inner, d), IndexAtom("%", inner, d)} <= known
                 for d in {a.divisor for a in known if a.inner == inner}
             )
             and _gives_atom(inner)
@@ -174,7 +174,7 @@ def _are_apart_from_quotients(indices: Sequence[Affine]) -> bool:
     return all(index.low.shape[k] == index.high.shape[k] == 1 for index in indices for k in inside)
 
 
-def _is_superincreasing(terms: Sequence[tuple[Atom, int]], reach: int) -> bool:
+def _is_superincreasing(terms: Sequence[tuple[IndexAtom, int]], reach: int) -> bool:
     """Return whether each coefficient exceeds what all smaller terms together can add.
 
     ``reach`` is the difference of the largest and smallest number.
@@ -187,7 +187,7 @@ def _is_superincreasing(terms: Sequence[tuple[Atom, int]], reach: int) -> bool:
     return True
 
 
-def _meeting_of_values(terms: Sequence[tuple[Atom, int]], values: Array) -> str | None:
+def _meeting_of_values(terms: Sequence[tuple[IndexAtom, int]], values: Array) -> str | None:
     """Return where blocks meet, for the different numbers that an index has; None for nowhere.
 
     One term after the other is added, those without a limit last. The values of a term are not

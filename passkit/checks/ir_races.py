@@ -15,7 +15,7 @@ import numpy as np
 from attrs import frozen
 
 from passkit.checks.accesses import MOST_POINTS, ElementAccess, paths_of
-from passkit.checks.affine import FAR, Affine, Array, Atom
+from passkit.checks.affine import FAR, Affine, Array, IndexAtom
 from passkit.checks.blocks import axes_of_quotients, meeting_of_blocks
 from passkit.errors import CodeGenError
 from passkit.ir.loop import KernelIR, LoopBuffer, Scope
@@ -250,7 +250,7 @@ def _element(index: Affine, number: int) -> str:
     return " + ".join([*texts, str(number)])
 
 
-def _shown(atom: Atom) -> str:
+def _shown(atom: IndexAtom) -> str:
     """Return an atom as text."""
     if atom.inner is None:
         return atom.name

@@ -14,7 +14,6 @@ import passkit as pk
 from passkit import ast
 from passkit.ast import Binary, Call, Cast, Const, Select, SizeOf, Unary, Var, dt
 from passkit.errors import ArgumentError, DTypeError
-from passkit.values.dtype import dtype_of
 
 x, i = Var("x", dt.float32), Var("i", dt.int64)
 
@@ -102,7 +101,7 @@ def test_literals_that_are_no_numbers_are_refused() -> None:
     for value in (np.str_("1"), np.datetime64("2020"), np.array(None)):
         with pytest.raises(ArgumentError, match="ast.const: value must be a number, got "):
             ast.const(value, dt.float32)
-    assert float(ast.const(2**70, dtype_of("bfloat16")).value) == 2.0**70
+    assert float(ast.const(2**70, dt.dtype_of("bfloat16")).value) == 2.0**70
     with pytest.raises(ArgumentError, match="must be an integer of 64 bits for int64, got 11805"):
         ast.const(2**70, dt.int64)
     assert ast.const(2**70, dt.float64).value == 2.0**70
