@@ -2,7 +2,8 @@
 
 An index of loop IR is evaluated for all threads of a block and all iterations of the loops around
 it at once. What no literal gives, such as the index of the block, is an `IndexAtom` with a
-coefficient; the rest are arrays of lower and upper bounds, which are equal where the value is known.
+coefficient; the rest are arrays of lower and upper bounds, which are equal where the value is
+known.
 """
 
 from __future__ import annotations
