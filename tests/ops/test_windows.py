@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import passkit as pk
 from passkit.errors import GraphError, ShapeError
+from passkit.ops.window_geometry import pad_image
 
 pytestmark = pytest.mark.usefixtures("quick_kernels")
 
@@ -324,3 +326,11 @@ def test_padding_beyond_memory_is_a_capacity_error():
 
     with pytest.raises(pk.CapacityError, match=r"the padding \[\(46116.*\)\] is too large"):
         pk.interpret(pk.Graph([far]), {"x": image, "w": window})
+
+
+def test_padding_beyond_64_bits_is_named():
+    """An image whose padding has no length in 64 bits is refused with the widths."""
+    widths = SimpleNamespace(before=(2**63,), after=(1,))
+
+    with pytest.raises(pk.CapacityError, match=r"the padding \[\(9223372036854775808, 1\)\]"):
+        pad_image(np.ones((1, 4, 1)), widths)
