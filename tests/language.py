@@ -25,19 +25,15 @@ ROOT = Path(__file__).resolve().parents[1]
 MIDDLE = (
     "checks",
     "dialects",
-    "ir",
     "lowering",
     "passes/fusion",
     "plan",
-    "planner",
-    "schedule",
     "selection",
     "sharing",
     "space",
     "splits",
     "stitching",
     "templating",
-    "transforms",
 )
 """Folders under ``passkit/`` and ``tests/`` whose vocabulary is not settled yet."""
 

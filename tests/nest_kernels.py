@@ -96,16 +96,16 @@ def program_of(name: str, outputs: list[Any], **options: Any) -> NestProgram | N
 @cache
 def programs() -> tuple[NestProgram, ...]:
     """Return the programs of all graphs that are one kernel of loop IR."""
-    found = (program_of(name, outputs) for name, outputs in graphs())
-    return tuple(p for p in found if p is not None)
+    candidates = (program_of(name, outputs) for name, outputs in graphs())
+    return tuple(p for p in candidates if p is not None)
 
 
 @cache
 def program(name: str) -> NestProgram:
     """Return the program of this name."""
-    found = next((program_of(n, outputs) for n, outputs in graphs() if n == name), None)
-    assert found is not None, f"{name} is not one kernel of loop IR"
-    return found
+    first = next((program_of(n, outputs) for n, outputs in graphs() if n == name), None)
+    assert first is not None, f"{name} is not one kernel of loop IR"
+    return first
 
 
 def feeds_of(graph: pk.Graph, unknown: int = 5) -> dict[str, Any]:

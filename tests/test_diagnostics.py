@@ -76,10 +76,10 @@ def all_uses() -> list[Use]:
     return [use for p in paths for use in uses(p.read_text(), str(p.relative_to(ROOT)))]
 
 
-def wrong_uses(found: list[Use]) -> list[str]:
+def wrong_uses(diagnostic_uses: list[Use]) -> list[str]:
     """Return the uses with an unknown code, or with other values than its text has."""
     wrong = []
-    for where, code, names in found:
+    for where, code, names in diagnostic_uses:
         if code not in TEXTS:
             wrong.append(f"{where}: no code {code}")
         elif names is None or names != fields(TEXTS[code]):
@@ -113,7 +113,7 @@ def test_a_text_is_formatted(code: str) -> None:
 
 
 def test_a_wrong_use_is_found(tmp_path: Path) -> None:
-    """Missing values, values too many and unknown codes are found."""
+    """Missing values, values too many and unknown codes are wrong."""
     file = tmp_path / "module.py"
     file.write_text(
         "def f(x):\n"
@@ -124,5 +124,5 @@ def test_a_wrong_use_is_found(tmp_path: Path) -> None:
         "    yield Diagnostic('tile.other')\n"
     )
 
-    found = wrong_uses(list(uses(file.read_text(), "module.py")))
-    assert [text.split(":")[1] for text in found] == ["4", "5", "6"]
+    wrong = wrong_uses(list(uses(file.read_text(), "module.py")))
+    assert [text.split(":")[1] for text in wrong] == ["4", "5", "6"]

@@ -114,8 +114,8 @@ def paths_of(
     Args:
         kernel: the kernel in final form.
         watched: the names of buffers.
-        sizes: the size arguments, with their values if these are known.
-        blocks: the number of blocks; None if it is not known.
+        sizes: the size arguments, with their values if these are settled.
+        blocks: the number of blocks; None if it is not settled.
 
     Raises: CodeGenError for a loop with barriers whose bounds depend on the thread.
     """
@@ -131,8 +131,8 @@ def paths_of(
         collector.path = path
         collector.body(kernel.body, _Place(first))
         if path.counts["met"] > len(choices):  # the branch that was not settled took its body
-            known = choices + (True,) * (path.counts["met"] - len(choices))
-            todo += [(*known[:k], False) for k in range(len(choices), len(known))]
+            settled = choices + (True,) * (path.counts["met"] - len(choices))
+            todo += [(*settled[:k], False) for k in range(len(choices), len(settled))]
         out.append(path.accesses)
     return out
 

@@ -135,14 +135,14 @@ def _order(term: tuple[IndexAtom, int]) -> tuple[str, int, int]:
 
 @frozen
 class Context:
-    """What holds at a statement.
+    """The values and conditions that hold at a statement.
 
     Attributes:
         rank: the number of axes.
         forms: the values of variables of loops and threads.
         definitions: the values of `Let` variables.
         facts: sums that are not negative.
-        known: conditions that are settled.
+        settled: conditions whose values follow from branches around the statement.
         mask: the points that come here, as far as is known.
         cache: values, conditions and inner contexts that were computed.
     """
@@ -151,7 +151,7 @@ class Context:
     forms: Mapping[str, Affine]
     definitions: Mapping[str, Expr]
     facts: tuple[Affine, ...]
-    known: Mapping[Expr, bool]
+    settled: Mapping[Expr, bool]
     mask: Array
     cache: dict[Any, Any] = field(factory=dict)
 
@@ -249,8 +249,8 @@ class Context:
 
     def _selected(self, condition: Expr, a: Expr, b: Expr) -> Affine:
         """Return a selection: one of its values where the condition is settled, else the hull."""
-        if condition in self.known:
-            return self.value(a if self.known[condition] else b)
+        if condition in self.settled:
+            return self.value(a if self.settled[condition] else b)
         must, may = self.holds(condition)
         if must.all():
             return self.value(a)
@@ -298,8 +298,8 @@ class Context:
     def _holds(self, condition: Expr) -> tuple[Array, Array]:
         """Return where a condition that is not in the cache certainly and possibly holds."""
         always, never = np.ones((1,) * self.rank, bool), np.zeros((1,) * self.rank, bool)
-        if condition in self.known:
-            return (always, always) if self.known[condition] else (never, never)
+        if condition in self.settled:
+            return (always, always) if self.settled[condition] else (never, never)
         match condition:
             case Binary("&", a, b):
                 first, then = self.holds(a), self.holds(b)
@@ -340,8 +340,8 @@ class Context:
         facts = self.facts if margin is None or margin.is_far else (*self.facts, margin)
         must, may = self.holds(condition)
         mask = self.mask & (may if holds else ~must)
-        known = {**self.known, condition: holds}
-        return evolve(self, facts=facts, known=known, mask=mask, cache={})
+        settled = {**self.settled, condition: holds}
+        return evolve(self, facts=facts, settled=settled, mask=mask, cache={})
 
     def defined(self, name: str, value: Expr) -> Context:
         """Return the context behind the definition of a variable."""

@@ -128,23 +128,23 @@ def _gives_block(terms: Sequence[tuple[IndexAtom, int]]) -> bool:
     Quotient and remainder by one divisor determine their dividend; a sum of one atom, and of
     numbers below its coefficient, determines the atom.
     """
-    known = {atom for atom, _ in terms}
+    determined = {atom for atom, _ in terms}
     while True:
-        inners = [a.inner for a in known if a.inner is not None]
-        found = {
+        inners = [a.inner for a in determined if a.inner is not None]
+        joined = {
             inner.terms[0][0]
             for inner in inners
             if any(
-                {IndexAtom("//", inner, d), IndexAtom("%", inner, d)} <= known
-                for d in {a.divisor for a in known if a.inner == inner}
+                {IndexAtom("//", inner, d), IndexAtom("%", inner, d)} <= determined
+                for d in {a.divisor for a in determined if a.inner == inner}
             )
             and _gives_atom(inner)
         }
-        if any(a.inner is None for a in known):
+        if any(a.inner is None for a in determined):
             return True
-        if found <= known:
+        if joined <= determined:
             return False
-        known |= found
+        determined |= joined
 
 
 def _gives_atom(inner: Affine) -> bool:

@@ -72,8 +72,8 @@ def races(
     if blocks == 0:
         return
     is_single = blocks == 1
-    known = zip(kernel.sizes, sizes, strict=True)
-    values = {name: n if isinstance(n, int) else None for name, n in known}
+    size_pairs = zip(kernel.sizes, sizes, strict=True)
+    values = {name: n if isinstance(n, int) else None for name, n in size_pairs}
     shared = {b.name: b for b in kernel.arrays if b.scope is Scope.SHARED}
     written = {b.name: b for b in kernel.params if b.written}
     partners = {y: _partners(kernel, b) for y, b in written.items()}
@@ -86,14 +86,14 @@ def races(
             yield from _outside(own, shared[name])
             yield from _InBlock(kernel, own).races()
     for y in written:
-        found: list[Race] = []
+        races: list[Race] = []
         for x in partners[y] or ("",):  # an output that shares memory with one of several inputs
             race = next(_global_races(kernel, paths, {x, y}, is_single), None)
             if race is None:
                 break
-            found.append(race)
+            races.append(race)
         else:
-            yield found[0]
+            yield races[0]
 
 
 def _global_races(

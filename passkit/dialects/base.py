@@ -274,14 +274,15 @@ class BundleTemplates:
 class QuotientTemplates:
     """Spellings of float32 quotients {x} / s without a division, which have its bits.
 
-    ``known`` is a literal {value}, 1 / s = {high} + {low}, as a divisor, ``measured`` any {value};
+    ``known_divisor`` is a literal {value}, 1 / s = {high} + {low}, as a divisor, ``measured`` any
+    {value};
     ``prepare`` names it {name} where all lanes have the same. ``over`` divides {x} by {divisor},
     ``over_array`` the elements of an array, into the array {name}. ``near_over`` takes a known one
     and ``near_reciprocal`` an {x} from 1 to infinity: they give other bits where the quotient is
     next to 0. ``reciprocal`` does not.
     """
 
-    known: str
+    known_divisor: str
     measured: str
     prepare: str
     over: str

@@ -41,7 +41,7 @@ def quotients_before(bundles: Bundles) -> Sequence[Statement]:
 def _candidates(statements: Sequence[Statement], bundles: Bundles) -> Iterator[Binary]:
     """Yield quotients whose operands are known before the statements, the inner ones first."""
     scalars = bundles.body.scalars
-    made = {s.var for s in statements if isinstance(s, Let)}
+    locals_ = {s.var for s in statements if isinstance(s, Let)}
     for s in statements:
         for x in _unconditional(s.value):  # type: ignore[union-attr]
             if not is_quotient(x) or not isinstance(x, Binary):
@@ -49,7 +49,7 @@ def _candidates(statements: Sequence[Statement], bundles: Bundles) -> Iterator[B
             proof = scalars.proofs.get(x, Proof())
             if proof.near_0 or proof.at_least_1 or scalars.divisor(x) is None:
                 continue
-            if not made.isdisjoint(variables(x.b)):
+            if not locals_.isdisjoint(variables(x.b)):
                 continue
             yield x
 

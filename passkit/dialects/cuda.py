@@ -357,7 +357,7 @@ BUNDLES = BundleTemplates(
 )
 
 QUOTIENTS = QuotientTemplates(
-    known="known_divisor({value}, {high}, {low})",
+    known_divisor="known_divisor({value}, {high}, {low})",
     measured="divisor({value})",
     prepare="const divisor {name}({value});",
     over="over({x}, {divisor})",

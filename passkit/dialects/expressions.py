@@ -221,10 +221,10 @@ class Scalars:
             return None
         if not isinstance(x.b, Const):
             return self.divisors.get(x.b)
-        found = divisor_of(x.b, templates)
-        if found is None:
+        template_and_kind = divisor_of(x.b, templates)
+        if template_and_kind is None:
             return None
-        template, is_known = found
+        template, is_known = template_and_kind
         high, low = (
             (literal(const(v, x.dtype), self.dialect) for v in parts_of(x.b))
             if is_known

@@ -143,7 +143,7 @@ def _is_in_exponential(x: Expr, maximum: Var) -> bool:
 
 
 class State(Enum):
-    """What a value is where a term of the maximum is NaN."""
+    """The kind of a value in rows where a term of the maximum is NaN."""
 
     SAME = auto()
     """It has the same bits, whether or not the maximum keeps NaN."""

@@ -23,7 +23,7 @@ from passkit.values import dtype as dt
 NEAR_0 = {"known": 2.0**-70, "reciprocal": 2.0**-126}
 """Below these, the quotients by a known divisor, and reciprocals, may have other bits."""
 TINY = 2.0**-40
-"""What is changed by other bits is followed as long as it is below this."""
+"""A value that other bits change is followed as long as its size is below this."""
 ABSORBED = 2.0**-26
 """A float plus or minus less than this part of it, is the float."""
 SLOPE_OF_AT_MOST_2 = frozenset(
@@ -53,7 +53,7 @@ def divisor_of(c: Const, templates: QuotientTemplates) -> tuple[str, bool] | Non
     if not math.isfinite(value) or value == 0:
         return None
     if reciprocal(abs(value), c.dtype.nbytes) is not None:
-        return templates.known, True
+        return templates.known_divisor, True
     return (templates.measured, False) if LEAST <= value <= MOST else None
 
 
@@ -75,7 +75,7 @@ def parts_of(c: Const) -> tuple[float, float]:
 
 @frozen
 class Proof:
-    """What is known of a quotient.
+    """Properties of a quotient that allow a shorter form.
 
     Attributes:
         near_0: other bits change nothing where it is next to 0.
@@ -92,11 +92,11 @@ def proofs_of(statements: Iterable[Statement], varying: Container[Var]) -> dict[
     Nothing else reads locals that are ``varying``.
     """
     kept = tuple(statements)
-    found: dict[Expr, None] = {}
+    quotients: dict[Expr, None] = {}
     for s in kept:
         for value in _values(s):
-            found.update(dict.fromkeys(x for x in walk(value) if is_quotient(x)))
-    if not found:
+            quotients.update(dict.fromkeys(x for x in walk(value) if is_quotient(x)))
+    if not quotients:
         return {}
     signs = Signs(lambda a, b: False)
     lets: dict[Var, Expr] = {}
@@ -105,7 +105,7 @@ def proofs_of(statements: Iterable[Statement], varying: Container[Var]) -> dict[
             signs.bind(s.var, s.value)
             lets[s.var] = s.value
     proofs: dict[Expr, Proof] = {}
-    for x in found:
+    for x in quotients:
         at_least_1 = _is_reciprocal_from_1(x, signs, lets)
         proofs[x] = Proof(_changes_nothing(x, at_least_1, kept, varying), at_least_1)
     return proofs
@@ -180,7 +180,7 @@ class _Near:
     locals: dict[Var, _State | None] = field(factory=dict, eq=False)
 
     def of(self, x: Expr) -> _State | None:
-        """Return the state of a value; None where nothing is known."""
+        """Return the state of a value; None where nothing is operand_states."""
         if x == self.quotient:
             return _State(False, self.bound, self.zeros)
         match x:
@@ -192,10 +192,12 @@ class _Near:
         states = [self.of(child) for child in children(x)]
         if any(s is None for s in states):
             return None
-        known = [s for s in states if s is not None]
-        if all(s.same for s in known):
-            return self._of_same(x, known)
-        return None if x.dtype is not dt.float32 and x.dtype is not dt.bool_ else self._of(x, known)
+        operand_states = [s for s in states if s is not None]
+        if all(s.same for s in operand_states):
+            return self._of_same(x, operand_states)
+        if x.dtype not in (dt.float32, dt.bool_):
+            return None
+        return self._of(x, operand_states)
 
     def _of_same(self, x: Expr, states: list[_State]) -> _State:
         most = None

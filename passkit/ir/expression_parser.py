@@ -112,12 +112,12 @@ class ExprParser(IRCursor):
             index = self.expr()
             self.expect("]")
             dtype = self.dtype() if self.accept(":") else self.buffers.get(name)
-            what, known = "buffer", self.buffers
+            what, defined = "buffer", self.buffers
         else:
             dtype = self.dtype() if self.accept(":") else self.scope.get(name)
-            what, known = "variable", self.scope
+            what, defined = "variable", self.scope
         if dtype is None:
-            raise self.error(f"{what} {name!r} is not defined; {_known(known)}", token)
+            raise self.error(f"{what} {name!r} is not defined; {_known(defined)}", token)
         return Var(name, dtype) if what == "variable" else Load(name, index, dtype)
 
     def _words(self) -> Mapping[str, Callable[[], Expr]]:

@@ -121,11 +121,11 @@ class _KernelParser(ExprParser):
                 return self._loop()
             if word.text == "if":
                 return self._branch()
-            made = self._line(self.expect(*_LINES))
+            statement = self._line(self.expect(*_LINES))
         else:
-            made = self._assignment()
+            statement = self._assignment()
         self.end()
-        return made
+        return statement
 
     def _line(self, word: str) -> Stmt:
         """Read a statement of one line that begins with a word.

@@ -1,4 +1,4 @@
-"""What is known at a statement of loop IR while it is verified."""
+"""The definitions in front of a statement of loop IR, while it is verified."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from passkit.values.dtype import DType
 
 @frozen
 class VerifierScope:
-    """What is known at a statement.
+    """The definitions in front of a statement.
 
     Attributes:
         dtypes: the dtypes of the variables that are defined.

@@ -85,10 +85,10 @@ class IRCursor:
 
     def expect(self, *texts: str) -> str:
         """Read a mark or word of ``texts``. Raises: ParseError if none comes next."""
-        found = self.accept(*texts)
-        if not found:
+        accepted = self.accept(*texts)
+        if not accepted:
             raise self.unexpected(" or ".join(map(repr, texts)))
-        return found
+        return accepted
 
     def take(self, kind: str, need: str) -> str:
         """Read a token of a kind; return its text. Raises: ParseError if none comes next."""

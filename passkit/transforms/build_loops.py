@@ -330,14 +330,14 @@ class LoopBuilder:
         def body(at: Point) -> tuple[Stmt, ...]:
             statements: list[Stmt] = []
             for s in stage.body:
-                made = self._statement(s, at)
-                if made is None:
+                statement = self._statement(s, at)
+                if statement is None:
                     continue
-                is_guarded = store_guard is not None and isinstance(made, Store)
-                if is_guarded and self._is_param(made.buffer):  # type: ignore[union-attr]
+                is_guarded = store_guard is not None and isinstance(statement, Store)
+                if is_guarded and self._is_param(statement.buffer):  # type: ignore[union-attr]
                     assert store_guard is not None
-                    made = If(store_guard, (made,))
-                statements.append(made)
+                    statement = If(store_guard, (statement,))
+                statements.append(statement)
             return tuple(statements)
 
         before: list[Stmt] = []
@@ -439,10 +439,10 @@ class LoopBuilder:
         registers, self.registers = self.registers, {}
         try:
             lets: list[Stmt] = [Let(s.var, self._value(s.value, at)) for s in stage.before]
-            made = [self._statement(s, at) for s in stage.body]
+            statements = [self._statement(s, at) for s in stage.body]
         finally:
             self.cached, self.registers = cached, registers
-        return (*lets, *(s for s in made if s is not None))
+        return (*lets, *(s for s in statements if s is not None))
 
     # Statements and expressions.
 
@@ -586,15 +586,15 @@ class LoopBuilder:
 
     def _full_reads(self, stages: Sequence[Stage], buffer: str) -> list[Load]:
         """Return the loads of a parameter at the own point of the iteration domain."""
-        found: dict[Sum, Load] = {}
+        load_at: dict[Sum, Load] = {}
         for stage in stages:
             for s in stage.body:
                 for x in _stage_expressions(s):
                     for load in loads_in(x):
                         at = normal(load.index, self.extents)
                         if load.buffer == buffer and at == self.space.full:
-                            found.setdefault(at, load)
-        return list(found.values())
+                            load_at.setdefault(at, load)
+        return list(load_at.values())
 
 
 def _stage_expressions(s: object) -> tuple[Expr, ...]:

@@ -170,8 +170,8 @@ class ColumnBuilder(LoopBuilder):
                 out.append(unrolled(*self._each_column((Store(name, self._local(), value),))))
                 self.cached[load.buffer, normal(load.index, self.extents)] = name
         lets = [Let(s.var, self._value(s.value, at)) for s in stage.before]
-        made = [self._reducing(s, at) for s in stage.body]
-        statements = (*lets, *(s for s in made if s is not None))
+        reduced = [self._reducing(s, at) for s in stage.body]
+        statements = (*lets, *(s for s in reduced if s is not None))
         out.append(unrolled(*self._each_column(statements)))
         return tuple(out)
 

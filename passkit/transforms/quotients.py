@@ -100,10 +100,10 @@ class _RowDivision:
         """
         out: list[Stmt] = []
         for statement in body:
-            known = set(self.divisors)
+            prepared = set(self.divisors)
             changed = self._statement(statement)
             for divisor in self.divisors:
-                if divisor not in known:
+                if divisor not in prepared:
                     out.append(PrepareDivisor(self.divisors[divisor], divisor))
             out.append(changed)
         return tuple(out)
@@ -132,10 +132,10 @@ class _RowDivision:
 
         The dividends are computed first, then divided together; the rest reads the quotients.
         """
-        found = self._quotient(loop)
-        if found is None:
+        quotient_and_lets = self._quotient(loop)
+        if quotient_and_lets is None:
             return [loop]
-        quotient, needed = found
+        quotient, needed = quotient_and_lets
         assert isinstance(loop.stop, Const) and isinstance(quotient.b, (Var, Const))
         width = int(loop.stop.value)
         name: str | Const

@@ -108,8 +108,8 @@ class _Vectorizer:
             elif isinstance(statement, For):
                 # What divides the first value and the step divides the variable.
                 values = plus(statement.start, literal(statement.step))
-                known = {**definitions, statement.var.name: values}
-                out.append(evolve(statement, body=self._statements(statement.body, known)))
+                inside = {**definitions, statement.var.name: values}
+                out.append(evolve(statement, body=self._statements(statement.body, inside)))
             elif isinstance(statement, If):
                 inner = self._statements(statement.body, definitions)
                 otherwise = self._statements(statement.otherwise, definitions)

@@ -77,7 +77,7 @@ FREE = {
 
 @pytest.mark.parametrize("name", FREE)
 def test_a_kernel_without_a_race_passes(name: str) -> None:
-    """What threads share is separated by barriers, or has one thread for each element."""
+    """Shared elements are separated by barriers, or one thread has each of them."""
     check(FREE[name])
 
 
@@ -134,7 +134,7 @@ def test_one_block_has_no_others() -> None:
 
 
 def test_an_input_in_the_place_of_an_output_is_read_by_its_own_thread() -> None:
-    """What shares memory is read and written by one thread, or with a barrier between."""
+    """Buffers that share memory are read and written by one thread, or with a barrier between."""
     head = HEAD.replace("size n0\n", "size n0\naliased x0, y0\n")
     own = "y0[block * 128 + id] = x0[block * 128 + id]"
     other = "y0[block * 128 + id] = x0[block * 128 + 127 - id]"

@@ -36,14 +36,14 @@ class Fault:
         program: the name of a program of `tests.nest_kernels`.
         old: the text that is replaced.
         new: what takes its place.
-        found: the names of the checks: verify, races, interpreter, emulator.
+        found_by: the names of the checks: verify, races, interpreter, emulator.
         at: which occurrence of the text is replaced.
     """
 
     program: str
     old: str
     new: str
-    found: str
+    found_by: str
     at: int = 0
 
     @property
@@ -221,7 +221,7 @@ def test_a_planted_fault_is_found(name: str) -> None:
     """Each fault is found by the checks that the table names, and by no other."""
     fault = FAULTS[name]
 
-    assert " ".join(finders(fault)) == fault.found
+    assert " ".join(finders(fault)) == fault.found_by
 
 
 @pytest.mark.parametrize("name", sorted({f.program for f in FAULTS.values()}))
