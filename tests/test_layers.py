@@ -44,7 +44,7 @@ UNFINISHED: dict[str, tuple[str, ...]] = {
     "passkit.schedule.rules": ("plan",),
     "passkit.schedule.text": ("plan",),
     "passkit.schedule.traffic": ("plan", "space"),
-    "passkit.transforms.build_loops": ("space",),
+    "passkit.transforms.nest_values": ("space",),
     "passkit.transforms.pipeline": ("lowering", "plan", "sharing", "space"),
 }
 """Modules of those folders that still import folders without a layer, with these folders."""

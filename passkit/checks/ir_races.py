@@ -18,11 +18,9 @@ from passkit.checks.accesses import MOST_POINTS, ElementAccess, paths_of
 from passkit.checks.affine import FAR, Affine, Array, IndexAtom
 from passkit.checks.blocks import axes_of_quotients, meeting_of_blocks
 from passkit.errors import CodeGenError
-from passkit.ir.loop import KernelIR, LoopBuffer, Scope
+from passkit.ir.loop import WARP, KernelIR, LoopBuffer, Scope
 from passkit.ir.text import print_statement
 from passkit.values.size import Extent
-
-WARP = 32
 
 
 @frozen

@@ -26,6 +26,10 @@ from passkit.values.size import Extent
 text: Any = Lazy("passkit.ir.text")
 
 
+WARP = 32
+"""The threads of a warp."""
+
+
 class Bind(Enum):
     """How the iterations of a loop are executed.
 

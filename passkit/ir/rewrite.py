@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from attrs import evolve
 
 from passkit.ast.expr import Expr, Load, Var
+from passkit.ast.folds import left, right
 from passkit.ast.tidy import replace_children
 from passkit.ast.walk import children
 from passkit.ir.loop import (
@@ -42,6 +43,11 @@ def substitute(x: Expr, values: Mapping[str, Expr]) -> Expr:
     if isinstance(x, Var):
         return values.get(x.name, x)
     return map_children(x, lambda child: substitute(child, values))
+
+
+def combined(combine: Expr, a: Expr, b: Expr) -> Expr:
+    """Return ``combine``, of `passkit.ast.left` and `passkit.ast.right`, for two values."""
+    return substitute(combine, {left(a.dtype).name: a, right(b.dtype).name: b})
 
 
 def variable_names(x: Expr) -> set[str]:

@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from enum import IntEnum
 
 from passkit.ast.expr import Binary, Const, Expr, Load, Var
-from passkit.ir.loop import Bind, LaunchShape, LoopBuffer, Scope, ThreadIndex
+from passkit.ir.loop import WARP, Bind, LaunchShape, LoopBuffer, Scope, ThreadIndex
 from passkit.ir.rewrite import operands
-
-WARP = 32
 
 
 class Varies(IntEnum):

@@ -32,6 +32,7 @@ from passkit.ast.expr import Binary, Const, Expr, Load, Select, Unary, Var, cons
 from passkit.errors import CodeGenError
 from passkit.ir.divisors import divisor_of
 from passkit.ir.loop import (
+    WARP,
     Assign,
     Barrier,
     BarrierScope,
@@ -61,7 +62,7 @@ from passkit.ir.plain_index import is_plain, plain_value
 from passkit.ir.rewrite import operands, variable_names
 from passkit.ir.scope import VerifierScope, alignment_of
 from passkit.ir.text import print_statement
-from passkit.ir.uniformity import WARP, Varies, varies_among
+from passkit.ir.uniformity import Varies, varies_among
 from passkit.values.dtype import DType, bool_, int64
 
 ACCESS_NBYTES = 16

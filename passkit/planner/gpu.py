@@ -11,14 +11,13 @@ from collections.abc import Sequence
 from math import gcd
 
 from passkit.diagnostics import Diagnostic
-from passkit.ir.loop import Bind, Scope
+from passkit.ir.loop import WARP, Bind, Scope
 from passkit.plan.target import Target
 from passkit.schedule.actions import Action, CacheRead, CacheRows, LaunchBlocks, SetScope
 from passkit.schedule.apply import distribution
 from passkit.schedule.limits import (
     ACCESS_NBYTES,
     MAX_REGISTERS,
-    WARP,
     resident_blocks,
 )
 from passkit.schedule.loop_nest import AxisRole, LoopNest

@@ -5,10 +5,10 @@ Source: CUDA C++ Programming Guide, technical specifications per compute capabil
 
 from __future__ import annotations
 
+from passkit.ir.loop import WARP
 from passkit.schedule.loop_nest import LoopNest
 from passkit.schedule.nest import NestSchedule
 
-WARP = 32
 ACCESS_NBYTES = 16
 """The bytes of the widest access of a thread."""
 REGISTERS = 65536

@@ -7,17 +7,17 @@ front of the first stage.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
-from attrs import evolve, field, frozen
+from attrs import evolve
 
-from passkit.ast import Binary, Expr, Load, Select, SizeOf, Var, const
-from passkit.ast.index import Extents, Sum, normal
-from passkit.ast.stage import Fold, KernelAST, Place, Prefetch, Stage
-from passkit.ast.stage import Let as StageLet
+from passkit.ast import Binary, Expr, Load, Select, Var
+from passkit.ast.index import normal
+from passkit.ast.stage import Stage
 from passkit.ast.stage import Store as StageStore
-from passkit.ast.tidy import replace_children
+from passkit.ir.index import literal, plus, times
 from passkit.ir.loop import (
+    WARP,
     Barrier,
     BarrierScope,
     Bind,
@@ -26,102 +26,20 @@ from passkit.ir.loop import (
     KernelIR,
     Let,
     LoopBuffer,
-    Reduce,
     Return,
     Scope,
     Stmt,
     Store,
     index_let,
 )
-from passkit.ir.rewrite import loads_in, substitute
-from passkit.schedule.nest import AxisGroup, NestSchedule
-from passkit.space.space import Axis, Space
+from passkit.schedule.nest import AxisGroup
+from passkit.transforms.nest_values import NestValues, Point, known_extent
 from passkit.values import dtype as dt
-from passkit.values.size import Extent, Size, numel
-
-WARP = 32
-_VARIABLES = {
-    Bind.GRID: "block",
-    Bind.THREAD_Y: "ty",
-    Bind.THREAD_X: "tx",
-    Bind.SERIAL: "s",
-    Bind.UNROLL: "u",
-    Bind.VECTOR: "k",
-}
-"""The names of loop variables. Those of the dialect, such as ``threadIdx.x``, are unsigned."""
+from passkit.values.size import Extent, numel
 
 
-def literal(value: int) -> Expr:
-    """Return an int64 literal."""
-    return const(value, dt.int64)
-
-
-def plus(a: Expr, b: Expr) -> Expr:
-    """Return ``a + b`` of indices; a zero is left out."""
-    if a == literal(0):
-        return b
-    return a if b == literal(0) else Binary("+", a, b, dt.int64)
-
-
-def times(a: Expr, factor: int) -> Expr:
-    """Return ``a * factor`` of an index; a factor of 1 is left out."""
-    return a if factor == 1 else Binary("*", a, literal(factor), dt.int64)
-
-
-class SizeArguments:
-    """The sizes that are arguments of the kernel, named ``n0``, ``n1``, … in order of use."""
-
-    def __init__(self) -> None:
-        self.names: dict[Extent, str] = {}
-
-    def argument(self, size: Extent) -> Expr:
-        """Return the argument that has a size as its value."""
-        name = self.names.setdefault(size, f"n{len(self.names)}")
-        return Var(name, dt.int64)
-
-    def settle(self, x: Expr) -> Expr:
-        """Return ``x`` with literals in place of known sizes, and arguments for symbols."""
-        if isinstance(x, SizeOf):
-            return self.argument(x.size) if isinstance(x.size, Size) else literal(int(x.size))
-        return replace_children(x, self.settle)
-
-
-@frozen
-class Point:
-    """Where a statement is executed in a group of axes.
-
-    Attributes:
-        base: the point of the group's position 0 of the vector.
-        position: the position in the vector; the literal 0 outside of vectors.
-        values: the indices of the axes, by name.
-    """
-
-    base: Expr
-    position: Expr
-    values: Mapping[str, Expr] = field(factory=dict)
-
-
-class LoopBuilder:
-    """Builds the scalar form of one kernel.
-
-    Args:
-        ast: the stages of the group; values between stages are in registers.
-        space: the iteration domain.
-        schedule: how it is distributed.
-        aliased: the names of parameters that may share memory with another.
-    """
-
-    def __init__(
-        self, ast: KernelAST, space: Space, schedule: NestSchedule, aliased: frozenset[str]
-    ) -> None:
-        self.ast, self.space, self.schedule, self.aliased = ast, space, schedule, aliased
-        self.sizes = SizeArguments()
-        self.extents: Extents = space.extents
-        self.arrays: dict[str, LoopBuffer] = {}
-        self.registers = {b.name: b for b in ast.scratch if b.place is Place.LANES}
-        self.cached: dict[tuple[str, Sum], str] = {}
-        self.stage_number = 0
-        self.limit: Expr | None = None  # the end of a row whose vectors are tested
+class LoopBuilder(NestValues):
+    """Builds the scalar form of one kernel; see `NestValues` for its arguments."""
 
     # The kernel.
 
@@ -155,7 +73,7 @@ class LoopBuilder:
         blocks = (count + (group.chunk - 1)) // group.chunk
         if self.schedule.columns is not None:
             (number,) = self.schedule.columns.axes
-            columns, chunk = _known(self.space.axes[number]), self.schedule.columns.chunk
+            columns, chunk = known_extent(self.space.axes[number]), self.schedule.columns.chunk
             blocks = blocks * -(-columns // chunk)
         return kernel, tuple(self.sizes.names), blocks
 
@@ -225,40 +143,56 @@ class LoopBuilder:
         return reduced is not None and any(p.bind is Bind.SERIAL for p in reduced.parts)
 
     def _serial_rows(self, stages: Sequence[Stage], store_guard: Expr | None) -> list[Stmt]:
-        """Return the loop over the steps of a row that is read once, then its results.
+        """Return the loops over the steps of a row that is read once, then its results.
 
-        Each step loads some vectors of each thread before it uses the first. What is left behind
-        the last whole step has a loop of its own, in which each vector is tested.
+        Each step loads some vectors of each thread before it uses the first.
         """
         reduced = self.schedule.reduced
         assert reduced is not None
         (first,) = [s for s in stages if s.loops]
-        start, stop, length = self._row_range()
-        step, base = reduced.chunk, Var("base", dt.int64)
-        out: list[Stmt] = [Let(s.var, self._value(s.value, None)) for s in first.before]
+        inner = evolve(first, before=())
 
-        def steps(begin: Expr, end: Expr, limit: Expr | None) -> Stmt:
+        def step(base: Expr, limit: Expr | None) -> tuple[Stmt, ...]:
             self.cached, self.limit = {}, limit
-            stage = evolve(first, before=())
-            body = (*self._cached_loads([first], base), *self._stage(stage, base, None))
-            return For(base, begin, end, Bind.SERIAL, body, step)
+            return (*self._cached_loads([first], base), *self._stage(inner, base, None))
 
-        if length % step == 0 and not isinstance(stop, Select):
-            out.append(steps(start, stop, None))
-        else:
-            if isinstance(stop, Select):
-                out.append(index_let(Var("stop", dt.int64), stop))
-                stop = Var("stop", dt.int64)
-            whole = Var("whole", dt.int64)
-            rows = stop if start == literal(0) else Binary("-", stop, start, dt.int64)
-            count = times(Binary("//", rows, literal(step), dt.int64), step)
-            out.append(index_let(whole, plus(start, count)))
-            out += [steps(start, whole, None), steps(whole, stop, stop)]
+        lets, loops = self._stepped(reduced.chunk, step)
         self.limit = None
+        out: list[Stmt] = [Let(s.var, self._value(s.value, None)) for s in first.before]
+        out += [*lets, *loops]
         for stage in stages:
             if stage is not first:
                 out += self._stage(stage, None, store_guard)
         return out
+
+    def _stepped(
+        self, step: int, body: Callable[[Expr, Expr | None], tuple[Stmt, ...]]
+    ) -> tuple[list[Stmt], list[Stmt]]:
+        """Return definitions, and the loops through a row, or a block's chunk of one, in steps.
+
+        What is left behind the last whole step has a loop of its own.
+
+        Args:
+            step: the points of a step.
+            body: returns the statements of a step that begins at a point; with an end, those that
+                test each point, or vector, against it.
+        """
+        start, stop, length = self._row_range()
+        base = Var("base", dt.int64)
+        if length % step == 0 and not isinstance(stop, Select):
+            return [], [For(base, start, stop, Bind.SERIAL, body(base, None), step)]
+        lets: list[Stmt] = []
+        if isinstance(stop, Select):
+            lets.append(index_let(Var("stop", dt.int64), stop))
+            stop = Var("stop", dt.int64)
+        whole = Var("whole", dt.int64)
+        rows = stop if start == literal(0) else Binary("-", stop, start, dt.int64)
+        count = times(Binary("//", rows, literal(step), dt.int64), step)
+        lets.append(index_let(whole, plus(start, count)))
+        return lets, [
+            For(base, start, whole, Bind.SERIAL, body(base, None), step),
+            For(base, whole, stop, Bind.SERIAL, body(base, stop), step),
+        ]
 
     def _row_range(self) -> tuple[Expr, Expr, int]:
         """Return the first point of the row's part, its end, and its length unless it is last."""
@@ -275,27 +209,6 @@ class LoopBuilder:
             return start, end, length
         is_short = Binary("<", end, literal(extent), dt.bool_)
         return start, Select(is_short, end, literal(extent), dt.int64), length
-
-    def _bind_axes(self, group: AxisGroup, point: Expr, out: list[Stmt]) -> None:
-        """Define the axes of a group from its point, in ``out``."""
-        for name, value in self._decoded(group, point).items():
-            out.append(index_let(Var(name, dt.int64), value))
-
-    def _decoded(self, group: AxisGroup, point: Expr) -> dict[str, Expr]:
-        """Return the index of each axis of a group at a point, by name."""
-        axes = [self.space.axes[k] for k in group.axes]
-        values: dict[str, Expr] = {}
-        stride = 1
-        for k, axis in reversed(list(enumerate(axes))):
-            value = point
-            if stride != 1:
-                value = Binary("//", value, literal(stride), dt.int64)
-            if k > 0:
-                extent = _known(axis)
-                value = Binary("%", value, literal(extent), dt.int64)
-                stride *= extent
-            values[axis.var.name] = value
-        return dict(reversed(values.items()))
 
     # Loop nests of stages.
 
@@ -444,124 +357,6 @@ class LoopBuilder:
             self.cached, self.registers = cached, registers
         return (*lets, *(s for s in statements if s is not None))
 
-    # Statements and expressions.
-
-    def _row_statement(self, s: object, store_guard: Expr | None) -> list[Stmt]:
-        """Return a statement of a stage that computes row values; one thread of a row stores."""
-        if isinstance(s, StageLet):
-            return [Let(s.var, self._value(s.value, None))]
-        assert isinstance(s, StageStore), s
-        store = Store(s.buffer, self._index(s.index, None), self._value(s.value, None))
-        if self.schedule.lanes == 1:
-            return [store if store_guard is None else If(store_guard, (store,))]
-        condition: Expr = Binary("==", self._thread_of_row(), literal(0), dt.bool_)
-        if store_guard is not None:
-            condition = Binary("&", condition, store_guard, dt.bool_)
-        return [If(condition, (store,))]
-
-    def _statement(self, s: object, at: Point) -> Stmt | None:
-        """Return a statement of a stage at a point; None for one without effect on a GPU."""
-        match s:
-            case Prefetch():
-                return None
-            case StageLet(var, value):
-                return Let(var, self._value(value, at))
-            case StageStore(buffer, index, value, stream):
-                target, where = self._place(buffer, index, at)
-                is_streamed = stream and self._is_param(target)
-                return Store(target, where, self._value(value, at), is_streamed)
-        assert isinstance(s, Fold) and s.buffer is None, s  # a nest with scans has no schedule
-        value, lanes = self._value(s.value, at), self.schedule.lanes
-        return Reduce(s.var, value, s.identity, s.combine, lanes)
-
-    def _value(self, x: Expr, at: Point | None) -> Expr:
-        """Return a value at a point, or of a row if ``at`` is None."""
-        if isinstance(x, Load):
-            buffer, index = self._place(x.buffer, x.index, at)
-            return Load(buffer, index, x.dtype)
-        if isinstance(x, Var):
-            return x if at is None else at.values.get(x.name, x)
-        if isinstance(x, SizeOf):
-            return self.sizes.settle(x)
-        return replace_children(x, lambda child: self._value(child, at))
-
-    def _place(self, buffer: str, index: Expr, at: Point | None) -> tuple[str, Expr]:
-        """Return the buffer and the index that an access has at a point.
-
-        An input that is cached, and a value that is kept between stages, are in a register array.
-        """
-        if buffer in self.registers:
-            self._declare(buffer, self.registers[buffer].dtype)
-            return buffer, self._local()
-        key = buffer, normal(index, self.extents)
-        if at is not None and key in self.cached:
-            return self.cached[key], self._local()
-        return buffer, self._index(index, at)
-
-    def _index(self, index: Expr, at: Point | None) -> Expr:
-        """Return an index at a point, or of a row if ``at`` is None."""
-        if at is not None:
-            linear = self._linear(index, at)
-            if linear is not None:
-                return linear
-            index = substitute(index, at.values)
-        return self.sizes.settle(self._with_inner_loads(index, at))
-
-    def _with_inner_loads(self, index: Expr, at: Point | None) -> Expr:
-        """Return an index with the loads inside it at the point."""
-        if isinstance(index, Load):
-            return self._value(index, at)
-        return replace_children(index, lambda child: self._with_inner_loads(child, at))
-
-    def _linear(self, index: Expr, at: Point) -> Expr | None:
-        """Return the index of an element at the own point of the domain; None for another one."""
-        if loads_in(index) or normal(index, self.extents) != self.space.full:
-            return None
-        point = plus(at.base, at.position)
-        if self.schedule.reduced is None:
-            return point
-        if any(a.reduced for a in self.space.axes[: len(self.schedule.kept.axes)]):
-            return None
-        length = numel(a.extent for a in self.space.reduced)
-        assert isinstance(length, int)
-        if self.space.reduced[0].chunk is not None:
-            return plus(at.base, at.position)  # the chunk begins at the base
-        row = self._row_variable()
-        return plus(plus(times(row, length), at.base), at.position)
-
-    def _row_variable(self) -> Expr:
-        """Return the variable of the row that is read and written."""
-        is_clamped = self.schedule.lanes % WARP and self.schedule.kept.size_of(Bind.THREAD_Y) > 1
-        return Var("row_read" if is_clamped else "row", dt.int64)
-
-    def _thread_of_row(self) -> Var:
-        """Return the variable of the thread among those of a row."""
-        return self._loop_variable(Bind.THREAD_X)
-
-    def _local(self) -> Expr:
-        """Return the position of the current point among those of a thread."""
-        group = self.schedule.reduced or self.schedule.kept
-        local: Expr = literal(0)
-        for p in group.parts:
-            if p.bind in (Bind.UNROLL, Bind.VECTOR) and p.size and p.size > 1:
-                local = times(local, p.size) if local != literal(0) else local
-                local = plus(local, self._loop_variable(p.bind))
-        return local
-
-    def _loop_variable(self, bind: Bind) -> Var:
-        """Return the variable of the loop over a part of the distributed group."""
-        return Var(_VARIABLES[bind], dt.int64)
-
-    def _declare(self, name: str, dtype: dt.DType) -> None:
-        """Add a register array for a thread's points."""
-        group = self.schedule.reduced or self.schedule.kept
-        array = LoopBuffer(name, dtype, Scope.REGISTER, group.per_thread, True)
-        self.arrays.setdefault(name, array)
-
-    def _is_param(self, buffer: str) -> bool:
-        """Return whether a buffer is a parameter of the kernel."""
-        return any(b.name == buffer for b in self.ast.params)
-
     # Cached inputs.
 
     def _cached_loads(self, stages: Sequence[Stage], first: Expr | None) -> list[Stmt]:
@@ -583,35 +378,3 @@ class LoopBuilder:
                 out += self._nest(body, first)
                 self.cached[key] = name
         return out
-
-    def _full_reads(self, stages: Sequence[Stage], buffer: str) -> list[Load]:
-        """Return the loads of a parameter at the own point of the iteration domain."""
-        load_at: dict[Sum, Load] = {}
-        for stage in stages:
-            for s in stage.body:
-                for x in _stage_expressions(s):
-                    for load in loads_in(x):
-                        at = normal(load.index, self.extents)
-                        if load.buffer == buffer and at == self.space.full:
-                            load_at.setdefault(at, load)
-        return list(load_at.values())
-
-
-def _stage_expressions(s: object) -> tuple[Expr, ...]:
-    """Return the expressions of a statement of a stage."""
-    match s:
-        case StageLet(_, value):
-            return (value,)
-        case StageStore(_, index, value):
-            return index, value
-        case Fold(_, value):
-            return (value,)
-    return ()
-
-
-def _known(axis: Axis) -> int:
-    """Return the extent of an axis, which is a number: the planner sees to that."""
-    assert isinstance(axis.extent, int), axis
-    return axis.extent
-
-

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passkit.ast import Binary, Expr, Load, Select, Var, left, right
+from passkit.ast import Binary, Expr, Load, Var
 from passkit.ast.index import normal
 from passkit.ast.stage import Fold, Stage
 from passkit.ast.stage import Let as StageLet
 from passkit.ast.stage import Store as StageStore
+from passkit.ir.index import literal, plus, times
 from passkit.ir.loop import (
     Barrier,
     BarrierScope,
@@ -29,10 +30,11 @@ from passkit.ir.loop import (
     VectorStore,
     index_let,
 )
-from passkit.ir.rewrite import substitute
-from passkit.transforms.build_loops import LoopBuilder, Point, literal, plus, times
+from passkit.ir.rewrite import combined
+from passkit.transforms.build_loops import LoopBuilder
+from passkit.transforms.nest_values import Point
 from passkit.values import dtype as dt
-from passkit.values.size import Extent, numel
+from passkit.values.size import Extent
 
 
 class ColumnBuilder(LoopBuilder):
@@ -96,50 +98,12 @@ class ColumnBuilder(LoopBuilder):
             self.accumulators[fold.buffer] = fold
             self.results[fold.buffer] = self._array(name, fold.identity.dtype, self.width)
             out += self._each_column((Store(name, self._position(), fold.identity),))
-        start, stop = self._range()
-        step = self.unroll * self.down
-        base = Var("base", dt.int64)
-        body = self._rows_at(stage, base, None)
-        loops: list[Stmt] = []
-        length = self._length()
-        if isinstance(stop, int) and isinstance(start, int) and length % step == 0:
-            loops.append(For(base, literal(0), literal(stop), Bind.SERIAL, body, step))
-        else:
-            begin = literal(start) if isinstance(start, int) else start
-            end = literal(stop) if isinstance(stop, int) else stop
-            if isinstance(end, Select):
-                out.append(index_let(Var("stop", dt.int64), end))
-                end = Var("stop", dt.int64)
-            whole = Var("whole", dt.int64)
-            rows = end if begin == literal(0) else Binary("-", end, begin, dt.int64)
-            steps = Binary("//", rows, literal(step), dt.int64)
-            out.append(index_let(whole, plus(begin, times(steps, step))))
-            loops.append(For(base, begin, whole, Bind.SERIAL, body, step))
-            rest = self._rows_at(stage, base, end)
-            loops.append(For(base, whole, end, Bind.SERIAL, rest, step))
-        return [*out, *(loops if exists is None else [If(exists, tuple(loops))])]
+        lets, loops = self._stepped(
+            self.unroll * self.down, lambda base, stop: self._rows_at(stage, base, stop)
+        )
+        return [*out, *lets, *(loops if exists is None else [If(exists, tuple(loops))])]
 
-    def _length(self) -> int:
-        """Return the number of rows of a block's part, if all have as many."""
-        axes = [a for a in self.space.axes if a.reduced]
-        length = numel(a.steps for a in axes)
-        assert isinstance(length, int)
-        return length
-
-    def _range(self) -> tuple[int | Expr, int | Expr]:
-        """Return the first row of the block and the end of its rows."""
-        (axis,) = [a for a in self.space.axes if a.reduced]
-        if axis.chunk is None:
-            return 0, self._length()
-        assert isinstance(axis.extent, int)
-        start = times(self.space.axes[0].var, self._length())
-        end = plus(start, literal(self._length()))
-        if axis.extent % self._length() == 0:
-            return start, end
-        is_short = Binary("<", end, literal(axis.extent), dt.bool_)
-        return start, Select(is_short, end, literal(axis.extent), dt.int64)
-
-    def _rows_at(self, stage: Stage, base: Var, stop: Expr | None) -> tuple[Stmt, ...]:
+    def _rows_at(self, stage: Stage, base: Expr, stop: Expr | None) -> tuple[Stmt, ...]:
         """Return the loads of some rows, then what is reduced of them.
 
         ``base`` is the first of these rows; ``stop`` the end of the rows, if not all exist.
@@ -182,7 +146,7 @@ class ColumnBuilder(LoopBuilder):
         assert s.buffer is not None
         name = self.results[s.buffer].name
         total = Load(name, self._position(), s.identity.dtype)
-        return Store(name, self._position(), _apply(s.combine, total, self._value(s.value, at)))
+        return Store(name, self._position(), combined(s.combine, total, self._value(s.value, at)))
 
     def _position(self) -> Expr:
         """Return the position in the vector of columns."""
@@ -223,7 +187,7 @@ class ColumnBuilder(LoopBuilder):
             out.append(VectorStore(shared, mine, name, literal(0), self.width))
             theirs = plus(plus(times(y, self.across), times(tx, self.width)), self._position())
             total = Load(name, self._position(), dtype)
-            sum_of_both = _apply(fold.combine, total, Load(shared, theirs, dtype))
+            sum_of_both = combined(fold.combine, total, Load(shared, theirs, dtype))
             sums += self._each_column((Store(name, self._position(), sum_of_both),))
         loop = For(y, literal(1), literal(self.down), Bind.UNROLL, tuple(sums))
         is_first = Binary("==", ty, literal(0), dt.bool_)
@@ -257,8 +221,3 @@ class ColumnBuilder(LoopBuilder):
     def _linear(self, index: Expr, at: Point) -> Expr | None:
         """Return None: indices are sums of the row and the column."""
         return None
-
-
-def _apply(combine: Expr, a: Expr, b: Expr) -> Expr:
-    """Return ``combine`` of two values, the accumulator first."""
-    return substitute(combine, {left(a.dtype).name: a, right(b.dtype).name: b})

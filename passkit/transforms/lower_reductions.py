@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from passkit.ast import Binary, Expr, Load, left, right
+from passkit.ast import Binary, Load
+from passkit.ir.index import literal
 from passkit.ir.loop import (
+    WARP,
     Assign,
     Barrier,
     BarrierScope,
@@ -28,11 +30,8 @@ from passkit.ir.loop import (
     WarpReduce,
     walk_statements,
 )
-from passkit.ir.rewrite import map_bodies, substitute
-from passkit.transforms.build_loops import literal
+from passkit.ir.rewrite import combined, map_bodies
 from passkit.values import dtype as dt
-
-WARP = 32
 
 
 def lower_reductions(kernel: KernelIR) -> KernelIR:
@@ -99,16 +98,10 @@ def _reductions_in(statement: Stmt) -> list[Reduce]:
     return list({r.var.name: r for r in reductions}.values())
 
 
-def _apply(combine: Expr, a: Expr, b: Expr) -> Expr:
-    """Return ``combine`` of two values, the accumulator first."""
-    names = {left(a.dtype).name: a, right(b.dtype).name: b}
-    return substitute(combine, names)
-
-
 def _accumulating(statement: Stmt) -> Stmt:
     """Return a statement with each `Reduce` in it replaced by an assignment."""
     if isinstance(statement, Reduce):
-        return Assign(statement.var, _apply(statement.combine, statement.var, statement.value))
+        return Assign(statement.var, combined(statement.combine, statement.var, statement.value))
     if isinstance(statement, (For, If)):
         return map_bodies(statement, lambda body: tuple(map(_accumulating, body)))
     return statement

@@ -14,7 +14,9 @@ from passkit.ast import Binary, Expr, Load, Select, Var
 from passkit.ast.index import normal
 from passkit.ast.stage import Stage
 from passkit.ast.stage import Store as StageStore
+from passkit.ir.index import literal, plus, times
 from passkit.ir.loop import (
+    WARP,
     Access,
     Barrier,
     BarrierScope,
@@ -32,7 +34,8 @@ from passkit.ir.loop import (
     index_let,
 )
 from passkit.schedule.nest import WarpTile
-from passkit.transforms.build_loops import WARP, LoopBuilder, Point, literal, plus, times
+from passkit.transforms.build_loops import LoopBuilder
+from passkit.transforms.nest_values import Point
 from passkit.values import dtype as dt
 from passkit.values.dtype import DType
 from passkit.values.size import Extent, numel

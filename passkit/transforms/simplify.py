@@ -11,6 +11,7 @@ from attrs import evolve
 
 from passkit.ast import Binary, Const, Expr, Load, SizeOf, Var
 from passkit.ast.index import Known, Sum, expression, normal
+from passkit.ir.index import literal, plus, with_literals
 from passkit.ir.loop import (
     Bind,
     For,
@@ -31,7 +32,6 @@ from passkit.ir.rewrite import (
     variable_names,
     without_unused,
 )
-from passkit.transforms.build_loops import literal, plus
 from passkit.values import dtype as dt
 
 _INDEX_NODES = (Const, Var, Binary, ThreadIndex, SizeOf)
@@ -148,11 +148,4 @@ class _IndexSimplifier:
 
 def _expression(total: Sum) -> Expr:
     """Return a sum as an expression with literals."""
-    return _with_literals(expression(total))
-
-
-def _with_literals(x: Expr) -> Expr:
-    """Return an expression with literals in place of known sizes."""
-    if isinstance(x, SizeOf) and isinstance(x.size, int):
-        return literal(x.size)
-    return map_children(x, _with_literals)
+    return with_literals(expression(total))

@@ -12,9 +12,10 @@ from collections.abc import Mapping
 
 from attrs import evolve
 
-from passkit.ast import Binary, Const, Expr, Load, Select, SizeOf, Var
+from passkit.ast import Binary, Const, Expr, Load, Select, Var
 from passkit.ast.index import Sum, expression, normal
 from passkit.ir.divisors import divisor_of
+from passkit.ir.index import literal, plus, with_literals
 from passkit.ir.loop import (
     Access,
     Bind,
@@ -40,7 +41,6 @@ from passkit.ir.rewrite import (
     substitute,
     variable_names,
 )
-from passkit.transforms.build_loops import literal, plus
 from passkit.values import dtype as dt
 
 Definitions = Mapping[str, Expr]
@@ -65,16 +65,9 @@ def vector_base(index: Expr, var: Var, width: int, definitions: Definitions) -> 
         return None
     base = expression(rest)
     base = substitute(base, {})
-    if divisor_of(_with_literals(base), definitions) % width:
+    if divisor_of(with_literals(base), definitions) % width:
         return None
-    return _with_literals(base)
-
-
-def _with_literals(x: Expr) -> Expr:
-    """Return an index with literals in place of known sizes."""
-    if isinstance(x, SizeOf) and isinstance(x.size, int):
-        return literal(x.size)
-    return map_children(x, _with_literals)
+    return with_literals(base)
 
 
 def vectorize(kernel: KernelIR) -> KernelIR:
