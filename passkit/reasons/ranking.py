@@ -112,20 +112,24 @@ class RankedGroup:
     def __str__(self) -> str:
         """Return the group as text.
 
-        It has its template, the reason, up to three other templates, and the schedule of its nest.
+        It has its template, the reason, and up to three other templates. The schedule of a loop
+        nest comes first: its kernel has none of the templates, which the option templates can
+        choose instead.
         """
         size = f", {bytes_text(self.nbytes)}" if self.nbytes else ""
         time = f", {seconds_text(self.seconds)}" if self.seconds else ""
-        lines = [
-            f"{self.name}: {', '.join(self.operators)}",
+        lines = [f"{self.name}: {', '.join(self.operators)}"]
+        if self.nest is not None:
+            lines.append(str(self.nest))
+            if self.nest.resources is not None:
+                lines.append("  Templates that the option templates can choose instead:")
+        lines += [
             f"  {self.template}",
             f"  {self.composition}, {self.tiles} tiles{size}{time}; {self.why}",
         ]
         for other in self.others[:MAX_ALTERNATIVES]:
             time = f"{seconds_text(other.seconds):>8}" if other.seconds else f"{'?':>8}"
             lines.append(f"  {time}  {other.template}")
-        if self.nest is not None:
-            lines.append(str(self.nest))
         return "\n".join(lines)
 
 
