@@ -6,6 +6,7 @@ from attrs import frozen
 
 from passkit.diagnostics import Diagnostic
 from passkit.graph.attribute_calls import scan_of
+from passkit.plan.group import Group
 from passkit.plan.schedule import Schedule
 from passkit.plan.target import Target
 from passkit.planner.gpu import RULES
@@ -20,7 +21,7 @@ from passkit.schedule.rules import (
     schedule_rules,
 )
 from passkit.schedule.traffic import traffic_of
-from passkit.space.layout import Layout
+from passkit.space.layout import Layout, lay_out
 
 register_built_in_rules("cuda", RULES)
 
@@ -76,6 +77,15 @@ def _refusal(rule: ScheduleRule, nest: LoopNest, reason: Diagnostic) -> Diagnost
     axes, values = ", ".join(map(str, nest.axes)), ", ".join(nest.values)
     data = {"rule": rule.name, "reason": reason, "axes": axes, "values": values}
     return Diagnostic("rule.illegal", data)
+
+
+def scheduled_nest(group: Group, schedule: Schedule) -> LoopNest:
+    """Return the loop nest of a group that has a schedule of it, as ``schedule.nest``."""
+    layout = lay_out(group.graph)
+    assert isinstance(layout, Layout)
+    nest = loop_nest(layout, schedule)
+    assert isinstance(nest, LoopNest)
+    return nest
 
 
 def loop_nest(layout: Layout, schedule: Schedule) -> LoopNest | Diagnostic:

@@ -8,13 +8,12 @@ from passkit.diagnostics import Diagnostic
 from passkit.plan.group import Group
 from passkit.plan.schedule import Schedule
 from passkit.plan.target import Target
-from passkit.planner.nests import loop_nest
+from passkit.planner.nests import scheduled_nest
 from passkit.schedule.limits import MAX_REGISTERS, REGISTERS, shared_nbytes
 from passkit.schedule.loop_nest import LoopNest
 from passkit.schedule.nest import NestSchedule
 from passkit.schedule.text import schedule_text
-from passkit.space.layout import Layout, lay_out
-from passkit.values.size import Extent, numel
+from passkit.values.size import Extent
 from passkit.values.units import bytes_text
 
 
@@ -128,10 +127,7 @@ def nest_report(group: Group, schedule: Schedule, target: Target) -> NestReport 
     if schedule.nest is None:
         reason = schedule.no_nest or Diagnostic("tile.composition")
         return NestReport("", "", None, reason, str(schedule))
-    layout = lay_out(group.graph)
-    assert isinstance(layout, Layout)
-    nest = loop_nest(layout, schedule)
-    assert isinstance(nest, LoopNest)
+    nest = scheduled_nest(group, schedule)
     text = schedule_text(schedule.nest, nest, target)
     return NestReport(text, schedule.rule, resources_of(schedule.nest, nest, target), None, "")
 
@@ -139,19 +135,13 @@ def nest_report(group: Group, schedule: Schedule, target: Target) -> NestReport 
 def resources_of(schedule: NestSchedule, nest: LoopNest, target: Target) -> NestResources:
     """Return what a schedule of a nest takes of a target."""
     launch = schedule.launch
-    count = numel(nest.axes[k].extent for k in schedule.kept.axes)
-    chunk = schedule.kept.chunk
     nbytes = dict(zip(nest.traffic.streams, nest.traffic.stream_nbytes, strict=True))
     own = (schedule.reduced or schedule.kept).per_thread
-    blocks = (count + (chunk - 1)) // chunk
     if schedule.columns is not None:
         own *= schedule.columns.per_thread
-        extent = nest.axes[-1].extent
-        assert isinstance(extent, int)
-        blocks = blocks * -(-extent // schedule.columns.chunk)
     return NestResources(
         threads=launch.threads,
-        blocks=blocks,
+        blocks=schedule.blocks([a.extent for a in nest.axes]),
         resident_blocks=launch.blocks,
         registers=min(MAX_REGISTERS, REGISTERS // (launch.threads * launch.blocks) // 8 * 8),
         shared_nbytes=shared_nbytes(schedule, nest),

@@ -148,7 +148,7 @@ class _StepDescriber:
         return [{"name": body.origin.get(n) or names[n], "call": call_text(n)} for n in body.ops]
 
     def _kernel_facts(self, node: Node, kernel: Kernel) -> StepFacts:
-        """Return the properties of ``kernel``, its parts, and its stages if it has no parts.
+        """Return the properties of ``kernel``, its parts, and its schedule if it has no parts.
 
         ``node`` is the node that it computes. Of a kernel that the operator brings along, only the
         number of tiles is known.
@@ -158,7 +158,7 @@ class _StepDescriber:
             tiles = size_text(self.view.resolve_size(kernel.grid))
             return {"properties": [("tiles", tiles)], "parts": [], "schedule": []}
         parts = [asdict(p) for p in structure.parts()]
-        schedule = [] if parts else [str(structure.schedule), *structure.stages()]
+        schedule = [] if parts else structure.schedule_lines()
         return {"properties": structure.properties(), "parts": parts, "schedule": schedule}
 
     def add_refused_fusions(self, all_facts: list[StepFacts]) -> None:

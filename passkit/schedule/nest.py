@@ -8,11 +8,13 @@ each thread has two vectors of four, 1024 points apart.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 from attrs import frozen
 
 from passkit.ir.loop import Bind, LaunchShape
+from passkit.values.size import Extent, numel
 
 
 @frozen
@@ -101,6 +103,22 @@ class NestSchedule:
     def groups(self) -> tuple[AxisGroup, ...]:
         """Return the groups, that of the kept axes first."""
         return (self.kept,) if self.reduced is None else (self.kept, self.reduced)
+
+    def blocks(self, extents: Sequence[Extent]) -> Extent:
+        """Return the number of blocks of the grid.
+
+        Args:
+            extents: the extents of the axes of the nest. The last one is a number if the schedule
+                has columns.
+        """
+        points = numel(extents[k] for k in self.kept.axes)
+        blocks = (points + (self.kept.chunk - 1)) // self.kept.chunk
+        if self.columns is None:
+            return blocks
+        (number,) = self.columns.axes
+        columns = extents[number]
+        assert isinstance(columns, int)  # the planner sees to that
+        return blocks * -(-columns // self.columns.chunk)
 
     @property
     def vector(self) -> int:

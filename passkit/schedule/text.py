@@ -48,12 +48,17 @@ def schedule_text(schedule: NestSchedule, nest: LoopNest, target: Target) -> str
         f"schedule {name} for {target.name} {threads} {{",
         f"  nest {NEST} ({axes}): {', '.join(nest.values)}",
         f"  tile {NEST}[{_tile_text(schedule, nest)}] {{",
-        *(f"    {item}" for item in _items(schedule, nest)),
-        *(f"    stage {NEST}: {stage_text(s, nest)}" for s in nest.stages),
+        *(f"    {line}" for line in tile_lines(schedule, nest)),
         "  }",
         "}",
     ]
     return "\n".join(lines)
+
+
+def tile_lines(schedule: NestSchedule, nest: LoopNest) -> list[str]:
+    """Return the lines of a tile of the text of a schedule: its items and the nest's stages."""
+    stages = [f"stage {NEST}: {stage_text(s, nest)}" for s in nest.stages]
+    return [*_items(schedule, nest), *stages]
 
 
 def _tile_text(schedule: NestSchedule, nest: LoopNest) -> str:

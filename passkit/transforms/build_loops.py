@@ -33,7 +33,7 @@ from passkit.ir.loop import (
     index_let,
 )
 from passkit.schedule.nest import AxisGroup
-from passkit.transforms.nest_values import NestValues, Point, known_extent
+from passkit.transforms.nest_values import NestValues, Point
 from passkit.values import dtype as dt
 from passkit.values.size import Extent, numel
 
@@ -49,10 +49,9 @@ class LoopBuilder(NestValues):
         Args:
             index_bits: the width of index arithmetic.
         """
-        group = self.schedule.kept
         (phase,) = self.ast.phases
         (part,) = phase.parts
-        count = numel(self.space.axes[k].extent for k in group.axes)
+        count = numel(self.space.axes[k].extent for k in self.schedule.kept.axes)
         stages = [s for s in part.stages if isinstance(s, Stage)]
         if self.schedule.reduced is None:
             body = self._elementwise(stages, count)
@@ -70,11 +69,7 @@ class LoopBuilder(NestValues):
             index_bits,
             self.aliased,
         )
-        blocks = (count + (group.chunk - 1)) // group.chunk
-        if self.schedule.columns is not None:
-            (number,) = self.schedule.columns.axes
-            columns, chunk = known_extent(self.space.axes[number]), self.schedule.columns.chunk
-            blocks = blocks * -(-columns // chunk)
+        blocks = self.schedule.blocks([a.extent for a in self.space.axes])
         return kernel, tuple(self.sizes.names), blocks
 
     def _elementwise(self, stages: Sequence[Stage], count: Extent) -> tuple[Stmt, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 from attrs import evolve, frozen
 
@@ -15,6 +16,10 @@ from passkit.plan.group import Group
 from passkit.plan.packing import Part
 from passkit.plan.phases import alone, parts_by
 from passkit.plan.schedule import Kept, PartPlan, Schedule, Stitching
+from passkit.planner.nests import scheduled_nest
+from passkit.schedule.limits import shared_nbytes
+from passkit.schedule.loop_nest import LoopNest
+from passkit.schedule.text import tile_lines
 from passkit.sharing.scratch import Holds
 from passkit.sharing.shared import SharedPlan
 from passkit.space.space import is_free
@@ -90,8 +95,13 @@ class KernelStructure:
 
     @property
     def composition(self) -> str:
-        """How the elements of a tile map to threads, and in how many stages or parts."""
+        """How the elements of a tile map to threads, and in how many stages or parts.
+
+        For a loop nest that has a schedule of its own, the rule that made it.
+        """
         plan = self.schedule
+        if plan.nest is not None:
+            return f"loop nest by rule {plan.rule}, {counted(len(plan.stages), 'stage')}"
         name = plan.composition.value
         if plan.stitching is not None:
             return f"{name}, {counted(len(plan.stitching.parts), 'part')}"
@@ -106,27 +116,64 @@ class KernelStructure:
 
     @property
     def tiles(self) -> Extent:
-        """The number of tiles."""
-        return self.resolve(tiles_of(self.schedule))
+        """The number of tiles: those of a loop nest are the thread blocks of its grid."""
+        if self.nest is None or self.schedule.nest is None:
+            return self.resolve(tiles_of(self.schedule))
+        return self.resolve(self.schedule.nest.blocks([a.extent for a in self.nest.axes]))
 
     @property
     def scratch(self) -> str:
-        """The scratch of a tile with its unit, "" for none."""
-        return self._bytes(self.shared.nbytes)
+        """The scratch of a tile with its unit, "" for none.
+
+        In a loop nest it is the shared memory of a block for rows or sums of columns, without the
+        few bytes through which warps combine their sums.
+        """
+        if self.nest is None or self.schedule.nest is None:
+            return self._bytes(self.shared.nbytes)
+        return self._bytes(shared_nbytes(self.schedule.nest, self.nest))
+
+    @cached_property
+    def nest(self) -> LoopNest | None:
+        """The loop nest of a kernel that is scheduled as one, else None."""
+        if self.schedule.nest is None:
+            return None
+        return scheduled_nest(self.group, self.schedule)
+
+    @property
+    def tile_noun(self) -> str:
+        """The noun for its tiles: "block" for the thread blocks of a loop nest, else "tile"."""
+        return "tile" if self.schedule.nest is None else "block"
+
+    @property
+    def threads(self) -> str:
+        """The threads of a thread block as text, "" for a kernel that is not a loop nest."""
+        nest = self.schedule.nest
+        return "" if nest is None else f" of {counted(nest.launch.threads, 'thread')}"
 
     def properties(self) -> list[tuple[str, str]]:
         """Return names and values of the properties of the entire kernel, for a report."""
-        pairs = [("composition", self.composition), ("tiles", size_text(self.tiles))]
-        return [*pairs, ("scratch", f"{self.scratch} per tile")] if self.scratch else pairs
+        tiles = (f"{self.tile_noun}s", f"{size_text(self.tiles)}{self.threads}")
+        pairs = [("composition", self.composition), tiles]
+        scratch = ("scratch", f"{self.scratch} per {self.tile_noun}")
+        return [*pairs, scratch] if self.scratch else pairs
 
     def lines(self) -> tuple[str, ...]:
         """Return the same properties as short lines for a picture, whose frames may be narrow."""
         scratch = f" · {self.scratch} of scratch" if self.scratch else ""
-        return self.composition, counted(self.tiles, "tile") + scratch
+        return self.composition, f"{counted(self.tiles, self.tile_noun)}{self.threads}{scratch}"
 
     def stages(self) -> list[str]:
         """Return a line for each stage of a kernel without parts; see `stage_lines`."""
         return stage_lines(self.schedule, self.group.graph, self.group.called)
+
+    def schedule_lines(self) -> list[str]:
+        """Return the schedule of a kernel without parts, as lines.
+
+        For a loop nest these are the lines of its tile in the text form of schedules.
+        """
+        if self.nest is not None and self.schedule.nest is not None:
+            return tile_lines(self.schedule.nest, self.nest)
+        return [str(self.schedule), *self.stages()]
 
     @property
     def part_operators(self) -> list[list[Node]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from passkit.program.planning import planned
 from passkit.reporting.step_facts import step_facts
 from passkit.values.size import evaluate
 from passkit.viz.kernel_structure import KernelStructure
-from passkit.viz.labels import size_text
+from passkit.viz.labels import counted, extent_text, size_text
 from passkit.viz.plan import RECOMPUTED
 from passkit.viz.plan_view import PlanView
 from passkit.viz.scene import Scene
@@ -109,6 +110,40 @@ def test_tiles_and_scratch_are_those_of_the_kernel(program: Any) -> None:
     assert structure.shared.nbytes == kernel.shared_nbytes
     assert bool(structure.scratch) == bool(kernel.shared_nbytes)
     assert all(p.operators and p.outputs for p in structure.parts())
+
+
+NESTS: dict[str, Callable[[], pk.Entry]] = {
+    "chain": lambda: pk.ops.tanh(pk.var("x", (300, 70))) + 1.0,
+    "rows": lambda: pk.ops.softmax(pk.var("x", (300, 1024))),
+    "short rows": lambda: pk.ops.softmax(pk.var("x", ("n", 10))),
+    "columns": lambda: pk.ops.reduce_sum(pk.var("x", (4096, 300)), axis=0),
+    "chunks": lambda: pk.ops.reduce_sum(pk.var("x", (1 << 20,))),
+}
+
+
+@pytest.mark.parametrize("name", NESTS)
+def test_blocks_threads_and_shared_memory_are_those_of_a_loop_nest(name: str) -> None:
+    """On a GPU, pictures and reports show the launch of the kernel that is printed."""
+    graph = planned(pk.Graph([NESTS[name]()]), "CodeGen", target="cuda")
+    nests = 0
+    for node, kernel in graph.attrs["kernel"].items():
+        structure = PlanView(graph, {}).kernel_structure(node)
+        assert structure is not None and structure.tiles == kernel.grid
+        if structure.nest is None:
+            continue
+        nests += 1
+        blocks = f"{counted(kernel.grid, 'block')} of {kernel.block} threads"
+        assert structure.lines()[0].startswith("loop nest by rule ")
+        assert structure.lines()[1].startswith(blocks)
+        number = f"{size_text(kernel.grid)} of {kernel.block} threads"
+        assert dict(structure.properties())["blocks"] == number
+        rows_or_sums = extent_text(kernel.shared_nbytes)
+        assert structure.scratch in ("", rows_or_sums)
+        assert bool(structure.scratch) or name != "short rows"
+        assert any("thread_x" in line for line in structure.schedule_lines())
+        labels = [f.label for f in pk.viz.plan(graph).scene.frames.values()]
+        assert any(blocks in label for label in labels)
+    assert nests
 
 
 def test_random_groups_have_complete_parts() -> None:
