@@ -40,11 +40,11 @@ from passkit.passes.fusion.explore import Explorer  # noqa: E402
 from passkit.passes.fusion.greedy import greedy as start_of  # noqa: E402
 from passkit.passes.fusion.scores import Scorer, Seconds, modelled  # noqa: E402
 from passkit.plan.group import Group  # noqa: E402
-from passkit.plan.target import Target, cpu  # noqa: E402
 from passkit.program.planning import DEFAULT_PIPELINE  # noqa: E402
 from passkit.selection.exact import exact  # noqa: E402
 from passkit.selection.greedy import beam, greedy  # noqa: E402
 from passkit.selection.problem import Selection, problem_of  # noqa: E402
+from passkit.target import Target, cpu  # noqa: E402
 from tests.frontends.tf_graphdef.reference.case import NETWORKS, stored  # noqa: E402
 from tests.random_stitches import random_stitch  # noqa: E402
 

@@ -84,9 +84,11 @@ from passkit.plan.schedule import (
 from passkit.plan.strategy import (
     register_fusion as register_fusion,
 )
-from passkit.plan.target import (
-    Target as Target,
+from passkit.target.registry import (
     register_target as register_target,
+)
+from passkit.target.target import (
+    Target as Target,
 )
 from passkit.schedule.rules import (
     register_schedule_rule as register_schedule_rule,

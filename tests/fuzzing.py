@@ -19,13 +19,13 @@ from attrs import evolve, frozen
 import passkit as pk
 from passkit.errors import PasskitError
 from passkit.graph.graph import Graph
-from passkit.plan.target import Target, cpu
-from passkit.plan.target import target_of as named
 from passkit.program import planner
 from passkit.program.executable import Executable
 from passkit.program.planning import DEFAULT_PIPELINE
 from passkit.runtime.feeds import bind_sizes
 from passkit.runtime.program import LaunchStep
+from passkit.target import Target, cpu
+from passkit.target import target_of as named
 from tests.error_bounds import Value, bounded, mismatch, openness
 from tests.fences import fenced
 from tests.random_graphs import Case

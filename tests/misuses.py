@@ -17,7 +17,7 @@ from attrs import frozen
 import passkit as pk
 from passkit.frontends import tf_graphdef
 from passkit.frontends import tinyflow as tf
-from passkit.plan.target import register_target
+from passkit.target import register_target
 from tests.frontends.tf_graphdef.models import DIGITS
 
 O = pk.ops  # noqa: E741

@@ -11,10 +11,10 @@ from attrs import evolve
 
 import passkit as pk
 from passkit.dialects import dialect_of
-from passkit.plan.target import Target, target_of
 from passkit.program.executable import Executable
 from passkit.runtime.device.pool import DevicePool
 from passkit.runtime.opencl.device import BufferSource, OpenClDevice, device, new_pool, pool_of
+from passkit.target import Target, target_of
 
 BLOCKS = (1, 64, 256)
 """Sizes of work-groups: the one that suits a CPU, and two that need barriers."""

@@ -12,12 +12,12 @@ from attrs import evolve
 import passkit as pk
 from passkit.plan.group import Group
 from passkit.plan.schedule import Schedule
-from passkit.plan.target import Target, cpu
 from passkit.space.space import Infeasible
 from passkit.splits.split import Split
 from passkit.stitching import plan as planner
 from passkit.stitching.apart import cuts
 from passkit.stitching.plan import first, plan_stitched, ways_to_stitch
+from passkit.target import Target, cpu
 from tests.random_stitches import random_stitch
 from tests.test_random_stitches import agree
 from tests.test_stitched import softmax_of, together

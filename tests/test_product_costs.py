@@ -6,11 +6,11 @@ import pytest
 
 import passkit as pk
 from passkit.ast.folds import Contract
-from passkit.plan.target import cpu, target_of
 from passkit.stitching.costs import product_seconds
 from passkit.stitching.cutting import contract_of
 from passkit.stitching.plan import plan_stitched
 from passkit.stitching.regions import Region
+from passkit.target import cpu, target_of
 from tests.test_common_splits import group_of
 from tests.test_stitched import attention, figure1
 

@@ -19,11 +19,11 @@ from passkit.lowering.product import product_stages
 from passkit.plan.group import Group, Kind
 from passkit.plan.planner import plan_group
 from passkit.plan.schedule import Schedule
-from passkit.plan.target import cpu, target_of
 from passkit.sharing.shared import plan_shared
 from passkit.space.space import Infeasible
 from passkit.space.tiling import Composition
 from passkit.stitching.regions import Region
+from passkit.target import cpu, target_of
 from passkit.values import dtype as dt
 from tests.teams import team_of
 from tests.together import prebuilt

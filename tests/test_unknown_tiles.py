@@ -12,7 +12,6 @@ import passkit as pk
 from passkit.checks.hazards import hazards
 from passkit.graph.node import known_shape
 from passkit.plan.schedule import Schedule
-from passkit.plan.target import cpu, target_of
 from passkit.program.executable import Executable
 from passkit.program.planning import planned
 from passkit.space.space import Infeasible
@@ -20,6 +19,7 @@ from passkit.space.tiling import Composition
 from passkit.splits.split import guessed
 from passkit.stitching import bounds, costs, parts
 from passkit.stitching.plan import plan_stitched
+from passkit.target import cpu, target_of
 from passkit.values.size import Size
 from tests.test_common_splits import PROGRAMS as AGREED
 from tests.test_stitched import PROGRAMS, attention, softmax_of, together

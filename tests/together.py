@@ -11,9 +11,9 @@ from passkit.errors import PasskitError
 from passkit.graph.graph import Graph
 from passkit.passes.rtcgen import build_kernels
 from passkit.plan.kernel import Kernel
-from passkit.plan.target import Target
 from passkit.program.executable import Executable
 from passkit.program.planning import planned
+from passkit.target import Target
 
 
 def compiled(graphs: Sequence[Graph], **options: Any) -> list[Executable]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import selections
 
-from passkit.plan.target import cpu
+from passkit.target import cpu
 from shows import ROOT, Demand, Figure, tests, training
 
 SEEDS, RANDOM, OPERATORS, FEWER = 10, 200, 30_000, 3_000

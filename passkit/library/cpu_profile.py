@@ -19,7 +19,7 @@ from passkit.library.store import FOLDER, lock_folder
 from passkit.runtime.native.cache import cache_folder_name, put_file, read_private, trusted_folder
 
 if TYPE_CHECKING:
-    from passkit.plan.target import Target
+    from passkit.target import Target
 
 FORMAT = 1
 CurvePoints = tuple[tuple[int, float], ...]

@@ -32,12 +32,12 @@ from passkit.plan.kernel import Kernel, own_kernel_of
 from passkit.plan.planner import check_rules, plan_group
 from passkit.plan.schedule import Schedule
 from passkit.plan.storage import StoragePlan
-from passkit.plan.target import Target
 from passkit.runtime.cuda.launch_config import DEFAULT_SHARED_NBYTES
 from passkit.sharing.shared import ALIGN, ROOM, SharedPlan, largest, plan_shared
 from passkit.sharing.sharing import aligned
 from passkit.space.layout import lay_out
 from passkit.space.space import Infeasible
+from passkit.target import Target
 from passkit.transforms.pipeline import LoweredNest, Observer, lower_nest
 from passkit.values.memo import UncachedArgument
 from passkit.values.size import Extent, numel, substitute

@@ -28,7 +28,7 @@ from passkit.passes.options import (
 from passkit.passes.pipeline import Pipeline
 from passkit.passes.timing import Timing
 from passkit.plan.strategy import Strategy
-from passkit.plan.target import Target
+from passkit.target import Target
 from passkit.templating.template import Template
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypedDict
 from passkit.graph.node import Entry, Node
 from passkit.passes.base import Pass
 from passkit.plan.strategy import Strategy
-from passkit.plan.target import Target
+from passkit.target import Target
 from passkit.templating.template import Template
 
 TargetName = Literal["cpu", "opencl", "cuda", "interpret", "blocks"]

@@ -17,7 +17,7 @@ from passkit.passes.pipeline import Pipeline, parse_pipeline
 from passkit.passes.timing import Timing
 from passkit.plan.evaluator import Evaluator
 from passkit.plan.strategy import fusion_name
-from passkit.plan.target import Target, target_of
+from passkit.target import Target, target_of
 from passkit.templating.template import Template, parse_template
 from passkit.values.arguments import path, sequence, shown
 

@@ -16,8 +16,8 @@ from passkit.graph.node import Node
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
 from passkit.plan.kernel import RTC, Kernel
-from passkit.plan.target import Target
 from passkit.runtime.native.build import KernelText, build
+from passkit.target import Target
 
 FLAGS = ("-fwrapv",)
 """Compiler flags of kernels: scalar integers wrap on overflow, like those in vectors."""

@@ -18,8 +18,8 @@ from passkit.plan.phases import alone, parts_by
 from passkit.plan.phasing import passed_on
 from passkit.plan.planner import check_rules, plan_group
 from passkit.plan.schedule import Schedule, Source, kept_near, with_stream
-from passkit.plan.target import DEVICES, Target
 from passkit.space.space import Infeasible
+from passkit.target import DEVICES, Target
 from passkit.templating.template import Template
 from passkit.values.size import numel
 

@@ -15,7 +15,6 @@ from passkit.plan.group import Group
 from passkit.plan.phases import alone
 from passkit.plan.registers import registers_of
 from passkit.plan.schedule import PartPlan, Schedule, Stitching, is_expensive, least_bytes
-from passkit.plan.target import Target
 from passkit.space.layout import Layout, lay_out
 from passkit.space.orderly import are_orderly
 from passkit.space.space import folding_of, is_free
@@ -24,6 +23,7 @@ from passkit.splits.split import guessed
 from passkit.stitching.costs import FEW, imbalance, row_seconds
 from passkit.stitching.cutting import contract_of
 from passkit.stitching.parts import USUAL
+from passkit.target import Target
 from passkit.values.size import numel
 
 

@@ -19,8 +19,8 @@ from passkit.plan.costs import model_seconds
 from passkit.plan.group import Group, Kind
 from passkit.plan.planner import plan_group
 from passkit.plan.schedule import Schedule, Source
-from passkit.plan.target import Target
 from passkit.space.space import Infeasible
+from passkit.target import Target
 from passkit.templating.naming import template_of
 from passkit.templating.template import Template, parse_template
 

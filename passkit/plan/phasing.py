@@ -16,9 +16,9 @@ from passkit.plan.packing import Part
 from passkit.plan.phases import phase_of
 from passkit.plan.schedule import Schedule
 from passkit.plan.scheduling import phased_schedule
-from passkit.plan.target import Target
 from passkit.space.space import Infeasible, folding_of, is_free
 from passkit.stitching.cutting import contract_of
+from passkit.target import Target
 from passkit.values.size import Extent, Size, at_least
 
 ENOUGH = 16

@@ -17,11 +17,11 @@ from passkit.plan.packing import aim_of, points_of_tile
 from passkit.plan.phasing import plan_phased
 from passkit.plan.schedule import Schedule, Source
 from passkit.plan.scheduling import packed_schedule, plain_schedule
-from passkit.plan.target import Target
 from passkit.space.layout import Layout, lay_out
 from passkit.space.space import Infeasible, Role, folding_of, is_free
 from passkit.space.tiling import tiling
 from passkit.stitching.plan import is_stitched, plan_stitched
+from passkit.target import Target
 from passkit.templating.obeying import obeying
 from passkit.templating.template import Template
 from passkit.values.memo import UncachedArgument

@@ -13,13 +13,13 @@ from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import FElement, OpPattern, TOpCost
-from passkit.plan.target import KIB, Target
 from passkit.schedule.nest import NestSchedule
 from passkit.space.layout import Layout
 from passkit.space.space import Axis, Role, Space, is_free
 from passkit.space.tiling import Composition
 from passkit.splits.split import Split
 from passkit.stitching.regions import Region
+from passkit.target import KIB, Target
 from passkit.values.size import Extent, numel
 
 NEAR = 32 * KIB

@@ -9,10 +9,10 @@ from attrs import evolve
 from passkit.ast.stage import Place
 from passkit.plan.packing import aim_of, bundles
 from passkit.plan.schedule import Schedule, estimate, levels_of, stages_of
-from passkit.plan.target import Target
 from passkit.space.layout import Layout
 from passkit.space.tiling import Composition, row_place
 from passkit.splits.split import Split
+from passkit.target import Target
 from passkit.values.size import Extent, numel
 
 

@@ -12,12 +12,12 @@ from passkit.plan.phases import alone
 from passkit.plan.planner import plan_group
 from passkit.plan.schedule import Schedule
 from passkit.plan.scheduling import plain_schedule, schedule_like
-from passkit.plan.target import Target
 from passkit.space.layout import Layout, lay_out
 from passkit.space.space import Infeasible
 from passkit.space.tiling import Composition, compositions, cut_axis, split_for, tiling
 from passkit.space.turning import BLOCK
 from passkit.stitching.plan import first, last, ways_to_stitch
+from passkit.target import Target
 from passkit.templating.naming import template_of
 from passkit.templating.obeying import within
 from passkit.templating.template import Template

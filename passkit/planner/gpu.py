@@ -12,7 +12,6 @@ from math import gcd
 
 from passkit.diagnostics import Diagnostic
 from passkit.ir.loop import WARP, Bind, Scope
-from passkit.plan.target import Target
 from passkit.schedule.actions import Action, CacheRead, CacheRows, LaunchBlocks, SetScope
 from passkit.schedule.apply import distribution
 from passkit.schedule.limits import (
@@ -23,6 +22,7 @@ from passkit.schedule.limits import (
 from passkit.schedule.loop_nest import AxisRole, LoopNest
 from passkit.schedule.nest import AxisPart
 from passkit.schedule.traffic import NestTraffic
+from passkit.target import Target
 
 STAGED_REGISTERS = 64
 """The registers of a thread for cached inputs and staged values together, at most."""

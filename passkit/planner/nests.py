@@ -8,7 +8,6 @@ from passkit.diagnostics import Diagnostic
 from passkit.graph.attribute_calls import scan_of
 from passkit.plan.group import Group
 from passkit.plan.schedule import Schedule
-from passkit.plan.target import Target
 from passkit.planner.gpu import RULES
 from passkit.schedule.apply import apply
 from passkit.schedule.loop_nest import LoopNest
@@ -22,6 +21,7 @@ from passkit.schedule.rules import (
 )
 from passkit.schedule.traffic import traffic_of
 from passkit.space.layout import Layout, lay_out
+from passkit.target import Target
 
 register_built_in_rules("cuda", RULES)
 

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
     from passkit.passes.context import PassContext
     from passkit.plan.kernel import Kernel
-    from passkit.plan.target import Target
     from passkit.program.planner import Planner
     from passkit.runtime.profile import ExecutionProfile
     from passkit.runtime.program import ProgramStep, RuntimeProgram
+    from passkit.target import Target
 
 notebook: Any = Lazy("passkit.reporting.notebook")
 """The displays of notebooks, a higher layer."""

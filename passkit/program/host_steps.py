@@ -6,8 +6,8 @@ from passkit.errors import InterpretedWarning
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node
 from passkit.passes.fusion.partition import Opaque, why_opaque
-from passkit.plan.target import Target
 from passkit.runtime.program import PythonCall, PythonCallKind, RuntimeProgram
+from passkit.target import Target
 from passkit.values.warning import warn_user
 
 MAX_SHOWN = 4

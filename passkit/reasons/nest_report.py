@@ -7,12 +7,12 @@ from attrs import frozen
 from passkit.diagnostics import Diagnostic
 from passkit.plan.group import Group
 from passkit.plan.schedule import Schedule
-from passkit.plan.target import Target
 from passkit.planner.nests import scheduled_nest
 from passkit.schedule.limits import MAX_REGISTERS, REGISTERS, shared_nbytes
 from passkit.schedule.loop_nest import LoopNest
 from passkit.schedule.nest import NestSchedule
 from passkit.schedule.text import schedule_text
+from passkit.target import Target
 from passkit.values.size import Extent
 from passkit.values.units import bytes_text
 

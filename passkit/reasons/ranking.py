@@ -13,9 +13,9 @@ from passkit.lowering.loops import tiles_of
 from passkit.plan.costs import model_seconds
 from passkit.plan.group import Group
 from passkit.plan.schedule import Schedule, Source, least_bytes
-from passkit.plan.target import Target
 from passkit.plan.variants import Variant, variants
 from passkit.reasons.nest_report import NestReport, nest_report
+from passkit.target import Target
 from passkit.templating.naming import template_of
 from passkit.values.lazy import Lazy
 from passkit.values.size import Extent

@@ -26,12 +26,12 @@ from passkit.graph.graph import Annotation, Graph
 from passkit.graph.node import Entry
 from passkit.graph.op import FGradient, Op
 from passkit.plan.kernel import RTC
-from passkit.plan.target import target_of
 from passkit.program.planning import planned
 from passkit.runtime.assemble import ProgramInput, assemble
 from passkit.runtime.program import LaunchStep, LibraryCall, PythonCall
 from passkit.runtime.state import State
 from passkit.serial.text import type_text
+from passkit.target import target_of
 from passkit.values.dtype import dtype_of
 
 

@@ -17,10 +17,10 @@ from passkit.passes.fusion.contract import group_of
 from passkit.passes.fusion.scores import modelled
 from passkit.plan.group import FUSED
 from passkit.plan.storage import identities
-from passkit.plan.target import Target
 from passkit.program.planning import planned
 from passkit.space.space import is_free
 from passkit.stitching.cutting import contract_of
+from passkit.target import Target
 from passkit.values.size import symbols_of
 from passkit.values.units import bytes_text, percent_text, seconds_text, table
 

@@ -16,7 +16,6 @@ from passkit.graph.graph import Graph
 from passkit.graph.node import CONSTANT, Entry, Node
 from passkit.graph.op import FHostCall, THostLibrary, TLibraryCall
 from passkit.plan.storage import Home, Storage, StoragePlan
-from passkit.plan.target import Target
 from passkit.runtime.epilogue import row_epilogue
 from passkit.runtime.interpret import compute
 from passkit.runtime.native import convolution_unit
@@ -40,6 +39,7 @@ from passkit.runtime.program import (
 from passkit.runtime.row_chain import row_chains
 from passkit.runtime.state import State
 from passkit.runtime.table_binder import RowChain
+from passkit.target import Target
 from passkit.values.dtype import DType
 from passkit.values.size import Extent, Shape, numel, symbols_of
 

@@ -15,9 +15,9 @@ from attrs import field, frozen
 
 from passkit.ast.folds import Convolution
 from passkit.plan.kernel import Kernel
-from passkit.plan.target import Target
 from passkit.runtime.table import ProgramTable
 from passkit.runtime.table_binder import RowChain, TableEntry
+from passkit.target import Target
 from passkit.values.dtype import DType
 from passkit.values.size import Extent, Shape, numel
 

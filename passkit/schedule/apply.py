@@ -14,7 +14,6 @@ from attrs import evolve, field, mutable
 from passkit.diagnostics import Diagnostic
 from passkit.errors import nearest
 from passkit.ir.loop import Bind, LaunchShape, Scope
-from passkit.plan.target import Target
 from passkit.schedule.actions import (
     Action,
     CacheRead,
@@ -29,6 +28,7 @@ from passkit.schedule.legality import check_schedule
 from passkit.schedule.limits import MAX_REGISTERS, held_registers, resident_blocks
 from passkit.schedule.loop_nest import ONE_ROW, AxisRole, LoopNest, groups_of
 from passkit.schedule.nest import AxisGroup, AxisPart, NestSchedule, WarpTile
+from passkit.target import Target
 from passkit.values.size import Extent, numel
 
 

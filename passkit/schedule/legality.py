@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection
 
 from passkit.diagnostics import Diagnostic
 from passkit.ir.loop import Bind
-from passkit.plan.target import Target
 from passkit.schedule.limits import (
     BLOCKS,
     MAX_REGISTERS,
@@ -19,6 +18,7 @@ from passkit.schedule.limits import (
 )
 from passkit.schedule.loop_nest import BASE_REGISTERS, ONE_ROW, LoopNest
 from passkit.schedule.nest import AxisGroup, NestSchedule
+from passkit.target import Target
 
 MIN_REGISTERS = 16
 """The registers that a thread needs besides its elements, at least."""

@@ -15,7 +15,6 @@ from attrs import frozen
 from passkit.diagnostics import Diagnostic
 from passkit.errors import ScheduleError, nearest
 from passkit.ir.loop import Bind, Scope
-from passkit.plan.target import Target
 from passkit.schedule.actions import (
     Action,
     CacheRead,
@@ -30,6 +29,7 @@ from passkit.schedule.apply import ScheduleBuilder
 from passkit.schedule.loop_nest import NEST, AxisRole, LoopNest
 from passkit.schedule.nest import NestSchedule
 from passkit.schedule.text import stage_text
+from passkit.target import Target
 
 _TOKEN = re.compile(r"(?P<space>\s+|#[^\n]*)|(?P<token>\d+x\d+|->|//|[A-Za-z_][\w.]*|\d+|.)")
 _PART = re.compile(r"(thread_y|thread_x|serial|unroll|vector)(?:_(\d+))?")

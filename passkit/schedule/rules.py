@@ -16,9 +16,9 @@ from passkit.graph.attribute_calls import call_attribute, refuse_result
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node
 from passkit.graph.op import FScheduleRule
-from passkit.plan.target import Target, list_targets, target_of
 from passkit.schedule.actions import Action
 from passkit.schedule.loop_nest import LoopNest
+from passkit.target import Target, list_targets, target_of
 from passkit.values import arguments
 
 RuleFunction = Callable[[LoopNest, Target], Sequence[Action] | Diagnostic | None]

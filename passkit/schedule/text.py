@@ -29,10 +29,10 @@ from collections.abc import Iterable
 
 from passkit.ir.loop import Bind
 from passkit.plan.schedule import StagePlan
-from passkit.plan.target import Target
 from passkit.schedule.legality import axis_name
 from passkit.schedule.loop_nest import NEST, LoopNest, groups_of
 from passkit.schedule.nest import NestSchedule
+from passkit.target import Target
 
 
 def schedule_text(schedule: NestSchedule, nest: LoopNest, target: Target) -> str:

@@ -6,12 +6,12 @@ from enum import Enum
 from math import gcd, prod
 
 from passkit.ast.stage import Place
-from passkit.plan.target import Target
 from passkit.space.layout import Layout
 from passkit.space.space import Axis, Space, folding_of
 from passkit.space.turning import block_axis, narrow_axis, rows_of, tile_of
 from passkit.space.unroll import RESULTS, small_taps
 from passkit.splits.split import Split, SplitKind, rows_with
+from passkit.target import Target
 from passkit.values.size import Extent, numel
 
 

@@ -13,7 +13,6 @@ from passkit.graph.node import Entry, Node, known_shape
 from passkit.plan.closing import reads_of_part
 from passkit.plan.group import Group
 from passkit.plan.schedule import estimate
-from passkit.plan.target import Target
 from passkit.space.layout import Layout, lay_apart
 from passkit.space.space import Infeasible
 from passkit.splits.consistency import States
@@ -23,6 +22,7 @@ from passkit.stitching.costs import product_seconds, tile_seconds
 from passkit.stitching.cutting import Piece, contract_of
 from passkit.stitching.parts import USUAL
 from passkit.stitching.regions import Region, region_of
+from passkit.target import Target
 from passkit.values.size import Extent, numel
 
 

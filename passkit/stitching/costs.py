@@ -8,12 +8,12 @@ from __future__ import annotations
 from passkit.ast.folds import Contract
 from passkit.graph.attribute_calls import reduce_of
 from passkit.plan.schedule import Schedule, is_expensive
-from passkit.plan.target import Target
 from passkit.space.space import Role
 from passkit.space.tiling import Composition
 from passkit.splits.split import guessed
 from passkit.stitching.parts import USUAL, LaidPart
 from passkit.stitching.regions import Region
+from passkit.target import Target
 from passkit.values.size import Extent, numel
 
 LANES, VECTORS, HEIGHTS = 16, 3, (8, 4, 1)

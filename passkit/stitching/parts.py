@@ -11,7 +11,6 @@ from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.plan.group import Group
 from passkit.plan.schedule import Schedule, estimate, is_expensive, levels_of, stages_of
-from passkit.plan.target import Target
 from passkit.space.layout import Layout, lay_apart
 from passkit.space.space import Axis, Infeasible, Role, Space
 from passkit.space.tiling import Composition, is_short
@@ -20,6 +19,7 @@ from passkit.splits.split import Split, guessed
 from passkit.stitching.closed import closed
 from passkit.stitching.regions import Region
 from passkit.stitching.tracts import Tract, boundary, tract_along, tract_of
+from passkit.target import Target
 from passkit.values import dtype as dt
 from passkit.values.size import Extent, numel
 

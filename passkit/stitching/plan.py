@@ -19,7 +19,6 @@ from passkit.graph.op import FContract
 from passkit.plan.closing import reads_of_part
 from passkit.plan.group import Group
 from passkit.plan.schedule import PartPlan, Schedule, Stitching
-from passkit.plan.target import Target
 from passkit.sharing.shared import ROOM, tile_parts
 from passkit.sharing.sharing import Array, arranged, share
 from passkit.space.space import Infeasible, folding_of, is_free
@@ -34,6 +33,7 @@ from passkit.stitching.cutting import Piece, contract_of, results_of, without
 from passkit.stitching.lives import arrays_of
 from passkit.stitching.parts import LaidPart, crooked, lay_part, part_schedules
 from passkit.stitching.regions import Region, pitched, region_of
+from passkit.target import Target
 from passkit.values.size import Extent, Size, at_least, has_size, numel
 
 T = TypeVar("T", Schedule, "Schedule | Infeasible")

@@ -10,9 +10,9 @@ from passkit.graph.node import Node
 from passkit.plan.group import Group
 from passkit.plan.phases import alone, parts_by
 from passkit.plan.schedule import Schedule, Stitching
-from passkit.plan.target import Target
 from passkit.space.layout import Layout, lay_out
 from passkit.space.nest import Nest, value_names
+from passkit.target import Target
 from passkit.templating import plain, stitched
 from passkit.templating.template import NestPlan, Template
 

@@ -11,7 +11,6 @@ from passkit.graph.node import Entry, Node, known_shape
 from passkit.plan.group import Group
 from passkit.plan.schedule import Schedule
 from passkit.plan.scheduling import plain_schedule, schedule_like
-from passkit.plan.target import Target
 from passkit.sharing.shared import plan_shared
 from passkit.space.nest import Nest, value_names
 from passkit.space.space import Infeasible
@@ -20,6 +19,7 @@ from passkit.stitching.apart import cuts
 from passkit.stitching.cutting import Piece
 from passkit.stitching.plan import followers, heaviest, stitch
 from passkit.stitching.regions import Region
+from passkit.target import Target
 from passkit.templating import plain, stitched
 from passkit.templating.dealing import split_of
 from passkit.templating.naming import (

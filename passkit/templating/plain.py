@@ -15,12 +15,12 @@ from passkit.ast.stage import Level
 from passkit.graph.attribute_calls import reduce_of, scan_of
 from passkit.graph.node import Node
 from passkit.plan.schedule import Schedule, levels_of, stages_of
-from passkit.plan.target import Target
 from passkit.space.layout import Layout
 from passkit.space.nest import Nest
 from passkit.space.space import Role
 from passkit.space.tiling import Composition, cut_axis
 from passkit.space.turning import BLOCK
+from passkit.target import Target
 from passkit.templating.dealing import dealt, settled
 from passkit.templating.template import Attr, NestPlan
 from passkit.values.size import Extent, at_least, numel

@@ -7,10 +7,10 @@ from statistics import median
 from typing import Any
 
 from passkit.library.gpu_profile import GpuProfile
-from passkit.plan.target import MIB
 from passkit.runtime.cuda.compiler import compile_text
 from passkit.runtime.cuda.device import CudaDevice, pool_of
 from passkit.runtime.cuda.driver import LaunchParams
+from passkit.target import MIB
 
 EMPTY_KERNEL = "passkit_nothing"
 TEXT = f'extern "C" __global__ void {EMPTY_KERNEL}(float *__restrict__ y0) {{\n}}\n'

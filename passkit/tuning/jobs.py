@@ -16,9 +16,9 @@ from passkit.plan.group import Group, fused_node
 from passkit.plan.planner import plan_group
 from passkit.plan.schedule import Schedule, Source
 from passkit.plan.single import single
-from passkit.plan.target import Target
 from passkit.plan.variants import Variant, variants
 from passkit.serial.json import to_json
+from passkit.target import Target
 from passkit.templating.naming import template_of
 from passkit.tuning.measure import MeasureAnswer, Request
 from passkit.values.size import evaluate, numel

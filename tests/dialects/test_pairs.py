@@ -28,7 +28,7 @@ from passkit.ast.stage import (
     Store,
 )
 from passkit.dialects import CXX, print_kernel
-from passkit.plan.target import cpu
+from passkit.target import cpu
 from passkit.values import dtype as dt
 from tests.planned import prebuild
 

@@ -19,9 +19,9 @@ from passkit.dialects import CXX, Dialect, dialect_of, print_kernel, register_di
 from passkit.errors import CodeGenError, RegistryError
 from passkit.passes.rtcgen import FLAGS, sections_of
 from passkit.plan.kernel import Kernel
-from passkit.plan.target import Target, target_of
 from passkit.runtime.evaluate import evaluate
 from passkit.runtime.native.build import KernelText, build
+from passkit.target import Target, target_of
 from passkit.values import dtype as dt
 from passkit.values.size import evaluate as number
 from tests.dialects.plain_c import PLAIN, call, compiled

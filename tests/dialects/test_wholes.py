@@ -14,7 +14,7 @@ from attrs import evolve
 import passkit as pk
 from passkit.dialects import dialect_of
 from passkit.passes import codegen
-from passkit.plan.target import Target
+from passkit.target import Target
 from tests.dialects.test_printer import GOLDEN, PROGRAMS
 from tests.opencl import BLOCKS, require_pyopencl, target_with_block
 from tests.planned import feeds_of, plan

@@ -18,7 +18,6 @@ import pytest
 from attrs import define, frozen
 
 from passkit.dialects import CUDA
-from passkit.plan.target import KIB, MIB
 from passkit.runtime.cuda import compiler as compilers
 from passkit.runtime.cuda import cublaslt, cudnn
 from passkit.runtime.cuda import device as devices
@@ -33,6 +32,7 @@ from passkit.runtime.cuda.driver import (
     driver_error,
 )
 from passkit.runtime.cuda.libraries import CUBLASLT, CUDNN, SharedLibrary
+from passkit.target import KIB, MIB
 from tests.emulator.compiling import compiled
 from tests.emulator.device import EmulatedError, launch
 from tests.emulator.fake_libraries import FakeLibraries

@@ -11,8 +11,8 @@ from attrs import evolve
 
 import passkit as pk
 from passkit.graph.graph import Graph
-from passkit.plan.target import Target, target_of
 from passkit.program.executable import Executable
+from passkit.target import Target, target_of
 from tests.emulator.device import EmulatedDevice
 from tests.emulator.programs import emulated
 from tests.fuzzing import Failure, UnequalError, runs, said

@@ -13,7 +13,7 @@ from passkit.graph.graph import Annotation, Graph
 from passkit.passes import base
 from passkit.passes.context import PassContext
 from passkit.plan.kernel import RTC, Kernel
-from passkit.plan.target import Target
+from passkit.target import Target
 from tests.emulator.device import EmulatedDevice
 
 

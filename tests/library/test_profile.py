@@ -21,8 +21,8 @@ from passkit.library.cpu_profile import (
     write_cpu_profile,
 )
 from passkit.library.device import device_key
-from passkit.plan.target import cpu, target_of
 from passkit.program.plan_cache import plan_key
+from passkit.target import cpu, target_of
 from passkit.tuning import calibration
 
 ONE = CpuProfile(((1 << 17, 8e10), (1 << 27, 5e9)), 1e-8, 3e-7, ((1 << 15, 1e-9), (1 << 25, 9e-8)))

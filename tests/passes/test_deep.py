@@ -11,9 +11,9 @@ from attrs import evolve
 import passkit as pk
 from passkit.passes.fusion.deep import grown
 from passkit.passes.fusion.trial import Trial
-from passkit.plan.target import cpu
 from passkit.selection.units import Units
 from passkit.space.space import Infeasible
+from passkit.target import cpu
 from tests.passes.test_fusion import fused, groups
 from tests.planned import agrees, feeds_of
 

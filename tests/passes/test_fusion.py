@@ -15,10 +15,10 @@ from passkit.errors import GraphError
 from passkit.passes.fusion.contract import contract
 from passkit.passes.fusion.pack import heights
 from passkit.passes.fusion.partition import Partition
-from passkit.plan.target import cpu
 from passkit.program import planning
 from passkit.program.planning import DEFAULT_PIPELINE
 from passkit.space.space import is_free
+from passkit.target import cpu
 from tests.planned import agrees, feeds_of
 from tests.random_graphs import random_case
 

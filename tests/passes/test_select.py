@@ -22,7 +22,6 @@ from passkit.plan.evaluator import Evaluator, Record
 from passkit.plan.group import Group
 from passkit.plan.planner import plan_group
 from passkit.plan.schedule import Source
-from passkit.plan.target import Target, cpu, target_of
 from passkit.plan.typical import typical
 from passkit.program.planning import DEFAULT_PIPELINE
 from passkit.reporting.statistics import statistics
@@ -30,6 +29,7 @@ from passkit.selection.exact import exact
 from passkit.selection.greedy import beam
 from passkit.selection.greedy import greedy as by_gain
 from passkit.selection.problem import problem_of
+from passkit.target import Target, cpu, target_of
 from passkit.templating.naming import template_of
 from passkit.values.units import bytes_text, seconds_text
 from tests.planned import agrees, feeds_of

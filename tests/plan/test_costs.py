@@ -12,8 +12,8 @@ from passkit.plan.closing import kind_of
 from passkit.plan.group import Group
 from passkit.plan.planner import plan_group
 from passkit.plan.schedule import least_bytes
-from passkit.plan.target import cpu
 from passkit.space.space import Infeasible, is_free
+from passkit.target import cpu
 
 o = pk.ops
 CPU = cpu()

@@ -17,9 +17,9 @@ from passkit.plan.evaluator import Evaluator, Record, Score, kernel_eval_update,
 from passkit.plan.group import Group
 from passkit.plan.planner import plan_group
 from passkit.plan.schedule import Schedule, Source
-from passkit.plan.target import Target, cpu
 from passkit.plan.variants import variants
 from passkit.program.planning import planned
+from passkit.target import Target, cpu
 
 CPU = cpu()
 SOFTMAX = "x: f32[512, 64]; return softmax(x)"

@@ -25,11 +25,11 @@ from passkit.plan.packing import (
 )
 from passkit.plan.planner import inplace_pairs, plan_group
 from passkit.plan.schedule import Schedule
-from passkit.plan.target import cpu
 from passkit.program.planning import planned
 from passkit.sharing.shared import largest, plan_shared
 from passkit.space.space import Infeasible
 from passkit.space.tiling import Composition
+from passkit.target import cpu
 from passkit.values.size import Size
 
 MIXED = (

@@ -23,13 +23,13 @@ from passkit.plan.phases import parts_by
 from passkit.plan.phasing import plan_phased
 from passkit.plan.planner import inplace_pairs, plan_group
 from passkit.plan.schedule import Schedule
-from passkit.plan.target import Target, cpu, target_of
 from passkit.program.executable import Executable
 from passkit.program.planning import planned
 from passkit.runtime.blocks.kernels import run_blocks
 from passkit.sharing.shared import plan_shared
 from passkit.space.space import Infeasible
 from passkit.space.tiling import Composition
+from passkit.target import Target, cpu, target_of
 from passkit.values import dtype as dt
 from passkit.values.size import evaluate
 from tests.teams import team_of

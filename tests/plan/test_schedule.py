@@ -10,9 +10,9 @@ from passkit.ast.stage import Place
 from passkit.plan.group import FUSED
 from passkit.plan.planner import inplace_pairs, inplace_rows
 from passkit.plan.schedule import is_expensive, with_stream
-from passkit.plan.target import cpu
 from passkit.program.planning import planned
 from passkit.splits.split import Split, SplitKind
+from passkit.target import cpu
 from passkit.values.size import Size
 from tests.passes.test_schedule_plan import only, scheduled
 from tests.row_programs import SOFTMAX

@@ -11,10 +11,10 @@ from passkit.plan.costs import model_seconds
 from passkit.plan.group import Group
 from passkit.plan.planner import plan_group
 from passkit.plan.schedule import Schedule
-from passkit.plan.target import cpu
 from passkit.plan.variants import MOST, variants
 from passkit.program.planning import planned
 from passkit.space.tiling import Composition
+from passkit.target import cpu
 from tests.row_programs import SOFTMAX
 
 CPU = cpu()

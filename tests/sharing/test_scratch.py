@@ -19,7 +19,6 @@ from passkit.passes.codegen import make_kernel
 from passkit.plan.group import Group
 from passkit.plan.planner import plan_group
 from passkit.plan.schedule import Schedule
-from passkit.plan.target import Target, cpu, target_of
 from passkit.program.planning import planned
 from passkit.runtime.blocks import run_blocks
 from passkit.sharing.shared import SharedPlan, plan_shared
@@ -27,6 +26,7 @@ from passkit.sharing.sharing import Mode
 from passkit.space.space import Infeasible
 from passkit.space.tiling import Composition
 from passkit.stitching.regions import Region, alike, pitched
+from passkit.target import Target, cpu, target_of
 from passkit.values.size import numel
 from tests.random_stitches import random_stitch
 from tests.test_stitched import agree, attention, feeds_of, softmax_of, together

@@ -10,10 +10,10 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
-from passkit.plan.target import cpu
 from passkit.program.planning import planned
 from passkit.space.tiling import Composition
 from passkit.space.turning import FEW, rows_of, tile_of
+from passkit.target import cpu
 from tests.teams import team_of
 from tests.together import compiled
 

@@ -13,10 +13,10 @@ from passkit import ops
 from passkit.ast import Chunks, Reduce, const, left, maximum, right
 from passkit.graph.graph import Graph
 from passkit.graph.node import known_shape
-from passkit.plan.target import cpu
 from passkit.program.planning import DEFAULT_PIPELINE
 from passkit.space.layout import Layout, lay_out
 from passkit.space.unroll import MOST, SMALL, small_taps, spelled_out
+from passkit.target import cpu
 from passkit.values.dtype import dtype_of, float32
 from tests.teams import team_of
 from tests.together import compiled

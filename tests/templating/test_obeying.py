@@ -22,12 +22,12 @@ from passkit.plan.group import Group
 from passkit.plan.kernel import Kernel
 from passkit.plan.planner import plan_group
 from passkit.plan.schedule import Schedule, Source
-from passkit.plan.target import Target, cpu
 from passkit.plan.variants import MOST, variants
 from passkit.program.planning import planned
 from passkit.runtime.blocks.kernels import _KernelRun
 from passkit.space.nest import Nest
 from passkit.space.space import Infeasible
+from passkit.target import Target, cpu
 from passkit.templating.naming import nests_of_group, template_of
 from passkit.templating.template import NestPlan, parse_template
 from passkit.values.size import evaluate, numel

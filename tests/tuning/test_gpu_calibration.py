@@ -10,8 +10,8 @@ import pytest
 import passkit as pk
 from passkit.cli import doctor
 from passkit.library.gpu_profile import read_gpu_profile
-from passkit.plan.target import MIB, target_of
 from passkit.runtime.cuda.device import adapt_target, calibration_name, device, profiled_target
+from passkit.target import MIB, target_of
 from passkit.tuning.gpu_calibration import calibrate_gpu
 from tests.emulator.fake_driver import FakeDriver, fake_cuda
 

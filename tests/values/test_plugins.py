@@ -21,7 +21,7 @@ from attrs import evolve
 
 import passkit as pk
 from passkit.dialects.base import dialect_of
-from passkit.plan.target import target_of
+from passkit.target import target_of
 
 cube = pk.register_op("plugged_cube", num_inputs=1)
 cube.set_attr("FCodeGen", lambda node, x: x * x * x)

@@ -10,9 +10,9 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
-from passkit.plan.target import Target
 from passkit.program.planning import planned
 from passkit.reporting.step_facts import step_facts
+from passkit.target import Target
 from passkit.values.size import evaluate
 from passkit.viz.kernel_structure import KernelStructure
 from passkit.viz.labels import counted, extent_text, size_text

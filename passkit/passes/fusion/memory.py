@@ -14,7 +14,7 @@ from attrs import frozen
 
 from passkit.graph.node import Entry
 from passkit.passes.fusion.board import Board
-from passkit.plan.target import Target
+from passkit.target import Target
 
 
 @frozen

@@ -26,8 +26,8 @@ from passkit.graph.op import (
 )
 from passkit.plan.group import Decision
 from passkit.plan.kernel import own_kernel_of
-from passkit.plan.target import Target
 from passkit.space.space import is_free
+from passkit.target import Target
 
 KINDS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 NATIVE = frozenset((*KINDS, "float16", "bfloat16", "float32", "float64"))

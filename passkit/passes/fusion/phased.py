@@ -27,10 +27,10 @@ from passkit.plan.phases import parts_by
 from passkit.plan.phasing import is_open, passed_on
 from passkit.plan.planner import plan_group
 from passkit.plan.schedule import RECOMPUTE, Schedule, recompute_cost
-from passkit.plan.target import Target
 from passkit.space.partial import split
 from passkit.space.space import Infeasible, folding_of, is_free
 from passkit.stitching.cutting import contract_of, cut
+from passkit.target import Target
 from passkit.values.memo import UncachedArgument
 from passkit.values.size import Size, at_least, numel
 

@@ -17,9 +17,9 @@ from passkit.plan.costs import model_seconds, product_of
 from passkit.plan.evaluator import Evaluator, Record
 from passkit.plan.group import Group
 from passkit.plan.schedule import Source
-from passkit.plan.target import Target
 from passkit.plan.typical import typical
 from passkit.space.space import Infeasible
+from passkit.target import Target
 
 
 def priced(evaluator: Any, target: Target) -> Seconds:

@@ -28,8 +28,8 @@ from passkit.plan.group import Group
 from passkit.plan.planner import plan_group
 from passkit.plan.schedule import Schedule
 from passkit.plan.single import as_plan
-from passkit.plan.target import Target
 from passkit.plan.typical import typical
+from passkit.target import Target
 
 
 @frozen(eq=False)

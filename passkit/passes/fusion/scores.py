@@ -11,10 +11,10 @@ from passkit.graph.node import Node
 from passkit.plan.costs import kernel_seconds, library_seconds, product_of
 from passkit.plan.group import Group
 from passkit.plan.planner import plan_group
-from passkit.plan.target import Target
 from passkit.plan.typical import typical
 from passkit.space.space import Infeasible
 from passkit.stitching.cutting import contract_of
+from passkit.target import Target
 
 Seconds = Callable[[Group, Target], float]
 """Seconds of one thread for a group that has a plan, or for a library's product; 0 if unknown."""

@@ -20,7 +20,6 @@ from passkit.dialects.cuda import CUDA
 from passkit.errors import DeviceError, MissingDependencyError
 from passkit.ir.loop import KernelIR
 from passkit.plan.kernel import Kernel
-from passkit.plan.target import Target
 from passkit.runtime.cuda.device import CudaDevice
 from passkit.runtime.cuda.driver import DriverError, DriverFailure, FunctionAttributes
 from passkit.runtime.device.kernel_builder import (
@@ -29,6 +28,7 @@ from passkit.runtime.device.kernel_builder import (
     kernels_by_key,
     refusal,
 )
+from passkit.target import Target
 
 FORMAT = 1
 """Part of every digest: raised when the meaning of a cached image changes."""

@@ -18,7 +18,6 @@ from weakref import finalize
 
 from attrs import frozen
 
-from passkit.plan.target import MIB
 from passkit.runtime.cuda.device import CudaDevice
 from passkit.runtime.cuda.driver import DriverError
 from passkit.runtime.cuda.libraries import (
@@ -28,6 +27,7 @@ from passkit.runtime.cuda.libraries import (
     library_or_error,
     load_library,
 )
+from passkit.target import MIB
 from passkit.values.dtype import DType
 
 

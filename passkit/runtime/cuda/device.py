@@ -15,8 +15,6 @@ from attrs import define, evolve, field, frozen
 
 from passkit.errors import DeviceError, MissingDependencyError
 from passkit.library.gpu_profile import read_gpu_profile
-from passkit.plan.gpus import Gpu, gpu_of
-from passkit.plan.target import KIB, Target
 from passkit.runtime.cuda.driver import (
     CudaLimits,
     CudaProperties,
@@ -30,6 +28,8 @@ from passkit.runtime.cuda.driver_pycuda import PyCudaDriver
 from passkit.runtime.device.interface import check_process, is_registered
 from passkit.runtime.device.launcher import IS_NATIVE, DriverCalls, Pool
 from passkit.runtime.device.pool import DevicePool
+from passkit.target import KIB, Target
+from passkit.target.gpus import Gpu, gpu_of
 from passkit.values.units import bytes_text
 
 INSTALL = "pip install 'passkit[cuda]'"

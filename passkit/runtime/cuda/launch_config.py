@@ -10,9 +10,9 @@ from passkit.ast.stage import Place
 from passkit.dialects.row_lanes import WARP, has_rows, row_lanes, rows_at_once
 from passkit.ir.loop import KernelIR
 from passkit.plan.kernel import Kernel
-from passkit.plan.target import KIB
 from passkit.sharing.shared import ALIGN
 from passkit.sharing.sharing import aligned
+from passkit.target import KIB
 from passkit.values.size import evaluate, known_or_zero
 
 DEFAULT_SHARED_NBYTES = 48 * KIB

@@ -17,7 +17,6 @@ from typing import Any
 from attrs import evolve
 
 from passkit.plan.kernel import Kernel
-from passkit.plan.target import Target
 from passkit.runtime.cuda.arrays import DeviceArray, find_array, new_array
 from passkit.runtime.cuda.compiler import CudaKernel, build
 from passkit.runtime.cuda.convolution import ConvolutionStep, FilterGradientStep
@@ -56,6 +55,7 @@ from passkit.runtime.program import (
     RuntimeProgram,
 )
 from passkit.runtime.state import State
+from passkit.target import Target
 
 EXACT_BIAS_DTYPES = ("float32", "float64")
 

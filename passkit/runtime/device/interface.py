@@ -10,7 +10,7 @@ import os
 from typing import Any, NoReturn, Protocol
 
 from passkit.errors import DeviceError
-from passkit.plan.target import Target, list_targets, target_of
+from passkit.target import Target, list_targets, target_of
 
 
 class DeviceEvent(Protocol):

@@ -7,11 +7,11 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from passkit.plan.kernel import Kernel
-from passkit.plan.target import Target
 from passkit.runtime.device.bound_program import BoundProgram
 from passkit.runtime.device.external_arrays import ArrayAllocator, ArrayFinder
 from passkit.runtime.program import RuntimeProgram
 from passkit.runtime.state import State
+from passkit.target import Target
 
 
 class DeviceRuntime(NamedTuple):

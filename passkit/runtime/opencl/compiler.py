@@ -17,7 +17,6 @@ from passkit.dialects.needed import needed
 from passkit.dialects.opencl import OPENCL
 from passkit.errors import DeviceError
 from passkit.plan.kernel import Kernel
-from passkit.plan.target import Target
 from passkit.runtime.device.kernel_builder import (
     ImageCache,
     KernelBuilder,
@@ -32,6 +31,7 @@ from passkit.runtime.opencl.device import (
     power_of_two,
     pyopencl,
 )
+from passkit.target import Target
 
 FORMAT = 1
 """Part of every digest: raised when the meaning of a cached binary changes."""

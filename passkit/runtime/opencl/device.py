@@ -17,11 +17,11 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from passkit.errors import DeviceError, MissingDependencyError
-from passkit.plan.target import KIB, Target
 from passkit.runtime.device.external_arrays import ExternalArray
 from passkit.runtime.device.interface import check_process, is_registered
 from passkit.runtime.device.launcher import IS_NATIVE, DriverCalls, Pool
 from passkit.runtime.device.pool import DevicePool
+from passkit.target import KIB, Target
 from passkit.values.dtype import float32
 from passkit.values.units import bytes_text
 

@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from passkit.plan.target import Target
 from passkit.runtime.opencl.compiler import HEAD, compiler_options
 from passkit.runtime.opencl.device import OpenClDevice, power_of_two, pyopencl
 from passkit.runtime.program import MatrixProduct
+from passkit.target import Target
 from passkit.values.dtype import DType, float32, float64
 
 TYPES = {float32: "float", float64: "double"}

@@ -11,7 +11,6 @@ import numpy as np
 
 from passkit.errors import DeviceError
 from passkit.plan.kernel import Kernel
-from passkit.plan.target import Target
 from passkit.runtime.device.bound_program import (
     BoundProgram,
     ProgramData,
@@ -51,6 +50,7 @@ from passkit.runtime.program import (
     RuntimeProgram,
 )
 from passkit.runtime.state import State
+from passkit.target import Target
 from passkit.values.dtype import float64
 from passkit.values.size import evaluate, known_or_zero
 

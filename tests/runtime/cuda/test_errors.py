@@ -12,13 +12,13 @@ from attrs import evolve
 
 import passkit as pk
 from passkit.errors import DeviceError, MissingDependencyError
-from passkit.plan.target import target_of
 from passkit.runtime.cuda import device as devices
 from passkit.runtime.cuda.device import pool_of
 from passkit.runtime.cuda.driver import DriverError, DriverFailure, OutOfDeviceMemoryError
 from passkit.runtime.cuda.driver_bindings import BindingsDriver
 from passkit.runtime.cuda.driver_pycuda import PyCudaDriver
 from passkit.runtime.device.launcher import IS_NATIVE
+from passkit.target import target_of
 from tests.cuda import on_cuda
 from tests.emulator.fake_driver import FakeDriver, fake_cuda
 from tests.planned import agrees

@@ -12,11 +12,11 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
-from passkit.plan.target import cpu
 from passkit.program.executable import Executable
 from passkit.runtime import assemble
 from passkit.runtime.native import convolution, filter_gradients, onednn
 from passkit.runtime.native.onednn import Geometry
+from passkit.target import cpu
 from tests.ops import windowed
 from tests.teams import team_of
 

@@ -17,7 +17,6 @@ from passkit.dialects.needed import needed as called
 from passkit.dialects.opencl import OPENCL
 from passkit.errors import DeviceError, KernelRefusedError, MissingDependencyError
 from passkit.plan.kernel import Kernel
-from passkit.plan.target import target_of
 from passkit.program.planning import planned
 from passkit.runtime.device import kernel_builder
 from passkit.runtime.native.build import stats
@@ -26,6 +25,7 @@ from passkit.runtime.opencl import compiler
 from passkit.runtime.opencl import device as devices
 from passkit.runtime.opencl.accuracy import relaxed_operations
 from passkit.runtime.opencl.device import OpenClLimits, fit_target, pyopencl
+from passkit.target import target_of
 from tests.opencl import require_pyopencl, step_kinds, target_with_block, with_limits
 
 GPU = OpenClLimits(

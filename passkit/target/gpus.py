@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from attrs import evolve, frozen
 
-from passkit.plan.rates import DEVICE, ZEN4, Rates
-from passkit.plan.residency import Residency
-from passkit.plan.target import KIB, MIB, Target
+from passkit.target.machine import DEVICE, ZEN4, Rates
+from passkit.target.residency import Residency
+from passkit.target.target import KIB, MIB, Target
 
 REACHED = 0.92
 """Of the bandwidth on a data sheet, what a copy reaches."""

@@ -8,14 +8,14 @@ from attrs import evolve
 import passkit as pk
 from passkit.passes.fusion.scores import modelled
 from passkit.plan.costs import model_seconds
-from passkit.plan.gpus import SHIPPED, gpu_of
 from passkit.plan.group import Group, Kind
 from passkit.plan.planner import plan_group
-from passkit.plan.rates import ZEN4
 from passkit.plan.registers import BASE, registers_of
-from passkit.plan.residency import Residency
 from passkit.plan.schedule import Schedule
-from passkit.plan.target import KIB, MIB, Target, target_of
+from passkit.target import KIB, MIB, Target, target_of
+from passkit.target.gpus import SHIPPED, gpu_of
+from passkit.target.machine import ZEN4
+from passkit.target.residency import Residency
 from tests.planned import plan
 
 

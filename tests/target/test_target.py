@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from passkit.errors import SettingError
-from passkit.plan.target import target_of
+from passkit.target import target_of
 
 
 def test_targets_by_name() -> None:
