@@ -302,7 +302,8 @@ def _mask_zeros(node: Node, x: Entry) -> tuple[Entry, Entry, Entry, Entry]:
         x; x with 1 in place of 0; and the product of these along the axis. Products and numbers
         keep the axis with length 1.
 
-    Raises: DTypeError if the dtype of ``x`` is unknown, ShapeError if the axis is out of range.
+    Raises: DTypeError if the dtype of ``x`` is unknown, ShapeError if the axis is out of range, no
+    int or listed twice.
     """
     params = {"axis": node.params["axis"], "keepdims": True}
     is_zero = make("equal", x, 0.0)
@@ -318,7 +319,8 @@ def _prod_others(node: Node, x: Entry) -> Entry:
     for the only zero it is the product of the others. ``node`` has the parameter ``axis``: one or
     several axes, or None for all. ``x`` has floats.
 
-    Raises: DTypeError if the dtype of ``x`` is unknown, ShapeError if the axis is out of range.
+    Raises: DTypeError if the dtype of ``x`` is unknown, ShapeError if the axis is out of range, no
+    int or listed twice.
     """
     is_zero, zero_count, others, product = _mask_zeros(node, x)
     is_only_zero = make("logical_and", is_zero, make("equal", zero_count, 1.0))
@@ -333,7 +335,8 @@ def _prod_others_gradient(node: Node, dy: Entry) -> list[Entry]:
     its position; with two, if i and k are their positions; with three it is always 0. ``node`` is
     the forward node, with the parameter ``axis``; ``dy`` is the gradient of its output.
 
-    Raises: DTypeError if the dtype of the input is unknown, ShapeError if the axis is out of range.
+    Raises: DTypeError if the dtype of the input is unknown, ShapeError if the axis is out of range,
+    no int or listed twice.
     """
     x = node.inputs[0]
     params = {"axis": node.params["axis"], "keepdims": True}

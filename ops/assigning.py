@@ -122,7 +122,7 @@ def assign_index(x: Any, key: Any, value: Any) -> Entry:
         x: An entry or array.
         key: Ints, sizes, slices, None and Ellipsis, or a tuple of them, as in basic indexing.
         value: An entry, array or number, which broadcasts to the shape of ``x[key]``. A Python
-            bool, int or float gets the dtype of ``x``.
+            bool, int or float gets the dtype of ``x``; floats out of range become infinity.
 
     Returns:
         An entry of the shape and dtype of ``x``.
@@ -170,7 +170,8 @@ def _strided_slice(node: Node, x: Entry) -> Entry:
 
     Raises:
         ShapeError: If begin, end and strides are no tuples of one length, a mask or an entry of
-            these is no int, a stride is 0, or the index does not fit the shape of ``x``.
+            these is no int, a stride is 0, the index does not fit the shape of ``x``, or that has
+            an unknown rank.
     """
     params = node.params
     masks = {name: int_param(node, name) for name in MASKS}

@@ -47,7 +47,8 @@ def _masked_softmax(node: Node, x: Entry, mask: Entry) -> Entry:
     to 0: its result is 0. ``node`` has the parameter ``axis``: one or several axes, or None for
     all.
 
-    Raises: ShapeError for an axis that is out of range, listed twice or no int, or an unknown rank.
+    Raises: ShapeError for an axis that is out of range, listed twice or no int, an unknown rank, or
+    a mask that does not broadcast with ``x``.
     """
     axis = node.params["axis"]
     normalize_axes(node, len(known_shape(x)), axis)
@@ -182,6 +183,8 @@ def _joint_mask(node: Node, scores: Entry, mask: Entry) -> Entry:
 
     ``scores`` are those with the causal mask applied, -inf for keys later than the query. ``node``
     has the parameter ``causal``.
+
+    Raises: ShapeError if mask and scores do not broadcast.
     """
     if not node.params["causal"]:
         return mask

@@ -145,7 +145,7 @@ def _batch_block_params(node: Node, x: Entry, widths: str) -> tuple[tuple[int, .
 
     Raises:
         ShapeError: If ``block_shape`` is not ints of at least 1, or has not fewer than ``x`` has
-            axes, or the widths are no ints or pairs.
+            axes, the widths are no ints or pairs, or the rank of ``x`` is unknown.
     """
     lengths = parse_extents(node, node.params["block_shape"], "block_shape")
     if any(not isinstance(b, int) or b < 1 for b in lengths) or len(lengths) >= x.ndim:
@@ -162,8 +162,9 @@ def _space_to_batch(node: Node, x: Entry) -> Entry:
 
     ``node`` has the parameters ``block_shape`` and ``paddings``.
 
-    Raises: ShapeError if a padded axis is no multiple of the block, or ``block_shape`` or
-    ``paddings`` is invalid.
+    Raises: ShapeError if a padded axis is not known to be a multiple of the block, negative
+    paddings cut off more than there is, ``block_shape`` or ``paddings`` is invalid, or the rank of
+    ``x`` is unknown.
     """
     block, widths = _batch_block_params(node, x, "paddings")
     m, rest = len(block), x.ndim - 1 - len(block)
@@ -184,8 +185,8 @@ def _batch_to_space(node: Node, x: Entry) -> Entry:
 
     ``node`` has the parameters ``block_shape`` and ``crops``.
 
-    Raises: ShapeError if the batch is no multiple of the block's area, more is cropped than there
-    is, or ``block_shape`` or ``crops`` is invalid.
+    Raises: ShapeError if the batch is not known to be a multiple of the block's area, more is
+    cropped than there is, ``block_shape`` or ``crops`` is invalid, or the rank of ``x`` is unknown.
     """
     block, crops = _batch_block_params(node, x, "crops")
     m, rest = len(block), x.ndim - 1 - len(block)

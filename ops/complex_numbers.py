@@ -63,7 +63,7 @@ def _infer_complex_type(node: Node, *dtypes: DType) -> DType:
 def _cast_result(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return an FCompute that casts the result of ``function(*arrays)`` to the inferred dtype.
 
-    What it returns is a new array.
+    The FCompute returns a new array.
     """
 
     def compute(node: Node, *x: Any) -> Any:

@@ -49,7 +49,8 @@ def composite(
     Raises:
         RegistryError: If the operator exists with other numbers of inputs or outputs, an attribute
             is misspelt or was set elsewhere, or an alias names another operator.
-        ArgumentError: If a name or alias is no identifier.
+        ArgumentError: If a name or alias is no identifier; a SettingError for a number of inputs
+            below -1 or of results that is 0 or below -1.
     """
     input_names = None if isinstance(inputs, int) else list(inputs)
     num_inputs = inputs if isinstance(inputs, int) else len(inputs)
@@ -82,7 +83,8 @@ def expanded_shape(node: Node, *shapes: Shape) -> Any:
 
     Raises:
         PasskitError: What FInferType and FExpand raise for inputs and parameters that do not fit:
-            DTypeError, ShapeError or GraphError.
+            DTypeError, ShapeError or GraphError; a RuleError if one of them returns something else
+            than it must.
     """
     assert node.op is not None
     dtypes = [e.dtype for e in node.inputs if e.dtype is not None]

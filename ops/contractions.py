@@ -206,7 +206,7 @@ def _merge_repeated_labels(operand: LabelledOperand) -> LabelledOperand:
     That axis is the last. Without a label that is repeated, nothing changes.
 
     Raises:
-        ShapeError: If the extent of such an axis is symbolic.
+        ShapeError: If the extent of such an axis is symbolic, or the rank unknown.
     """
     entry, labels = operand.entry, operand.labels
     while len(set(labels)) < len(labels):
@@ -253,7 +253,7 @@ def _contract_pair(a: LabelledOperand, b: LabelledOperand, used: str) -> Labelle
         The product as an operand, for a later step. Its labels are the shared ones in ``used``,
         then those of a alone, then those of b alone.
 
-    Raises: ShapeError if a rank is unknown.
+    Raises: ShapeError if a rank is unknown, or extents of a shared label do not fit.
     """
     inner = "".join(c for c in a.labels if c in b.labels and c not in used)
     batch = "".join(c for c in a.labels if c in b.labels and c in used)
@@ -278,6 +278,8 @@ def _cheapest_pair(operands: Sequence[LabelledOperand], output: str) -> tuple[in
     Args:
         operands: Two or more operands; the chosen pair is contracted next.
         output: The labels of the result of the einsum.
+
+    Raises: ShapeError if a rank is unknown.
     """
     smallest, pair = None, (0, 1)
     for j in range(len(operands)):
@@ -396,8 +398,8 @@ def _vecdot(node: Node, a: Entry, b: Entry) -> Entry:
 
     It counts from the end, as both operands broadcast; the axis itself does not.
 
-    Raises: ShapeError if ``axis`` is no negative int within both ranks, or the lengths summed
-    differ, 1 and another too.
+    Raises: ShapeError if ``axis`` is no negative int within both ranks, the lengths summed differ,
+    1 and another too, other axes do not broadcast, or a rank is unknown.
     """
     rank = min(len(known_shape(a)), len(known_shape(b)))
     axis = node.params["axis"]
@@ -412,7 +414,7 @@ def _inner(node: Node, a: Entry, b: Entry) -> Entry:
 
     If either is a scalar, the result is their product. ``node`` is not used.
 
-    Raises: ShapeError if the last axes differ.
+    Raises: ShapeError if the last axes differ, a scalar aside, or a rank is unknown.
     """
     rank_a, rank_b = len(known_shape(a)), len(known_shape(b))
     if not rank_a or not rank_b:
@@ -425,7 +427,7 @@ def _dot(node: Node, a: Entry, b: Entry) -> Entry:
 
     If either is a scalar, the result is their product. ``node`` is not used. Source: numpy.dot.
 
-    Raises: ShapeError if these axes differ.
+    Raises: ShapeError if these axes differ, or a rank is unknown.
     """
     rank_a, rank_b = len(known_shape(a)), len(known_shape(b))
     if not rank_a or not rank_b:
@@ -449,7 +451,8 @@ def _cross(node: Node, a: Entry, b: Entry) -> Entry:
 
     They have three elements; other axes broadcast. ``node`` has the parameter.
 
-    Raises: ShapeError if the axis has another length in an operand, or is no int or out of range.
+    Raises: ShapeError if the axis has another length in an operand, is no int or out of range,
+    other axes do not broadcast, or a rank is unknown.
     """
     axis = node.params["axis"]
     components = []
@@ -463,7 +466,7 @@ def _cross(node: Node, a: Entry, b: Entry) -> Entry:
 
 
 def _vector_components(x: Entry, axis: int) -> list[Entry]:
-    """Return the three slices of ``x`` of length 1 along ``axis``, an int >= 0.
+    """Return the three slices of ``x`` of length 1 along ``axis``, an int >= 0 of length 3.
 
     Raises: ShapeError if a rank is unknown.
     """
@@ -545,7 +548,8 @@ def _matrix_power(node: Node, x: Entry) -> Entry:
     ``x`` has floats; the power 1 gives ``x`` itself.
 
     Raises: GraphError if the parameter ``n`` of ``node`` is no int, ShapeError if the rank is below
-    2 or the matrices are not square, DTypeError if ``n`` is 0 and the dtype of ``x`` unknown.
+    2 or unknown, or the matrices are not square, DTypeError if ``n`` is 0 and the dtype of ``x``
+    unknown.
     """
     n, shape = int_param(node, "n", GraphError), known_shape(x)
     if len(shape) < 2:
@@ -575,7 +579,7 @@ def _multi_dot(node: Node, *matrices: Entry) -> Entry:
     Raises:
         GraphError: If there are fewer than two operands.
         ShapeError: If another operand than the first and last is no matrix, one of these is neither
-            a matrix nor a vector, or the shapes do not fit.
+            a matrix nor a vector, the shapes do not fit, or a rank is unknown.
     """
     if len(matrices) < 2:
         raise GraphError(f"{node.where} needs at least two inputs, got {len(matrices)}")

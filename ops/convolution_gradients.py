@@ -228,8 +228,8 @@ def _expand_backprop_input(node: Node, filters: Entry, dy: Entry) -> Entry:
 
     Raises:
         ShapeError: If ``size`` does not have the rank of dy or its number of windows, or has a
-            negative extent, the filter has another rank or a symbolic extent, or a parameter of the
-            windows is invalid.
+            negative extent, the filter has another rank or a symbolic extent, filter and dy do not
+            fit, or ``groups`` or a parameter of the windows is invalid.
     """
     size = parse_extents(node, node.params["size"], "size")
     shape = known_shape(dy)
@@ -283,7 +283,7 @@ def _backprop_by_convolution(
         dy: The gradient of the result, (batch, *result, filters).
         geometry: The positions of the windows in the image.
 
-    Raises: ShapeError if a rank is unknown.
+    Raises: ShapeError if a rank is unknown, filter and dy do not fit, or ``groups`` is invalid.
     """
     shape = known_shape(dy)
     padding: list[tuple[Extent, Extent]] = [(0, 0)]
@@ -313,7 +313,7 @@ def _backprop_by_products(node: Node, filters: Entry, dy: Entry, size: Sequence[
         dy: The gradient of the result, (batch, *result, filters).
         size: The spatial extents of the image.
 
-    Raises: ShapeError if a rank is unknown.
+    Raises: ShapeError if a rank is unknown, filter and dy do not fit, or a parameter is invalid.
     """
     shape = known_shape(dy)
     *window, channels, count = known_shape(filters)
@@ -346,7 +346,7 @@ def _expand_backprop_filter(node: Node, x: Entry, dy: Entry) -> Entry:
 
     Raises:
         ShapeError: If ranks differ, the number of channels or filters is symbolic, the windows do
-            not fit, or the parameters ``window`` or ``groups`` of ``node`` are invalid.
+            not fit, a parameter of ``node`` is invalid, or a rank is unknown.
         DTypeError: If the window is empty and the dtype of ``x`` unknown.
     """
     shape, dy_shape = known_shape(x), known_shape(dy)
@@ -465,7 +465,7 @@ def window_products_as_matmul(node: Node, x: Entry, y: Entry) -> Entry:
         (*window, channels, filters).
 
     Raises:
-        ShapeError: If the windows do not fit.
+        ShapeError: If the windows do not fit, or a rank is unknown.
     """
     shape, window = known_shape(y), _window_products_geometry(node, known_shape(x)).window
     rows, channels = numel(shape[:-1]), known_shape(x)[-1]
@@ -482,7 +482,7 @@ def _expand_window_products(node: Node, x: Entry, y: Entry) -> Entry | None:
     (batch, *result, filters). ``node`` has the parameters ``dilations``, ``padding``, ``strides``
     and ``window``.
 
-    Raises: ShapeError if the windows do not fit.
+    Raises: ShapeError if the windows do not fit, or a rank is unknown.
     """
     channels_known = all(isinstance(known_shape(e)[-1], int) for e in (x, y))
     is_float32 = x.dtype is not None and x.dtype.name == "float32"

@@ -268,8 +268,8 @@ def _expand_conv(count: int) -> Callable[..., Entry]:
 
         ``node`` has the parameter ``data_format``.
 
-        Raises: ShapeError for another rank of image or filter, or if they do not fit; GraphError
-        for an unknown ``data_format``.
+        Raises: ShapeError for another rank of image or filter, or if they do not fit or a parameter
+        is invalid; GraphError for an unknown ``data_format``.
         """
         check_spatial_rank(node, x, count)
         first = channels_first(node, count)
@@ -291,8 +291,8 @@ def _expand_conv_transpose(count: int) -> Callable[..., Entry]:
         ``node`` has the parameters ``data_format``, ``dilations``, ``output_padding``,
         ``output_shape``, ``padding`` and ``strides``.
 
-        Raises: ShapeError for another rank, or an output size that does not fit; GraphError for an
-        unknown ``data_format``.
+        Raises: ShapeError for another rank, an output size that does not fit, or another parameter
+        that is invalid; GraphError for an unknown ``data_format``.
         """
         check_spatial_rank(node, x, count)
         first = channels_first(node, count)
@@ -387,7 +387,8 @@ def _depthwise_conv2d(node: Node, x: Entry, filters: Entry) -> Entry:
     ``node`` has the parameter ``data_format``.
 
     Raises:
-        ShapeError: If image or filter has not rank 4, or they do not fit.
+        ShapeError: If image or filter has not rank 4, they do not fit, an extent of the filter is
+            symbolic, or a parameter is invalid.
         GraphError: If ``data_format`` is unknown.
     """
     check_spatial_rank(node, x, 2)
@@ -411,7 +412,8 @@ def _separable_conv2d(node: Node, x: Entry, depthwise: Entry, pointwise: Entry) 
 
     ``node`` has the parameter ``data_format``.
 
-    Raises: ShapeError if image and filters do not fit, GraphError for an unknown ``data_format``.
+    Raises: ShapeError if image and filters do not fit, an extent of a filter is symbolic, or a
+    parameter is invalid; GraphError for an unknown ``data_format``.
     """
     params = {k: node.params[k] for k in (*WINDOW_PARAMS, "data_format")}
     channels = make("depthwise_conv2d", x, depthwise, **params)

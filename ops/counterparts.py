@@ -18,7 +18,8 @@ def equivalent(name: str, *, numpy: str = "", tensorflow: str = "") -> None:
         tensorflow: Its equivalent in TensorFlow, such as "tf.abs"; empty if there is none.
 
     Raises:
-        RegistryError: If another place has set TCounterparts of that operator.
+        RegistryError: If another place has set TCounterparts of that operator at the same plevel,
+            1.
     """
     names = {"NumPy": numpy, "TensorFlow": tensorflow}
     equivalents = {library: text for library, text in names.items() if text}

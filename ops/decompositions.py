@@ -81,7 +81,8 @@ def matrix_operator(
         the dtypes of the node; as computed where those are unknown.
 
         Raises:
-            FeedError: If NumPy's linear algebra refuses the matrix, such as a singular one.
+            FeedError: If NumPy's linear algebra refuses the matrix, such as a singular one, or
+                ``compute`` does.
         """
         narrow = arrays[0].dtype.itemsize < 4
         operands = [a.astype(np.float32) if narrow else a for a in arrays]
@@ -588,7 +589,8 @@ def _matrix_norm(node: Node, x: Entry) -> Entry:
 
     Raises:
         GraphError: If ``ord`` is none of "fro", "nuc", 1, -1, 2, -2, inf and -inf; a bool is none.
-        ShapeError: If the rank is below 2 or unknown.
+        ShapeError: If the rank is below 2 or unknown, it is not known which of rows and columns are
+            fewer for "nuc", 2 and -2, or an axis is empty whose maximum or minimum would be taken.
     """
     order: Any = "fro" if node.params["ord"] is None else node.params["ord"]
     keepdims = node.params["keepdims"]
@@ -646,9 +648,9 @@ PADE_NORM = 5.37
 def _compute_expm(node: Node, x: Any) -> Any:
     """Return the exponential of each matrix of an array, computed and returned in float64.
 
-    An empty array is returned itself; if an element of it is not finite, all of the result is NaN,
-    in the dtype of ``x``. Source: Higham 2005, The scaling and squaring method for the matrix
-    exponential revisited. ``node`` is not used.
+    An empty array is returned itself; if an element of it or a sum of magnitudes of a column is not
+    finite, all of the result is NaN, in the dtype of ``x``. Source: Higham 2005, The scaling and
+    squaring method for the matrix exponential revisited. ``node`` is not used.
     """
     if x.size == 0:
         return x

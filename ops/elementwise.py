@@ -182,9 +182,10 @@ def _divide(x: Any, y: Any) -> Entry:
 
     Operands are entries, arrays or numbers, promoted to one dtype, which may be complex.
 
-    Raises: ShapeError if they do not broadcast; DTypeError if both are Python scalars;
-    ArgumentError, GraphError or DTypeError for an operand that is neither an entry nor an array of
-    numbers.
+    Raises: ShapeError if they do not broadcast; DTypeError if both are Python scalars, a Python int
+    does not fit the integers beside it, or a real entry or array stands beside a complex one;
+    ArgumentError, GraphError or DTypeError for an operand that is neither an entry, an array nor a
+    number.
     """
     a, b = promote_operands("/", (x, y))
     if a.dtype is not None and a.dtype.kind not in "fc":
@@ -201,9 +202,10 @@ def _power(x: Any, y: Any) -> Entry:
 
     Raises:
         DTypeError: If an integer entry is raised to a negative int, or to one above 64; if the
-            promoted dtype is bool or complex, or both operands are Python scalars.
+            promoted dtype is bool or complex, both operands are Python scalars, or a Python int
+            does not fit the integers beside it.
         ShapeError: If the operands do not broadcast.
-        ArgumentError: If an operand is neither an entry nor an array of numbers; a GraphError for a
+        ArgumentError: If an operand is neither an entry, an array nor a number; a GraphError for a
             tuple of entries.
     """
     integer = isinstance(x, Entry) and x.dtype is not None and x.dtype.is_integer

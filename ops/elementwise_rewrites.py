@@ -54,9 +54,9 @@ def simplify_mul(node: Node, x: Entry, y: Entry) -> Entry | None:
 def simplify_div(node: Node, x: Entry, y: Entry) -> Entry | None:
     """Rewrite ``x / 1 -> x``, and ``x / c -> x * (1/c)`` for a power of two; else return None.
 
-    ``c`` is a real constant of one element, not broadcast, from 2**-14 to 2**12 in magnitude. ``x``
-    itself is returned only if it has the shape and dtype of the output of ``node``, which applies
-    the operator to entries ``x`` and ``y``.
+    1 and ``c`` are real constants of one element. The 1 may be broadcast, ``c`` not, which is from
+    2**-14 to 2**12 in magnitude. ``x`` itself is returned only if it has the shape and dtype of the
+    output of ``node``, which applies the operator to entries ``x`` and ``y``.
     """
     value = scalar_constant(y)
     if value is None:

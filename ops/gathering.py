@@ -213,8 +213,8 @@ def _take_along_axis_shape(node: Node, shape: Shape, indices: Shape) -> Shape:
     ``mode``.
 
     Raises:
-        ShapeError: If ``axis`` is out of range, the ranks differ, other axes do not broadcast, or
-            the axis is empty and the indices are not known to be.
+        ShapeError: If ``axis`` is no int or out of range, the ranks differ, other axes do not
+            broadcast, or the axis is empty and the indices are not known to be.
         GraphError: If ``mode`` is neither "clip" nor "zero".
     """
     axis = normalize_axis(node, len(shape), node.params["axis"])

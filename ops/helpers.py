@@ -29,11 +29,12 @@ def make(name: str, *inputs: Any, **params: Any) -> Entry:
 
     Raises:
         RegistryError: If there is no such operator.
-        GraphError: If a parameter is unknown, missing or of another type, or the number of inputs
-            is wrong.
-        ArgumentError: If an input is neither an entry nor an array of numbers.
-        ShapeError: If the shapes do not fit the operator.
-        DTypeError: If the dtypes do not.
+        GraphError: If a parameter is unknown, missing or of another type, the number of inputs is
+            wrong, or an input is a tuple of entries.
+        ArgumentError: If an input is neither an entry, an array nor a number.
+        ShapeError: If the shapes, or a parameter, do not fit the operator.
+        DTypeError: If the dtypes, or a parameter, do not, or a Python int does not fit the integers
+            beside it.
     """
     return get_op(name)(*inputs, **params)  # type: ignore[no-any-return]
 

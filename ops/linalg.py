@@ -112,8 +112,8 @@ def _matmul_operator(x: Any, y: Any) -> Entry:
     is unknown, both count as matrices.
 
     Raises: ShapeError if the operands do not fit, such as a scalar; DTypeError for bools, complex
-    numbers or two Python scalars; ArgumentError or GraphError for an operand that is neither an
-    entry nor an array of numbers.
+    numbers, two Python scalars or a Python int that does not fit the integers beside it;
+    ArgumentError or GraphError for an operand that is neither an entry, an array nor a number.
     """
     a, b = promote_operands("@", (x, y))
     if a.shape is None or b.shape is None:  # as in a pattern: assumed to be matrices
@@ -129,7 +129,11 @@ def _matmul_operator(x: Any, y: Any) -> Entry:
 
 
 def _product(a: Entry, b: Entry, flip_a: bool, flip_b: bool) -> Entry:
-    """Return the matrix product of a and b; ``flip_a`` and ``flip_b`` transpose them first."""
+    """Return the matrix product of a and b; ``flip_a`` and ``flip_b`` transpose them first.
+
+    Raises: ShapeError if a rank is below 2 or the extents do not fit, DTypeError if the dtypes
+    differ.
+    """
     return make("matmul", a, b, transpose_a=flip_a, transpose_b=flip_b)
 
 
@@ -175,7 +179,7 @@ def _contract_sum(nodes: Sequence[Node]) -> Entry | None:
         `LIBRARY_DTYPES` or unknown.
 
     Raises:
-        ShapeError: If the rank of an operand is unknown.
+        ShapeError: If the rank of an operand is unknown, or the outputs have different shapes.
     """
     first = nodes[0]
     for node in nodes:

@@ -285,7 +285,7 @@ def _softmax_cross_entropy(node: Node, labels: Entry, x: Entry) -> Entry:
 
     ``x`` are the logits. ``node`` has the parameter ``axis``.
 
-    Raises: ShapeError if the axis is out of range.
+    Raises: ShapeError if the axis is out of range or no int, or labels and logits do not broadcast.
     """
     axis = node.params["axis"]
     log_p = make("log_softmax", x, axis=axis)
@@ -319,7 +319,7 @@ def _expand_example_axis(node: Node, x: Entry, dy: Entry) -> Entry:
     It gets an axis of length 1 at the parameter ``axis``. ``node`` is the forward node, with the
     parameter ``axis``; ``dy`` is the gradient of its output.
 
-    Raises: ShapeError if that is out of range.
+    Raises: ShapeError if that is no int or out of range, or the rank of ``x`` unknown.
     """
     axis = normalize_axis(node, len(known_shape(x)), node.params["axis"])
     return make("expand_dims", dy, axis=axis)
@@ -354,7 +354,8 @@ def _infer_pick_shape(node: Node, x: Shape, labels: Shape) -> Shape:
     ``node`` has the parameter ``axis``.
 
     Raises:
-        ShapeError: If ``axis`` is out of range, or ``labels`` is not the shape of ``x`` without it.
+        ShapeError: If ``axis`` is no int or out of range, or ``labels`` is not the shape of ``x``
+            without it.
     """
     axis = normalize_axis(node, len(x), node.params["axis"])
     example_shape = x[:axis] + x[axis + 1 :]
@@ -432,8 +433,8 @@ def _infer_sparse_shape(node: Node, labels: Shape, logits: Shape) -> Shape:
 
     ``node`` has the parameter ``axis``.
 
-    Raises: ShapeError if ``axis`` is out of range, or ``labels`` is not the shape ``logits``
-    without it.
+    Raises: ShapeError if ``axis`` is no int or out of range, or ``labels`` is not the shape
+    ``logits`` without it.
     """
     _infer_pick_shape(node, logits, labels)
     return labels
@@ -549,7 +550,7 @@ def _label_smoothing(node: Node, labels: Entry) -> Entry:
 
     Raises:
         GraphError: If ``smoothing`` is not from 0 to 1.
-        ShapeError: If ``axis`` is out of range.
+        ShapeError: If ``axis`` is no int or out of range, or the rank unknown.
     """
     shape = known_shape(labels)
     classes = shape[normalize_axis(node, len(shape), node.params["axis"])]

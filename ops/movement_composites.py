@@ -92,8 +92,8 @@ def _moveaxis(node: Node, x: Entry) -> Entry:
     ``node`` has the parameters ``destination`` and ``source``.
 
     Raises:
-        ShapeError: If there are not as many axes in source as in destination, or one is no int, out
-            of range or listed twice.
+        ShapeError: If there are not as many axes in source as in destination, one is no int, out of
+            range or listed twice, or the rank is unknown.
     """
     rank = x.ndim
     source = distinct_axes(node, rank, node.params["source"], "source")
@@ -114,7 +114,7 @@ def _swapaxes(node: Node, x: Entry) -> Entry:
 
     ``node`` has the parameters ``axis1`` and ``axis2``.
 
-    Raises: ShapeError if one is no int or out of range.
+    Raises: ShapeError if one is no int or out of range, or the rank is unknown.
     """
     order = list(range(x.ndim))
     a, b = (normalize_axis(node, x.ndim, node.params[k], k) for k in ("axis1", "axis2"))
@@ -125,7 +125,7 @@ def _swapaxes(node: Node, x: Entry) -> Entry:
 def _matrix_transpose(node: Node, x: Entry) -> Entry:
     """Expand matrix_transpose to a transpose of the last two axes of ``x``.
 
-    Raises: ShapeError, naming ``node``, for a rank below 2.
+    Raises: ShapeError, naming ``node``, for a rank below 2 or unknown.
     """
     if x.ndim < 2:
         raise ShapeError(
@@ -140,7 +140,8 @@ def _rot90(node: Node, x: Entry) -> Entry:
     The parameter ``axes`` of ``node`` is the plane, ``k`` the number of quarter turns, which may be
     negative.
 
-    Raises: ShapeError if ``axes`` are not two different axes, or ``k`` is no int.
+    Raises: ShapeError if ``axes`` are not two different axes, ``k`` is no int, or the rank is
+    unknown.
     """
     axes = distinct_axes(node, x.ndim, node.params["axes"], "axes")
     if len(axes) != 2:
@@ -217,8 +218,8 @@ def _roll(node: Node, x: Entry) -> Entry:
     listed twice is rolled twice.
 
     Raises:
-        ShapeError: If there is not a shift for each axis, a shift is no int, an axis is out of
-            range, or there are several shifts and no axis.
+        ShapeError: If there is not a shift for each axis, a shift is no int, an axis is no int or
+            out of range, there are several shifts and no axis, or the rank is unknown.
     """
     shape, axis, shift = known_shape(x), node.params["axis"], node.params["shift"]
     if axis is None:
@@ -241,7 +242,7 @@ def _roll_axis(node: Node, x: Entry, shift: Any, axis: int) -> Entry:
     A shift of a multiple of the length gives an ``identity``. A symbolic length must be at least
     the shift, which a call checks.
 
-    Raises: ShapeError, which names ``node``, if the shift is no int.
+    Raises: ShapeError if the shift is no int (the error names ``node``), or the rank is unknown.
     """
     n = known_shape(x)[axis]
     if isinstance(shift, bool) or not isinstance(shift, int):
@@ -261,7 +262,8 @@ def _tile(node: Node, x: Entry) -> Entry:
     The parameter ``repetitions`` of ``node`` is aligned at the last axis; missing ones are 1.
 
     Raises:
-        ShapeError: If a repetition is negative, or neither an int nor a Size.
+        ShapeError: If a repetition is negative, or neither an int nor a Size, the result is too
+            large, or the rank of ``x`` is unknown.
     """
     repeats = parse_extents(node, node.params["repetitions"], "repetitions")
     if any(isinstance(r, int) and r < 0 for r in repeats):
@@ -305,8 +307,8 @@ def _repeat(node: Node, x: Entry) -> Entry:
 
     Raises:
         ShapeError: If repeats are negative or no ints, a tuple has neither one nor as many as the
-            axis is known to have elements, or adds up to more than the memory holds, or ``axis`` is
-            no int or out of range.
+            axis is known to have elements, or adds up to more than the memory holds, ``axis`` is no
+            int or out of range, or the rank of ``x`` is unknown.
     """
     axis, repeats = node.params["axis"], node.params["repeats"]
     if axis is None:
@@ -379,7 +381,8 @@ def _stack(node: Node, *xs: Entry) -> Entry:
 
     ``node`` has the parameter ``axis``.
 
-    Raises: ShapeError if shapes differ, or the axis is out of range.
+    Raises: ShapeError if shapes differ, the axis is no int or out of range, or a rank is unknown;
+    DTypeError if dtypes differ.
     """
     axis = normalize_axis(node, xs[0].ndim + 1, node.params["axis"])
     for x in xs:
@@ -417,7 +420,7 @@ def _outer(node: Node, x: Entry, y: Entry) -> Entry:
 
     It is a matrix with a row for each element of ``x``. ``node`` is not used.
 
-    Raises: DTypeError for bools.
+    Raises: DTypeError for bools, complex numbers or two dtypes.
     """
     left, right = (make("reshape", e, shape=s) for e, s in ((x, (-1, 1)), (y, (1, -1))))
     return make("mul", left, right)
@@ -429,7 +432,7 @@ def _kron(node: Node, x: Entry, y: Entry) -> Entry:
     The shape with fewer axes gets axes of length 1 in front. ``node`` is not used. Source:
     numpy.kron.
 
-    Raises: ShapeError if a rank is unknown, DTypeError for bools.
+    Raises: ShapeError if a rank is unknown, DTypeError for bools, complex numbers or two dtypes.
     """
     rank = max(x.ndim, y.ndim)
     shapes = []

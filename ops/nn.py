@@ -34,7 +34,7 @@ def _softmax(node: Node, x: Entry) -> Entry:
     Maxima and sums are along the parameter ``axis`` of ``node``, None for all. ``x`` is returned
     itself if it is known to be empty.
 
-    Raises: ShapeError if a rank is unknown.
+    Raises: ShapeError if a rank is unknown, or the axis out of range, no int or listed twice.
     """
     if numel(known_shape(x)) == 0:
         return x
@@ -59,7 +59,7 @@ def _log_softmax(node: Node, x: Entry) -> Entry:
     ``x`` is returned itself if it is known to be empty. ``node`` has the parameter ``axis``, None
     for all axes.
 
-    Raises: ShapeError if a rank is unknown.
+    Raises: ShapeError if a rank is unknown, or the axis out of range, no int or listed twice.
     """
     if numel(known_shape(x)) == 0:
         return x
@@ -84,7 +84,8 @@ def _logsumexp(node: Node, x: Entry) -> Entry:
     None is all axes; they are kept with length 1 if ``keepdims``. An infinite maximum is not
     subtracted, since inf - inf is NaN. ``node`` has the parameters ``axis`` and ``keepdims``.
 
-    Raises: ShapeError for an axis that is out of range or empty.
+    Raises: ShapeError for an axis that is out of range, no int, listed twice or empty, and without
+    ``keepdims`` for an unknown rank.
     """
     axis, keepdims = node.params["axis"], node.params["keepdims"]
     largest = make("reduce_max", x, axis=axis, keepdims=True)
@@ -239,7 +240,7 @@ def _layer_norm_shape(node: Node, data: Shape | None, *vectors: Shape | None) ->
 
     Raises:
         ShapeError: If there are more or fewer inputs, gamma or beta has another shape than the axes
-            of the parameter ``axis`` of ``node``, or that is out of range.
+            of the parameter ``axis`` of ``node``, or that is out of range, no int or listed twice.
     """
     names = _layer_norm_inputs(node.params)
     if len(vectors) + 1 != len(names):
@@ -281,7 +282,8 @@ def _layer_norm(node: Node, x: Entry, *vectors: Entry) -> Entry:
     ``vectors`` are gamma and beta, as far as ``scale`` and ``center`` ask for them. Source: Ba,
     Kiros and Hinton, Layer Normalization, equation 4.
 
-    Raises: ShapeError if ``axis`` is out of range or the rank of ``x`` is unknown.
+    Raises: ShapeError if ``axis`` is out of range, no int or listed twice, the rank of ``x`` is
+    unknown, or gamma or beta does not fit.
     """
     shape = known_shape(x)
     axes = normalize_axes(node, len(shape), node.params["axis"])

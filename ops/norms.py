@@ -52,7 +52,7 @@ def apply_gamma_and_beta(
         vectors: Gamma and beta, as far as there are any; their axes are ``axes`` of the data.
         axes: Axes of the data, sorted.
 
-    Raises: ShapeError if a rank is unknown.
+    Raises: ShapeError if a rank is unknown, or gamma or beta does not fit.
     """
     shape = known_shape(normalized)
     trailing = axes == tuple(range(len(shape) - len(axes), len(shape)))
@@ -87,8 +87,8 @@ def register_norm(
         ``vectors`` are the shapes of gamma and beta, as far as the parameters ask for them; None
         where unknown. ``node`` has the parameters of the norm.
 
-        Raises: ShapeError if there are more or fewer inputs, or gamma or beta does not fit the
-        data.
+        Raises: ShapeError if there are more or fewer inputs, or gamma, beta or a parameter does not
+        fit the data.
         """
         names = input_names(node.params)
         if len(vectors) + 1 != len(names):
@@ -127,7 +127,7 @@ def register_norm(
 
         ``node`` has the parameters of the norm.
 
-        Raises: ShapeError if a rank is unknown.
+        Raises: ShapeError if a rank is unknown, or a vector or parameter does not fit.
         """
         normalized = expand(node, x)
         return apply_gamma_and_beta(node, normalized, vectors, axes(node, known_shape(x)))
@@ -206,7 +206,7 @@ def _rms_norm(node: Node, x: Entry) -> Entry:
     ``epsilon`` is added to the mean square. Source: Zhang and Sennrich, Root Mean Square Layer
     Normalization, equation 4. ``node`` has the parameters ``axis`` and ``epsilon``.
 
-    Raises: ShapeError if the axis is out of range.
+    Raises: ShapeError if the axis is out of range, no int or listed twice, or the rank is unknown.
     """
     axes = _normalized_axes(node, known_shape(x))
     mean_square = make("reduce_mean", x * x, axis=axes, keepdims=True)
@@ -220,7 +220,7 @@ def _instance_norm(node: Node, x: Entry) -> Entry:
     and Lempitsky, Instance Normalization, equation 2. ``node`` has the parameters ``channel_axis``
     and ``epsilon``.
 
-    Raises: ShapeError if ``channel_axis`` is 0 or no axis.
+    Raises: ShapeError if ``channel_axis`` is 0 or no axis, or the rank is unknown.
     """
     shape = known_shape(x)
     (channel,) = _channel_axis(node, shape)
@@ -235,7 +235,7 @@ def _group_norm(node: Node, x: Entry) -> Entry:
     Group Normalization, equation 7. ``node`` has the parameters ``channel_axis``, ``epsilon`` and
     ``groups``.
 
-    Raises: ShapeError if ``channel_axis`` is 0 or no axis.
+    Raises: ShapeError if ``channel_axis`` is 0 or no axis, or the rank is unknown.
     """
     shape = known_shape(x)
     (channel,) = _channel_axis(node, shape)
@@ -281,7 +281,7 @@ def _check_channel_vectors(node: Node, x: Shape, *vectors: Shape) -> int:
 
     Raises:
         ShapeError: If one of ``vectors``, shapes of scales or statistics, does not have one element
-            for each channel, or the axis is out of range.
+            for each channel, or the axis is no int or out of range.
     """
     axis = normalize_axis(node, len(x), node.params["axis"])
     for k, shape in enumerate(vectors):
@@ -322,7 +322,8 @@ def _batch_norm(node: Node, *inputs: Entry) -> Entry:
     that the data needs one multiplication and two additions. ``node`` has the parameters ``axis``
     and ``epsilon``.
 
-    Raises: ShapeError if a vector does not have one element for each channel along ``axis``.
+    Raises: ShapeError if a vector does not have one element for each channel along ``axis``, that
+    is no int or out of range, or a rank is unknown.
     """
     shapes = [known_shape(e) for e in inputs]
     axis = _check_channel_vectors(node, shapes[0], *shapes[1:])
@@ -340,7 +341,8 @@ def _batch_norm_training(node: Node, *inputs: Entry) -> tuple[Entry, ...]:
     unbiased variance of the batch. Source: Ioffe and Szegedy 2015, Batch Normalization. ``node``
     has the parameters ``axis``, ``epsilon`` and ``momentum``.
 
-    Raises: ShapeError if a vector does not have one element for each channel along ``axis``.
+    Raises: ShapeError if a vector does not have one element for each channel along ``axis``, that
+    is no int or out of range, or a rank is unknown.
     """
     shapes = [known_shape(e) for e in inputs]
     axis = _check_channel_vectors(node, shapes[0], *shapes[1:])
@@ -364,7 +366,7 @@ def _batch_statistics(data: Entry, axis: int) -> tuple[Entry, Entry]:
     They are computed in one pass over the data, in float32 for floats of 16 bits. Moments are taken
     of the difference to the channel's first element, so that little cancels.
 
-    Raises: ShapeError if another axis of the data is empty.
+    Raises: ShapeError if another axis of the data is empty, or the rank is unknown.
     """
     shape = known_shape(data)
     axes = tuple(k for k in range(len(shape)) if k != axis)
@@ -429,7 +431,8 @@ def _fused_batch_norm(node: Node, *inputs: Entry) -> tuple[Entry, ...]:
 
     Raises:
         GraphError: If ``data_format`` is none of `IMAGE_FORMATS`.
-        ShapeError: If a vector does not have one element for each channel.
+        ShapeError: If a vector does not have one element for each channel, the data is of rank 0,
+            or of rank 1 with channels second, or a rank is unknown.
     """
     data_format = node.params["data_format"]
     if data_format not in IMAGE_FORMATS:
@@ -475,7 +478,7 @@ def _l2_normalize(node: Node, x: Entry) -> Entry:
     Source: tf.math.l2_normalize.
 
     Raises:
-        ShapeError: If the axis is out of range, no int or listed twice.
+        ShapeError: If the axis is out of range, no int or listed twice, or the rank is unknown.
         GraphError: If ``epsilon`` is below 0 or NaN.
     """
     axes = normalize_axes(node, len(known_shape(x)), node.params["axis"])
@@ -503,8 +506,8 @@ def _clip_by_norm(node: Node, x: Entry) -> Entry:
     Others keep their bits. ``node`` has the parameters ``axis``, one or several axes or None for
     all, and ``clip_norm``.
 
-    Raises: ShapeError if the axis is out of range, no int or listed twice, GraphError if
-    ``clip_norm`` is below 0 or NaN.
+    Raises: ShapeError if the axis is out of range, no int or listed twice, or the rank is unknown;
+    GraphError if ``clip_norm`` is below 0 or NaN.
     """
     axes = normalize_axes(node, len(known_shape(x)), node.params["axis"])
     limit = _clip_norm_param(node)

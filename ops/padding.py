@@ -163,7 +163,8 @@ def _pad(node: Node, x: Entry) -> Entry:
 
     Raises:
         GraphError: If ``mode``, in any case of letters, is unknown.
-        ShapeError: If ``pad_width`` does not fit the rank, a width the axis, or the rank is
+        ShapeError: If ``pad_width`` does not fit the rank, a width is more than its axis has
+            elements to cut off or to take, negative in another mode than "constant", or the rank is
             unknown.
         DTypeError: If ``constant_values``, in mode "constant", is no number that ``x`` can hold.
     """
@@ -253,8 +254,8 @@ def _shift(node: Node, x: Entry) -> Entry:
     A shift beyond the length leaves padding only; a symbolic length must be at least the shift,
     which a call checks. ``node`` has the parameters ``axis``, ``fill_value`` and ``shift``.
 
-    Raises: ShapeError if ``shift`` is no int, or ``axis`` no axis; DTypeError if ``x`` cannot hold
-    ``fill_value``.
+    Raises: ShapeError if ``shift`` is no int, ``axis`` no axis, or the rank is unknown; DTypeError
+    if ``x`` cannot hold ``fill_value``.
     """
     shift, axis = int_param(node, "shift"), normalize_axis(node, x.ndim, node.params["axis"])
     n = known_shape(x)[axis]
@@ -271,8 +272,8 @@ def _crop(node: Node, x: Entry) -> Entry:
     one for each axis. ``node`` has the parameters ``channels_last``, ``offsets`` and ``size``.
 
     Raises:
-        ShapeError: If there are not as many offsets as sizes, more than axes, or the slice is out
-            of range.
+        ShapeError: If there are not as many offsets as sizes, more than axes, one is neither an int
+            nor a Size, the slice is out of range, or the rank of ``x`` is unknown.
     """
     begin = parse_extents(node, node.params["offsets"], "offsets")
     size = parse_extents(node, node.params["size"], "size")

@@ -75,8 +75,8 @@ def _expand_max_pool(count: int) -> Callable[..., Entry]:
 
         ``node`` has the parameters ``data_format`` and ``window``.
 
-        Raises: ShapeError for another rank, or windows that do not fit; GraphError for an unknown
-        ``data_format``.
+        Raises: ShapeError for another rank, windows that do not fit, or a parameter of them that is
+        invalid; GraphError for an unknown ``data_format``.
         """
         check_spatial_rank(node, x, count)
         image, restore_format = by_channel(x, channels_first(node, count))
@@ -134,8 +134,9 @@ def _expand_avg_pool(count: int) -> Callable[..., Entry]:
         ``node`` has the parameters ``count_include_pad``, ``data_format``, ``dilations``,
         ``padding``, ``strides`` and ``window``.
 
-        Raises: ShapeError for another rank, or windows that do not fit; GraphError for an unknown
-        ``data_format``; DTypeError if padding is not counted and the dtype of ``x`` is unknown.
+        Raises: ShapeError for another rank, windows that do not fit, or a parameter of them that is
+        invalid; GraphError for an unknown ``data_format``; DTypeError if padding is not counted and
+        the dtype of ``x`` is unknown.
         """
         check_spatial_rank(node, x, count)
         image, restore_format = by_channel(x, channels_first(node, count))
@@ -209,7 +210,8 @@ def _expand_global_pool(reduction: str) -> Callable[..., Entry]:
 
         ``node`` has the parameters ``data_format`` and ``keepdims``.
 
-        Raises: ShapeError for a rank below 3 or unknown, GraphError for an unknown ``data_format``.
+        Raises: ShapeError for a rank below 3 or unknown, or a maximum of no elements; GraphError
+        for an unknown ``data_format``.
         """
         shape = known_shape(x)
         if len(shape) < 3:

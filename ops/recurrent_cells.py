@@ -152,7 +152,7 @@ def _lstm(
 
     Returns: The next h and c.
 
-    Raises: ShapeError if a rank is unknown.
+    Raises: ShapeError if the shapes do not fit, or a rank is unknown.
     """
     z = _matmul(x, kernel) + _matmul(h, recurrent) + bias
     units = known_shape(h)[1]
@@ -204,7 +204,7 @@ def _lstm_block(
 
     Returns: i, cs, f, o, ci, co and h, as TensorFlow calls them.
 
-    Raises: ShapeError if a rank is unknown.
+    Raises: ShapeError if the shapes do not fit, or a rank is unknown.
     """
     units = known_shape(h)[1]
     z = _matmul(make("concat", x, h, axis=1), w) + bias
@@ -263,7 +263,7 @@ def _gru(node: Node, x: Entry, h: Entry, kernel: Entry, recurrent: Entry, bias: 
     and ``bias`` are the weights. Source: Cho and others, Learning Phrase Representations. ``node``
     has the parameter ``reset_after``.
 
-    Raises: ShapeError if a rank is unknown.
+    Raises: ShapeError if the shapes do not fit, or a rank is unknown.
     """
     rows, units = known_shape(h)
     reset_after = node.params["reset_after"]

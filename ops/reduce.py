@@ -173,7 +173,8 @@ def reduction(
     def reduce(node: Node) -> Reduce:
         """Return the loop description of a node, whose input has a known dtype: FReduce.
 
-        Raises: ShapeError if its rank is unknown, or the parameter ``axis`` out of range.
+        Raises: ShapeError if its rank is unknown, or the parameter ``axis`` out of range, no int or
+        listed twice.
         """
         dtype = node.inputs[0].dtype
         assert dtype is not None
@@ -210,7 +211,7 @@ def broadcast_back(node: Node, reduced: Entry) -> Entry:
 
     ``node`` is a reduction.
 
-    Raises: ShapeError if the rank of its input is unknown.
+    Raises: ShapeError if the rank of its input is unknown, or ``reduced`` has another shape.
     """
     shape = known_shape(node.inputs[0])
     axes = normalize_axes(node, len(shape), node.params["axis"])

@@ -58,7 +58,7 @@ def _infer_scan_shape(node: Node, shape: Shape) -> Shape:
 
     ``node`` has the parameter ``axis``.
 
-    Raises: ShapeError if ``axis`` is out of range, or None and the input no vector.
+    Raises: ShapeError if ``axis`` is no int or out of range, or None and the input no vector.
     """
     scan_axis(node, len(shape))
     return shape
@@ -149,7 +149,7 @@ def _scan_like(node: Node, x: Entry, name: str, **params: Any) -> Entry:
 
     ``params`` replace the node's parameters.
 
-    Raises: ShapeError if the rank of the node's input is unknown.
+    Raises: ShapeError if the rank of the node's input is unknown, or its ``axis`` invalid.
     """
     axis = scan_axis(node, len(known_shape(node.inputs[0])))
     return make(name, x, **{**node.params, "axis": axis, **params})
@@ -320,8 +320,9 @@ def _cumulative(scan_name: str, initial: int) -> Callable[[Node, Entry], Entry]:
         The parameters ``dtype`` (None for that of x), ``axis`` and ``include_initial`` say so.
         ``node`` has the parameters ``axis``, ``dtype`` and ``include_initial``.
 
-        Raises: ShapeError if the axis is out of range, or None and x no vector; DTypeError if
-        ``dtype`` is bool, complex or none, or unknown for the initial value.
+        Raises: ShapeError if the axis is no int or out of range, or None and x no vector, or the
+        rank of x is unknown; DTypeError if ``dtype`` is bool, complex or none, or unknown for the
+        initial value.
         """
         dtype, shape = node.params["dtype"], known_shape(x)
         axis = scan_axis(node, len(shape))

@@ -403,8 +403,9 @@ def _rows_along_axis_shape(node: Node, indices: Shape) -> Shape:
     ``node`` has the parameters ``axis``, ``mode``, ``shape`` and ``updates``.
 
     Raises:
-        ShapeError: If it or ``shape`` has negative extents, it has a lower rank than shape or
-            indices, the indices do not broadcast to it, or ``axis`` is out of range.
+        ShapeError: If it or ``shape`` has negative extents or anything else than ints and sizes, it
+            has a lower rank than shape or indices, the indices do not broadcast to it, or ``axis``
+            is no int or out of range.
         GraphError: If ``mode`` is unknown.
     """
     index_mode(node)

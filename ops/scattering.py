@@ -182,7 +182,8 @@ def _element_updates_shape(node: Node, x: Shape, indices: Shape) -> Shape:
 
     ``x`` and ``indices`` are shapes. ``node`` has the parameter ``axis``.
 
-    Raises: ShapeError if they differ in rank or do not broadcast, or the axis is out of range.
+    Raises: ShapeError if they differ in rank or do not broadcast, or the axis is no int or out of
+    range.
     """
     axis = normalize_axis(node, len(x), node.params["axis"])
     if len(indices) != len(x):
@@ -217,7 +218,8 @@ def _slice_rows(node: Node, x: Entry, indices: Entry, updates: Entry) -> tuple[S
     The numbers are an int64 entry (batch, number of indices); ``updates`` is not used. ``node`` has
     the parameters ``axis``, ``batch_dims`` and ``mode``.
 
-    Raises: ShapeError if ``axis`` is out of range, GraphError if ``mode`` is unknown.
+    Raises: ShapeError if ``axis`` is no int or out of range, or a rank is unknown; GraphError if
+    ``mode`` is unknown.
     """
     shape, index_shape = known_shape(x), known_shape(indices)
     axis, batch = normalize_axis(node, len(shape), node.params["axis"]), node.params["batch_dims"]
@@ -239,8 +241,8 @@ def _element_rows(node: Node, x: Entry, indices: Entry, updates: Entry) -> tuple
     ``indices`` are positions along ``axis``. The numbers are an int64 entry (1, number of updates).
     ``node`` has the parameters ``axis`` and ``mode``.
 
-    Raises: ShapeError if a rank is unknown or ``axis`` is out of range, GraphError if ``mode`` is
-    unknown.
+    Raises: ShapeError if a rank is unknown, ``axis`` is no int or out of range, or the indices do
+    not broadcast; GraphError if ``mode`` is unknown.
     """
     shape, updates_shape = known_shape(x), known_shape(updates)
     rows = make(
@@ -261,7 +263,8 @@ def _point_rows(node: Node, x: Entry, indices: Entry, updates: Entry) -> tuple[S
     (batch, number of points); ``updates`` is not used. ``node`` has the parameters ``batch_dims``
     and ``mode``.
 
-    Raises: ShapeError if the coordinates do not fit x, GraphError if ``mode`` is unknown.
+    Raises: ShapeError if the coordinates do not fit x, ``batch_dims`` is invalid, or a rank is
+    unknown; GraphError if ``mode`` is unknown.
     """
     shape, index_shape = known_shape(x), known_shape(indices)
     batch, count = point_axes(node, shape, index_shape)
@@ -351,7 +354,8 @@ def register_scatter(
     def infer_shape(node: Node, x: Shape, indices: Shape, updates: Shape) -> Shape:
         """Infer the shape, that of x; all arguments but ``node`` are shapes.
 
-        Raises: ShapeError if updates or indices do not fit, GraphError if ``mode`` is unknown.
+        Raises: ShapeError if updates, indices or the parameters of the addressing do not fit,
+        GraphError if ``mode`` is unknown.
         """
         index_mode(node)
         expected = addressing.updates_shape(node, x, indices)
@@ -461,6 +465,8 @@ def _scatter_like(node: Node, addressing: Addressing, kind: str, x: Entry, updat
     """Return a scatter of ``updates`` into ``x`` at the indices of ``node``, of the kind ``kind``.
 
     ``addressing`` is that of the node.
+
+    Raises: ShapeError or DTypeError if they do not fit.
     """
     name = "put_along_axis" if addressing is ELEMENTS and kind == "update" else addressing.scatter
     return make(name.format(kind=kind), x, node.inputs[1], updates, **node.params)

@@ -88,8 +88,8 @@ def _expand_arg_extreme(reduction: str) -> Callable[[Node, Entry], Entry]:
         Bools are compared as int32. ``node`` has the parameters ``axis``, one or several axes or
         None for all, and ``keepdims``.
 
-        Raises: ShapeError if the axis is out of range, no int, listed twice or empty; DTypeError if
-        the dtype of ``x`` is unknown.
+        Raises: ShapeError if the axis is out of range, no int, listed twice or empty, or the rank
+        is unknown; DTypeError if the dtype of ``x`` is unknown.
         """
         axes = normalize_axes(node, len(known_shape(x)), node.params["axis"])
         if known_dtype(x).kind == "b":
@@ -187,7 +187,7 @@ def _bincount(node: Node, x: Entry) -> Entry:
 
     ``node`` has the parameter ``length``.
 
-    Raises: ShapeError if that parameter is no int of at least 1.
+    Raises: ShapeError if that parameter is no int of at least 1, or the rank of ``x`` is unknown.
     """
     return _count_values(make("cast", x, dtype="int64"), _positive_param(node, "length"))
 
@@ -237,7 +237,8 @@ def _histogram(node: Node, x: Entry) -> Entry:
     Source: numpy.histogram with equal bins, of which the last includes its upper end.
 
     Raises: ShapeError if ``bins`` is no int of at least 1, or of more edges than the memory holds,
-    or ``range`` no finite (low, high) with low < high.
+    ``range`` is no finite (low, high) with low < high, or the rank of ``x`` is unknown; DTypeError
+    for complex numbers.
     """
     bins, (low, high) = _positive_param(node, "bins"), _histogram_range(node)
     values = make("cast", x, dtype="float64")
@@ -374,7 +375,8 @@ def _digitize(node: Node, x: Entry, bins: Entry) -> Entry:
     With the parameter ``right`` of ``node`` it is the number of bins below the element, else of
     those that are at most it.
 
-    Raises: ShapeError if the bins are neither a vector nor one for each row of x.
+    Raises: ShapeError if the bins are neither a vector nor one for each row of x, DTypeError if
+    both have different dtypes.
     """
     return make("searchsorted", bins, x, side="left" if node.params["right"] else "right")
 
@@ -465,7 +467,7 @@ def _compact_nonzero(node: Node, x: Entry, rows: Entry, width: Extent) -> Entry:
         (1, 1, size, width).
 
     Raises:
-        ShapeError: If ``size`` is no int >= 0 or Size.
+        ShapeError: If ``size`` is no int >= 0 or Size, or the rank of ``x`` is unknown.
         DTypeError: If int64 cannot hold ``fill_value``.
     """
     count, size = numel(known_shape(x)), count_param(node, "size")
@@ -496,8 +498,8 @@ def _argwhere(node: Node, x: Entry) -> Entry:
     ``node`` has the parameters ``fill_value`` and ``size``. NaN is not 0. Rows of a scalar ``x``
     have no elements.
 
-    Raises: ShapeError if ``size`` is no int >= 0 or Size, DTypeError if int64 cannot hold
-    ``fill_value``.
+    Raises: ShapeError if ``size`` is no int >= 0 or Size, or the rank of ``x`` is unknown;
+    DTypeError if int64 cannot hold ``fill_value``.
     """
     shape, size = known_shape(x), count_param(node, "size")
     rank = len(shape)
@@ -518,8 +520,8 @@ def _flatnonzero(node: Node, x: Entry) -> Entry:
 
     They are cut or filled to ``size``. ``node`` has the parameters ``fill_value`` and ``size``.
 
-    Raises: ShapeError if ``size`` is no int >= 0 or Size, DTypeError if int64 cannot hold
-    ``fill_value``.
+    Raises: ShapeError if ``size`` is no int >= 0 or Size, or the rank of ``x`` is unknown;
+    DTypeError if int64 cannot hold ``fill_value``.
     """
     count, size = numel(known_shape(x)), count_param(node, "size")
     out = _compact_nonzero(node, x, make("arange", start=0, stop=count, dtype="int64"), 1)

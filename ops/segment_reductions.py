@@ -31,8 +31,8 @@ def _rows_and_ids(node: Node, x: Entry, ids: Entry) -> tuple[Entry, Entry, Shape
     has the parameter ``num_segments`` of rows. ``node`` has the parameter ``num_segments``.
 
     Raises:
-        ShapeError: If the ids have another shape than the first axes of x, or ``num_segments`` is
-            no int >= 0 or Size.
+        ShapeError: If the ids have another shape than the first axes of x, ``num_segments`` is no
+            int >= 0 or Size, or a rank is unknown.
     """
     count = count_param(node, "num_segments")
     id_shape = known_shape(ids)
@@ -117,8 +117,8 @@ def _register_segment_reduction(name: str, expand: Callable[..., Entry], doc: st
     ``expand`` is its FExpand, ``doc`` its documentation. Its inputs are x and segment_ids, its
     parameter is ``num_segments``.
 
-    Raises: RegistryError if an operator of that name has another number of inputs, or an attribute
-    of it was set elsewhere; ArgumentError if ``name`` is no identifier.
+    Raises: RegistryError if an operator of that name has another number of inputs, an attribute of
+    it was set elsewhere, or the alias names another; ArgumentError if ``name`` is no identifier.
     """
     composite(
         name,

@@ -113,7 +113,7 @@ def _slice_element(node: Node, index: Index, read: Reader) -> Expr:
     ``index`` has an expression for each axis, ``read`` reads the input. ``node`` has the parameters
     ``begin``, ``size`` and ``step``.
 
-    Raises: ShapeError if the rank of the input is unknown.
+    Raises: ShapeError if the rank of the input is unknown, or a parameter is invalid.
     """
     begin, _, step = slice_params(node, known_shape(node.inputs[0]))
     return read(*(_source_index(i, b, s) for i, b, s in zip(index, begin, step, strict=True)))
@@ -375,12 +375,12 @@ def split(x: Any, num_or_sizes: int | Sequence[Extent], axis: int = 0) -> tuple[
         axis: The axis to split; 0 by default.
 
     Returns:
-        A tuple of entries, the slices in order.
+        A tuple of entries, the slices in order; empty for no sizes of an empty axis.
 
     Raises:
-        ShapeError: If the axis is no int or out of range, the number of slices is below 1 or not
-            known to divide its length, or their sizes are not known to add up to it, or one is
-            negative.
+        ShapeError: If the axis is no int or out of range, the rank of ``x`` unknown, the number of
+            slices is below 1 or not known to divide its length, or their sizes are not known to add
+            up to it, or one is negative.
         ArgumentError: If ``num_or_sizes`` is neither an int nor a sequence of ints and sizes, or
             ``x`` no array of numbers; a GraphError for a tuple of entries as ``x``.
     """
@@ -392,7 +392,7 @@ def split(x: Any, num_or_sizes: int | Sequence[Extent], axis: int = 0) -> tuple[
     axis %= rank
     sizes = _split_sizes(num_or_sizes, axis, shape[axis])
     slices = []
-    for start, n in zip(accumulate(sizes[:-1], initial=0), sizes, strict=True):
+    for start, n in zip(accumulate(sizes, initial=0), sizes, strict=False):
         begin: list[Extent] = [0] * rank
         size = list(shape)
         begin[axis], size[axis] = start, n

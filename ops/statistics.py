@@ -88,7 +88,7 @@ def _cast_and_reduce(reduction_name: str) -> Callable[[Node, Entry], Entry]:
         """Cast x to the dtype of the output of ``node``, and reduce it.
 
         Raises: DTypeError if that dtype is unknown, ShapeError if the parameter ``axis`` is out of
-        range.
+        range, no int or listed twice.
         """
         dtype = known_dtype(node.entries[0])
         x = x if x.dtype is dtype else make("cast", x, dtype=dtype.name)
@@ -179,7 +179,8 @@ def _infer_variance_shape(node: Node, shape: Shape) -> Shape:
 
     Returns: None where the rank is unknown and matters.
 
-    Raises: ShapeError if it is no finite number, or ``axis`` is out of range.
+    Raises: ShapeError if it is no finite number, or ``axis`` is out of range, no int or listed
+    twice.
     """
     _correction_param(node)
     return reduced_shape(node, shape)  # type: ignore[no-any-return]
@@ -194,7 +195,8 @@ def _corrected_count(node: Node, x: Entry, correction: float, keepdims: bool) ->
         A float, or an entry where the number depends on symbolic extents.
 
     Raises:
-        ShapeError: If the parameter ``axis`` of ``node`` is out of range, or the rank of x unknown.
+        ShapeError: If the parameter ``axis`` of ``node`` is out of range, no int or listed twice,
+            or the rank of x is unknown.
     """
     count = numel(known_shape(x)[k] for k in _reduced_axes(node, x))
     if isinstance(count, int):
@@ -209,7 +211,8 @@ def _variance(node: Node, x: Entry) -> Entry:
     A divisor below 0 counts as 0; the quotient is then infinite or NaN. ``node`` has the parameters
     ``axis``, ``correction`` and ``keepdims``.
 
-    Raises: ShapeError if ``correction`` is no finite number, or ``axis`` is out of range.
+    Raises: ShapeError if ``correction`` is no finite number, or ``axis`` is out of range, no int or
+    listed twice; for a ``correction`` other than 0 also if the rank is unknown.
     """
     axis, keepdims = node.params["axis"], node.params["keepdims"]
     correction = _correction_param(node)
@@ -226,7 +229,8 @@ def _standard_deviation(node: Node, x: Entry) -> Entry:
 
     ``node`` has the parameters that are passed on.
 
-    Raises: ShapeError if ``correction`` is no finite number, or ``axis`` is out of range.
+    Raises: ShapeError if ``correction`` is no finite number, or ``axis`` is out of range, no int or
+    listed twice.
     """
     return make("sqrt", make("var", x, **node.params))
 
@@ -252,7 +256,7 @@ def _moments(node: Node, x: Entry) -> tuple[Entry, Entry]:
 
     ``node`` has the parameters ``axis`` and ``keepdims``.
 
-    Raises: ShapeError if that is out of range.
+    Raises: ShapeError if that is out of range, no int or listed twice, or the rank is unknown.
     """
     axis, keepdims = node.params["axis"], node.params["keepdims"]
     mean = make("reduce_mean", x, axis=axis, keepdims=True)
@@ -278,7 +282,8 @@ def _average(node: Node, x: Entry, weights: Entry) -> Entry:
 
     ``node`` has the parameters that are passed on.
 
-    Raises: ShapeError if the weights do not broadcast to x, or the axis is out of range.
+    Raises: ShapeError if the weights do not broadcast to x, the axis is out of range, no int or
+    listed twice, or the rank of x is unknown.
     """
     w = make("broadcast_to", weights, shape=known_shape(x))
     return make("reduce_sum", x * w, **node.params) / make("reduce_sum", w, **node.params)
@@ -342,8 +347,8 @@ def _infer_norm_shape(node: Node, shape: Shape) -> Shape:
     ``node`` has the parameters ``axis``, ``keepdims`` and ``ord``. None where the rank is unknown
     and matters.
 
-    Raises: ShapeError if ``ord`` is no number, ``axis`` is out of range, or for an infinite order
-    empty.
+    Raises: ShapeError if ``ord`` is no number, ``axis`` is out of range, no int, listed twice, or
+    for an infinite order empty.
     """
     infer_shape = nonempty_shape if abs(_order_param(node)) == inf else reduced_shape
     return infer_shape(node, shape)  # type: ignore[no-any-return]
@@ -354,8 +359,8 @@ def _vector_norm(node: Node, x: Entry) -> Entry:
 
     The order is the parameter ``ord`` of ``node``.
 
-    Raises: ShapeError if it is no number, or the axis out of range; DTypeError if it is 0 and the
-    dtype of ``x`` is unknown.
+    Raises: ShapeError if it is no number, or the axis out of range, no int, listed twice, or for an
+    infinite order empty; DTypeError if it is 0 and the dtype of ``x`` is unknown.
     """
     order, params = _order_param(node), {k: node.params[k] for k in PARAMS}
     if order == 2:
@@ -443,7 +448,7 @@ def _peak_to_peak(node: Node, x: Entry) -> Entry:
 
     ``node`` has the parameters that are passed on.
 
-    Raises: ShapeError if that is out of range or empty.
+    Raises: ShapeError if that is out of range, no int, listed twice or empty.
     """
     return make("reduce_max", x, **node.params) - make("reduce_min", x, **node.params)
 
@@ -467,7 +472,8 @@ def _reduce_without_nan(node: Node, x: Entry, reduction_name: str, identity: flo
 
     ``node`` has the parameters ``axis`` and ``keepdims``.
 
-    Raises: ShapeError if the axis is out of range or, for a maximum or minimum, empty.
+    Raises: ShapeError if the axis is out of range, no int, listed twice or, for a maximum or
+    minimum, empty.
     """
     numbers = make("where", make("isnan", x), identity, x)
     return make(reduction_name, numbers, **node.params)
@@ -482,7 +488,7 @@ def _extremum_without_nan(node: Node, x: Entry, reduction_name: str, identity: f
         reduction_name: "reduce_max" or "reduce_min".
         identity: The element to put in place of NaN.
 
-    Raises: ShapeError if the parameter ``axis`` is out of range or empty.
+    Raises: ShapeError if the parameter ``axis`` is out of range, no int, listed twice or empty.
     """
     extremum = _reduce_without_nan(node, x, reduction_name, identity)
     all_nan = make("reduce_all", make("isnan", x), **node.params)
@@ -495,7 +501,8 @@ def _count_without_nan(node: Node, x: Entry, keepdims: bool) -> Entry:
     ``keepdims`` says whether the reduced axes stay with length 1. ``node`` has the parameter
     ``axis``.
 
-    Raises: DTypeError if that dtype is unknown, ShapeError if the axis is out of range.
+    Raises: DTypeError if that dtype is unknown, ShapeError if the axis is out of range, no int or
+    listed twice.
     """
     is_number = make("cast", make("logical_not", make("isnan", x)), dtype=known_dtype(x).name)
     return make("reduce_sum", is_number, axis=node.params["axis"], keepdims=keepdims)
@@ -506,7 +513,8 @@ def _nanmean(node: Node, x: Entry) -> Entry:
 
     It is NaN where there are none. ``node`` has the parameters ``axis`` and ``keepdims``.
 
-    Raises: ShapeError if the axis is out of range, DTypeError if the dtype of ``x`` is unknown.
+    Raises: ShapeError if the axis is out of range, no int or listed twice, DTypeError if the dtype
+    of ``x`` is unknown.
     """
     total = make("nansum", x, axis=node.params["axis"], keepdims=node.params["keepdims"])
     return total / _count_without_nan(node, x, node.params["keepdims"])
@@ -517,8 +525,8 @@ def _nanvar(node: Node, x: Entry) -> Entry:
 
     These are no more than the parameter ``correction`` of ``node``.
 
-    Raises: ShapeError if that is no finite number, or ``axis`` is out of range; DTypeError if the
-    dtype of ``x`` is unknown.
+    Raises: ShapeError if that is no finite number, or ``axis`` is out of range, no int or listed
+    twice; DTypeError if the dtype of ``x`` is unknown.
     """
     axis, keepdims = node.params["axis"], node.params["keepdims"]
     d = x - make("nanmean", x, axis=axis, keepdims=True)
@@ -616,7 +624,8 @@ def _quantile_at(node: Node, x: Entry, q: float) -> Entry:
     It is NaN where any element along ``axis`` is. ``node`` has the parameters ``axis`` and
     ``keepdims``.
 
-    Raises: ShapeError if the number of these is symbolic or 0.
+    Raises: ShapeError if the number of these is symbolic or 0, an axis is out of range, no int or
+    listed twice, or the rank is unknown.
     """
     rows, count = _sorted_rows(node, x)
     rank = q * (count - 1)
@@ -636,7 +645,8 @@ def _quantile(node: Node, x: Entry) -> Entry:
     ``node`` has the parameters ``axis``, ``keepdims`` and ``q``.
 
     Raises:
-        ShapeError: If ``q`` is no number from 0 to 1, or the axis is empty or of symbolic length.
+        ShapeError: If ``q`` is no number from 0 to 1, the axis is empty or of symbolic length, out
+            of range, no int or listed twice, or the rank is unknown.
     """
     q = node.params["q"]
     if isinstance(q, bool) or not isinstance(q, (int, float)) or not 0 <= q <= 1:
@@ -670,7 +680,8 @@ def _diff(node: Node, x: Entry) -> Entry:
     For 0 times it is ``x`` itself. ``node`` has the parameters ``axis``, one int, and ``n``.
 
     Raises:
-        ShapeError: If ``n`` is no int of at least 0, or ``axis`` is no int or out of range.
+        ShapeError: If ``n`` is no int of at least 0, ``axis`` is no int or out of range, or the
+            rank is unknown.
     """
     axis, n = normalize_axis(node, len(known_shape(x)), node.params["axis"]), node.params["n"]
     if isinstance(n, bool) or not isinstance(n, int) or n < 0:

@@ -80,7 +80,7 @@ def _band_part(node: Node, x: Entry) -> Entry:
     ``node`` has the parameters ``num_lower`` and ``num_upper``. If both are negative, it is an
     identity. Source: tf.linalg.band_part.
 
-    Raises: ShapeError if one is no int, or the rank of ``x`` is below 2.
+    Raises: ShapeError if one is no int, or the rank of ``x`` is below 2 and one not negative.
     """
     low, high = int_param(node, "num_lower"), int_param(node, "num_upper")
     if low >= 0:
@@ -209,6 +209,8 @@ def _diag_embed_element(node: Node, index: Index, read: Reader) -> Expr:
 
     ``index`` has an expression for each axis, the last two are row and column; ``read`` reads the
     vectors, valid on the diagonal only. ``node`` has the parameter ``offset``.
+
+    Raises: ShapeError if that is no int.
     """
     k = int_param(node, "offset")
     value = read(*index[:-2], index[-2] - max(-k, 0) if k < 0 else index[-2])
@@ -236,8 +238,8 @@ diag_embed.set_attr(
 def _diag(node: Node, x: Entry) -> Entry:
     """Expand diag: the diagonal ``k`` of a matrix, or a matrix with a vector as that diagonal.
 
-    Raises: ShapeError if ``x`` is neither a vector nor a matrix, or the parameter ``k`` of ``node``
-    no int.
+    Raises: ShapeError if ``x`` is neither a vector nor a matrix, the parameter ``k`` of ``node`` is
+    no int, or the rank is unknown.
     """
     if x.ndim not in (1, 2):
         raise ShapeError(

@@ -371,7 +371,8 @@ def _extract_patches(node: Node, x: Entry) -> Entry:
 
     ``node`` has the parameter ``window``.
 
-    Raises: ShapeError if the rank of ``x`` is not 3 to 5, or the windows do not fit.
+    Raises: ShapeError if the rank of ``x`` is not 3 to 5 or unknown, the windows do not fit, or a
+    parameter of them is invalid.
     """
     view = make("windows", x, window=node.params["window"], **_window_params(node))
     shape = known_shape(view)

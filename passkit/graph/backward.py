@@ -191,7 +191,7 @@ def _elementwise_adjoints(
     one element.
 
     Raises: DTypeError where the dtype of an input is not known; CodeGenError where no operator
-    computes the derivative.
+    computes the derivative; RuleError where FCodeGen returns no expression for each result.
     """
     assert node.op is not None
     input_keys: list[Any] = []

@@ -48,9 +48,10 @@ def apply(
             where its default is a bool, float or string, of another type; or an input is a tuple of
             entries.
         ArgumentError: ``name`` is no string, ``control`` no sequence of nodes, or an input is
-            neither an entry, an array nor a number.
-        ShapeError: The shapes of the inputs do not fit the operator.
-        DTypeError: The dtypes of the inputs do not fit the operator, or passkit does not have one.
+            neither an entry, an array nor a number, or a Python int beyond 64 bits.
+        ShapeError: The shapes of the inputs, or a parameter, do not fit the operator.
+        DTypeError: The dtypes of the inputs, or a parameter, do not fit the operator, passkit does
+            not have one, or a Python int does not fit the integer dtype of the other inputs.
         RuleError: An attribute function of the operator returns something else than it must.
     """
     arguments.text("the name of a node", name)
@@ -239,9 +240,11 @@ def operate(symbol: str, *operands: Any) -> Entry:
     Raises:
         RegistryError: No registered operator implements it.
         GraphError: The operator takes another number of operands, or one is a tuple of entries.
-        ArgumentError: An operand is neither an entry, an array nor a number.
-        DTypeError: All operands are Python scalars, or their dtypes do not fit the operator or
-            each other (complex and real ones do not).
+        ArgumentError: An operand is neither an entry, an array nor a number, or a Python int beyond
+            64 bits beside floats.
+        DTypeError: All operands are Python scalars, their dtypes do not fit the operator or each
+            other (complex and real ones do not), or a Python int does not fit the dtype of integers
+            beside it.
         ShapeError: Their shapes do not.
     """
     op = find_operator(symbol)
@@ -275,8 +278,8 @@ def promote_operands(operator: str, operands: Iterable[Any]) -> list[Entry]:
 
     Raises: DTypeError where all operands are Python scalars (the message names ``operator``), a
     Python int does not fit the common integer dtype, or a real entry or array would become complex;
-    ArgumentError where one is neither an entry, an array nor a number; GraphError where one is a
-    tuple of entries.
+    ArgumentError where one is neither an entry, an array nor a number, or a Python int beyond 64
+    bits beside floats; GraphError where one is a tuple of entries.
     """
     operands = list(operands)
     arrays = [as_entry(x) for x in operands if not _is_weak(x)]

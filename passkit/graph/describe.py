@@ -136,7 +136,13 @@ def _argument_names(op: Op) -> list[str]:
 
 
 def call_text(op: Op) -> str:
-    """Return a call as reference pages show it: inputs, then parameters with their defaults."""
+    """Return a call as reference pages show it: inputs, then parameters with their defaults.
+
+    Example: ``gather(x, indices, axis=0, batch_dims=0, mode='clip')``; a required parameter has no
+    default.
+
+    Raises: RuleError where FListInputNames returns no list or tuple of texts.
+    """
     params = [k if v is REQUIRED else f"{k}={v!r}" for k, v in op.params.items()]
     return f"{op.name}({', '.join([*input_names(op), *params])})"
 
@@ -184,7 +190,10 @@ def signature(op: Op) -> Signature:
 
 
 def _parameters(op: Op) -> Iterator[Parameter]:
-    """Yield the parameters of `signature`, in an order that Python accepts."""
+    """Yield the parameters of a call of ``op``, as `signature` has them, in Python's order.
+
+    Raises: RuleError where FListInputNames returns no list or tuple of texts.
+    """
     names = input_names(op)
     params = {k: v for k, v in op.params.items() if k.isidentifier() and not iskeyword(k)}
     variadic = names == ["*x"]
@@ -429,6 +438,8 @@ def _default_call(op: Op, dtype: DType) -> tuple[list[Entry], dict[str, Any]]:
 
     The inputs are variables of shape (4, 6) and dtype ``dtype``, one for an operator of any number;
     there are no parameters.
+
+    Raises: RuleError where FListInputNames returns no list or tuple of texts.
     """
     named = FListInputNames.get(op.name) is not None
     names = call_list_input_names(op, op.params) if named else input_names(op)

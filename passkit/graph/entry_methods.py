@@ -46,8 +46,9 @@ class EntryMethods:
         Integers and booleans are summed in 64 bits unless ``dtype`` is given. With ``keepdims`` the
         axes stay, with length 1.
 
-        Raises: DTypeError for complex elements and a ``dtype`` other than of real numbers;
-        ShapeError for an axis that does not exist; GraphError where ``keepdims`` is no bool.
+        Raises: DTypeError for complex elements, and a ``dtype`` that is complex, bool or none;
+        ShapeError for an axis that is no int, does not exist or is named twice; GraphError where
+        ``keepdims`` is no bool.
         """
         return _apply("sum", self, axis, dtype, keepdims=keepdims)  # type: ignore[no-any-return]
 
@@ -57,8 +58,9 @@ class EntryMethods:
         That of integers and booleans has 64 bits unless ``dtype`` is given. With ``keepdims`` the
         axes stay, with length 1.
 
-        Raises: DTypeError for complex elements and a ``dtype`` other than of real numbers;
-        ShapeError for an axis that does not exist; GraphError where ``keepdims`` is no bool.
+        Raises: DTypeError for complex elements, and a ``dtype`` that is complex, bool or none;
+        ShapeError for an axis that is no int, does not exist or is named twice; GraphError where
+        ``keepdims`` is no bool.
         """
         return _apply("prod", self, axis, dtype, keepdims=keepdims)  # type: ignore[no-any-return]
 
@@ -69,7 +71,8 @@ class EntryMethods:
         length 1.
 
         Raises: DTypeError for complex elements, and a ``dtype`` that is complex or none; ShapeError
-        for an axis that does not exist; GraphError where ``keepdims`` is no bool.
+        for an axis that is no int, does not exist or is named twice; GraphError where ``keepdims``
+        is no bool.
         """
         return _apply("mean", self, axis, dtype, keepdims=keepdims)  # type: ignore[no-any-return]
 
@@ -78,8 +81,8 @@ class EntryMethods:
 
         With ``keepdims`` the axes stay, with length 1.
 
-        Raises: DTypeError for complex elements; ShapeError for an axis that does not exist or has
-        length 0; GraphError where ``keepdims`` is no bool.
+        Raises: DTypeError for complex elements; ShapeError for an axis that is no int, does not
+        exist, is named twice or has length 0; GraphError where ``keepdims`` is no bool.
         """
         return _apply("max", self, axis, keepdims=keepdims)  # type: ignore[no-any-return]
 
@@ -88,8 +91,8 @@ class EntryMethods:
 
         With ``keepdims`` the axes stay, with length 1.
 
-        Raises: DTypeError for complex elements; ShapeError for an axis that does not exist or has
-        length 0; GraphError where ``keepdims`` is no bool.
+        Raises: DTypeError for complex elements; ShapeError for an axis that is no int, does not
+        exist, is named twice or has length 0; GraphError where ``keepdims`` is no bool.
         """
         return _apply("min", self, axis, keepdims=keepdims)  # type: ignore[no-any-return]
 
@@ -98,8 +101,8 @@ class EntryMethods:
 
         With ``keepdims`` the axes stay, with length 1.
 
-        Raises: ShapeError for an axis that does not exist; GraphError where ``keepdims`` is no
-        bool.
+        Raises: ShapeError for an axis that is no int, does not exist or is named twice; GraphError
+        where ``keepdims`` is no bool.
         """
         return _apply("any", self, axis, keepdims=keepdims)  # type: ignore[no-any-return]
 
@@ -108,8 +111,8 @@ class EntryMethods:
 
         With ``keepdims`` the axes stay, with length 1.
 
-        Raises: ShapeError for an axis that does not exist; GraphError where ``keepdims`` is no
-        bool.
+        Raises: ShapeError for an axis that is no int, does not exist or is named twice; GraphError
+        where ``keepdims`` is no bool.
         """
         return _apply("all", self, axis, keepdims=keepdims)  # type: ignore[no-any-return]
 
@@ -119,8 +122,8 @@ class EntryMethods:
         A NaN counts as the largest. Without an axis it is the index among all elements in row-major
         order. With ``keepdims`` the axis stays, with length 1.
 
-        Raises: DTypeError for complex elements; ShapeError for an axis that does not exist or has
-        length 0; GraphError where ``keepdims`` is no bool.
+        Raises: DTypeError for complex elements; ShapeError for an axis that is no int, does not
+        exist or has length 0; GraphError where ``keepdims`` is no bool.
         """
         return _apply("argmax", self, axis, keepdims=keepdims)  # type: ignore[no-any-return]
 
@@ -130,8 +133,8 @@ class EntryMethods:
         A NaN counts as the smallest. Without an axis it is the index among all elements in
         row-major order. With ``keepdims`` the axis stays, with length 1.
 
-        Raises: DTypeError for complex elements; ShapeError for an axis that does not exist or has
-        length 0; GraphError where ``keepdims`` is no bool.
+        Raises: DTypeError for complex elements; ShapeError for an axis that is no int, does not
+        exist or has length 0; GraphError where ``keepdims`` is no bool.
         """
         return _apply("argmin", self, axis, keepdims=keepdims)  # type: ignore[no-any-return]
 
@@ -150,8 +153,8 @@ class EntryMethods:
         length 1.
 
         Raises: DTypeError for complex elements, and a ``dtype`` that is complex or none; ShapeError
-        for an axis that does not exist, or a ``ddof`` that is no finite number; GraphError where
-        ``keepdims`` is no bool.
+        for an axis that is no int, does not exist or is named twice, or a ``ddof`` that is no
+        finite number; GraphError where ``keepdims`` is no bool.
         """
         return _apply("var", self, axis, dtype, ddof=ddof, keepdims=keepdims)  # type: ignore[no-any-return]
 
@@ -166,8 +169,8 @@ class EntryMethods:
         """Return the standard deviation along axes, the square root of `var` with these arguments.
 
         Raises: DTypeError for complex elements, and a ``dtype`` that is complex or none; ShapeError
-        for an axis that does not exist, or a ``ddof`` that is no finite number; GraphError where
-        ``keepdims`` is no bool.
+        for an axis that is no int, does not exist or is named twice, or a ``ddof`` that is no
+        finite number; GraphError where ``keepdims`` is no bool.
         """
         return _apply("std", self, axis, dtype, ddof=ddof, keepdims=keepdims)  # type: ignore[no-any-return]
 
@@ -179,8 +182,8 @@ class EntryMethods:
         The latter have one axis. Integers and booleans are summed in 64 bits unless ``dtype`` is
         given.
 
-        Raises: DTypeError for complex elements and a ``dtype`` other than of real numbers;
-        ShapeError for an axis that does not exist.
+        Raises: DTypeError for complex elements, and a ``dtype`` that is complex, bool or none;
+        ShapeError for an axis that is no int or does not exist.
         """
         return _apply("cumsum", self, axis, dtype)  # type: ignore[no-any-return]
 
@@ -190,8 +193,8 @@ class EntryMethods:
         The latter have one axis. Those of integers and booleans have 64 bits unless ``dtype`` is
         given.
 
-        Raises: DTypeError for complex elements and a ``dtype`` other than of real numbers;
-        ShapeError for an axis that does not exist.
+        Raises: DTypeError for complex elements, and a ``dtype`` that is complex, bool or none;
+        ShapeError for an axis that is no int or does not exist.
         """
         return _apply("cumprod", self, axis, dtype)  # type: ignore[no-any-return]
 
@@ -222,7 +225,8 @@ class EntryMethods:
         """Return the elements in another shape, given as sizes or as one tuple or list.
 
         One size may be -1, which is computed from the others. Raises: ShapeError where the number
-        of elements differs, a size is neither an int nor a size, or several are -1.
+        of elements differs, a size is neither an int nor a size, several are -1, or one is another
+        negative int.
         """
         return _apply("reshape", self, _listed(shape))  # type: ignore[no-any-return]
 
@@ -238,14 +242,17 @@ class EntryMethods:
         return _apply("transpose", self, None if is_default else order)  # type: ignore[no-any-return]
 
     def swapaxes(self, axis1: int, axis2: int) -> Entry:
-        """Return the entry with two axes swapped. Raises: ShapeError if one does not exist."""
+        """Return the entry with two axes swapped.
+
+        Raises: ShapeError if one is no int or does not exist.
+        """
         return _apply("swapaxes", self, axis1, axis2)  # type: ignore[no-any-return]
 
     def squeeze(self, axis: ReducedAxes = None) -> Entry:
         """Return the entry without axes of length 1: all of them, or those that are named.
 
-        Raises: ShapeError for a named axis that has another length or does not exist, and without
-        names where a length is symbolic.
+        Raises: ShapeError for a named axis that has another length, is no int, does not exist or is
+        named twice, and without names where a length is symbolic.
         """
         return _apply("squeeze", self, axis)  # type: ignore[no-any-return]
 
@@ -263,8 +270,8 @@ class EntryMethods:
         ``repeats`` is a number for all or one for each. Without an axis the result has one, with
         the elements in row-major order.
 
-        Raises: ShapeError for a negative number, a fraction, another count of numbers than
-        elements, or an axis that does not exist.
+        Raises: ShapeError for a negative number, anything but ints (such as an entry), another
+        count of numbers than elements, or an axis that is no int or does not exist.
         """
         return _apply("repeat", self, repeats, axis)  # type: ignore[no-any-return]
 
@@ -274,8 +281,9 @@ class EntryMethods:
         Without an axis they are elements, counted in row-major order. Negative indices count from
         the end; those that are still out of range are clipped to it, unlike in NumPy.
 
-        Raises: DTypeError for indices that are not integers; ShapeError for an axis that does not
-        exist or has length 0; ArgumentError for indices that are no numbers.
+        Raises: DTypeError for indices that are not integers; ShapeError for an axis that is no int
+        or does not exist, or that is empty where there are indices; ArgumentError for indices that
+        are neither an entry nor numbers.
         """
         if isinstance(indices, int):  # which would take the dtype of the elements
             indices = np.asarray(indices)

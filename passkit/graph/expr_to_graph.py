@@ -50,6 +50,8 @@ class OperatorSequence:
         """Call the operators in turn on ``inputs``, the first of the numbered values.
 
         Returns: The results, None where `results` has None. One may be an input itself.
+
+        Raises: the errors of operators that refuse the inputs, such as DTypeError.
         """
         values = list(inputs)
         for call in self.calls:

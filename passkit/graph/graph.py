@@ -206,7 +206,10 @@ class Graph:
     def key(self) -> str:
         """Return a digest of structure, parameters, and shapes and dtypes of variables.
 
-        The only names in it are those of state variables; annotations are not in it.
+        The order of the inputs is part of it. The only names in it are those of state variables;
+        annotations are not in it.
+
+        Raises: GraphError where a node depends on itself.
         """
         return digest(self)
 
@@ -452,9 +455,11 @@ class Graph:
         Raises:
             ArgumentError: An argument is no function.
             GraphError: The pattern or the replacement returns something else than one entry, or the
-                pattern does not use one of its arguments.
+                pattern does not use one of its arguments, takes ``*args`` or keyword-only ones, or
+                returns an argument, a constant or one of several results.
             ShapeError: The replacement has another shape.
             DTypeError: The replacement has another dtype.
+            Exception: What ``where``, ``pattern`` or ``replacement`` raises.
 
         Example:
             >>> import passkit as pk

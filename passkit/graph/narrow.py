@@ -55,8 +55,9 @@ def expand_node(node: NodeLike, inputs: Sequence[Entry]) -> tuple[Entry, ...] | 
         rounded.
 
     Raises:
-        RuleError: FExpand returns something else than entries.
+        RuleError: FExpand does not return an entry for each result, or takes other arguments.
         DTypeError: FExpand mixes dtypes when its 16-bit inputs are widened to float32.
+        PasskitError: FExpand refuses the inputs or a parameter, such as by a ShapeError.
     """
     with np.errstate(over="ignore"):  # of constants, in what may be built again
         heads = call_expand(node, inputs)

@@ -239,8 +239,10 @@ class Node(NodeLike):
         Arguments that are None keep what this node has. It is always a new node, whose shapes and
         dtypes are inferred. The number of inputs is not checked.
 
-        Raises: ShapeError or DTypeError where the inputs do not fit the operator; RuleError where
-        an attribute function cannot infer; ArgumentError where an argument has a wrong type.
+        Raises: ShapeError or DTypeError where the inputs do not fit the operator; GraphError where
+        it needs at least one and gets none; RuleError where FInferShape or FInferType returns
+        something else than it must or takes another number of inputs; ArgumentError where an
+        argument has a wrong type.
         """
         return Node(
             self.op,
@@ -256,7 +258,8 @@ class Node(NodeLike):
         There must be as many ``inputs`` as this node has. Shapes and dtypes are inferred again only
         where an input has others than the one it replaces.
 
-        Raises: ShapeError or DTypeError where they then do not fit the operator.
+        Raises: ShapeError or DTypeError where they then do not fit the operator; ValueError for
+        another number of ``inputs``.
         """
         pairs = zip(inputs, self.inputs, strict=True)
         if not all(a.shape == b.shape and a.dtype is b.dtype for a, b in pairs):
@@ -525,7 +528,8 @@ def as_entry(value: Any) -> Entry:
             several.
         DTypeError: It is a kernel expression (`pk.ast`), or an array of a dtype that passkit does
             not have.
-        ArgumentError: It is neither a number nor an array or nested list of numbers.
+        ArgumentError: It is neither a number nor an array or nested list of numbers, or is or holds
+            a Python integer beyond 64 bits.
     """
     if isinstance(value, Entry):
         return value

@@ -43,7 +43,7 @@ class NodeLike:
 
     @property
     def label(self) -> str:
-        """Return the name; without one the operator's name, or "variable"."""
+        """Return the node's name; if that is "", its operator's, or "variable" without operator."""
         return self.name or (self.op.name if self.op else "variable")
 
     @property
@@ -59,7 +59,7 @@ class NodeLike:
 
     @property
     def is_variable(self) -> bool:
-        """Return whether this is an input or a state variable."""
+        """Return whether this node is a variable: an input or state, without an operator."""
         return self.op is None
 
     def view(self, inputs: Iterable[Entry], entries: Iterable[Entry] | None = None) -> NodeView:

@@ -169,7 +169,7 @@ class Op:
             *inputs: entries; arrays, which become constants; or Python scalars, which become
                 constants of the other inputs' dtype, or of a higher kind: 0.5 beside int32 is
                 float64. Parameters may follow them by position. An operator of any number of inputs
-                takes one list of them, too.
+                takes one list or tuple of them, too.
             name: a name of the node, for messages and feeds.
             control: nodes that must run before this one.
             **params: the parameters; inputs by name, where FListInputNames names them: those that
@@ -179,9 +179,10 @@ class Op:
             GraphError: The number of inputs is wrong, or a parameter is unknown, missing, passed
                 twice or of a wrong type.
             ArgumentError: ``name`` is no string, ``control`` no sequence of nodes, or an input is
-                neither an entry, an array nor a number.
-            ShapeError: The shapes of the inputs do not fit.
-            DTypeError: The dtypes of the inputs do not fit.
+                neither an entry, an array nor a number, or a Python int beyond 64 bits.
+            ShapeError: The shapes of the inputs do not fit, or a parameter does not.
+            DTypeError: The dtypes of the inputs do not fit, a parameter does not, or a Python int
+                does not fit the integer dtype of the other inputs.
             RuleError: An attribute function of the operator returns something else than it must.
         """
         entries = call.apply(self, inputs, params, name, control).entries

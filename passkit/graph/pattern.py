@@ -171,7 +171,8 @@ def rewrite(
 
     Raises:
         GraphError: The pattern or the replacement does not return one entry, or the pattern does
-            not use one of its arguments.
+            not use one of its arguments, takes ``*args`` or keyword-only ones, or returns an
+            argument, a constant or one of several results.
         ShapeError: The replacement has another known shape.
         DTypeError: The replacement has another known dtype.
         Exception: What ``where``, ``pattern`` or ``replacement`` raises.

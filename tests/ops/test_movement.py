@@ -253,6 +253,8 @@ BAD: list[tuple[Function, str]] = [
     (lambda x: ops.split(x, [1, 2]), r"sizes \(1, 2\) add up to 3, but axis 0 has length 2"),
     (lambda x: ops.split(x, 1, axis=3), r"axis 3 is out of range for \(2, 3\)"),
     (lambda x: pk.var("u", None)[0], "the rank of u is not known here"),
+    (lambda x: ops.split(pk.var("u", None), 2), "the rank of u is not known here"),
+    (lambda x: ops.split(x, []), r"sizes \(\) add up to 0, but axis 0 has length 2"),
 ]
 
 
@@ -261,6 +263,12 @@ def test_invalid_calls_raise(build: Function, message: str) -> None:
     """The call that builds a node raises an error with the parameter or shape it got."""
     with pytest.raises(pk.ShapeError, match=message):
         build(pk.var("x", (2, 3)))
+
+
+def test_an_empty_axis_is_split_into_no_parts() -> None:
+    """No sizes add up to the length of an empty axis, so that there are no slices of it."""
+    assert ops.split(pk.var("x", (0, 3)), []) == ()
+    assert [e.shape for e in ops.split(pk.var("x", (0, 3)), [0, 0])] == [(0, 3), (0, 3)]
 
 
 @pytest.mark.parametrize("key, n", [(slice(1, None), 0), (slice(-3, None), 2), (0, 0), (-1, 0)])
