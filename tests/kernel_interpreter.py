@@ -27,13 +27,13 @@ from passkit.ir.loop import (
     If,
     IsAligned,
     KernelIR,
-    Let,
+    LetStmt,
     LoopBuffer,
     PrepareDivisor,
     Return,
-    Scope,
     Stmt,
-    Store,
+    StorageScope,
+    StoreStmt,
     ThreadIndex,
     VectorLoad,
     VectorStore,
@@ -65,7 +65,7 @@ class Memory:
     def empty(buffer: LoopBuffer, threads: tuple[int, int]) -> Memory:
         """Return memory without values, for a register array of each thread."""
         shape: tuple[int, ...] = (int(buffer.extent),)  # type: ignore[call-overload]
-        if buffer.scope is Scope.REGISTER:
+        if buffer.scope is StorageScope.REGISTER:
             shape = (*threads, *shape)
         return Memory(buffer, np.zeros(shape, buffer.dtype.numpy), np.zeros(shape, bool))
 
@@ -177,12 +177,12 @@ class BlockRun:
     def statement(self, s: Stmt, active: Array) -> None:
         """Execute a statement for active threads."""
         match s:
-            case Let() | Declare():
+            case LetStmt() | Declare():
                 self.values[s.var.name] = self.value(s.value, active)
             case Assign(var, value):
                 old = self.values[var.name]
                 self.values[var.name] = np.where(active, self.value(value, active), old)
-            case Store(buffer, index, value):
+            case StoreStmt(buffer, index, value):
                 where, value = self.value(index, active), self.value(value, active)
                 self.memory[buffer].store(where, value, active)
             case VectorLoad():
@@ -238,7 +238,7 @@ class BlockRun:
                 raise KernelFault(f"{name}[{bad}] is not aligned to {width} elements")
         if width > 1 and not self.is_aligned:
             for name in (source, target):
-                if self.memory[name].buffer.scope is Scope.GLOBAL:
+                if self.memory[name].buffer.scope is StorageScope.GLOBAL:
                     raise KernelFault(f"{width} elements of {name} are accessed, not aligned")
         for k in range(width):
             values = self.memory[source].load(first + k, active)

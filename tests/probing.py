@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import passkit as pk
-from passkit.splits.split import Split, SplitKind, State, Whole
+from passkit.splits.split import Split, SplitKind, SplitState, Whole
 
 Array = Any
 
@@ -76,7 +76,7 @@ def blocks_of(split: Split, shape: tuple[int, ...]) -> Array:
     return number
 
 
-def allowed(state: State | None, shape: tuple[int, ...], blocks: int) -> Array:
+def allowed(state: SplitState | None, shape: tuple[int, ...], blocks: int) -> Array:
     """Which elements each block may need: (blocks, elements); with None it is none."""
     count = int(np.prod(shape))
     if state is None:
@@ -90,7 +90,9 @@ def allowed(state: State | None, shape: tuple[int, ...], blocks: int) -> Array:
     return own[:, None] == (np.arange(count) // (count // many or 1))[None]
 
 
-def violations(state: State | None, source: tuple[int, ...], owner: Array, needs: Array) -> int:
+def violations(
+    state: SplitState | None, source: tuple[int, ...], owner: Array, needs: Array
+) -> int:
     """How many (block, element) pairs are read though the state does not give them.
 
     ``owner`` is the block of each element of the result, ``needs`` is (source, result).

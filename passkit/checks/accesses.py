@@ -21,10 +21,10 @@ from passkit.ir.loop import (
     For,
     If,
     KernelIR,
-    Let,
+    LetStmt,
     Return,
     Stmt,
-    Store,
+    StoreStmt,
     VectorLoad,
     VectorStore,
     expressions_of,
@@ -166,14 +166,14 @@ class _Collector:
         The identities of those that do are collected in ``relevant``.
         """
         inner = [self._is_relevant(x) for body in nested(s) for x in body]
-        own = isinstance(s, (VectorLoad, VectorStore, Store)) and s.buffer in self.watched
+        own = isinstance(s, (VectorLoad, VectorStore, StoreStmt)) and s.buffer in self.watched
         if (
             own
             or any(inner)
-            or isinstance(s, (Let, Declare, Barrier, Return))
+            or isinstance(s, (LetStmt, Declare, Barrier, Return))
             or any(x.buffer in self.watched for e in expressions_of(s) for x in loads_in(e))
         ) and (not isinstance(s, For) or not all(
-            isinstance(x, (Let, Declare)) for x in s.body if id(x) in self.relevant
+            isinstance(x, (LetStmt, Declare)) for x in s.body if id(x) in self.relevant
         )):
             self.relevant.add(id(s))
         return id(s) in self.relevant
@@ -194,11 +194,11 @@ class _Collector:
             if any(y.buffer in self.watched for y in loads_in(x)):
                 self._loads(x, s, place)
         match s:
-            case Let(var, value):
+            case LetStmt(var, value):
                 return context.defined(var.name, value)
             case Declare(var):
                 return context.with_form(var.name, context.unknown())
-            case Store(buffer, index):
+            case StoreStmt(buffer, index):
                 self._access(buffer, index, 1, True, s, place)
             case VectorLoad():
                 self._access(s.buffer, s.index, s.width, False, s, place)

@@ -26,7 +26,7 @@ from passkit.lowering.alike import Fact, kinds_of_spans, two_of_each
 from passkit.values.size import Extent, Size, at_least, substitute
 
 
-class Scope(IntEnum):
+class WaitScope(IntEnum):
     """Which threads wait for each other: none, those of a row, all of a tile; or no wait helps."""
 
     NONE = 0
@@ -228,7 +228,7 @@ class _Check:
                     if needed > self._waits(a, b, way):
                         yield Hazard(a, b, TELL[way])
 
-    def _needs(self, a: Touch, b: Touch) -> Iterator[tuple[Way, Scope]]:
+    def _needs(self, a: Touch, b: Touch) -> Iterator[tuple[Way, WaitScope]]:
         """How two touches may follow each other, and who then has to wait for whom."""
         rows = self.parts[a.part].rows is not None
         if a.order == b.order:
@@ -242,26 +242,26 @@ class _Check:
         if a.buffer in self.scratch:
             yield Way.TILES, self._on(a, b, Way.TILES)
 
-    def _within_stage(self, a: Touch, b: Touch) -> Scope:
+    def _within_stage(self, a: Touch, b: Touch) -> WaitScope:
         """Touches of one stage, where no wait can stand."""
         if disjoint(a, b) or (a is b and not a.told) or self._is_behind(a, b):
-            return Scope.NONE
+            return WaitScope.NONE
         if a.told and not a.lanes and not b.lanes and a.writes and b.writes:
             alone = not a.rows or a.has(ROW) or self._is_of_row(a) or a.once(ROW)
-            return Scope.NONE if alone and a.form == b.form else Scope.NEVER
+            return WaitScope.NONE if alone and a.form == b.form else WaitScope.NEVER
         if a.form is None or a.form != b.form or not (a.lanes and b.lanes and a.told):
-            return Scope.NEVER
+            return WaitScope.NEVER
         own = self._is_of_row(a)  # each row has its own: no other row's threads meet it
         loops = [LANE] if own or not a.rows else [LANE, ROW]
         if a.buffer != b.buffer:
             loops = [x for x in (*a.turns, *b.turns) if x != ROW or not own]
             if not self._is_same_place(a, b):
-                return Scope.NEVER
+                return WaitScope.NEVER
         if a.is_spread(*loops):
-            return Scope.NONE
+            return WaitScope.NONE
         if a.buffer != b.buffer or a.is_known:
-            return Scope.NEVER
-        return Scope.NONE if all(a.has(x) or a.once(x) for x in loops) else Scope.NEVER
+            return WaitScope.NEVER
+        return WaitScope.NONE if all(a.has(x) or a.once(x) for x in loops) else WaitScope.NEVER
 
     def _is_behind(self, a: Touch, b: Touch) -> bool:
         """Whether a row stores what its threads have joined in, over what they have read for it."""
@@ -270,37 +270,37 @@ class _Check:
         alone = a.rows and a.has(ROW) and a.is_spread(ROW)
         return a.form is not None and a.form == b.form and a.rows == b.rows and alone
 
-    def _in_turn(self, a: Touch, b: Touch) -> Scope:
+    def _in_turn(self, a: Touch, b: Touch) -> WaitScope:
         """Touches of one row."""
-        return Scope.NONE if self._is_one_lane(a, b, (ROW,)) else Scope.ROW
+        return WaitScope.NONE if self._is_one_lane(a, b, (ROW,)) else WaitScope.ROW
 
-    def _next_row(self, a: Touch, b: Touch) -> Scope:
+    def _next_row(self, a: Touch, b: Touch) -> WaitScope:
         """Touches of two rows of a part that take turns, or are different threads'."""
         if self._is_of_row(a) and self._is_of_row(b):
-            return Scope.NONE if self._is_one_lane(a, b, ()) else Scope.ROW
+            return WaitScope.NONE if self._is_one_lane(a, b, ()) else WaitScope.ROW
         if self._is_one_cell(a, b) or disjoint(a, b):
-            return Scope.NONE
+            return WaitScope.NONE
         if a.form is None or b.form is None or a.once(ROW):
-            return Scope.NONE if a.once(ROW) else Scope.NEVER
+            return WaitScope.NONE if a.once(ROW) else WaitScope.NEVER
         if a.buffer not in self.scratch:
-            return Scope.NONE if a.has(ROW) and b.has(ROW) else Scope.NEVER
+            return WaitScope.NONE if a.has(ROW) and b.has(ROW) else WaitScope.NEVER
         steps = a.form.get(ROW, 0), b.form.get(ROW, 0)
         certain = a.is_known and b.is_known
-        return Scope.NEVER if certain or 0 in steps or steps[0] != steps[1] else Scope.NONE
+        return WaitScope.NEVER if certain or 0 in steps or steps[0] != steps[1] else WaitScope.NONE
 
-    def _on(self, a: Touch, b: Touch, way: Way) -> Scope:
+    def _on(self, a: Touch, b: Touch, way: Way) -> WaitScope:
         """Touches of two stages of a tile without rows, of two parts, or of two tiles."""
         again = way is Way.TILES and (a.has(self.tile) or b.has(self.tile))
         if (self._is_of_row(a) and not a.rows) or (self._is_of_row(b) and not b.rows):
-            return Scope.NEVER
+            return WaitScope.NEVER
         if self._is_of_row(a) and self._is_of_row(b):
             one = not again and self._is_one_lane(a, b, ())
-            return Scope.NONE if one else Scope.ROW
+            return WaitScope.NONE if one else WaitScope.ROW
         if self._is_one_cell(a, b) and not again:
-            return Scope.NONE if self._is_one_lane(a, b, (ROW,)) else Scope.ROW
+            return WaitScope.NONE if self._is_one_lane(a, b, (ROW,)) else WaitScope.ROW
         if not a.rows and not b.rows and not again and self._is_one_lane(a, b, ()):
-            return Scope.NONE
-        return Scope.TILE
+            return WaitScope.NONE
+        return WaitScope.TILE
 
     def _is_one_lane(self, a: Touch, b: Touch, fixed: tuple[str, ...]) -> bool:
         """Whether an element that both touch is the same lane's, of equal rows where ``fixed``."""
@@ -340,17 +340,17 @@ class _Check:
 
     # Waits.
 
-    def _waits(self, a: Touch, b: Touch, way: Way) -> Scope:
+    def _waits(self, a: Touch, b: Touch, way: Way) -> WaitScope:
         """Who waits for whom, at the least, on a way from one touch to the other."""
         p, q = a.part, b.part
         leaves, enters = bisect_right(self.row_waits[p], a.order), b.order + 1
         rows = len(self.row_waits[p]) > leaves or (self.row_waits[q] or [enters])[0] < enters
         if way is Way.STAGE:
-            return Scope.NONE
+            return WaitScope.NONE
         if way is Way.TURN:
             rows = _any_between(self.row_waits[p], a.order, b.order)
         if way in (Way.TURN, Way.ROWS):
-            return Scope.ROW if rows else Scope.NONE
+            return WaitScope.ROW if rows else WaitScope.NONE
         if way is Way.TILES:
             tile = any(
                 (_any_between(waits, a.order, END) and self._goes_with(k, p))
@@ -364,7 +364,7 @@ class _Check:
                 for k, waits in enumerate(self.tile_waits)
             )
             rows = rows and p != q
-        return Scope.TILE if tile else Scope.ROW if rows else Scope.NONE
+        return WaitScope.TILE if tile else WaitScope.ROW if rows else WaitScope.NONE
 
     def _goes_with(self, k: int, other: int) -> bool:
         return self.parts[k].span in (None, self.parts[other].span)

@@ -18,7 +18,7 @@ from passkit.checks.accesses import MOST_POINTS, ElementAccess, paths_of
 from passkit.checks.affine import FAR, Affine, Array, IndexAtom
 from passkit.checks.blocks import axes_of_quotients, meeting_of_blocks
 from passkit.errors import CodeGenError
-from passkit.ir.loop import WARP, KernelIR, LoopBuffer, Scope
+from passkit.ir.loop import WARP, KernelIR, LoopBuffer, StorageScope
 from passkit.ir.text import print_statement
 from passkit.values.size import Extent
 
@@ -72,7 +72,7 @@ def races(
     is_single = blocks == 1
     size_pairs = zip(kernel.sizes, sizes, strict=True)
     values = {name: n if isinstance(n, int) else None for name, n in size_pairs}
-    shared = {b.name: b for b in kernel.arrays if b.scope is Scope.SHARED}
+    shared = {b.name: b for b in kernel.arrays if b.scope is StorageScope.SHARED}
     written = {b.name: b for b in kernel.params if b.written}
     partners = {y: _partners(kernel, b) for y, b in written.items()}
     read = {x for names in partners.values() for x in names}

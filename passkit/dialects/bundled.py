@@ -19,7 +19,7 @@ from passkit.values.dtype import DType
 
 MOST_NBYTES = 256
 """Of the registers that all bundles of a stage take: with more, few threads are on a processor."""
-Place = tuple[str, Expr]
+BufferElement = tuple[str, Expr]
 
 
 @frozen
@@ -100,8 +100,8 @@ def found_in(loop: Loop, statements: Sequence[Statement]) -> list[Bundle] | None
             return False
         return stride_of(index, loop.var, lambda x: loop.var in set(variables(x))) == 1
 
-    loaded: dict[Place, DType] = {}
-    stored: dict[Place, DType] = {}
+    loaded: dict[BufferElement, DType] = {}
+    stored: dict[BufferElement, DType] = {}
     written: set[str] = set()
     for s in statements:
         for x, always in _loads(s.value):  # type: ignore[union-attr]

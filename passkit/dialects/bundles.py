@@ -18,8 +18,8 @@ from passkit.ast.tidy import replace_children
 from passkit.dialects.base import BundleTemplates
 from passkit.dialects.body import Body
 from passkit.dialects.bundled import (
+    BufferElement,
     Bundle,
-    Place,
     count_of,
     even_in,
     found_in,
@@ -267,7 +267,7 @@ def bundles_of(loop: Loop, statements: Iterable[Statement], body: Body) -> Bundl
     return Bundles(body, loop, count, tuple(found), inside, by_size, tuple(even), turns)
 
 
-def _moved(s: Statement, places: dict[Place, str], element: Var) -> Statement:
+def _moved(s: Statement, places: dict[BufferElement, str], element: Var) -> Statement:
     """A statement whose bundled elements are those of arrays."""
 
     def expr(x: Expr) -> Expr:

@@ -13,24 +13,24 @@ from passkit.dialects.base import Dialect, QuotientTemplates
 from passkit.dialects.expressions import ATOM, PRECEDENCE, UNARY, Scalars
 from passkit.errors import CodeGenError
 from passkit.ir.loop import (
-    Access,
     Assign,
     Barrier,
     BarrierScope,
     Bind,
+    CachePolicy,
     Declare,
     DivideVector,
     For,
     If,
     IsAligned,
     KernelIR,
-    Let,
+    LetStmt,
     LoopBuffer,
     PrepareDivisor,
     Return,
-    Scope,
     Stmt,
-    Store,
+    StorageScope,
+    StoreStmt,
     ThreadIndex,
     VectorLoad,
     VectorStore,
@@ -46,10 +46,10 @@ THREADS = {
     Bind.THREAD_X: "threadIdx.x",
 }
 LOADS = {
-    Access.STREAM: "load_stream",
-    Access.KEEP: "load_kept",
-    Access.CHANGING: "load_changing",
-    Access.SHARED: "load_shared",
+    CachePolicy.STREAM: "load_stream",
+    CachePolicy.KEEP: "load_kept",
+    CachePolicy.CHANGING: "load_changing",
+    CachePolicy.SHARED: "load_shared",
 }
 BARRIERS = {BarrierScope.WARP: "__syncwarp();", BarrierScope.BLOCK: "__syncthreads();"}
 INDEX_TYPES = {32: "int", 64: "int64_t"}
@@ -169,7 +169,7 @@ class _IRPrinter:
 
     def _array(self, b: LoopBuffer) -> None:
         """Print the declaration of an array."""
-        shared = "__shared__ " if b.scope is Scope.SHARED else ""
+        shared = "__shared__ " if b.scope is StorageScope.SHARED else ""
         kind = self.dialect.type_of(b.dtype)
         self._line(f"{shared}__align__(16) {kind} {b.name}[{b.extent}];")
 
@@ -194,9 +194,9 @@ class _IRPrinter:
         """Print a statement."""
         x = self.exprs
         match s:
-            case Let(var, value) if var.name in x.indices:
+            case LetStmt(var, value) if var.name in x.indices:
                 self._line(f"const {self.index_type} {var.name} = {x.index(value)};")
-            case Let(var, value):
+            case LetStmt(var, value):
                 kind = self.dialect.type_of(var.dtype)
                 self._line(f"const {kind} {var.name} = {x.expr(value)};")
             case Declare(var, value):
@@ -204,7 +204,7 @@ class _IRPrinter:
                 self._line(f"{kind} {var.name} = {x.expr(value)};")
             case Assign(var, value):
                 self._line(f"{var.name} = {x.expr(value)};")
-            case Store(buffer, index, value, stream):
+            case StoreStmt(buffer, index, value, stream):
                 self._store(buffer, index, value, stream)
             case VectorLoad():
                 to, at = x.pointer(s.target, s.at), x.pointer(s.buffer, s.index)
@@ -315,6 +315,6 @@ def _index_variables(kernel: KernelIR) -> set[str]:
     """Return the names of the variables of index arithmetic."""
     names = set(kernel.sizes)
     for s in walk_statements(kernel.body):
-        if isinstance(s, For) or (isinstance(s, Let) and s.is_index):
+        if isinstance(s, For) or (isinstance(s, LetStmt) and s.is_index):
             names.add(s.var.name)
     return names

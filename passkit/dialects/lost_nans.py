@@ -112,9 +112,9 @@ def _is_safe(f: Fold, g: Fold, behind: list[Stage], results: frozenset[str]) -> 
             value = locals_.inlined(s.value)
             if not _is_in_exponential(value, f.var):
                 return False
-            if s.index is not None and nan.of(locals_.inlined(s.index)) is not State.SAME:
+            if s.index is not None and nan.of(locals_.inlined(s.index)) is not NanState.SAME:
                 return False
-            if s is g or nan.of(value) is not State.OTHER:
+            if s is g or nan.of(value) is not NanState.OTHER:
                 continue
             if isinstance(s, Fold):
                 return False
@@ -142,7 +142,7 @@ def _is_in_exponential(x: Expr, maximum: Var) -> bool:
     return x != maximum and all(_is_in_exponential(child, maximum) for child in children(x))
 
 
-class State(Enum):
+class NanState(Enum):
     """The kind of a value in rows where a term of the maximum is NaN."""
 
     SAME = auto()
@@ -161,32 +161,32 @@ class _Nan:
     total: Var
     buffers: set[str] = field(factory=set, eq=False)
 
-    def of(self, x: Expr) -> State:
+    def of(self, x: Expr) -> NanState:
         """Return the state of an expression without locals."""
         if x == self.maximum:
-            return State.OTHER
+            return NanState.OTHER
         if x == self.total:
-            return State.NAN
+            return NanState.NAN
         states = [self.of(child) for child in children(x)]
         match x:
             case Load(buffer) if buffer in self.buffers:
-                return State.OTHER
+                return NanState.OTHER
             case Select():
                 chosen = states[1:]
-                if all(s is State.NAN for s in chosen):
-                    return State.NAN
-            case Binary(op) if State.NAN in states:
+                if all(s is NanState.NAN for s in chosen):
+                    return NanState.NAN
+            case Binary(op) if NanState.NAN in states:
                 if op in ("+", "-", "*", "/"):
-                    return State.NAN
+                    return NanState.NAN
                 if op in ("<", "<=", ">", ">=", "==", "!="):
-                    return State.SAME
-            case Unary() if states == [State.NAN]:
-                return State.NAN
-            case Cast() if states == [State.NAN] and x.dtype.is_float:
-                return State.NAN
-            case Call(name) if State.NAN in states and name in KEEPING:
-                return State.NAN
-        return State.OTHER if State.OTHER in states else State.SAME
+                    return NanState.SAME
+            case Unary() if states == [NanState.NAN]:
+                return NanState.NAN
+            case Cast() if states == [NanState.NAN] and x.dtype.is_float:
+                return NanState.NAN
+            case Call(name) if NanState.NAN in states and name in KEEPING:
+                return NanState.NAN
+        return NanState.OTHER if NanState.OTHER in states else NanState.SAME
 
 
 @frozen

@@ -16,7 +16,7 @@ from passkit.ast.stage import Fold, Let, Loop, Statement, Store
 from passkit.ast.walk import children, loads, variables
 from passkit.dialects.base import BundleTemplates, WholeTemplates
 from passkit.dialects.body import Body
-from passkit.dialects.bundled import Bundle, Place, found_in, plain_of
+from passkit.dialects.bundled import BufferElement, Bundle, found_in, plain_of
 from passkit.dialects.expressions import (
     ATOM,
     PRECEDENCE,
@@ -100,7 +100,7 @@ class _Spoken:
     """What of a loop over lanes is vectors: ``varying`` variables, and bundles by their places."""
 
     statements: tuple[Statement, ...]
-    places: Mapping[Place, Bundle]
+    places: Mapping[BufferElement, Bundle]
     varying: frozenset[Var]
     lane: Var
     templates: WholeTemplates

@@ -4,9 +4,9 @@
 is printed: vector accesses, shuffles, barriers, thread indices. It has a text form, see
 `passkit.ir.text`. Two forms are distinguished, and `passkit.ir.verify` checks them:
 
-- scalar: loops have a `Bind`; every access is of one element; a `Reduce` stands in the loops over
-  which it reduces.
-- final: no loop is bound to GRID, THREAD_Y, THREAD_X or VECTOR; there is no `Reduce`; variables
+- scalar: loops have a `Bind`; every access is of one element; a `ReduceStmt` stands in the loops
+  over which it reduces.
+- final: no loop is bound to GRID, THREAD_Y, THREAD_X or VECTOR; there is no `ReduceStmt`; variables
   that stand for thread indices are defined by `ThreadIndex`.
 """
 
@@ -45,7 +45,7 @@ class Bind(Enum):
     VECTOR = "vector"
 
 
-class Scope(Enum):
+class StorageScope(Enum):
     """Where a buffer is: a thread's registers, a block's shared memory, or device memory."""
 
     REGISTER = "register"
@@ -60,7 +60,7 @@ class BarrierScope(Enum):
     BLOCK = "block"
 
 
-class Access(Enum):
+class CachePolicy(Enum):
     """How a vector load treats the caches.
 
     STREAM: the elements are read once, past the first-level cache. KEEP: other threads read them,
@@ -98,7 +98,7 @@ class IsAligned(Expr):
 
 
 @frozen
-class Let:
+class LetStmt:
     """The definition of a local variable that does not change.
 
     With ``is_index`` it is a part of index arithmetic, in whose width it is computed.
@@ -126,7 +126,7 @@ class Assign:
 
 
 @frozen
-class Store:
+class StoreStmt:
     """``buffer[index] = value``; with ``stream`` the caches should evict it first."""
 
     buffer: str
@@ -147,7 +147,7 @@ class VectorLoad:
     buffer: str
     index: Expr
     width: int
-    access: Access = Access.STREAM
+    access: CachePolicy = CachePolicy.STREAM
 
 
 @frozen
@@ -166,7 +166,7 @@ class VectorStore:
 
 
 @frozen
-class Reduce:
+class ReduceStmt:
     """The reduction of ``value`` over the loops around it and over ``lanes`` threads of a row.
 
     Afterwards ``var`` has the result in every thread. ``combine`` is an expression of
@@ -253,13 +253,13 @@ class If:
 
 
 Stmt = (
-    Let
+    LetStmt
     | Declare
     | Assign
-    | Store
+    | StoreStmt
     | VectorLoad
     | VectorStore
-    | Reduce
+    | ReduceStmt
     | WarpReduce
     | PrepareDivisor
     | DivideVector
@@ -284,7 +284,7 @@ class LoopBuffer:
 
     name: str
     dtype: DType
-    scope: Scope
+    scope: StorageScope
     extent: Extent
     written: bool = False
 
@@ -350,13 +350,13 @@ class KernelIR:
     @property
     def shared_nbytes(self) -> int:
         """Return the bytes of all SHARED buffers, each aligned to 16 bytes."""
-        sizes = [b.extent * b.dtype.nbytes for b in self.arrays if b.scope is Scope.SHARED]
+        sizes = [b.extent * b.dtype.nbytes for b in self.arrays if b.scope is StorageScope.SHARED]
         return sum(-(-int(n) // 16) * 16 for n in sizes)
 
 
-def index_let(var: Var, value: Expr) -> Let:
+def index_let(var: Var, value: Expr) -> LetStmt:
     """Return the definition of a variable of index arithmetic."""
-    return Let(var, value, is_index=True)
+    return LetStmt(var, value, is_index=True)
 
 
 def nested(statement: Stmt) -> tuple[tuple[Stmt, ...], ...]:
@@ -379,13 +379,13 @@ def walk_statements(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
 def expressions_of(statement: Stmt) -> tuple[Expr, ...]:
     """Return the expressions of a statement itself, without those of statements inside it."""
     match statement:
-        case Let() | Declare() | Assign():
+        case LetStmt() | Declare() | Assign():
             return (statement.value,)
-        case Store(_, index, value):
+        case StoreStmt(_, index, value):
             return index, value
         case VectorLoad(_, at, _, index) | VectorStore(_, index, _, at):
             return at, index
-        case Reduce(_, value):
+        case ReduceStmt(_, value):
             return (value,)
         case For(_, start, stop):
             return start, stop

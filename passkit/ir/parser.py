@@ -8,25 +8,25 @@ from passkit.ast.expr import Const, Expr, Var
 from passkit.ast.folds import left, right
 from passkit.ir.expression_parser import ExprParser
 from passkit.ir.loop import (
-    Access,
     Assign,
     Barrier,
     BarrierScope,
     Bind,
+    CachePolicy,
     Declare,
     DivideVector,
     For,
     If,
     KernelIR,
     LaunchShape,
-    Let,
+    LetStmt,
     LoopBuffer,
     PrepareDivisor,
-    Reduce,
+    ReduceStmt,
     Return,
-    Scope,
     Stmt,
-    Store,
+    StorageScope,
+    StoreStmt,
     VectorLoad,
     VectorStore,
     WarpReduce,
@@ -34,7 +34,7 @@ from passkit.ir.loop import (
 from passkit.ir.tokens import ir_tokens
 from passkit.values.dtype import DType, int64
 
-KINDS = {"param": Scope.GLOBAL, **{s.value: s for s in Scope}}
+KINDS = {"param": StorageScope.GLOBAL, **{s.value: s for s in StorageScope}}
 """The scope of a buffer by the word of its declaration."""
 
 
@@ -82,7 +82,7 @@ class _KernelParser(ExprParser):
         self.end()
         return names
 
-    def _buffer(self, scope: Scope) -> LoopBuffer:
+    def _buffer(self, scope: StorageScope) -> LoopBuffer:
         """Read the declaration of a buffer. Raises: ParseError where something else comes next."""
         name = self.name()
         self.expect(":")
@@ -137,11 +137,11 @@ class _KernelParser(ExprParser):
                 var, value = self._definition()
                 if word == "var":
                     return Declare(var, value)
-                return Let(var, value, is_index=word == "index")
+                return LetStmt(var, value, is_index=word == "index")
             case "load":
                 target, at = self._element()
                 buffer, index, width = self._other_element()
-                return VectorLoad(target, at, buffer, index, width, self.choice(Access))
+                return VectorLoad(target, at, buffer, index, width, self.choice(CachePolicy))
             case "store":
                 buffer, index = self._element()
                 source, at, width = self._other_element()
@@ -174,7 +174,7 @@ class _KernelParser(ExprParser):
             buffer, index = self._element()
             self.expect("=")
             value = self.expr()
-            return Store(buffer, index, value, bool(self.accept("stream")))
+            return StoreStmt(buffer, index, value, bool(self.accept("stream")))
         var = self._used()
         self.expect("=")
         return Assign(var, self.expr())
@@ -217,7 +217,7 @@ class _KernelParser(ExprParser):
         self.expect("width")
         return name, index, self.integer()
 
-    def _reduce(self) -> Reduce:
+    def _reduce(self) -> ReduceStmt:
         """Read a reduction. Raises: ParseError where something else comes next."""
         var, value = self._definition()
         self.expect("from")
@@ -225,7 +225,7 @@ class _KernelParser(ExprParser):
         identity = self.expr()
         if not isinstance(identity, Const):
             raise self.error(f"the identity of {var.name} is no literal", token)
-        return Reduce(var, value, identity, *self._combine(var.dtype))
+        return ReduceStmt(var, value, identity, *self._combine(var.dtype))
 
     def _divisor(self) -> str | Const:
         """Read a literal or the name of a divisor. Raises: ParseError for something else."""

@@ -15,10 +15,10 @@ from passkit.ir.loop import (
     Declare,
     For,
     If,
-    Let,
-    Reduce,
+    LetStmt,
+    ReduceStmt,
     Stmt,
-    Store,
+    StoreStmt,
     VectorLoad,
     VectorStore,
     expressions_of,
@@ -77,9 +77,9 @@ def loads_in(x: Expr) -> list[Load]:
 def map_expressions(statement: Stmt, change: Change) -> Stmt:
     """Return a statement with ``change`` applied to its own expressions, not to nested ones'."""
     match statement:
-        case Let() | Declare() | Assign() | Reduce():
+        case LetStmt() | Declare() | Assign() | ReduceStmt():
             return evolve(statement, value=change(statement.value))
-        case Store():
+        case StoreStmt():
             index, value = change(statement.index), change(statement.value)
             return evolve(statement, index=index, value=value)
         case VectorLoad() | VectorStore():
@@ -123,12 +123,12 @@ def used_names(body: tuple[Stmt, ...]) -> set[str]:
 
 
 def without_unused(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """Return a body without definitions (`Let`) of variables that nothing reads."""
+    """Return a body without definitions (`LetStmt`) of variables that nothing reads."""
     while True:
         used = used_names(body)
 
         def statements(inner: tuple[Stmt, ...], used: set[str] = used) -> tuple[Stmt, ...]:
-            kept = [s for s in inner if not isinstance(s, Let) or s.var.name in used]
+            kept = [s for s in inner if not isinstance(s, LetStmt) or s.var.name in used]
             return tuple(map_bodies(s, statements) for s in kept)
 
         smaller = statements(body)

@@ -15,8 +15,8 @@
       }
     }
 
-A statement ends with its line. ``let`` and ``index`` are `Let`, the latter of index arithmetic, and
-``var`` is `Declare`. Literals without a dtype are int64 or bool; variables, elements and
+A statement ends with its line. ``let`` and ``index`` are `LetStmt`, the latter of index arithmetic,
+and ``var`` is `Declare`. Literals without a dtype are int64 or bool; variables, elements and
 results have the dtype that their definition, buffer or operands give, where none is written behind
 a colon. ``@inf`` and ``@nan`` are floats, ``@grid``, ``@thread_y`` and ``@thread_x`` indices of
 block and thread, ``bits(…)`` a literal by the bytes of its value.
@@ -56,13 +56,13 @@ from passkit.ir.loop import (
     If,
     IsAligned,
     KernelIR,
-    Let,
+    LetStmt,
     LoopBuffer,
     PrepareDivisor,
-    Reduce,
+    ReduceStmt,
     Return,
     Stmt,
-    Store,
+    StoreStmt,
     ThreadIndex,
     VectorLoad,
     VectorStore,
@@ -184,14 +184,14 @@ class _KernelPrinter:
     def statement(self, s: Stmt) -> None:
         """Print a statement with those inside it."""
         match s:
-            case Let(var, value) | Declare(var, value):
-                is_index = isinstance(s, Let) and s.is_index
-                word = "index" if is_index else "let" if isinstance(s, Let) else "var"
+            case LetStmt(var, value) | Declare(var, value):
+                is_index = isinstance(s, LetStmt) and s.is_index
+                word = "index" if is_index else "let" if isinstance(s, LetStmt) else "var"
                 self._line(f"{word} {var.name}: {var.dtype.short} = {self.expr(value)}")
                 self.scope[var.name] = var.dtype
             case Assign(var, value):
                 self._line(f"{self.expr(var)} = {self.expr(value)}")
-            case Store(buffer, index, value, stream):
+            case StoreStmt(buffer, index, value, stream):
                 text = f"{buffer}[{self.expr(index)}] = {self.expr(value)}"
                 self._line(text + (" stream" if stream else ""))
             case VectorLoad():
@@ -202,7 +202,7 @@ class _KernelPrinter:
                 to, source = self.expr(s.index), self.expr(s.at)
                 text = f"store {s.buffer}[{to}] = {s.source}[{source}] width {s.width}"
                 self._line(text + (" stream" if s.stream else ""))
-            case Reduce() | WarpReduce():
+            case ReduceStmt() | WarpReduce():
                 self._reduction(s)
             case PrepareDivisor(name, value):
                 self._line(f"divisor {name} = {self.expr(value)}")
@@ -216,11 +216,11 @@ class _KernelPrinter:
             case For() | If():
                 self._nested(s)
 
-    def _reduction(self, s: Reduce | WarpReduce) -> None:
+    def _reduction(self, s: ReduceStmt | WarpReduce) -> None:
         """Print a reduction."""
         dtype = s.var.dtype
         operands = {v.name: v.dtype for v in (left(dtype), right(dtype))}
-        if isinstance(s, Reduce):
+        if isinstance(s, ReduceStmt):
             value, identity = self.expr(s.value), literal_text(s.identity)
             text = f"reduce {s.var.name}: {dtype.short} = {value} from {identity}"
             self.scope[s.var.name] = dtype

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from enum import IntEnum
 
 from passkit.ast.expr import Binary, Const, Expr, Load, Var
-from passkit.ir.loop import WARP, Bind, LaunchShape, LoopBuffer, Scope, ThreadIndex
+from passkit.ir.loop import WARP, Bind, LaunchShape, LoopBuffer, StorageScope, ThreadIndex
 from passkit.ir.rewrite import operands
 
 
@@ -47,7 +47,7 @@ def varies_among(
             if isinstance(_resolved(a, values), ThreadIndex):
                 return min(Varies.WARPS, varies_among(a, launch, buffers, variables, values))
         case Load(buffer, _) if buffer in buffers:
-            if buffers[buffer].scope is Scope.REGISTER or buffers[buffer].written:
+            if buffers[buffer].scope is StorageScope.REGISTER or buffers[buffer].written:
                 return Varies.THREADS
     inner = [varies_among(y, launch, buffers, variables, values) for y in operands(x)]
     return max(inner, default=Varies.BLOCKS)

@@ -3,8 +3,8 @@
 In both forms:
 
 - A name is defined once on a path, before it is used. The variable of a loop over blocks or threads
-  is defined in the whole kernel, the result of a `Reduce` behind the loops around it; several of
-  them may add to one result. `Assign` and `WarpReduce` change variables of `Declare` only.
+  is defined in the whole kernel, the result of a `ReduceStmt` behind the loops around it; several
+  of them may add to one result. `Assign` and `WarpReduce` change variables of `Declare` only.
 - Buffers are declared; arrays have a literal extent; only buffers that are written are stored to.
 - The index of a REGISTER array consists of literals and unrolled variables, and is within the
   extent for all their values.
@@ -14,7 +14,7 @@ In both forms:
 
 In the final form also:
 
-- Loops are SERIAL or UNROLL; there is no `Reduce`.
+- Loops are SERIAL or UNROLL; there is no `ReduceStmt`.
 - A vector access to a parameter stands in a branch that `IsAligned` guards.
 - All threads of a warp come to a `WarpReduce` and to a barrier of the warp, all threads of a block
   to a barrier of the block: neither an `If` or loop around it nor a `Return` in front of it may
@@ -43,14 +43,14 @@ from passkit.ir.loop import (
     If,
     IsAligned,
     KernelIR,
-    Let,
+    LetStmt,
     LoopBuffer,
     PrepareDivisor,
-    Reduce,
+    ReduceStmt,
     Return,
-    Scope,
     Stmt,
-    Store,
+    StorageScope,
+    StoreStmt,
     ThreadIndex,
     VectorLoad,
     VectorStore,
@@ -70,14 +70,14 @@ _THREADS = (Bind.GRID, Bind.THREAD_Y, Bind.THREAD_X)
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 
 
-class Form(Enum):
+class IRForm(Enum):
     """A form of loop IR, see `passkit.ir.loop`. What is not final yet counts as scalar."""
 
     SCALAR = "scalar"
     FINAL = "final"
 
 
-def verify(kernel: KernelIR, form: Form, where: str) -> None:
+def verify(kernel: KernelIR, form: IRForm, where: str) -> None:
     """Check the invariants of loop IR.
 
     Args:
@@ -92,7 +92,7 @@ def verify(kernel: KernelIR, form: Form, where: str) -> None:
         raise CodeGenError(f"{where}: {form.value} form of loop IR: {problem}")
 
 
-def violations(kernel: KernelIR, form: Form) -> Iterator[str]:
+def violations(kernel: KernelIR, form: IRForm) -> Iterator[str]:
     """Yield the violations of the invariants of a form, each with its statement."""
     return _Verifier(kernel, form).violations()
 
@@ -101,10 +101,10 @@ class _Verifier:
     """The walk over one kernel.
 
     ``left`` says among which threads it differs whether they have returned, ``reduced`` has the
-    results of `Reduce` so far.
+    results of `ReduceStmt` so far.
     """
 
-    def __init__(self, kernel: KernelIR, form: Form) -> None:
+    def __init__(self, kernel: KernelIR, form: IRForm) -> None:
         self.kernel, self.form = kernel, form
         self.buffers = {b.name: b for b in (*kernel.params, *kernel.arrays)}
         self.left = Varies.BLOCKS
@@ -134,9 +134,9 @@ class _Verifier:
             for problem in self._statement(statement, scope):
                 is_new = "\n" not in problem
                 yield f"{problem}, in\n{self._shown(statement, scope)}" if is_new else problem
-            inside = walk_statements((statement,)) if self.form is Form.SCALAR else ()
+            inside = walk_statements((statement,)) if self.form is IRForm.SCALAR else ()
             for s in inside:
-                if isinstance(s, Reduce) and s is not statement:
+                if isinstance(s, ReduceStmt) and s is not statement:
                     scope.dtypes[s.var.name] = s.var.dtype
                     scope.varies[s.var.name] = Varies.THREADS
 
@@ -150,24 +150,24 @@ class _Verifier:
         for x in expressions_of(s):
             yield from self._expression(x, scope)
         match s:
-            case Let(var, value) | Declare(var, value):
+            case LetStmt(var, value) | Declare(var, value):
                 if var.dtype is not value.dtype:
                     yield f"{var.name} is {var.dtype}, its value {value.dtype}"
                 yield from self._defined(var, scope, self._varies(value, scope))
-                if isinstance(s, Let) and s.is_index and var.dtype is not int64:
+                if isinstance(s, LetStmt) and s.is_index and var.dtype is not int64:
                     yield f"the index {var.name} is {var.dtype}"
-                if isinstance(s, Let):
+                if isinstance(s, LetStmt):
                     scope.values[var.name] = value
                 else:
                     scope.changing.add(var.name)
                     scope.varies[var.name] = Varies.THREADS
             case Assign(var, value):
                 yield from self._changed(var, value.dtype, scope)
-            case Store(name, index, value):
+            case StoreStmt(name, index, value):
                 yield from self._access(name, index, 1, value.dtype, scope, is_store=True)
             case VectorLoad() | VectorStore():
                 yield from self._vector(s, scope)
-            case Reduce(var):
+            case ReduceStmt(var):
                 yield from self._reduce(s, scope)
             case WarpReduce(var, combine, lanes):
                 yield from self._changed(var, combine.dtype, scope)
@@ -196,7 +196,7 @@ class _Verifier:
             yield from self._body(s.otherwise, scope.inner(varies))
             self.left = max(self.left, after)
             return
-        if self.form is Form.FINAL and s.bind not in (Bind.SERIAL, Bind.UNROLL):
+        if self.form is IRForm.FINAL and s.bind not in (Bind.SERIAL, Bind.UNROLL):
             yield f"a loop is bound to {s.bind.value}"
         varies = max(self._varies(s.start, scope), self._varies(s.stop, scope))
         if s.bind in _THREADS:
@@ -288,7 +288,7 @@ class _Verifier:
             yield f"an index of {name} is {index.dtype}"
         if is_store and not buffer.written:
             yield f"{name} is not declared as written"
-        if buffer.scope is Scope.REGISTER:
+        if buffer.scope is StorageScope.REGISTER:
             yield from self._register(buffer, index, width, scope)
 
     def _register(
@@ -317,7 +317,7 @@ class _Verifier:
                 yield f"buffer {name} is not declared"
                 return
         own, buffer = self.buffers[array], self.buffers[s.buffer]
-        if own.scope is not Scope.REGISTER or buffer.scope is Scope.REGISTER:
+        if own.scope is not StorageScope.REGISTER or buffer.scope is StorageScope.REGISTER:
             yield f"a vector access moves from {buffer.scope.value} to {own.scope.value} memory"
             return
         yield from self._access(array, s.at, s.width, buffer.dtype, scope, is_store=is_load)
@@ -329,8 +329,8 @@ class _Verifier:
             yield f"an access of {s.width} elements of {nbytes} bytes together"
         elif divisor_of(s.index, scope.values) % s.width:
             yield f"{s.width} does not divide the index of {s.buffer} by proof"
-        is_param = buffer.scope is Scope.GLOBAL and s.width > 1
-        if is_param and self.form is Form.FINAL and scope.aligned.get(s.buffer, 0) < nbytes:
+        is_param = buffer.scope is StorageScope.GLOBAL and s.width > 1
+        if is_param and self.form is IRForm.FINAL and scope.aligned.get(s.buffer, 0) < nbytes:
             yield f"no branch tests that {s.buffer} is aligned to {nbytes} bytes"
 
     def _divide(self, s: DivideVector, scope: VerifierScope) -> Iterator[str]:
@@ -344,14 +344,14 @@ class _Verifier:
         arrays = [self.buffers.get(name) for name in (s.target, s.source)]
         kinds = {(b.scope, b.dtype, b.extent) if b else None for b in arrays}
         own = {(b.scope, b.dtype) for b in arrays if b}
-        if dtype is not None and (len(kinds) > 1 or own != {(Scope.REGISTER, dtype)}):
+        if dtype is not None and (len(kinds) > 1 or own != {(StorageScope.REGISTER, dtype)}):
             yield f"{s.target} and {s.source} are no register arrays of one extent and of {dtype}"
 
     # Threads that meet.
 
-    def _reduce(self, s: Reduce, scope: VerifierScope) -> Iterator[str]:
+    def _reduce(self, s: ReduceStmt, scope: VerifierScope) -> Iterator[str]:
         """Yield the violations of a reduction."""
-        if self.form is Form.FINAL:
+        if self.form is IRForm.FINAL:
             yield f"{s.var.name} is a Reduce"
         if not s.var.dtype is s.value.dtype is s.identity.dtype is s.combine.dtype:
             yield f"{s.var.name} is {s.var.dtype}, its value {s.value.dtype}"
@@ -370,7 +370,7 @@ class _Verifier:
 
     def _meeting(self, what: str, who: BarrierScope, scope: VerifierScope) -> Iterator[str]:
         """Yield the violations of a place that all threads of a warp or block come to."""
-        if self.form is not Form.FINAL:
+        if self.form is not IRForm.FINAL:
             return
         most = Varies.BLOCKS if who is BarrierScope.BLOCK else Varies.WARPS
         if scope.control > most:

@@ -24,7 +24,7 @@ from passkit.ast.stage import (
     Statement,
 )
 from passkit.ast.walk import loads
-from passkit.lowering.scopes import LANE, ROW, Place, Row, Scope
+from passkit.lowering.scopes import LANE, ROW, Row, Scope, ScopedIndex
 from passkit.values import dtype as dt
 
 DOWN, ALONG = Var("DOWN", dt.int64), Var("ALONG", dt.int64)
@@ -49,7 +49,7 @@ class Access:
 
     buffer: str
     write: bool
-    place: Place
+    place: ScopedIndex
     part: int
     stage: int
     by: By

@@ -13,11 +13,11 @@ from passkit.ast.tidy import replace_children
 from passkit.ast.walk import children, walk
 from passkit.values.dtype import bool_
 
-Bind = Callable[[Expr], Var]
+MakeLocal = Callable[[Expr], Var]
 """Makes a local for an expression."""
 
 
-def with_named_arms(x: Expr, bind: Bind) -> Expr:
+def with_named_arms(x: Expr, bind: MakeLocal) -> Expr:
     """``x``, where loads in arms are locals if conditions or indices in arms are loaded.
 
     select(i < n, select(p[i] < 0, 0, q[p[i]]), 0)    becomes
@@ -41,7 +41,7 @@ def _nests(x: Expr, guarded: bool) -> bool:
 class _Arms:
     """Names for what arms load; ``path`` says where an expression is wanted, None everywhere."""
 
-    def __init__(self, bind: Bind) -> None:
+    def __init__(self, bind: MakeLocal) -> None:
         self.bind = bind
         self.known: dict[tuple[Expr, Expr | None], Expr] = {}
         self.paths: dict[Expr, Var] = {}

@@ -14,7 +14,7 @@ from passkit.space.reads import Index
 from passkit.space.space import Role, Space
 from passkit.stitching.regions import Region
 
-Place = tuple[str, Sum]
+StoredElement = tuple[str, Sum]
 """A buffer and the index of an element in it."""
 
 
@@ -25,24 +25,24 @@ class Homes:
         self.graph, self.space = graph, space
         self.inputs = {n: f"x{k}" for k, n in enumerate(graph.inputs)}
 
-    def input(self, node: Node, index: Index) -> Place:
+    def input(self, node: Node, index: Index) -> StoredElement:
         """Where the element of an input at ``index`` is read."""
         return self.inputs[node], ravel(index, known_shape(node.entries[0]), self.space.extents)
 
-    def outputs(self, k: int, role: Role) -> list[Place]:
+    def outputs(self, k: int, role: Role) -> list[StoredElement]:
         """Where the element of a result at the current point, or row, is stored."""
         return [(f"y{k}", self.space.full if role is Role.FULL else self.space.row)]
 
 
 @frozen
-class Array:
+class ScratchArray:
     """A scratch array that holds the region of a value, whose window begins at ``first``."""
 
     name: str
     region: Region
     first: Var | None
 
-    def place(self, index: Sequence[Expr], space: Space) -> Place:
+    def place(self, index: Sequence[Expr], space: Space) -> StoredElement:
         """The array, and where in it the element at ``index`` is."""
         first: Expr = size_of(0) if self.first is None else self.first
         return self.name, self.region.local(index, first, space.extents)
@@ -58,20 +58,20 @@ class PartHomes(Homes):
         self,
         graph: Graph,
         space: Space,
-        inputs: Mapping[Node, str | Array],
-        results: Sequence[Sequence[str | Array]],
+        inputs: Mapping[Node, str | ScratchArray],
+        results: Sequence[Sequence[str | ScratchArray]],
     ) -> None:
         super().__init__(graph, space)
         self.inputs = {n: x if isinstance(x, str) else x.name for n, x in inputs.items()}
-        self.arrays = {n: x for n, x in inputs.items() if isinstance(x, Array)}
+        self.arrays = {n: x for n, x in inputs.items() if isinstance(x, ScratchArray)}
         self.results = results
 
-    def input(self, node: Node, index: Index) -> Place:
+    def input(self, node: Node, index: Index) -> StoredElement:
         """Where the element of an input at ``index`` is read."""
         array = self.arrays.get(node)
         return super().input(node, index) if array is None else array.place(index, self.space)
 
-    def outputs(self, k: int, role: Role) -> list[Place]:
+    def outputs(self, k: int, role: Role) -> list[StoredElement]:
         """Where the element of a result at the current point, or row, is stored."""
         whole = super().outputs(k, role)[0][1]
         index = self.space.index(role, known_shape(self.graph.outputs[k]))

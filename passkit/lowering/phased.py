@@ -10,7 +10,7 @@ from passkit.errors import CodeGenError
 from passkit.lowering.packed import Lower, Lowered
 from passkit.lowering.params import params_of
 from passkit.plan.group import Group
-from passkit.plan.packing import Part
+from passkit.plan.packing import GroupPart
 from passkit.plan.phases import alone, parts_by
 from passkit.plan.schedule import Schedule
 from passkit.sharing.shared import ALIGN, SharedPlan
@@ -52,7 +52,7 @@ def phased(group: Group, schedule: Schedule, shared: SharedPlan, lower: Lower) -
     return KernelAST(params_of(group.graph), (), tuple(scratch), tuple(phases)), total
 
 
-def _params(group: Group, part: Part) -> dict[str, str]:
+def _params(group: Group, part: GroupPart) -> dict[str, str]:
     """What the whole kernel calls the parameters of a phase."""
     inputs = len(group.graph.inputs)
     names = {

@@ -11,7 +11,7 @@ from passkit.ast.walk import variables
 from passkit.errors import CodeGenError
 from passkit.graph.attribute_calls import contraction_of
 from passkit.graph.node import Node, known_shape
-from passkit.lowering.homes import Place
+from passkit.lowering.homes import StoredElement
 from passkit.lowering.loops import FIRST, LAST, decoded
 from passkit.space.reads import Index, aligned
 from passkit.space.space import Axis
@@ -21,7 +21,7 @@ from passkit.values.size import Extent
 ROW, COLUMN, STEP = (Var(name, dt.int64) for name in ("m", "n", "k"))
 """The coordinates of a product, by which its operands are told apart into steps."""
 
-Where = Callable[[int, Index, Extents], Place]
+Where = Callable[[int, Index, Extents], StoredElement]
 """Where the element of an operand (0, 1) or the result (2) at an index is."""
 
 

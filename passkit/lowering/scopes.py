@@ -30,7 +30,7 @@ Row = tuple[Extent, tuple[tuple[Expr, Extent], ...]]
 """How many elements rows are apart, and where the first begins."""
 
 
-class Place:
+class ScopedIndex:
     """An index in a scope: which element it is of, and what that says of lanes and rows."""
 
     def __init__(self, at: Expr, scope: Scope) -> None:
@@ -131,7 +131,7 @@ class Scope:
     told: dict[str, Expr | None] = field(factory=dict)
     loops: dict[Var, tuple[Loop, Expr | None]] = field(factory=dict)
     bounds: dict[Var, tuple[Extent, ...]] = field(factory=dict)
-    places: dict[Expr, Place] = field(factory=dict)
+    places: dict[Expr, ScopedIndex] = field(factory=dict)
 
     def inner(self) -> Scope:
         """A scope inside this one."""
@@ -165,11 +165,11 @@ class Scope:
             self.bounds[var] = tuple(b for b in bounds if b is not None)
         return self.bounds[var]
 
-    def place(self, at: Expr) -> Place:
+    def place(self, at: Expr) -> ScopedIndex:
         """An index here; equal ones are one."""
         found = self.places.get(at)
         if found is None:
-            found = self.places[at] = Place(at, self)
+            found = self.places[at] = ScopedIndex(at, self)
         return found
 
     def sum_of(self, index: Expr) -> Sum:

@@ -14,7 +14,7 @@ from passkit.ast.walk import variables
 from passkit.errors import CodeGenError
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.lowering.block_loops import BlockLoops
-from passkit.lowering.homes import Array, PartHomes, Place
+from passkit.lowering.homes import PartHomes, ScratchArray, StoredElement
 from passkit.lowering.loops import over_tiles
 from passkit.lowering.lower import Lowering
 from passkit.lowering.params import params_of
@@ -52,7 +52,7 @@ class _Stitched:
         self.regions = {self.nodes[k]: r for k, r in stitching.regions}
         self.params = {n: f"x{k}" for k, n in enumerate(self.graph.inputs)}
         self.arrays = {
-            self.nodes[a.number]: Array(
+            self.nodes[a.number]: ScratchArray(
                 f"s{k}", self.regions[self.nodes[a.number]], self._first(self.nodes[a.number])
             )
             for k, a in enumerate(shared.arrays)
@@ -91,7 +91,7 @@ class _Stitched:
                 lets += bounds(self.regions[n], self.stitching.tiles, first, end)
         return lets
 
-    def _home(self, entry: Entry) -> str | Array:
+    def _home(self, entry: Entry) -> str | ScratchArray:
         """Where a value that a part reads lies: in a scratch array if it has one."""
         node = entry.node
         if node in self.arrays:
@@ -100,9 +100,11 @@ class _Stitched:
             return self.params[node]
         return f"y{self.graph.outputs.index(entry)}"
 
-    def _results(self, entry: Entry) -> list[str | Array]:
+    def _results(self, entry: Entry) -> list[str | ScratchArray]:
         """Where a value that leaves a part is stored."""
-        found: list[str | Array] = [self.arrays[entry.node]] if entry.node in self.arrays else []
+        found: list[str | ScratchArray] = []
+        if entry.node in self.arrays:
+            found.append(self.arrays[entry.node])
         return [*found, *(f"y{k}" for k, e in enumerate(self.graph.outputs) if e is entry)]
 
     def _part(self, k: int, plan: PartPlan) -> Part:
@@ -140,7 +142,7 @@ class _Stitched:
         """A product of matrices: a part of its own."""
         node, homes = result.node, self._results(result)
 
-        def where(which: int, index: Index, extents: Extents) -> Place:
+        def where(which: int, index: Index, extents: Extents) -> StoredElement:
             entry = result
             if which < 2:
                 found = source_of(node.inputs[which], index, self.stored, extents)

@@ -19,7 +19,7 @@ from passkit.errors import ScheduleError
 from passkit.graph.graph import Annotation, Graph
 from passkit.graph.node import Node
 from passkit.ir.loop import KernelIR
-from passkit.ir.verify import Form, verify
+from passkit.ir.verify import IRForm, verify
 from passkit.lowering import lower, pool_sizes
 from passkit.lowering.loops import tiles_of
 from passkit.passes.base import register_pass
@@ -260,7 +260,7 @@ def _nest_kernel(
     """
     lowered = _lowered(group, schedule, aliased)
     ops = tuple(n.op.name for n in group.ops if n.op is not None)
-    verify(lowered.kernel, Form.FINAL, "CodeGen")
+    verify(lowered.kernel, IRForm.FINAL, "CodeGen")
     name, digest, source = _named(
         print_ir(lowered.kernel, "KERNEL", dialect_of(dialect)), ops[-1], dialect
     )

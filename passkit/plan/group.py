@@ -18,7 +18,7 @@ from passkit.values.arguments import instance, mapping
 from passkit.values.size import symbols_of
 
 if TYPE_CHECKING:
-    from passkit.plan.packing import Part
+    from passkit.plan.packing import GroupPart
 
 
 class Kind(Enum):
@@ -53,7 +53,7 @@ class Group:
         return self.graph.key
 
     @cached_property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[GroupPart, ...]:
         """What it falls into that has no data flow between: itself alone, as a rule."""
         from passkit.plan.packing import parts_of  # a start that finds all kernels ready needs none
 

@@ -30,7 +30,7 @@ SHARES, SHORTEST, FEWEST = 64, 1e-6, 256
 
 
 @frozen(eq=False)
-class Part:
+class GroupPart:
     """A closed part of a group's graph, with the group's numbers of its inputs and outputs.
 
     Numbers of inputs go on with outputs, of which a phase reads those that earlier ones made.
@@ -47,7 +47,7 @@ class Part:
         return self.source.get(node, node)
 
 
-def parts_of(graph: Graph) -> tuple[Part, ...]:
+def parts_of(graph: Graph) -> tuple[GroupPart, ...]:
     """The parts of a group's graph with no data flow between, in the order of first outputs.
 
     Where parts have one space and read the same arrays, or have few, one loop does it all: they
@@ -57,10 +57,11 @@ def parts_of(graph: Graph) -> tuple[Part, ...]:
     loops = _joined(graph, found) if len(found) > 1 else []
     if len(loops) < 2:
         inputs, outputs = (tuple(range(len(k))) for k in (graph.inputs, graph.outputs))
-        return (Part(graph, inputs, outputs),)
+        return (GroupPart(graph, inputs, outputs),)
     number = {n: k for k, n in enumerate(graph.inputs)}
     return tuple(
-        Part(r.graph, tuple(number[n] for n in r.graph.inputs), tuple(r.outputs)) for r in loops
+        GroupPart(r.graph, tuple(number[n] for n in r.graph.inputs), tuple(r.outputs))
+        for r in loops
     )
 
 

@@ -14,12 +14,12 @@ from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.plan.closing import kind_of
 from passkit.plan.group import Group
-from passkit.plan.packing import Part
+from passkit.plan.packing import GroupPart
 from passkit.plan.schedule import Schedule
 from passkit.space.space import is_free
 
 
-def parts_by(group: Group, schedule: Schedule) -> tuple[Part, ...]:
+def parts_by(group: Group, schedule: Schedule) -> tuple[GroupPart, ...]:
     """What a packed or phased schedule of a group has plans for, in order."""
     return phases_of(group.graph, schedule.makes) if schedule.makes else group.parts
 
@@ -31,7 +31,7 @@ def alone(group: Group, schedule: Schedule) -> list[Group]:
     return [phase_group(group, part) for part in parts_by(group, schedule)]
 
 
-def phase_group(group: Group, part: Part) -> Group:
+def phase_group(group: Group, part: GroupPart) -> Group:
     """A phase of a group as one by itself."""
     body = [n for n in part.graph.nodes if not is_free(n)]
     origin = {n: group.called(part.original(n)) for n in body}
@@ -39,9 +39,9 @@ def phase_group(group: Group, part: Part) -> Group:
 
 
 @lru_cache(maxsize=256)
-def phases_of(graph: Graph, makes: tuple[tuple[int, ...], ...]) -> tuple[Part, ...]:
+def phases_of(graph: Graph, makes: tuple[tuple[int, ...], ...]) -> tuple[GroupPart, ...]:
     """The phases of a group's graph that make these outputs, one after the other."""
-    parts: list[Part] = []
+    parts: list[GroupPart] = []
     made: dict[Entry, int] = {}
     for numbers in makes:
         parts.append(phase_of(graph, numbers, made))
@@ -49,7 +49,7 @@ def phases_of(graph: Graph, makes: tuple[tuple[int, ...], ...]) -> tuple[Part, .
     return tuple(parts)
 
 
-def phase_of(graph: Graph, outputs: Sequence[int], made: Mapping[Entry, int]) -> Part:
+def phase_of(graph: Graph, outputs: Sequence[int], made: Mapping[Entry, int]) -> GroupPart:
     """What makes these outputs of a graph where those that are ``made`` lie in memory already."""
     number = {n.entries[0]: k for k, n in enumerate(graph.inputs)}
     number |= {e: len(graph.inputs) + k for e, k in made.items()}
@@ -68,7 +68,7 @@ def phase_of(graph: Graph, outputs: Sequence[int], made: Mapping[Entry, int]) ->
         source[own] = node
         new.update((a, b) for a, b in zip(node.entries, own.entries, strict=True) if a not in new)
     closed = Graph([new.get(e, e) for e in wanted])
-    return Part(closed, tuple(variables[n] for n in closed.inputs), tuple(outputs), source)
+    return GroupPart(closed, tuple(variables[n] for n in closed.inputs), tuple(outputs), source)
 
 
 def _read(entry: Entry, made: Mapping[Entry, int], graph: Graph) -> Entry:

@@ -12,7 +12,7 @@ from passkit.lowering.loops import tiles_of
 from passkit.plan.closing import kind_of
 from passkit.plan.costs import model_seconds
 from passkit.plan.group import Group
-from passkit.plan.packing import Part
+from passkit.plan.packing import GroupPart
 from passkit.plan.phases import phase_of
 from passkit.plan.schedule import Schedule
 from passkit.plan.scheduling import phased_schedule
@@ -24,7 +24,7 @@ from passkit.values.size import Extent, Size, at_least
 ENOUGH = 16
 """Tiles that are enough for most teams of threads."""
 
-Plan = Callable[[Group, Target], Schedule | Infeasible]
+PlanGroup = Callable[[Group, Target], Schedule | Infeasible]
 
 
 @frozen(eq=False)
@@ -38,7 +38,7 @@ class _Phase:
     tiles: Extent
 
 
-def plan_phased(group: Group, target: Target, plan: Plan) -> Schedule | Infeasible:
+def plan_phased(group: Group, target: Target, plan: PlanGroup) -> Schedule | Infeasible:
     """The schedule of a group in phases, each of which makes as many outputs as ``plan`` serves.
 
     What a phase reads of an earlier one is an output. So has a fold to be that two would need.
@@ -77,7 +77,9 @@ def is_open(graph: Graph) -> bool:
 class _Search:
     """The search for one phase: what it may make, where some outputs are ``made`` already."""
 
-    def __init__(self, graph: Graph, made: Mapping[Entry, int], target: Target, plan: Plan) -> None:
+    def __init__(
+        self, graph: Graph, made: Mapping[Entry, int], target: Target, plan: PlanGroup
+    ) -> None:
         self.graph, self.made, self.target, self.plan = graph, made, target, plan
         self.is_open = is_open(graph)
 
@@ -137,7 +139,7 @@ class _Search:
         return _Phase(part.outputs, plan, frozenset(folds), seconds, tiles_of(plan))
 
 
-def passed_on(group: Group, parts: Sequence[Part]) -> list[int]:
+def passed_on(group: Group, parts: Sequence[GroupPart]) -> list[int]:
     """The outputs of a group that a phase reads, by their numbers."""
     first = len(group.graph.inputs)
     return sorted({k - first for p in parts for k in p.inputs if k >= first})

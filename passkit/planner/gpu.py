@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from math import gcd
 
 from passkit.diagnostics import Diagnostic
-from passkit.ir.loop import WARP, Bind, Scope
+from passkit.ir.loop import WARP, Bind, StorageScope
 from passkit.schedule.actions import Action, CacheRead, CacheRows, LaunchBlocks, SetScope
 from passkit.schedule.apply import distribution
 from passkit.schedule.limits import (
@@ -267,8 +267,8 @@ def _in_registers(nest: LoopNest) -> tuple[Action, ...]:
 
     These are inputs that are read at the own point.
     """
-    cached = (CacheRead(f"x{k}", Scope.REGISTER) for k in nest.traffic.streams)
-    staged = (SetScope(nest.value_names[k], Scope.REGISTER) for k in nest.traffic.staged)
+    cached = (CacheRead(f"x{k}", StorageScope.REGISTER) for k in nest.traffic.streams)
+    staged = (SetScope(nest.value_names[k], StorageScope.REGISTER) for k in nest.traffic.staged)
     return (*cached, *staged)
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from passkit.ir.loop import Bind, Scope
+from passkit.ir.loop import Bind, StorageScope
 
 __all__ = [
     "Action",
@@ -23,9 +23,9 @@ __all__ = [
     "CacheRows",
     "Fuse",
     "LaunchBlocks",
-    "Scope",
     "SetScope",
     "SplitAxis",
+    "StorageScope",
     "Tile",
 ]
 
@@ -79,7 +79,7 @@ class SetScope:
     """Keep a value between stages in a scope: REGISTER, where each thread reads what it wrote."""
 
     value: str
-    scope: Scope
+    scope: StorageScope
 
     def __str__(self) -> str:
         """Return the action as text."""
@@ -91,7 +91,7 @@ class CacheRead:
     """Load the thread's part of an input once, before the first stage, into a scope: REGISTER."""
 
     input: str
-    scope: Scope
+    scope: StorageScope
 
     def __str__(self) -> str:
         """Return the action as text."""

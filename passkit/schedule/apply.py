@@ -13,7 +13,7 @@ from attrs import evolve, field, mutable
 
 from passkit.diagnostics import Diagnostic
 from passkit.errors import nearest
-from passkit.ir.loop import Bind, LaunchShape, Scope
+from passkit.ir.loop import Bind, LaunchShape, StorageScope
 from passkit.schedule.actions import (
     Action,
     CacheRead,
@@ -53,8 +53,8 @@ def actions_of(nest: LoopNest, schedule: NestSchedule) -> tuple[Action, ...]:
     actions: list[Action] = []
     for role, group in groups_of(schedule):
         actions += distribution(nest, role, group.parts)
-    actions += [CacheRead(f"x{k}", Scope.REGISTER) for k in schedule.cached]
-    actions += [SetScope(nest.value_names[k], Scope.REGISTER) for k in schedule.staged]
+    actions += [CacheRead(f"x{k}", StorageScope.REGISTER) for k in schedule.cached]
+    actions += [SetScope(nest.value_names[k], StorageScope.REGISTER) for k in schedule.staged]
     if schedule.tile is not None:
         actions.append(CacheRows(schedule.tile.vector, schedule.tile.pitch))
     return (*actions, LaunchBlocks(schedule.launch.blocks))
@@ -298,7 +298,7 @@ class ScheduleBuilder:
         if action.input not in names:
             hint = nearest(action.input, names)
             return Diagnostic("storage.input", {"input": action.input, "hint": hint})
-        if action.scope is not Scope.REGISTER:
+        if action.scope is not StorageScope.REGISTER:
             return Diagnostic("storage.scope", {"action": action, "scope": action.scope.value})
         position = names.index(action.input)
         if position not in self.nest.traffic.streams:
@@ -312,7 +312,7 @@ class ScheduleBuilder:
         if position is None:
             hint = nearest(action.value, self.nest.values)
             return Diagnostic("storage.value", {"value": action.value, "hint": hint})
-        if action.scope is not Scope.REGISTER:
+        if action.scope is not StorageScope.REGISTER:
             return Diagnostic("storage.scope", {"action": action, "scope": action.scope.value})
         if position not in self.nest.traffic.staged:
             return Diagnostic("storage.reader", {"value": action.value})

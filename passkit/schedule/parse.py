@@ -14,7 +14,7 @@ from attrs import frozen
 
 from passkit.diagnostics import Diagnostic
 from passkit.errors import ScheduleError, nearest
-from passkit.ir.loop import Bind, Scope
+from passkit.ir.loop import Bind, StorageScope
 from passkit.schedule.actions import (
     Action,
     CacheRead,
@@ -34,7 +34,7 @@ from passkit.target import Target
 _TOKEN = re.compile(r"(?P<space>\s+|#[^\n]*)|(?P<token>\d+x\d+|->|//|[A-Za-z_][\w.]*|\d+|.)")
 _PART = re.compile(r"(thread_y|thread_x|serial|unroll|vector)(?:_(\d+))?")
 _ITEMS = ("map", "cache_read", "cache_rows", "in", "stage")
-_SCOPES = tuple(s.value for s in Scope)
+_SCOPES = tuple(s.value for s in StorageScope)
 
 
 @frozen
@@ -251,9 +251,9 @@ class _ScheduleParser:
             self._refuse(f"there is no part {word!r}; {nearest(word, binds)}", token)
         return Bind(match[1]), None if match[2] is None else int(match[2])
 
-    def _scope(self) -> Scope:
+    def _scope(self) -> StorageScope:
         """Read a scope."""
-        return Scope(self._known("scope", _SCOPES))
+        return StorageScope(self._known("scope", _SCOPES))
 
     def _cache_read_item(self, token: ScheduleToken) -> None:
         """Read an input that is loaded first."""

@@ -49,7 +49,7 @@ class Mode(Enum):
 
 
 @frozen
-class Array:
+class TileArray:
     """One array of a tile, as far as its bytes are concerned. Others are named by their positions.
 
     It holds value ``value``, is written from moment ``born`` on and read until moment ``dies``. It
@@ -105,7 +105,7 @@ class Sharing:
         return {v: s.offset for s in self.slots for v in s.arrays}
 
 
-Planned = Callable[[tuple[int, ...]], Sequence[Array] | Infeasible]
+Planned = Callable[[tuple[int, ...]], Sequence[TileArray] | Infeasible]
 """The arrays that a tile has without those of the values given, or why it cannot do without."""
 
 
@@ -141,7 +141,7 @@ def share(
             dropped, arrays = (*dropped, value), fewer
 
 
-def first_to_drop(arrays: Sequence[Array], needed: Collection[int] = ()) -> int | None:
+def first_to_drop(arrays: Sequence[TileArray], needed: Collection[int] = ()) -> int | None:
     """The array that is given up first, None when only mandatory ones and ``needed`` are left.
 
     The lowest class; in it the nearest to a result, the largest of those, the first of those.
@@ -157,7 +157,7 @@ def first_to_drop(arrays: Sequence[Array], needed: Collection[int] = ()) -> int 
     return best
 
 
-def may_follow(arrays: Sequence[Array], v: int, p: int) -> bool:
+def may_follow(arrays: Sequence[TileArray], v: int, p: int) -> bool:
     """Whether array ``v`` may be written where ``p`` lies."""
     return arrays[p].dies < arrays[v].born or p in arrays[v].over
 
@@ -165,7 +165,7 @@ def may_follow(arrays: Sequence[Array], v: int, p: int) -> bool:
 class _Arena:
     """Slots of a room while they are dealt out: their capacity, their bytes, and who held them."""
 
-    def __init__(self, arrays: Sequence[Array], members: Sequence[int], align: int) -> None:
+    def __init__(self, arrays: Sequence[TileArray], members: Sequence[int], align: int) -> None:
         self.arrays, self.members, self.align = arrays, members, align
         self.capacity: list[Extent] = []
         self.nbytes: list[Extent] = []
@@ -246,7 +246,7 @@ def _by_dominance(arena: _Arena) -> None:
         arriving[v] = (*(p for p in before if p not in joined), v)
 
 
-def _tree(arrays: Sequence[Array]) -> Dominance:
+def _tree(arrays: Sequence[TileArray]) -> Dominance:
     roots = [v for v, a in enumerate(arrays) if a.root]
     return dominance([a.operands for a in arrays], roots)
 
@@ -269,7 +269,7 @@ WAYS: dict[Mode, Callable[[_Arena], None]] = {
 }
 
 
-def arranged(arrays: Sequence[Array], align: int, mode: Mode = Mode.SMALLER) -> Sharing:
+def arranged(arrays: Sequence[TileArray], align: int, mode: Mode = Mode.SMALLER) -> Sharing:
     """Where arrays lie, in slots that begin at multiples of ``align``.
 
     They come in the order in which they are born; each one's operands before it.

@@ -16,20 +16,20 @@ from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.space.space import Infeasible, is_free
 from passkit.splits.propagate import operand_states
-from passkit.splits.split import Reject, Split, State, Whole, join
+from passkit.splits.split import Reject, Split, SplitState, Whole, join
 from passkit.values.size import Extent
 
-States = dict[Entry, State]
-_Asked = dict[State, "Node | None"]
+States = dict[Entry, SplitState]
+_Asked = dict[SplitState, "Node | None"]
 """What is asked of a value, and who asks first: None is the caller."""
 
 
-_Ask = tuple[Entry, State, Node]
+_Ask = tuple[Entry, SplitState, Node]
 """A value that is read, what is asked of it, and who asks."""
 
 
 @frozen(eq=False)
-class Part:
+class SplitPart:
     """Nodes in post-order that are computed together, and the ``results`` that leave them.
 
     What nodes read of each other they compute at any element, whatever a block has of it.
@@ -38,7 +38,7 @@ class Part:
     nodes: Sequence[Node]
     results: Sequence[Entry]
     inside: frozenset[Node] = field(init=False)
-    asks: dict[tuple[State | None, ...], tuple[_Ask, ...] | Infeasible] = field(
+    asks: dict[tuple[SplitState | None, ...], tuple[_Ask, ...] | Infeasible] = field(
         init=False, factory=dict
     )
     """What states of the results ask of what the part reads, as far as that has been found out:
@@ -50,7 +50,7 @@ class Part:
 
 
 def consistent(
-    graph: Graph, roots: Mapping[Entry, Split], parts: Sequence[Part]
+    graph: Graph, roots: Mapping[Entry, Split], parts: Sequence[SplitPart]
 ) -> States | Infeasible:
     """What a block has of the results of all parts, or why that cannot be.
 
@@ -76,7 +76,7 @@ class _Walk:
         self.states: States = {}
         self.blocks: Extent = 1
 
-    def run(self, parts: Sequence[Part]) -> States | Infeasible:
+    def run(self, parts: Sequence[SplitPart]) -> States | Infeasible:
         """The states, or the first thing on the way that has none."""
         problem = self._begin()
         for part in reversed(parts):
@@ -107,7 +107,7 @@ class _Walk:
         name = self.graph.names[entry.node]
         return f"{name}:{entry.index}" if len(entry.node.entries) > 1 else name
 
-    def _settle(self, part: Part) -> Infeasible | None:
+    def _settle(self, part: SplitPart) -> Infeasible | None:
         """Give each result of a part the one state that it has."""
         for entry in part.results:
             asked = self.asked.get(entry)
@@ -118,7 +118,7 @@ class _Walk:
                 self.states[entry] = state
         return None
 
-    def _ask(self, part: Part) -> Infeasible | None:
+    def _ask(self, part: SplitPart) -> Infeasible | None:
         """Hand on what the states of a part's results ask of its operands."""
         states = tuple(map(self.states.get, part.results))
         asks = part.asks.get(states)
@@ -134,7 +134,7 @@ class _Walk:
                 into[found] = node
         return None
 
-    def _asks(self, part: Part) -> tuple[_Ask, ...] | Infeasible:
+    def _asks(self, part: SplitPart) -> tuple[_Ask, ...] | Infeasible:
         inner: dict[Entry, _Asked] = {
             e: {self.states[e]: None} for e in part.results if e in self.states
         }
@@ -157,7 +157,7 @@ class _Walk:
             if node is not None
         )
 
-    def _settled(self, entry: Entry, asked: _Asked) -> State | Infeasible:
+    def _settled(self, entry: Entry, asked: _Asked) -> SplitState | Infeasible:
         """The one state that a value has which is held."""
         first = next(iter(asked))
         if entry not in self.once and len(asked) == 1:
@@ -175,7 +175,7 @@ class _Walk:
     def _user(self, node: Node | None) -> str:
         return "the caller" if node is None else self.graph.names[node]
 
-    def _differ(self, entry: Entry, asked: _Asked, a: State, b: State) -> Infeasible:
+    def _differ(self, entry: Entry, asked: _Asked, a: SplitState, b: SplitState) -> Infeasible:
         name, users = self._name(entry), (self._user(asked[a]), self._user(asked[b]))
         return Infeasible(
             "schedule_conflict",
@@ -184,7 +184,7 @@ class _Walk:
             {"states": (a, b), "users": users},
         )
 
-    def _needed_whole(self, entry: Entry, asked: _Asked, whole: State) -> Infeasible:
+    def _needed_whole(self, entry: Entry, asked: _Asked, whole: SplitState) -> Infeasible:
         name, user = self._name(entry), self._user(asked[whole])
         return Infeasible(
             "schedule_conflict",
@@ -195,7 +195,7 @@ class _Walk:
         )
 
 
-def _is_same(a: State, b: State, entry: Entry) -> bool:
+def _is_same(a: SplitState, b: SplitState, entry: Entry) -> bool:
     """Whether two states are one partition, or one need."""
     if isinstance(a, Split) and isinstance(b, Split):
         return a.same(b, known_shape(entry))

@@ -47,7 +47,7 @@ from passkit.splits.split import (
     Reject,
     Split,
     SplitKind,
-    State,
+    SplitState,
     Whole,
     join,
     single_block,
@@ -55,15 +55,16 @@ from passkit.splits.split import (
 from passkit.values import dtype as dt
 from passkit.values.size import Extent, Shape, at_least, divide_exactly, numel
 
-Found = State | Reject | None
-_memo: WeakKeyDictionary[Node, dict[tuple[int, State], tuple[Found, ...]]] = WeakKeyDictionary()
-_alike: dict[tuple[Hashable, State], tuple[Found, ...]] = {}
+Found = SplitState | Reject | None
+_memo: WeakKeyDictionary[Node, dict[tuple[int, SplitState], tuple[Found, ...]]]
+_memo = WeakKeyDictionary()
+_alike: dict[tuple[Hashable, SplitState], tuple[Found, ...]] = {}
 ALIKE = 1 << 14
 """How many answers are kept for operators that are alike, whose groups come and go."""
 _BY_ELEMENT = FElement, FReduce, FScan, FContract, FSchedule, TStateful
 
 
-def operand_states(entry: Entry, state: State) -> tuple[Found, ...]:
+def operand_states(entry: Entry, state: SplitState) -> tuple[Found, ...]:
     """What each operand of a result must be, for the result to be ``state``.
 
     A `Split` of an operand has the same blocks as that of the result; a `Whole` is what every
@@ -82,7 +83,7 @@ def operand_states(entry: Entry, state: State) -> tuple[Found, ...]:
     return found
 
 
-def _found(entry: Entry, state: State) -> tuple[Found, ...]:
+def _found(entry: Entry, state: SplitState) -> tuple[Found, ...]:
     """The same for an operator that is new, but may be like one that was asked about."""
     signature = _signature(entry)
     if signature is None:
@@ -131,13 +132,13 @@ def _is_elementwise(name: str) -> bool:
 
 
 @lru_cache(maxsize=ALIKE)
-def _aligned_state(shape: Shape, state: State, operand: Shape) -> Found:
+def _aligned_state(shape: Shape, state: SplitState, operand: Shape) -> Found:
     """What a block needs of an operand that broadcasts to a result, whatever the operator is."""
     block = Block(state, shape)
     return block.state_of(operand, [aligned(block.index, operand)])
 
 
-def _operand_states(entry: Entry, state: State) -> tuple[Found, ...]:
+def _operand_states(entry: Entry, state: SplitState) -> tuple[Found, ...]:
     node, shape = entry.node, known_shape(entry)
     op, shapes = node.op, [known_shape(e) for e in node.inputs]
     assert op is not None
@@ -192,7 +193,7 @@ class Block:
     are in ``extents``. ``per`` blocks in a row have the same digits.
     """
 
-    def __init__(self, state: State, shape: Shape) -> None:
+    def __init__(self, state: SplitState, shape: Shape) -> None:
         self.extents: dict[str, Extent] = {}
         self.split = state if isinstance(state, Split) else None
         self.per: Extent = 1
@@ -225,7 +226,7 @@ class Block:
             total = add(normal(var, self.extents), times(total, count))
         return total
 
-    def state_of(self, shape: Shape, reads: Sequence[Index]) -> State | None:
+    def state_of(self, shape: Shape, reads: Sequence[Index]) -> SplitState | None:
         """What a block needs of an operand of which each of its elements reads ``reads``."""
         if not reads or 0 in shape:
             return None
@@ -373,7 +374,7 @@ def _slid(node: Node, block: Block) -> Reads:
     return [(0, (block.index[0], *rest)), (1, tuple(taps))]
 
 
-def _expanded(entry: Entry, state: State) -> tuple[Found, ...] | None:
+def _expanded(entry: Entry, state: SplitState) -> tuple[Found, ...] | None:
     """Propagate what a block needs through a composite by its expansion."""
     node = entry.node
     assert node.op is not None
@@ -385,7 +386,7 @@ def _expanded(entry: Entry, state: State) -> tuple[Found, ...] | None:
     if heads is None:
         return None
     head = heads[entry.index]
-    asked: dict[Entry, dict[State, None]] = {head: {state: None}}
+    asked: dict[Entry, dict[SplitState, None]] = {head: {state: None}}
     for inner in reversed(list(post_order([head.node]))):
         for result in () if is_free(inner) else inner.entries:
             for wanted in asked.get(result, ()):
@@ -399,6 +400,6 @@ def _expanded(entry: Entry, state: State) -> tuple[Found, ...] | None:
     return tuple(_joined(asked.get(e, {}), known_shape(e)) for e in inputs)
 
 
-def _joined(states: Iterable[State], shape: Shape) -> State | None:
+def _joined(states: Iterable[SplitState], shape: Shape) -> SplitState | None:
     found = list(states)
     return reduce(lambda a, b: join(a, b, shape), found) if found else None

@@ -233,7 +233,7 @@ class Whole:
 WHOLE = Whole()
 """Every block needs all of it."""
 
-State = Split | Whole
+SplitState = Split | Whole
 
 
 @frozen
@@ -253,7 +253,7 @@ def covering(split: Split, shape: Shape) -> Whole:
     return Whole(last.dim + (last.chunk == 1), per).canonical(shape)
 
 
-def join(a: State, b: State, shape: Shape) -> State:
+def join(a: SplitState, b: SplitState, shape: Shape) -> SplitState:
     """What a block needs that needs both: one of them where they are the same, else a `Whole`."""
     if isinstance(a, Split) and isinstance(b, Split) and a.same(b, shape):
         return a

@@ -16,7 +16,7 @@ from attrs import frozen
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, known_shape
 from passkit.space.space import Infeasible
-from passkit.splits.consistency import Part, States, consistent
+from passkit.splits.consistency import SplitPart, States, consistent
 from passkit.splits.split import Split, legal_splits
 from passkit.values.size import Extent, Shape
 
@@ -43,7 +43,7 @@ class Agreed:
         return self.states.items() <= other.states.items()
 
 
-def roots_of(graph: Graph, parts: Sequence[Part]) -> tuple[Entry, ...]:
+def roots_of(graph: Graph, parts: Sequence[SplitPart]) -> tuple[Entry, ...]:
     """The outputs that no other part reads: those whose splits are chosen."""
     read = {e for p in parts for n in p.nodes for e in n.inputs if e.node not in p.inside}
     return tuple(e for e in dict.fromkeys(graph.outputs) if e not in read)
@@ -65,7 +65,7 @@ class Search:
     """
 
     def __init__(
-        self, graph: Graph, roots: Iterable[Entry], parts: Sequence[Part], least: Least
+        self, graph: Graph, roots: Iterable[Entry], parts: Sequence[SplitPart], least: Least
     ) -> None:
         self.graph, self.roots, self.parts = graph, tuple(roots), parts
         self.least = least
@@ -134,7 +134,7 @@ def _listed(entries: Sequence[Entry]) -> str:
 
 
 def completed(
-    graph: Graph, splits: Mapping[Entry, Split], blocks: Extent, parts: Sequence[Part]
+    graph: Graph, splits: Mapping[Entry, Split], blocks: Extent, parts: Sequence[SplitPart]
 ) -> States | Infeasible:
     """What follows from splits for the results of all parts.
 

@@ -16,7 +16,7 @@ from passkit.plan.schedule import estimate
 from passkit.space.layout import Layout, lay_apart
 from passkit.space.space import Infeasible
 from passkit.splits.consistency import States
-from passkit.splits.split import GUESS, State, guessed
+from passkit.splits.split import GUESS, SplitState, guessed
 from passkit.stitching.closed import closed
 from passkit.stitching.costs import product_seconds, tile_seconds
 from passkit.stitching.cutting import Piece, contract_of
@@ -33,7 +33,7 @@ class _Part:
     seconds: Callable[[States, Extent], float]
     results: Sequence[Entry]
     together: Sequence[Entry]
-    known: dict[tuple[State | Extent | None, ...], tuple[float, Extent]] = field(
+    known: dict[tuple[SplitState | Extent | None, ...], tuple[float, Extent]] = field(
         init=False, factory=dict
     )
 
@@ -118,13 +118,13 @@ def _too_much(need: Extent, limit: int) -> Infeasible:
     )
 
 
-def _repeated(entry: Entry, state: State, tiles: Extent) -> float:
+def _repeated(entry: Entry, state: SplitState, tiles: Extent) -> float:
     """How often the elements of a value are computed, by all tiles together."""
     shape = known_shape(entry)
     points, size = tiles * state.elements(shape), numel(shape)
     return max(1.0, guessed(points, USUAL) / max(1, guessed(size, USUAL)))
 
 
-def _nbytes(entry: Entry, state: State) -> Extent:
+def _nbytes(entry: Entry, state: SplitState) -> Extent:
     assert entry.dtype is not None
     return state.elements(known_shape(entry)) * entry.dtype.nbytes

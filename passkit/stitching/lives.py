@@ -19,7 +19,7 @@ from passkit.plan.group import Group
 from passkit.plan.schedule import PartPlan, Schedule, Stitching
 from passkit.sharing.flow import spans, work_of
 from passkit.sharing.scratch import Holds, Scratch
-from passkit.sharing.sharing import Array, Need, Work
+from passkit.sharing.sharing import Need, TileArray, Work
 from passkit.space.space import Role, is_free
 from passkit.space.tiling import Composition
 from passkit.stitching.parts import LaidPart, has_rows
@@ -84,7 +84,7 @@ class _Life:
 
 def arrays_of(
     group: Group, stitching: Stitching, parts: Sequence[TilePart]
-) -> tuple[list[Array], list[tuple[int | None, int]]]:
+) -> tuple[list[TileArray], list[tuple[int | None, int]]]:
     """The arrays of a tile as `passkit.sharing.sharing` sees them, and which ones those are.
 
     Those that parts leave for others have no part, and their positions among them; others have the
@@ -242,7 +242,7 @@ class _Tile:
             life.kept = kept
         return life
 
-    def arrays(self) -> tuple[list[Array], list[tuple[int | None, int]]]:
+    def arrays(self) -> tuple[list[TileArray], list[tuple[int | None, int]]]:
         """All of them, by when they are written."""
         begin, base = 0, list[int]()
         for count, _ in self.counts:
@@ -264,7 +264,7 @@ class _Tile:
         number = {life: k for k, life in enumerate(lives)}
         above, roots = self._flow(lives)
         arrays = [
-            Array(
+            TileArray(
                 value=position[life.node],
                 nbytes=life.nbytes,
                 born=born(life),

@@ -20,10 +20,10 @@ from passkit.plan.closing import reads_of_part
 from passkit.plan.group import Group
 from passkit.plan.schedule import PartPlan, Schedule, Stitching
 from passkit.sharing.shared import ROOM, tile_parts
-from passkit.sharing.sharing import Array, arranged, share
+from passkit.sharing.sharing import TileArray, arranged, share
 from passkit.space.space import Infeasible, folding_of, is_free
 from passkit.space.tiling import Composition
-from passkit.splits.consistency import Part, States
+from passkit.splits.consistency import SplitPart, States
 from passkit.splits.split import Split, guessed
 from passkit.splits.split_search import Agreed, Search, completed, roots_of
 from passkit.stitching.apart import cuts
@@ -226,18 +226,18 @@ class _Plan:
         self.refused: Sequence[Infeasible] = ()
         self.made: dict[_Known, _Made | Infeasible] = {}
 
-    def shares(self, pieces: Sequence[Piece]) -> list[Part]:
+    def shares(self, pieces: Sequence[Piece]) -> list[SplitPart]:
         """Parts with what they leave that does not follow something else."""
         found = []
         for piece, values in zip(pieces, results_of(self.graph, pieces), strict=True):
             own = [e for e in values if e not in self.following]
             if own:
-                found.append(Part(piece.nodes, own))
+                found.append(SplitPart(piece.nodes, own))
         return found
 
     def agreed(self) -> Iterator[tuple[Agreed, _Plan]]:
         """The ways to split the results, each with the plan that it is of."""
-        final = roots_of(self.graph, [Part(p.nodes, ()) for p in self.whole])
+        final = roots_of(self.graph, [SplitPart(p.nodes, ()) for p in self.whole])
         wanted = dict.fromkeys(self.following.get(e, e) for e in final)
         roots = sorted(wanted, key=_weight, reverse=True)
         results = dict(zip(self.whole, results_of(self.graph, self.whole), strict=True))
@@ -249,7 +249,7 @@ class _Plan:
     def schedule(self, found: Agreed) -> Schedule | Infeasible:
         """The whole schedule that splits results in a given way, or what is in its way."""
 
-        def arrays(dropped: tuple[int, ...]) -> Sequence[Array] | Infeasible:
+        def arrays(dropped: tuple[int, ...]) -> Sequence[TileArray] | Infeasible:
             made = self._without(found, [self.graph.nodes[k] for k in dropped])
             if isinstance(made, Infeasible) or not self.target.grows:
                 return made
@@ -275,7 +275,7 @@ class _Plan:
         assert self.best is not None
         return self.best
 
-    def _without(self, found: Agreed, dropped: Sequence[Node]) -> Sequence[Array] | Infeasible:
+    def _without(self, found: Agreed, dropped: Sequence[Node]) -> Sequence[TileArray] | Infeasible:
         """The arrays of the schedule in which some values have none; it is the ``best`` then."""
         self.dropped = dropped
         pieces = self._pieces(dropped)

@@ -9,7 +9,7 @@ from attrs import evolve, frozen
 from passkit.ast import Binary, Expr, Var, dt, size_of, where
 from passkit.ast.index import Extents, Sum, ravel
 from passkit.ast.stage import Let
-from passkit.splits.split import SplitKind, State, Whole
+from passkit.splits.split import SplitKind, SplitState, Whole
 from passkit.values.size import Extent, Shape, numel
 
 TILE = Var("tile", dt.int64)
@@ -79,7 +79,7 @@ class Region:
         return ravel(at, self.room, extents)
 
 
-def region_of(shape: tuple[Extent, ...], state: State) -> Region:
+def region_of(shape: tuple[Extent, ...], state: SplitState) -> Region:
     """What a tile owns of a value in that state."""
     if isinstance(state, Whole):
         return Region(shape, state.prefix, per=state.per)

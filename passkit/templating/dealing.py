@@ -5,7 +5,7 @@ from __future__ import annotations
 from passkit.ast.stage import Level
 from passkit.space.nest import Nest
 from passkit.splits.split import Split, SplitKind, rows_with
-from passkit.templating.template import Attr, NestPlan, Part, kind_of, owned_loops
+from passkit.templating.template import Attr, LoopLevel, NestPlan, kind_of, owned_loops
 from passkit.values.size import Extent, Quotient, Size, at_least, divide_exactly
 
 
@@ -16,20 +16,20 @@ def dealt(extent: Extent, chunk: Extent, level: Level, inside: Extent = 1) -> At
     steps pieces of 6 are two, but two have 5. A loop of one step has nothing to deal out.
     """
     if extent == 1:
-        return (Part(Level.THREAD),)
+        return (LoopLevel(Level.THREAD),)
     if chunk == 1:
-        return (Part(Level.GRID),)
+        return (LoopLevel(Level.GRID),)
     if at_least(chunk, extent):
-        return (Part(level),)
+        return (LoopLevel(level),)
     pieces = pieces_of(extent, chunk)
     if isinstance(chunk, int):
-        grid = Part(Level.GRID, pieces) if pieces else Part(Level.GRID, chunk=chunk)
-        return (grid, Part(level, chunk))
+        grid = LoopLevel(Level.GRID, pieces) if pieces else LoopLevel(Level.GRID, chunk=chunk)
+        return (grid, LoopLevel(level, chunk))
     if pieces:
-        return (Part(Level.GRID, pieces),)
+        return (LoopLevel(Level.GRID, pieces),)
     points = _points(chunk, inside)
     assert points is not None
-    return (Part(Level.GRID, points=points),)
+    return (LoopLevel(Level.GRID, points=points),)
 
 
 def settled(attr: Attr, extent: Extent, inside: Extent = 1) -> Attr:
@@ -38,11 +38,11 @@ def settled(attr: Attr, extent: Extent, inside: Extent = 1) -> Attr:
     What is left of a numbered loop runs one after another, as the rows of a block do.
     """
     if extent == 1:
-        return (Part(Level.THREAD),)
+        return (LoopLevel(Level.THREAD),)
     first, *others = attr
     if first.level is not Level.GRID:
         whole = first.pieces is None or at_least(first.pieces, extent)
-        return (Part(first.level),) if whole and not others else attr
+        return (LoopLevel(first.level),) if whole and not others else attr
     chunk = first.steps(extent, inside)
     if len(others) > 1 or (others and not at_least(others[0].pieces or extent, chunk)):
         return attr

@@ -34,7 +34,7 @@ LARGEST = 1024
 
 
 @frozen
-class Part:
+class LoopLevel:
     """One level of a loop, and the pieces it cuts it into, or the steps that each of them has.
 
     Or as many steps as make so many ``points`` with the loops inside. With none of these it takes
@@ -67,7 +67,7 @@ class Part:
         return self.level.name if self.pieces is None else f"{self.level.name}_{self.pieces}"
 
 
-Attr = tuple[Part, ...]
+Attr = tuple[LoopLevel, ...]
 """The levels of one loop, outermost first."""
 
 
@@ -79,7 +79,7 @@ class NestPlan:
     attrs: tuple[Attr, ...]
     shared: bool = False
 
-    def part(self, d: int, level: Level) -> Part | None:
+    def part(self, d: int, level: Level) -> LoopLevel | None:
         """What a level takes of loop ``d``, if anything."""
         return next((p for p in self.attrs[d] if p.level is level), None)
 
@@ -193,7 +193,7 @@ class _Reader:
             parts.append(self.sub(several=True))
         return tuple(parts)
 
-    def sub(self, several: bool) -> Part:
+    def sub(self, several: bool) -> LoopLevel:
         """A level; one of several has a number."""
         match = PART.fullmatch(self.piece)
         if match is None or (several and match.lastindex == 1):
@@ -203,8 +203,8 @@ class _Reader:
         level, pieces, blocks, mark, number = match.groups()
         if blocks is not None:
             own = {"chunk" if mark == "/" else "points": int(number)}
-            return Part(Level[blocks], **own)
-        return Part(Level[level], None if pieces is None else int(pieces))
+            return LoopLevel(Level[blocks], **own)
+        return LoopLevel(Level[level], None if pieces is None else int(pieces))
 
 
 def check(template: Template, nests: Sequence[Nest], others: Collection[str] = ()) -> None:

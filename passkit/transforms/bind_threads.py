@@ -5,7 +5,7 @@ from __future__ import annotations
 from attrs import evolve
 
 from passkit.ast import Var
-from passkit.ir.loop import Bind, For, KernelIR, Let, Stmt, ThreadIndex, index_let
+from passkit.ir.loop import Bind, For, KernelIR, LetStmt, Stmt, ThreadIndex, index_let
 from passkit.ir.rewrite import map_bodies
 
 _THREADS = (Bind.GRID, Bind.THREAD_Y, Bind.THREAD_X)
@@ -17,7 +17,7 @@ def bind_threads(kernel: KernelIR) -> KernelIR:
     Their variables are defined once, at the begin of the kernel, as indices of block and thread.
     Loops of the same variable have the same extent, which is that of the launch.
     """
-    bound: dict[str, Let] = {}
+    bound: dict[str, LetStmt] = {}
 
     def statements(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         out: list[Stmt] = []

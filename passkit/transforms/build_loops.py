@@ -13,8 +13,7 @@ from attrs import evolve
 
 from passkit.ast import Binary, Expr, Load, Select, Var
 from passkit.ast.index import normal
-from passkit.ast.stage import Stage
-from passkit.ast.stage import Store as StageStore
+from passkit.ast.stage import Stage, Store
 from passkit.ir.index import literal, plus, times
 from passkit.ir.loop import (
     WARP,
@@ -24,12 +23,12 @@ from passkit.ir.loop import (
     For,
     If,
     KernelIR,
-    Let,
+    LetStmt,
     LoopBuffer,
     Return,
-    Scope,
     Stmt,
-    Store,
+    StorageScope,
+    StoreStmt,
     index_let,
 )
 from passkit.schedule.nest import AxisGroup
@@ -58,7 +57,8 @@ class LoopBuilder(NestValues):
         else:
             body = self._rows(stages, count)
         params = tuple(
-            LoopBuffer(b.name, b.dtype, Scope.GLOBAL, b.extent, b.written) for b in self.ast.params
+            LoopBuffer(b.name, b.dtype, StorageScope.GLOBAL, b.extent, b.written)
+            for b in self.ast.params
         )
         kernel = KernelIR(
             params,
@@ -153,7 +153,7 @@ class LoopBuilder(NestValues):
 
         lets, loops = self._stepped(reduced.chunk, step)
         self.limit = None
-        out: list[Stmt] = [Let(s.var, self._value(s.value, None)) for s in first.before]
+        out: list[Stmt] = [LetStmt(s.var, self._value(s.value, None)) for s in first.before]
         out += [*lets, *loops]
         for stage in stages:
             if stage is not first:
@@ -225,10 +225,10 @@ class LoopBuilder(NestValues):
         if not stage.loops:
             out: list[Stmt] = []
             statements = (*stage.before, *stage.body)
-            stored = {s.buffer for s in statements if isinstance(s, StageStore)}
+            stored = {s.buffer for s in statements if isinstance(s, Store)}
             is_waiting = self.schedule.lanes > 1 and not stored.isdisjoint(self.aliased)
             for s in statements:
-                if is_waiting and isinstance(s, StageStore):  # all have read what it replaces
+                if is_waiting and isinstance(s, Store):  # all have read what it replaces
                     is_warp = self.schedule.lanes <= WARP
                     out.append(Barrier(BarrierScope.WARP if is_warp else BarrierScope.BLOCK))
                     is_waiting = False
@@ -241,7 +241,7 @@ class LoopBuilder(NestValues):
                 statement = self._statement(s, at)
                 if statement is None:
                     continue
-                is_guarded = store_guard is not None and isinstance(statement, Store)
+                is_guarded = store_guard is not None and isinstance(statement, StoreStmt)
                 if is_guarded and self._is_param(statement.buffer):  # type: ignore[union-attr]
                     assert store_guard is not None
                     statement = If(store_guard, (statement,))
@@ -250,11 +250,11 @@ class LoopBuilder(NestValues):
 
         before: list[Stmt] = []
         if self.schedule.reduced is not None:
-            before = [Let(s.var, self._value(s.value, None)) for s in stage.before]
+            before = [LetStmt(s.var, self._value(s.value, None)) for s in stage.before]
             return [*before, *self._nest(body, first)]
 
         def with_before(at: Point) -> tuple[Stmt, ...]:
-            lets = tuple(Let(s.var, self._value(s.value, at)) for s in stage.before)
+            lets = tuple(LetStmt(s.var, self._value(s.value, at)) for s in stage.before)
             return (*lets, *body(at))
 
         return self._nest(with_before, first)
@@ -346,7 +346,7 @@ class LoopBuilder(NestValues):
         cached, self.cached = self.cached, {}
         registers, self.registers = self.registers, {}
         try:
-            lets: list[Stmt] = [Let(s.var, self._value(s.value, at)) for s in stage.before]
+            lets: list[Stmt] = [LetStmt(s.var, self._value(s.value, at)) for s in stage.before]
             statements = [self._statement(s, at) for s in stage.body]
         finally:
             self.cached, self.registers = cached, registers
@@ -368,7 +368,7 @@ class LoopBuilder(NestValues):
 
                 def body(at: Point, load: Load = load, name: str = name) -> tuple[Stmt, ...]:
                     value = Load(load.buffer, self._index(load.index, at), load.dtype)
-                    return (Store(name, self._local(), value),)
+                    return (StoreStmt(name, self._local(), value),)
 
                 out += self._nest(body, first)
                 self.cached[key] = name

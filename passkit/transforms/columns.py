@@ -11,9 +11,7 @@ from collections.abc import Sequence
 
 from passkit.ast import Binary, Expr, Load, Var
 from passkit.ast.index import normal
-from passkit.ast.stage import Fold, Stage
-from passkit.ast.stage import Let as StageLet
-from passkit.ast.stage import Store as StageStore
+from passkit.ast.stage import Fold, Let, Stage, Store
 from passkit.ir.index import literal, plus, times
 from passkit.ir.loop import (
     Barrier,
@@ -21,11 +19,11 @@ from passkit.ir.loop import (
     Bind,
     For,
     If,
-    Let,
+    LetStmt,
     LoopBuffer,
-    Scope,
     Stmt,
-    Store,
+    StorageScope,
+    StoreStmt,
     ThreadIndex,
     VectorStore,
     index_let,
@@ -97,7 +95,7 @@ class ColumnBuilder(LoopBuilder):
             assert fold.buffer is not None
             self.accumulators[fold.buffer] = fold
             self.results[fold.buffer] = self._array(name, fold.identity.dtype, self.width)
-            out += self._each_column((Store(name, self._position(), fold.identity),))
+            out += self._each_column((StoreStmt(name, self._position(), fold.identity),))
         lets, loops = self._stepped(
             self.unroll * self.down, lambda base, stop: self._rows_at(stage, base, stop)
         )
@@ -131,9 +129,9 @@ class ColumnBuilder(LoopBuilder):
                 name = f"{param.name}_r"
                 self._array(name, param.dtype, self.unroll * self.width)
                 value = Load(load.buffer, self._index(load.index, at), load.dtype)
-                out.append(unrolled(*self._each_column((Store(name, self._local(), value),))))
+                out.append(unrolled(*self._each_column((StoreStmt(name, self._local(), value),))))
                 self.cached[load.buffer, normal(load.index, self.extents)] = name
-        lets = [Let(s.var, self._value(s.value, at)) for s in stage.before]
+        lets = [LetStmt(s.var, self._value(s.value, at)) for s in stage.before]
         reduced = [self._reducing(s, at) for s in stage.body]
         statements = (*lets, *(s for s in reduced if s is not None))
         out.append(unrolled(*self._each_column(statements)))
@@ -146,7 +144,8 @@ class ColumnBuilder(LoopBuilder):
         assert s.buffer is not None
         name = self.results[s.buffer].name
         total = Load(name, self._position(), s.identity.dtype)
-        return Store(name, self._position(), combined(s.combine, total, self._value(s.value, at)))
+        value = combined(s.combine, total, self._value(s.value, at))
+        return StoreStmt(name, self._position(), value)
 
     def _position(self) -> Expr:
         """Return the position in the vector of columns."""
@@ -161,7 +160,8 @@ class ColumnBuilder(LoopBuilder):
 
     def _array(self, name: str, dtype: dt.DType, extent: int) -> LoopBuffer:
         """Add a register array, and return it."""
-        return self.arrays.setdefault(name, LoopBuffer(name, dtype, Scope.REGISTER, extent, True))
+        array = LoopBuffer(name, dtype, StorageScope.REGISTER, extent, True)
+        return self.arrays.setdefault(name, array)
 
     def _local(self) -> Expr:
         """Return the position of the current row and column among those that a thread holds."""
@@ -182,13 +182,13 @@ class ColumnBuilder(LoopBuilder):
             name, dtype = self.results[buffer].name, fold.identity.dtype
             shared = f"{name}s"
             extent = self.down * self.across
-            self.arrays[shared] = LoopBuffer(shared, dtype, Scope.SHARED, extent, True)
+            self.arrays[shared] = LoopBuffer(shared, dtype, StorageScope.SHARED, extent, True)
             mine = plus(times(ty, self.across), times(tx, self.width))
             out.append(VectorStore(shared, mine, name, literal(0), self.width))
             theirs = plus(plus(times(y, self.across), times(tx, self.width)), self._position())
             total = Load(name, self._position(), dtype)
             sum_of_both = combined(fold.combine, total, Load(shared, theirs, dtype))
-            sums += self._each_column((Store(name, self._position(), sum_of_both),))
+            sums += self._each_column((StoreStmt(name, self._position(), sum_of_both),))
         loop = For(y, literal(1), literal(self.down), Bind.UNROLL, tuple(sums))
         is_first = Binary("==", ty, literal(0), dt.bool_)
         return [*out, Barrier(BarrierScope.BLOCK), If(is_first, (loop,))]
@@ -202,11 +202,11 @@ class ColumnBuilder(LoopBuilder):
         at = Point(self.column, self._position(), values)
         statements: list[Stmt] = []
         for s in (*stage.before, *stage.body):
-            if isinstance(s, StageLet):
-                statements.append(Let(s.var, self._value(s.value, at)))
-            elif isinstance(s, StageStore):
+            if isinstance(s, Let):
+                statements.append(LetStmt(s.var, self._value(s.value, at)))
+            elif isinstance(s, Store):
                 index = self._index(s.index, at)
-                statements.append(Store(s.buffer, index, self._value(s.value, at), s.stream))
+                statements.append(StoreStmt(s.buffer, index, self._value(s.value, at), s.stream))
         is_first: Expr = Binary("==", self._loop_variable(Bind.THREAD_Y), literal(0), dt.bool_)
         if exists is not None:
             is_first = Binary("&", is_first, exists, dt.bool_)

@@ -22,10 +22,10 @@ from passkit.ir.loop import (
     If,
     KernelIR,
     LoopBuffer,
-    Reduce,
-    Scope,
+    ReduceStmt,
     Stmt,
-    Store,
+    StorageScope,
+    StoreStmt,
     ThreadIndex,
     WarpReduce,
     walk_statements,
@@ -35,7 +35,7 @@ from passkit.values import dtype as dt
 
 
 def lower_reductions(kernel: KernelIR) -> KernelIR:
-    """Return the kernel without `Reduce` statements."""
+    """Return the kernel without `ReduceStmt`."""
     return _ReductionLowering(kernel).kernel_without_reductions()
 
 
@@ -69,7 +69,7 @@ class _ReductionLowering:
                     out += self._combined(r)
         return tuple(out)
 
-    def _combined(self, r: Reduce) -> list[Stmt]:
+    def _combined(self, r: ReduceStmt) -> list[Stmt]:
         """Return the statements that combine the partial results of all threads of a row."""
         out: list[Stmt] = []
         if r.lanes > 1:
@@ -78,13 +78,13 @@ class _ReductionLowering:
             return out
         warps = r.lanes // WARP
         slots = f"{r.var.name}_warps"
-        self.new_arrays.append(LoopBuffer(slots, r.var.dtype, Scope.SHARED, warps, True))
+        self.new_arrays.append(LoopBuffer(slots, r.var.dtype, StorageScope.SHARED, warps, True))
         warp = Binary("//", ThreadIndex(Bind.THREAD_X), literal(WARP), dt.int64)
         position = Binary("%", ThreadIndex(Bind.THREAD_X), literal(WARP), dt.int64)
         first = Binary("==", position, literal(0), dt.bool_)
         own = Binary("%", ThreadIndex(Bind.THREAD_X), literal(warps), dt.int64)
         out += [
-            If(first, (Store(slots, warp, r.var),)),
+            If(first, (StoreStmt(slots, warp, r.var),)),
             Barrier(BarrierScope.BLOCK),
             Assign(r.var, Load(slots, own, r.var.dtype)),
             WarpReduce(r.var, r.combine, warps),
@@ -92,15 +92,15 @@ class _ReductionLowering:
         return out
 
 
-def _reductions_in(statement: Stmt) -> list[Reduce]:
+def _reductions_in(statement: Stmt) -> list[ReduceStmt]:
     """Return the reductions in a statement, one for each variable."""
-    reductions = [s for s in walk_statements((statement,)) if isinstance(s, Reduce)]
+    reductions = [s for s in walk_statements((statement,)) if isinstance(s, ReduceStmt)]
     return list({r.var.name: r for r in reductions}.values())
 
 
 def _accumulating(statement: Stmt) -> Stmt:
-    """Return a statement with each `Reduce` in it replaced by an assignment."""
-    if isinstance(statement, Reduce):
+    """Return a statement with each `ReduceStmt` in it replaced by an assignment."""
+    if isinstance(statement, ReduceStmt):
         return Assign(statement.var, combined(statement.combine, statement.var, statement.value))
     if isinstance(statement, (For, If)):
         return map_bodies(statement, lambda body: tuple(map(_accumulating, body)))

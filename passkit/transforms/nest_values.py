@@ -12,21 +12,19 @@ from attrs import field, frozen
 
 from passkit.ast import Binary, Expr, Load, SizeOf, Var
 from passkit.ast.index import Extents, Sum, normal
-from passkit.ast.stage import Fold, KernelAST, Place, Prefetch, Stage
-from passkit.ast.stage import Let as StageLet
-from passkit.ast.stage import Store as StageStore
+from passkit.ast.stage import Fold, KernelAST, Let, Place, Prefetch, Stage, Store
 from passkit.ast.tidy import replace_children
 from passkit.ir.index import literal, plus, times
 from passkit.ir.loop import (
     WARP,
     Bind,
     If,
-    Let,
+    LetStmt,
     LoopBuffer,
-    Reduce,
-    Scope,
+    ReduceStmt,
     Stmt,
-    Store,
+    StorageScope,
+    StoreStmt,
     index_let,
 )
 from passkit.ir.rewrite import loads_in, substitute
@@ -125,10 +123,10 @@ class NestValues:
 
     def _row_statement(self, s: object, store_guard: Expr | None) -> list[Stmt]:
         """Return a statement of a stage that computes row values; one thread of a row stores."""
-        if isinstance(s, StageLet):
-            return [Let(s.var, self._value(s.value, None))]
-        assert isinstance(s, StageStore), s
-        store = Store(s.buffer, self._index(s.index, None), self._value(s.value, None))
+        if isinstance(s, Let):
+            return [LetStmt(s.var, self._value(s.value, None))]
+        assert isinstance(s, Store), s
+        store = StoreStmt(s.buffer, self._index(s.index, None), self._value(s.value, None))
         if self.schedule.lanes == 1:
             return [store if store_guard is None else If(store_guard, (store,))]
         condition: Expr = Binary("==", self._thread_of_row(), literal(0), dt.bool_)
@@ -141,15 +139,15 @@ class NestValues:
         match s:
             case Prefetch():
                 return None
-            case StageLet(var, value):
-                return Let(var, self._value(value, at))
-            case StageStore(buffer, index, value, stream):
+            case Let(var, value):
+                return LetStmt(var, self._value(value, at))
+            case Store(buffer, index, value, stream):
                 target, where = self._place(buffer, index, at)
                 is_streamed = stream and self._is_param(target)
-                return Store(target, where, self._value(value, at), is_streamed)
+                return StoreStmt(target, where, self._value(value, at), is_streamed)
         assert isinstance(s, Fold) and s.buffer is None, s  # a nest with scans has no schedule
         value, lanes = self._value(s.value, at), self.schedule.lanes
-        return Reduce(s.var, value, s.identity, s.combine, lanes)
+        return ReduceStmt(s.var, value, s.identity, s.combine, lanes)
 
     def _value(self, x: Expr, at: Point | None) -> Expr:
         """Return a value at a point, or of a row if ``at`` is None."""
@@ -232,7 +230,7 @@ class NestValues:
     def _declare(self, name: str, dtype: dt.DType) -> None:
         """Add a register array for a thread's points."""
         group = self.schedule.reduced or self.schedule.kept
-        array = LoopBuffer(name, dtype, Scope.REGISTER, group.per_thread, True)
+        array = LoopBuffer(name, dtype, StorageScope.REGISTER, group.per_thread, True)
         self.arrays.setdefault(name, array)
 
     def _is_param(self, buffer: str) -> bool:
@@ -255,9 +253,9 @@ class NestValues:
 def _stage_expressions(s: object) -> tuple[Expr, ...]:
     """Return the expressions of a statement of a stage."""
     match s:
-        case StageLet(_, value):
+        case Let(_, value):
             return (value,)
-        case StageStore(_, index, value):
+        case Store(_, index, value):
             return index, value
         case Fold(_, value):
             return (value,)

@@ -10,8 +10,7 @@ from __future__ import annotations
 from attrs import evolve
 
 from passkit.ast import Binary, Call, Const, Expr, Load, Select, Var
-from passkit.ast.stage import KernelAST, Stage
-from passkit.ast.stage import Let as StageLet
+from passkit.ast.stage import KernelAST, Let, Stage
 from passkit.ast.tidy import map_statement, replace_children
 from passkit.dialects.quotients import Proof, has_divisor, is_quotient, proofs_of
 from passkit.ir.loop import (
@@ -20,12 +19,12 @@ from passkit.ir.loop import (
     For,
     If,
     KernelIR,
-    Let,
+    LetStmt,
     LoopBuffer,
     PrepareDivisor,
-    Scope,
     Stmt,
-    Store,
+    StorageScope,
+    StoreStmt,
     expressions_of,
 )
 from passkit.ir.rewrite import map_children, map_expressions, operands, variable_names
@@ -53,7 +52,7 @@ def _marked(stage: Stage) -> Stage:
     """Return a stage with its quotients marked."""
     statements = (*stage.before, *stage.body)
     is_loop = bool(stage.loops)  # locals of a loop are not read by other stages
-    own = {s.var for s in stage.body if isinstance(s, StageLet)} if is_loop else set()
+    own = {s.var for s in stage.body if isinstance(s, Let)} if is_loop else set()
     proofs = proofs_of(statements, own)
     if not any(p.near_0 or p.at_least_1 for p in proofs.values()):
         return stage
@@ -146,8 +145,10 @@ class _RowDivision:
         number = len(self.new_arrays)
         dividends, quotients = f"dividend{number}", f"quotient{number}"
         for array in (dividends, quotients):
-            self.new_arrays.append(LoopBuffer(array, dt.float32, Scope.REGISTER, width, True))
-        first = evolve(loop, body=(*needed, Store(dividends, loop.var, quotient.a)))
+            self.new_arrays.append(
+                LoopBuffer(array, dt.float32, StorageScope.REGISTER, width, True)
+            )
+        first = evolve(loop, body=(*needed, StoreStmt(dividends, loop.var, quotient.a)))
         taken = Load(quotients, loop.var, dt.float32)
 
         def change(x: Expr) -> Expr:
@@ -162,7 +163,7 @@ class _RowDivision:
         They are copied in front, so that they must only define locals from values that the loop
         does not change. None if there is no such quotient.
         """
-        lets: dict[str, Let] = {}
+        lets: dict[str, LetStmt] = {}
         defined = {loop.var.name}
         if not isinstance(loop.stop, Const):
             return None
@@ -176,10 +177,10 @@ class _RowDivision:
                         needed = _needed(part.a, lets)
                         if needed is not None:
                             return part, needed
-            if isinstance(statement, Let):
+            if isinstance(statement, LetStmt):
                 lets[statement.var.name] = statement
                 defined.add(statement.var.name)
-            elif not isinstance(statement, Store):
+            elif not isinstance(statement, StoreStmt):
                 return None
         return None
 
@@ -198,7 +199,7 @@ def _walk_unguarded(x: Expr) -> list[Expr]:
     return parts
 
 
-def _needed(x: Expr, lets: dict[str, Let]) -> tuple[Stmt, ...] | None:
+def _needed(x: Expr, lets: dict[str, LetStmt]) -> tuple[Stmt, ...] | None:
     """Return the definitions that an expression needs, in order."""
     names: set[str] = set()
     todo = [x]

@@ -12,22 +12,21 @@ from collections.abc import Sequence
 
 from passkit.ast import Binary, Expr, Load, Select, Var
 from passkit.ast.index import normal
-from passkit.ast.stage import Stage
-from passkit.ast.stage import Store as StageStore
+from passkit.ast.stage import Stage, Store
 from passkit.ir.index import literal, plus, times
 from passkit.ir.loop import (
     WARP,
-    Access,
     Barrier,
     BarrierScope,
     Bind,
+    CachePolicy,
     For,
     If,
     LoopBuffer,
     Return,
-    Scope,
     Stmt,
-    Store,
+    StorageScope,
+    StoreStmt,
     ThreadIndex,
     VectorLoad,
     VectorStore,
@@ -118,7 +117,7 @@ class ShortRowBuilder(LoopBuilder):
     def _shared(self, name: str, dtype: DType) -> LoopBuffer:
         """Add a shared array with a part for each warp of the block, and return it."""
         extent = self.schedule.kept.size_of(Bind.THREAD_Y) * WARP * self.tile.pitch
-        buffer = LoopBuffer(name, dtype, Scope.SHARED, extent, True)
+        buffer = LoopBuffer(name, dtype, StorageScope.SHARED, extent, True)
         self.arrays[name] = buffer
         return buffer
 
@@ -132,7 +131,9 @@ class ShortRowBuilder(LoopBuilder):
         steps = -(-count // (WARP * width))
         u, tx = self._loop_variable(Bind.UNROLL), self._loop_variable(Bind.THREAD_X)
         flat = f"{param}_f"
-        self.arrays[flat] = LoopBuffer(flat, shared.dtype, Scope.REGISTER, steps * width, True)
+        self.arrays[flat] = LoopBuffer(
+            flat, shared.dtype, StorageScope.REGISTER, steps * width, True
+        )
         at = Var(f"at_{param}", dt.int64)
         where = plus(times(u, WARP * width), times(tx, width))
         total = _binary("*", Var("num_rows", dt.int64), literal(self.length))
@@ -140,7 +141,7 @@ class ShortRowBuilder(LoopBuilder):
         base = times(Var("first_row", dt.int64), self.length)
         memory = plus(base, at)
         registers = times(u, width)
-        access = Access.CHANGING if param in self.aliased else Access.STREAM
+        access = CachePolicy.CHANGING if param in self.aliased else CachePolicy.STREAM
 
         def loop(*body: Stmt) -> Stmt:
             inner = (index_let(at, where), If(exists, body))
@@ -154,17 +155,17 @@ class ShortRowBuilder(LoopBuilder):
                 to: list[Stmt] = [VectorStore(shared.name, pieces[0], flat, registers, width)]
             else:
                 to = [
-                    Store(shared.name, p, Load(flat, plus(registers, literal(k)), shared.dtype))
+                    StoreStmt(shared.name, p, Load(flat, plus(registers, literal(k)), shared.dtype))
                     for k, p in enumerate(pieces)
                 ]
             return [loop(load), loop(*to)]
         if together:
             back: list[Stmt] = [
-                VectorLoad(flat, registers, shared.name, pieces[0], width, Access.SHARED)
+                VectorLoad(flat, registers, shared.name, pieces[0], width, CachePolicy.SHARED)
             ]
         else:
             back = [
-                Store(flat, plus(registers, literal(k)), Load(shared.name, p, shared.dtype))
+                StoreStmt(flat, plus(registers, literal(k)), Load(shared.name, p, shared.dtype))
                 for k, p in enumerate(pieces)
             ]
         stream = self._is_streamed(param)
@@ -199,13 +200,13 @@ class ShortRowBuilder(LoopBuilder):
         index = plus(base, at)
         body: Stmt
         if is_load and width > 1:
-            body = VectorLoad(registers, at, shared.name, index, width, Access.SHARED)
+            body = VectorLoad(registers, at, shared.name, index, width, CachePolicy.SHARED)
         elif is_load:
-            body = Store(registers, at, Load(shared.name, index, shared.dtype))
+            body = StoreStmt(registers, at, Load(shared.name, index, shared.dtype))
         elif width > 1:
             body = VectorStore(shared.name, index, registers, at, width)
         else:
-            body = Store(shared.name, index, Load(registers, at, shared.dtype))
+            body = StoreStmt(shared.name, index, Load(registers, at, shared.dtype))
         if steps == 1:
             return [body]
         return [For(u, literal(0), literal(steps), Bind.UNROLL, (body,))]
@@ -216,7 +217,7 @@ class ShortRowBuilder(LoopBuilder):
         """Return the statements that store the results through shared memory."""
         if not self.results:
             return []
-        inputs = [b for b in self.arrays.values() if b.scope is Scope.SHARED]
+        inputs = [b for b in self.arrays.values() if b.scope is StorageScope.SHARED]
         out: list[Stmt] = []
         placed: list[tuple[str, LoopBuffer]] = []
         for param, registers in self.results.items():
@@ -247,7 +248,7 @@ class ShortRowBuilder(LoopBuilder):
     def _is_streamed(self, param: str) -> bool:
         """Return whether the stores of a result are streamed."""
         stages = [s for p in self.ast.phases for s in p.stages if isinstance(s, Stage)]
-        stores = [s for x in stages for s in x.body if isinstance(s, StageStore)]
+        stores = [s for x in stages for s in x.body if isinstance(s, Store)]
         return any(s.stream for s in stores if s.buffer == param)
 
     def _place(self, buffer: str, index: Expr, at: Point | None) -> tuple[str, Expr]:

@@ -17,9 +17,9 @@ from passkit.ir.loop import (
     For,
     If,
     KernelIR,
-    Let,
+    LetStmt,
     Stmt,
-    Store,
+    StoreStmt,
     ThreadIndex,
     VectorLoad,
     VectorStore,
@@ -56,13 +56,13 @@ class _IndexSimplifier:
         inlined = dict(outer)
         out: list[Stmt] = []
         for statement in body:
-            if isinstance(statement, Let) and statement.is_index:
+            if isinstance(statement, LetStmt) and statement.is_index:
                 out += self._definition(statement, inlined)
             else:
                 out.append(self._statement(statement, inlined))
         return tuple(out)
 
-    def _definition(self, statement: Let, inlined: dict[str, Expr]) -> list[Stmt]:
+    def _definition(self, statement: LetStmt, inlined: dict[str, Expr]) -> list[Stmt]:
         """Return the definition of an index variable, or none if it is added to ``inlined``.
 
         A sum that varies in an unrolled loop is inlined, so that its parts join those of the
@@ -96,7 +96,7 @@ class _IndexSimplifier:
                 inner = self.statements(statement.body, inlined)
                 otherwise = self.statements(statement.otherwise, inlined)
                 return evolve(statement, condition=condition, body=inner, otherwise=otherwise)
-            case Store():
+            case StoreStmt():
                 index = self._index(statement.index, inlined)
                 return evolve(statement, index=index, value=self._value(statement.value, inlined))
         return map_expressions(statement, lambda x: self._value(x, inlined))

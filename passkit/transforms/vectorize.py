@@ -17,19 +17,19 @@ from passkit.ast.index import Sum, expression, normal
 from passkit.ir.divisors import divisor_of
 from passkit.ir.index import literal, plus, with_literals
 from passkit.ir.loop import (
-    Access,
     Bind,
+    CachePolicy,
     Declare,
     For,
     If,
     IsAligned,
     KernelIR,
-    Let,
+    LetStmt,
     LoopBuffer,
-    Reduce,
-    Scope,
+    ReduceStmt,
     Stmt,
-    Store,
+    StorageScope,
+    StoreStmt,
     VectorLoad,
     VectorStore,
     walk_statements,
@@ -81,7 +81,7 @@ class _Vectorizer:
     def __init__(self, kernel: KernelIR) -> None:
         self.kernel = kernel
         self.params = {b.name: b for b in kernel.params}
-        self.registers = {b.name for b in kernel.arrays if b.scope is Scope.REGISTER}
+        self.registers = {b.name for b in kernel.arrays if b.scope is StorageScope.REGISTER}
         self.new_arrays: list[LoopBuffer] = []
 
     def kernel_without_vector_loops(self) -> KernelIR:
@@ -94,7 +94,7 @@ class _Vectorizer:
         definitions = dict(outer)
         out: list[Stmt] = []
         for statement in body:
-            if isinstance(statement, Let):
+            if isinstance(statement, LetStmt):
                 definitions[statement.var.name] = statement.value
             if isinstance(statement, For) and statement.bind is Bind.VECTOR:
                 out += self._vector_loop(statement, definitions)
@@ -114,19 +114,19 @@ class _Vectorizer:
     def _single(self, statement: Stmt) -> Stmt:
         """Return a statement outside of vector loops; a copy to a register is a load."""
         if (
-            isinstance(statement, Store)
+            isinstance(statement, StoreStmt)
             and statement.buffer in self.registers
             and isinstance(statement.value, Load)
             and statement.value.buffer in self.params
         ):
             load = statement.value
-            access = self._access(load.buffer, Access.STREAM)
+            access = self._access(load.buffer, CachePolicy.STREAM)
             return VectorLoad(statement.buffer, statement.index, load.buffer, load.index, 1, access)
         return statement
 
-    def _access(self, buffer: str, access: Access) -> Access:
+    def _access(self, buffer: str, access: CachePolicy) -> CachePolicy:
         """Return how a parameter is loaded."""
-        return Access.CHANGING if buffer in self.kernel.aliased else access
+        return CachePolicy.CHANGING if buffer in self.kernel.aliased else access
 
     def _vector_loop(self, loop: For, definitions: Definitions) -> list[Stmt]:
         """Return the statements in place of a VECTOR loop."""
@@ -138,7 +138,9 @@ class _Vectorizer:
         before: list[Stmt] = []
         after: list[Stmt] = []
         loaded: dict[Load, str] = {}
-        inside = {s.var.name for s in walk_statements(loop.body) if isinstance(s, (Let, Declare))}
+        inside = {
+            s.var.name for s in walk_statements(loop.body) if isinstance(s, (LetStmt, Declare))
+        }
 
         def change(x: Expr) -> Expr:
             if isinstance(x, Select):  # what an arm loads may exist only where it is chosen
@@ -151,7 +153,7 @@ class _Vectorizer:
                         return map_children(x, change)
                     name = self._array(x.buffer, x.dtype, width)
                     loaded[x] = name
-                    access = self._access(x.buffer, Access.KEEP)
+                    access = self._access(x.buffer, CachePolicy.KEEP)
                     before.append(VectorLoad(name, literal(0), x.buffer, base, width, access))
                 return Load(loaded[x], var, x.dtype)
             return map_children(x, change)
@@ -160,11 +162,11 @@ class _Vectorizer:
         for statement in loop.body:
             changed = _changed(statement, change)
             store = changed.body[0] if isinstance(changed, If) else changed
-            if isinstance(store, Store) and store.buffer in self.params:
+            if isinstance(store, StoreStmt) and store.buffer in self.params:
                 base = vector_base(store.index, var, width, definitions)
                 if base is not None and inside.isdisjoint(variable_names(base)):
                     name = self._array(store.buffer, self.params[store.buffer].dtype, width)
-                    body.append(Store(name, var, store.value))
+                    body.append(StoreStmt(name, var, store.value))
                     whole: Stmt = VectorStore(
                         store.buffer, base, name, literal(0), width, store.stream
                     )
@@ -178,7 +180,7 @@ class _Vectorizer:
     def _copy(self, loop: For, width: int, definitions: Definitions) -> Stmt | None:
         """Return the vector load for a loop that copies a parameter to registers, else None."""
         match loop.body:
-            case (Store(buffer, at, Load(source, index)),) if buffer in self.registers:
+            case (StoreStmt(buffer, at, Load(source, index)),) if buffer in self.registers:
                 if source not in self.params:
                     return None
                 base = vector_base(index, loop.var, width, definitions)
@@ -187,7 +189,7 @@ class _Vectorizer:
                     begin = literal(0)
                 if base is None or begin is None:
                     return None
-                access = self._access(source, Access.STREAM)
+                access = self._access(source, CachePolicy.STREAM)
                 return VectorLoad(buffer, begin, source, base, width, access)
         return None
 
@@ -195,7 +197,7 @@ class _Vectorizer:
         """Add a register array for a vector of a buffer, and return its name."""
         number = sum(b.name.startswith(f"{buffer}_v") for b in self.new_arrays)
         name = f"{buffer}_v{number}"
-        self.new_arrays.append(LoopBuffer(name, dtype, Scope.REGISTER, width, True))
+        self.new_arrays.append(LoopBuffer(name, dtype, StorageScope.REGISTER, width, True))
         return name
 
 
@@ -204,7 +206,7 @@ def _changed(statement: Stmt, change: object) -> Stmt:
     if isinstance(statement, If):
         inner = tuple(map_expressions(s, change) for s in statement.body)  # type: ignore[arg-type]
         return evolve(statement, body=inner)
-    if isinstance(statement, (Let, Store, Reduce, Declare)):
+    if isinstance(statement, (LetStmt, StoreStmt, ReduceStmt, Declare)):
         return map_expressions(statement, change)  # type: ignore[arg-type]
     return statement
 

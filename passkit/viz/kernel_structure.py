@@ -13,7 +13,7 @@ from passkit.graph.node import Node, known_shape
 from passkit.lowering.loops import tiles_of
 from passkit.plan.closing import kind_of
 from passkit.plan.group import Group
-from passkit.plan.packing import Part
+from passkit.plan.packing import GroupPart
 from passkit.plan.phases import alone, parts_by
 from passkit.plan.schedule import Kept, PartPlan, Schedule, Stitching
 from passkit.planner.nests import scheduled_nest
@@ -306,7 +306,7 @@ class KernelStructure:
             scratch=self._bytes(self.shared.parts[number].nbytes),
         )
 
-    def _packed_stages(self, number: int, part: Part, plan: Schedule) -> list[str]:
+    def _packed_stages(self, number: int, part: GroupPart, plan: Schedule) -> list[str]:
         """Return a line for each stage of packed part ``number``, or of the parts inside a phase.
 
         ``plan`` is the schedule of ``part``.

@@ -12,7 +12,7 @@ import passkit as pk
 from passkit.dialects import CUDA
 from passkit.dialects.c_printer import print_ir
 from passkit.errors import CodeGenError
-from passkit.ir.loop import Bind, For, KernelIR, LaunchShape, PrepareDivisor, Reduce
+from passkit.ir.loop import Bind, For, KernelIR, LaunchShape, PrepareDivisor, ReduceStmt
 from tests.emulator import EmulatedDevice, LaunchOptions
 from tests.emulator.programs import emulated
 from tests.planned import agrees, plan
@@ -151,7 +151,7 @@ def test_only_the_final_form_is_printed() -> None:
     total = pk.ast.Var("t", pk.ast.dt.float32)
     one = pk.ast.const(1, pk.ast.dt.float32)
     with pytest.raises(CodeGenError, match="the final form of loop IR has no Reduce"):
-        print_ir(kernel_ir(Reduce(total, one, one, one, 32)), "k", CUDA)
+        print_ir(kernel_ir(ReduceStmt(total, one, one, one, 32)), "k", CUDA)
     with pytest.raises(CodeGenError, match="the final form of loop IR has no loop over thread_x"):
         print_ir(kernel_ir(For(var, zero, zero, Bind.THREAD_X, ())), "k", CUDA)
     plain = evolve(CUDA, name="plain", quotients=None)

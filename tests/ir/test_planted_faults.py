@@ -18,7 +18,7 @@ from passkit.dialects.c_printer import print_ir
 from passkit.errors import CodeGenError
 from passkit.ir.loop import KernelIR
 from passkit.ir.text import parse_kernel_ir
-from passkit.ir.verify import Form, verify
+from passkit.ir.verify import IRForm, verify
 from passkit.plan.kernel import Kernel
 from passkit.values.size import evaluate
 from tests.emulator.device import EmulatedDevice, EmulatedError, LaunchOptions
@@ -192,7 +192,7 @@ def finders(fault: Fault) -> Iterator[str]:
     """Yield the names of the checks that find a fault."""
     kernel, ir = program(fault.program).kernel, fault.ir
     try:
-        verify(ir, Form.FINAL, "test")
+        verify(ir, IRForm.FINAL, "test")
     except CodeGenError:
         yield "verify"
     try:

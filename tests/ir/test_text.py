@@ -28,11 +28,11 @@ from passkit.ast import (
 )
 from passkit.errors import CodeGenError, ParseError
 from passkit.ir.loop import (
-    Access,
     Assign,
     Barrier,
     BarrierScope,
     Bind,
+    CachePolicy,
     Declare,
     DivideVector,
     For,
@@ -40,14 +40,14 @@ from passkit.ir.loop import (
     IsAligned,
     KernelIR,
     LaunchShape,
-    Let,
+    LetStmt,
     LoopBuffer,
     PrepareDivisor,
-    Reduce,
+    ReduceStmt,
     Return,
-    Scope,
     Stmt,
-    Store,
+    StorageScope,
+    StoreStmt,
     ThreadIndex,
     VectorLoad,
     VectorStore,
@@ -194,13 +194,13 @@ class Generator:
         width = int(2 ** rng.integers(4))
         return self.pick(  # type: ignore[no-any-return]
             (
-                Let(var, x, bool(rng.integers(2))),
+                LetStmt(var, x, bool(rng.integers(2))),
                 Declare(var, x),
                 Assign(var, x),
-                Store(name, x, y, bool(rng.integers(2))),
-                VectorLoad(name, x, self.pick(NAMES), y, width, self.pick(list(Access))),
+                StoreStmt(name, x, y, bool(rng.integers(2))),
+                VectorLoad(name, x, self.pick(NAMES), y, width, self.pick(list(CachePolicy))),
                 VectorStore(name, x, self.pick(NAMES), y, width, bool(rng.integers(2))),
-                Reduce(var, x, self.literal(), y, width),
+                ReduceStmt(var, x, self.literal(), y, width),
                 WarpReduce(var, x, width),
                 PrepareDivisor(name, var),
                 DivideVector(name, self.pick(NAMES), self.pick(NAMES)),
@@ -216,11 +216,15 @@ class Generator:
     def kernel(self) -> KernelIR:
         """Return a kernel."""
         buffers = [
-            LoopBuffer(name, self.pick(DTYPES), Scope.GLOBAL, self.extent(), k % 2 == 0)
+            LoopBuffer(name, self.pick(DTYPES), StorageScope.GLOBAL, self.extent(), k % 2 == 0)
             for k, name in enumerate(("x0", "y0", "row"))
         ]
         arrays = [
-            evolve(b, name=f"{b.name}_r", scope=self.pick((Scope.SHARED, Scope.REGISTER)))
+            evolve(
+                b,
+                name=f"{b.name}_r",
+                scope=self.pick((StorageScope.SHARED, StorageScope.REGISTER)),
+            )
             for b in buffers
         ]
         body = tuple(self.statement(3) for _ in range(6))
@@ -258,7 +262,7 @@ def test_an_expression_without_text_is_refused() -> None:
     kernel = parse_kernel_ir(OWN_TEXT)
 
     with pytest.raises(CodeGenError, match="loop IR has no expression Read"):
-        print_kernel_ir(evolve(kernel, body=(Let(Var("x", dt.float32), read),)))
+        print_kernel_ir(evolve(kernel, body=(LetStmt(Var("x", dt.float32), read),)))
 
 
 START = "kernel 4x32 blocks 12 index 32"

@@ -10,7 +10,7 @@ import pytest
 import passkit as pk
 from passkit.errors import CodeGenError
 from passkit.ir.text import parse_kernel_ir
-from passkit.ir.verify import Form, verify
+from passkit.ir.verify import IRForm, verify
 from tests.nest_kernels import PASSES, graphs, program_of, programs
 
 HEAD = """\
@@ -30,7 +30,7 @@ size n0
 def test_kernels_of_the_corpus_are_valid() -> None:
     """The final form of every kernel has all invariants."""
     for p in programs():
-        verify(p.ir, Form.FINAL, p.name)
+        verify(p.ir, IRForm.FINAL, p.name)
 
 
 def test_every_transform_keeps_the_invariants(tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ def test_every_transform_keeps_the_invariants(tmp_path: Path) -> None:
         files = sorted(folder.glob("*.ir"))
         assert files, name
         for file in files:
-            form = Form.FINAL if file == files[-1] else Form.SCALAR
+            form = IRForm.FINAL if file == files[-1] else IRForm.SCALAR
             verify(parse_kernel_ir(file.read_text()), form, file.stem)
 
 
@@ -111,14 +111,14 @@ def test_a_violation_is_named(line: str) -> None:
     kernel = parse_kernel_ir(HEAD + f"  {line}\n}}\n")
 
     with pytest.raises(CodeGenError, match=f"simplify: final form of loop IR: {BROKEN[line]}") as e:
-        verify(kernel, Form.FINAL, "simplify")
+        verify(kernel, IRForm.FINAL, "simplify")
     assert str(e.value).splitlines()[1] in {part.strip() for part in line.splitlines()}
 
 
 @pytest.mark.parametrize("line", ALLOWED)
 def test_what_all_threads_do_is_allowed(line: str) -> None:
     """Conditions that are the same in all threads that meet, and proven vectors, are no faults."""
-    verify(parse_kernel_ir(HEAD + f"  {line}\n}}\n"), Form.FINAL, "simplify")
+    verify(parse_kernel_ir(HEAD + f"  {line}\n}}\n"), IRForm.FINAL, "simplify")
 
 
 DECLARATIONS = {
@@ -134,7 +134,7 @@ def test_a_wrong_declaration_is_named(line: str) -> None:
     text = f"kernel 4x32 blocks 12 index 32\nparam x0: f32[4]\n{line}\n{{\n}}\n"
 
     with pytest.raises(CodeGenError, match=f"build: scalar form of loop IR: {DECLARATIONS[line]}"):
-        verify(parse_kernel_ir(text), Form.SCALAR, "build")
+        verify(parse_kernel_ir(text), IRForm.SCALAR, "build")
 
 
 def test_a_block_that_is_no_whole_warps_has_no_shuffles() -> None:
@@ -142,4 +142,4 @@ def test_a_block_that_is_no_whole_warps_has_no_shuffles() -> None:
     text = HEAD.replace("4x32", "3x16") + "  warp_reduce total: f32 by a + b lanes 16\n}\n"
 
     with pytest.raises(CodeGenError, match="a block of 48 threads has a warp that is not whole"):
-        verify(parse_kernel_ir(text), Form.FINAL, "CodeGen")
+        verify(parse_kernel_ir(text), IRForm.FINAL, "CodeGen")

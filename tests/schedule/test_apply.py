@@ -16,9 +16,9 @@ from passkit.schedule.actions import (
     CacheRows,
     Fuse,
     LaunchBlocks,
-    Scope,
     SetScope,
     SplitAxis,
+    StorageScope,
     Tile,
 )
 from passkit.schedule.apply import apply
@@ -35,8 +35,8 @@ COLUMNS = "x: f32[3, 70, 64]; return reduce_max(exp(x), axis=1)"
 CHUNKS = "x: f32[1000000]; return reduce_sum(x, axis=0)"
 FOLDED = "x: f32[4, 6, 8, 16]; return sub(x, reduce_mean(x, axis=(1, 3), keepdims=true))"
 X, Y, V, U, S = Bind.THREAD_X, Bind.THREAD_Y, Bind.VECTOR, Bind.UNROLL, Bind.SERIAL
-KEEP = SetScope("exp_1", Scope.REGISTER)
-READ = CacheRead("x0", Scope.REGISTER)
+KEEP = SetScope("exp_1", StorageScope.REGISTER)
+READ = CacheRead("x0", StorageScope.REGISTER)
 ROWS = (Tile("i0", 4), SplitAxis("i0", 4, Y))
 ROW = (SplitAxis("i1", 4, V), SplitAxis("i1", 32, X), SplitAxis("i1", None, U))
 FUSE = Fuse("i0", "i1")
@@ -265,32 +265,37 @@ ILLEGAL: list[tuple[str, str, tuple[Any, ...], str]] = [
     (
         "storage.input",
         SOFTMAX,
-        (CacheRead("x1", Scope.REGISTER),),
+        (CacheRead("x1", StorageScope.REGISTER),),
         r"the nest has no input x1; kno",
     ),
     (
         "storage.point",
         POINTS,
-        (CacheRead("x1", Scope.REGISTER),),
+        (CacheRead("x1", StorageScope.REGISTER),),
         r"input x1 is not read at the own",
     ),
-    ("storage.scope", SOFTMAX, (CacheRead("x0", Scope.SHARED),), r"cache_read x0 shared: a nest"),
     (
         "storage.scope",
         SOFTMAX,
-        (SetScope("exp_1", Scope.SHARED),),
+        (CacheRead("x0", StorageScope.SHARED),),
+        r"cache_read x0 shared: a nest",
+    ),
+    (
+        "storage.scope",
+        SOFTMAX,
+        (SetScope("exp_1", StorageScope.SHARED),),
         r"set_scope exp_1 shared: a nest",
     ),
     (
         "storage.value",
         SOFTMAX,
-        (SetScope("exp", Scope.REGISTER),),
+        (SetScope("exp", StorageScope.REGISTER),),
         r"no value exp; did you mean 'exp_",
     ),
     (
         "storage.reader",
         SOFTMAX,
-        (SetScope("sub_1", Scope.REGISTER),),
+        (SetScope("sub_1", StorageScope.REGISTER),),
         r"no later stage reads sub_1",
     ),
     ("storage.missing", SOFTMAX, (*ROWS, *ROW), r"a later stage reads exp_1, which has no scope"),

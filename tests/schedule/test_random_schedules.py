@@ -10,7 +10,7 @@ import pytest
 
 import passkit as pk
 from passkit.diagnostics import Diagnostic
-from passkit.schedule.actions import Action, Bind, CacheRead, CacheRows, Scope, SetScope
+from passkit.schedule.actions import Action, Bind, CacheRead, CacheRows, SetScope, StorageScope
 from passkit.schedule.apply import actions_of, apply, distribution
 from passkit.schedule.loop_nest import AxisRole
 from passkit.schedule.nest import AxisPart, NestSchedule
@@ -74,8 +74,8 @@ def registers(nest: Any, rng: Any, share: float) -> tuple[Action, ...]:
     """Return actions for all staged values, and for a ``share`` of the inputs at the own point."""
     cached = [k for k in nest.traffic.streams if rng.random() < share]
     return (
-        *(CacheRead(f"x{k}", Scope.REGISTER) for k in cached),
-        *(SetScope(nest.value_names[k], Scope.REGISTER) for k in nest.traffic.staged),
+        *(CacheRead(f"x{k}", StorageScope.REGISTER) for k in cached),
+        *(SetScope(nest.value_names[k], StorageScope.REGISTER) for k in nest.traffic.staged),
     )
 
 

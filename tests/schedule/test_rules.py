@@ -11,7 +11,15 @@ import pytest
 
 import passkit as pk
 from passkit.diagnostics import Diagnostic
-from passkit.schedule.actions import Bind, CacheRead, Fuse, LaunchBlocks, Scope, SplitAxis, Tile
+from passkit.schedule.actions import (
+    Bind,
+    CacheRead,
+    Fuse,
+    LaunchBlocks,
+    SplitAxis,
+    StorageScope,
+    Tile,
+)
 from passkit.schedule.rules import remove_schedule_rule, schedule_rules
 from tests.emulator.device import EmulatedDevice
 from tests.emulator.programs import emulated
@@ -37,7 +45,7 @@ def wide_threads(nest: Any, target: Any) -> Any:
         SplitAxis(axis, 4, Bind.VECTOR),
         SplitAxis(axis, 64, Bind.THREAD_X),
         SplitAxis(axis, None, Bind.UNROLL),
-        CacheRead("x0", Scope.REGISTER),
+        CacheRead("x0", StorageScope.REGISTER),
     ]
 
 

@@ -10,7 +10,7 @@ import pytest
 from attrs import evolve, frozen
 
 from passkit.sharing import sharing
-from passkit.sharing.sharing import Array, Mode, Need, Sharing, arranged, first_to_drop, share
+from passkit.sharing.sharing import Mode, Need, Sharing, TileArray, arranged, first_to_drop, share
 from passkit.space.space import Infeasible
 from passkit.values.size import Size
 
@@ -18,13 +18,13 @@ MAX, EXP, SUM, DIVIDE = range(4)
 SHARING = [Mode.DOMINANCE, Mode.LIVENESS, Mode.SMALLER]
 
 
-def softmax_dot() -> list[Array]:
+def softmax_dot() -> list[TileArray]:
     """The arrays of a softmax of 17 × 17 elements before a product: folds behind their passes."""
     return [
-        Array(0, 68, 0, 2, root=False),
-        Array(1, 1156, 2, 4, operands=(MAX,), need=Need.EXPENSIVE_SHARED, span=3),
-        Array(2, 68, 2, 4, frozenset([MAX]), (EXP,)),
-        Array(3, 1156, 4, 6, frozenset([EXP]), (EXP, SUM), True, Need.DOT_OPERAND, 1),
+        TileArray(0, 68, 0, 2, root=False),
+        TileArray(1, 1156, 2, 4, operands=(MAX,), need=Need.EXPENSIVE_SHARED, span=3),
+        TileArray(2, 68, 2, 4, frozenset([MAX]), (EXP,)),
+        TileArray(3, 1156, 4, 6, frozenset([EXP]), (EXP, SUM), True, Need.DOT_OPERAND, 1),
     ]
 
 
@@ -38,10 +38,10 @@ def test_half_of_the_bytes(mode: Mode) -> None:
     assert (found.nbytes, found.offsets()[DIVIDE]) == (80 + 1168, 80)
 
 
-def chain(sizes: Sequence[Any], **more: Any) -> list[Array]:
+def chain(sizes: Sequence[Any], **more: Any) -> list[TileArray]:
     """Arrays of so many bytes, each made of the one before, in a moment of its own."""
     return [
-        Array(k, n, k, k + 1, operands=(k - 1,) if k else (), root=k == len(sizes) - 1, **more)
+        TileArray(k, n, k, k + 1, operands=(k - 1,) if k else (), root=k == len(sizes) - 1, **more)
         for k, n in enumerate(sizes)
     ]
 
@@ -104,17 +104,17 @@ def test_sizes_that_only_a_call_knows() -> None:
     assert isinstance(refused, Infeasible) and refused.data == {"need": m * 48, "limit": 47}
 
 
-def one_of_each() -> list[Array]:
+def one_of_each() -> list[TileArray]:
     """Arrays of all classes, several of some; those of equal spans differ in bytes."""
     light, dear, dot = Need.LIGHT_SHARED, Need.EXPENSIVE_SHARED, Need.DOT_OPERAND
     rows = [
         (Need.MANDATORY, 160, 9), (dot, 64, 8), (dear, 32, 7), (light, 32, 6), (light, 16, 3),
         (light, 48, 3), (light, 48, 3), (dear, 96, 2), (dot, 80, 1), (Need.MANDATORY, 16, 4),
     ]  # fmt: skip
-    return [Array(k, n, k, 99, need=need, span=span) for k, (need, n, span) in enumerate(rows)]
+    return [TileArray(k, n, k, 99, need=need, span=span) for k, (need, n, span) in enumerate(rows)]
 
 
-def without(arrays: Sequence[Array], dropped: tuple[int, ...]) -> list[Array]:
+def without(arrays: Sequence[TileArray], dropped: tuple[int, ...]) -> list[TileArray]:
     """The arrays of other values."""
     return [a for a in arrays if a.value not in dropped]
 
@@ -142,7 +142,7 @@ def test_what_cannot_be_given_up_is_passed_over() -> None:
     """A value that some part must find in memory stays, and the next one is asked."""
     arrays = one_of_each()
 
-    def planned(dropped: tuple[int, ...]) -> list[Array] | Infeasible:
+    def planned(dropped: tuple[int, ...]) -> list[TileArray] | Infeasible:
         return Infeasible("operand", "read there") if 5 in dropped else without(arrays, dropped)
 
     found = share(planned, 592 - 16, 16)
@@ -161,7 +161,7 @@ def test_sharing_comes_before_giving_up() -> None:
         assert isinstance(found, Sharing) and found.dropped == dropped
 
 
-def _renumbered(arrays: list[Array]) -> list[Array]:
+def _renumbered(arrays: list[TileArray]) -> list[TileArray]:
     """Arrays whose positions are what is left of them."""
     at = {a.value: k for k, a in enumerate(arrays)}
     return [
@@ -182,7 +182,7 @@ def test_long_chains() -> None:
 class Pattern:
     """A random group: arrays with elements, and which elements an element reads."""
 
-    arrays: tuple[Array, ...]
+    arrays: tuple[TileArray, ...]
     numel: tuple[int, ...]
     itemsize: tuple[int, ...]
     edges: dict[tuple[int, int], str]
@@ -213,7 +213,7 @@ def random_pattern(rng: random.Random) -> Pattern:
         return alike and dies[p] == moments[v] > moments[p] and itemsize[v] == itemsize[p]
 
     arrays = [
-        Array(
+        TileArray(
             v, numel[v] * itemsize[v], moments[v], dies[v],
             frozenset(p for p in range(v) if may_lie_over(v, p)),
             tuple(p for u, p in edges if u == v),
@@ -281,7 +281,7 @@ def test_without_the_test_of_overwriting_there_are_hazards(
     mode: Mode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The check finds arrays that lie over what is still read once nothing prevents them."""
-    def blind(arrays: Sequence[Array], v: int, p: int) -> bool:
+    def blind(arrays: Sequence[TileArray], v: int, p: int) -> bool:
         return arrays[p].dies <= arrays[v].born
 
     monkeypatch.setattr(sharing, "may_follow", blind)

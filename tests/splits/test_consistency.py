@@ -14,7 +14,7 @@ import passkit.ops as ops
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, known_shape
 from passkit.space.space import Infeasible, is_free
-from passkit.splits.consistency import Part, States, consistent
+from passkit.splits.consistency import SplitPart, States, consistent
 from passkit.splits.split import WHOLE, Split, SplitKind, Whole, legal_splits
 from passkit.stitching.apart import cuts
 from passkit.stitching.cutting import results_of
@@ -41,7 +41,7 @@ def operators(graph: Graph) -> list[Entry]:
     return [e for n in graph.nodes if not is_free(n) for e in n.entries]
 
 
-def parts_of(graph: Graph, held: Collection[Entry]) -> list[Part]:
+def parts_of(graph: Graph, held: Collection[Entry]) -> list[SplitPart]:
     """A part for each held value and each output; others belong to all who read them."""
     alone = {*held, *graph.outputs}
     found = []
@@ -53,7 +53,7 @@ def parts_of(graph: Graph, held: Collection[Entry]) -> list[Part]:
                 if not is_free(e.node) and e not in alone and e.node not in inside:
                     inside.add(e.node)
                     todo += e.node.inputs
-            found.append(Part([n for n in graph.nodes if n in inside], [result]))
+            found.append(SplitPart([n for n in graph.nodes if n in inside], [result]))
     return found
 
 
@@ -149,8 +149,8 @@ def test_what_a_part_reads_of_its_own_results_is_no_reading() -> None:
     turned, added = graph.outputs
     e, t, add = (n for n in graph.nodes if not is_free(n))
     roots = {turned: Split(0, 2), added: Split(0, 2)}
-    apart = [Part([e], e.entries), Part([t], t.entries), Part([add], add.entries)]
-    joined = [Part([e, t], [e.entries[0], turned]), Part([add], add.entries)]
+    apart = [SplitPart([e], e.entries), SplitPart([t], t.entries), SplitPart([add], add.entries)]
+    joined = [SplitPart([e, t], [e.entries[0], turned]), SplitPart([add], add.entries)]
 
     assert consistent(graph, roots, apart) == {**roots, e.entries[0]: WHOLE}
     assert consistent(graph, roots, joined) == {**roots, e.entries[0]: Split(0, 2)}
@@ -222,8 +222,8 @@ def test_long_chains() -> None:
     graph = Graph([y])
     nodes = [n for n in graph.nodes if not is_free(n)]
 
-    assert consistent(graph, {y: Split(0, 3)}, [Part(nodes, [y])]) == {y: Split(0, 3)}
-    found = consistent(graph, {y: Split(0, 3)}, [Part([n], n.entries) for n in nodes])
+    assert consistent(graph, {y: Split(0, 3)}, [SplitPart(nodes, [y])]) == {y: Split(0, 3)}
+    found = consistent(graph, {y: Split(0, 3)}, [SplitPart([n], n.entries) for n in nodes])
     assert isinstance(found, dict) and len(found) == 20_000
 
 
@@ -286,7 +286,7 @@ def cut_out(entry: Entry, outside: Collection[Entry]) -> tuple[Entry, dict[str, 
     return copy(entry), sources
 
 
-def misread(graph: Graph, states: States, parts: list[Part]) -> list[tuple[str, str]]:
+def misread(graph: Graph, states: States, parts: list[SplitPart]) -> list[tuple[str, str]]:
     """Values of other parts of which some block, to have its part of another, reads too much."""
     rng, wrong = np.random.default_rng(3), []
     many = max([int(s.blocks(known_shape(e))) for e, s in states.items() if isinstance(s, Split)])
@@ -321,7 +321,7 @@ def test_no_block_reads_another_s_part(seed: int) -> None:
         if rng.random() < 0.5:
             pieces = rng.choice(cuts(one))
             pairs = zip(pieces, results_of(one, pieces), strict=True)
-            parts = [Part(p.nodes, results) for p, results in pairs]
+            parts = [SplitPart(p.nodes, results) for p, results in pairs]
         for choice in rng.sample(found := legal_splits(known_shape(root)), min(5, len(found))):
             states = consistent(one, {root: choice}, parts)
             if isinstance(states, dict):

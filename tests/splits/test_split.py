@@ -15,7 +15,7 @@ from passkit.splits.split import (
     WHOLE,
     Split,
     SplitKind,
-    State,
+    SplitState,
     Whole,
     covering,
     join,
@@ -135,7 +135,7 @@ def test_splits_that_do_not_fit(split: Split, shape: Any, message: str) -> None:
 # MatchLibrary
 
 
-def states(shape: tuple[int, ...]) -> list[State]:
+def states(shape: tuple[int, ...]) -> list[SplitState]:
     """Splits of a shape, and wholes of several prefixes and repetitions."""
     wholes = [Whole(p, per) for p in range(len(shape) + 1) for per in (1, 2, 3, 6)]
     return [*all_splits(shape), *wholes]

@@ -12,7 +12,7 @@ from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, known_shape
 from passkit.space.space import Infeasible
 from passkit.splits import split_search
-from passkit.splits.consistency import Part, States, consistent
+from passkit.splits.consistency import SplitPart, States, consistent
 from passkit.splits.split import Split, SplitKind
 from passkit.splits.split_search import COMBINATIONS, Search, by_blocks, completed, roots_of
 from passkit.values.size import Extent
@@ -33,7 +33,7 @@ def uneven(states: States, blocks: Extent) -> float:
     return sum(1.0 + sum(map(ord, f"{e.node.op} {s}")) % 37 / 37 for e, s in states.items())
 
 
-def held_in(graph: Graph) -> list[Part]:
+def held_in(graph: Graph) -> list[SplitPart]:
     """A part for each value that has a name in the text, and for each output."""
     return parts_of(graph, [n.entries[0] for n in graph.nodes if n.name and n.op is not None])
 
@@ -45,7 +45,7 @@ def search(text: str, least: Any = uneven) -> Search:
     return Search(graph, roots_of(graph, parts), parts, least)
 
 
-def exhaustive(graph: Graph, parts: list[Part]) -> list[tuple[float, dict[Entry, Split]]]:
+def exhaustive(graph: Graph, parts: list[SplitPart]) -> list[tuple[float, dict[Entry, Split]]]:
     """All splits of the roots that are consistent, of whatever numbers of blocks."""
     roots, found = roots_of(graph, parts), []
     choices = [[s for n in by_blocks(known_shape(e)).values() for s in n] for e in roots]

@@ -11,7 +11,14 @@ from passkit.ast.stage import Level
 from passkit.errors import ParseError, ScheduleError
 from passkit.space.nest import Nest
 from passkit.splits.split import SplitKind
-from passkit.templating.template import NestPlan, Part, Template, check, kind_of, parse_template
+from passkit.templating.template import (
+    LoopLevel,
+    NestPlan,
+    Template,
+    check,
+    kind_of,
+    parse_template,
+)
 from passkit.values.size import Size
 
 n = Size.symbol("n")
@@ -44,10 +51,10 @@ def test_what_is_read() -> None:
         (
             NestPlan(
                 "sum_1",
-                ((Part(Level.GRID, 128), Part(Level.WARP, 2)), (Part(Level.CTA),)),
+                ((LoopLevel(Level.GRID, 128), LoopLevel(Level.WARP, 2)), (LoopLevel(Level.CTA),)),
                 shared=True,
             ),
-            NestPlan("mul_1", ((Part(Level.CTA),),)),
+            NestPlan("mul_1", ((LoopLevel(Level.CTA),),)),
         ),
         cta_num=128,
         cta_size=512,
@@ -67,7 +74,7 @@ def test_random_templates_round_trip() -> None:
                 number = parts > 1 or rng.random() < 0.5
                 attrs.append(
                     tuple(
-                        Part(rng.choice(list(Level)), rng.randint(1, 5000) if number else None)
+                        LoopLevel(rng.choice(list(Level)), rng.randint(1, 5000) if number else None)
                         for _ in range(parts)
                     )
                 )

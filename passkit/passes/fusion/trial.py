@@ -15,14 +15,14 @@ from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
 from passkit.space.space import Infeasible
 from passkit.splits.propagate import operand_states
-from passkit.splits.split import Reject, Split, State, guessed, join
+from passkit.splits.split import Reject, Split, SplitState, guessed, join
 from passkit.splits.split_search import by_blocks
 from passkit.values.size import at_least
 
 COPIED = 4096
 """The most elements of a value that every block may compute for itself."""
 
-States = dict[Node, State]
+States = dict[Node, SplitState]
 
 
 @frozen(eq=False)
@@ -73,10 +73,10 @@ class Trial:
         users = self.graph.users.get(entry, ())
         return entry in self.graph.heads or any(u not in inside for u in users)
 
-    def _state(self, entry: Entry, states: States, leaves: bool) -> State | Reject:
+    def _state(self, entry: Entry, states: States, leaves: bool) -> SplitState | Reject:
         """What a block has of a value, for what it has of those who read it."""
         shape = self.graph.shape(entry)
-        wanted: State | None = None
+        wanted: SplitState | None = None
         for user in dict.fromkeys(self.graph.users.get(entry, ())):
             if user not in states:
                 continue
@@ -98,7 +98,7 @@ class Trial:
             )
         return wanted
 
-    def _own(self, entry: Entry, states: States) -> State | Reject:
+    def _own(self, entry: Entry, states: States) -> SplitState | Reject:
         """A split of a further result, in as many blocks as the first one has."""
         first = self.nodes[0]
         split = states[first]

@@ -8,11 +8,11 @@ import numpy as np
 
 from passkit.runtime.device.external_arrays import ExternalArray
 from passkit.runtime.device.interface import raise_status
-from passkit.runtime.device.launcher import ArrayBase
+from passkit.runtime.device.launcher import DeviceArrayBase
 from passkit.runtime.native.feeds import type_text
 
 
-class ResidentArray(ArrayBase):
+class ResidentArray(DeviceArrayBase):
     """A C-contiguous array on a device: an output of a call with ``out="device"``.
 
     Its content is complete for whatever is enqueued after it in the device's queue; copying it to

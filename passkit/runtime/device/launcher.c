@@ -354,14 +354,14 @@ static PyMemberDef array_members[] = {
 static PyGetSetDef array_getset[] = {{"nbytes", (getter)array_nbytes, NULL, "the size of the elements in bytes"}, {NULL}};
 
 static PyType_Slot array_slots[] = {
-    {Py_tp_doc, (void *)"ArrayBase(dtype, shape, block, device): a C-contiguous array on a device."},
+    {Py_tp_doc, (void *)"DeviceArrayBase(dtype, shape, block, device): a C-contiguous array on a device."},
     {Py_tp_new, (void *)array_new},
     {Py_tp_dealloc, (void *)array_dealloc},
     {Py_tp_members, array_members},
     {Py_tp_getset, array_getset},
     {0, NULL}};
 
-static PyType_Spec array_spec = {"_passkit_device_launcher.ArrayBase", sizeof(Array), 0,
+static PyType_Spec array_spec = {"_passkit_device_launcher.DeviceArrayBase", sizeof(Array), 0,
                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, array_slots};
 
 // How often the copies of variables on a device changed otherwise than by calls here
@@ -650,7 +650,7 @@ static PyObject *record_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
                                      &PyTuple_Type, &temps, &PyTuple_Type, &launches, &owner, &variables, &lock, &build_graph))
         return NULL;
     if (!PyType_IsSubtype((PyTypeObject *)array_type, Array_type)) {
-        PyErr_Format(PyExc_TypeError, "array_type must be a subclass of ArrayBase, got %R", array_type);
+        PyErr_Format(PyExc_TypeError, "array_type must be a subclass of DeviceArrayBase, got %R", array_type);
         return NULL;
     }
     Record *self = (Record *)type->tp_alloc(type, 0);

@@ -43,8 +43,8 @@ def implementation() -> ModuleType:
 
 if TYPE_CHECKING:
     from passkit.runtime.device.plain_launcher import (
-        ArrayBase,
         ChangesBase,
+        DeviceArrayBase,
         LauncherBase,
         Pool,
     )
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
             """Wait until all enqueued work is done; return the driver's status."""
             ...
 
-        def read(self, array: ArrayBase, target: Any) -> int:
+        def read(self, array: DeviceArrayBase, target: Any) -> int:
             """Copy an array to a NumPy array, and wait; return the driver's status."""
             ...
 
@@ -81,7 +81,7 @@ if TYPE_CHECKING:
 
 else:
     _module = implementation()
-    ArrayBase = _module.ArrayBase
+    DeviceArrayBase = _module.DeviceArrayBase
     ChangesBase = _module.ChangesBase
     LauncherBase = _module.LauncherBase
     Pool = _module.Pool
@@ -93,8 +93,8 @@ IS_NATIVE = not TYPE_CHECKING and _module is not plain_launcher
 """Whether calls are repeated in C."""
 __all__ = [
     "IS_NATIVE",
-    "ArrayBase",
     "ChangesBase",
+    "DeviceArrayBase",
     "DriverCalls",
     "LauncherBase",
     "Pool",

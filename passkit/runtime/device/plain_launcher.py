@@ -142,7 +142,7 @@ def size_class(nbytes: int) -> int:
     return -(-nbytes // step) * step
 
 
-class ArrayBase:
+class DeviceArrayBase:
     """A C-contiguous array on a device.
 
     Attributes:

@@ -456,7 +456,7 @@ def test_the_launcher_refuses_malformed_records() -> None:
     pool = launcher.Pool(lambda n: n, lambda address: None, lambda readers: None)
 
     def record(
-        kind: type = launcher.ArrayBase,
+        kind: type = launcher.DeviceArrayBase,
         shapes: tuple[Any, ...] = ((2,),),
         words: tuple[Any, ...] = ((0, 0),),
     ) -> Any:
@@ -464,7 +464,7 @@ def test_the_launcher_refuses_malformed_records() -> None:
         return launcher.Record(driver, pool, kind, None, shapes, (), (), (launch,), None)
 
     assert record().expected == 0
-    with pytest.raises(TypeError, match="a subclass of ArrayBase, got <class 'int'>"):
+    with pytest.raises(TypeError, match="a subclass of DeviceArrayBase, got <class 'int'>"):
         record(int)
     with pytest.raises(ValueError, match=r"at most 8 axes, got \(1, 1, 1, 1, 1, 1, 1, 1, 1\)"):
         record(shapes=((1,) * 9,))
