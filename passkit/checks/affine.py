@@ -140,7 +140,7 @@ class Context:
     Attributes:
         rank: the number of axes.
         forms: the values of variables of loops and threads.
-        definitions: the values of `Let` variables.
+        definitions: the values of `LetStmt` variables.
         facts: sums that are not negative.
         settled: conditions whose values follow from branches around the statement.
         mask: the points that come here, as far as is known.

@@ -32,7 +32,7 @@ def varies_among(
         launch: the threads of a block.
         buffers: the buffers by name.
         variables: among which threads variables differ.
-        values: the values of `Let` variables.
+        values: the values of `LetStmt` variables.
     """
     are_warps = launch.x % WARP == 0
     match x:
@@ -54,7 +54,7 @@ def varies_among(
 
 
 def _resolved(x: Expr, values: Mapping[str, Expr]) -> Expr:
-    """Return the value of a variable of `Let`, or ``x`` itself."""
+    """Return the value of a variable of `LetStmt`, or ``x`` itself."""
     while isinstance(x, Var) and x.name in values:
         x = values[x.name]
     return x
