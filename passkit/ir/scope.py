@@ -20,7 +20,8 @@ class VerifierScope:
         dtypes: the dtypes of the variables that are defined.
         changing: the variables of `Declare`.
         divisors: the names of `PrepareDivisor`.
-        values: the values of `LetStmt` variables; for loops, a number that has their common divisors.
+        values: the values of `LetStmt` variables; for loops, a number that has their common
+            divisors.
         varies: among which threads a variable differs.
         unrolled: the values of unrolled variables.
         control: among which threads it differs whether they come here.
