@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from attrs import frozen
 
+from passkit.graph.node import known_shape
 from passkit.plan.schedule import Schedule
 from passkit.space.layout import Layout
+from passkit.values.size import Extent, numel
 
 
 @frozen
@@ -14,7 +16,8 @@ class NestTraffic:
 
     Attributes:
         nbytes: the bytes of the widest element among all arrays that are accessed at the own point.
-        streams: the inputs, by position, that are read at the own point of the domain.
+        streams: the inputs, by position, that are read at the own point of the domain and have an
+            element at each point, so that a read that is not needed is in bounds.
         stream_nbytes: the bytes of an element of each of these.
         staged: the values, by position in the body, that a later stage reads.
         staged_nbytes: the bytes of each of these in registers.
@@ -37,7 +40,12 @@ def traffic_of(layout: Layout, schedule: Schedule) -> NestTraffic:
         schedule: its stages.
     """
     graph, full = layout.graph, layout.space.full
-    streams = tuple(k for k, n in enumerate(graph.inputs) if full in layout.input_reads.get(n, ()))
+    streams = tuple(
+        k
+        for k, node in enumerate(graph.inputs)
+        if full in layout.input_reads.get(node, ())
+        and _covers(numel(known_shape(node.entries[0])), layout.space.size)
+    )
     stream_nbytes = tuple(graph.dtype(graph.inputs[k].entries[0]).nbytes for k in streams)
     staged = tuple(k.value for k in schedule.kept)
     staged_nbytes = tuple(max(4, graph.dtype(graph.nodes[k].entries[0]).nbytes) for k in staged)
@@ -45,3 +53,13 @@ def traffic_of(layout: Layout, schedule: Schedule) -> NestTraffic:
     output_nbytes = tuple(graph.dtype(e).nbytes for e in stored)
     widest = max((*stream_nbytes, *output_nbytes), default=4)
     return NestTraffic(widest, streams, stream_nbytes, staged, staged_nbytes, output_nbytes)
+
+
+def _covers(elements: Extent, points: Extent) -> bool:
+    """Return whether an array is known to have at least as many elements as a domain has points.
+
+    Inputs of pads and concatenations may be smaller: they are read where a condition holds.
+    """
+    if isinstance(elements, int) and isinstance(points, int):
+        return elements >= points
+    return elements == points

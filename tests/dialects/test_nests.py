@@ -44,6 +44,24 @@ def joined() -> pk.Graph:
     return pk.Graph([o.softmax(o.concat(pk.var("x", (6, 8)), pk.var("y", (6, 16)), axis=1))])
 
 
+def padded() -> list[pk.Graph]:
+    """Return graphs that read behind an array's last element only where a condition holds.
+
+    Elements, short rows, rows in registers, columns and chunks of a long sum.
+    """
+    flat, longer = pk.var("x", (252,)), pk.var("y", (1300,))
+    short, wide = pk.var("x", (3, 40)), pk.var("x", (2, 1024))
+    values = [
+        o.pad(flat, ((0, 778),)) * 2.0,
+        o.concat(flat, longer, axis=0) + 1.0,
+        o.softmax(o.pad(short, ((0, 61), (0, 0)))),
+        o.softmax(o.concat(wide, pk.var("y", (5, 1024)), axis=0)),
+        o.reduce_sum(o.pad(wide, ((0, 100), (0, 0))), axis=0),
+        o.reduce_sum(o.pad(flat, ((0, 200_000),))),
+    ]
+    return [pk.Graph([value]) for value in values]
+
+
 def apart(axes: tuple[int, ...]) -> pk.Graph:
     """Return what is left of elements less their mean over axes with others between."""
     x = pk.var("x", (2, 3, 5, 6))
@@ -64,6 +82,7 @@ GRAPHS = [
     *(columns(s, a) for s, a in (((5, 7), 0), ((33, 1024), 0), ((3, 50, 64), 1), ((700, 24), 0))),
     *(apart(a) for a in ((2, 3), (1, 3), (0, 3))),
     joined(),
+    *padded(),
     pk.Graph([o.reduce_sum(pk.var("x", (2, 60_001)), axis=1)]),
     pk.Graph([o.reduce_sum(pk.var("x", (200_000,)))]),
 ]
