@@ -18,10 +18,11 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import date
 from functools import partial
 from itertools import chain
+from math import isqrt
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +32,11 @@ from attrs import evolve
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
-import adam  # noqa: E402  (after the path)
+import gpu_hand  # noqa: E402
 import gpu_steps  # noqa: E402
 import peers  # noqa: E402
 import workloads  # noqa: E402
+from hand.gpu_kernels import hand_launch  # noqa: E402
 from operator_workloads import figure1  # noqa: E402
 from peers import Competitor  # noqa: E402
 from workloads import Workload  # noqa: E402
@@ -48,6 +50,7 @@ from passkit.runtime.cuda.device import (  # noqa: E402
 from passkit.values.units import bytes_text, seconds_text, table  # noqa: E402
 
 SETTINGS = {
+    "hand": "the kernels of hand/gpu, launched by the driver alone",
     "passkit": "pk.compile(graph, target='cuda'), fusion stitch; exe(x=...) on arrays of the "
     "device, out= there",
     "eager": "PyTorch, inference_mode, operators one by one",
@@ -82,16 +85,21 @@ def rows(mib: int) -> list[Workload]:
         return max(1, n // width), width
 
     wide, norm, short = matrix(1024), matrix(768), matrix(40)
+    square = (isqrt(n), isqrt(n))
     plain = (("x", (n,)),)
     return [
         Workload("gelu_erf", workloads.gelu_erf, plain),
         Workload("gelu_custom_ref", workloads.gelu_custom_ref, plain),
         Workload("gelu_custom_erf", workloads.gelu_custom_erf, plain),
-        Workload("softmax", workloads.softmax(-1), (("x", wide),)),
         Workload("softmax", workloads.softmax(-1), (("x", short),)),
+        Workload("softmax", workloads.softmax(-1), (("x", wide),)),
+        Workload("softmax", workloads.softmax(-1), (("x", matrix(16384)),)),
         Workload("layer_norm", workloads.layer_norm, (("x", norm), ("g", (768,)), ("b", (768,)))),
+        Workload("rms_norm", workloads.rms_norm, (("x", norm), ("g", (768,)))),
         Workload("bias_gelu", workloads.bias_gelu, (("x", wide), ("b", (1024,)))),
         Workload("colsum", workloads.colsum, (("x", wide), ("y", wide)), tolerance=2e-5),
+        Workload("fullsum", workloads.fullsum, (("x", (n,)), ("y", (n,))), tolerance=2e-5),
+        Workload("transpose_add", workloads.transpose_add, (("x", square), ("y", square))),
         *(
             Workload(
                 "figure1",
@@ -140,6 +148,11 @@ class PooledArray:
         return result
 
 
+def on_device(own: CudaDevice, array: np.ndarray) -> PooledArray:
+    """Return a copy of an array in passkit's pool."""
+    return PooledArray(own, array)
+
+
 def passkit(work: Workload, own: CudaDevice) -> Competitor:
     """Build passkit's competitor, which writes to arrays that stay on the device."""
     competitor = peers._passkit(work, work.together, target="cuda")
@@ -154,7 +167,11 @@ def passkit(work: Workload, own: CudaDevice) -> Competitor:
         arrays = [x.numpy() for x in result]
         return peers.joined(arrays) if work.results > 1 else arrays[0]
 
-    call.exe = exe  # type: ignore[attr-defined]
+    def device_figures(arrays: Sequence[PooledArray], nbytes: int, speed: float) -> dict[str, Any]:
+        feeds = {n: x.numpy() for n, x in zip(work.names, arrays, strict=True)}
+        return gpu_steps.device_figures(exe, feeds, nbytes, speed)
+
+    call.device_figures = device_figures  # type: ignore[attr-defined]
     return Competitor(call, "", lambda a: PooledArray(own, a), numpy)
 
 
@@ -216,6 +233,7 @@ def cupy(work: Workload, own: CudaDevice) -> Competitor:
             "total": staticmethod(lambda x, axis: library.sum(x, axis)),
             "matmul": staticmethod(library.matmul),
             "log": staticmethod(library.log),
+            "transpose": staticmethod(library.transpose),
         },
     )
 
@@ -226,8 +244,40 @@ def cupy(work: Workload, own: CudaDevice) -> Competitor:
     return Competitor(lambda *xs: work.formula(functions, *xs), "", library.asarray, numpy)
 
 
+def by_hand(work: Workload, own: CudaDevice) -> Competitor:
+    """Build the competitor of the kernel written by hand.
+
+    Raises:
+        ImportError: no kernel was written for the workload or for its sizes.
+    """
+    launch = hand_launch(work.name, [shape for _, shape in work.inputs])
+    if launch is None:
+        raise ImportError("no kernel was written by hand for these sizes")
+    kernel = gpu_hand.HandKernel(launch, own)
+    rest = [PooledArray(own, np.zeros(n, np.float32)) for n in launch.arrays[len(work.inputs) :]]
+    results = rest[-len(launch.results) :]
+
+    def addresses(arrays: Sequence[PooledArray]) -> list[int]:
+        return [x.buffer.address for x in (*arrays, *rest)]
+
+    def call(*arrays: PooledArray) -> list[PooledArray]:
+        kernel.enqueue(addresses(arrays))
+        return results
+
+    def device_figures(arrays: Sequence[PooledArray], nbytes: int, speed: float) -> dict[str, Any]:
+        return gpu_hand.device_figures(kernel, addresses(arrays), nbytes, speed)
+
+    def numpy(arrays: list[PooledArray]) -> np.ndarray:
+        shaped = [x.numpy().reshape(s) for x, s in zip(arrays, launch.results, strict=True)]
+        return peers.joined(shaped) if work.results > 1 else shaped[0]
+
+    call.device_figures = device_figures  # type: ignore[attr-defined]
+    return Competitor(call, "", lambda a: PooledArray(own, a), numpy)
+
+
 BUILDERS: dict[str, Callable[[Workload, CudaDevice], Competitor]] = {
     "passkit": passkit,
+    "hand": by_hand,
     "eager": eager,
     "compile": compiled,
     "autotune": autotune,
@@ -286,13 +336,13 @@ def measure(
         work: The workload.
         own: The device.
         speed: The bytes a second of a copy.
-        among: The competitors to measure beside passkit; all of them if empty.
+        among: The competitors to measure beside passkit and the kernels by hand; all if empty.
     """
     arrays = work.arrays(1)
     expected = work.reference(arrays)
     row: dict[str, Any] = {"row": work.label}
     for name, build in BUILDERS.items():
-        if among and name not in ("passkit", *among):
+        if among and name not in ("passkit", "hand", *among):
             row[name] = {"missing": "not asked for"}
             continue
         try:
@@ -307,11 +357,9 @@ def measure(
             row[name] = {"wrong": error}
             continue
         row[name] = {"error": error, "call": batch(partial(competitor.function, *given), own)}
-        if name == "passkit":
-            exe = competitor.function.exe  # type: ignore[attr-defined]
-            feeds = dict(zip(work.names, arrays, strict=True))
+        if hasattr(competitor.function, "device_figures"):
             nbytes = sum(a.nbytes for a in arrays) + 4 * result.size
-            row[name] |= gpu_steps.device_figures(exe, feeds, nbytes, speed)
+            row[name] |= competitor.function.device_figures(given, nbytes, speed)
     return row
 
 
@@ -333,11 +381,11 @@ def with_state(
     """Yield rows of Adam and of training, each with the part of the report that it belongs to."""
     for label, sizes in gpu_steps.adam_rows(mib).items():
         if chosen in label:
-            yield "rows", gpu_steps.adam_row(label, sizes, own, speed, batch, PooledArray)
+            yield "rows", gpu_steps.adam_row(label, sizes, own, speed, batch, on_device)
     with gpu_steps.with_gradients():
         for program in gpu_steps.training_programs(not mib):
             if chosen in program.name:
-                yield "training", gpu_steps.training_row(program, not mib, own, batch, PooledArray)
+                yield "training", gpu_steps.training_row(program, not mib, own, batch, on_device)
 
 
 def printed(report: dict[str, list[dict[str, Any]]]) -> None:
@@ -351,7 +399,7 @@ def printed(report: dict[str, list[dict[str, Any]]]) -> None:
             )
         )
     for measured, names in (
-        (steps, list(adam.RIVALS)[1:]),
+        (steps, gpu_steps.ADAM_RIVALS[1:]),
         (report["training"], gpu_steps.TRAINED[1:]),
     ):
         if measured:

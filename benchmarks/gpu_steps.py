@@ -15,7 +15,9 @@ from itertools import cycle
 from typing import Any
 
 import adam
+import gpu_hand
 import numpy as np
+from gpu_hand import HandAdam
 from training import TrainingProgram, agreement, micro
 from training.rivals import RIVALS
 
@@ -24,6 +26,7 @@ from passkit.runtime.cuda.device import CudaDevice
 TOLERANCE = {"adam": 2e-5, "training": 1e-4}  # PyTorch's fused Adam is 1e-5 off
 MOVED = 7
 """Floats that a step of Adam reads and writes for each parameter: g, p, m, v and p, m, v."""
+ADAM_RIVALS = ("passkit", "hand", *(n for n in adam.RIVALS if n != "passkit"))
 TRAINED = ("passkit", "eager", "compile", "jax", "scan")
 
 StepCall = Callable[[], Any]
@@ -59,9 +62,13 @@ def adam_row(
     row: dict[str, Any] = {"row": label}
     drawn = [adam.gradients(sizes, seed) for seed in range(2)]
     expected = adam_expected(sizes)
-    for name, build in adam.RIVALS.items():
+    for name in ADAM_RIVALS:
         try:
-            rival = build(sizes, 1, "cuda")
+            rival = (
+                HandAdam(sizes, own, to_device)
+                if name == "hand"
+                else adam.RIVALS[name](sizes, 1, "cuda")
+            )
         except ImportError as error:
             row[name] = {"missing": str(error).splitlines()[0]}
             continue
@@ -75,9 +82,12 @@ def adam_row(
             "error": error,
             "call": batch(partial(_step_with_next, rival.step, cycle(given)), own),
         }
+        nbytes = 4 * MOVED * sum(sizes)
         if name == "passkit":
             plain = {f"g{k}": g for k, g in enumerate(drawn[0])}
-            row[name] |= device_figures(rival.step, plain, 4 * MOVED * sum(sizes), speed)
+            row[name] |= device_figures(rival.step, plain, nbytes, speed)
+        elif isinstance(rival, HandAdam):
+            row[name] |= gpu_hand.device_figures(rival.kernel, given[0], nbytes, speed)
     return row
 
 

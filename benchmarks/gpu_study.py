@@ -31,7 +31,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from math import ceil
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +46,13 @@ import cubins  # noqa: E402
 import gpu  # noqa: E402
 import peers  # noqa: E402
 import sass  # noqa: E402
-import workloads  # noqa: E402
+from hand.gpu_kernels import (  # noqa: E402
+    HandLaunch,
+    adam_launch,
+    adam_packed_launch,
+    hand_launch,
+    tensor_tables,
+)
 from machine_code.figures import CompiledKernel, KernelFigures, measured  # noqa: E402
 from machine_code.listing import listings  # noqa: E402
 from machine_code.memory import placed  # noqa: E402
@@ -64,7 +70,6 @@ from passkit.runtime.cuda.launch_config import (  # noqa: E402
 from passkit.values.size import evaluate  # noqa: E402
 
 TABLE = cubins.GOLDEN / "gpu_study.txt"
-HAND = HERE / "hand" / "gpu"
 ARCHITECTURES = (80, 90, 100)
 N = 1 << 26
 TENSORS = adam.ROWS["adam30"]
@@ -81,7 +86,6 @@ class StudyLaunch:
 
     Attributes:
         text: all that is compiled.
-        options: of NVRTC, besides the usual ones.
         name: of the kernel.
         arrays: bytes of its arrays, whether their floats are positive, and their integers.
         numbers: its other arguments, as bytes.
@@ -96,7 +100,6 @@ class StudyLaunch:
     grid: int
     block: tuple[int, int]
     shared: int = 0
-    options: tuple[str, ...] = ()
     blocks: tuple[int, ...] = ()
 
 
@@ -177,186 +180,61 @@ def of_adam(sizes: Sequence[int]) -> Callable[[], list[StudyLaunch]]:
     return launches
 
 
-def by_hand(
-    file: str,
-    name: str,
-    floats: Iterable[int],
-    numbers: Iterable[int],
-    grid: int,
-    threads: int,
-    **defines: int,
-) -> Callable[[], list[StudyLaunch]]:
-    """Return the function that launches a kernel of `hand/gpu`.
-
-    Args:
-        file: the file without its suffix.
-        name: the kernel.
-        floats: elements of its arrays.
-        numbers: its integers.
-        grid: its blocks.
-        threads: those of a block.
-        **defines: macros.
-    """
+def by_hand(hand: HandLaunch | None) -> Callable[[], list[StudyLaunch]]:
+    """Return the function that launches a kernel written by hand."""
+    assert hand is not None
 
     def launches() -> list[StudyLaunch]:
-        arrays = tuple((4 * n, name == "adam", None) for n in floats)
-        packed = b"".join(struct.pack("<i", n) for n in numbers)
-        options = tuple(f"-D{k}={v}" for k, v in defines.items())
-        return [StudyLaunch(hand_text(file), name, arrays, packed, grid, (threads, 1), 0, options)]
+        arrays = tuple((4 * n, hand.name == "adam", None) for n in hand.arrays)
+        numbers, block = hand.number_bytes, (hand.threads, 1)
+        return [StudyLaunch(hand.text, hand.name, arrays, numbers, hand.grid, block)]
 
     return launches
 
 
-@cache
-def hand_text(file: str) -> str:
-    """Return a file of `hand/gpu` with its header."""
-    header = (HAND / "prelude.h").read_text().replace("#pragma once", "")
-    return f"{header}\n{(HAND / f'{file}.cu').read_text()}"
-
-
 def adam_packed() -> list[StudyLaunch]:
     """Return the launch of one kernel for all tensors, whose tables are on the device."""
-    sizes = np.array(TENSORS, np.int32)
-    first = np.concatenate([[0], np.cumsum(-(-sizes // 1024))]).astype(np.int32)
+    hand = adam_packed_launch(TENSORS)
     floats = [(4 * n, True, None) for n in TENSORS for _ in range(4)]
-    tables: list[tuple[int, bool, np.ndarray | None]] = [
-        (32 * len(TENSORS), False, None),
-        (first.nbytes, False, first),
-        (sizes.nbytes, False, sizes),
-    ]
-    regions = placed([*tables, *floats])
-    addresses = np.array([r.begin for r in regions[3:]], np.uint64)
-    tables[0] = (addresses.nbytes, False, addresses)
-    grid = int(first[-1])
+
+    def with_tables(begins: Sequence[int]) -> list[tuple[int, bool, np.ndarray | None]]:
+        addresses = [begins[k : k + 4] for k in range(0, len(begins), 4)]
+        tables = tensor_tables(addresses, TENSORS)
+        return [*((t.nbytes, False, t) for t in tables), *floats]
+
+    regions = placed(with_tables([0] * len(floats)))
+    arrays = with_tables([r.begin for r in regions[-len(floats) :]])
     launch = StudyLaunch(
-        hand_text("elementwise"),
-        "adam_packed",
-        (*tables, *floats),
-        struct.pack("<i", len(TENSORS)),
-        grid,
-        (256, 1),
-        blocks=spread(grid),
+        hand.text,
+        hand.name,
+        tuple(arrays),
+        hand.number_bytes,
+        hand.grid,
+        (hand.threads, 1),
+        blocks=spread(hand.grid),
     )
     return [launch]
 
 
-def rms_norm(f: Any, x: Any, g: Any) -> Any:
-    """Return a norm by the root of the mean square over the last axis, by primitives."""
-    return x * f.rsqrt(f.mean(x * x, -1) + 1e-5) * g
-
-
-def transpose_add(f: Any, x: Any, y: Any) -> Any:
-    """Return the sum of a transposed and a plain matrix."""
-    return f.transpose(x, (1, 0)) + y
-
-
 def workload_rows() -> Iterator[StudyRow]:
-    """Yield rows of workloads, of the sizes in `gpu.py`."""
-    works = {w.label: w for w in gpu.rows(256)}
-    norm, short = (87381, 768), (1677721, 40)
-    flat, head = norm[0] * norm[1], 15616 * 94
-    short_n = short[0] * short[1]
-
-    def row(label: str, least: int, hand: Any, elements: int = N, work: Any = None) -> StudyRow:
-        return StudyRow(label, elements, least, of_workload(work or works[label]), hand)
-
-    def extra(name: str, formula: Any, *shapes: tuple[int, ...]) -> Workload:
-        return Workload(name, formula, tuple(zip("xyz", shapes, strict=False)))
-
-    for name, kernel in (("gelu_erf", "gelu"), ("gelu_custom_erf", "gelu_custom")):
-        yield row(
-            f"{name} {N}", COPY_KB, by_hand("elementwise", kernel, [N, N], [N], N // 1024, 128)
-        )
-    yield row(
-        "softmax 1677721x40",
-        COPY_KB,
-        by_hand("rows", "softmax_short", [short_n] * 2, short[:1], ceil(short[0] / 64), 128),
-        short_n,
-    )
-    yield row(
-        "softmax 65536x1024",
-        COPY_KB,
-        by_hand("rows", "softmax", [N, N], [65536], 65536 // 4, 128, COLS=1024, LANES=32),
-    )
-    yield row(
-        "softmax 4096x16384",
-        COPY_KB,
-        by_hand("rows", "softmax_block", [N, N], [4096], 4096, 512, LONG=16384, BLOCK=512),
-        work=extra("softmax", workloads.softmax(-1), (4096, 16384)),
-    )
-    norms = {"COLS": 768, "LANES": 32}
-    arrays, grid = [flat, 768, 768, flat], ceil(norm[0] / 4)
-    yield row(
-        "layer_norm 87381x768",
-        COPY_KB,
-        by_hand("rows", "layer_norm", arrays, norm[:1], grid, 128, **norms),
-        flat,
-    )
-    yield row(
-        "rms_norm 87381x768",
-        COPY_KB,
-        by_hand("rows", "rms_norm", arrays, norm[:1], grid, 128, **norms),
-        flat,
-        extra("rms_norm", rms_norm, norm, (768,)),
-    )
-    yield row(
-        "bias_gelu 65536x1024",
-        COPY_KB,
-        by_hand("elementwise", "bias_gelu", [N, 1024, N], [65536], 65536 // 4, 256),
-    )
-    yield row(
-        "colsum 65536x1024",
-        READ_KB,
-        by_hand("columns", "colsum", [N, N, 1 << 22, 1024], [65536], 528, 256, COLS=1024, U=4),
-    )
-    yield row(
-        f"fullsum {N}",
-        READ_KB,
-        by_hand("columns", "fullsum", [N, N, 1 << 22, 1], [N // 4], 660, 256, U=4),
-        work=extra("fullsum", workloads.fullsum, (N,), (N,)),
-    )
-    side = (8192, 8192)
-    yield row(
-        "transpose_add 8192x8192",
-        COPY_KB,
-        by_hand("columns", "transpose_add", [N] * 3, [], 128 * 128, 256, SIDE=8192),
-        work=extra("transpose_add", transpose_add, side, side),
-    )
-    pairs = head * 94
-    yield row(
-        "figure1 15616x94x1",
-        0,
-        by_hand(
-            "attention",
-            "figure1_thin",
-            [head, head, head * 8, 94, 8, head, head * 8, head, head],
-            [15616],
-            3904,
-            128,
-        ),
-        pairs,
-    )
-    wide = head * 32
-    yield row(
-        "figure1 15616x94x32",
-        0,
-        by_hand(
-            "attention",
-            "figure1_wide",
-            [wide, wide, wide, 94, 32, head, wide, head, head],
-            [],
-            15616,
-            32,
-            ROWS=3,
-        ),
-        pairs,
-    )
+    """Yield rows of the workloads of `gpu.py`, but the one whose kernels are another's, too."""
+    for work in gpu.rows(256):
+        if work.name == "gelu_custom_ref":
+            continue
+        shapes = [shape for _, shape in work.inputs]
+        elements, least = prod(shapes[0]), COPY_KB
+        if work.name == "figure1":  # pairs; bound by instructions
+            elements, least = prod(shapes[0][:2]) * shapes[0][1], 0
+        elif work.name in ("colsum", "fullsum"):
+            least = READ_KB
+        hand = by_hand(hand_launch(work.name, shapes))
+        yield StudyRow(work.label, elements, least, of_workload(work), hand)
 
 
 @cache
 def rows() -> dict[str, StudyRow]:
     """Return all rows by their names."""
-    one = by_hand("elementwise", "adam", [N] * 4, [N], N // 1024, 256)
+    one = by_hand(adam_launch(N))
     adams = (
         StudyRow(f"adam {N}", N, COPY_KB, of_adam([N]), one),
         StudyRow("adam30", sum(TENSORS), COPY_KB, of_adam(TENSORS), adam_packed),
@@ -366,7 +244,7 @@ def rows() -> dict[str, StudyRow]:
 
 def compiled(launch: StudyLaunch, architecture: int) -> CompiledKernel:
     """Compile a launch's kernel. Raises: NoDisassemblerError; RuntimeError where nvdisasm fails."""
-    options = (f"--gpu-architecture=sm_{architecture}", *cubins.OPTIONS, *launch.options)
+    options = (f"--gpu-architecture=sm_{architecture}", *cubins.OPTIONS)
     image = cubins.nvrtc().compile(launch.text, options)
     log = image.log[image.log.index(f"entry function '{launch.name}'") :]
     log = log.partition("Compile time")[0]

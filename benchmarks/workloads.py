@@ -91,6 +91,11 @@ def layer_norm(f: Any, x: Any, g: Any, b: Any) -> Any:
     return d * f.rsqrt(f.mean(d * d, -1) + 1e-5) * g + b
 
 
+def rms_norm(f: Any, x: Any, g: Any) -> Any:
+    """Return a norm by the root of the mean square over the last axis, by primitives."""
+    return x * f.rsqrt(f.mean(x * x, -1) + 1e-5) * g
+
+
 def bias_gelu(f: Any, x: Any, b: Any) -> Any:
     """Return the GELU of a sum."""
     return gelu(x + b, f.erf)
@@ -110,6 +115,11 @@ def fullsum(f: Any, x: Any, y: Any) -> Any:
     """Return the sum of squared differences over everything."""
     d = x - y
     return f.total(d * d, None)
+
+
+def transpose_add(f: Any, x: Any, y: Any) -> Any:
+    """Return the sum of a transposed and a plain matrix."""
+    return f.transpose(x, (1, 0)) + y
 
 
 @frozen

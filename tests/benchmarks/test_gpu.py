@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 
 from passkit.errors import DeviceError
@@ -75,13 +76,75 @@ def test_steps_that_keep_state(
     assert trained["passkit"]["error"] < 1e-5 and trained["passkit"]["call"] > 0
     assert [r["passkit"]["kernels"] for r in reports["figure1"]["rows"]] == [1, 1]
     lines = capsys.readouterr().out.splitlines()
-    assert lines[1].split() == ["row", "step", "eager", "foreach", "fused", "compile", "jax"]
+    rivals = ["hand", "eager", "foreach", "fused", "compile", "jax"]
+    assert lines[1].split() == ["row", "step", *rivals]
     sizes = gpu.gpu_steps.adam_rows(0)["adam30"]
-    wrong = [p + 1 for p in gpu.adam.begin(sizes)[0]]
+    wrong = [p + 1 for p in gpu.gpu_steps.adam.begin(sizes)[0]]
     expected = gpu.gpu_steps.adam_expected(sizes)
     assert gpu.gpu_steps.adam_error(wrong, expected) > 0.1
     row = {"row": "r", "passkit": {"wrong": 1.0}, "jax": {"wrong": 2.0}}
     assert gpu.gpu_steps.table_row(row, ["jax", "eager"]) == ("r", "wrong", "wrong", "-")
+
+
+HAND_SHAPES: dict[str, list[tuple[tuple[int, ...], ...]]] = {
+    "gelu_erf": [((1028,),)],
+    "gelu_custom_erf": [((2051,),)],
+    "softmax": [((70, 40),), ((5, 256),), ((3, 4096),)],
+    "layer_norm": [((5, 768), (768,), (768,))],
+    "rms_norm": [((6, 768), (768,))],
+    "bias_gelu": [((6, 1024), (1024,))],
+    "colsum": [((700, 128), (700, 128))],
+    "fullsum": [((40000,), (40000,))],
+    "transpose_add": [((128, 128), (128, 128))],
+    "figure1": [
+        ((4, 94, 1), (4, 1, 94), (4, 94, 8), (94,), (8,)),
+        ((2, 94, 32), (2, 32, 94), (2, 94, 32), (94,), (32,)),
+    ],
+}
+
+
+def test_each_workload_has_a_kernel_by_hand(gpu: ModuleType) -> None:
+    """Every row of 256 MiB has one; for other sizes there may be none."""
+    assert {w.name for w in gpu.rows(256)} == {*HAND_SHAPES, "gelu_custom_ref"}
+    for work in gpu.rows(256):
+        assert gpu.hand_launch(work.name, [s for _, s in work.inputs]) is not None, work.label
+    assert gpu.hand_launch("softmax", [(3, 41)]) is None
+    assert gpu.hand_launch("dense", [(3, 41)]) is None
+
+
+@pytest.mark.parametrize("name", [n for n in HAND_SHAPES if n not in ("colsum", "fullsum")])
+def test_kernels_by_hand_on_a_fake_device(gpu: ModuleType, name: str) -> None:
+    """They are verified like the others, and their launches are timed by the device's events.
+
+    The emulator knows no order between blocks without a grid-wide wait, which sums in one launch
+    rely on.
+    """
+    import attrs
+
+    (work, *_) = (w for w in gpu.rows(0) if w.name == name)
+    with fake_cuda() as driver:
+        own = gpu.device()
+        for shapes in HAND_SHAPES[name]:
+            inputs = tuple((n, s) for (n, _), s in zip(work.inputs, shapes, strict=True))
+            row = gpu.measure(attrs.evolve(work, inputs=inputs), own, 1e9, ["hand"])
+            assert row["hand"]["error"] <= work.tolerance
+            assert row["hand"]["call"] > 0 and row["hand"]["device"] == pytest.approx(1e-6)
+        launched = {task.function.name for task in driver.calls("launch")}
+    kernels = [gpu.hand_launch(name, s).name for s in HAND_SHAPES[name]]
+    assert launched >= set(kernels)
+
+
+def test_adam_by_hand_on_a_fake_device(gpu: ModuleType) -> None:
+    """A step of Adam by hand is verified; several tensors are one launch with tables."""
+    with fake_cuda():
+        own = gpu.device()
+        row = gpu.gpu_steps.adam_row("adam", [1030], own, 1e9, gpu.batch, gpu.on_device)
+        assert row["hand"]["error"] < 1e-6 and row["hand"]["call"] > 0
+        step = gpu.gpu_hand.HandAdam([3, 2000], own, gpu.on_device)
+        tables = step.prepare([np.zeros(n, np.float32) for n in (3, 2000)])
+        assert len(tables) == 3 and step.kernel.launch.grid == 3
+        first = own.driver.at(tables[1], 12).view(np.int32)
+        assert list(first) == [0, 1, 3]
 
 
 def test_figures_of_a_report(

@@ -86,12 +86,36 @@ def compiled(texts: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _library(texts: Mapping[str, str]) -> Any:
+    return _shared_library(unit_text(texts.items()))
+
+
+def _shared_library(text: str, *flags: str) -> Any:
     stem = folder().new()
     source, object_file, shared = (str(stem.with_suffix(s)) for s in (".cpp", ".o", ".so"))
-    Path(source).write_text(unit_text(texts.items()))
-    run("g++", *FLAGS, "-c", f"-I{HERE}", "-o", object_file, source)
+    Path(source).write_text(text)
+    run("g++", *FLAGS, *flags, "-c", f"-I{HERE}", "-o", object_file, source)
     run("g++", "-shared", "-o", shared, object_file)
     return ctypes.CDLL(shared)
+
+
+def expanded_text(text: str) -> str:
+    """Return a text with headers of its own as C++ after the preprocessor, with CUDA's built-ins.
+
+    ``ON_CPU`` is defined in it. Raises: AssertionError with the compiler's messages.
+    """
+    source = folder().new().with_suffix(".cpp")
+    source.write_text(f'#define ON_CPU\n#include "cuda.h"\n#line 1 "kernel"\n{text}')
+    output = source.with_suffix(".ii")
+    run("g++", "-std=c++20", "-E", "-P", "-w", f"-I{HERE}", "-o", str(output), str(source))
+    return output.read_text()
+
+
+def compiled_alone(text: str, name: str) -> Any:
+    """Compile what `expanded_text` returned; return the library with the kernel ``name``."""
+    machine()
+    caller = f'extern "C" void run_{name}(void **a) {{ emulated::call({name}, a); }}\n'
+    # At -O0 g++ returns structures without the calls that the machine sees.
+    return _shared_library(f"{text}\n{caller}", "-O1")
 
 
 def unit_text(texts: Iterable[tuple[str, str]]) -> str:

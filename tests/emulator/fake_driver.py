@@ -33,15 +33,14 @@ from passkit.runtime.cuda.driver import (
 )
 from passkit.runtime.cuda.libraries import CUBLASLT, CUDNN, SharedLibrary
 from passkit.target import KIB, MIB
-from tests.emulator.compiling import compiled
+from tests.emulator.compiling import compiled, compiled_alone, expanded_text
 from tests.emulator.device import EmulatedError, launch
 from tests.emulator.fake_libraries import FakeLibraries
 from tests.emulator.native_calls import NativeFunctions
 from tests.emulator.stream_capture import StreamCapture
 
-SIGNATURE = re.compile(
-    r'extern "C" __global__ void (?:__launch_bounds__\([^)]*\) )?(\w+)\((.*)\) \{'
-)
+SIGNATURE = r'extern "C"(?: __global__)? +void (?:__launch_bounds__\([^)]*\) )?{}\(\s*([^)]*)\) *{{'
+"""A regular expression of a kernel's head, for a name."""
 ITEMS = {
     "float": 4,
     "double": 8,
@@ -73,13 +72,15 @@ class FakeNvrtc(Nvrtc):
     def compile(self, text: str, options: Sequence[str]) -> CompiledImage:
         """Return the text as an image. Raises: NvrtcError."""
         self.compiled += 1
+        (architecture,) = (o.split("=")[1] for o in options if o.startswith("--gpu-arch"))
+        if '#line 1 "' not in text:  # not one of passkit's: it has its own header
+            return CompiledImage(f"{architecture}\n{expanded_text(text)}".encode(), LOG)
         preamble, own = text.split('#line 1 "')[1:]
         assert preamble == f'preamble"\n{CUDA.preamble}\n'
         name, _, own = own.partition('"\n')
         wrong = [k for k, line in enumerate(own.splitlines(), 1) if self.refused in line]
         if wrong:
             raise NvrtcError(f"{name}({wrong[0]}): error: {self.refused!r} is undefined")
-        (architecture,) = (o.split("=")[1] for o in options if o.startswith("--gpu-arch"))
         return CompiledImage(f"{architecture}\n{own}".encode(), LOG)
 
 
@@ -102,6 +103,11 @@ class Function:
     params: tuple[tuple[str, int, bool], ...]
     allowed: int = 48 * KIB
     library: Any = None
+
+    @property
+    def has_header(self) -> bool:
+        """Whether the text came with CUDA's built-ins, as texts that passkit did not print do."""
+        return "namespace emulated {" in self.text
 
 
 @frozen
@@ -192,14 +198,14 @@ class FakeDriver(StreamCapture, Driver):
         major, minor = self.properties.capability
         if not 10 * major <= int(architecture[3:] or 0) <= 10 * major + minor:
             raise driver_error("load", "no kernel image is available for execution on the device")
-        signature = SIGNATURE.search(text)
-        assert signature is not None and signature[1] == name
+        signature = re.search(SIGNATURE.format(name), text)
+        assert signature is not None
         params = []
-        for param in signature[2].split(", "):
+        for param in re.split(r",\s*", signature[1]):
             words = param.replace("*", " * ").replace("__restrict__", "").split()
             if "*" in words:
-                params.append((words[-1], ITEMS[words[-3]], words[0] != "const"))
-        self.functions.append(Function(name, text, signature[2].count(",") + 1, tuple(params)))
+                params.append((words[-1], ITEMS.get(words[-3], 1), words[0] != "const"))
+        self.functions.append(Function(name, text, signature[1].count(",") + 1, tuple(params)))
         return self.functions[-1]
 
     def attributes(self, function: Function) -> FunctionAttributes:
@@ -324,9 +330,9 @@ class FakeDriver(StreamCapture, Driver):
         assert task.shared <= own.allowed, f"{task.shared} bytes of shared memory"
         if own.library is None:
             missing = [f for f in self.functions if f.library is None]
-            libraries = compiled({f.name: f.text for f in missing})
+            libraries = compiled({f.name: f.text for f in missing if not f.has_header})
             for f in missing:
-                f.library = libraries[f.name]
+                f.library = libraries.get(f.name) or compiled_alone(f.text, f.name)
         arrays = [
             whole[: whole.nbytes // item * item].view(f"u{item}")
             for whole, (_, item, _) in zip(

@@ -239,10 +239,16 @@ struct Place { const char *file; uint32_t line, column; };
   void __ubsan_handle_##name(const Place *at, long a, long b) {                                    \
     emulated::fail("line %u: " what ": %ld and %ld", at->line, a, b);                              \
   }
+void touch_words(void *at, size_t nbytes, bool write) {
+  for (size_t k = 0; k < nbytes; k += 4) touch(static_cast<char *>(at) + k, 4, write);
+}
 struct Array { void *at; int64_t nbytes; int32_t item, stored, filled; const char *name; };
 
 extern "C" {
 HOOKS(1) HOOKS(2) HOOKS(4) HOOKS(8) HOOKS(16)
+// Copies of structures, which are words.
+void __tsan_read_range(void *at, size_t nbytes) { touch_words(at, nbytes, false); }
+void __tsan_write_range(void *at, size_t nbytes) { touch_words(at, nbytes, true); }
 void __tsan_init() {}
 void __ubsan_handle_out_of_bounds(const Place *at, long index) {
   emulated::fail("line %u: index %ld of a variable with fewer elements", at->line, index);
