@@ -86,7 +86,7 @@ def require_int_rows(function: str, argument: str, values: Any) -> tuple[tuple[i
 
     Raises:
         SettingError: If ``values`` is not iterable or holds anything but ints.
-        ShapeError: For a `Dimension` that is unknown.
+        ShapeError: For a `Dimension` that is unknown, or a shape of unknown rank as a row.
         GraphError: For a tensor, which has no numbers before a run.
     """
     if isinstance(values, np.ndarray):
@@ -106,6 +106,7 @@ def require_list(function: str, argument: str, values: Any) -> list[Any]:
 
     Raises:
         GraphError: For anything else, such as None, a number or a single tensor.
+        ShapeError: For the shape of a tensor of unknown rank.
     """
     is_scalar = isinstance(values, np.ndarray) and not values.ndim
     if not isinstance(values, Iterable) or isinstance(values, (str, bytes)) or is_scalar:
@@ -142,8 +143,10 @@ def require_float(function: str, argument: str, value: Any) -> float:
             that is too large for a float.
         ShapeError: For a `Dimension` that is unknown.
     """
+    is_array = isinstance(value, (np.ndarray, np.generic))
+    is_refused = isinstance(value, (str, bytes)) or (is_array and value.dtype.kind in "cSU")
     try:
-        return float(None if isinstance(value, (str, bytes)) else value)  # type: ignore[arg-type]
+        return float(None if is_refused else value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         raise SettingError(f"{function} needs a number as {argument}, got {value!r}") from None
 
@@ -191,7 +194,7 @@ def axis_length(function: str, shape: Shape, axis: Any) -> Extent:
 
     Raises:
         SettingError: If the axis is no int.
-        ShapeError: If the axis does not exist.
+        ShapeError: If the axis does not exist, or is a `Dimension` that is unknown.
     """
     k = require_int(function, "axis", axis)
     if not -len(shape) <= k < len(shape):

@@ -149,7 +149,7 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
     Raises:
         ShapeError: If there are no tensors, ``axis`` is no int or does not exist, as for scalars,
             or other extents differ.
-        DTypeError: If the dtypes differ.
+        DTypeError: If the dtypes differ, or a tensor is text.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     return call_operator(
@@ -173,7 +173,7 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
 
     Raises:
         ShapeError: If the shapes differ, or ``axis`` is no int or does not exist.
-        DTypeError: If the dtypes differ.
+        DTypeError: If the dtypes differ, or a tensor is text.
         GraphError: If ``values`` is no list, such as a single tensor.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
@@ -265,6 +265,7 @@ def split(
         SettingError: If ``num_or_size_splits`` holds anything but ints, or ``axis`` is no int.
         ArgumentError: For a value that is neither a tensor nor numbers.
         DTypeError: For a tensor of text.
+        GraphError: If ``num_or_size_splits`` is a tensor that only a run computes.
     """
     static_value = getattr(num_or_size_splits, "static_value", None)
     sizes_argument = static_value.tolist() if static_value is not None else num_or_size_splits
@@ -360,7 +361,7 @@ def gather(
     Raises:
         ShapeError: If ``axis`` is no int, does not exist or has no elements, shared axes differ in
             length, or ``batch_dims`` is negative, beyond ``axis`` or no int.
-        DTypeError: If ``indices`` are no integers.
+        DTypeError: If ``indices`` are no integers, or ``params`` is a tensor of text.
         SettingError: If an unsupported argument is set.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
@@ -499,7 +500,7 @@ def pad(
             what is cut off, or a padding is negative where the mode mirrors.
         DTypeError: If ``constant_values`` is no int, float or bool, such as a tensor or a complex
             number, or is not an integer within the limits where ``tensor`` has integers; where the
-            mode is "CONSTANT".
+            mode is "CONSTANT"; for a tensor of text.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     if not isinstance(mode, str) or mode.upper() not in PADDING:

@@ -36,7 +36,7 @@ def clip_by_value(
     Raises:
         ShapeError: If the shapes do not broadcast.
         DTypeError: If a bound is a tensor of another dtype than ``t``, or numbers of a higher kind,
-            such as 0.5 for integers; or if ``t`` holds bools or complex numbers.
+            such as 0.5 for integers; or if ``t`` holds bools or complex numbers or text.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     entry = as_entry(t)

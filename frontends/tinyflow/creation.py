@@ -148,7 +148,7 @@ def constant(
         ShapeError: If ``value`` is empty and ``shape`` is not, ``value`` has too many numbers or,
             with ``verify_shape``, another shape; or if ``shape`` holds anything but ints of at
             least 0.
-        GraphError: If ``value`` is a tensor.
+        GraphError: If ``value`` is a tensor; one in a list is refused as no number.
         ArgumentError: If ``value`` is neither numbers nor text, complex and ``dtype`` real but not
             bool, or holds Python's ints beyond 64 bits or the limits of an integer ``dtype``, or
             for one a float that is NaN or too large.
@@ -228,7 +228,8 @@ def zeros(
         A tensor of this shape and dtype.
 
     Raises:
-        ShapeError: If an extent is None, negative, no int, or a tensor that only a run computes.
+        ShapeError: If an extent is None, negative, too large, no int, or a tensor that only a run
+            computes.
         DTypeError: If ``dtype`` is no element type.
         SettingError: If an unsupported argument is set.
     """
@@ -249,7 +250,8 @@ def ones(shape: Any, dtype: Any = "float32", name: str | None = None, layout: An
         A tensor of this shape and dtype.
 
     Raises:
-        ShapeError: If an extent is None, negative, no int, or a tensor that only a run computes.
+        ShapeError: If an extent is None, negative, too large, no int, or a tensor that only a run
+            computes.
         DTypeError: If ``dtype`` is no element type.
         SettingError: If an unsupported argument is set.
     """
@@ -267,7 +269,8 @@ def _filled_tensor(function: str, shape: Any, value: Any, dtype: Any, name: str 
         name: Name of the result.
 
     Raises:
-        ShapeError: If an extent is None, negative, no int, or a tensor that only a run computes.
+        ShapeError: If an extent is None, negative, too large, no int, or a tensor that only a run
+            computes.
         DTypeError: If ``dtype`` is no element type.
     """
     if depends_on_deferred(shape):
@@ -295,8 +298,8 @@ def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> 
         A tensor of the shape ``dims``, in the dtype of ``value``.
 
     Raises:
-        ShapeError: If an extent is None, negative, no int, or a tensor that only a run computes, or
-            if ``value`` does not broadcast to ``dims``.
+        ShapeError: If an extent is None, negative, too large, no int, or a tensor that only a run
+            computes, or if ``value`` does not broadcast to ``dims``.
         SettingError: If an unsupported argument is set.
         ArgumentError: For a value that is neither a tensor nor numbers.
         DTypeError: For a tensor of text.
@@ -327,7 +330,7 @@ def zeros_like(
 
     Raises:
         DTypeError: If ``dtype`` is no element type, or differs from that of ``tensor`` where one of
-            them is complex.
+            them is complex; for a tensor of text.
         ArgumentError: For a value that is neither a tensor nor numbers.
         SettingError: If an unsupported argument is set.
     """
@@ -351,7 +354,7 @@ def ones_like(
 
     Raises:
         DTypeError: If ``dtype`` is no element type, or differs from that of ``tensor`` where one of
-            them is complex.
+            them is complex; for a tensor of text.
         ArgumentError: For a value that is neither a tensor nor numbers.
         SettingError: If an unsupported argument is set.
     """
@@ -370,7 +373,7 @@ def _filled_like(op: str, tensor: Any, dtype: Any, name: str | None) -> Tensor:
 
     Raises:
         DTypeError: If ``dtype`` is no element type, or differs from that of ``tensor`` where one of
-            them is complex.
+            them is complex; for a tensor of text.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     entry = as_entry(tensor)
@@ -485,7 +488,8 @@ def eye(
         A tensor of shape (*batch_shape, num_rows, num_columns).
 
     Raises:
-        ShapeError: If an extent is None, negative, no int, or a tensor that only a run computes.
+        ShapeError: If an extent is None, negative, too large, no int, or a tensor that only a run
+            computes.
         DTypeError: If ``dtype`` is no element type.
     """
     full_name = unique_name(name, "eye")
@@ -523,7 +527,8 @@ def shape(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:
         A vector with the extent of each axis. Functions that take a shape accept it.
 
     Raises:
-        DTypeError: For another ``out_type``; for a tensor of unknown rank in a run.
+        DTypeError: For a tensor of text, and for another ``out_type``; the latter in a run for a
+            tensor of unknown rank.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     sizes = np.array([*require_shape(as_entry(input)), None], dtype=object)[:-1]
@@ -543,7 +548,8 @@ def size(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:
         A scalar tensor. Functions that take a size accept it.
 
     Raises:
-        DTypeError: For another ``out_type``; for a tensor of unknown rank in a run.
+        DTypeError: For a tensor of text, and for another ``out_type``; the latter in a run for a
+            tensor of unknown rank.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     count = np.array(numel(require_shape(as_entry(input))), dtype=object)
@@ -563,6 +569,7 @@ def rank(input: Any, name: str | None = None) -> Tensor:
 
     Raises:
         ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: For a tensor of text.
     """
     count = np.array(len(require_shape(as_entry(input))), dtype=object)
     return static_tensor(count, as_dtype("int32"), name, "Rank")

@@ -54,7 +54,7 @@ def gradients(
 
     Raises:
         DTypeError: If one of ``xs`` or ``stop_gradients`` is no tensor, or one of ``xs`` or ``ys``
-            is not of floats.
+            is not of floats, or one of ``grad_ys`` has another dtype than its y.
         GraphError: If ``grad_ys`` has another length than ``ys``, or an operator has no gradient.
         ShapeError: If one of ``grad_ys`` has another shape than its y.
         SettingError: For another ``unconnected_gradients``, or if an unsupported argument is set.
@@ -118,7 +118,8 @@ def _compute_gradients(
         An entry for each of ``xs``; None if ``unconnected`` is "none" and no y depends on it.
 
     Raises:
-        DTypeError: If one of ``xs`` or ``ys`` is not of floats.
+        DTypeError: If one of ``xs`` or ``ys`` is not of floats, or a weight has another dtype than
+            its y.
         GraphError: If an operator has no gradient, or ``weights`` has another length than ``ys``.
         ShapeError: If a weight has another shape than its y.
     """

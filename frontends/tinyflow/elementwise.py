@@ -574,8 +574,9 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
     Raises:
         ShapeError: If the shapes do not broadcast.
         ArgumentError: For a value that is neither a tensor nor numbers.
-        DTypeError: If both arguments are bools, or complex numbers meet real ones, but for real
-            numbers or arrays beside a complex tensor, and Python's numbers beside complex ones.
+        DTypeError: If both arguments are bools, one is text, or complex numbers meet real ones, but
+            for real numbers or arrays beside a complex tensor, and Python's numbers beside complex
+            ones.
     """
     operands = promote_operands("truediv", as_operands(x, y))
     if operands[0].dtype is not None and operands[0].dtype.is_integer:
@@ -599,8 +600,9 @@ def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
     Raises:
         ShapeError: If the shapes do not broadcast.
         ArgumentError: For a value that is neither a tensor nor numbers.
-        DTypeError: If both arguments are bools, or complex numbers meet real ones, but for real
-            numbers or arrays beside a complex tensor, and Python's numbers beside complex ones.
+        DTypeError: If both arguments are bools, one is text, or complex numbers meet real ones, but
+            for real numbers or arrays beside a complex tensor, and Python's numbers beside complex
+            ones.
     """
     return truediv(x, y, name or "truediv")
 
@@ -621,8 +623,9 @@ def div(x: Any, y: Any, name: str | None = None) -> Tensor:
     Raises:
         ShapeError: If the shapes do not broadcast.
         ArgumentError: For a value that is neither a tensor nor numbers.
-        DTypeError: If both arguments are bools, or complex numbers meet real ones, but for real
-            numbers or arrays beside a complex tensor, and Python's numbers beside complex ones.
+        DTypeError: If both arguments are bools, one is text, or complex numbers meet real ones, but
+            for real numbers or arrays beside a complex tensor, and Python's numbers beside complex
+            ones.
     """
     operands = promote_operands("div", as_operands(x, y))
     is_integer = operands[0].dtype is not None and operands[0].dtype.is_integer
@@ -645,7 +648,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
 
     Raises:
         DTypeError: If ``dtype`` is no element type, or differs from that of ``x`` where one of them
-            is complex.
+            is complex; for a tensor of text.
         ArgumentError: For a value that is neither a tensor nor numbers.
         ShapeError: If listed tensors differ in shape.
     """
@@ -672,7 +675,7 @@ def to_float(x: Any, name: str = "ToFloat") -> Tensor:
 
     Raises:
         ArgumentError: For a value that is neither a tensor nor numbers.
-        DTypeError: If ``x`` holds complex numbers.
+        DTypeError: If ``x`` holds complex numbers or is text.
     """
     return cast(x, "float32", name)
 
@@ -689,7 +692,7 @@ def to_int32(x: Any, name: str = "ToInt32") -> Tensor:
 
     Raises:
         ArgumentError: For a value that is neither a tensor nor numbers.
-        DTypeError: If ``x`` holds complex numbers.
+        DTypeError: If ``x`` holds complex numbers or is text.
     """
     return cast(x, "int32", name)
 
@@ -745,7 +748,7 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
     Raises:
         ShapeError: If the shapes differ, also a known extent from a symbolic one, or there are no
             tensors.
-        DTypeError: If the dtypes differ, or several tensors are of bools.
+        DTypeError: If the dtypes differ, several tensors are of bools, or one is text.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     terms = [as_entry(x) for x in (inputs if isinstance(inputs, (list, tuple)) else [inputs])]

@@ -236,7 +236,7 @@ def adjust_brightness(image: Any, delta: Any) -> Tensor:
         A tensor in the dtype of ``image``, of its shape broadcast with that of ``delta``.
 
     Raises:
-        DTypeError: If the elements are neither integers nor floats.
+        DTypeError: If the elements are neither integers nor floats, or ``delta`` is complex.
         ShapeError: If a tensor ``delta`` does not broadcast.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
@@ -258,7 +258,8 @@ def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
 
     Raises:
         ShapeError: If the rank is not 3 or 4, or a tensor ``contrast_factor`` does not broadcast.
-        DTypeError: If the elements are neither integers nor floats.
+        DTypeError: If the elements are neither integers nor floats, or ``contrast_factor`` is
+            complex.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     x, row_axis = _require_images("adjust_contrast", images)
@@ -456,7 +457,8 @@ def _resize(op: str, images: Any, size: Any, name: str, flags: dict[str, bool]) 
         Images of the new size; one image if ``images`` is one.
 
     Raises:
-        ShapeError: If the rank is not 3 or 4, or ``size`` has not two numbers.
+        ShapeError: If the rank is not 3 or 4, ``size`` has not two numbers of at least 0, or the
+            height or width of ``images`` is 0 or known only in a run.
         GraphError: If a flag is no bool, or both `align_corners` and `half_pixel_centers` are set.
         DTypeError: For complex numbers, unless ``op`` is ``resize_nearest``.
         ArgumentError: For a value that is neither a tensor nor numbers.
@@ -489,7 +491,8 @@ def resize_bilinear(
         A float32 tensor of images of the new size.
 
     Raises:
-        ShapeError: If the rank is not 3 or 4, or ``size`` has not two numbers of at least 0.
+        ShapeError: If the rank is not 3 or 4, ``size`` has not two numbers of at least 0, or the
+            height or width of ``images`` is 0 or known only in a run.
         GraphError: If a flag is no bool, or both ``align_corners`` and ``half_pixel_centers`` are
             set.
         DTypeError: If the elements are complex numbers.
@@ -519,7 +522,8 @@ def resize_nearest_neighbor(
         Images of the new size, in the dtype of ``images``.
 
     Raises:
-        ShapeError: If the rank is not 3 or 4, or ``size`` has not two numbers of at least 0.
+        ShapeError: If the rank is not 3 or 4, ``size`` has not two numbers of at least 0, or the
+            height or width of ``images`` is 0 or known only in a run.
         GraphError: If a flag is no bool, or both ``align_corners`` and ``half_pixel_centers`` are
             set.
         ArgumentError: For a value that is neither a tensor nor numbers.
@@ -563,8 +567,8 @@ def resize_images(
 
     Raises:
         SettingError: For an unknown method.
-        ShapeError: If the rank is not 3 or 4, ``size`` has not two numbers, or
-            ``preserve_aspect_ratio`` is set and a size is known only in a run or 0.
+        ShapeError: If the rank is not 3 or 4, ``size`` has not two numbers of at least 0, or the
+            height or width of ``images`` is 0 or known only in a run.
         GraphError: If ``align_corners`` is no bool.
         DTypeError: If the elements are complex numbers, unless the method is NEAREST_NEIGHBOR.
         ArgumentError: For a value that is neither a tensor nor numbers.

@@ -103,8 +103,9 @@ class constant_initializer:  # noqa: N801 – TensorFlow's name
         Raises:
             ShapeError: If the numbers do not fit the shape, or an extent is no int of at least 0.
             DTypeError: If ``dtype`` is no element type.
-            ArgumentError: If the initializer's value holds anything but numbers, or an int beyond
-                the limits of the dtype.
+            ArgumentError: If the initializer's value holds anything but numbers; for a real dtype
+                but bool, if it is complex; for an integer dtype, if it holds an int beyond its
+                limits, NaN, or too large a float.
         """
         arguments.numbers("constant_initializer: value", self.value)
         kind = self.dtype if dtype is None else dtype
@@ -141,9 +142,10 @@ class random_normal_initializer:  # noqa: N801 – TensorFlow's name
             with it.
 
         Raises:
-            ShapeError: If an extent is negative, None, no int, or a tensor that only a run
-                computes.
-            DTypeError: If ``dtype`` is no float.
+            ShapeError: If an extent is negative, None, too large, no int, or a tensor that only a
+                run computes, or an array or tensor as the initializer's mean or deviation does not
+                broadcast.
+            DTypeError: If ``dtype`` is no float, or the mean or deviation is complex.
             SettingError: If the initializer's mean or deviation is neither a number, an array nor a
                 tensor, or its seed is no int.
         """
@@ -182,9 +184,10 @@ class truncated_normal_initializer:  # noqa: N801 – TensorFlow's name
             with it.
 
         Raises:
-            ShapeError: If an extent is negative, None, no int, or a tensor that only a run
-                computes.
-            DTypeError: If ``dtype`` is no float.
+            ShapeError: If an extent is negative, None, too large, no int, or a tensor that only a
+                run computes, or an array or tensor as the initializer's mean or deviation does not
+                broadcast.
+            DTypeError: If ``dtype`` is no float, or the mean or deviation is complex.
             SettingError: If the initializer's mean or deviation is neither a number, an array nor a
                 tensor, or its seed is no int.
         """
@@ -225,8 +228,8 @@ class random_uniform_initializer:  # noqa: N801 – TensorFlow's name
         Raises:
             ShapeError: If an extent is negative, None, no int, or a tensor that only a run
                 computes.
-            SettingError: For integers without a ``maxval``, for bounds that are no numbers, and for
-                a seed that is no int.
+            SettingError: For integers without a ``maxval``, for bounds that are no numbers, or no
+                ints for an integer dtype, and for a seed that is no int.
             GraphError: If ``minval`` is not below ``maxval``, or an integer dtype does not hold
                 them.
             DTypeError: If ``dtype`` is neither a float nor an integer.

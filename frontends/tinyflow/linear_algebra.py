@@ -69,7 +69,7 @@ def matmul(
     Raises:
         ShapeError: If the inner lengths differ, leading axes do not broadcast, or a factor has less
             than two axes.
-        DTypeError: If the dtypes differ, or are bool or complex.
+        DTypeError: If the dtypes differ, or are bool or complex; for a tensor of text.
         SettingError: If an unsupported argument is set.
         GraphError: If ``transpose_a`` or ``transpose_b`` is no bool.
         ArgumentError: For a value that is neither a tensor nor numbers.
@@ -107,9 +107,9 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
         A tensor with the remaining axes of ``a``, then those of ``b``.
 
     Raises:
-        ShapeError: If an axis is no int or does not exist, or the lengths of contracted axes
-            differ.
-        DTypeError: If the dtypes differ, or are bool or complex.
+        ShapeError: If an axis is no int, does not exist or is named twice, or the lengths of
+            contracted axes differ.
+        DTypeError: If the dtypes differ, or are bool or complex; for a tensor of text.
         GraphError: If ``axes`` is neither an int nor two equal numbers of axes.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
@@ -149,7 +149,7 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
         GraphError: If the equation is no text, cannot be read, or names another number of tensors
             or axes, and if there are no tensors.
         ShapeError: If a label has two lengths.
-        DTypeError: If the dtypes differ, or are bool or complex.
+        DTypeError: If the dtypes differ, or are bool or complex; for a tensor of text.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     unknown = [k for k in kwargs if k != "name"]

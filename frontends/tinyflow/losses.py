@@ -103,7 +103,7 @@ def compute_weighted_loss(  # noqa: D417 – describe_arguments adds the others
         ShapeError: If the weights are no scalar and have another rank than the losses, or along an
             axis a length that is neither theirs nor 1.
         SettingError: For an unknown reduction.
-        DTypeError: If the losses are bools, or a tensor holds complex numbers.
+        DTypeError: If the losses are bools, or a tensor holds complex numbers or text.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     Reduction.validate(reduction)
@@ -168,7 +168,7 @@ def labels_and_predictions(function: str, labels: Any, predictions: Any) -> tupl
     Raises:
         ShapeError: If the shapes differ; unknown ranks and lengths pass.
         SettingError: If one of them is None.
-        DTypeError: If one of them holds complex numbers.
+        DTypeError: If one of them holds complex numbers or text.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     if labels is None or predictions is None:
@@ -192,7 +192,7 @@ def _as_float(x: Any) -> Tensor:
     """Convert a value to a tensor of floats: integers and bools to float32.
 
     Raises:
-        DTypeError: If ``x`` holds complex numbers.
+        DTypeError: If ``x`` holds complex numbers or text.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     tensor = convert_to_tensor(x)
@@ -224,7 +224,7 @@ def absolute_difference(  # noqa: D417 – describe_arguments adds the others
             have another rank than the losses, or along an axis a length that is neither theirs nor
             1.
         SettingError: For an unknown reduction, or if labels or predictions are None.
-        DTypeError: If a tensor holds complex numbers.
+        DTypeError: If a tensor holds complex numbers or text.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     with name_scope(scope, "absolute_difference"):
@@ -257,7 +257,7 @@ def mean_squared_error(  # noqa: D417 – describe_arguments adds the others
             have another rank than the losses, or along an axis a length that is neither theirs nor
             1.
         SettingError: For an unknown reduction, or if labels or predictions are None.
-        DTypeError: If a tensor holds complex numbers.
+        DTypeError: If a tensor holds complex numbers or text.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     with name_scope(scope, "mean_squared_error"):
@@ -297,7 +297,7 @@ def huber_loss(  # noqa: D417 – describe_arguments adds the others
             1.
         SettingError: For an unknown reduction, a ``delta`` that is no number, or if labels or
             predictions are None.
-        DTypeError: If a tensor holds complex numbers.
+        DTypeError: If a tensor holds complex numbers or text.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     with name_scope(scope, "huber_loss"):
@@ -332,7 +332,7 @@ def hinge_loss(  # noqa: D417 – describe_arguments adds the others
         ShapeError: If the shapes of labels and logits differ, or the weights are no scalar and have
             another rank than the losses, or along an axis a length that is neither theirs nor 1.
         SettingError: For an unknown reduction, or if labels or logits are None.
-        DTypeError: If a tensor holds complex numbers.
+        DTypeError: If a tensor holds complex numbers or text.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     with name_scope(scope, "hinge_loss"):
@@ -369,7 +369,7 @@ def log_loss(  # noqa: D417 – describe_arguments adds the others
             1.
         SettingError: For an unknown reduction, an ``epsilon`` that is no number, or if labels or
             predictions are None.
-        DTypeError: If a tensor holds complex numbers.
+        DTypeError: If a tensor holds complex numbers or text.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     with name_scope(scope, "log_loss"):
@@ -407,10 +407,10 @@ def cosine_distance(  # noqa: D417 – describe_arguments adds the others
     Raises:
         SettingError: Without an axis, or with both ``axis`` and ``dim``; for an unknown reduction,
             or if labels or predictions are None.
-        ShapeError: If the axis does not exist, the shapes of labels and predictions differ, or the
-            weights are no scalar and have another rank than the losses, or along an axis a length
-            that is neither theirs nor 1.
-        DTypeError: If a tensor holds complex numbers.
+        ShapeError: If the axis is no int or does not exist, the shapes of labels and predictions
+            differ, or the weights are no scalar and have another rank than the losses, or along an
+            axis a length that is neither theirs nor 1.
+        DTypeError: If a tensor holds complex numbers or text.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     along = renamed_argument("cosine_distance", "axis", axis, "dim", dim)
@@ -448,7 +448,7 @@ def mean_pairwise_squared_error(  # noqa: D417 – describe_arguments adds the o
             unknown, or the weights are no scalar and have another rank than the losses, or along an
             axis a length that is neither theirs nor 1.
         SettingError: If labels or predictions are None.
-        DTypeError: If a tensor holds complex numbers.
+        DTypeError: If a tensor holds complex numbers or text.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     with name_scope(scope, "mean_pairwise_squared_error"):
@@ -496,7 +496,7 @@ def sigmoid_cross_entropy(  # noqa: D417 – describe_arguments adds the others
             another rank than the losses, or along an axis a length that is neither theirs nor 1.
         SettingError: For an unknown reduction, a ``label_smoothing`` that is no number, or if
             labels or logits are None.
-        DTypeError: If a tensor holds complex numbers.
+        DTypeError: If a tensor holds complex numbers or text.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     with name_scope(scope, "sigmoid_cross_entropy_loss"):
@@ -536,7 +536,7 @@ def softmax_cross_entropy(  # noqa: D417 – describe_arguments adds the others
             that is neither theirs nor 1.
         SettingError: For an unknown reduction, a ``label_smoothing`` that is no number, or if
             labels or logits are None.
-        DTypeError: If a tensor holds complex numbers.
+        DTypeError: If a tensor holds complex numbers or text.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     with name_scope(scope, "softmax_cross_entropy_loss"):
@@ -574,9 +574,12 @@ def sparse_softmax_cross_entropy(  # noqa: D417 – describe_arguments adds the 
         A scalar tensor; for `Reduction.NONE` the weighted loss of each label.
 
     Raises:
-        ShapeError: If the shape of labels or weights does not fit that of logits.
-        DTypeError: If the labels are no integers, or the logits no floats.
-        SettingError: For an unknown reduction.
+        ShapeError: If the shape of labels does not fit that of logits, or the weights are no scalar
+            and have another rank than the losses, or along an axis a length that is neither theirs
+            nor 1.
+        DTypeError: If the labels are no integers, the logits no floats, or the weights complex
+            numbers or text.
+        SettingError: For an unknown reduction, or if labels or logits are None.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     with name_scope(scope, "sparse_softmax_cross_entropy_loss"):

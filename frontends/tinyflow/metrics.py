@@ -88,7 +88,7 @@ def _weighted_sums(values: Tensor, weights: Any) -> tuple[Tensor, Tensor]:
 
     Raises:
         ShapeError: If the weights do not broadcast with the values.
-        DTypeError: If the weights are complex numbers.
+        DTypeError: If the weights are complex numbers or text.
         ArgumentError: If the weights are neither a tensor nor numbers.
     """
     ones = creation.ones_like(values)
@@ -118,7 +118,7 @@ def mean(  # noqa: D417 – describe_arguments adds the others
     Raises:
         ShapeError: If the weights do not broadcast with the values.
         SettingError: If an argument for collections holds no names.
-        DTypeError: If a tensor holds complex numbers.
+        DTypeError: If a tensor holds complex numbers or text.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     with variable_scope(name, "mean"):
@@ -153,7 +153,7 @@ def accuracy(  # noqa: D417 – describe_arguments adds the others
     Raises:
         ShapeError: If the shapes of the arguments do not broadcast.
         SettingError: If an argument for collections holds no names.
-        DTypeError: If a tensor holds complex numbers.
+        DTypeError: If a tensor holds complex numbers or text.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     x, y = convert_to_tensor(predictions), convert_to_tensor(labels)
@@ -186,7 +186,7 @@ def mean_squared_error(  # noqa: D417 – describe_arguments adds the others
         ShapeError: If the shapes of labels and predictions differ, or the weights do not broadcast.
         SettingError: If labels or predictions are None, or an argument for collections holds no
             names.
-        DTypeError: If a tensor holds complex numbers.
+        DTypeError: If a tensor holds complex numbers or text.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     y, x = losses.labels_and_predictions("mean_squared_error", labels, predictions)
@@ -220,7 +220,7 @@ def mean_absolute_error(  # noqa: D417 – describe_arguments adds the others
         ShapeError: If the shapes of labels and predictions differ, or the weights do not broadcast.
         SettingError: If labels or predictions are None, or an argument for collections holds no
             names.
-        DTypeError: If a tensor holds complex numbers.
+        DTypeError: If a tensor holds complex numbers or text.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     y, x = losses.labels_and_predictions("mean_absolute_error", labels, predictions)
@@ -253,7 +253,7 @@ def root_mean_squared_error(  # noqa: D417 – describe_arguments adds the other
         ShapeError: If the shapes of labels and predictions differ, or the weights do not broadcast.
         SettingError: If labels or predictions are None, or an argument for collections holds no
             names.
-        DTypeError: If a tensor holds complex numbers.
+        DTypeError: If a tensor holds complex numbers or text.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     mean_square = mean_squared_error(
@@ -280,7 +280,7 @@ def _true_positive_ratio(
 
     Raises:
         ShapeError: If the shapes of the arguments do not broadcast.
-        DTypeError: If a tensor holds complex numbers.
+        DTypeError: If a tensor holds complex numbers or text.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     y, x = (elementwise.cast(convert_to_tensor(t), "bool") for t in (labels, predictions))
@@ -324,7 +324,7 @@ def precision(  # noqa: D417 – describe_arguments adds the others
     Raises:
         ShapeError: If the shapes of the arguments do not broadcast.
         SettingError: If an argument for collections holds no names.
-        DTypeError: If a tensor holds complex numbers.
+        DTypeError: If a tensor holds complex numbers or text.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     metric = _true_positive_ratio(labels, predictions, weights, name or "precision", 1)
@@ -355,7 +355,7 @@ def recall(  # noqa: D417 – describe_arguments adds the others
     Raises:
         ShapeError: If the shapes of the arguments do not broadcast.
         SettingError: If an argument for collections holds no names.
-        DTypeError: If a tensor holds complex numbers.
+        DTypeError: If a tensor holds complex numbers or text.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     metric = _true_positive_ratio(labels, predictions, weights, name or "recall", 0)

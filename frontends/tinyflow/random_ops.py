@@ -82,9 +82,9 @@ def random_normal(
         a tensor ``mean`` or ``stddev``.
 
     Raises:
-        ShapeError: If an extent is None, negative, no int, or a tensor that only a run computes, or
-            a tensor ``mean`` or ``stddev`` does not broadcast.
-        DTypeError: If ``dtype`` is no float.
+        ShapeError: If an extent is None, negative, too large, no int, or a tensor that only a run
+            computes, or a tensor ``mean`` or ``stddev`` does not broadcast.
+        DTypeError: If ``dtype`` is no float, or ``mean`` or ``stddev`` is complex or text.
         SettingError: If ``mean`` or ``stddev`` is neither a number, an array nor a tensor, or
             ``seed`` is no int.
     """
@@ -117,9 +117,9 @@ def truncated_normal(
         a tensor ``mean`` or ``stddev``.
 
     Raises:
-        ShapeError: If an extent is None, negative, no int, or a tensor that only a run computes, or
-            a tensor ``mean`` or ``stddev`` does not broadcast.
-        DTypeError: If ``dtype`` is no float.
+        ShapeError: If an extent is None, negative, too large, no int, or a tensor that only a run
+            computes, or a tensor ``mean`` or ``stddev`` does not broadcast.
+        DTypeError: If ``dtype`` is no float, or ``mean`` or ``stddev`` is complex or text.
         SettingError: If ``mean`` or ``stddev`` is neither a number, an array nor a tensor, or
             ``seed`` is no int.
     """
@@ -153,9 +153,9 @@ def _draw_normal(
         ``stddev``.
 
     Raises:
-        ShapeError: If an extent is None, negative, no int, or a tensor that only a run computes, or
-            a tensor ``mean`` or ``stddev`` does not broadcast.
-        DTypeError: If ``dtype`` is no float.
+        ShapeError: If an extent is None, negative, too large, no int, or a tensor that only a run
+            computes, or a tensor ``mean`` or ``stddev`` does not broadcast.
+        DTypeError: If ``dtype`` is no float, or ``mean`` or ``stddev`` is complex or text.
         SettingError: If ``mean`` or ``stddev`` is neither a number, an array nor a tensor, or
             ``seed`` is no int.
     """
@@ -221,7 +221,8 @@ def random_uniform(
             tensors, or no ints for an integer ``dtype``, and for a ``seed`` that is no int.
         GraphError: If ``minval`` is not below ``maxval``, or an integer ``dtype`` does not hold
             them.
-        ShapeError: If an extent is None, negative, no int, or a tensor that only a run computes.
+        ShapeError: If an extent is None, negative, too large, no int, or a tensor that only a run
+            computes.
         DTypeError: If ``dtype`` is neither a float nor an integer.
     """
     return _draw_uniform(shape, minval, maxval, dtype, seed, name)
@@ -252,7 +253,8 @@ def _draw_uniform(
             for an integer ``dtype``, and for a ``seed`` that is no int.
         GraphError: If ``minval`` is not below ``maxval``, or an integer ``dtype`` does not hold
             them.
-        ShapeError: If an extent is None, negative, no int, or a tensor that only a run computes.
+        ShapeError: If an extent is None, negative, too large, no int, or a tensor that only a run
+            computes.
         DTypeError: If ``dtype`` is neither a float nor an integer.
     """
     drawn_dtype = as_dtype(dtype)

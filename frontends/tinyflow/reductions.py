@@ -164,7 +164,9 @@ def _reduction_function(spec: ReductionSpec) -> ReductionFunction:
         )
 
     empty = "" if spec.takes_empty else "has no elements, "
-    result_dtype = "; float32 for bools" if spec.name == "reduce_mean" else ""
+    is_mean = spec.name == "reduce_mean"
+    result_dtype = "; float32 for bools" if is_mean else ""
+    refused = "neither floats nor bools" if is_mean else f"not {spec.takes}"
     function.__name__ = function.__qualname__ = spec.name
     function.__doc__ = f"""{spec.summary}
 
@@ -183,7 +185,7 @@ def _reduction_function(spec: ReductionSpec) -> ReductionFunction:
 
     Raises:
         ShapeError: If an axis is no int, does not exist, {empty}or is named twice.
-        DTypeError: If the elements are not {spec.takes}.
+        DTypeError: If the elements are {refused}.
         SettingError: If an argument is passed under both of its names.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
@@ -233,8 +235,8 @@ def _arg_reduction_function(op: str, default_name: str, extreme: str) -> Reducti
 
     Raises:
         ShapeError: If the axis is no int, does not exist or has no elements.
-        DTypeError: If the elements are complex numbers, or ``output_type`` is no element type or a
-            complex one.
+        DTypeError: If the elements are complex numbers or text, or ``output_type`` is no element
+            type or a complex one.
         SettingError: If both ``axis`` and ``dimension`` are passed.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
@@ -265,8 +267,8 @@ def arg_max(
 
     Raises:
         ShapeError: If the axis is no int, does not exist or is empty.
-        DTypeError: If the elements are complex numbers, or ``output_type`` is no element type or a
-            complex one.
+        DTypeError: If the elements are complex numbers or text, or ``output_type`` is no element
+            type or a complex one.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     return FUNCTIONS["argmax"](input, dimension, name, output_type=output_type)
@@ -288,8 +290,8 @@ def arg_min(
 
     Raises:
         ShapeError: If the axis is no int, does not exist or is empty.
-        DTypeError: If the elements are complex numbers, or ``output_type`` is no element type or a
-            complex one.
+        DTypeError: If the elements are complex numbers or text, or ``output_type`` is no element
+            type or a complex one.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     return FUNCTIONS["argmin"](input, dimension, name, output_type=output_type)
@@ -411,7 +413,7 @@ def norm(
         SettingError: For another ``ord``, or if both ``keepdims`` and ``keep_dims`` are passed.
         ShapeError: If an axis is no int, does not exist or is named twice, or has no elements for
             inf and matrices.
-        DTypeError: If the elements are bools, or integers and ``ord`` is neither 1 nor inf.
+        DTypeError: If the elements are bools or text, or integers and ``ord`` is neither 1 nor inf.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     keeps_axes = bool(renamed_argument("norm", "keepdims", keepdims, "keep_dims", keep_dims))

@@ -190,6 +190,7 @@ class Session:
             ShapeError: If the shape of a feed for a placeholder without shape does not fit an
                 operator.
             ArgumentError: If ``feed_dict`` is no mapping.
+            DTypeError: If a key of ``feed_dict`` is a tensor of text.
         """
         compiled, feeds = self._find_open_run("Session.run", fetches, feed_dict)
         if self.state.unset:
@@ -228,6 +229,7 @@ class Session:
             DeviceError: If the device of the target is missing.
             ShapeError: If the shape of a feed for a placeholder without shape does not fit an
                 operator.
+            DTypeError: If a key of ``feed_dict`` is a tensor of text.
         """
         executable = self._find_open_run("Session.executable", fetches, feed_dict)[0].executable
         if executable is None:
@@ -255,6 +257,7 @@ class Session:
                 a GPU and the session runs elsewhere.
             DeviceError: If the device of the target is missing.
             ShapeError: If the shapes of feeds of unknown rank do not fit an operator.
+            DTypeError: If a key of ``feed_dict`` is a tensor of text.
         """
         if self._is_closed:
             raise GraphError("this session is closed, and cannot run any more; create another one")
@@ -276,6 +279,7 @@ class Session:
                 a GPU and the session runs elsewhere.
             DeviceError: If the device of the target is missing.
             ShapeError: If the shapes of feeds of unknown rank do not fit an operator.
+            DTypeError: If a key of ``feeds`` is a tensor of text.
         """
         key: Any = (fetch_key(fetches), tuple(feeds))
         if key in self._compiled_runs:
@@ -309,6 +313,7 @@ class Session:
                 a GPU and the session runs elsewhere.
             DeviceError: If the device of the target is missing.
             ShapeError: If the shapes of the feeds do not fit an operator.
+            DTypeError: If a key of ``feeds`` is a tensor of text.
         """
         exact = {k: shape_of_feed(k, v) for k, v in feeds.items() if is_unranked_key(k)}
         exact_key = (key, tuple(exact.values()))
@@ -349,6 +354,7 @@ class Session:
                 a GPU and the session runs elsewhere.
             DeviceError: If the device of the target is missing.
             ShapeError: If ``shapes`` do not fit an operator.
+            DTypeError: If a key of ``feeds`` is a tensor of text.
         """
         traced = self._trace(fetches, feeds, shapes)
         pure = traced.pure

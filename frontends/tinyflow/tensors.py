@@ -60,6 +60,7 @@ class Operation:
         Raises:
             GraphError: If there is no session, or it is closed.
             FeedError: If a feed is missing or does not fit, or a variable has no value.
+            PasskitError: Another one that `Session.run` raises, such as NumericsError.
         """
         require_session(session, f"operation '{self.name}'").run(self, feed_dict)
 
@@ -322,6 +323,7 @@ class Tensor:
         Raises:
             GraphError: If there is no session, or it is closed.
             FeedError: If a feed is missing or does not fit, or a variable has no value.
+            PasskitError: Another one that `Session.run` raises, such as NumericsError.
         """
         return require_session(session, f"tensor '{self.name}'").run(self, feed_dict)
 
@@ -340,6 +342,7 @@ class Tensor:
                 list or a tensor that is no scalar of integers, if it is a dimension that only a run
                 determines, if a bound of a slice is no int or a step is 0, or if there are more of
                 them than axes.
+            DTypeError: For a tensor of text.
         """
         deferred_calls = _deferred_calls()
         if any(map(deferred_calls.is_unranked, deferred_calls.nested_tensors((self, key)))):
@@ -413,6 +416,7 @@ def _get_item(tensor: Tensor, key: Any, name: str | None) -> Tensor:
     Raises:
         ShapeError: If an index is out of range or of another kind, such as a bool, a bound of a
             slice is no int, a step is 0, or there are too many.
+        DTypeError: For a tensor of text.
     """
     keys = key if isinstance(key, tuple) else (key,)
     index = tuple(_resolve_index(k) for k in keys)
@@ -435,6 +439,7 @@ def _resolve_index(key: Any) -> Any:
 
     Raises:
         ShapeError: For a dimension that only a run determines.
+        DTypeError: For a tensor of text.
     """
     if isinstance(key, slice):
         return slice(_resolve_index(key.start), _resolve_index(key.stop), _resolve_index(key.step))

@@ -283,6 +283,7 @@ class Variable(Tensor):
         Raises:
             GraphError: If there is no session, or it is closed.
             FeedError: If the variable has no value in the session yet.
+            PasskitError: Another one that `Session.run` raises, such as DeviceError.
         """
         return super().eval(None, session)
 
@@ -296,8 +297,8 @@ class Variable(Tensor):
         Raises:
             FeedError: If the value has another shape.
             GraphError: If there is no session.
-            ArgumentError: If NumPy cannot convert the value, such as text, a tensor, or 300 for
-                uint8.
+            ArgumentError: If NumPy cannot convert the value, such as text, a tensor, complex
+                numbers for floats, 300 for uint8, or NaN for integers.
         """
         require_session(session, f"variable '{self.name}'").load(self, value)
 
@@ -626,10 +627,18 @@ def local_variables(scope: str | None = None) -> list[Any]:
 
 
 def local_variables_initializer() -> Operation:
-    """Return an operation that initializes the `local_variables` created so far."""
+    """Return an operation that initializes the `local_variables` created so far.
+
+    Raises:
+        ShapeError: If TinyFlow's variable has a number as initial value and no shape yet.
+    """
     return variables_initializer(local_variables())
 
 
 def initialize_local_variables() -> Operation:
-    """Return `local_variables_initializer()`, under its older name."""
+    """Return `local_variables_initializer()`, under its older name.
+
+    Raises:
+        ShapeError: If TinyFlow's variable has a number as initial value and no shape yet.
+    """
     return local_variables_initializer()

@@ -214,8 +214,8 @@ def _finish_layer(
     Raises:
         GraphError: If the biases exist and the scope does not reuse variables, or the other way
             round.
-        SettingError: If ``collections`` holds no names, ``normalizer`` or ``activation`` is no
-            function, or ``params`` is no dict.
+        SettingError: If ``collections`` holds no names, ``params`` is no dict, or ``normalizer``,
+            ``activation``, ``biases`` or ``regularizer`` is neither None nor a function.
         ShapeError: If the output has a single axis, or existing biases have another shape.
     """
     if normalizer is not None:
@@ -271,7 +271,8 @@ def fully_connected(  # noqa: D417 – describe_arguments adds the others
             negative, or a reused variable has another shape.
         SettingError: If ``num_outputs`` is no int, ``outputs_collections`` holds no names, an
             initializer, regularizer, normalizer or activation is neither None nor a function,
-            ``normalizer_params`` is no dict, or an unsupported argument is set.
+            ``normalizer_params`` is no dict, ``reuse`` is another value than those of the variable
+            scope, or an unsupported argument is set.
         GraphError: If the variables exist and ``reuse`` is not set, or they are to be reused and do
             not exist.
         DTypeError: If ``inputs`` holds bools or complex numbers.
@@ -349,9 +350,10 @@ def convolution2d(  # noqa: D417 – describe_arguments adds the others
             does not fit, a number is out of range, or a reused variable has another shape.
         SettingError: For another padding, numbers that are no ints, ``outputs_collections`` that
             hold no names, an initializer, regularizer, normalizer or activation that is neither
-            None nor a function, ``normalizer_params`` that are no dict, or an unsupported argument.
-        GraphError: For another data_format; if the variables exist and ``reuse`` is not set, or
-            they are to be reused and do not exist.
+            None nor a function, ``normalizer_params`` that are no dict, another value as ``reuse``,
+            or an unsupported argument.
+        GraphError: For another data_format, or a tensor as size or step; if the variables exist and
+            ``reuse`` is not set, or they are to be reused and do not exist.
         DTypeError: If ``inputs`` holds no floats.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
@@ -430,7 +432,7 @@ def _pooling_layer(name: str, pool: Callable[..., Tensor], default: str) -> Call
     Raises:
         SettingError: For another padding, a window or stride of another number of ints, or
             ``outputs_collections`` that hold no names.
-        GraphError: For another data_format.
+        GraphError: For another data_format, and for a tensor as window or stride.
         ShapeError: If ``inputs`` has another rank than 4, the window does not fit, or a window or
             stride is below 1.
         DTypeError: If ``inputs`` holds {refused}.
@@ -499,7 +501,8 @@ def dropout(
             holds no names; unless ``is_training`` is False, if ``keep_prob`` is not above 0 and up
             to 1, or ``seed`` is no int.
         ShapeError: Unless ``is_training`` is False, if ``noise_shape`` has another length than the
-            rank or does not broadcast.
+            rank or does not broadcast, or a tensor ``keep_prob`` has several elements; if a tensor
+            ``is_training`` does not broadcast.
         DTypeError: If ``is_training`` is a tensor of another dtype than bool, or ``inputs`` holds
             complex numbers that elements are dropped of.
         ArgumentError: For a value that is neither a tensor nor numbers.
@@ -553,11 +556,13 @@ def batch_norm(  # noqa: D417 – describe_arguments adds the others
         A tensor of the shape and dtype of ``inputs``; float64 for integers.
 
     Raises:
-        ShapeError: If the number of channels is unknown, or ``inputs`` is a scalar.
+        ShapeError: If the number of channels is unknown, ``inputs`` is a scalar, a reused variable
+            has another shape, or ``is_training`` is a tensor of several elements.
         SettingError: If ``epsilon`` or ``decay`` is no number, ``outputs_collections`` holds no
             names, an initializer, regularizer or activation is neither None nor a function,
             ``param_initializers`` or ``param_regularizers`` is no dict, ``is_training`` is an array
-            of another number of elements than 1, or an unsupported argument is set.
+            of another number of elements than 1, ``reuse`` is another value, or an unsupported
+            argument is set.
         DTypeError: If ``inputs`` holds bools or complex numbers, or integers unless ``is_training``
             is False, or if ``is_training`` is a tensor of another dtype than bool.
         GraphError: If the variables exist and ``reuse`` is not set, or they are to be reused and do

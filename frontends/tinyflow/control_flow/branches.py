@@ -144,6 +144,7 @@ def _select_nest(condition: Entry, if_true: Any, if_false: Any) -> Any:
         ShapeError: If the shapes of two tensors do not broadcast.
         ArgumentError: If a leaf is neither a tensor, numbers, an operation nor None, or only one of
             two is None.
+        DTypeError: For a tensor of text.
     """
     true_leaves, false_leaves = flatten_nest(if_true), flatten_nest(if_false)
     if len(true_leaves) != len(false_leaves):
@@ -172,6 +173,7 @@ def select(condition: Entry, if_true: Any, if_false: Any) -> Any:
         ShapeError: If the shapes of two tensors do not broadcast.
         ArgumentError: If only one of the two is None, or one is neither a tensor, numbers nor an
             operation.
+        DTypeError: For a tensor of text.
     """
     if if_true is None and if_false is None:
         return None
@@ -229,6 +231,7 @@ def case(
         ShapeError: If the shapes of two results of one rank do not broadcast.
         ArgumentError: If a function returns something else than tensors, numbers, operations and
             None.
+        DTypeError: If a function returns a tensor of text.
     """
     listed = pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs
     pairs = require_list("case", "pred_fn_pairs", listed)

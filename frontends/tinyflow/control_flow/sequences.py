@@ -61,7 +61,7 @@ def scan(
             changes its shape.
         GraphError: If ``fn`` returns another number of tensors than the time before.
         SettingError: If an unsupported argument is set, or ``fn`` is no function.
-        DTypeError: If the accumulated value changes its dtype.
+        DTypeError: If the accumulated value changes its dtype, or a tensor is text.
         ArgumentError: For elements or results that are neither tensors nor numbers.
     """
     with name_scope(name, "scan"):
@@ -149,7 +149,8 @@ def map_fn(
         ShapeError: If the first extent is unknown, differs, or is 0; or if results differ in shape.
         SettingError: If an unsupported argument is set, or ``fn`` is no function.
         ArgumentError: For elements or results that are neither tensors nor numbers.
-        DTypeError: If ``dtype`` holds anything but element types, or results differ in dtype.
+        DTypeError: If ``dtype`` holds anything but element types, or results differ in dtype, or a
+            tensor is text.
     """
     with name_scope(name, "map"):
         function = share_variables(require_function("map_fn", "fn", fn))
@@ -231,7 +232,7 @@ def _stack_nests(function: str, nests: list[Any]) -> Any:
     Raises:
         GraphError: If two structures hold different numbers of tensors.
         ShapeError: If the tensors of two structures differ in shape.
-        DTypeError: If they differ in dtype.
+        DTypeError: If they differ in dtype, or one is text.
         ArgumentError: If one holds anything but tensors and numbers.
     """
     rows = [flatten_nest(n) for n in nests]

@@ -12,7 +12,11 @@ from typing import Any
 
 from passkit.errors import GraphError, SettingError, ShapeError
 from passkit.frontends.tinyflow import creation, elementwise
-from passkit.frontends.tinyflow.argument_checks import reject_arguments, require_int
+from passkit.frontends.tinyflow.argument_checks import (
+    reject_arguments,
+    require_function,
+    require_int,
+)
 from passkit.frontends.tinyflow.control_flow.branches import select, writing_only_if
 from passkit.frontends.tinyflow.control_flow.static_values import (
     ONE_PROGRAM,
@@ -84,13 +88,14 @@ def while_loop(
 
     Raises:
         GraphError: If the condition is no scalar bool, if the body returns another number of
-            tensors or other dtypes than it gets, or assigns a variable in a loop that iterates in
-            the run.
+            tensors or other dtypes than it gets, also another rank in an unrolled loop whose
+            condition only a run knows, or assigns a variable in a loop that iterates in the run.
         ShapeError: If a loop variable changes its shape in a loop that iterates in the run, or
-            contradicts ``shape_invariants``.
-        SettingError: If ``maximum_iterations`` is no int, or known only in a run,
-            ``shape_invariants`` holds anything but a shape for each loop variable, or an
-            unsupported argument is set.
+            contradicts ``shape_invariants``; if its shapes before and after an iteration do not
+            broadcast in an unrolled loop whose condition only a run knows.
+        SettingError: If ``cond`` or ``body`` is no function, ``maximum_iterations`` is no int, or
+            known only in a run, ``shape_invariants`` holds anything but a shape for each loop
+            variable, or an unsupported argument is set.
         ArgumentError: If a loop variable is neither a tensor nor numbers, or the functions return
             such values.
         DTypeError: For a tensor of text.
@@ -172,7 +177,9 @@ class _LoopTracer:
     """
 
     def __init__(self, cond: Callable[..., Any], body: Callable[..., Any], nest: Any) -> None:
-        self.cond, self.body, self.nest = cond, share_variables(body), nest
+        self.cond = require_function("while_loop", "cond", cond)
+        self.body = share_variables(require_function("while_loop", "body", body))
+        self.nest = nest
 
     def trace_condition(self, values: Sequence[Tensor]) -> Tensor:
         """Return the condition for these loop variables.
@@ -186,6 +193,7 @@ class _LoopTracer:
         Raises:
             GraphError: If it is no scalar bool.
             ArgumentError: If it is neither a tensor nor a number.
+            DTypeError: For a tensor of text.
         """
         condition = convert_to_tensor(self.cond(*pack_like(self.nest, iter(values))))
         is_scalar = is_unranked(condition) or not len(condition.shape)
@@ -205,6 +213,7 @@ class _LoopTracer:
         Raises:
             GraphError: If their number or dtypes changed.
             ArgumentError: If one is neither a tensor nor numbers.
+            DTypeError: For a tensor of text.
         """
         result = self.body(*pack_like(self.nest, iter(values)))
         new_values = [convert_to_tensor(v) for v in flatten_nest(result)]
@@ -237,6 +246,8 @@ class _LoopTracer:
             GraphError: If the condition is no scalar bool, or the body returns another number of
                 values or other dtypes.
             ArgumentError: If the condition or a loop variable is neither a tensor nor numbers.
+            DTypeError: For a tensor of text.
+            ShapeError: As `unroll_masked`, which it calls for a condition that only a run knows.
         """
         values, iterations = initial, 0
         while limit is None or iterations < limit:
@@ -265,6 +276,7 @@ class _LoopTracer:
                 values, other dtypes or ranks.
             ShapeError: If the shapes of a value before and after an iteration do not broadcast.
             ArgumentError: If the condition or a loop variable is neither a tensor nor numbers.
+            DTypeError: For a tensor of text.
         """
         active: Entry | None = None
         for _ in range(iterations):
@@ -291,6 +303,7 @@ class _LoopTracer:
                 returns another number of values or other dtypes.
             ShapeError: If a loop variable changes its shape, or its rank is unknown.
             ArgumentError: If the condition or a loop variable is neither a tensor nor numbers.
+            DTypeError: For a tensor of text.
         """
         graph = get_default_graph()
         begin = [v.entry for v in initial] + [creation.constant(0, "int64").entry]

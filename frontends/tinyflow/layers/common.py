@@ -78,6 +78,7 @@ class VariableSpec:
             SettingError: If the initializer, the regularizer or the constraint is neither None nor
                 a function.
             ArgumentError: If it returns neither a tensor nor numbers.
+            DTypeError: If the initializer returns a tensor of another dtype.
         """
         return get_variable(
             name,
@@ -171,6 +172,7 @@ def add_bias(x: Tensor, bias: VariableSpec | None, count: int, layout: str = "NH
         SettingError: If the initializer, regularizer or constraint of the variable is neither None
             nor a function.
         ArgumentError: If it returns neither a tensor nor numbers.
+        DTypeError: If the initializer returns a tensor of another dtype.
     """
     if bias is None:
         return x

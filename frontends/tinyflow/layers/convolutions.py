@@ -76,9 +76,10 @@ def conv2d(  # noqa: D417 – describe_arguments adds the others
         ShapeError: If ``inputs`` has another rank, its number of channels is unknown, the window
             does not fit, a number is out of range, or a reused variable has another shape.
         SettingError: For another padding or data_format, numbers that are no ints, or an
-            initializer, regularizer, constraint or activation that is neither None nor a function.
-        GraphError: If the variables exist and ``reuse`` is not set, or they are to be reused and do
-            not exist.
+            initializer, regularizer, constraint or activation that is neither None nor a function;
+            for another value as ``reuse``.
+        GraphError: For a tensor as size or step; if the variables exist and ``reuse`` is not set,
+            or they are to be reused and do not exist.
         DTypeError: If ``inputs`` holds no floats.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
@@ -143,9 +144,10 @@ def conv1d(  # noqa: D417 – describe_arguments adds the others
         ShapeError: If ``inputs`` has another rank, its number of channels is unknown, the window
             does not fit, a number is out of range, or a reused variable has another shape.
         SettingError: For another padding or data_format, numbers that are no ints, or an
-            initializer, regularizer, constraint or activation that is neither None nor a function.
-        GraphError: If the variables exist and ``reuse`` is not set, or they are to be reused and do
-            not exist.
+            initializer, regularizer, constraint or activation that is neither None nor a function;
+            for another value as ``reuse``.
+        GraphError: For a tensor as size or step; if the variables exist and ``reuse`` is not set,
+            or they are to be reused and do not exist.
         DTypeError: If ``inputs`` holds no floats.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
@@ -217,9 +219,10 @@ def conv2d_transpose(  # noqa: D417 – describe_arguments adds the others
         ShapeError: If ``inputs`` has another rank, its number of channels is unknown, the window
             does not fit, a number is out of range, or a reused variable has another shape.
         SettingError: For another padding or data_format, numbers that are no ints, or an
-            initializer, regularizer, constraint or activation that is neither None nor a function.
-        GraphError: If the variables exist and ``reuse`` is not set, or they are to be reused and do
-            not exist.
+            initializer, regularizer, constraint or activation that is neither None nor a function;
+            for another value as ``reuse``.
+        GraphError: For a tensor as size or step; if the variables exist and ``reuse`` is not set,
+            or they are to be reused and do not exist.
         DTypeError: If ``inputs`` holds no floats.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """

@@ -67,7 +67,7 @@ def dense(  # noqa: D417 – describe_arguments adds the others
         ShapeError: If the rank or the last extent of ``inputs`` is unknown, ``units`` is negative,
             or a reused variable has another shape.
         SettingError: If ``units`` is no int, or an initializer, regularizer, constraint or
-            activation is neither None nor a function.
+            activation is neither None nor a function, or ``reuse`` is another value.
         GraphError: If the variables exist and ``reuse`` is not set, or they are to be reused and do
             not exist.
         DTypeError: If ``inputs`` holds bools or complex numbers.
@@ -149,7 +149,8 @@ def dropout(
             from 0 to below 1, and for a seed that is no int. For an array as ``training`` whose
             number of elements is not 1.
         ShapeError: Unless ``training`` is False, if ``noise_shape`` has another length than the
-            rank or does not broadcast.
+            rank or does not broadcast, or a tensor ``rate`` has several elements; if a tensor
+            ``training`` does not broadcast.
         DTypeError: If ``training`` is a tensor of another dtype than bool, or ``inputs`` holds
             complex numbers that elements are dropped of.
         ArgumentError: For a value that is neither a tensor nor numbers.

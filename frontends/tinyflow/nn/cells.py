@@ -70,7 +70,7 @@ class RNNCell(ABC):
             Tensors of shape (batch_size, size), in the structure of ``state_size``.
 
         Raises:
-            ShapeError: If ``batch_size`` is no int or size.
+            ShapeError: If ``batch_size`` is no int or size, or negative.
             DTypeError: If ``dtype`` is no element type.
         """
         return map_tuples(lambda n: creation.zeros([batch_size, n], dtype), self.state_size)
@@ -112,6 +112,7 @@ class LayerCell(RNNCell):
                 other way round.
             DTypeError: If ``inputs`` holds no floats, or ``state`` has another dtype.
             ArgumentError: For a value that is neither a tensor nor numbers.
+            SettingError: If an initializer of the cell is neither None nor a function.
         """
         x = convert_to_tensor(inputs)
         sizes = require_shape(x.entry, self.name)
@@ -147,6 +148,7 @@ class LayerCell(RNNCell):
             GraphError: If the variables exist and the scope does not reuse variables, or the other
                 way round.
             DTypeError: If ``x`` holds no floats, or ``state`` or the cell has another dtype.
+            SettingError: If an initializer of the cell is neither None nor a function.
         """
 
     def weights(
@@ -168,6 +170,7 @@ class LayerCell(RNNCell):
             ShapeError: If a reused variable has another shape.
             SettingError: If the initializer is neither None nor a function.
             ArgumentError: If it returns neither a tensor nor numbers.
+            DTypeError: If the initializer returns a tensor of another dtype.
         """
         return get_variable(name, shape, self.dtype or dtype, initializer)
 
@@ -429,6 +432,7 @@ class LSTMCell(LayerCell):
             GraphError: If the variables exist and the scope does not reuse variables, or the other
                 way round.
             DTypeError: If ``x`` holds no floats, or ``state`` or the cell has another dtype.
+            SettingError: If an initializer of the cell is neither None nor a function.
         """
         n = self.units
         c, h = state if self.tuples else arrays.split(state, [n, self.output_size], 1)
@@ -523,6 +527,7 @@ class GRUCell(LayerCell):
             GraphError: If the variables exist and the scope does not reuse variables, or the other
                 way round.
             DTypeError: If ``x`` holds no floats, or ``state`` or the cell has another dtype.
+            SettingError: If an initializer of the cell is neither None nor a function.
         """
         n, width = self.units, int(x.shape[1]) + self.units
         ones = self.biases or constant_initializer(1.0)
@@ -550,19 +555,20 @@ class MultiRNNCell(LayerCell):
         state_is_tuple: Must be True, the default.
 
     Raises:
-        SettingError: Without cells, or with ``state_is_tuple=False``.
+        SettingError: Without cells, for anything but a list or tuple of them, or with
+            ``state_is_tuple=False``.
     """
 
     default = "multi_rnn_cell"
 
     def __init__(self, cells: Sequence[RNNCell], state_is_tuple: bool = True) -> None:
         super().__init__(None, None, None)
-        if not cells or state_is_tuple is not True:
+        if not isinstance(cells, (list, tuple)) or not cells or state_is_tuple is not True:
             raise SettingError(
-                f"MultiRNNCell needs cells, and states as tuples, got {cells!r} and "
+                f"MultiRNNCell needs a list of cells, and states as tuples, got {cells!r} and "
                 f"state_is_tuple={state_is_tuple!r}"
             )
-        self.cells = list(cells)
+        self.cells: list[RNNCell] = list(cells)
 
     @property
     def state_size(self) -> Any:
@@ -590,6 +596,7 @@ class MultiRNNCell(LayerCell):
                 way round.
             DTypeError: If ``x`` holds no floats, or ``state`` or a cell has another dtype.
             ValueError: For another number of states than of cells.
+            SettingError: If an initializer of a cell is neither None nor a function.
         """
         states = []
         for k, (cell, cell_state) in enumerate(zip(self.cells, state, strict=True)):
@@ -647,7 +654,8 @@ class DropoutWrapper(RNNCell):
         Raises:
             SettingError: If a probability is neither a tensor nor a number above 0 and up to 1, or
                 the seed is no int.
-            ShapeError: As the wrapped cell, which may also raise GraphError and DTypeError.
+            ShapeError: As the wrapped cell, which may also raise GraphError, DTypeError and
+                ArgumentError.
         """
         input_keep, output_keep, state_keep = self.keep
         output, new_state = self.cell(dropout(inputs, input_keep, seed=self.seed), state, scope)

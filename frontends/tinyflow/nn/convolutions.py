@@ -163,8 +163,8 @@ def conv1d(
             dilation of several numbers, if both ``value`` and ``input`` are passed, or an
             unsupported argument is set.
         ShapeError: If a tensor has another rank, the channels of images and filter differ, the
-            window does not fit, a stride or dilation is below 1, or a padding is no pair or below
-            0.
+            shape of the filter is unknown, the window does not fit, a stride or dilation is below
+            1, or a padding is no pair or below 0.
         DTypeError: If the tensors hold no floats, or their dtypes differ.
         ArgumentError: For a value that is neither a tensor nor numbers.
         GraphError: For a tensor as stride or dilation, which has no numbers before a run.
@@ -240,10 +240,11 @@ def conv2d(
         SettingError: Without a padding or for another one, a stride or dilation of another number
             of ints, if both names of an argument, or arguments of both kinds of calls, are passed,
             or an unsupported argument is set.
-        GraphError: For another data_format.
+        GraphError: For another data_format, and for a tensor as stride, dilation or padding, which
+            has no numbers before a run.
         ShapeError: If a tensor has another rank, the channels of images and filter differ, the
-            window does not fit, a stride or dilation is below 1, or a padding is no pair or below
-            0.
+            shape of the filter is unknown, the window does not fit, a stride or dilation is below
+            1, or a padding is no pair or below 0.
         DTypeError: If the tensors hold no floats, or their dtypes differ.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
@@ -339,10 +340,11 @@ def conv2d_transpose(
     Raises:
         SettingError: For another padding, a stride or dilation of another number of ints, or if
             both names of an argument are passed.
-        GraphError: For another data_format.
-        ShapeError: If a tensor has another rank, the channels of images and filter differ,
-            ``output_shape`` does not fit or has another length than 2 and 4, a stride or dilation
-            is below 1, or a padding is no pair or below 0.
+        GraphError: For another data_format, and for a tensor as stride, dilation or padding, which
+            has no numbers before a run.
+        ShapeError: If a tensor has another rank, the channels of images and filter differ, the
+            shape of the filter is unknown, ``output_shape`` does not fit or has another length than
+            2 and 4, a stride or dilation is below 1, or a padding is no pair or below 0.
         DTypeError: If the tensors hold no floats, or their dtypes differ.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
@@ -413,10 +415,11 @@ def depthwise_conv2d(
     Raises:
         SettingError: For another padding, a stride or dilation of another number of ints, or if
             both names of an argument are passed.
-        GraphError: For another data_format.
+        GraphError: For another data_format, and for a tensor as stride, dilation or padding, which
+            has no numbers before a run.
         ShapeError: If a tensor has another rank, the channels of images and filter differ, the
-            window does not fit, a stride or dilation is below 1, or a padding is no pair or below
-            0.
+            shape of the filter is unknown, the window does not fit, a stride or dilation is below
+            1, or a padding is no pair or below 0.
         DTypeError: If the tensors hold no floats, or their dtypes differ.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
@@ -451,7 +454,8 @@ _POOL_ARGUMENTS = """
     Raises:
         SettingError: For another padding, a window or stride of another number of ints, or if both
             ``value`` and ``input`` are passed.
-        GraphError: For another data_format.
+        GraphError: For another data_format, and for a tensor as window, stride or padding, which
+            has no numbers before a run.
         ShapeError: If ``value`` has another rank than 4, the window does not fit, or a window or
             stride is below 1.
         DTypeError: If ``value`` holds {refused}.
@@ -533,7 +537,7 @@ def bias_add(
         SettingError: For another data_format.
         ShapeError: If ``value`` has fewer than two axes, or ``bias`` is no vector of the length of
             its channels.
-        DTypeError: If the dtypes differ, or are bool.
+        DTypeError: If the dtypes differ, or are bool or text.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     x, b = as_entry(value), as_entry(bias)
@@ -571,8 +575,9 @@ def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Ten
         A matrix of shape (examples, outputs), or a batch of matrices.
 
     Raises:
-        ShapeError: If the lengths differ, or ``x`` or ``weights`` has less than two axes.
-        DTypeError: If the dtypes differ, or are bool or complex.
+        ShapeError: If the lengths differ, ``x`` or ``weights`` has less than two axes, or
+            ``biases`` does not broadcast with the product.
+        DTypeError: If the dtypes differ, or are bool or complex, or text.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     return call_operator(

@@ -273,7 +273,8 @@ def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) ->
     Raises:
         ShapeError: If the shapes do not fit.
         SettingError: If ``k`` is no int.
-        DTypeError: If ``targets`` are no integers, or the scores complex numbers.
+        DTypeError: If ``targets`` are no integers, the scores complex numbers or text, or ``k`` is
+            beyond 32 bits.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     full_name, scores = unique_name(name, "in_top_k"), as_entry(predictions)
@@ -304,7 +305,7 @@ def top_k(
         SettingError: For ``sorted=False``, or if ``k`` is no int.
         ShapeError: If there are fewer than ``k`` elements, ``k`` is negative, or ``input`` is a
             scalar.
-        DTypeError: If ``index_type`` is no element type, or complex.
+        DTypeError: If ``index_type`` is no element type, or complex; for a tensor of text.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
     if sorted is not True:

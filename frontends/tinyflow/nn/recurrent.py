@@ -50,14 +50,14 @@ def static_rnn(
         state.
 
     Raises:
-        ShapeError: If there are no steps, an input does not fit the cell, or ``sequence_length``
-            not the examples.
+        ShapeError: If there are no steps, an input or state does not fit the cell, or
+            ``sequence_length`` not the examples.
         SettingError: If both ``initial_state`` and ``dtype`` are None.
         GraphError: If ``inputs`` is no list, such as a single tensor, or the cell's variables exist
             already and are not to be reused.
         DTypeError: If inputs hold no floats, the state has another dtype than they, or
             ``sequence_length`` holds complex numbers.
-        ArgumentError: For inputs that are neither tensors nor numbers.
+        ArgumentError: For inputs, states or lengths that are neither tensors nor numbers.
     """
     with variable_scope(scope or "rnn"):
         return _run_steps(
@@ -85,13 +85,13 @@ def _run_steps(
         A list of the outputs of all steps, 0 behind the end of a sequence; and the last state.
 
     Raises:
-        ShapeError: If there are no steps, an input does not fit the cell, or the lengths not the
-            examples.
+        ShapeError: If there are no steps, an input or state does not fit the cell, or the lengths
+            not the examples.
         SettingError: If both the state and its dtype are None.
         GraphError: If the cell's variables exist already and are not to be reused.
         DTypeError: If inputs hold no floats, the state has another dtype than they, or the lengths
             are complex numbers.
-        ArgumentError: If the lengths are neither a tensor nor numbers.
+        ArgumentError: If the lengths or the state are neither tensors nor numbers.
     """
     if not inputs:
         raise ShapeError("static_rnn needs at least one step of inputs, got none")
@@ -185,14 +185,14 @@ def static_bidirectional_rnn(
         that end; that of the backward cell at the first step.
 
     Raises:
-        ShapeError: If there are no steps, an input does not fit a cell, or ``sequence_length`` not
-            the examples.
+        ShapeError: If there are no steps, an input or state does not fit a cell, or
+            ``sequence_length`` not the examples.
         SettingError: If both an initial state and ``dtype`` are None.
         DTypeError: If ``sequence_length`` holds no integers, inputs hold no floats, or a state has
             another dtype than they.
         GraphError: If ``inputs`` is no list, such as a single tensor, or a cell's variables exist
             already and are not to be reused.
-        ArgumentError: For inputs that are neither tensors nor numbers.
+        ArgumentError: For inputs, states or lengths that are neither tensors nor numbers.
     """
     with variable_scope(scope or "bidirectional_rnn"):
         listed = require_list("static_bidirectional_rnn", "inputs", inputs)
@@ -221,6 +221,8 @@ def _reverse_steps(steps: Sequence[Tensor], lengths: Any) -> list[Tensor]:
 
     Raises:
         DTypeError: If the lengths are no integers.
+        ShapeError: If there is not one length for each example.
+        ArgumentError: If the lengths are neither a tensor nor numbers.
     """
     if lengths is None:
         return list(reversed(steps))
@@ -263,13 +265,13 @@ def dynamic_rnn(
         state.
 
     Raises:
-        ShapeError: If the rank or the number of steps is unknown or the latter 0, an input does not
-            fit the cell, or ``sequence_length`` not the examples.
+        ShapeError: If the rank or the number of steps is unknown or the latter 0, an input or state
+            does not fit the cell, or ``sequence_length`` not the examples.
         SettingError: If an unsupported argument is set.
         GraphError: If the cell's variables exist already and are not to be reused.
         DTypeError: If ``inputs`` holds no floats, the state has another dtype, or
             ``sequence_length`` holds complex numbers.
-        ArgumentError: For inputs that are neither tensors nor numbers.
+        ArgumentError: For inputs, states or lengths that are neither tensors nor numbers.
     """
     x = convert_to_tensor(inputs)
     axis = 0 if time_major else 1
@@ -322,13 +324,13 @@ def bidirectional_dynamic_rnn(
         of each cell.
 
     Raises:
-        ShapeError: If the rank or the number of steps is unknown or the latter 0, an input does not
-            fit a cell, or ``sequence_length`` not the examples.
+        ShapeError: If the rank or the number of steps is unknown or the latter 0, an input or state
+            does not fit a cell, or ``sequence_length`` not the examples.
         SettingError: If an unsupported argument is set.
         DTypeError: If ``sequence_length`` holds no integers, ``inputs`` no floats, or a state has
             another dtype.
         GraphError: If a cell's variables exist already and are not to be reused.
-        ArgumentError: For inputs that are neither tensors nor numbers.
+        ArgumentError: For inputs, states or lengths that are neither tensors nor numbers.
     """
     x, axis = convert_to_tensor(inputs), 0 if time_major else 1
     with variable_scope(scope or "bidirectional_rnn"):
@@ -369,6 +371,8 @@ def _reverse_time(x: Tensor, lengths: Any, axis: int) -> Tensor:
 
     Raises:
         DTypeError: If the lengths are no integers.
+        ShapeError: If there is not one length for each example.
+        ArgumentError: If the lengths are neither a tensor nor numbers.
     """
     if lengths is None:
         return arrays.reverse(x, [axis])

@@ -31,6 +31,12 @@ from passkit.ops.helpers import make
 MAX_TRIES = 4096
 """The most draws for a sample of distinct classes: all pairs of draws are compared."""
 
+MAX_CLASSES = 2**63 - 1
+"""The most classes, whose numbers are int64."""
+
+MAX_RANKS = 2**20
+"""The most classes whose probabilities are computed one by one."""
+
 
 def dropout(
     x: Any,
@@ -151,7 +157,8 @@ def embedding_lookup(
         SettingError: For a list of several tables or none, a ``max_norm`` that is no number, or an
             unsupported argument.
         GraphError: If ``max_norm`` is negative.
-        DTypeError: If ``ids`` are no integers, or ``max_norm`` limits rows that are no floats.
+        DTypeError: If ``ids`` are no integers, ``max_norm`` limits rows that are no floats, or the
+            table is text.
         ShapeError: If the table is a scalar or has no rows; with ``max_norm``, if a rank is
             unknown.
         ArgumentError: For a value that is neither a tensor nor numbers.
@@ -215,12 +222,15 @@ def _number_of_tries(range_max: int, count_needed: int) -> int:
     Raises:
         SettingError: If over `MAX_TRIES` draws are needed.
     """
-    ranks = np.arange(range_max)
+    ranks = np.arange(min(range_max, MAX_RANKS))
     probabilities = np.log((ranks + 2) / (ranks + 1)) / log(range_max + 1)
+    others = 1 - log(len(ranks) + 1) / log(range_max + 1)
     count = count_needed
     while count <= MAX_TRIES:
         missed = np.exp(count * np.log1p(-probabilities))
-        mean, spread = (1 - missed).sum(), np.sqrt((missed * (1 - missed)).sum())
+        # Classes beyond the ranks are so rare that each of their draws is of another one.
+        mean = (1 - missed).sum() + count * others
+        spread = np.sqrt((missed * (1 - missed)).sum() + count * others)
         if mean - 6 * spread >= count_needed:
             return count
         count += max(16, count // 8)
@@ -312,8 +322,8 @@ def log_uniform_candidate_sampler(
 
     Raises:
         SettingError: If there are not ``num_true`` true classes for each example, ``num_sampled``
-            or ``range_max`` is no int or below 1, ``seed`` is no int, or distinct draws would take
-            more than `MAX_TRIES` tries.
+            or ``range_max`` is no int or below 1, the latter above `MAX_CLASSES`, ``seed`` is
+            no int, or distinct draws would take more than `MAX_TRIES` tries.
         ShapeError: If ``true_classes`` is a scalar, or its rank is unknown.
         DTypeError: If the true classes are complex numbers.
         ArgumentError: For a value that is neither a tensor nor numbers.
@@ -326,10 +336,10 @@ def log_uniform_candidate_sampler(
         )
     num_sampled = require_int(function, "num_sampled", num_sampled)
     range_max = require_int(function, "range_max", range_max)
-    if min(num_sampled, range_max) < 1:
+    if min(num_sampled, range_max) < 1 or range_max > MAX_CLASSES:
         raise SettingError(
-            f"{function} needs at least one class and one draw, got range_max={range_max} and "
-            f"num_sampled={num_sampled}"
+            f"{function} needs at least one draw, and one class to {MAX_CLASSES}, got "
+            f"range_max={range_max} and num_sampled={num_sampled}"
         )
     if unique:
         count = _number_of_tries(range_max, num_sampled)
@@ -391,7 +401,8 @@ def nce_loss(
     Raises:
         ShapeError: If the shapes do not fit.
         SettingError: If the counts do not fit (see `log_uniform_candidate_sampler`), ``num_true``
-            is no int or below 1, or an unsupported argument is set.
+            is no int or below 1, ``sampled_values`` are no three tensors, or an unsupported
+            argument is set.
         DTypeError: If ``weights`` and ``inputs`` have different dtypes, or complex ones.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
@@ -408,6 +419,11 @@ def nce_loss(
     if sampled_values is None:
         sampled_values = log_uniform_candidate_sampler(
             as_tensor(true, f"{full_name}/labels"), num_true, num_sampled, True, num_classes
+        )
+    if not isinstance(sampled_values, (list, tuple)) or len(sampled_values) != 3:
+        raise SettingError(
+            f"nce_loss needs three tensors as sampled_values, got {sampled_values!r}; "
+            f"tf.nn.log_uniform_candidate_sampler returns them"
         )
     sampled, expected, expected_drawn = (as_entry(v) for v in sampled_values)
     sampled = make("cast", sampled, dtype="int64")

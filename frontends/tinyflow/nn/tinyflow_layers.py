@@ -62,6 +62,7 @@ def normal(shape: Any, stdev: float = 1.0, name: str | None = None) -> Tensor:
         ShapeError: If an extent is None, negative, no int, or a tensor that only a run computes, or
             an array or tensor ``stdev`` does not broadcast.
         SettingError: If ``stdev`` is neither a number, an array nor a tensor.
+        DTypeError: If ``stdev`` is complex.
     """
     return random_ops.random_normal(shape, 0.0, stdev, name=name)
 
@@ -166,7 +167,7 @@ def convolution_layer(
         ShapeError: If ``data`` has another rank, its number of channels is known only in a run, the
             window does not fit, or a number is out of range.
         SettingError: For another padding, or numbers that are no ints.
-        GraphError: For another data_format.
+        GraphError: For another data_format, and for a tensor as size, step or padding.
         DTypeError: If ``data`` holds no floats.
         ArgumentError: For a value that is neither a tensor nor numbers.
     """
@@ -267,6 +268,7 @@ def flatten_layer(data: Any, name: str | None = None) -> Tensor:
     Raises:
         ShapeError: If ``data`` is a scalar.
         ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: For a tensor of text.
     """
     entry = as_entry(data)
     sizes = require_shape(entry, "flatten_layer")

@@ -13,7 +13,7 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from passkit.errors import FeedError
+from passkit.errors import FeedError, SettingError
 from passkit.frontends.tinyflow.argument_checks import (
     reject_arguments,
     require_float,
@@ -45,9 +45,12 @@ def _step_number(function: str, step: Any) -> int:
     """Return the number of a step, 0 for None; ``function`` names the caller in errors.
 
     Raises:
-        SettingError: If it is neither None nor an int.
+        SettingError: If it is neither None nor an int of 64 bits.
     """
-    return 0 if step is None else require_int(function, "global_step", step)
+    number = 0 if step is None else require_int(function, "global_step", step)
+    if not -(2**63) <= number < 2**63:
+        raise SettingError(f"{function} needs a global_step of 64 bits, got {number}")
+    return number
 
 
 class FileWriter:
@@ -110,7 +113,7 @@ class FileWriter:
 
         Raises:
             FeedError: For anything but the bytes of a summary, and after `close`.
-            SettingError: If ``global_step`` is no int.
+            SettingError: If ``global_step`` is no int of 64 bits.
         """
         if not isinstance(summary, bytes):
             raise FeedError(
@@ -137,7 +140,8 @@ class FileWriter:
 
         Raises:
             FeedError: After `close`.
-            SettingError: If ``global_step`` is no int, or an unsupported argument is set.
+            SettingError: If ``global_step`` is no int of 64 bits, or an unsupported argument is
+                set.
         """
         step = _step_number("add_graph", global_step)
         self._put(Event(wall_time=time.time(), step=step, graph_def=encode_graph(graph)))

@@ -68,7 +68,7 @@ def exponential_decay(
     Raises:
         SettingError: If ``decay_steps`` or ``decay_rate`` is no number.
         ArgumentError: For a value that is neither a tensor nor numbers.
-        DTypeError: If a tensor holds complex numbers.
+        DTypeError: If a tensor holds complex numbers or text.
     """
     rate = convert_to_tensor(learning_rate)
     if not rate.dtype.is_float:

@@ -78,15 +78,17 @@ class Optimizer(ABC):
             An operation; a session that runs it updates the variables.
 
         Raises:
-            GraphError: If there are no variables, no variable has a gradient, or one of those that
-                have one, or ``global_step``, is no variable.
+            GraphError: If there are no variables, ``var_list`` is no list, no variable has a
+                gradient, or one of those that have one, or ``global_step``, is no variable.
             SettingError: If an unsupported argument is set, or a hyperparameter of the optimizer is
                 neither a number, a tensor nor a function.
             DTypeError: If the loss or a variable does not hold floats, or ``var_list`` holds
-                anything but variables and tensors.
+                anything but variables and tensors, or ``grad_loss`` has another dtype than the
+                loss, or a hyperparameter is a tensor of complex numbers or text.
             ShapeError: If ``grad_loss`` has another shape than the loss, or a hyperparameter is a
                 tensor with axes.
-            ArgumentError: If the loss is neither a tensor nor numbers, or ``name`` is no text.
+            ArgumentError: If the loss, ``grad_loss``, or what a function as hyperparameter returns
+                is neither a tensor nor numbers, or ``name`` is no text.
         """
         pairs = self.compute_gradients(loss, var_list, grad_loss=grad_loss)
         return self.apply_gradients(pairs, global_step, name)
@@ -118,14 +120,17 @@ class Optimizer(ABC):
             None if the loss does not depend on the variable.
 
         Raises:
-            GraphError: If there are no variables, or an operator has no gradient.
+            GraphError: If there are no variables, ``var_list`` is no list, or an operator has no
+                gradient.
             SettingError: If an unsupported argument is set.
             DTypeError: If the loss or a variable does not hold floats, or ``var_list`` holds
-                anything but variables and tensors.
+                anything but variables and tensors, or ``grad_loss`` has another dtype than the
+                loss.
             ShapeError: If ``grad_loss`` has another shape than the loss.
-            ArgumentError: If the loss is neither a tensor nor numbers.
+            ArgumentError: If the loss or ``grad_loss`` is neither a tensor nor numbers.
         """
-        variables = list(trainable_variables() if var_list is None else var_list)
+        given = trainable_variables() if var_list is None else var_list
+        variables = require_list("compute_gradients", "var_list", given)
         if not variables:
             raise GraphError(
                 f"{self.name} needs variables to train, got none; tf.Variable creates one"
@@ -160,9 +165,10 @@ class Optimizer(ABC):
                 neither a number, a tensor nor a function.
             ShapeError: If a gradient does not have its variable's shape, or a hyperparameter is a
                 tensor with axes.
-            DTypeError: If a gradient does not have its variable's dtype.
-            ArgumentError: If a gradient is neither None, a tensor nor numbers, or ``name`` is no
-                text.
+            DTypeError: If a gradient does not have its variable's dtype, or a hyperparameter is a
+                tensor of complex numbers or text.
+            ArgumentError: If a gradient is neither None, a tensor nor numbers, a function as
+                hyperparameter returns neither, or ``name`` is no text.
         """
         given_pairs = require_list("apply_gradients", "grads_and_vars", grads_and_vars)
         for pair in given_pairs:

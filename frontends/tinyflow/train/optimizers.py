@@ -557,6 +557,8 @@ class AdamOptimizer(Optimizer):
         Raises:
             SettingError: If the learning rate is neither a number, a tensor nor a function.
             ShapeError: If the learning rate is a tensor with axes.
+            DTypeError: If it is a tensor of complex numbers or text.
+            ArgumentError: If it is a function that returns neither a tensor nor numbers.
         """
         assert self.powers is not None
         beta1_power, beta2_power = self.powers

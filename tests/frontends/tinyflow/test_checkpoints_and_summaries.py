@@ -116,6 +116,8 @@ def test_invalid_summaries_raise(tmp_path):
             writer.add_summary(bad)
         with pytest.raises(FeedError, match="session.run.summary. returns, got 2 bytes of some"):
             writer.add_summary(b"\xff\xff")
+        with pytest.raises(SettingError, match="global_step of 64 bits, got 9223372036854775808"):
+            writer.add_summary(b"", 2**63)
         with pytest.raises(SettingError, match="add_summary needs an int as global_step, got 'x'"):
             writer.add_summary(b"", "x")
         with pytest.raises(GraphError, match="histogram 'h' needs finite numbers, got 2 others"):

@@ -215,6 +215,10 @@ VARIABLES = [
         "depends on none of them: w:0",
     ),
     (
+        lambda: tf.train.GradientDescentOptimizer(0.1).minimize(tf.constant(1.0), var_list=3),
+        "compute_gradients needs a list as var_list, got 3",
+    ),
+    (
         lambda: tf.train.GradientDescentOptimizer("fast").minimize(create_variable() * 2.0),
         "an optimizer needs a number as a hyperparameter, got 'fast'",
     ),
@@ -273,7 +277,20 @@ NETWORKS = [
     (lambda: tf.layers.flatten(IMAGE, data_format=[1]), r"as data_format, got \[1\]"),
     (lambda: tf.layers.batch_normalization(IMAGE, momentum="x"), "as momentum, got 'x'"),
     (lambda: tf.nn.rnn_cell.LSTMCell(2, cell_clip="x"), "LSTMCell needs a number as cell_clip"),
-    (lambda: tf.nn.rnn_cell.MultiRNNCell(None), "needs cells, and states as tuples, got None"),
+    (lambda: tf.nn.rnn_cell.MultiRNNCell(None), "list of cells, and states as tuples, got None"),
+    (lambda: tf.nn.rnn_cell.MultiRNNCell(3), "MultiRNNCell needs a list of cells, .* got 3 and"),
+    (lambda: tf.nn.leaky_relu(X, np.complex64(2j)), "needs a number as alpha, got np.complex64"),
+    (lambda: tf.nn.leaky_relu(X, np.array("2")), r"needs a number as alpha, got array\('2'"),
+    (
+        lambda: tf.nn.nce_loss(X, X[0], np.zeros((2, 1), np.int32), X, 1, 2, sampled_values=[X]),
+        "nce_loss needs three tensors as sampled_values, got ",
+    ),
+    (
+        lambda: tf.nn.log_uniform_candidate_sampler([[1]], 1, 2, False, 2**70),
+        "needs at least one draw, and one class to .*, got range_max=1180591620717411303424 and",
+    ),
+    (lambda: tf.while_loop(3, lambda i: i, [1]), "while_loop needs a function as cond, got 3"),
+    (lambda: tf.while_loop(lambda i: i < 3, 4, [1]), "while_loop needs a function as body, got 4"),
     (
         lambda: tf.nn.nce_loss(X, X[0], np.zeros((2, 0), np.int32), X, 1, 2, 0),
         "nce_loss needs a num_true of at least 1, got 0",
@@ -296,7 +313,7 @@ NETWORKS = [
         "known number of steps, got <tf.Tensor 'x:0'",
     ),
     (lambda: tf.nn.rnn_cell.GRUCell(2)(free(2, None), X[:, :2]), "gru_cell needs .* got <tf"),
-    (lambda: tf.nn.rnn_cell.MultiRNNCell([]), r"needs cells, .* got \[\] and"),
+    (lambda: tf.nn.rnn_cell.MultiRNNCell([]), r"needs a list of cells, .* got \[\] and"),
     (lambda: tf.nn.rnn_cell.BasicLSTMCell(2)(X, None), "LSTMStateTuple.c=2, h=2., got None"),
     (lambda: tf.nn.rnn_cell.BasicLSTMCell(2)(X, X), "basic_lstm_cell needs a state .* got array"),
     (lambda: tf.nn.dropout(X), "rate or keep_prob, 1 - rate, got neither"),
