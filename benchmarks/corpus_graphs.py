@@ -140,9 +140,9 @@ def of_tests(pk: Any) -> Iterator[CorpusCase]:
     from tests.dialects.test_printer import GOLDENS, PARTS
     from tests.passes.test_pack import adam as updates
     from tests.passes.test_pack import random_packs
+    from tests.stitching.test_stitched import PROGRAMS as STITCHED
+    from tests.stitching.test_stitched import together
     from tests.test_one_kernel import GRAPHS
-    from tests.test_stitched import PROGRAMS as STITCHED
-    from tests.test_stitched import together
 
     for name, text in GOLDENS.items():
         parts = [p for p in PARTS if f"{p} = " in text]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from tests.test_stitched import softmax_of, together
+from tests.stitching.test_stitched import softmax_of, together
 from tests.together import prebuilt
 
 pytestmark = pytest.mark.usefixtures("quick_kernels")

@@ -80,7 +80,7 @@ DEMANDS = [
     ),
     Demand(
         "7. ApplyPasses alone gives kernels for composites; interpreted steps are counted",
-        passing("tests/passes/test_fusion.py", "tests/program/test_host_steps.py"),
+        passing("tests/passes/fusion/test_fusion.py", "tests/program/test_host_steps.py"),
     ),
     Demand(
         "8. passes= and register_fusion",
@@ -247,7 +247,7 @@ DEMANDS = [
         passing(
             "tests/space/test_unroll.py",
             "tests/lowering/test_signs.py",
-            "tests/passes/test_fusion.py::test_light_operators_are_many_in_a_group",
+            "tests/passes/fusion/test_fusion.py::test_light_operators_are_many_in_a_group",
             "tests/dialects/test_prelude.py::test_rows_of_a_few_elements_are_taken_apart",
         ),
     ),

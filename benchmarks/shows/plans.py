@@ -181,7 +181,7 @@ TRAINING = "tests/benchmarks/test_training.py"
 DEMANDS: tuple[Demand, ...] = (
     Demand(
         "spans, sub-graph and intra-layer fusion without cycles: tests pass",
-        lambda: tests("tests/passes/test_deep.py"),
+        lambda: tests("tests/passes/fusion/test_deep.py"),
     ),
     Demand(
         "results that agree on splits, as trying all of them finds: tests pass",
@@ -202,14 +202,14 @@ DEMANDS: tuple[Demand, ...] = (
     Demand(
         "never slower than the start by its evaluator, reasons, hints, fuel: tests pass",
         lambda: tests(
-            "tests/passes/test_select.py",
+            "tests/passes/fusion/test_select.py",
             "tests/passes/test_fusion_hints.py",
             "tests/reporting/test_bisection.py",
         ),
     ),
     Demand(
         "each edge of a graph has a reason with data: tests pass",
-        lambda: tests("tests/passes/test_fusion.py", TRAINING, only="edge or reference"),
+        lambda: tests("tests/passes/fusion/test_fusion.py", TRAINING, only="edge or reference"),
     ),
     Demand(
         "the clock picks every template and every rival; none is measured twice: tests pass",

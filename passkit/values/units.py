@@ -19,6 +19,8 @@ def bytes_text(count: float) -> str:
 
     >>> bytes_text(0), bytes_text(1536), bytes_text(3 << 30)
     ('0 B', '1.5 KiB', '3 GiB')
+    >>> bytes_text(999), bytes_text(1000), bytes_text(10**6), bytes_text(1 << 51)
+    ('999 B', '0.977 KiB', '977 KiB', '2.05e+03 TiB')
     """
     unit = 0
     while count >= 1000 and unit < 4:
@@ -34,6 +36,8 @@ def seconds_text(seconds: float) -> str:
 
     >>> seconds_text(1.5), seconds_text(0.0123), seconds_text(4.2e-6), seconds_text(3e-8)
     ('1.5 s', '12.3 ms', '4.2 µs', '30 ns')
+    >>> seconds_text(60), seconds_text(1e-3), seconds_text(1e-6), seconds_text(0.9999e-6)
+    ('60 s', '1 ms', '1 µs', '1e+03 ns')
     """
     for limit, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
         if seconds >= limit:
@@ -75,6 +79,14 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]], width: int | 
             None is an empty cell.
         width: Characters of a line, to which long cells are wrapped. By default those of the
             terminal, and 160 where there is none.
+
+    >>> rows = [("add_1", "12.5 µs"), ("[b]", "5 µs"), ("z" * 14, None)]
+    >>> print(table(("kernel", "time"), rows, width=20))
+    kernel          time
+    add_1        12.5 µs
+    [b]             5 µs
+    zzzzzzzzzzz
+    zzz
     """
     from rich.console import Console  # importing it takes 50 ms
     from rich.table import Table

@@ -17,7 +17,7 @@ from tests.dialects import test_cuda, test_opencl
 from tests.passes.test_pack import adam, random_packs
 from tests.planned import plan
 from tests.random_stitches import random_stitch
-from tests.test_stitched import PROGRAMS, feeds_of, together
+from tests.stitching.test_stitched import PROGRAMS, feeds_of, together
 
 EXTENT = 33
 SEEDS = range(30)

@@ -21,8 +21,8 @@ from tests.planned import plan, target
 from tests.random_phases import UNKNOWN, random_phases
 from tests.random_stitches import random_stitch
 from tests.stitched import STITCHED
+from tests.stitching.test_stitched import PROGRAMS, together
 from tests.test_random_phases import SMALL
-from tests.test_stitched import PROGRAMS, together
 
 EXTENTS = (1, 17, 131)
 

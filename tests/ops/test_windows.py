@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 
 import passkit as pk
 from passkit.errors import GraphError, ShapeError
-from passkit.ops.window_geometry import pad_image
 
 pytestmark = pytest.mark.usefixtures("quick_kernels")
 
@@ -330,7 +328,9 @@ def test_padding_beyond_memory_is_a_capacity_error():
 
 def test_padding_beyond_64_bits_is_named():
     """An image whose padding has no length in 64 bits is refused with the widths."""
-    widths = SimpleNamespace(before=(2**63,), after=(1,))
+    image, window = np.ones((1, 4, 1), np.float32), np.ones((3, 1, 1), np.float32)
+    x, w = pk.var("x", image.shape), pk.var("w", window.shape)
+    node = ops.convolution(x, w, padding="SAME", dilations=2**63).node
 
-    with pytest.raises(pk.CapacityError, match=r"the padding \[\(9223372036854775808, 1\)\]"):
-        pad_image(np.ones((1, 4, 1)), widths)
+    with pytest.raises(pk.CapacityError, match=r"the padding \[\(9223372036854775808, 9"):
+        node.op.get_attr("FCompute")(node, image, window)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from tests.passes.test_fusion import BEFORE, fused, groups
+from tests.passes.fusion.test_fusion import BEFORE, fused, groups
 from tests.planned import agrees, target
 
 GROUPS = [

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.runtime.native import filter_gradients, onednn
-from passkit.runtime.native.blas import NO_BLAS
-from passkit.runtime.native.onednn import Geometry
-from tests.teams import team_of
 
 HEAD = "x: f32[2, 9, 8, 3]; g: f32[2, 7, 6, 5]; "
 VIEW = "w = windows(x, window=(3, 3)); l = reshape(w, shape=(84, 27)); "
@@ -58,95 +53,6 @@ def test_hints_strategy_and_target_keep_products() -> None:
     assert names(text, fuel=0) == names(text, no_fuse=["matmul"]) == "windows matmul"
     assert names(text, fusion="xla") == names(text, target="opencl") == "windows matmul"
     assert names(text, "f64") == "windows matmul"
-
-
-GEOMETRIES = [
-    ((16, 12, 12, 20), (5, 5), 50, {}),
-    ((1, 40, 34, 32), (3, 3), 64, {"padding": "SAME"}),
-    ((3, 9, 10, 5), (3, 2), 7, {"padding": ((1, 0), (0, 2)), "strides": (2, 1), "dilations": 2}),
-    ((2, 60, 16), (9,), 32, {"padding": "SAME"}),
-    ((2, 6, 7, 8, 4), (3, 2, 3), 6, {"strides": 2}),
-]
-
-
-@pytest.mark.parametrize("ways", ["library", "windows", "loops"])
-def test_sums_are_right_and_their_bits_do_not_depend_on_threads(
-    ways: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Values are right with oneDNN, with windows in BLAS, and with loops."""
-    if ways != "library":
-        monkeypatch.setattr(filter_gradients, "load_library", lambda: None)
-    if ways == "loops":
-        monkeypatch.setattr(filter_gradients, "blas", lambda: NO_BLAS)
-    filter_gradients._table.cache_clear()
-    rng = np.random.default_rng(5)
-    graphs, feeds = [], {}
-    for k, (shape, window, count, params) in enumerate(GEOMETRIES):
-        x = pk.var(f"x{k}", shape)
-        result = pk.ops.convolution(x, pk.var("f", (*window, shape[-1], count)), **params).shape
-        y = pk.var(f"y{k}", result)
-        graphs.append(pk.ops.window_products(x, y, window=window, **params))
-        feeds |= {v.node.name: rng.normal(size=v.shape).astype("f4") for v in (x, y)}
-    exe, visited = pk.compile(pk.Graph(graphs)), set()
-    for threads in (1, 2):
-        with team_of(threads):
-            outcome = exe(feeds)
-        visited.add(b"".join(a.tobytes() for a in outcome))
-    for array, expected in zip(outcome, pk.interpret(pk.Graph(graphs), feeds), strict=True):
-        assert np.abs(array - expected).max() <= 3e-6 * np.abs(expected).max()
-    assert len(visited) == 1
-    filter_gradients._table.cache_clear()
-
-
-def test_a_gradient_over_no_images_is_zero() -> None:
-    """The result is zero, whatever was in its memory."""
-    x, y = pk.var("x", (0, 9, 10, 16)), pk.var("y", (0, 7, 8, 24))
-    exe = pk.compile(pk.Graph([pk.ops.window_products(x, y, window=(3, 3))]))
-    feeds = {v.node.name: np.ones(v.shape, "f4") for v in (x, y)}
-    out = np.full((3, 3, 16, 24), np.nan, "f4")
-
-    exe(feeds, out=[out])
-
-    assert not out.any()
-
-
-def test_work_is_divided_by_images_or_lines() -> None:
-    """Images are divided among threads, few large ones by lines; small work is one part."""
-
-    def parts(batch: int, side: int, channels: int) -> list[tuple[int, ...]]:
-        plane = (1, side, side)
-        c = Geometry(
-            batch, plane, channels, channels, (1, 3, 3), plane, (1, 1, 1), (0, 1, 1), (1, 1, 1), 1
-        )
-        return [tuple(p) for p in filter_gradients.parts_of(c)]
-
-    assert parts(1, 8, 16) == [(0, 1, 0, 8)]
-    assert parts(1, 32, 64) == [(0, 1, 0, 16), (0, 1, 16, 32)]
-    assert parts(3, 32, 32) == [(0, 1, 0, 32), (1, 1, 0, 32), (2, 1, 0, 32)]
-    assert [p[1] for p in parts(20, 32, 64)] == [2, 3, 2, 3, 2, 3, 2, 3]
-
-
-@pytest.mark.skipif(onednn.load_library() is None, reason="onednn-cpu-gomp is not installed")
-def test_a_failure_of_the_library_falls_back(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """A failure is reported once, and the result is right."""
-    created = filter_gradients._table.__wrapped__
-
-    def broken(c: Geometry) -> Any:
-        table, scratch = created(c)
-        table[9] = 0  # the first part's primitive
-        return table, scratch
-
-    monkeypatch.setattr(filter_gradients, "_table", broken)
-    x, y = (pk.var(n, s) for n, s in (("x", (4, 9, 8, 16)), ("y", (4, 7, 6, 16))))
-    graph = pk.Graph([pk.ops.window_products(x, y, window=(3, 3))])
-    rng = np.random.default_rng(6)
-    feeds = {v.node.name: rng.normal(size=v.shape).astype("f4") for v in (x, y)}
-    (outcome,), (expected,) = pk.compile(graph)(feeds), pk.interpret(graph, feeds)
-
-    assert np.abs(outcome - expected).max() <= 3e-6 * np.abs(expected).max()
-    assert capfd.readouterr().err.count("oneDNN failed with status") == 1
 
 
 @pytest.mark.parametrize(

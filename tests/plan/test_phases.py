@@ -32,8 +32,8 @@ from passkit.space.tiling import Composition
 from passkit.target import Target, cpu, target_of
 from passkit.values import dtype as dt
 from passkit.values.size import evaluate
+from tests.stitching.test_stitched import softmax_of, together
 from tests.teams import team_of
-from tests.test_stitched import softmax_of, together
 from tests.together import prebuilt
 
 pytestmark = pytest.mark.usefixtures("quick_kernels")

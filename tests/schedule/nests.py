@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import passkit as pk
 from passkit.planner.nests import loop_nest
 from passkit.schedule.loop_nest import LoopNest
 from passkit.schedule.nest import NestSchedule
+from passkit.schedule.rules import remove_schedule_rule
 from passkit.space.layout import Layout, lay_out
 from tests.planned import plan
 
@@ -46,3 +49,13 @@ def nest_of(graph: Any, **options: Any) -> tuple[LoopNest, NestSchedule]:
     nest = loop_nest(layout, schedule)
     assert isinstance(nest, LoopNest) and schedule.nest is not None
     return nest, schedule.nest
+
+
+@contextmanager
+def rule(function: Callable[..., Any], name: str = "test_rule") -> Iterator[None]:
+    """Register a rule for CUDA inside the `with` block."""
+    pk.register_schedule_rule("cuda", name, function)
+    try:
+        yield
+    finally:
+        remove_schedule_rule("cuda", name)

@@ -29,7 +29,7 @@ from passkit.stitching.regions import Region, alike, pitched
 from passkit.target import Target, cpu, target_of
 from passkit.values.size import numel
 from tests.random_stitches import random_stitch
-from tests.test_stitched import agree, attention, feeds_of, softmax_of, together
+from tests.stitching.test_stitched import agree, attention, feeds_of, softmax_of, together
 
 o = pk.ops
 

@@ -21,7 +21,7 @@ from passkit.viz.plan_view import PlanView
 from passkit.viz.scene import Scene
 from tests.passes.test_pack import adam
 from tests.random_stitches import random_stitch
-from tests.test_stitched import PROGRAMS, attention, figure1, softmax_of, together
+from tests.stitching.test_stitched import PROGRAMS, attention, figure1, softmax_of, together
 
 SMALL = Target("cpu", "cxx", lanes=16, scratch=32768)
 """A target whose scratch is smaller than one head."""

@@ -16,7 +16,7 @@ from tests.opencl import (
     step_kinds,
     target_with_block,
 )
-from tests.test_stitched import PROGRAMS, feeds_of, together
+from tests.stitching.test_stitched import PROGRAMS, feeds_of, together
 
 require_pyopencl()
 pytestmark = pytest.mark.opencl

@@ -19,8 +19,8 @@ from passkit.stitching.apart import cuts
 from passkit.stitching.plan import first, plan_stitched, ways_to_stitch
 from passkit.target import Target, cpu
 from tests.random_stitches import random_stitch
+from tests.stitching.test_stitched import softmax_of, together
 from tests.test_random_stitches import agree
-from tests.test_stitched import softmax_of, together
 from tests.together import compiled
 
 pytestmark = pytest.mark.usefixtures("quick_kernels")

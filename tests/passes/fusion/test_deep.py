@@ -14,7 +14,7 @@ from passkit.passes.fusion.trial import Trial
 from passkit.selection.units import Units
 from passkit.space.space import Infeasible
 from passkit.target import cpu
-from tests.passes.test_fusion import fused, groups
+from tests.passes.fusion.test_fusion import fused, groups
 from tests.planned import agrees, feeds_of
 
 EXAMPLE = """x: f32[512, 512]; w: f32[512, 512]; a = exp(x)

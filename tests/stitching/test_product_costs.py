@@ -11,8 +11,8 @@ from passkit.stitching.cutting import contract_of
 from passkit.stitching.plan import plan_stitched
 from passkit.stitching.regions import Region
 from passkit.target import cpu, target_of
-from tests.test_common_splits import group_of
-from tests.test_stitched import attention, figure1
+from tests.splits.test_common_splits import group_of
+from tests.stitching.test_stitched import attention, figure1
 
 o = pk.ops
 

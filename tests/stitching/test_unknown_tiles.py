@@ -21,8 +21,8 @@ from passkit.stitching import bounds, costs, parts
 from passkit.stitching.plan import plan_stitched
 from passkit.target import cpu, target_of
 from passkit.values.size import Size
-from tests.test_common_splits import PROGRAMS as AGREED
-from tests.test_stitched import PROGRAMS, attention, softmax_of, together
+from tests.splits.test_common_splits import PROGRAMS as AGREED
+from tests.stitching.test_stitched import PROGRAMS, attention, softmax_of, together
 from tests.together import compiled
 
 pytestmark = pytest.mark.usefixtures("quick_kernels")
