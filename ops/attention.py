@@ -143,7 +143,7 @@ def _attention_dtype(node: Node, *dtypes: DType) -> DType:
 
     Raises:
         DTypeError: If the first three differ or are not floats, or the mask is of neither bools nor
-            their dtype.
+            their dtype; a GraphError for no dtypes.
     """
     out = same_dtype_rule(node, *dtypes[:3])
     check_kinds(node, "f", out)

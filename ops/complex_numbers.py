@@ -50,7 +50,8 @@ def _infer_complex_type(node: Node, *dtypes: DType) -> DType:
     Errors name ``node``.
 
     Raises:
-        DTypeError: If the parts differ, or are neither float32 nor float64.
+        DTypeError: If the parts differ, or are neither float32 nor float64; a GraphError for no
+            parts.
     """
     part = same_dtype_rule(node, *dtypes)
     if part.name not in ("float32", "float64"):

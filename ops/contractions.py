@@ -348,7 +348,7 @@ composite(
 
 
 def _labels(count: int) -> list[str]:
-    """Return different labels for an einsum equation: letters from "a" on, also of Unicode."""
+    """Return ``count`` different labels for an einsum equation: letters from "a" on in Unicode."""
     letters = (chr(c) for c in range(ord("a"), sys.maxunicode) if chr(c).isalpha())
     return list(islice((c for c in letters if c not in ELLIPSIS_LABELS), count))
 

@@ -113,7 +113,8 @@ def matrix_operator(
 def _common_float_types(num_outputs: int) -> Callable[..., Any]:
     """Return the FInferType of operators on floats of one dtype, which all outputs have.
 
-    It raises DTypeError for other inputs, and returns a tuple for several outputs.
+    It raises DTypeError for other inputs, and returns a tuple of ``num_outputs`` dtypes, or the
+    dtype itself for one.
     """
     infer_one = common_dtype("f")
     if num_outputs == 1:

@@ -501,7 +501,7 @@ def unstack(x: Any, axis: int = 0) -> tuple[Entry, ...]:
         ShapeError: If the axis is no int or out of range, or its length or the rank of ``x`` is
             unknown.
         ArgumentError: If ``x`` is neither an entry nor an array of numbers; a GraphError for a
-            tuple of entries.
+            tuple of entries, a DTypeError for an array of a dtype that passkit does not have.
     """
     entry = as_entry(x)
     shape = known_shape(entry)
@@ -528,7 +528,8 @@ def array_split(x: Any, indices_or_sections: int | Sequence[int], axis: int = 0)
         ShapeError: If the axis is no int or out of range, its length or the rank unknown, or the
             number of parts below 1.
         ArgumentError: If ``indices_or_sections`` is neither an int nor a sequence of ints, or ``x``
-            neither an entry nor an array of numbers; a GraphError for a tuple of entries.
+            neither an entry nor an array of numbers; a GraphError for a tuple of entries, a
+            DTypeError for an array of a dtype that passkit does not have.
     """
     entry = as_entry(x)
     shape = known_shape(entry)
@@ -569,7 +570,7 @@ def broadcast_arrays(*arrays: Any) -> tuple[Entry, ...]:
     Raises:
         ShapeError: If they do not broadcast together, or a rank is unknown.
         ArgumentError: If one is neither an entry nor an array of numbers; a GraphError for a tuple
-            of entries.
+            of entries, a DTypeError for an array of a dtype that passkit does not have.
     """
     entries = [as_entry(a) for a in arrays]
     if not entries:
@@ -593,7 +594,7 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Entry, ...]:
         ShapeError: If an array has a rank above 1 or an unknown one, or ``indexing`` is something
             else.
         ArgumentError: If one is neither an entry nor an array of numbers; a GraphError for a tuple
-            of entries.
+            of entries, a DTypeError for an array of a dtype that passkit does not have.
     """
     entries = [as_entry(a) for a in arrays]
     if indexing not in ("xy", "ij"):

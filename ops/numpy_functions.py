@@ -63,7 +63,8 @@ def _truth(x: Any) -> Entry:
     """Return as bools whether each element of ``x``, an entry or numbers, is other than 0.
 
     An entry of bools is returned itself. Raises: ArgumentError if ``x`` is neither an entry nor
-    numbers, GraphError if it is a tuple of entries.
+    numbers, GraphError if it is a tuple of entries, DTypeError for a dtype that passkit does not
+    have.
     """
     entry = as_entry(x)
     return entry if entry.dtype is bool_ else _op("not_equal", entry, 0)
@@ -161,8 +162,8 @@ def any(a: Any, axis: Any = None, *, keepdims: bool = False) -> Entry:
     length 1.
 
     Raises: ShapeError for an axis that is no int, out of range or listed twice; ArgumentError if
-    ``a`` is neither an entry nor numbers, GraphError if it is a tuple of entries, or ``keepdims``
-    is no bool.
+    ``a`` is neither an entry nor numbers, GraphError if it is a tuple of entries or ``keepdims`` is
+    no bool, DTypeError for a dtype that passkit does not have.
     """
     return _op("reduce_any", _truth(a), axis=axis, keepdims=keepdims)
 
@@ -174,8 +175,8 @@ def all(a: Any, axis: Any = None, *, keepdims: bool = False) -> Entry:
     length 1.
 
     Raises: ShapeError for an axis that is no int, out of range or listed twice; ArgumentError if
-    ``a`` is neither an entry nor numbers, GraphError if it is a tuple of entries, or ``keepdims``
-    is no bool.
+    ``a`` is neither an entry nor numbers, GraphError if it is a tuple of entries or ``keepdims`` is
+    no bool, DTypeError for a dtype that passkit does not have.
     """
     return _op("reduce_all", _truth(a), axis=axis, keepdims=keepdims)
 
@@ -290,7 +291,8 @@ def size(a: Any) -> Extent:
     """Return the number of elements, an int, or a Size if an extent is symbolic.
 
     Raises: ShapeError if the rank is unknown; ArgumentError if ``a`` is neither an entry nor
-    numbers, GraphError if it is a tuple of entries.
+    numbers, GraphError if it is a tuple of entries, DTypeError for a dtype that passkit does not
+    have.
     """
     return numel(known_shape(as_entry(a)))
 
@@ -299,7 +301,8 @@ def shape(a: Any) -> tuple[Extent, ...]:
     """Return the shape, a tuple of ints and sizes.
 
     Raises: ShapeError if the rank is unknown; ArgumentError if ``a`` is neither an entry nor
-    numbers, GraphError if it is a tuple of entries.
+    numbers, GraphError if it is a tuple of entries, DTypeError for a dtype that passkit does not
+    have.
     """
     return known_shape(as_entry(a))
 
@@ -308,7 +311,7 @@ def ndim(a: Any) -> int:
     """Return the rank, an int.
 
     Raises: ShapeError if it is unknown; ArgumentError if ``a`` is neither an entry nor numbers,
-    GraphError if it is a tuple of entries.
+    GraphError if it is a tuple of entries, DTypeError for a dtype that passkit does not have.
     """
     return len(shape(a))
 
@@ -320,7 +323,7 @@ def reshape(a: Any, shape: Any) -> Entry:
 
     Raises: ShapeError if ``shape`` has other negative extents or no extents, or does not fit the
     number of elements; ArgumentError if ``a`` is neither an entry nor numbers, GraphError if it is
-    a tuple of entries.
+    a tuple of entries, DTypeError for a dtype that passkit does not have.
     """
     return _op("reshape", a, shape=shape if isinstance(shape, (tuple, list)) else (shape,))
 
@@ -329,7 +332,8 @@ def transpose(a: Any, axes: Any = None) -> Entry:
     """Return ``a`` with its axes in the order ``axes``, which names each once; None reverses them.
 
     Raises: ShapeError if ``axes`` does not name each axis once; ArgumentError if ``a`` is neither
-    an entry nor numbers, GraphError if it is a tuple of entries.
+    an entry nor numbers, GraphError if it is a tuple of entries, DTypeError for a dtype that
+    passkit does not have.
     """
     return _op("transpose", a, axes=axes)
 
@@ -338,7 +342,7 @@ def matrix_transpose(x: Any) -> Entry:
     """Return matrices with their last two axes swapped.
 
     Raises: ShapeError for a rank below 2; ArgumentError if ``x`` is neither an entry nor numbers,
-    GraphError if it is a tuple of entries.
+    GraphError if it is a tuple of entries, DTypeError for a dtype that passkit does not have.
     """
     return _op("matrix_transpose", x)
 
@@ -347,7 +351,8 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Entry:
     """Return ``a`` with the axes ``axis1`` and ``axis2``, which may be equal, swapped.
 
     Raises: ShapeError for an axis that is no int or out of range; ArgumentError if ``a`` is neither
-    an entry nor numbers, GraphError if it is a tuple of entries.
+    an entry nor numbers, GraphError if it is a tuple of entries, DTypeError for a dtype that
+    passkit does not have.
     """
     return _op("swapaxes", a, axis1=axis1, axis2=axis2)
 
@@ -369,7 +374,8 @@ def squeeze(a: Any, axis: Any = None) -> Entry:
 
     Raises: ShapeError if an axis is longer than 1, out of range, no int or listed twice, or
     ``axis`` is None and an extent is symbolic; ArgumentError if ``a`` is neither an entry nor
-    numbers, GraphError if it is a tuple of entries.
+    numbers, GraphError if it is a tuple of entries, DTypeError for a dtype that passkit does not
+    have.
     """
     return _op("squeeze", a, axis=axis)
 
@@ -387,7 +393,8 @@ def expand_dims(a: Any, axis: Any) -> Entry:
     """Return ``a`` with an axis of length 1 at the position ``axis`` of the result, or at several.
 
     Raises: ShapeError if ``axis`` is None, no int or ints, out of range or has a position twice;
-    ArgumentError if ``a`` is neither an entry nor numbers, GraphError if it is a tuple of entries.
+    ArgumentError if ``a`` is neither an entry nor numbers, GraphError if it is a tuple of entries,
+    DTypeError for a dtype that passkit does not have.
     """
     return _op("expand_dims", a, axis=axis)
 
@@ -406,7 +413,8 @@ def flip(m: Any, axis: Any = None) -> Entry:
     """Return the elements in reverse order along ``axis``: one axis, several, or None for all.
 
     Raises: ShapeError for an axis that is no int, out of range or listed twice; ArgumentError if
-    ``m`` is neither an entry nor numbers, GraphError if it is a tuple of entries.
+    ``m`` is neither an entry nor numbers, GraphError if it is a tuple of entries, DTypeError for a
+    dtype that passkit does not have.
     """
     return _op("flip", m, axis=axis)
 
@@ -419,7 +427,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Entry:
 
     Raises: ShapeError for a shift that is no int, an axis that is no int or out of range, or
     another number of shifts; ArgumentError if ``a`` is neither an entry nor numbers, GraphError if
-    it is a tuple of entries.
+    it is a tuple of entries, DTypeError for a dtype that passkit does not have.
     """
     return _op("roll", a, shift=shift, axis=axis)
 
@@ -430,7 +438,8 @@ def tile(A: Any, reps: Any) -> Entry:  # noqa: N803 (NumPy's name)
     A sequence is aligned at the last axis; more repetitions than axes add axes in front.
 
     Raises: ShapeError for a repetition that is negative or neither an int nor a Size; ArgumentError
-    if ``A`` is neither an entry nor numbers, GraphError if it is a tuple of entries.
+    if ``A`` is neither an entry nor numbers, GraphError if it is a tuple of entries, DTypeError for
+    a dtype that passkit does not have.
     """
     return _op("tile", A, repetitions=reps if isinstance(reps, (tuple, list)) else (reps,))
 
@@ -442,7 +451,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Entry:
 
     Raises: ShapeError for repeats that are negative, no ints or of another number, or an axis that
     is no int or out of range; ArgumentError if ``a`` is neither an entry nor numbers, GraphError if
-    it is a tuple of entries.
+    it is a tuple of entries, DTypeError for a dtype that passkit does not have.
     """
     return _op("repeat", a, repeats=repeats, axis=axis)
 
@@ -651,7 +660,8 @@ def tril(m: Any, k: int = 0) -> Entry:
     """Return matrices with zeros above the diagonal ``k``; 0 is the main one, 1 the one above it.
 
     Raises: ShapeError for a rank below 2, or a ``k`` that is no int; ArgumentError if ``m`` is
-    neither an entry nor numbers, GraphError if it is a tuple of entries.
+    neither an entry nor numbers, GraphError if it is a tuple of entries, DTypeError for a dtype
+    that passkit does not have.
     """
     return _op("tril", m, k=k)
 
@@ -660,7 +670,8 @@ def triu(m: Any, k: int = 0) -> Entry:
     """Return matrices with zeros below the diagonal ``k``; 0 is the main one, 1 the one above it.
 
     Raises: ShapeError for a rank below 2, or a ``k`` that is no int; ArgumentError if ``m`` is
-    neither an entry nor numbers, GraphError if it is a tuple of entries.
+    neither an entry nor numbers, GraphError if it is a tuple of entries, DTypeError for a dtype
+    that passkit does not have.
     """
     return _op("triu", m, k=k)
 
@@ -875,7 +886,10 @@ _REPLACEMENTS = {
 
 
 def _refuse(name: str, reason: str) -> NoReturn:
-    """Raise a GraphError for a function of NumPy, with the operator to call instead."""
+    """Raise a GraphError for the function ``name`` of NumPy, with the operator to call instead.
+
+    ``reason`` follows in the message what an Entry is refused as; "" for none.
+    """
     operator = _REPLACEMENTS.get(name) or _operators().get(name)
     short = name.replace("numpy", "np", 1)
     way_out = f"call pk.ops.{operator}" if operator else "docs/operators.md lists the operators"

@@ -48,7 +48,7 @@ def _window_params(node: Node, count: int) -> dict[str, Any]:
 
 
 def _window_axes(count: int) -> tuple[int, ...]:
-    """Return the axes of *window in (batch, *result, *window, channels)."""
+    """Return the axes of *window in (batch, *result, *window, channels): ``count`` of each."""
     return tuple(range(1 + count, 1 + 2 * count))
 
 

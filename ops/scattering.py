@@ -473,14 +473,18 @@ def _scatter_like(node: Node, addressing: Addressing, kind: str, x: Entry, updat
 
 
 def _add_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]]:
-    """Return the FGradient of "add": dy, None, and its elements that updates were added to."""
+    """Return the FGradient of "add": dy, None, and its elements that updates were added to.
+
+    ``addressing`` is that of the scatter operator.
+    """
 
     def gradient(node: Node, dy: Entry) -> list[Entry | None]:
         """Return the gradients of x, of indices (None) and of updates; ``dy`` is the output's.
 
         ``node`` is the forward node.
 
-        Raises: ShapeError if a rank is unknown.
+        Raises: ShapeError if a rank is unknown, DTypeError if the output is empty and its dtype
+        unknown.
         """
         return [dy, None, _read(node, addressing, dy)]
 
@@ -490,7 +494,7 @@ def _add_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]]:
 def _sub_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]]:
     """Return the FGradient of "sub": dy, and minus its elements that the updates went to.
 
-    The gradient of indices is None.
+    The gradient of indices is None. ``addressing`` is that of the scatter operator.
     """
 
     def gradient(node: Node, dy: Entry) -> list[Entry | None]:
@@ -498,7 +502,8 @@ def _sub_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]]:
 
         ``node`` is the forward node.
 
-        Raises: ShapeError if a rank is unknown.
+        Raises: ShapeError if a rank is unknown, DTypeError if the output is empty and its dtype
+        unknown.
         """
         return [dy, None, make("neg", _read(node, addressing, dy))]
 
@@ -518,7 +523,8 @@ def _update_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]
 
         ``node`` is the forward node.
 
-        Raises: ShapeError if a rank is unknown.
+        Raises: ShapeError if a rank is unknown, DTypeError if the output is empty and its dtype
+        unknown.
         """
         x, _, updates = node.inputs
         dx = _scatter_like(node, addressing, "update", dy, zeros_of(updates))
@@ -540,7 +546,7 @@ def _mul_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]]:
     It is the product of all factors that are not zero, divided by the factor, or 0 where another
     factor is zero: zeros are counted, so that nothing is divided by zero.
 
-    The gradient of indices is None.
+    The gradient of indices is None. ``addressing`` is that of the scatter operator.
     """
 
     def gradient(node: Node, dy: Entry) -> list[Entry | None]:
@@ -591,7 +597,7 @@ def _product_of_others(is_zero: Entry, factor: Entry, product: Entry, zero_count
 def _extreme_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]]:
     """Return the FGradient of "min" and "max": all that equal the result share dy equally.
 
-    The gradient of indices is None.
+    The gradient of indices is None. ``addressing`` is that of the scatter operator.
     """
 
     def gradient(node: Node, dy: Entry) -> list[Entry | None]:

@@ -382,7 +382,8 @@ def split(x: Any, num_or_sizes: int | Sequence[Extent], axis: int = 0) -> tuple[
             slices is below 1 or not known to divide its length, or their sizes are not known to add
             up to it, or one is negative.
         ArgumentError: If ``num_or_sizes`` is neither an int nor a sequence of ints and sizes, or
-            ``x`` no array of numbers; a GraphError for a tuple of entries as ``x``.
+            ``x`` no array of numbers; a GraphError for a tuple of entries as ``x``, a DTypeError
+            for an array of a dtype that passkit does not have.
     """
     entry = as_entry(x)
     shape = known_shape(entry)

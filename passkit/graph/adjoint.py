@@ -380,7 +380,8 @@ class ReverseSweep:
         entry that occurs twice in ``xs``, the first occurrence has the entire adjoint and the
         others None.
 
-        Raises: What `adjoints` raises, for an operator in between.
+        Raises: GraphError where an operator in between has no gradient; CodeGenError, RuleError,
+        ShapeError, DTypeError or ArgumentError as `adjoints` raises them.
         """
         unique = list(dict.fromkeys(xs))
         dxs = self.adjoints(nodes_between(heads, xs), heads, dys, unique)

@@ -156,7 +156,7 @@ def _reduce_to_input(node: NodeLike, k: int, dx: Entry) -> Entry:
 def _may_broadcast(shape: Shape | None, to: Shape | None) -> bool:
     """Return whether ``shape`` may broadcast to ``to``.
 
-    It is True where unknown ranks or symbolic extents leave it open.
+    None is an unknown rank. It is True where unknown ranks or symbolic extents leave it open.
     """
     if shape is None or to is None:
         return True

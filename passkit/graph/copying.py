@@ -30,9 +30,9 @@ def text_of(graph: Graph) -> str:
 def graph_of(text: str) -> Graph:
     """Return the graph in JSON text; unpickling calls it.
 
-    Raises: ParseError where the text is malformed; RegistryError where an operator is unknown;
-    DTypeError where a dtype is; the error of an operator that refuses its inputs or parameters,
-    such as ShapeError.
+    Raises: ParseError where the text is malformed or names an unknown operator; DTypeError for an
+    unknown dtype; the error of an operator that refuses its inputs or parameters, such as
+    ShapeError.
     """
     return _root.from_json(text)  # type: ignore[no-any-return]
 
@@ -49,9 +49,9 @@ def text_of_entries(entries: Sequence[Entry]) -> str:
 def entry_of(text: str, number: int) -> Entry:
     """Return output ``number`` of the graph that ``text`` holds as JSON; unpickling calls it.
 
-    Raises: ParseError where the text is malformed; RegistryError where an operator is unknown;
-    DTypeError where a dtype is; the error of an operator that refuses its inputs or parameters,
-    such as ShapeError.
+    Raises: ParseError where the text is malformed or names an unknown operator; DTypeError for an
+    unknown dtype; the error of an operator that refuses its inputs or parameters, such as
+    ShapeError.
     """
     return graph_of(text).outputs[number]
 
@@ -59,9 +59,9 @@ def entry_of(text: str, number: int) -> Entry:
 def node_of(text: str) -> Node:
     """Return the node of the first output of the graph in JSON text; unpickling calls it.
 
-    Raises: ParseError where the text is malformed; RegistryError where an operator is unknown;
-    DTypeError where a dtype is; the error of an operator that refuses its inputs or parameters,
-    such as ShapeError.
+    Raises: ParseError where the text is malformed or names an unknown operator; DTypeError for an
+    unknown dtype; the error of an operator that refuses its inputs or parameters, such as
+    ShapeError.
     """
     return graph_of(text).outputs[0].node
 

@@ -302,7 +302,7 @@ class EntryMethods:
         return _apply("astype", self, dtype)  # type: ignore[no-any-return]
 
     def clip(self, min: Any = None, max: Any = None) -> Entry:
-        """Return the elements limited to an interval; None is no limit.
+        """Return the elements limited to the interval from ``min`` to ``max``; None is no limit.
 
         With two None it is this entry itself. The dtype is that of NumPy's maximum and minimum: a
         limit of 0.5 makes integers float64.

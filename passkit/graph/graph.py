@@ -130,7 +130,7 @@ class Graph:
 
     @cached_property
     def positions(self) -> Mapping[Node, int]:
-        """Return the index of each node in `nodes`."""
+        """Return the index of each node of the graph in `nodes`, its post-order."""
         return {n: k for k, n in enumerate(self.nodes)}
 
     @cached_property
@@ -244,7 +244,7 @@ class Graph:
         return self._annotated({**self.attrs, **attrs})
 
     def _annotated(self, attrs: Mapping[str, Any]) -> Graph:
-        """Return a graph of the same structure with other annotations."""
+        """Return a graph of the same structure whose only annotations are ``attrs``, by name."""
         out = Graph(self.outputs, self.updates, attrs)
         for name in ("nodes", "positions", "inputs", "states", "users", "names", "key"):
             if name in self.__dict__:  # cached properties of the same structure stay valid
@@ -612,9 +612,9 @@ def digest(graph: Graph, variables: Mapping[Node, object] | None = None) -> str:
 
     Args:
         graph: the graph.
-        variables: for some variables a value whose repr represents them in the digest. Others are
-            represented by their position among the inputs (state variables by name), shape and
-            dtype.
+        variables: for some variables a value whose repr represents them in the digest; None for no
+            variable. Others are represented by their position among the inputs (state variables by
+            name), shape and dtype.
     """
     ids: dict[Node, int] = {}
     sha = hashlib.sha256()

@@ -204,7 +204,7 @@ def broadcast_shapes(node: NodeLike, shapes: Sequence[Shape]) -> Shape:
 
 
 def show_shape(shape: Shape | None) -> str:
-    """Return a shape as text, such as ``(n, 512)`` or ``(3,)``; ``(?)`` if the rank is unknown.
+    """Return a shape as text, such as ``(n, 512)`` or ``(3,)``; ``(?)`` for None, an unknown rank.
 
     Long extents are cut to 80 characters.
     """

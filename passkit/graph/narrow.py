@@ -77,6 +77,8 @@ def widened_view(node: NodeLike) -> NodeView:
     A result that was rounded is computed again from the widened inputs; for a composite the forward
     computes the same value, before it rounds. Other 16-bit results, and those of operators with
     state, are converted where the widened node gives another dtype.
+
+    Raises: RuleError where an attribute function returns something else than it must.
     """
     assert node.op is not None
     wide = Node(node.op, map(widen, node.inputs), node.params)

@@ -214,7 +214,8 @@ class Node(NodeLike):
     ) -> None:
         """Set all fields but ``entries`` of a node that is being created to the arguments.
 
-        Plain assignment would raise, for nodes are immutable. Nothing is checked.
+        ``op`` is None for a variable. Plain assignment would raise, for nodes are immutable.
+        Nothing is checked.
         """
         put = object.__setattr__
         put(self, "op", op)

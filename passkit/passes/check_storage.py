@@ -94,7 +94,9 @@ class _Simulation:
         return self.byte_range(self.plan[entry], self.nbytes(entry))
 
     def read(self, entry: Entry, byte_range: ByteRange, reader: str) -> None:
-        """Check that exactly this range of bytes holds the value of ``entry``; an empty one does.
+        """Check that exactly a range of bytes holds the value of ``entry``; an empty one does.
+
+        ``byte_range`` is (buffer, first byte, end).
 
         Raises: PassError naming ``reader``, a phrase for messages, and what the range holds.
         """
@@ -131,7 +133,7 @@ class _Simulation:
     def write_range(self, byte_range: ByteRange, value: Entry) -> None:
         """Record that a range of bytes holds a value; values that it overlaps are lost.
 
-        Nothing is checked.
+        ``byte_range`` is (buffer, first byte, end). Nothing is checked.
         """
         buffer, start, end = byte_range
         intact = [c for c in self.contents.get(buffer, ()) if c[0] >= end or c[1] <= start]

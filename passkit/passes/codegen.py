@@ -57,7 +57,8 @@ def codegen(graph: Graph, context: PassContext) -> Graph:
     Raises: ScheduleError if templates were given and SchedulePlan has not run, or if a group has no
     schedule on the target; CodeGenError if a group cannot be lowered or printed, or its kernel has
     a race; RuleError if FKernel returns something else than a kernel's text or None; RegistryError
-    if the target's dialect is not registered; PassError if a shape or dtype is unknown.
+    if the target's dialect is not registered; PassError if a shape or dtype is unknown; OSError if
+    a file of ``dump`` cannot be written.
     """
     schedules, shared = graph.attrs.get("schedule"), graph.attrs.get("shared")
     if schedules is None and context.templates:
@@ -89,9 +90,10 @@ def codegen(graph: Graph, context: PassContext) -> Graph:
 def _with_block(kernel: Kernel, target: Target) -> Kernel:
     """Return a kernel with its threads per block, and the scratch of all rows of a block.
 
-    These are for ``target``, a device; for a kernel without rows only the threads are set. If the
-    scratch of a block's rows is known to exceed the usual limit, a block has fewer rows, but still
-    a warp; a launch checks again. Source: `passkit.runtime.cuda.launch_config`.
+    These are for ``target``, a device; for a kernel without rows only the threads are set, and one
+    of loop IR, which has its threads already, is returned itself. If the scratch of a block's rows
+    is known to exceed the usual limit, a block has fewer rows, but still a warp; a launch checks
+    again. Source: `passkit.runtime.cuda.launch_config`.
     """
     if isinstance(kernel.ast, KernelIR):
         return kernel
@@ -224,7 +226,7 @@ def _lowered(
         group: the group.
         schedule: its schedule.
         aliased: the positions of parameters that share storage with another.
-        observe: called with the name of each transform and the kernel behind it.
+        observe: called with the name of each transform and the kernel behind it; None for no call.
 
     Raises: CodeGenError if the group cannot be lowered.
     """
@@ -239,8 +241,9 @@ def _dump_forms(
 ) -> None:
     """Write the text of loop IR after each transform, for the kernel ``name`` of a group.
 
-    ``aliased`` are the positions of parameters that share storage with another. Raises: OSError if
-    a file cannot be written.
+    ``dump`` gives the paths of the files, and ``aliased`` are the positions of parameters that
+    share storage with another. Raises: OSError if a file cannot be written, CodeGenError if the
+    group cannot be lowered.
     """
 
     def write(transform: str, kernel: KernelIR) -> None:
@@ -289,6 +292,7 @@ def operator_kernel(graph: Graph, node: Node, dialect: str) -> Kernel | None:
     Returns: None for a variable, or if the operator has no FKernel for that dialect.
 
     Raises: RuleError if FKernel returns something else; PassError if a shape or dtype is unknown.
+    Other errors of FKernel propagate.
     """
     own = own_kernel_of(node, dialect)
     if own is None:

@@ -72,7 +72,7 @@ def expand(graph: Graph, context: PassContext) -> Graph:
 
     Raises: PassError if FExpand gives a shape or dtype that the operator does not declare, or does
     not terminate; RuleError if it returns something else than entries or None; DTypeError if it
-    mixes dtypes when its 16-bit inputs are widened to float32.
+    mixes dtypes when its 16-bit inputs are widened to float32. Other errors of FExpand propagate.
     """
     expands_all = find_fusion(context.fusion).expands
     for _ in range(MAX_DEPTH):
@@ -166,7 +166,7 @@ def expansion(node: Node, existing: Collection[Node] = ()) -> Sequence[Entry] | 
 
     Raises: PassError if an entry has another shape or dtype than the output that it replaces;
         RuleError if FExpand returns something else than entries or None; DTypeError if it mixes
-        dtypes when its 16-bit inputs are widened to float32.
+        dtypes when its 16-bit inputs are widened to float32. Other errors of FExpand propagate.
     """
     assert node.op is not None
     entries = expand_node(node, node.inputs)

@@ -130,7 +130,7 @@ class _ProgramOrderWalk:
 
         Raises: GraphError if its first input is not a state variable, or FExpand declines to give
         its new value; RuleError if FExpand returns something else than entries or None; DTypeError
-        if it mixes dtypes when 16-bit inputs are widened to float32.
+        if it mixes dtypes when 16-bit inputs are widened to float32. Its other errors propagate.
         """
         if not node.inputs:
             raise GraphError(

@@ -192,7 +192,7 @@ def _forward(
 
 
 def _is_static(shape: Shape | None) -> bool:
-    """Return whether the rank is known and every extent is a number."""
+    """Return whether every extent is a number; False for None, an unknown rank."""
     return shape is not None and all(type(d) is int for d in shape)
 
 

@@ -66,9 +66,9 @@ class _IdentityKey:
         self.value = value
 
     def __eq__(self, other: object) -> bool:
-        """Return whether ``other`` is a key of the same object."""
+        """Return whether ``other`` is a key by identity of the same object as this one."""
         return isinstance(other, _IdentityKey) and self.value is other.value
 
     def __hash__(self) -> int:
-        """Return the id of the object."""
+        """Return the id of the object that this is a key of."""
         return id(self.value)

@@ -56,7 +56,7 @@ class Pipeline:
 
     @property
     def is_default(self) -> bool:
-        """Whether these are exactly the default passes."""
+        """Whether the pipeline consists of exactly the default passes, in their order."""
         return self.passes == DEFAULT_PIPELINE
 
     def names(self) -> list[str]:

@@ -152,7 +152,7 @@ class MemoryPlanner:
                     value.last = max(value.last, position[following])
 
     def nbytes(self, entry: Entry) -> Extent:
-        """Return the bytes of an entry, a Size if its size is symbolic."""
+        """Return the number of bytes of an entry, a Size if its size is symbolic."""
         return numel(self.graph.shape(entry)) * self.graph.dtype(entry).nbytes
 
     def assign_outputs(self) -> None:
@@ -388,7 +388,10 @@ class _Slots:
         sizes[nbytes] = None
 
     def free(self, slot: int) -> None:
-        """Return a slot to the unused ones, so that later values use it."""
+        """Add a slot of memory to the unused ones, so that later values use it.
+
+        Nothing is returned.
+        """
         insort(self.unused, (self.capacity[slot], slot))
 
 

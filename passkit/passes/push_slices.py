@@ -213,7 +213,10 @@ def _broadcast_ranges(node: Node, graph: Graph, ranges: Ranges) -> OperandRanges
 
 
 def _transposed_ranges(node: Node, graph: Graph, ranges: Ranges) -> OperandRanges | None:
-    """Return what a transposition reads of its only operand for ``ranges`` of its result."""
+    """Return what a transposition reads of its only operand for ``ranges`` of its result.
+
+    The result is never None.
+    """
     rank = len(ranges)
     axes = node.params["axes"]
     axes = tuple(range(rank))[::-1] if axes is None else tuple(a % rank for a in axes)
@@ -235,7 +238,7 @@ def _inserted_axis_ranges(node: Node, graph: Graph, ranges: Ranges) -> OperandRa
 def _first_operand_ranges(node: Node, graph: Graph, ranges: Ranges) -> OperandRanges | None:
     """Return what is read by an operator whose result is its first operand: ``ranges`` of that.
 
-    The others are read whole, for which None stands.
+    The others are read whole, for which None stands in the list; the result itself is never None.
     """
     return [ranges, *[None] * (len(node.inputs) - 1)]
 
@@ -244,7 +247,7 @@ def _reduction_ranges(node: Node, graph: Graph, ranges: Ranges) -> OperandRanges
     """Return what a reduction reads of its only operand for ``ranges`` of its result.
 
     Those are the axes that it reduces whole, and of the others ``ranges``. The parameter "axis"
-    None is all axes.
+    None is all axes. The result is never None.
     """
     shape = graph.shape(node.inputs[0])
     axis = node.params["axis"]

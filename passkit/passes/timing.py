@@ -21,7 +21,11 @@ class Timing:
         return self.seconds - sum(c.seconds for c in self.children)
 
     def __str__(self) -> str:
-        """Return the tree as a table: a line for each pass, indented, with times and its share."""
+        """Return the tree as a table: a line for each pass, indented, with its times and share.
+
+        The times are in milliseconds, with and without those of its children, and the share is that
+        of the root's time.
+        """
         rows: list[tuple[str, Timing]] = []
         stack = [("", self)]
         while stack:

@@ -114,7 +114,8 @@ def bisect(graph: Graph, feeds: Mapping[str, Any], **options: Any) -> Bisection 
         where less fuel is not tried.
 
     Raises:
-        SettingError: ``fuel`` is among the options, or another option is wrong.
+        SettingError: ``fuel`` is among the options, or another option is wrong; RegistryError,
+            ParseError or ArgumentError for some, as of `PassContext`.
         PasskitError: The interpreter fails on the feeds, such as FeedError for a missing input.
     """
     trial = _BisectionTrial(graph, feeds, options)

@@ -159,6 +159,8 @@ def _steps(graph: Graph) -> Sequence[Any]:
     """Return the steps of the program of a graph, without compiling its kernels.
 
     The graph has been through CodeGen.
+
+    Raises: PasskitError where the program cannot be planned.
     """
     kernels = graph.attrs["kernel"]
     graph = graph.with_attrs(rtc=Annotation("rtc", {n: RTC(k, 0) for n, k in kernels.items()}))

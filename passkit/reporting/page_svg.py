@@ -55,6 +55,9 @@ def svg_for_page(
         picture: The picture.
         selectable: The keys of the boxes and frames that a reader can select, with their labels.
         timeout: Seconds that the renderer may take.
+
+    Raises: OSError where the temporary file cannot be written, ArgumentError where ``timeout`` is
+    no number.
     """
     with tempfile.TemporaryDirectory(prefix="passkit-") as folder:
         path, note = render_with_note(picture, Path(folder, "plan.svg"), timeout)

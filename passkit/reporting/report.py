@@ -104,8 +104,9 @@ def write_report(
     Returns: The path of the page.
 
     Raises: OSError where a file cannot be written; TypeError where ``about`` has a value that JSON
-    cannot hold, after ``kernels.cpp`` was written; CompilerError where ``profile`` has times of
-    copies and this process cannot measure copies.
+    cannot hold, after ``kernels.cpp`` was written; where ``profile`` has times of copies and this
+    process cannot measure copies, CompilerError, CacheError if others may write to the cache
+    folder, or SettingError if PASSKIT_THREADS is no number of threads.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -130,8 +131,9 @@ def report_page(
         about: Facts of the model and the run, for the title and the figures at the top.
         layout_seconds: Seconds that the layout of the plan may take.
 
-    Raises: CompilerError where ``profile`` has times of copies and this process cannot measure
-    copies.
+    Raises: Where ``profile`` has times of copies and this process cannot measure copies,
+    CompilerError, CacheError if others may write to the cache folder, or SettingError if
+    PASSKIT_THREADS is no number of threads.
     """
     facts = step_facts(run, profile, run.sizes)
     picture = plan(run.graph, profile=profile, sizes=run.sizes)

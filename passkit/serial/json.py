@@ -163,8 +163,8 @@ class _GraphReader(ValueReader):
             where: its path in the document, "" for the outermost.
             depth: the number of graphs around it, at most `DEEPEST`.
 
-        Raises: ParseError where the JSON is malformed; errors of an operator that refuses its
-        inputs or parameters, with the path as a note.
+        Raises: ParseError where the JSON is malformed; DTypeError for an unknown dtype, and errors
+        of an operator that refuses its inputs or parameters, with the path as a note.
         """
         if depth > DEEPEST:
             raise ParseError(f"{where} is nested more than {DEEPEST} graphs deep")
@@ -274,8 +274,9 @@ class _GraphReader(ValueReader):
             where: its path in the document.
             depth: the number of graphs around it.
 
-        Raises: ParseError; DTypeError for an unknown dtype; errors of the operator, or of one in a
-        nested graph, that refuses its inputs or parameters.
+        Raises: ParseError where the JSON is malformed or names an unknown operator; DTypeError for
+        an unknown dtype; errors of the operator, or of one in a nested graph, that refuses its
+        inputs or parameters.
         """
         op_name, name = get(data, "op", str, where), get(data, "name", str, where, "")
         called = f"{where} '{shortened(name)}'"

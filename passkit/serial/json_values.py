@@ -131,8 +131,8 @@ class ValueReader(ABC):
             where: its path in the document, for messages.
             depth: the number of graphs and values around it.
 
-        Raises: ParseError where the JSON is malformed; errors of an operator that refuses its
-        inputs or parameters.
+        Raises: ParseError where the JSON is malformed; DTypeError for an unknown dtype; errors of
+        an operator that refuses its inputs or parameters.
         """
 
     def value(self, data: Any, where: str, depth: int) -> Any:

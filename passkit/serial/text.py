@@ -113,8 +113,8 @@ def _atom_text(atom: str | Quotient) -> str:
 def type_text(dtype: DType | None, shape: Shape | None, name: str = "") -> str:
     """Return dtype and shape as text, such as ``f32[?, 4]``.
 
-    A size of its own of the variable called ``name`` is a question mark; an unknown dtype is, too,
-    and an unknown rank is three dots.
+    A size of its own of the variable called ``name`` is a question mark; None as ``dtype``, an
+    unknown one, is, too, and None as ``shape``, an unknown rank, is three dots.
     """
     if shape is None:
         inside = "..."
@@ -218,7 +218,7 @@ class _Writer:
         return (*inputs, *(n for n in self.graph.nodes if n not in ordered))
 
     def ref(self, entry: Entry) -> str:
-        """Return a reference to an entry: ``name`` or ``name:index``."""
+        """Return a reference to an entry: ``name``, or ``name:index`` if its node has several."""
         name = name_text(self.names[entry.node])
         return f"{name}:{entry.index}" if len(entry.node.entries) > 1 else name
 

@@ -94,7 +94,7 @@ class Cursor:
         return shown(self.next.text) if self.next.text else "the end"
 
     def accept(self, text: str) -> bool:
-        """Read a mark or word if it comes next, not as a string; return whether it does."""
+        """Read ``text``, a mark or word, if it is next and no string; return whether it is."""
         if self.next.text != text or self.next.kind in ("string", "stop"):
             return False
         self.at += 1

@@ -87,6 +87,7 @@ class StreamDevice(ABC):
         """Return a copy of a 0-dimensional NumPy array on the device, as an array of the run time.
 
         For equal bits of one dtype it is the same copy, until `MAX_NUMBERS` others were asked for.
+        Raises: DeviceError without memory.
         """
         key = array.dtype, array.tobytes()
         number = self._numbers.get(key)
@@ -232,6 +233,6 @@ class CudaStreamDevice(StreamDevice):
 def host_array(buffer: Any) -> Any:
     """Return the NumPy array of a value's buffer; of an array on a device, a copy.
 
-    A tuple of NumPy arrays is returned itself.
+    A NumPy array, or a tuple of them, is returned itself. Raises: DeviceError where copying fails.
     """
     return buffer if isinstance(buffer, (np.ndarray, tuple)) else buffer.numpy()

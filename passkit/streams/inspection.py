@@ -449,7 +449,11 @@ class RunTracker:
         )
 
     def _input(self, value: Value) -> RunInput:
-        """Return the record of a computed value; a Python number has no number of its own: -1."""
+        """Return the record of a computed value that a run reads.
+
+        Values are numbered, except Python numbers, for which -1 stands. The text of the element is
+        recorded only of values without axes on the host; it is "" for others.
+        """
         number = ""
         if not value.type.shape and value.type.device is None:
             element = value.buffer.item()

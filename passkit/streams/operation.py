@@ -207,7 +207,8 @@ class Operation(OperationBase):
     def evaluate_one(self, arrays: Sequence[Any]) -> Any:
         """Compute the single result at once in NumPy, as an array; a shorter path of `evaluate`.
 
-        Raises: what NumPy's function raises; CapacityError if it has no memory.
+        Raises: what NumPy's function raises; CapacityError if it has no memory; without a function,
+        PasskitError if the graph cannot be built.
         """
         if self.on_arrays is None or self.params:
             return self.evaluate(arrays)[0]
@@ -278,7 +279,7 @@ class Projection(Operation):
         self.index = index
 
     def infer(self, types: tuple[Any, ...]) -> ArrayType:
-        """Return the type of the result; ``types`` has one item, the tuple of those of all."""
+        """Return the type of one of several results; ``types`` is a tuple of the tuple of all."""
         (results,) = types
         return results[self.index]  # type: ignore[no-any-return]
 
@@ -370,5 +371,5 @@ class OperationTable:
         return operation
 
     def _forget_extents(self) -> None:
-        """Drop the operations with a parameter ``shape``, of which plans know the generic ones."""
+        """Drop the operations of certain extents; plans know the generic ones, which have none."""
         self._operations = {k: o for k, o in self._operations.items() if o.extents is None}

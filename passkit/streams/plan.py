@@ -261,7 +261,7 @@ class Plan:
         )
 
     def _forget_flushes(self) -> None:
-        """Forget what executions do, so that it is determined again."""
+        """Forget what executions of the plan do in each state, so that it is determined again."""
         self.flushes.clear()
         self.known.clear()
 
@@ -302,7 +302,7 @@ class Plan:
         return positions
 
     def _backward_slice(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
-        """Return what `computed` returns, without remembering it."""
+        """Return, sorted, the positions of ``outputs`` and of operations that they depend on."""
         producers: dict[int, int] = {}
         operands: list[list[int]] = []
         number = 0
@@ -486,7 +486,8 @@ def interpret(plan_values: Sequence[Value], computed: Sequence[int]) -> None:
         computed: positions to compute, in order; their buffers are set, to a tuple of arrays for an
             operation with several results. The values stay pending.
 
-    Raises: what an operation raises; later positions keep no buffer then.
+    Raises: what an operation raises, DeviceError where copying to the host fails; later positions
+    keep no buffer then.
     """
     for position in computed:
         value = plan_values[position]

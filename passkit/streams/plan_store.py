@@ -50,7 +50,10 @@ class PlanStore:
         self._lock = RLock()
 
     def on(self, device: StreamDevice) -> PlanStore:
-        """Return the plans of another device, for the same operations, counters and logs."""
+        """Return the store of plans of another device, with the same operations, counters and logs.
+
+        The first call for a device creates it.
+        """
         with self._lock:
             store = self._others.get(device)
             if store is None:

@@ -120,7 +120,7 @@ class ArrayBase:
 
     @property
     def _value(self) -> Value:
-        """The value; setting it makes this the array that holds it."""
+        """The value of the array; setting it makes this the array object that holds the value."""
         value: Value = self._held
         return value
 
@@ -174,7 +174,7 @@ class TrieNode:
         self.fire: Any = None
 
     def drop_children(self) -> None:
-        """Remove all next positions, in place."""
+        """Remove all positions of the trie that follow this one, in place."""
         self.children.clear()
 
 
@@ -277,7 +277,7 @@ class Queue:
 
     @property
     def dims(self) -> list[int]:
-        """A list of the extents by symbol."""
+        """A new list of the extents by symbol: symbol k stands for item k."""
         return list(self._symbols)
 
     def put(self, operation: Any, operands: tuple[Value, ...], type: Any) -> Value:
@@ -391,7 +391,7 @@ class Queue:
             self.append(value)
 
     def arguments(self, positions: tuple[int, ...]) -> tuple[tuple[Any, ...], int]:
-        """Return the buffers of the inputs at positions, and the bytes of those that have axes."""
+        """Return the buffers of queue inputs at positions, and the bytes of those with axes."""
         values = [self.inputs[k] for k in positions]
         return tuple(v.buffer for v in values), sum(v.type.nbytes for v in values if v.type.shape)
 

@@ -53,7 +53,7 @@ class _Unit:
 
     @property
     def shown(self) -> StreamRun:
-        """The run that is drawn."""
+        """The run of the unit that is drawn: its last."""
         return self.runs[-1]
 
 

@@ -56,7 +56,7 @@ class FailedStream:
         self._error = error
 
     def sync(self, values: Sequence[Value], reason: str = "") -> None:
-        """Raise the error of the operation, whatever is needed and why."""
+        """Raise the error of the operation that made this value, whatever is needed and why."""
         raise self._error
 
 
@@ -104,7 +104,7 @@ class Stream(Queue):
 
     @property
     def all_devices(self) -> list[Stream]:
-        """The streams of all devices that go with this one, and this one."""
+        """This stream, and then those of other devices that go with it."""
         return [self, *self.others.values()]
 
     @contextmanager
@@ -323,7 +323,8 @@ class Stream(Queue):
     def flush(self, reason: str = "the stream is flushed") -> None:
         """Execute what all arrays that are still referred to need, and empty the queue.
 
-        ``reason`` says why, for those who inspect the stream. Raises as `sync`.
+        ``reason`` says why, for those who inspect the stream. Raises: what an operation raises that
+        they need, a PasskitError or an error of NumPy.
         """
         with self._exclusive():
             alive = [v for v in self.queue if v.is_alive]
@@ -363,7 +364,10 @@ class Stream(Queue):
         return tuple(pairs)
 
     def _are_equal(self, pairs: tuple[tuple[int, int], ...]) -> bool:
-        """Return whether the two inputs of each pair are one value, or numbers of the same bits."""
+        """Return whether the two inputs of each pair are one value, or numbers of the same bits.
+
+        ``pairs`` are positions of inputs of the queue.
+        """
         inputs = self.inputs
         for later, earlier in pairs:
             x, y = inputs[later], inputs[earlier]
@@ -377,8 +381,9 @@ class Stream(Queue):
     def _execute(self, plan: Plan, count: int) -> list[Hashable]:
         """Run the queue by a plan for all of it; return the relative form of what stays pending.
 
-        Pending values that nobody needs any more are dropped, and the queue keeps the others.
-        Raises: what an operation or kernel raises; the queue is unchanged then.
+        ``count`` is the number of queued operations. Pending values that nobody needs any more are
+        dropped, and the queue keeps the others. Raises: what an operation or kernel raises; the
+        queue is unchanged then.
         """
         queue = self.queue
         assert count == len(queue) == len(plan.keys)
@@ -488,7 +493,7 @@ class Stream(Queue):
         return tuple(sorted(positions))
 
     def _single_numbers(self, plan: Plan, outputs: tuple[int, ...], alive: list[int]) -> set[int]:
-        """Return the positions of alive results without axes that other results are computed with.
+        """Return the positions of alive results without axes that computing ``outputs`` yields too.
 
         They belong to operations with several results, such as a loss with its gradients. Writing
         them costs little, and computing them later would repeat the entire operation.
@@ -517,7 +522,8 @@ class Stream(Queue):
     def _aged_operands(self, plan: Plan, unwritten: list[int]) -> set[int]:
         """Return positions of values pending since an earlier run that new pending ones read.
 
-        Writing them bounds how often anything is computed again.
+        ``unwritten`` are the positions of values that arrays hold and that would stay pending.
+        Writing the returned ones bounds how often anything is computed again.
         """
         if not unwritten:
             return set()
@@ -535,7 +541,7 @@ class Stream(Queue):
         }
 
     def _has_aged(self, queue: list[Value]) -> bool:
-        """Return whether an earlier run left values of ``queue`` pending; they are its first."""
+        """Return whether an earlier run left values of ``queue`` pending: they are its first."""
         return bool(queue) and queue[0].age > 0
 
     def _run(self, plan: Plan, flush: Flush) -> None:
@@ -778,7 +784,10 @@ def _unexposed(value: Value) -> Value:
 
 
 def write_eagerly(value: Value) -> None:
-    """Let the plan whose execution left a value pending write it from now on."""
+    """Let the plan whose execution left ``value`` pending write it from now on.
+
+    The value must have an ``origin``, this plan and the position in it, which is cleared.
+    """
     plan, position = value.origin  # type: ignore[misc]
     plan.write_eagerly(position)
     value.origin = None

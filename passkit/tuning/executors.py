@@ -13,7 +13,7 @@ class MeasuringPool:
     """Runs measurements in the executor given by the user, else in worker processes."""
 
     def __init__(self, executor: Executor | None, clock: RunClock | None) -> None:
-        """Use ``executor``, or start worker processes for None; ``clock`` is the user's, if any."""
+        """Use ``executor``, or start worker processes for None; ``clock`` is the user's or None."""
         self.workers: Workers | None = Workers() if executor is None else None
         self.executor = executor
         self.clock = clock

@@ -77,7 +77,7 @@ class Job:
         )
 
     def model_records(self) -> list[Record]:
-        """Return records with the cost model's estimates of templates beyond the budget."""
+        """Return records of the templates beyond the budget, with the cost model's seconds."""
         return [
             Record(
                 group=self.group.key,

@@ -173,7 +173,7 @@ def measure(request: str, clock: RunClock = wall_clock) -> str:
     Raises:
         PasskitError: If the graph of the request is damaged, its options are wrong, or the first
             template that compiles fails when it runs.
-        ValueError: If the text is no request.
+        ValueError: If the text is no JSON; a KeyError or TypeError if the JSON is no request.
     """
     parsed = Request.read(request)
     with PassContext(**parsed.options, evaluator="model"):

@@ -69,8 +69,8 @@ class Workers(Executor):
         too, if the result is not a JSON value. Tuples in the result become lists.
 
         Raises:
-            TypeError: If there are keyword arguments, which are not sent, or an argument is not a
-                JSON value.
+            TypeError: If there are keyword arguments, which are not sent, or json cannot write an
+                argument.
             RuntimeError: After `shutdown`.
         """
         if kwargs:

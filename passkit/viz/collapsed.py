@@ -167,7 +167,7 @@ class UnitRows:
         return path
 
     def original_name(self, name: str) -> str:
-        """Return the name of a row without the parts that stand for repeats, with all its "/"."""
+        """Return the original of a shown name: without parts for repeats, with all its "/"."""
         for part in self._labels:
             name = name.replace(f"{part}/", "")
         return name.replace(NO_SCOPE, "/")

@@ -146,7 +146,7 @@ class KernelStructure:
 
     @property
     def threads(self) -> str:
-        """The threads of a thread block as text, "" for a kernel that is not a loop nest."""
+        """The text " of 256 threads" of a thread block; "" for a kernel that is not a loop nest."""
         nest = self.schedule.nest
         return "" if nest is None else f" of {counted(nest.launch.threads, 'thread')}"
 
@@ -158,7 +158,7 @@ class KernelStructure:
         return [*pairs, scratch] if self.scratch else pairs
 
     def lines(self) -> tuple[str, ...]:
-        """Return the same properties as short lines for a picture, whose frames may be narrow."""
+        """Return two short lines for a picture: the composition; the tiles, threads and scratch."""
         scratch = f" · {self.scratch} of scratch" if self.scratch else ""
         return self.composition, f"{counted(self.tiles, self.tile_noun)}{self.threads}{scratch}"
 
@@ -260,7 +260,7 @@ class KernelStructure:
         return self.shared.array_of(Holds.VALUE, number) is not None
 
     def _output(self, node: Node) -> PartOutput:
-        """Describe an output by its name and type."""
+        """Return the name and type of a node's first output, with values for known symbols."""
         entry = node.entries[0]
         shape = tuple(map(self.resolve, known_shape(entry)))
         return PartOutput(self.group.called(node), type_text(shape, entry.dtype))

@@ -27,6 +27,8 @@ class Picture(graphviz.Digraph):  # type: ignore[misc]
         """Return the display of a notebook, by MIME type: its text and its SVG.
 
         ``include`` and ``exclude`` belong to IPython's display protocol and have no effect.
+
+        Raises: OSError where a temporary file cannot be written.
         """
         return {"text/plain": repr(self), "image/svg+xml": self.svg()}
 
@@ -52,7 +54,7 @@ class Picture(graphviz.Digraph):  # type: ignore[misc]
 
 
 def picture_of(scene: Scene) -> Picture:
-    """Return a scene as a drawing in DOT."""
+    """Return a scene as a drawing in DOT. Raises: KeyError for an arrow of an unknown kind."""
     dot = _digraph(scene.name)
     dot.scene = scene
     boxes: dict[str | None, list[SceneBox]] = {}

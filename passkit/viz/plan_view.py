@@ -108,12 +108,15 @@ class PlanView:
         return type_lines(entry, self.resolve_size)
 
     def extent_of(self, entries: Iterable[Entry]) -> Extent | None:
-        """Return the bytes of several values together; None if a type is not inferred."""
+        """Return the bytes of several values together; None if a type is not inferred.
+
+        Raises: ShapeError where a size divides by zero.
+        """
         total = extent_of(entries)
         return None if total is None else self.resolve_size(total)
 
     def name(self, node: Node) -> str:
-        """Return a node's unique name in the graph."""
+        """Return the unique name that a node of the drawn graph has there."""
         return self.graph.names[node]
 
     def kind(self, node: Node) -> str:
@@ -145,7 +148,7 @@ class PlanView:
         return sum(self.seconds.get(self.name(n), 0.0) for n in nodes) / self.total
 
     def time_line(self, *nodes: Node) -> tuple[str, ...]:
-        """Return the time of nodes and its share as one line; no line without a profile."""
+        """Return the time of nodes and its share in a tuple of one line; () without a profile."""
         share = self.time_share(*nodes)
         if share is None:
             return ()
@@ -154,7 +157,7 @@ class PlanView:
     def heat(self, *nodes: Node) -> tuple[str, str]:
         """Return the colours of a box for nodes: its fill, by their main kind, and the ink on it.
 
-        At least one node is needed.
+        Raises: ValueError without nodes.
         """
         share = self.time_share(*nodes)
         return heat(self.main_kind(*nodes), None if share is None else share / self.most)

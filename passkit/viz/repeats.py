@@ -46,7 +46,7 @@ class Repeat:
 
     @property
     def iterations(self) -> list[range]:
-        """For each repetition of the sequence of units, the positions of its ``period`` units."""
+        """For each of ``count`` repetitions of a sequence of units, the range of positions."""
         starts = range(self.start, self.start + self.count * self.period, self.period)
         return [range(k, k + self.period) for k in starts]
 
