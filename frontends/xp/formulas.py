@@ -137,7 +137,8 @@ class TextFormula:
     def _expression(self, node: Any, values: dict[str, Any]) -> Any:
         """Return the expression of a syntax node, as `_value`.
 
-        Raises: what `_value` raises, or the error of Python for constants without a value.
+        Raises: ParseError, what `_value` raises, or the error of Python for constants without a
+        value.
         """
         if isinstance(node, syntax.Name):
             return values[node.id]

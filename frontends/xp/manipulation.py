@@ -135,7 +135,9 @@ def broadcast_to(x: Array, /, shape: tuple[int, ...]) -> Array:
 def broadcast_on(device: StreamDevice | None, x: Array, shape: tuple[int, ...]) -> Array:
     """Return an array broadcast to a shape on a device, None for the CPU.
 
-    The array is on the same device, or on the CPU and has no axes. Raises as `broadcast_to`.
+    The array is on the same device, or on the CPU and has no axes.
+
+    Raises: ArgumentError or ShapeError, as `broadcast_to`.
     """
     target = _extents("broadcast_to", shape)
     source = x.shape

@@ -277,7 +277,10 @@ class _KernelPrinter:
         return self._call(x), ATOM, _dtype_of_call(x)
 
     def _call(self, x: Expr) -> str:
-        """Return the text of an expression that is written like a call."""
+        """Return the text of an expression that is written like a call.
+
+        Raises: CodeGenError for an expression that loop IR does not have.
+        """
         match x:
             case Cast(value, dtype):
                 return f"cast({self.expr(value)}, {dtype.short})"
