@@ -40,6 +40,7 @@ def diag(x: Any, /, k: int = 0) -> Array:
     if x.ndim != 1:
         raise ShapeError(f"diag needs a vector or a matrix, got shape {x.shape}")
     extent = x.shape[0] + abs(k)
-    padded = concat([x, zeros(abs(k), dtype=x.dtype)]) if k else x
-    is_inside = eye(extent, k=k, dtype="bool")
-    return where(is_inside, expand_dims(padded, axis=1 if k >= 0 else 0), zeros((), dtype=x.dtype))
+    padded = concat([x, zeros(abs(k), dtype=x.dtype, device=x.device)]) if k else x
+    is_inside = eye(extent, k=k, dtype="bool", device=x.device)
+    zero = zeros((), dtype=x.dtype, device=x.device)
+    return where(is_inside, expand_dims(padded, axis=1 if k >= 0 else 0), zero)

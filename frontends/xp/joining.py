@@ -55,17 +55,26 @@ def concat(arrays: Sequence[Array], /, axis: int | None = 0) -> Array:
     listed = _joined("concat", arrays)
     if axis is None:
         listed, axis = [reshape(a, (-1,)) for a in listed], 0
-    first = listed[0].shape
-    axis = normalized_axis("concat", axis, len(first))
-    for a in listed:
+    axis = normalized_axis("concat", axis, listed[0].ndim)
+    check_extents("concat", listed, axis)
+    return call("concat", *listed, axis=axis)
+
+
+def check_extents(name: str, arrays: Sequence[Array], axis: int) -> None:
+    """Check that arrays, at least one, fit beside each other along ``axis``, from 0 on.
+
+    Raises: ShapeError naming the function ``name`` if their numbers of axes differ, or their
+    extents along another axis.
+    """
+    first = arrays[0].shape
+    for a in arrays:
         if a.ndim != len(first) or any(
             n != m for k, (n, m) in enumerate(zip(a.shape, first, strict=True)) if k != axis
         ):
             raise ShapeError(
-                f"concat along axis {axis} needs equal extents along all others, got {first} and "
+                f"{name} along axis {axis} needs equal extents along all others, got {first} and "
                 f"{a.shape}"
             )
-    return call("concat", *listed, axis=axis)
 
 
 def stack(arrays: Sequence[Array], /, axis: int = 0) -> Array:

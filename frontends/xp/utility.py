@@ -10,6 +10,7 @@ import passkit.ops as ops
 from passkit.errors import ArgumentError
 from passkit.frontends.xp.array import Array, array_of, wrap
 from passkit.frontends.xp.elementwise_operations import converted, promoted
+from passkit.frontends.xp.joining import check_extents
 from passkit.frontends.xp.reductions import Axes, one_axis
 from passkit.frontends.xp.runtime import OPERATIONS, apply, operation
 from passkit.graph.node import Entry
@@ -79,14 +80,16 @@ def diff(
     parts = [
         array if part is x else array_of(part) for part in (prepend, x, append) if part is not None
     ]
+    check_extents("diff", parts, axis)
+    n = min(n, sum(part.shape[axis] for part in parts))
     return wrap(apply(operation("diff", axis=axis, n=n), *[part._value for part in parts]))
 
 
 def _diff(*parts: Entry, axis: int, n: int) -> Entry:
     """Build n differences along ``axis``, not negative, of arrays, ``parts``, beside each other.
 
-    They are converted to a common dtype; those of booleans are whether they differ. Raises:
-    ShapeError if the arrays do not fit.
+    They are converted to a common dtype; those of booleans are whether they differ. The arrays
+    fit beside each other.
     """
     entries = converted(parts)
     x = ops.concat(*entries, axis=axis) if len(entries) > 1 else entries[0]

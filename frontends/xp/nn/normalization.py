@@ -160,13 +160,14 @@ def instance_norm(
 def _batch_norm_values(where: str, x: Any, mean: Any, var: Any, weight: Any, bias: Any) -> Any:
     """Return the values of x, weight, bias, mean and variance, in this order.
 
-    A weight or bias of None becomes ones or zeros in the shape and dtype of the mean. Raises
+    A weight or bias of None becomes ones or zeros in the shape and dtype of the mean, on its device. Raises
     ArgumentError if another operand is no array or number, and DTypeError if one is complex.
     """
     array = array_of(x)
     center = array_of(mean)
-    weight = ones(center.shape, dtype=center.dtype) if weight is None else weight
-    bias = zeros(center.shape, dtype=center.dtype) if bias is None else bias
+    shape, like = center.shape, {"dtype": center.dtype, "device": center.device}
+    weight = ones(shape, **like) if weight is None else weight
+    bias = zeros(shape, **like) if bias is None else bias
     return real_values(where, x=array, weight=weight, bias=bias, running_mean=mean, running_var=var)
 
 

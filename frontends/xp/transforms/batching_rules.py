@@ -478,8 +478,12 @@ def _slice_assign(call: BatchedCall) -> Any:
 
 
 def _numbers_of_parts(call: BatchedCall, rank: int) -> Array:
-    """Return the numbers of the parts, from 0, with ``rank`` axes of length 1 behind their axis."""
-    return reshape(arange(call.size), (call.size,) + (1,) * rank)
+    """Return the numbers of the parts, from 0, with ``rank`` axes of length 1 behind their axis.
+
+    They are int64, on the device of the first operand.
+    """
+    numbers = arange(call.size, device=call.operands[0].array.device)
+    return reshape(numbers, (call.size,) + (1,) * rank)
 
 
 def _gather(call: BatchedCall) -> Any:

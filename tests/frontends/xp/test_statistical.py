@@ -201,6 +201,10 @@ def test_differences_equal_numpy(small: int) -> None:
 def test_wrong_axes_and_arguments_are_refused() -> None:
     """Messages name the function, what was given and what there is."""
     x = xp.asarray(np.ones((2, 3)))
+    for edge in (xp.asarray([1.0, 2.0]), xp.asarray([1j, 2.0])):
+        with pytest.raises(ShapeError, match=r"diff along axis 1 .* got \(2,\) and \(2, 3\)"):
+            xp.diff(x, prepend=edge)
+    assert xp.diff(x[0], n=2**70).shape == xp.diff(x[0] > 0, n=2**70).shape == (0,)
     with pytest.raises(ShapeError, match=r"sum: there is no axis 2 in an array of 2 axes"):
         xp.sum(x, axis=2)
     with pytest.raises(ShapeError, match=r"max: there is no axis 0 in a 0-dimensional array"):
