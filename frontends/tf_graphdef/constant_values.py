@@ -98,6 +98,8 @@ def _evaluate(entries: Sequence[Entry]) -> list[NDArray[Any]]:
 
     Args:
         entries: Entries, at least one.
+
+    Raises: Whatever an operator raises, such as FeedError for a singular matrix.
     """
     node = entries[0].node
     producers = [e.node for e in node.inputs]

@@ -60,6 +60,8 @@ def _listed(result: Any) -> list[Any]:
     """Return the result of a function, one array-like or a tuple or list of them, as arrays.
 
     A list of numbers counts as several results.
+
+    Raises: ValueError for nested lists of different lengths.
     """
     return [np.asarray(x) for x in (result if isinstance(result, (tuple, list)) else (result,))]
 

@@ -157,7 +157,7 @@ def current_value(shared: ImportState, variable: ModelVariable) -> ImportedValue
 
     Raises:
         ModelError: If it was not assigned, and has no initial value, or one of another shape or
-            dtype.
+            dtype, or that cannot be read.
     """
     return initial_value(shared, variable) if variable.value is None else variable.value
 
@@ -168,7 +168,8 @@ def initial_value(shared: ImportState, variable: ModelVariable) -> ImportedValue
     It is computed once, by the import state ``shared``, and stored in the variable as ``saved``.
 
     Raises:
-        ModelError: If the variable has no value, or one of another shape or dtype.
+        ModelError: If the variable has no value, one of another shape or dtype, or one that cannot
+            be read.
     """
     if variable.saved is None:
         variable.saved = shared.variable_value(variable)

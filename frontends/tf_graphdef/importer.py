@@ -89,12 +89,15 @@ def load(
 
     Raises:
         ModelError: If the model is damaged, exceeds ``max_nbytes``, uses unsupported operators, or
-            lacks an output, target or input that was named.
+            lacks an output, target or input that was named; if ``shapes`` contradicts it, or a host
+            function is none.
         ShapeError: If shapes do not fit an operator; a note names the node.
         DTypeError: If dtypes do not.
         ArgumentError: If an argument other than ``source`` has a wrong type; a ModelError for
             ``source``.
         SettingError: If ``max_nbytes`` or ``max_rounds`` is no integer of at least 0.
+        Exception: Whatever a function of ``allow_host_ops`` raises, which is tried on arrays of
+            ones.
     """
     shapes = arguments.mapping("tf_graphdef.load: shapes", shapes, "a mapping of inputs to shapes")
     output_names = None if outputs is None else names_of("tf_graphdef.load: outputs", outputs)

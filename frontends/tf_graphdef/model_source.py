@@ -74,8 +74,8 @@ def _from_path(
         tags: Tags of a SavedModel's graph.
 
     Raises:
-        ModelError: If the file does not exist, cannot be read, or holds no model, or the model has
-            no such signature.
+        ModelError: If the file does not exist or cannot be read, the model is damaged or too large,
+            or it has no such signature.
     """
     where = short(str(path))
     try:

@@ -128,7 +128,9 @@ def from_folder(
         tags: Tags that select a graph.
 
     Raises:
-        ModelError: If the folder, signature or set of tags does not exist, or files are damaged.
+        ModelError: If the folder, signature or set of tags does not exist, files are damaged,
+            cannot be read or exceed the memory limit, the signature has sparse inputs or outputs,
+            or the function captured other values than variables.
     """
     where = short(str(folder))
     try:

@@ -199,7 +199,8 @@ def _power(self: Array, exponent: Any) -> Any:
     Python numbers such as 2, -1 and 0.5 need no logarithm.
 
     Raises: DTypeError for integers to a negative Python integer; ShapeError if an array as exponent
-    does not broadcast.
+    does not broadcast; DeviceError if it is on another device; OperandError for an int that does
+    not fit the dtype.
     """
     op = constant_power(self._value, exponent)
     return _general_power(self, exponent) if op is None else wrap(apply(op, self._value))
@@ -212,7 +213,8 @@ def _power_in_place(self: Array, exponent: Any) -> Any:
 
     Raises: DTypeError if the dtype cannot hold the result, or for integers to a negative Python
     integer; ArgumentError if the result has another shape; ShapeError if the shapes do not
-    broadcast.
+    broadcast; DeviceError if the exponent is on another device; OperandError for an int that does
+    not fit the dtype.
     """
     op = constant_power(self._value, exponent)
     if op is None:

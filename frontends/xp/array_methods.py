@@ -157,6 +157,8 @@ class ArrayMethods:
             DTypeError: There is no such dtype.
             ShapeError: The bytes of the last axis are no entire number of elements, or a
                 0-dimensional array would change its size.
+            ConcretizationError: The dtype is another one, and the array depends on arguments of a
+                function that is traced.
         """
         return conversion.reinterpreted(self, dtype)
 
@@ -183,7 +185,8 @@ class ArrayMethods:
 
         Raises: SettingError if there is no such device, or ``stream`` is something else;
         MissingDependencyError or DeviceError if its package or driver is missing; DeviceError if
-        the device has no memory left.
+        the device has no memory left; for a copy, ConcretizationError if the array depends on
+        arguments of a function that is traced.
         """
         return interchange.to_device(self, device, stream)
 
@@ -223,7 +226,8 @@ class ArrayMethods:
             copy: True copies the memory; False refuses to.
 
         Raises: BufferError for a device that is neither that of the array nor the CPU, a copy that
-        is refused, or elements that DLPack of NumPy does not have, such as bfloat16.
+        is refused, or elements that DLPack of NumPy does not have, such as bfloat16;
+        ConcretizationError if the array depends on arguments of a function that is traced.
         """
         return interchange.dlpack(self, max_version, dl_device, copy, stream)
 
@@ -256,7 +260,8 @@ class ArrayMethods:
 
         ``flags`` are those of the buffer protocol. What the array needs is executed.
 
-        Raises: BufferError if the caller wants to write, or the array is on a device.
+        Raises: BufferError if the caller wants to write, or the array is on a device;
+        ConcretizationError if it depends on arguments of a function that is traced.
         """
         return interchange.buffer(self, flags)
 

@@ -51,6 +51,7 @@ def write(x: Array, key: Any, operand: Any) -> None:
             or a Python integer does not fit.
         DeviceError: Array and operand are on different devices, and the operand has axes.
         ArgumentError: The operand is neither an array nor numbers.
+        ConcretizationError: A mask in the key depends on arguments of a function that is traced.
     """
     if _write_few(x, key, operand):
         return
@@ -123,8 +124,9 @@ def _converted(x: Array, operand: Any) -> Array:
 
     An `Array` of this dtype is returned itself.
 
-    Raises: DTypeError if it is complex, and the array is not, or a Python integer does not fit;
-    ArgumentError if it is neither an array nor numbers; ShapeError for lists of different lengths.
+    Raises: DTypeError if it is complex, and the array is not, its elements are of no dtype of
+    `passkit.xp`, or a Python integer does not fit; ArgumentError if it is neither an array nor
+    numbers; ShapeError for lists of different lengths.
     """
     if isinstance(operand, (list, tuple, range, np.ndarray)):
         operand = asarray(operand, device=x.device)
@@ -301,7 +303,8 @@ def _assigned(x: Array, parts: list[Any], value: Array) -> Array:
     ``parts`` are those of the subscript; masks are executed. The result is a new array.
 
     Raises: SubscriptError if a mask or a computed index does not fit; ShapeError if the value does
-    not fit; DeviceError if it has axes and is on another device than ``x``.
+    not fit; DeviceError if it has axes and is on another device than ``x``; ConcretizationError if
+    a mask depends on arguments of a function that is traced.
     """
     shape = x.shape
     x, parts = with_integers(x, parts)

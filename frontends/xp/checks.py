@@ -96,9 +96,11 @@ class CheckedValue:
             self._copy = call("copy", x)
 
     def numpy(self) -> Any:
-        """Return the NumPy array of the value at that moment; a pending copy is executed.
+        """Return the value when this object was created, in NumPy; a pending copy is executed.
 
         Call it before `release`.
+
+        Raises: PasskitError if an operation that the copy needs fails.
         """
         return computed(self._value) if self._copy is None else self._copy._numpy("check")
 
@@ -172,6 +174,7 @@ def check(condition: Any, function: str, name: str, x: Any, must_be: str) -> Non
         ArgumentError: The condition or ``x`` is no array or number.
         DTypeError: The condition has other elements than booleans.
         ShapeError: It has another shape than ``x``.
+        DeviceError: The arrays are on several devices.
 
     >>> from passkit import xp
     >>> sigma = xp.asarray([1.0, -2.0])
@@ -192,6 +195,7 @@ def check_all(requirements: Sequence[Requirement]) -> None:
         CheckError: An element is not as it must be: the first one of the first array that has any.
         DTypeError: A condition has other elements than booleans.
         ShapeError: A condition has another shape than its array.
+        DeviceError: The arrays are on several devices.
     """
     for each in requirements:
         where, condition = f"check: the condition of {each.subject.name}", each.condition

@@ -254,7 +254,8 @@ class ComputingMethods:
         the promoted one, in which Python numbers are weak.
 
         Raises: ArgumentError for other limits, or an int beyond which the dtype has no number;
-        DTypeError for one that is too large for a float; ShapeError where they do not broadcast.
+        DTypeError for one that is too large for a float; ShapeError where they do not broadcast;
+        DeviceError for limits on another device.
         """
         from passkit.frontends.xp.elementwise import clip  # that imports the class of arrays
 

@@ -39,6 +39,7 @@ def eval(*arrays: Any) -> None:
     Raises:
         ArgumentError: An argument is nothing of these, such as a NumPy array or None.
         PasskitError: An operation cannot be executed, such as a FeedError of a singular matrix.
+        ConcretizationError: An array depends on arguments of a function that is traced.
 
     >>> from passkit import xp
     >>> x = xp.asarray([1.0, 2.0])

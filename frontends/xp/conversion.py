@@ -38,6 +38,8 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
         DTypeError: there is no such dtype (None is none), or complex numbers would become real.
         SettingError: there is no such device.
         DeviceError, MissingDependencyError: a driver or package for the device is missing.
+        ConcretizationError: ``x`` depends on arguments of a function that is traced, and gets to
+            another device, or from real numbers to complex ones.
 
     >>> from passkit import xp
     >>> xp.astype(xp.asarray([1.5, -2.5]), xp.int32)
@@ -68,6 +70,8 @@ def reinterpreted(x: Array, dtype: Any) -> Array:
         DTypeError: There is no such dtype.
         ShapeError: The bytes of the last axis are no entire number of elements, or a 0-dimensional
             array would change its size.
+        ConcretizationError: The dtype is another one, and ``x`` depends on arguments of a function
+            that is traced.
     """
     target = x.dtype if dtype is None else checked_dtype("view: dtype", dtype).numpy
     if target == x.dtype:
@@ -85,7 +89,8 @@ def on_device(x: Array, device: StreamDevice | None) -> Array:
     """Return an array on a device, None for the CPU: itself if it is there, else a copy.
 
     For a copy, what the array needs is executed. Raises: DeviceError if the device has no memory
-    left.
+    left; ConcretizationError if an array to be copied depends on arguments of a function that is
+    traced.
     """
     type = x._value.type
     if type.device is device:
@@ -138,6 +143,8 @@ def asarray(
         SettingError: There is no such device.
         DeviceError, MissingDependencyError: A driver or package for the device is missing; or
             arrays in a sequence are on several devices.
+        ConcretizationError: An `Array` depends on arguments of a function that is traced, and gets
+            to another device, or from real numbers to complex ones.
 
     >>> from passkit import xp
     >>> xp.asarray([[1, 2], [3, 4]])
@@ -185,7 +192,9 @@ def _moved(x: Array, device: StreamDevice | None, dtype: DType | None, copy: boo
     ``dtype`` None keeps its dtype; ``copy`` True copies it also if it stays on its device.
 
     Raises: FeedError if it is on another device or must be converted, and ``copy`` is False;
-    DTypeError for complex to real; DeviceError if the device has no memory left.
+    DTypeError for complex to real; DeviceError if the device has no memory left;
+    ConcretizationError if it depends on arguments of a function that is traced, and gets to another
+    device or from real to complex numbers.
     """
     if copy is False and x._value.type.device is not device:
         raise FeedError(
@@ -211,7 +220,8 @@ def _from_array(x: Array, dtype: DType | None, copy: bool | None) -> Array:
     """Return the array ``x`` as `asarray` does: itself unless it is converted or copied.
 
     ``dtype`` None keeps its dtype; ``copy`` True copies it. Raises: FeedError if it must be
-    converted and ``copy`` is False; DTypeError for complex to real.
+    converted and ``copy`` is False; DTypeError for complex to real; ConcretizationError if it
+    depends on arguments of a function that is traced, and real numbers become complex.
     """
     if dtype is not None and dtype.numpy != x.dtype:
         if copy is False:

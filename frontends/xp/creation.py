@@ -389,6 +389,8 @@ def arange(
             fits neither int64 nor uint64.
         SettingError: There is no such device.
         DeviceError, MissingDependencyError: A driver or package for the device is missing.
+        ConcretizationError: A 0-dimensional array depends on arguments of a function that is
+            traced.
 
     >>> from passkit import xp
     >>> xp.arange(1, 8, 3)
@@ -474,7 +476,8 @@ def real_number(where: str, number: Any) -> Any:
     """Return a real number, also one in a 0-dimensional array, as a bool, an int or a float.
 
     It may be NaN or infinite. What an array needs is executed. Raises: ArgumentError, which begins
-    with ``where``, if it is something else, or an int that is too large for a float.
+    with ``where``, if it is something else, or an int that is too large for a float;
+    ConcretizationError if an array depends on arguments of a function that is traced.
     """
     number = _element(number)
     if not isinstance(number, (int, float)):
@@ -490,6 +493,8 @@ def _element(number: Any) -> Any:
     """Return the element of a 0-dimensional array as a Python number; anything else itself.
 
     What the array needs is executed.
+
+    Raises: ConcretizationError if it depends on arguments of a function that is traced.
     """
     is_array = isinstance(number, (Array, np.ndarray, np.generic))
     return number.item() if is_array and number.shape == () else number
@@ -522,6 +527,8 @@ def linspace(
         DTypeError: There is no such dtype, or it is real and a number is complex.
         SettingError: There is no such device.
         DeviceError, MissingDependencyError: A driver or package for the device is missing.
+        ConcretizationError: A 0-dimensional array depends on arguments of a function that is
+            traced.
 
     >>> from passkit import xp
     >>> xp.linspace(0, 1, 5)
@@ -581,6 +588,8 @@ def logspace(
             too large for a float.
         SettingError: There is no such device.
         DeviceError, MissingDependencyError: A driver or package for the device is missing.
+        ConcretizationError: A 0-dimensional array depends on arguments of a function that is
+            traced.
 
     >>> from passkit import xp
     >>> xp.logspace(0, 2, 3)

@@ -84,6 +84,7 @@ def with_derivatives(density: Callable[..., Array], /, *arguments: Any) -> LogDe
         ShapeError: The shapes of the arguments do not fit.
         DTypeError: An argument is complex, or an int too large for a float.
         CheckError: When the result is computed, an element is one that the density does not allow.
+        DeviceError: The arrays are on several devices.
 
     >>> from passkit import xp
     >>> y = xp.asarray([1.0, 2.0, 4.0])
@@ -108,7 +109,7 @@ def with_derivatives(density: Callable[..., Array], /, *arguments: Any) -> LogDe
 def _log_density(name: str, *arguments: Any) -> Array:
     """Return the log density of the family ``name``, one number for all elements.
 
-    Raises: ArgumentError, ShapeError, DTypeError or CheckError, as `with_derivatives`.
+    Raises: ArgumentError, ShapeError, DTypeError, DeviceError or CheckError, as `with_derivatives`.
     """
     (value,) = _applied(DENSITIES[name], arguments, ())
     return value
@@ -126,6 +127,7 @@ def _applied(density: Density, arguments: Any, wrt: tuple[str, ...]) -> list[Arr
         ShapeError: The shapes do not fit.
         DTypeError: An argument is complex, or an int too large for a float.
         CheckError: The result is computed at once, and an element is not allowed.
+        DeviceError: The arrays are on several devices.
     """
     arrays = _arrays(arguments)
     for argument, array in zip(density.arguments, arrays, strict=True):
@@ -266,6 +268,7 @@ def normal_lpdf(y: Any, mu: Any, sigma: Any, /) -> Array:
         DTypeError: An argument is complex, or an int too large for a float.
         CheckError: When the result is computed: ``y`` is NaN, ``mu`` is not finite, or ``sigma``
             not positive.
+        DeviceError: The arrays are on several devices.
 
     >>> from passkit import xp
     >>> round(float(xp.stats.normal_lpdf(xp.asarray([0.0, 1.0]), 0, 1)), 6)
@@ -286,6 +289,7 @@ def bernoulli_logit_lpmf(y: Any, theta: Any, /) -> Array:
         ShapeError: The shapes do not broadcast.
         DTypeError: An argument is complex, or an int too large for a float.
         CheckError: When the result is computed: ``y`` is not from 0 to 1, or ``theta`` is NaN.
+        DeviceError: The arrays are on several devices.
     """
     return _log_density("bernoulli_logit_lpmf", y, theta)
 
@@ -302,6 +306,7 @@ def poisson_log_lpmf(y: Any, alpha: Any, /) -> Array:
         ShapeError: The shapes do not broadcast.
         DTypeError: An argument is complex, or an int too large for a float.
         CheckError: When the result is computed: ``y`` is negative, or ``alpha`` is NaN.
+        DeviceError: The arrays are on several devices.
     """
     return _log_density("poisson_log_lpmf", y, alpha)
 
@@ -322,6 +327,7 @@ def neg_binomial_2_log_lpmf(y: Any, eta: Any, phi: Any, /) -> Array:
         DTypeError: An argument is complex, or an int too large for a float.
         CheckError: When the result is computed: ``y`` is negative, ``eta`` is not finite, or
             ``phi`` not positive and finite.
+        DeviceError: The arrays are on several devices.
     """
     return _log_density("neg_binomial_2_log_lpmf", y, eta, phi)
 
@@ -345,6 +351,7 @@ def normal_id_glm_lpdf(y: Any, x: Any, alpha: Any, beta: Any, sigma: Any, /) -> 
         DTypeError: An argument is complex, or an int too large for a float.
         CheckError: When the result is computed: an argument, or x @ beta + alpha, is not finite, or
             ``sigma`` not positive.
+        DeviceError: The arrays are on several devices.
     """
     return _log_density("normal_id_glm_lpdf", y, x, alpha, beta, sigma)
 
@@ -364,6 +371,7 @@ def bernoulli_logit_glm_lpmf(y: Any, x: Any, alpha: Any, beta: Any, /) -> Array:
         DTypeError: An argument is complex, or an int too large for a float.
         CheckError: When the result is computed: ``y`` is not from 0 to 1, or another argument is
             not finite.
+        DeviceError: The arrays are on several devices.
     """
     return _log_density("bernoulli_logit_glm_lpmf", y, x, alpha, beta)
 
@@ -383,6 +391,7 @@ def poisson_log_glm_lpmf(y: Any, x: Any, alpha: Any, beta: Any, /) -> Array:
         DTypeError: An argument is complex, or an int too large for a float.
         CheckError: When the result is computed: ``y`` is negative, or another argument is not
             finite.
+        DeviceError: The arrays are on several devices.
     """
     return _log_density("poisson_log_glm_lpmf", y, x, alpha, beta)
 
@@ -405,5 +414,6 @@ def neg_binomial_2_log_glm_lpmf(y: Any, x: Any, alpha: Any, beta: Any, phi: Any,
         DTypeError: An argument is complex, or an int too large for a float.
         CheckError: When the result is computed: ``y`` is negative, ``phi`` is not positive and
             finite, or another argument is not finite.
+        DeviceError: The arrays are on several devices.
     """
     return _log_density("neg_binomial_2_log_glm_lpmf", y, x, alpha, beta, phi)

@@ -58,6 +58,12 @@ _RESULTS = {
 }
 """The words for results in docstrings, by the name of a function or else its domain."""
 
+_OF_TWO = """\
+    ShapeError: the shapes do not broadcast.
+    DeviceError: the arrays are on different devices.
+"""
+"""The errors in docstrings that two operands may raise."""
+
 
 def _documentation(name: str) -> str:
     """Return the docstring of the public function of an operation of `FUNCTIONS`."""
@@ -81,8 +87,7 @@ def _documentation(name: str) -> str:
         "Raises:\n"
         "    ArgumentError: an operand is neither an array nor a number.\n"
         "    DTypeError: the function is not defined for the dtype, or a Python integer does not\n"
-        "        fit it.\n"
-        + ("    ShapeError: the shapes do not broadcast.\n" if function.arity == 2 else "")
+        "        fit it.\n" + (_OF_TWO if function.arity == 2 else "")
     )
 
 
@@ -220,6 +225,7 @@ def pow(x1: Any, x2: Any, /) -> Array:
         DTypeError: an array of integers or booleans to the power of a negative Python integer, or
             a Python integer does not fit the dtype of the array.
         ShapeError: the shapes do not broadcast.
+        DeviceError: the arrays are on several devices.
     """
     if isinstance(x1, Array):
         power = x1.__pow__(x2)
@@ -246,6 +252,7 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Array:
         DTypeError: a Python integer is too large for float64, or a NumPy array has no dtype of
             `passkit.xp`.
         ShapeError: the shapes do not broadcast.
+        DeviceError: the arrays are on several devices.
 
     >>> from passkit import xp
     >>> xp.clip(xp.asarray([1, 5, 9]), 2, 6).numpy()

@@ -92,6 +92,7 @@ def _along_axis(name: str, x: Any, n: int | None, axis: int, norm: str) -> Array
             or the axis is no integer.
         ShapeError: there is no such axis, or fewer points than 1 or too many.
         DTypeError: a transform of real numbers gets complex ones.
+        ConcretizationError: ``x`` depends on arguments of a function that is traced.
     """
     array = array_of(x)
     axis = one_axis(f"fft.{name}", axis, array.ndim)
@@ -116,6 +117,7 @@ def _along_axes(
         ShapeError: there is no such axis, no axis at all, or a number of points is below 1 or too
             large.
         DTypeError: a transform of real numbers gets complex ones.
+        ConcretizationError: ``x`` depends on arguments of a function that is traced.
     """
     array, where = array_of(x), f"fft.{name}"
     sizes = None if s is None else list(sequence(f"{where}: s", s, object))
@@ -189,6 +191,7 @@ def fft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backwa
         ArgumentError: x is no array or number, there is no such norm, or n or the axis is no
             integer.
         ShapeError: there is no such axis, or n (or the extent) is below 1 or too large.
+        ConcretizationError: x depends on arguments of a function that is traced.
     """
     return _along_axis("fft", x, n, axis, norm)
 
@@ -206,6 +209,7 @@ def ifft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backw
         ArgumentError: x is no array or number, there is no such norm, or n or the axis is no
             integer.
         ShapeError: there is no such axis, or n (or the extent) is below 1 or too large.
+        ConcretizationError: x depends on arguments of a function that is traced.
     """
     return _along_axis("ifft", x, n, axis, norm)
 
@@ -227,6 +231,7 @@ def rfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backw
             integer.
         ShapeError: there is no such axis, or n (or the extent) is below 1 or too large.
         DTypeError: the numbers are complex.
+        ConcretizationError: x depends on arguments of a function that is traced.
     """
     return _along_axis("rfft", x, n, axis, norm)
 
@@ -245,6 +250,7 @@ def irfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "back
             integer.
         ShapeError: there is no such axis, or n is too large, or below 1, as its default for the
             extent 1.
+        ConcretizationError: x depends on arguments of a function that is traced.
     """
     return _along_axis("irfft", x, n, axis, norm)
 
@@ -266,6 +272,7 @@ def hfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backw
             integer.
         ShapeError: there is no such axis, or n is too large, or below 1, as its default for the
             extent 1.
+        ConcretizationError: x depends on arguments of a function that is traced.
     """
     return _along_axis("hfft", x, n, axis, norm)
 
@@ -284,6 +291,7 @@ def ihfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "back
             integer.
         ShapeError: there is no such axis, or n (or the extent) is below 1 or too large.
         DTypeError: the numbers are complex.
+        ConcretizationError: x depends on arguments of a function that is traced.
     """
     return _along_axis("ihfft", x, n, axis, norm)
 
@@ -313,6 +321,7 @@ def fftn(
             integers, or there is not a number of points for each axis.
         ShapeError: there is no such axis, or none, or a number of points (or an extent) is below 1
             or too large.
+        ConcretizationError: x depends on arguments of a function that is traced.
     """
     return _along_axes("fftn", x, s, axes, norm)
 
@@ -340,6 +349,7 @@ def ifftn(
             integers, or there is not a number of points for each axis.
         ShapeError: there is no such axis, or none, or a number of points (or an extent) is below 1
             or too large.
+        ConcretizationError: x depends on arguments of a function that is traced.
     """
     return _along_axes("ifftn", x, s, axes, norm)
 
@@ -369,6 +379,7 @@ def rfftn(
         ShapeError: there is no such axis, or none, or a number of points (or an extent) is below 1
             or too large.
         DTypeError: the numbers are complex.
+        ConcretizationError: x depends on arguments of a function that is traced.
     """
     return _along_axes("rfftn", x, s, axes, norm)
 
@@ -396,6 +407,7 @@ def irfftn(
             integers, or there is not a number of points for each axis.
         ShapeError: there is no such axis, or none, or a number of points (or an extent) is below 1
             or too large.
+        ConcretizationError: x depends on arguments of a function that is traced.
     """
     return _along_axes("irfftn", x, s, axes, norm)
 
@@ -415,6 +427,7 @@ def _frequencies(name: str, n: int, d: float, dtype: Any, device: Any) -> Array:
         ShapeError: n is more than the elements of an array.
         DTypeError: the dtype is not one of real floats.
         SettingError: there is no such device.
+        DeviceError, MissingDependencyError: a driver or package for the device is missing.
     """
     points = integer(f"fft.{name}: n", n)
     if points < 1:
@@ -445,6 +458,7 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None)
         ShapeError: n is more than the elements of an array.
         DTypeError: the dtype is not one of real floats.
         SettingError: there is no such device.
+        DeviceError, MissingDependencyError: a driver or package for the device is missing.
 
     >>> from passkit import xp
     >>> xp.fft.fftfreq(4).numpy().tolist()
@@ -467,6 +481,7 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None
         ShapeError: n is more than the elements of an array.
         DTypeError: the dtype is not one of real floats.
         SettingError: there is no such device.
+        DeviceError, MissingDependencyError: a driver or package for the device is missing.
     """
     return _frequencies("rfftfreq", n, d, dtype, device)
 

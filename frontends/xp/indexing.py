@@ -60,7 +60,9 @@ def read(x: Array, key: Any) -> Array:
 
     Raises: SubscriptError if the key does not fit the array: too many parts, an int or an index in
         a computed array out of range, any index of an axis without elements, a mask of another
-        shape, index arrays that do not broadcast, or a part that is nothing of these.
+        shape, index arrays that do not broadcast, or a part that is nothing of these;
+        ConcretizationError if a mask depends on arguments of a function that is traced; DeviceError
+        if an array of the key is on another device.
     """
     value = x._value
     if value.operation is None and is_plain(key) and value.type.device is None:
@@ -104,8 +106,8 @@ def small_key(x: Array, key: Any) -> Any:
     """Return a key for ``x`` as a tuple for NumPy, with NumPy arrays in place of arrays.
 
     Returns: None if ``x`` is not small, is pending, on a device or has a triangular view; if an
-        array of the key is pending, on a device or of floats; or if the key has parts that need the
-        general way, such as lists and bools.
+        array of the key is pending, on a device or of floats or complex numbers; or if the key has
+        parts that need the general way, such as lists and bools.
     """
     value = x._value
     if value.operation is not None or value.type.size > settings.small:
@@ -163,7 +165,8 @@ def with_integers(x: Array, parts: list[Any]) -> tuple[Array, list[Any]]:
     The masks are executed. A mask without axes becomes an index of a new axis of length 1, which
     the returned array has; otherwise that is ``x`` itself.
 
-    Raises: SubscriptError if a mask differs in shape from the axes that it stands for.
+    Raises: SubscriptError if a mask differs in shape from the axes that it stands for;
+    ConcretizationError if one depends on arguments of a function that is traced.
     """
     result: list[Any] = []
     axis = 0
@@ -270,7 +273,8 @@ def _read_advanced(x: Array, parts: list[Any]) -> Array:
     """Return ``x[…]`` for the parts of a subscript, with arrays among them. Masks are computed.
 
     Raises: SubscriptError if a mask or a computed index does not fit, or the shapes of index arrays
-    do not broadcast.
+    do not broadcast; ConcretizationError if a mask depends on arguments of a function that is
+    traced; DeviceError if an array is on another device than ``x``.
     """
     x, parts = with_integers(x, parts)
     basic, axes, arrays, comes_first = split_parts(x, parts)
@@ -344,6 +348,7 @@ def take(x: Array, indices: Array, /, axis: int | None = None) -> Array:
         ArgumentError: ``x`` is no array or number, or the axis no int.
         ShapeError: The axis is out of range, or lists of indices have different lengths.
         SubscriptError: A computed index is out of range, or the axis has no elements.
+        DeviceError: The arrays are on several devices.
 
     >>> from passkit import xp
     >>> xp.take(xp.asarray([10, 20, 30]), xp.asarray([2, 0]))
@@ -387,6 +392,7 @@ def take_along_axis(x: Array, indices: Array, /, axis: int = -1) -> Array:
         ArgumentError: ``x`` is no array or number, or the axis no int.
         ShapeError: The shapes do not fit together, or the axis is out of range.
         SubscriptError: A computed index is out of range, or the axis has no elements.
+        DeviceError: The arrays are on several devices.
 
     >>> from passkit import xp
     >>> xp.take_along_axis(xp.asarray([[1, 2], [3, 4]]), xp.asarray([[1], [0]]))

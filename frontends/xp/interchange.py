@@ -82,7 +82,8 @@ def _device_dlpack(
     on, or a copy if ``copy`` is true, and is unversioned. On CUDA the consumer's stream waits for
     whatever writes it; on OpenCL, whose DLPack has no streams, it is done.
 
-    Raises: BufferError for a third device, or for the CPU where a copy is refused.
+    Raises: BufferError for a third device, or for the CPU where a copy is refused;
+    ConcretizationError if it depends on arguments of a function that is traced.
     """
     target = place.dlpack if dl_device is None else (int(dl_device[0]), dl_device[1])
     if target == CPU:
@@ -122,7 +123,8 @@ def _exported(x: Array, target: str) -> Any:
     """Return the array of the run time of ``x``, whose memory is not reused from now on.
 
     What the array needs is enqueued in the device's queue. Raises: AttributeError if it is not on a
-    device of ``target``, "cuda" or "opencl".
+    device of ``target``, "cuda" or "opencl"; ConcretizationError if it depends on arguments of a
+    function that is traced.
     """
     device = x._value.type.device
     if device is None or device.target != target:
@@ -137,6 +139,9 @@ def shared_view(x: Array) -> Any:
 
     The memory is not reused from now on. What the array needs is executed. From a device it is a
     copy.
+
+    Raises: PasskitError if an operation that it needs fails; ConcretizationError if it depends on
+    arguments of a function that is traced.
     """
     view = x._numpy().view()
     x._value.is_owned = False
@@ -148,7 +153,8 @@ def buffer(x: Array, flags: int) -> memoryview:
     """Return a read-only view of the memory of ``x``; see `Array.__buffer__`.
 
     ``flags`` are those of the buffer protocol. Raises: BufferError if they ask to write, or if the
-    array is on a device.
+    array is on a device; ConcretizationError if it depends on arguments of a function that is
+    traced.
     """
     if x._value.type.device is not None:
         raise BufferError(f"an array on {x.device} has no memory of the host; x.numpy() is a copy")
@@ -174,6 +180,9 @@ def reduced(x: Array) -> tuple[Any, ...]:
     """Return what pickles store: the elements, not the operations that compute them.
 
     It is the function `from_pickle` and a tuple of a copy of the elements and the device.
+
+    Raises: PasskitError if an operation that the elements need fails; ConcretizationError if they
+    depend on arguments of a function that is traced.
     """
     return from_pickle, (np.array(x._numpy(), order="C"), x.device)
 
@@ -222,7 +231,8 @@ def to_device(x: Array, device: Any, stream: Any) -> Array:
 
     Raises: SettingError if there is no such device, or if ``stream`` is not None;
     MissingDependencyError or DeviceError if its package or driver is missing; DeviceError if it has
-    no memory left.
+    no memory left; for a copy, ConcretizationError if it depends on arguments of a function that is
+    traced.
     """
     place = device_argument("to_device", device, x._value.type.device)
     if stream is not None:

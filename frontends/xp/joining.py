@@ -154,6 +154,7 @@ def repeat(x: Array, repeats: int | Array, /, axis: int | None = None) -> Array:
         ShapeError: The axis is out of range, a number is negative, or there is not one for each
             element, or the result has too many elements.
         DTypeError: ``repeats`` are no integers, such as booleans.
+        ConcretizationError: ``repeats`` depend on arguments of a function that is traced.
     """
     x = array_of(x)
     if axis is None:

@@ -396,6 +396,7 @@ def pinv(x: Any, /, *, rtol: Any = None) -> Array:
         ShapeError: the array has fewer than two axes, or rtol does not broadcast to the batch.
         FeedError: rtol is a number below 0 or NaN; or when the result is computed, the iteration
             does not converge, as for NaN.
+        DeviceError: the arrays are on several devices.
     """
     return _above("pinv", matrices("pinv", x), rtol)
 
@@ -415,6 +416,7 @@ def matrix_rank(x: Any, /, *, rtol: Any = None) -> Array:
         ShapeError: the array has fewer than two axes, or rtol does not broadcast to the batch.
         FeedError: rtol is a number below 0 or NaN; or when the result is computed, the iteration
             does not converge, as for NaN.
+        DeviceError: the arrays are on several devices.
     """
     return _above("matrix_rank", matrices("matrix_rank", x), rtol)
 
@@ -450,6 +452,7 @@ def solve(x1: Any, x2: Any, /) -> Array:
         ArgumentError: an operand is neither an array nor a number.
         ShapeError: the matrices are not square, or x2 does not fit.
         FeedError: when the result is computed, a matrix is singular.
+        DeviceError: the arrays are on several devices.
     """
     return call("solve", _squares("solve", x1), array_of(x2))
 

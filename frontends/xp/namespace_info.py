@@ -57,7 +57,8 @@ class NamespaceInfo:
         Args:
             device: a device; they are the same on all.
 
-        Raises: SettingError if there is no such device.
+        Raises: SettingError if there is no such device; DeviceError or MissingDependencyError if a
+        driver or package for the device is missing.
         """
         device_argument("default_dtypes", device, None)
         return {
@@ -79,7 +80,8 @@ class NamespaceInfo:
             kind: a name of a kind as in `isdtype`, or a tuple of them, of which an empty one gives
                 nothing; None for all.
 
-        Raises: SettingError if there is no such device or kind.
+        Raises: SettingError if there is no such device or kind; DeviceError or
+        MissingDependencyError if a driver or package for the device is missing.
 
         >>> from passkit import xp
         >>> list(xp.__array_namespace_info__().dtypes(kind="real floating"))

@@ -109,7 +109,8 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[s
 
     Raises: what the operation or NumPy raises, such as ShapeError where shapes do not broadcast;
         for an `Array` in ``out``, ArgumentError if the result has another shape, DTypeError if it
-        has a dtype of a higher kind.
+        has a dtype of a higher kind; ConcretizationError if NumPy computes it, and an array depends
+        on arguments of a function that is traced.
     """
     outputs = kwargs.pop("out", None)
     result = None
@@ -169,7 +170,8 @@ def apply_function(
         as that of `numpy.linalg.svd`, are `Array`.
 
     Raises: what the function that is called raises; TypeError if NumPy's does not take these
-        arguments.
+        arguments; ConcretizationError if NumPy computes it, and an array depends on arguments of a
+        function that is traced.
     """
     if function is np.transpose:
         given = dict(_bound(signature(function), args, kwargs))
@@ -256,7 +258,8 @@ def _in_numpy(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
 
     ``args`` and ``kwargs`` are its arguments, which may hold arrays in lists, tuples and dicts. If
     one of these is on a device, the results are there, too; see `_wrapped`. Raises: what the
-    function raises.
+    function raises; ConcretizationError if an array depends on arguments of a function that is
+    traced.
     """
     result = function(*map(_computed, args), **{k: _computed(v) for k, v in kwargs.items()})
     leaves = flatten((args, kwargs))[0]

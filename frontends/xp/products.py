@@ -28,6 +28,7 @@ def matmul(x1: Any, x2: Any, /) -> Array:
     Raises:
         ArgumentError: an operand is no array or number.
         ShapeError: an operand is 0-dimensional, or the shapes do not fit.
+        DeviceError: the arrays are on several devices.
     """
     left, right = array_of(x1), array_of(x2)
     if not left.ndim or not right.ndim:
@@ -53,6 +54,7 @@ def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[
         ArgumentError: an operand is no array or number, or ``axes`` neither of these.
         ShapeError: there are not so many axes, or no such axis, one is named twice, or the extents
             differ.
+        DeviceError: the arrays are on several devices.
     """
     if isinstance(axes, (int, np.integer)):
         return call("tensordot", array_of(x1), array_of(x2), axes=int(axes))
@@ -83,6 +85,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
         ArgumentError: an operand is no array or number, or the axis no integer.
         ShapeError: the extents of the axis differ, the others do not broadcast, or there is no such
             axis; numbers from 0 on are none.
+        DeviceError: the arrays are on several devices.
     """
     number = integer("vecdot: axis", axis)
     left, right = array_of(x1), array_of(x2)
@@ -106,6 +109,7 @@ def outer(x1: Any, x2: Any, /) -> Array:
     Raises:
         ArgumentError: an operand is no array or number.
         ShapeError: an operand is no vector, such as a number.
+        DeviceError: the arrays are on several devices.
     """
     left, right = array_of(x1), array_of(x2)
     if left.ndim != 1 or right.ndim != 1:
@@ -129,6 +133,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
         ShapeError: the extent is not 3, there is no such axis, or the shapes do not broadcast.
         DTypeError: both operands are booleans.
         ArgumentError: the axis is no integer, or an operand no array or number.
+        DeviceError: the arrays are on several devices.
     """
     left, right = array_of(x1), array_of(x2)
     for x in (left, right):

@@ -465,7 +465,9 @@ def converted_to(where: str, x: Value, dtype: Any) -> tuple[Value, str | None]:
     Real numbers that are summed as complex ones are executed and converted at once, as there is no
     kernel; otherwise the value is returned itself.
 
-    Raises: DTypeError if ``dtype`` is no dtype, or if complex numbers are to become real.
+    Raises: DTypeError if ``dtype`` is no dtype, or if complex numbers are to become real;
+    ConcretizationError for real numbers to be summed as complex ones that depend on arguments of a
+    function that is traced.
     """
     if dtype is None:
         return x, None

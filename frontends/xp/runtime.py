@@ -149,7 +149,8 @@ def apply_unqueued(operation: Operation, operands: tuple[Value, ...]) -> tuple[V
     It is computed at once in NumPy. But with a triangular view of an operand, it is queued if it
     has a kernel for operands without views.
 
-    Raises: PasskitError if the operands do not fit.
+    Raises: PasskitError if the operands do not fit; ConcretizationError if NumPy computes it, and
+    an operand depends on arguments of a function that is traced.
     """
     if any([v.type.band is not None for v in operands]):
         return views.apply_viewed(operation, operands)
@@ -166,6 +167,7 @@ def on_host(operation: Operation, operands: Sequence[Value]) -> tuple[Value, ...
         DTypeError: NumPy's function does not take these elements, such as complex ones.
         ShapeError: It does not take these shapes.
         CapacityError: There is no memory for the result.
+        ConcretizationError: An operand depends on arguments of a function that is traced.
 
     Other errors of the function pass, such as a FeedError of a singular matrix.
     """
@@ -197,6 +199,9 @@ def converted(value: Value, dtype: DType) -> Value:
 
     A small computed value is converted at once, too. A real dtype drops imaginary parts; callers
     refuse that.
+
+    Raises: ConcretizationError if the dtype is complex, and the value depends on arguments of a
+    function that is traced.
     """
     op = operation("astype", dtype=dtype.name)
     return on_host(op, (value,))[0] if dtype.kind == "c" else apply(op, value)

@@ -151,6 +151,7 @@ def nonzero(x: Any, /) -> tuple[Array, ...]:
         ArgumentError: ``x`` is no array or number.
         ShapeError: It has no axes.
         PasskitError: An operation fails that is executed.
+        ConcretizationError: ``x`` depends on arguments of a function that is traced.
     """
     array = array_of(x)
     if not array.ndim:
@@ -183,6 +184,7 @@ def searchsorted(
         ShapeError: x1 has not one axis, the sorter another shape, or a list as x2 is ragged.
         SubscriptError: the search in a small array meets an index of the sorter that is out of
             range. Others are not checked, and the result is then any position.
+        DeviceError: the arrays are on several devices.
 
     >>> from passkit import xp
     >>> xp.searchsorted(xp.asarray([1, 3, 5]), xp.asarray([3, 4]), side="right").numpy()
@@ -224,6 +226,7 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Array:
         ArgumentError: an operand is neither an array nor a number.
         DTypeError: a Python integer does not fit the dtype of the other operand.
         ShapeError: the shapes do not broadcast.
+        DeviceError: the arrays are on several devices.
     """
     if type(condition) is type(x1) is type(x2) is Array:
         return wrap(apply(_WHERE, condition._value, x1._value, x2._value))

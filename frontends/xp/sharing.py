@@ -54,6 +54,9 @@ def expose_views(x: Array) -> bool:
 
     Returns: Whether it may. False if the array has a triangular view, or ``x`` cannot be a NumPy
         view of the array that it is a part of.
+
+    Raises: PasskitError if an operation that it needs fails; ConcretizationError if it depends on
+    arguments of a function that is traced.
     """
     root = root_of(x)
     if root._value.type.band is not None:

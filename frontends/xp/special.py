@@ -161,6 +161,13 @@ def _build(build: Callable[..., Entry], *operands: Entry, **params: Any) -> Entr
     return build(*converted(operands, "special"), **params)
 
 
+_OF_SEVERAL = """\
+    ShapeError: the shapes do not broadcast.
+    DeviceError: the arrays are on several devices.
+"""
+"""The errors in docstrings that several operands may raise."""
+
+
 def _function(function: SpecialFunction) -> Any:
     """Return the public function of an operation that is defined, with a docstring."""
     op = operation(f"special.{function.name}")
@@ -189,7 +196,7 @@ def _function(function: SpecialFunction) -> Any:
         "Raises:\n"
         "    ArgumentError: an operand is neither an array nor a number.\n"
         "    DTypeError: an operand is complex, or a Python integer does not fit its dtype.\n"
-        + ("    ShapeError: the shapes do not broadcast.\n" if count > 1 else "")
+        + (_OF_SEVERAL if count > 1 else "")
     )
     return public
 
@@ -337,6 +344,7 @@ def polygamma(n: Any, x: Any) -> Array:
             or number.
         ShapeError: The shapes do not broadcast.
         DTypeError: An operand is complex.
+        DeviceError: the arrays are on several devices.
     """
     value = array_of(x)._value
     if isinstance(n, (Array, np.ndarray)):

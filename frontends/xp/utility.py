@@ -68,6 +68,7 @@ def diff(
             axis is no integer.
         ShapeError: there is no such axis, or the arrays do not fit beside each other, such as a
             number.
+        DeviceError: the arrays are on several devices.
 
     >>> from passkit import xp
     >>> xp.diff(xp.asarray([1, 4, 9])).numpy()

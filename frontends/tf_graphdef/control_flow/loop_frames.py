@@ -59,7 +59,8 @@ def _switch(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
         are unsupported or dead if an input is.
 
     Raises:
-        ModelError: If there are not two inputs, or the condition is an array of bools or no array.
+        ModelError: If there are not two inputs, the condition is an array of bools or no array, or
+            a reference to a variable has no value.
     """
     ctx.check_count(inputs, 2)
     if (unavailable := unavailable_results(ctx, inputs)) is not None:

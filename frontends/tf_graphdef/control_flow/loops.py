@@ -29,8 +29,8 @@ def _while(ctx: NodeContext, inputs: Sequence[AnyValue]) -> Sequence[AnyValue]:
 
     Raises:
         ModelError: If an attribute or a function is missing, the condition has other than one
-            result or no array, the body returns another number of values, or, in a loop that runs
-            at run time, it changes a dtype or shape or assigns to a variable.
+            result, an array of bools or no array, the body returns another number of values, or, in
+            a loop that runs at run time, it changes a dtype or shape or assigns to a variable.
         ShapeError: If shapes in the loop do not fit an operator; likewise DTypeError for dtypes.
     """
     condition_function, body_function = ctx.call.attr("cond", "func"), ctx.call.attr("body", "func")

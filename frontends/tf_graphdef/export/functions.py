@@ -133,6 +133,9 @@ def _exp2(scope: NameScope, x: NodeOutput, is_result: bool) -> NodeOutput:
     """Write 2 to the power of x, a float tensor.
 
     With ``is_result``, the node gets the name of ``scope``.
+
+    Raises:
+        ModelError: If TensorFlow has no kernel for the dtype, such as uint64.
     """
     return scope.op("Pow", scope.const(2, x.dtype), x, is_result=is_result)
 
@@ -176,6 +179,9 @@ def truncate(scope: NameScope, x: NodeOutput, is_result: bool = False) -> NodeOu
     """Write floats ``x`` rounded toward zero, as Ceil or Floor; TensorFlow has no such operator.
 
     With ``is_result``, the last node gets the name of ``scope``.
+
+    Raises:
+        ModelError: If TensorFlow has no kernel for the dtype, such as integers.
     """
     up, down = scope.op("Ceil", x), scope.op("Floor", x)
     return select(scope, compare(scope, "Less", x, 0), up, down, is_result)
@@ -200,6 +206,9 @@ def is_negative(scope: NameScope, x: NodeOutput) -> NodeOutput:
     """Write in ``scope`` whether the sign bit of a float ``x`` is set, also for -0.
 
     Return the bool tensor; a NaN gives False, whatever its sign.
+
+    Raises:
+        ModelError: If TensorFlow has no kernel for the dtype, such as integers.
     """
     inverse = scope.op("Reciprocal", x)
     zero = compare(scope, "Equal", x, 0)
@@ -215,6 +224,9 @@ def _copysign(scope: NameScope, x: NodeOutput, y: NodeOutput, is_result: bool) -
     """Write the magnitude of x with the sign of y; that of -0.0 counts, that of NaN is positive.
 
     With ``is_result``, the last node gets the name of ``scope``.
+
+    Raises:
+        ModelError: If TensorFlow has no kernel for the dtype, such as integers.
     """
     size = scope.op("Abs", x)
     return select(scope, is_negative(scope, y), scope.op("Neg", size), size, is_result)
@@ -225,6 +237,9 @@ def _cbrt(scope: NameScope, x: NodeOutput, is_result: bool) -> NodeOutput:
     """Write the cube root, with the sign of x.
 
     With ``is_result``, the last node gets the name of ``scope``.
+
+    Raises:
+        ModelError: If TensorFlow has no kernel for the dtype, such as uint64.
     """
     root = scope.op("Pow", scope.op("Abs", x), scope.const(1 / 3, x.dtype))
     return scope.op("Mul", scope.op("Sign", x), root, is_result=is_result)
@@ -236,6 +251,9 @@ def _hypot(scope: NameScope, x: NodeOutput, y: NodeOutput, is_result: bool) -> N
 
     An infinite operand gives infinity, else a NaN gives NaN. With ``is_result``, the last node gets
     the name of ``scope``.
+
+    Raises:
+        ModelError: If TensorFlow has no kernel for the dtype, such as integers.
     """
     a, b = scope.op("Abs", x), scope.op("Abs", y)
     large, small = scope.op("Maximum", a, b), scope.op("Minimum", a, b)
@@ -256,6 +274,9 @@ def _ldexp(scope: NameScope, x: NodeOutput, n: NodeOutput, is_result: bool) -> N
 
     n is a float tensor of whole numbers. With ``is_result``, the last node gets the name of
     ``scope``.
+
+    Raises:
+        ModelError: If TensorFlow has no kernel for the dtype, such as integers.
     """
     limit = scope.const(2100 if x.dtype.nbytes == 8 else 300, n.dtype)
     exponent = truncate(
@@ -271,7 +292,7 @@ def _ldexp(scope: NameScope, x: NodeOutput, n: NodeOutput, is_result: bool) -> N
 
 @function("erf")
 def _erf(scope: NameScope, x: NodeOutput, is_result: bool) -> NodeOutput:
-    """Write erf(x): Erf, and the sign for infinite float64, for which TensorFlow's gives NaN.
+    """Write erf(x) of floats: Erf, but the sign for infinite float64, of which it gives NaN.
 
     With ``is_result``, the last node gets the name of ``scope``.
     """
@@ -283,7 +304,7 @@ def _erf(scope: NameScope, x: NodeOutput, is_result: bool) -> NodeOutput:
 
 @function("digamma")
 def _digamma(scope: NameScope, x: NodeOutput, is_result: bool) -> NodeOutput:
-    """Write digamma(x): Digamma, and -1 / x at the pole 0, where TensorFlow's gives NaN.
+    """Write digamma(x) of floats: Digamma, and -1 / x at the pole 0, where TensorFlow's gives NaN.
 
     With ``is_result``, the last node gets the name of ``scope``.
     """
@@ -296,6 +317,9 @@ def _erfcinv(scope: NameScope, x: NodeOutput, is_result: bool) -> NodeOutput:
     """Write the inverse of erfc at ``x`` by Ndtri, the inverse of the normal distribution.
 
     With ``is_result``, the last node gets the name of ``scope``.
+
+    Raises:
+        ModelError: If TensorFlow has no kernel for the dtype, such as integers.
     """
     half = scope.op("Mul", x, scope.const(0.5, x.dtype))
     return scope.op(
@@ -308,6 +332,9 @@ def _tgamma(scope: NameScope, x: NodeOutput, is_result: bool) -> NodeOutput:
     """Write gamma as exp(lgamma(x)) with its sign; NaN at negative integers.
 
     With ``is_result``, the last node gets the name of ``scope``.
+
+    Raises:
+        ModelError: If TensorFlow has no kernel for the dtype, such as integers.
     """
     size = scope.op("Exp", scope.op("Lgamma", x))
     odd = compare(
@@ -332,6 +359,9 @@ def _trigamma(scope: NameScope, x: NodeOutput, is_result: bool) -> NodeOutput:
     The reflection formula is trigamma(x) = pi² / sin²(pi x) - trigamma(1 - x).
 
     With ``is_result``, the last node gets the name of ``scope``.
+
+    Raises:
+        ModelError: If TensorFlow has no kernel for the dtype, such as integers.
     """
     one = scope.const(1, x.dtype)
     is_negative_x = compare(scope, "Less", x, 0)
@@ -355,6 +385,9 @@ def _betainc(
     The operands are broadcast first, since TensorFlow's Betainc does not.
 
     With ``is_result``, the last node gets the name of ``scope``.
+
+    Raises:
+        ModelError: If TensorFlow has no kernel for the dtype, such as integers.
     """
     true = scope.const(True, BOOL)
     broadcast = select(scope, true, a, select(scope, true, b, x))
@@ -371,6 +404,8 @@ def _shift(op: str, fills: bool) -> FunctionWriter:
     Args:
         op: LeftShift or RightShift.
         fills: Whether negative numbers become -1 then, as in an arithmetic shift, instead of 0.
+
+    The writer raises ModelError if the numbers are no integers.
     """
 
     def write(scope: NameScope, x: NodeOutput, n: NodeOutput, is_result: bool) -> NodeOutput:

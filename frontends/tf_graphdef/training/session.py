@@ -92,7 +92,8 @@ class ModelSession(tinyflow.Session):
             ArgumentError: If an argument other than ``source`` has a wrong type.
             SettingError: If ``max_nbytes`` or ``max_rounds`` is no integer of at least 0, or
                 ``passes`` are no passes; a RegistryError for the name of a pass that is not
-                registered.
+                registered. An unknown ``target``, ``fusion`` or ``numerics`` is refused when a run
+                is compiled.
         """
         super().__init__(
             target,
@@ -138,17 +139,22 @@ class ModelSession(tinyflow.Session):
             prefix: Path that TensorFlow's Saver or Checkpoint returned, without ``.index``.
             variables: Names of the variables to restore, or a map from names in the checkpoint to
                 the graph's names; by default all variables of the graph.
-            max_nbytes: Bound of the memory that reading takes, in bytes.
+            max_nbytes: Bound of the memory that reading takes, in bytes; None derives it from the
+                size of the files.
 
         Raises:
             ModelError: If the graph has no such variable, the checkpoint lacks values or has them
                 in another shape or dtype (at most eight are named), or files are missing or
                 damaged.
-            ArgumentError: If ``prefix`` is no path, or ``variables`` are no names.
+            ArgumentError: If ``prefix`` is no path, or ``variables`` are no names, or a map from
+                other keys than names.
             SettingError: If ``max_nbytes`` is no integer of at least 0.
         """
         path = arguments.path("ModelSession.restore: prefix", prefix)
-        if variables is not None and not isinstance(variables, Mapping):
+        if isinstance(variables, Mapping):
+            for name in variables:
+                arguments.text("ModelSession.restore: a name in variables", name)
+        elif variables is not None:
             variables = names_of("ModelSession.restore: variables", variables)
         if max_nbytes is not None:
             max_nbytes = arguments.count("ModelSession.restore: max_nbytes", max_nbytes, 0)
@@ -167,8 +173,10 @@ class ModelSession(tinyflow.Session):
         A new run is added to the cache; from a full one, that used longest ago is removed.
 
         Raises:
-            ModelError: If the model has no such node, or cannot be imported.
-            FeedError: If a feed's key or shape does not fit, or a placeholder is not fed.
+            ModelError: If the model has no such node or result, a fetch is no array, or the model
+                cannot be imported.
+            FeedError: If a fetch is no name, a feed's key or shape does not fit, or a placeholder
+                is not fed.
             ShapeError: If shapes do not fit an operator; likewise DTypeError for dtypes, and other
                 errors of compilation.
         """
@@ -202,8 +210,8 @@ class ModelSession(tinyflow.Session):
             The graph, its feeds, and how to get each fetch from its outputs.
 
         Raises:
-            ModelError: If the model has no such node, a fetch is no array, or the model cannot be
-                imported.
+            ModelError: If the model has no such node or result, a fetch is no array, or the model
+                cannot be imported.
             FeedError: If a fetch is no name, a feed's key or shape does not fit, or a placeholder
                 is not fed.
             ShapeError: If shapes do not fit an operator; likewise DTypeError for dtypes.

@@ -33,6 +33,8 @@ class VariableStates:
         Raises:
             ModelError: If the checkpoint is missing or damaged, or the nodes that restore it are
                 malformed.
+            ShapeError: If shapes in the nodes that restore variables do not fit an operator;
+                likewise DTypeError for dtypes.
         """
         return self.written is None or self.restorer.key(variable) is not None
 
@@ -46,6 +48,8 @@ class VariableStates:
                 or is damaged; if it is a constant without a checkpoint; if it is state and its name
                 is no name of a node, or, without a checkpoint, its shape is unknown or exceeds the
                 memory budget.
+            ShapeError: If shapes in the nodes that restore variables do not fit an operator;
+                likewise DTypeError for dtypes.
         """
         if self.written is not None and variable.name not in self.written:
             return self.restorer.value(variable)

@@ -274,6 +274,7 @@ def prelu(x: Any, weight: Any, /) -> Array:
         ArgumentError: one is neither an array nor a real number.
         DTypeError: one is an array of complex numbers, or an int too large for a float.
         ShapeError: they do not broadcast.
+        DeviceError: the arrays are on several devices.
     """
     return applied("prelu", *real_values("prelu", x=x, weight=weight))
 
@@ -354,6 +355,7 @@ def _along(where: str, x: Any, axis: Axes, *masks: Any) -> Array:
         ArgumentError: an operand is neither an array nor a real number, or an axis no integer.
         DTypeError: ``x`` is an array of complex numbers, or the mask not of booleans.
         ShapeError: there is no such axis, it is named twice, or the mask does not broadcast to x.
+        DeviceError: the arrays are on several devices.
     """
     value = real_value(where, "x", x)
     shape = value.type.shape
@@ -383,6 +385,7 @@ def softmax(x: Any, /, axis: Axes = -1, *, where: Any = None) -> Array:
         DTypeError: ``x`` is an array of complex numbers, or the mask not of booleans.
         ShapeError: there is no such axis, it is named twice, or the mask does not broadcast to the
             shape of ``x``.
+        DeviceError: the arrays are on several devices.
 
     >>> from passkit import xp
     >>> xp.nn.softmax(xp.zeros(4))
@@ -432,6 +435,7 @@ def gumbel_softmax(logits: Any, key: Array, temperature: float = 1.0, *, axis: i
         DTypeError: the logits are no real floats, or the key is not of int64.
         FeedError: the temperature is not above 0.
         ShapeError: the key is not 0-dimensional, or there is no such axis.
+        DeviceError: the arrays are on several devices.
     """
     array = array_of(logits)
     noise = gumbel(key, array.shape, array.dtype)

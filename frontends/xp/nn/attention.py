@@ -159,6 +159,7 @@ def scaled_dot_product_attention(
             number.
         DTypeError: an operand or the mask is an array of complex numbers.
         ShapeError: the shapes do not fit.
+        DeviceError: the arrays are on several devices.
     """
     where = "scaled_dot_product_attention"
     names = ("query", query), ("key", key), ("value", value)
@@ -227,6 +228,7 @@ def multi_head_attention(
         DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: the shapes do not fit, or a number of heads is no positive int, or does not
             divide what it must.
+        DeviceError: the arrays are on several devices.
     """
     key_heads = num_heads if num_key_heads is None else num_key_heads
     heads = (

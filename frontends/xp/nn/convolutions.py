@@ -123,6 +123,7 @@ def _convolved(
             a parameter holds neither numbers nor a text.
         DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: the shapes or parameters do not fit.
+        DeviceError: the arrays are on several devices.
     """
     data_format = _checked_format(name, data_format, count)
     values = real_values(name, optional=("bias",), x=x, weight=weight, bias=bias)
@@ -156,6 +157,7 @@ def conv1d(
             a parameter holds neither numbers nor a text.
         DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: shapes, strides, padding, dilation or groups do not fit.
+        DeviceError: the arrays are on several devices.
     """
     return _convolved("conv1d", 1, x, weight, bias, data_format, stride, padding, dilation, groups)
 
@@ -195,6 +197,7 @@ def conv2d(
             a parameter holds neither numbers nor a text.
         DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: shapes, strides, padding, dilation or groups do not fit.
+        DeviceError: the arrays are on several devices.
     """
     return _convolved("conv2d", 2, x, weight, bias, data_format, stride, padding, dilation, groups)
 
@@ -221,6 +224,7 @@ def conv3d(
             a parameter holds neither numbers nor a text.
         DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: shapes, strides, padding, dilation or groups do not fit.
+        DeviceError: the arrays are on several devices.
     """
     return _convolved("conv3d", 3, x, weight, bias, data_format, stride, padding, dilation, groups)
 
@@ -248,6 +252,7 @@ def conv1d_transpose(
             a parameter holds neither numbers nor a text.
         DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: shapes, strides, paddings, dilation or groups do not fit.
+        DeviceError: the arrays are on several devices.
     """
     return _convolved(
         "conv1d_transpose",
@@ -296,6 +301,7 @@ def conv2d_transpose(
             a parameter holds neither numbers nor a text.
         DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: shapes, strides, paddings, dilation or groups do not fit.
+        DeviceError: the arrays are on several devices.
     """
     return _convolved(
         "conv2d_transpose",
@@ -336,6 +342,7 @@ def conv3d_transpose(
             a parameter holds neither numbers nor a text.
         DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: shapes, strides, paddings, dilation or groups do not fit.
+        DeviceError: the arrays are on several devices.
     """
     return _convolved(
         "conv3d_transpose",

@@ -66,6 +66,7 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Array:
         ArgumentError: an operand is neither an array nor a real number.
         DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: the shapes do not fit.
+        DeviceError: the arrays are on several devices.
     """
     values = real_values("linear", optional=("bias",), x=x, weight=weight, bias=bias)
     shapes = [v.type.shape for v in values]
@@ -92,6 +93,7 @@ def embedding(indices: Any, weight: Any) -> Array:
         ArgumentError: an operand is no array or number.
         DTypeError: the indices are no integers, such as booleans.
         ShapeError: the table has no rows, or is a scalar.
+        DeviceError: the arrays are on several devices.
     """
     positions, table = array_of(indices), array_of(weight)
     if positions.dtype.kind not in "iu":
@@ -152,6 +154,7 @@ def dropout(
             is not of int64.
         FeedError: the rate is out of range, or NaN.
         ShapeError: the key is not 0-dimensional, there is no such axis, or it is named twice.
+        DeviceError: x and the key are on different devices.
     """
     array = real_array("dropout", "x", x)
     rate = real_number("dropout", "rate", rate)

@@ -58,6 +58,7 @@ def _elementwise_loss(
             reduction.
         DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: the shapes do not broadcast.
+        DeviceError: the arrays are on several devices.
     """
     values = real_values(where, predictions=predictions, labels=labels)
     return _reduced(where, applied(where, *values, **params), reduction)
@@ -130,6 +131,7 @@ def mse_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> Array
             reduction.
         DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: the shapes do not broadcast.
+        DeviceError: the arrays are on several devices.
 
     >>> from passkit import xp
     >>> float(xp.nn.mse_loss(xp.asarray([1.0, 2.0]), xp.asarray([1.0, 4.0])))
@@ -146,6 +148,7 @@ def mae_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> Array
             reduction.
         DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: the shapes do not broadcast.
+        DeviceError: the arrays are on several devices.
     """
     return _elementwise_loss("mae_loss", predictions, labels, reduction)
 
@@ -163,6 +166,7 @@ def huber_loss(
         DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         FeedError: ``delta`` is not above 0.
         ShapeError: the shapes do not broadcast.
+        DeviceError: the arrays are on several devices.
     """
     number = positive_number("huber_loss", "delta", delta)
     return _elementwise_loss("huber_loss", predictions, labels, reduction, delta=number)
@@ -181,6 +185,7 @@ def smooth_l1_loss(
         DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         FeedError: ``beta`` is not above 0.
         ShapeError: the shapes do not broadcast.
+        DeviceError: the arrays are on several devices.
     """
     number = positive_number("smooth_l1_loss", "beta", beta)
     return _elementwise_loss("smooth_l1_loss", predictions, labels, reduction, beta=number)
@@ -194,6 +199,7 @@ def log_cosh_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> 
             reduction.
         DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: the shapes do not broadcast.
+        DeviceError: the arrays are on several devices.
     """
     return _elementwise_loss("log_cosh_loss", predictions, labels, reduction)
 
@@ -208,6 +214,7 @@ def hinge_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> Arr
             reduction.
         DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: the shapes do not broadcast.
+        DeviceError: the arrays are on several devices.
     """
     return _elementwise_loss("hinge_loss", predictions, labels, reduction)
 
@@ -222,6 +229,7 @@ def squared_hinge_loss(predictions: Any, labels: Any, *, reduction: str = "mean"
             reduction.
         DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: the shapes do not broadcast.
+        DeviceError: the arrays are on several devices.
     """
     return _elementwise_loss("squared_hinge_loss", predictions, labels, reduction)
 
@@ -236,6 +244,7 @@ def poisson_nll_loss(predictions: Any, labels: Any, *, reduction: str = "mean") 
             reduction.
         DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: the shapes do not broadcast.
+        DeviceError: the arrays are on several devices.
     """
     return _elementwise_loss("poisson_nll_loss", predictions, labels, reduction)
 
@@ -256,6 +265,7 @@ def kl_div(
             reduction.
         DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: the shapes do not broadcast.
+        DeviceError: the arrays are on several devices.
     """
     log_target = truth("kl_div: log_target", log_target)
     return _elementwise_loss("kl_div", predictions, labels, reduction, log_target=log_target)
@@ -278,6 +288,7 @@ def binary_cross_entropy(
         DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         FeedError: ``eps`` is not above 0.
         ShapeError: the shapes do not broadcast.
+        DeviceError: the arrays are on several devices.
     """
     number = positive_number("binary_cross_entropy", "eps", eps)
     return _elementwise_loss("binary_cross_entropy", predictions, labels, reduction, epsilon=number)
@@ -299,6 +310,7 @@ def binary_cross_entropy_with_logits(
             reduction.
         DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: the shapes do not broadcast.
+        DeviceError: the arrays are on several devices.
     """
     where = "binary_cross_entropy_with_logits"
     operands = {"logits": logits, "labels": labels, "pos_weight": pos_weight}
@@ -404,6 +416,7 @@ def cross_entropy(
         DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: the shapes do not fit, or there is no such axis.
         FeedError: ``label_smoothing`` is no number from 0 to 1.
+        DeviceError: the arrays are on several devices.
     """
     where = "cross_entropy"
     x = real_array(where, "logits", logits)
@@ -451,6 +464,7 @@ def nll_loss(
             ``ignore_index`` no integer, or there is no such reduction.
         DTypeError: the logarithms are complex, or the labels no integers.
         ShapeError: the shapes do not fit, or there is no such axis.
+        DeviceError: the arrays are on several devices.
     """
     x = real_array("nll_loss", "log_probabilities", log_probabilities)
     targets = array_of(labels)
@@ -483,6 +497,7 @@ def cosine_similarity(x1: Any, x2: Any, *, axis: int = -1, eps: float = 1e-8) ->
         ShapeError: the shapes do not broadcast, an operand has no such axis, or their extents along
             it differ.
         FeedError: ``eps`` is not above 0.
+        DeviceError: the arrays are on several devices.
     """
     values = real_values("cosine_similarity", x1=x1, x2=x2)
     shapes = [v.type.shape for v in values]

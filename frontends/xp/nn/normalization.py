@@ -71,6 +71,7 @@ def layer_norm(
         DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: an axis does not exist or is named twice, or the shape of weight or bias is
             wrong.
+        DeviceError: the arrays are on several devices.
     """
     values = real_values("layer_norm", optional=VECTORS, x=x, weight=weight, bias=bias)
     axes = _normalized_axes("layer_norm", axis, len(values[0].type.shape))
@@ -92,6 +93,7 @@ def rms_norm(
             axis no integer.
         DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: an axis does not exist or is named twice, or the shape of the weight is wrong.
+        DeviceError: the arrays are on several devices.
     """
     values = real_values("rms_norm", optional=VECTORS, x=x, weight=weight)
     axes = _normalized_axes("rms_norm", axis, len(values[0].type.shape))
@@ -124,6 +126,7 @@ def group_norm(
         DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: the groups do not divide the channels; or the axis, or the shape of weight or
             bias, is wrong.
+        DeviceError: the arrays are on several devices.
     """
     values = real_values("group_norm", optional=VECTORS, x=x, weight=weight, bias=bias)
     channel = one_axis("group_norm", axis, len(values[0].type.shape))
@@ -149,6 +152,7 @@ def instance_norm(
             axis no integer.
         DTypeError: an operand is an array of complex numbers, or an int too large for a float.
         ShapeError: the axis, or the shape of weight or bias, is wrong.
+        DeviceError: the arrays are on several devices.
     """
     values = real_values("instance_norm", optional=VECTORS, x=x, weight=weight, bias=bias)
     channel = one_axis("instance_norm", axis, len(values[0].type.shape))
@@ -160,8 +164,9 @@ def instance_norm(
 def _batch_norm_values(where: str, x: Any, mean: Any, var: Any, weight: Any, bias: Any) -> Any:
     """Return the values of x, weight, bias, mean and variance, in this order.
 
-    A weight or bias of None becomes ones or zeros in the shape and dtype of the mean, on its device. Raises
-    ArgumentError if another operand is no array or number, and DTypeError if one is complex.
+    A weight or bias of None becomes ones or zeros in the shape and dtype of the mean, on its
+    device. Raises ArgumentError if another operand is no array or number, and DTypeError if one is
+    complex.
     """
     array = array_of(x)
     center = array_of(mean)
@@ -196,6 +201,7 @@ def batch_norm(
         ArgumentError: an operand is no array or number, ``eps`` no number, or the axis no integer.
         DTypeError: an operand is complex, or an int too large for a float.
         ShapeError: the axis, or the shape of a vector, is wrong.
+        DeviceError: the arrays are on several devices.
     """
     values = _batch_norm_values("batch_norm", x, running_mean, running_var, weight, bias)
     channel = one_axis("batch_norm", axis, len(values[0].type.shape))
@@ -236,6 +242,7 @@ def batch_norm_training(
             axis no integer.
         DTypeError: an operand is complex, or an int too large for a float.
         ShapeError: the axis, or the shape of a vector, is wrong, or ``x`` has no elements.
+        DeviceError: the arrays are on several devices.
     """
     where = "batch_norm_training"
     values = _batch_norm_values(where, x, running_mean, running_var, weight, bias)

@@ -57,6 +57,7 @@ def categorical(key: Array, logits: Any, axis: int = -1, shape: DrawShape | None
         DTypeError: the key is not of int64, or the logits no real floats.
         ShapeError: the key is not 0-dimensional, there is no such axis or no class, the logits do
             not broadcast to the shape, or an extent is negative or too large.
+        DeviceError: the arrays are on several devices.
     """
     checked_key("categorical", key)
     x = array_of(logits)
@@ -130,6 +131,7 @@ def choice(
         ShapeError: the key is not 0-dimensional, ``a`` is an array without axes or a float, there
             is no such axis, ``p`` has another shape than the number of elements, or an extent is
             negative or too large.
+        DeviceError: the arrays are on several devices.
     """
     checked_key("choice", key)
     extents = checked_shape("choice", shape)

@@ -176,6 +176,7 @@ def weibull_min(
         FeedError: the concentration is the number 0.
         ShapeError: the key is not 0-dimensional, an extent negative or too large, or a parameter
             does not broadcast with the draw.
+        DeviceError: the arrays are on several devices.
     """
     numbers = draw_floats("exponential", key, shape, dtype, "weibull_min")
     check_real("weibull_min", "concentration", concentration)
@@ -334,6 +335,7 @@ def t(key: Array, df: Any, shape: DrawShape | None = None, dtype: Any = None) ->
         FeedError: ``df`` is a negative number or NaN, but no array.
         ShapeError: the key is not 0-dimensional, ``df`` does not broadcast to the shape, or an
             extent is negative or too large.
+        DeviceError: the arrays are on several devices.
     """
     checked_key("t", key)
     first, second = split(key)
@@ -362,6 +364,7 @@ def beta(key: Array, a: Any, b: Any, shape: DrawShape | None = None, dtype: Any 
         FeedError: a parameter is a negative number or NaN, but no array.
         ShapeError: the key is not 0-dimensional, the parameters do not broadcast to the shape or
             with each other, or an extent is negative or too large.
+        DeviceError: the arrays are on several devices.
     """
     checked_key("beta", key)
     target = float_dtype("beta", dtype, a, b)

@@ -174,6 +174,7 @@ class Generator:
                 covariances of at most `xp.config.small` elements, else when the result is computed.
             ShapeError: the parameters do not broadcast to the size or with each other, or an
                 extent is negative or too large.
+            DeviceError: the arrays are on several devices.
         """
         return samplers.multivariate_normal(self.key(), mean, cov, size)
 
@@ -426,6 +427,7 @@ class Generator:
                 is an int above 2**63 - 1.
             ShapeError: ``a`` is an array without axes or a float, there is no such axis, ``p`` has
                 another shape than the number of elements, or an extent is negative or too large.
+            DeviceError: the arrays are on several devices.
         """
         return choices.choice(self.key(), a, _shape("choice", size), replace, p, axis)
 

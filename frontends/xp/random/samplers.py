@@ -331,6 +331,7 @@ def multivariate_normal(
             fewer than two,
             their extents n differ, their other axes do not broadcast to the shape or with each
             other, or an extent is negative or too large.
+        DeviceError: the arrays are on several devices.
     """
     function = "multivariate_normal"
     center, spread = array_of(mean), array_of(cov)

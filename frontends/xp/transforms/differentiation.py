@@ -638,5 +638,9 @@ def _of_entries(
 
 
 def _array_of(leaf: Any) -> Any:
-    """Return a leaf as it is; an `Array` as a NumPy array, which executes what it needs."""
+    """Return a leaf as it is; an `Array` as a NumPy array, which executes what it needs.
+
+    Raises: PasskitError if an operation that it needs fails; ConcretizationError if it depends on
+    arguments of a function that is traced.
+    """
     return leaf._numpy() if isinstance(leaf, Array) else leaf

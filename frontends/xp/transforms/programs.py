@@ -400,9 +400,7 @@ class ProgramStream(Queue, TracingStream):
         steps, programs, size = node.plan
         operations: list[Any] = [v.operation for v in self.queue]
         extents = [n for o in operations if o.extents is not None for n in o.extents]
-        return _Recording(
-            steps, programs, tuple(self.inputs), tuple(extents), size, self.count
-        )
+        return _Recording(steps, programs, tuple(self.inputs), tuple(extents), size, self.count)
 
     def _steps(self) -> tuple[RecordedStep, ...]:
         """Return the queued operations as steps of a program."""

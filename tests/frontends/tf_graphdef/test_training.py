@@ -304,6 +304,8 @@ def test_arguments_of_restore_are_checked() -> None:
         session.restore(3)  # type: ignore[arg-type]
     with pytest.raises(pk.ArgumentError, match="variables must be a name .*, got 3"):
         session.restore("p", 3)  # type: ignore[arg-type]
+    with pytest.raises(pk.ArgumentError, match="a name in variables must be a string, got 3"):
+        session.restore("p", {3: "w"})  # type: ignore[dict-item]
     with pytest.raises(pk.SettingError, match="max_nbytes must be a whole number .*, got -1"):
         session.restore("p", max_nbytes=-1)
 

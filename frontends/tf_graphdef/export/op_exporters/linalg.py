@@ -25,6 +25,9 @@ def _matmul(call: ExportCall, a: NodeOutput, b: NodeOutput) -> ExportResult:
     """Write `matmul` as MatMul, or as BatchMatMulV2 for stacks of matrices; see `_with_vectors`.
 
     ``call`` is the node to write, and ``a`` and ``b`` are the tensors of its inputs.
+
+    Raises:
+        ShapeError: If the rank of an input is unknown.
     """
     left, right = call.shape(0), call.shape(1)
     if len(left) < 2 or len(right) < 2:
@@ -41,6 +44,9 @@ def _matmul_sum(call: ExportCall, *operands: NodeOutput) -> ExportResult:
 
     ``call`` is the node to write, and ``operands`` are the tensors of its inputs, left and right
     matrices in turn.
+
+    Raises:
+        ShapeError: If the rank of an input is unknown.
     """
     return call.expanded(lambda *x: sum_of_matmuls(call.node, *x), *operands)
 
@@ -54,6 +60,7 @@ def _with_vectors(call: ExportCall, a: NodeOutput, b: NodeOutput) -> ExportResul
     Raises:
         ModelError: If a symbolic extent of the result, beside another or an extent of 0, has a
             symbol without a source.
+        ShapeError: If the rank of an input is unknown.
     """
     left, right = call.shape(0), call.shape(1)
     if len(left) < 2:
@@ -73,6 +80,9 @@ def _cholesky(call: ExportCall, x: NodeOutput) -> ExportResult:
     """Write `cholesky` as Cholesky, transposed for ``upper=True``.
 
     ``call`` is the node to write, ``x`` the tensor of its input.
+
+    Raises:
+        ShapeError: If the result is transposed, and the rank of the input is unknown.
     """
     if call.params["upper"]:
         return call.expanded(lambda x: make("matrix_transpose", make("cholesky", x)), x)
@@ -102,6 +112,9 @@ def _solve(call: ExportCall, a: NodeOutput, b: NodeOutput) -> ExportResult:
     """Write `matrix_solve` as MatrixSolve; None if the batch axes differ.
 
     ``call`` is the node to write, and ``a`` and ``b`` are the tensors of its inputs.
+
+    Raises:
+        ShapeError: If the rank of an input is unknown.
     """
     if call.shape(0)[:-2] != call.shape(1)[:-2]:
         return None
@@ -165,6 +178,9 @@ def _svd(call: ExportCall, x: NodeOutput) -> ExportResult:
 
     Vectors are unique up to their sign. ``call`` is the node to write, ``x`` the tensor of its
     input.
+
+    Raises:
+        ShapeError: If the rank of the input is unknown.
     """
     full_matrices = bool(call.params["full_matrices"])
     s, u, v = _decompose(call, "Svd", x, 3, compute_uv=True, full_matrices=full_matrices)
@@ -202,6 +218,7 @@ def _relative_tolerance(call: ExportCall, x: Any) -> float:
 
     Raises:
         ModelError: If ``rtol`` is None and a side of the matrix is symbolic.
+        ShapeError: If the rank of the node's input is unknown.
     """
     rtol, sides = call.params["rtol"], call.shape()[-2:]
     if rtol is not None:
@@ -224,7 +241,7 @@ def _pseudo_inverse(call: ExportCall, x: NodeOutput) -> ExportResult:
 
     Raises:
         ModelError: If ``rtol`` is None and a side of the matrix is symbolic.
-        ShapeError: If it cannot be known which side is shorter.
+        ShapeError: If it cannot be known which side is shorter, or the rank is unknown.
     """
     if x.dtype.nbytes == 2 or 0 in call.shape()[-2:]:
         return None
@@ -251,7 +268,7 @@ def _matrix_rank(call: ExportCall, x: NodeOutput) -> ExportResult:
 
     Raises:
         ModelError: If ``rtol`` is None and a side of the matrix is symbolic.
-        ShapeError: If it cannot be known which side is shorter.
+        ShapeError: If it cannot be known which side is shorter, or the rank is unknown.
     """
     if x.dtype.nbytes == 2 or 0 in call.shape()[-2:]:
         return None

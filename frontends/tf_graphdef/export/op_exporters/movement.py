@@ -22,6 +22,7 @@ def _reshape(call: ExportCall, x: NodeOutput) -> ExportResult:
 
     Raises:
         ModelError: If a symbolic extent has a symbol without a source, unless Reshape infers it.
+        ShapeError: If the rank of an input is unknown.
     """
     shape, out = call.shape(), call.out
     if call.name == "expand_dims" and len(out) == len(shape) + 1:
@@ -35,6 +36,9 @@ def _transpose(call: ExportCall, x: NodeOutput) -> ExportResult:
     """Write `transpose` as Transpose; ``axes=None`` reverses the axes.
 
     ``call`` is the node to write, ``x`` the tensor of its input.
+
+    Raises:
+        ShapeError: If the rank of the result is unknown.
     """
     rank, axes = len(call.out), call.params["axes"]
     order_or_none = tuple(reversed(range(rank))) if axes is None else axes
@@ -51,6 +55,7 @@ def _broadcast_to(call: ExportCall, *x: NodeOutput) -> ExportResult:
 
     Raises:
         ModelError: If an extent has a symbol without a source.
+        ShapeError: If the rank of an input is unknown.
     """
     fill = {"zeros": 0, "ones": 1}.get(call.name, call.params.get("fill_value"))
     value = x[0] if x else call.const(fill, call.dtype)
@@ -66,6 +71,9 @@ def _concat(call: ExportCall, *x: NodeOutput) -> ExportResult:
     """Write `concat` as ConcatV2, or Identity for one input.
 
     ``call`` is the node to write, and ``x`` are the tensors of its inputs.
+
+    Raises:
+        ShapeError: If the rank of the result is unknown.
     """
     axis = normalize_axis(call.node, len(call.out), call.params["axis"])
     if len(x) == 1:
@@ -78,6 +86,9 @@ def _stack(call: ExportCall, *x: NodeOutput) -> ExportResult:
     """Write `stack` as Pack.
 
     ``call`` is the node to write, and ``x`` are the tensors of its inputs.
+
+    Raises:
+        ShapeError: If the rank of the result is unknown.
     """
     axis = normalize_axis(call.node, len(call.out), call.params["axis"])
     return call.result("Pack", *x, N=len(x), axis=axis)
@@ -91,6 +102,7 @@ def _slice(call: ExportCall, x: NodeOutput) -> ExportResult:
 
     Raises:
         ModelError: If an extent has a symbol without a source.
+        ShapeError: If the rank of an input is unknown.
     """
     begin, size, step = slice_params(call.node, call.shape())
     if all(s == 1 for s in step):
@@ -149,6 +161,7 @@ def _tile(call: ExportCall, x: NodeOutput) -> ExportResult:
 
     Raises:
         ModelError: If an extent has a symbol without a source.
+        ShapeError: If the rank of an input is unknown.
     """
     repetitions = call.params["repetitions"]
     counts = repetitions if isinstance(repetitions, tuple) else (repetitions,)
@@ -164,6 +177,9 @@ def _flip(call: ExportCall, x: NodeOutput) -> ExportResult:
     """Write `flip` along the parameter ``axis``, None for all axes, as ReverseV2.
 
     ``call`` is the node to write, ``x`` the tensor of its input.
+
+    Raises:
+        ShapeError: If the rank of the result is unknown.
     """
     axes = normalize_axes(call.node, len(call.out), call.params["axis"])
     return call.result("ReverseV2", x, call.const(list(axes)), Tidx=INT32)
@@ -193,6 +209,9 @@ def _pad_with(call: ExportCall, x: NodeOutput) -> ExportResult:
     None for negative or symbolic padding, and for scalars.
 
     ``call`` is the node to write, ``x`` the tensor of its input.
+
+    Raises:
+        ShapeError: If the rank of the result is unknown.
     """
     pads = _pads(call.params["pad_width"], len(call.out))
     if pads is None or not pads:
@@ -208,6 +227,9 @@ def _pad(call: ExportCall, x: NodeOutput) -> ExportResult:
     ``call`` is the node to write, ``x`` the tensor of its input. None for modes other than
     "reflect" and "symmetric", scalars, symbolic extents, symbolic or negative widths, and widths
     that need more than one mirror image.
+
+    Raises:
+        ShapeError: If the rank of the result is unknown.
     """
     pads, mode = _pads(call.params["pad_width"], len(call.out)), call.params["mode"]
     shape = call.shape()
@@ -225,6 +247,9 @@ def _one_hot(call: ExportCall, indices: NodeOutput) -> ExportResult:
 
     TensorFlow's has kernels for int32, int64, uint8 and int8. ``call`` is the node to write,
     ``indices`` the tensor of its input.
+
+    Raises:
+        ShapeError: If the rank of the result is unknown.
     """
     axis, depth = call.params["axis"], call.params["depth"]
     if not isinstance(depth, int) or indices.dtype.name not in ("int32", "int64", "uint8", "int8"):
@@ -252,6 +277,9 @@ def _gather(call: ExportCall, x: NodeOutput, indices: NodeOutput) -> ExportResul
     None for modes other than clip, indices that are no signed integers, and axes of symbolic or
     zero length. Negative indices count from the end. The parameters are ``axis``, ``mode`` and
     ``batch_dims``. ``call`` is the node to write, ``x`` the array.
+
+    Raises:
+        ShapeError: If the rank of an input is unknown.
     """
     axis = normalize_axis(call.node, len(call.shape()), call.params["axis"])
     extent = call.shape()[axis]

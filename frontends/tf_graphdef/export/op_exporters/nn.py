@@ -47,7 +47,7 @@ def _convolution(call: ExportCall, x: NodeOutput, filters: NodeOutput) -> Export
     write, of floats.
 
     Raises:
-        ShapeError: If an extent of the filter is unknown.
+        ShapeError: If a rank or an extent of the filter is unknown.
     """
     size = call.shape()[1:-1]
     window = filter_window(call.node, call.shape(1), len(size))
@@ -74,6 +74,7 @@ def _window_products(call: ExportCall, x: NodeOutput, y: NodeOutput) -> ExportRe
 
     Raises:
         ModelError: If an operator of the product has no equivalent in TensorFlow.
+        ShapeError: If the rank of an input is unknown.
     """
     return call.expanded(lambda *operands: window_products_as_matmul(call.node, *operands), x, y)
 
@@ -158,6 +159,9 @@ def _pool(call: ExportCall, x: NodeOutput, op: str) -> ExportResult:
     Returns:
         The result. None for dilations, ``count_include_pad``, explicit padding that windows read,
         padding SAME with a stride larger than the window, and dtypes without a kernel.
+
+    Raises:
+        ShapeError: If the rank of the input is unknown.
     """
     node, channels_first = call.node, call.params["data_format"] in ("NCHW", "channels_first")
     shape = call.shape()
@@ -198,6 +202,9 @@ def _max_pool(call: ExportCall, x: NodeOutput) -> ExportResult:
     Returns:
         The result; None for dilations, explicit padding that windows read, padding SAME with a
         stride larger than the window, and dtypes without a kernel.
+
+    Raises:
+        ShapeError: If the rank of the input is unknown.
     """
     return _pool(call, x, "MaxPool")
 
@@ -211,6 +218,9 @@ def _avg_pool(call: ExportCall, x: NodeOutput) -> ExportResult:
     Returns:
         The result; None for dilations, ``count_include_pad``, explicit padding that windows read,
         padding SAME with a stride larger than the window, and dtypes without a kernel.
+
+    Raises:
+        ShapeError: If the rank of the input is unknown.
     """
     return _pool(call, x, "AvgPool")
 
@@ -279,6 +289,9 @@ def _resize(call: ExportCall, x: NodeOutput) -> ExportResult:
     None for other ranks and axes, for dtypes other than float32 if bilinear, since TensorFlow
     interpolates in float32, and for dtypes without a kernel if nearest. The size is a constant.
     ``call`` is the node to write, ``x`` the tensor of its input.
+
+    Raises:
+        ShapeError: If the rank of the result is unknown.
     """
     axes = tuple(a % len(call.out) for a in call.params["axes"])
     bilinear = call.name == "resize_bilinear"

@@ -18,6 +18,9 @@ def _reduction(call: ExportCall, x: NodeOutput) -> ExportResult:
     Sums, means, products and Euclidean norms of 16-bit floats are computed in float32, unlike in
     TensorFlow. The axes are the parameter ``axis``, None for all. ``call`` is the node to write,
     ``x`` the tensor of its input.
+
+    Raises:
+        ShapeError: If the rank of the input is unknown.
     """
     op = _OURS[call.name]
     axes = call.const(list(normalize_axes(call.node, len(call.shape()), call.params["axis"])))
@@ -36,6 +39,9 @@ def _position(call: ExportCall, x: NodeOutput) -> ExportResult:
 
     None for ``axis=None``, for ``keepdims``, and for floats, of which TensorFlow ignores NaN.
     ``call`` is the node to write, ``x`` the tensor of its input.
+
+    Raises:
+        ShapeError: If the rank of the input is unknown.
     """
     axis = call.params["axis"]
     if not isinstance(axis, int) or call.params["keepdims"] or x.dtype.is_float:
@@ -51,6 +57,9 @@ def _scan(call: ExportCall, x: NodeOutput) -> ExportResult:
 
     16-bit floats are scanned in float32. ``call`` is the node to write, ``x`` the tensor of its
     input.
+
+    Raises:
+        ShapeError: If the rank of the result is unknown.
     """
     op = {ours: theirs for theirs, ours in SCANS.items()}[call.name]
     axis = call.params["axis"]
@@ -68,6 +77,9 @@ def _softmax(call: ExportCall, x: NodeOutput) -> ExportResult:
     """Write `softmax` or `log_softmax` along the last axis; None for scalars and other axes.
 
     ``call`` is the node to write, ``x`` the tensor of its input.
+
+    Raises:
+        ShapeError: If the rank of the result is unknown.
     """
     rank = len(call.out)
     if not rank or call.params["axis"] not in (-1, rank - 1):

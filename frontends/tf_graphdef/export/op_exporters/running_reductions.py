@@ -19,6 +19,9 @@ def _bitwise(call: ExportCall, x: NodeOutput) -> ExportResult:
     A result bit is 1 if all, any, or an odd number of the bits at its position are 1. Bools are
     reduced directly. ``axis=None`` reduces all axes. ``call`` is the node to write, ``x`` the
     tensor of its input.
+
+    Raises:
+        ShapeError: If the rank of the input is unknown.
     """
     shape = call.shape()
     axes = call.const(list(normalize_axes(call.node, len(shape), call.params["axis"])))
@@ -64,6 +67,9 @@ def _running(call: ExportCall, x: NodeOutput) -> ExportResult:
     None for axes of symbolic length, and for dtypes other than integers and floats. ``axis=None``
     scans all elements in row-major order. ``call`` is the node to write, ``x`` the tensor of its
     input.
+
+    Raises:
+        ShapeError: If the rank of the result is unknown.
     """
     axis, shape = call.params["axis"], call.out
     position = normalize_axis(call.node, len(shape), 0 if axis is None else axis)

@@ -33,6 +33,7 @@ def _scatter_rows(
     Raises:
         ModelError: If TensorFlow has no kernel for the dtype, or a size has a symbol without a
             source.
+        ShapeError: If the rank of an input is unknown.
     """
     kind = call.params["kind"]
     if kind not in _KINDS:
@@ -79,6 +80,7 @@ def _as_matrix(call: ExportCall, x: NodeOutput, shape: Shape) -> NodeOutput:
 
     Raises:
         ModelError: If a symbolic extent has a symbol without a source, unless Reshape infers it.
+        ShapeError: If the rank of an input is unknown.
     """
     if call.shape()[1] != 1:
         x = call.op("Transpose", x, call.const([0, 2, 1, 3]), Tperm=INT32)

@@ -51,6 +51,9 @@ def _swap(call: ExportCall, x: NodeOutput, axis: int, is_result: bool = False) -
         x: An array of the rank of its first input.
         axis: The axis, from 0 on.
         is_result: Whether the node gets the operator's name.
+
+    Raises:
+        ShapeError: If the rank of an input is unknown.
     """
     rank = len(call.shape())
     order = list(range(rank))
@@ -78,6 +81,7 @@ def _sorted(
     Raises:
         ModelError: If TensorFlow has no kernel for the dtype, as for complex numbers, or a symbol
             of the count has no source.
+        ShapeError: If the rank of an input is unknown.
     """
     shape = call.shape()
     axis = normalize_axis(call.node, len(shape), call.params["axis"])
@@ -104,7 +108,11 @@ def _sorted(
 
 
 def _length(call: ExportCall) -> Extent:
-    """Return the length, which may be symbolic, of the axis that the node ``call`` sorts."""
+    """Return the length, which may be symbolic, of the axis that the node ``call`` sorts.
+
+    Raises:
+        ShapeError: If the rank of an input is unknown.
+    """
     shape: Shape = call.shape()
     return shape[normalize_axis(call.node, len(shape), call.params["axis"])]
 
@@ -119,6 +127,7 @@ def _sort(call: ExportCall, x: NodeOutput) -> ExportResult:
     Raises:
         ModelError: If TensorFlow has no kernel for the dtype, or the length has a symbol without a
             source.
+        ShapeError: If the rank of an input is unknown.
     """
     best, _, axis = _sorted(call, x, _length(call), bool(call.params["descending"]))
     return _swap(call, best, axis, is_result=True)
@@ -133,6 +142,7 @@ def _argsort(call: ExportCall, x: NodeOutput) -> ExportResult:
     Raises:
         ModelError: If TensorFlow has no kernel for the dtype, or the length has a symbol without a
             source.
+        ShapeError: If the rank of an input is unknown.
     """
     _, positions, axis = _sorted(call, x, _length(call), bool(call.params["descending"]))
     return _swap(call, call.scope.cast(positions, INT64), axis, is_result=True)
@@ -146,6 +156,7 @@ def _top_k(call: ExportCall, x: NodeOutput) -> ExportResult:
 
     Raises:
         ModelError: If TensorFlow has no kernel for the dtype, or a symbol of k has no source.
+        ShapeError: If the rank of an input is unknown.
     """
     best, positions, axis = _sorted(call, x, call.params["k"], True)
     return _swap(call, best, axis, is_result=True), _swap(call, positions, axis)
@@ -161,6 +172,7 @@ def _search(call: ExportCall, sequence: NodeOutput, values: NodeOutput) -> Expor
 
     Raises:
         ModelError: If TensorFlow has no kernel for the dtype, or a symbol has no source.
+        ShapeError: If the rank of an input is unknown.
     """
     op = "LowerBound" if call.params["side"] == "left" else "UpperBound"
     shape, values_shape = call.shape(0), call.shape(1)
@@ -181,6 +193,9 @@ def _isin(call: ExportCall, x: NodeOutput, among: NodeOutput) -> ExportResult:
     """Write `isin` by comparing each element of x with each of ``among``; ``invert`` negates it.
 
     ``call`` is the node to write; shapes may be symbolic.
+
+    Raises:
+        ShapeError: If the rank of an input is unknown.
     """
     invert, total = call.params["invert"], call.shape(1)
 
@@ -203,6 +218,7 @@ def _bincount(call: ExportCall, x: NodeOutput) -> ExportResult:
 
     Raises:
         ModelError: If a symbol of ``length`` has no source.
+        ShapeError: If the rank of an input is unknown.
     """
     length = call.params["length"]
     if len(call.shape()) != 1:
