@@ -112,6 +112,18 @@ def rows() -> Mapping[str, Callable[[], Callable[[], Any]]]:
         (a,) = arrays(1000)
         return lambda: exe({"x": a}, out="device")
 
+    def chained_calls() -> Callable[[], Any]:
+        exe: Any = pk.compile(pk.Graph([o.softmax(pk.var("x", ("n", 1024)))]), target="cuda")
+        (first,) = arrays(64, 1024)
+
+        def calls() -> Any:
+            x = first
+            for _ in range(100):
+                (x,) = exe({"x": x}, out="device")
+            return x
+
+        return calls
+
     def operation() -> Callable[[], Any]:
         from passkit import xp
 
@@ -136,6 +148,7 @@ def rows() -> Mapping[str, Callable[[], Callable[[], Any]]]:
         "one kernel, out=[array]": into,
         "one kernel, NumPy in and out": host,
         "three kernels": chain,
+        "100 calls in a chain": chained_calls,
         "xp.eval(a * b + 2.5)": operation,
         "Adam of 30 tensors": adam,
     }

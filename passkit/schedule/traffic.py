@@ -7,7 +7,7 @@ from attrs import frozen
 from passkit.graph.node import known_shape
 from passkit.plan.schedule import Schedule
 from passkit.space.layout import Layout
-from passkit.values.size import Extent, numel
+from passkit.values.size import at_least, numel
 
 
 @frozen
@@ -44,7 +44,8 @@ def traffic_of(layout: Layout, schedule: Schedule) -> NestTraffic:
         k
         for k, node in enumerate(graph.inputs)
         if full in layout.input_reads.get(node, ())
-        and _covers(numel(known_shape(node.entries[0])), layout.space.size)
+        # Inputs of pads and concatenations may be smaller: they are read where a condition holds.
+        and at_least(numel(known_shape(node.entries[0])), layout.space.size)
     )
     stream_nbytes = tuple(graph.dtype(graph.inputs[k].entries[0]).nbytes for k in streams)
     staged = tuple(k.value for k in schedule.kept)
@@ -53,13 +54,3 @@ def traffic_of(layout: Layout, schedule: Schedule) -> NestTraffic:
     output_nbytes = tuple(graph.dtype(e).nbytes for e in stored)
     widest = max((*stream_nbytes, *output_nbytes), default=4)
     return NestTraffic(widest, streams, stream_nbytes, staged, staged_nbytes, output_nbytes)
-
-
-def _covers(elements: Extent, points: Extent) -> bool:
-    """Return whether an array is known to have at least as many elements as a domain has points.
-
-    Inputs of pads and concatenations may be smaller: they are read where a condition holds.
-    """
-    if isinstance(elements, int) and isinstance(points, int):
-        return elements >= points
-    return elements == points

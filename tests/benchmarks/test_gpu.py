@@ -153,29 +153,60 @@ def test_figures_of_a_report(
     """Demands on a GPU are unproven without a report, and met or missed by its figures."""
     from shows import gpu as show
 
-    def row(name: str, **peers: float) -> dict[str, object]:
-        own = {"call": 1.0, "of copy": 0.93}
-        return {"row": name, "passkit": own, **{n: {"call": s} for n, s in peers.items()}}
+    def row(name: str, share: float = 0.97, **peers: float) -> dict[str, object]:
+        own = {"call": 39e-6, "of copy": share, "device": 30e-6}
+        by_name = {n: {"call": 39e-6 * s, "device": 24e-6} for n, s in peers.items()}
+        return {"row": name, "passkit": own, **by_name}
 
-    names = ("gelu x3", "best peer", "figure1", "micro")
+    names = ("gelu, softmax", "best of torch", "Adam of 30", "figure1", "kernels by hand", "micro")
     demands = {d.text: d.measure for d in show.DEMANDS if d.text.startswith(names)}
-    assert len(demands) == 4
+    assert len(demands) == len(names)
     monkeypatch.setattr(show, "REPORT", tmp_path / "gpu.json")
     monkeypatch.setattr(show, "ROOT", tmp_path)
     assert all("unproven" in f().text and f().met is None for f in demands.values())
     rows = [
-        row("adam 300", fused=1.1),
-        row("gelu 1", jax=1.5),
+        *(row(f"{name.strip()} 300", jax=1.5, eager=0.5) for name in show.COPY_ROWS),
+        row("adam30", 0.4),
         row("figure1 3x1", jax=2.5),
-        row("figure1 3x32", eager=2.25),
+        row("figure1 3x32", eager=2.25, hand=0.5),
     ]
     training = [row("dyn-rnn", eager=5.5, jax=1.5), row("logistic", jax=1.5)]
     (tmp_path / "gpu.json").write_text(json.dumps({"rows": rows, "training": training}))
-    figures = [f() for f in demands.values()]
+    texts = {f.text: f.met for f in (measure() for measure in demands.values())}
 
-    assert [f.met for f in figures] == [True] * 4
-    assert figures[2].text == "2.50: figure1 3x1, 2.25: figure1 3x32"
-    assert figures[3].text == "jax.jit / passkit 1.50 in the mean, eager / passkit 5.50 on dyn-rnn"
+    assert texts == {
+        "97%: gelu 300": True,
+        "worst 1.50: gelu 300; geometric mean 1.50": True,
+        "39 us": True,
+        "2.50: figure1 3x1, 2.25: figure1 3x32": True,
+        "worst 1.25: figure1 3x32, of 1": True,
+        "jax.jit / passkit 1.50 in the mean, eager / passkit 5.50 on dyn-rnn": True,
+    }
     slow = [row("dyn-rnn", eager=4.0, jax=1.5), row("logistic")]
-    (tmp_path / "gpu.json").write_text(json.dumps({"rows": rows[:3], "training": slow}))
-    assert [f().met for f in demands.values()] == [True, True, False, False]
+    fewer = [row("gelu 300", 0.94, compile=0.99), *rows[2:7], row("figure1 3x1", jax=2.5)]
+    (tmp_path / "gpu.json").write_text(json.dumps({"rows": fewer, "training": slow}))
+    assert [f().met for f in demands.values()] == [False, False, False, False, None, False]
+    assert "adam has no row" in next(iter(demands.values()))().text
+
+
+def test_comparison_with_the_version_before(
+    gpu: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Equal texts and quick planning meet the demand; another text or slow planning does not."""
+    from shows import gpu as show
+
+    monkeypatch.setattr(show, "RESULTS", tmp_path)
+    monkeypatch.setattr(show, "ROOT", tmp_path)
+    assert "corpus-base.txt is missing" in show.comparison_with_base().text
+    lines = [
+        "2026-11-29, a and b",
+        "cpu: 740 E0, 5 E1; 1 with other key; planning 10.0 s, 1.02 x",
+        "  E1: cpu/gelu: 1 of 2 kernels",
+        "cuda: 2 E0, 9 other code; 1 with other key; planning 12.0 s, 1.09 x",
+    ]
+    for change, met in (("", True), ("1.09 x", False), ("5 E1", False)):
+        worse = {"1.09 x": "1.11 x", "5 E1": "4 E1, 1 other text"}.get(change, "")
+        (tmp_path / "corpus-base.txt").write_text("\n".join(lines).replace(change, worse))
+        assert show.comparison_with_base().met is met
+    (tmp_path / "corpus-base.txt").write_text("\n".join(lines))
+    assert "CPU: 740 E0, 5 E1; planning cpu 1.02, cuda 1.09 x" in show.comparison_with_base().text

@@ -23,7 +23,7 @@ from passkit.space.reads import Reader, element
 from passkit.values.dtype import dtype_of, int64
 from tests.error_bounds.expressions import expression
 from tests.error_bounds.folds import contracted, is_known_fold, is_matrix_product, reduced
-from tests.error_bounds.opaque import disturbed
+from tests.error_bounds.opaque import convolved, disturbed
 from tests.error_bounds.values import Value, difference, is_float, least, mismatch, openness
 
 __all__ = ["FCompute", "Value", "apply", "bounded", "mismatch", "openness"]
@@ -91,18 +91,12 @@ def _results(node: Node, inputs: Sequence[Value], exact: Sequence[Any]) -> Seque
     if FContract.get(name) is not None:
         if is_matrix_product(node):
             return [contracted(node, *inputs)]
-        near = disturbed(node, inputs, exact)
-        return [_convolved(x, v) for x, v in zip(exact, near, strict=True)]
+        return [convolved(node, inputs, *exact)]
     if FCodeGen.get(name) is not None:
         return _code(node, inputs)
     if FExpand.get(name) is not None:
         return _expanded(node, inputs)
     return disturbed(node, inputs, exact)
-
-
-def _convolved(exact: Any, result: Value) -> Value:
-    """Bound nothing where a result is not finite: a filter's infinity may meet zeros of padding."""
-    return Value(result.array, np.where(np.isfinite(exact), result.bound, np.inf))
 
 
 def _code(node: Node, inputs: Sequence[Value]) -> list[Value]:

@@ -54,6 +54,23 @@ def disturbed(node: Node, inputs: Sequence[Value], exact: Sequence[Any]) -> list
     return [_error(o, x, inexact) for o, x in zip(off, exact, strict=True)]
 
 
+def convolved(node: Node, inputs: Sequence[Value], exact: Any) -> Value:
+    """The result of a convolution or its gradient, whose products are summed in any order.
+
+    Where it is not finite, it may be anything: a filter's infinity may meet zeros of padding.
+    """
+    sides = [np.abs(np.asarray(v.array, np.float64)) for v in inputs]
+    bounds = [np.where(np.isfinite(v.bound), v.bound, 0) for v in inputs]
+    far = [a + b for a, b in zip(sides, bounds, strict=True)]
+    (size,), (farthest,) = _results(node, sides), _results(node, far)
+    (counts,) = _results(node, [np.ones_like(a) for a in sides])
+    rounding = (np.max(counts, initial=0.0) + 1) * unit_of(dtype_of(exact.dtype)) * 1.1
+    error = (farthest - size) + rounding * farthest
+    is_known = all(np.all(np.isfinite(v.bound)) for v in inputs)
+    known = np.isfinite(exact) & np.isfinite(error)
+    return Value(exact, np.where(known & is_known, error, np.inf))
+
+
 def _has_kernel(node: Node) -> bool:
     assert node.op is not None
     name = node.op.name
