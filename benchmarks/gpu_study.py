@@ -2,6 +2,7 @@
 
     python benchmarks/gpu_study.py [--rows softmax] [--arch 90] [--texts]
     python benchmarks/gpu_study.py --write   # to tests/golden/gpu_study.txt; with --rows, these
+    python benchmarks/gpu_page.py --write    # then to docs/gpu-kernels.md
 
 For each row: registers, spills, shared memory, slow paths, loads before the first use, bytes in
 flight and instructions an element, by NVRTC and nvdisasm for sm_80, sm_90 and sm_100; no device. It
