@@ -18,8 +18,9 @@ in flight are the average over the waits for large arrays; on a multiprocessor, 
 that registers, shared memory and the grid leave there. Loads stand before the first use where
 there is one wait between two backward branches, taken or not. Slow calls are the branches around
 calls of slow paths that are executed for an element: a quarter and more is one in an inner loop. A
-row may have as many as the kernel by hand, which are Adam's root and quotient. What all this does
-not see: caches, conflicts of shared memory, and time.
+row may have as many as the kernel by hand, which are Adam's root and quotient. A line
+tells the turns of an access of shared memory, if banks conflict: 1 is without conflicts. What all
+this does not see: caches, and time.
 """
 
 from __future__ import annotations
@@ -78,6 +79,8 @@ COPY_KB, READ_KB, RATIO, SLOW = 40, 64, 1.25, 0.25
 """The limits of a row: KB in flight on a multiprocessor where results are as large as inputs,
 where inputs are only read; instructions over those of the kernel written by hand; and how many
 slow calls an element it may have beyond that one's."""
+LEAST_TURNS = 1.005
+"""The turns of an access of shared memory from which on they stand in a line."""
 ANYWHERE = 2**31 - 1
 
 
@@ -290,6 +293,7 @@ class SideFigures:
             f"{self.waits} waits, {main.in_flight:.0f} B a thread, "
             f"{main.per_unit / 1024:.0f} KB in flight, {100 * main.sectors:.0f} % of sectors, "
             f"{self.kernels} kernels"
+            + (f", {main.turns:.2f} turns a shared access" if main.turns > LEAST_TURNS else "")
         )
 
 

@@ -72,10 +72,20 @@ TEXTS: dict[str, str] = {
     "storage.scope": "{action}: a nest keeps nothing in {scope} memory; register is possible",
     "storage.value": "the nest has no value {value}; {hint}",
     "template.given": "the kernel has the template that was given or measured",
+    "tile.along": "input {input} has no consecutive elements along axis {axis}; it has some along "
+    "{axes}",
+    "tile.axes": "a tile of {sizes} needs a power of two for each of the axes {axes}, and {points} "
+    "points, not {chunk}",
     "tile.chunk": "a tile has {chunk} points of axis {axis}, and its parts {count}",
     "tile.composition": "the kernel consists of several loop nests",
     "tile.missing": "axis {axis} has no tile; tile it before it is split",
+    "tile.pitch": "rows of {size} elements are not {pitch} apart",
     "tile.reduced": "axis {axis} is reduced; a tile has all of it",
+    "tile.rows": "cache_tile needs a nest without reductions, and axis {axis} is reduced",
+    "tile.vector": "vectors of {width} elements and {lanes} threads along an axis do not divide a "
+    "tile of {sizes}; the threads are a power of two",
+    "tile.vector_steps": "vectors of {width} elements of {array} are not aligned to their width: "
+    "there are {step} elements from one to the next along axis {axis}",
 }
 """The text of each code, with the names of its values in braces."""
 

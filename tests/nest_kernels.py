@@ -78,6 +78,11 @@ def graphs() -> Iterator[tuple[str, list[Any]]]:
     yield "rows_by_number", [o.take(x, rows, axis=0)]
     wide = o.cast(pk.var("y", (8,), "float64"), f32)
     yield "doubles_in_floats", [pk.var("x", (3, 8), f32) + wide]
+    for shape in ((64, 128), (70, 33)):
+        x, y = pk.var("x", shape, f32), pk.var("y", shape[::-1], f32)
+        yield f"transpose{shape}", [o.transpose(x, (1, 0)) + y]
+    x = pk.var("x", (3, 40, 72), "float16")
+    yield "transpose_batch", [o.transpose(x, (0, 2, 1)) * 2]
     yield "softmax150x40", [o.softmax(pk.var("x", (150, 40), f32))]
     yield "unknown_rows", [o.softmax(pk.var("x", ("n", 64), f32))]
     yield "unknown_points", [pk.var("x", ("n", 33), f32) * 2 + pk.var("b", (33,))]

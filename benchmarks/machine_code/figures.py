@@ -52,6 +52,7 @@ class KernelFigures:
         issued: instructions of all warps of the launch.
         loaded: bytes that all threads load from large arrays.
         sectors: share of the 32-byte sectors of memory that these loads use.
+        turns: turns of an access of shared memory over those without conflicts of banks.
     """
 
     registers: int
@@ -64,6 +65,7 @@ class KernelFigures:
     issued: float
     loaded: float
     sectors: float
+    turns: float
 
 
 def resident_blocks(kernel: CompiledKernel, launch: WarpLaunch, dynamic_shared: int) -> int:
@@ -108,6 +110,7 @@ def measured(
     in_flight = float(np.mean([bytes_in_flight(t) for t in traces]))
     resident = resident_blocks(kernel, launch, dynamic_shared)
     requested, fetched = (sum(t.traffic[k] for t in traces) for k in range(2))
+    turns, least = (sum(m.turns[k] for m in memories) for k in range(2))
     return KernelFigures(
         registers=kernel.registers,
         spilled=kernel.spilled,
@@ -119,6 +122,7 @@ def measured(
         issued=share * sum(t.instructions for t in traces),
         loaded=share * requested,
         sectors=requested / fetched if fetched else 1.0,
+        turns=turns / least if least else 1.0,
     )
 
 

@@ -15,6 +15,8 @@ SHARED_NBYTES = 256 << 10
 SAMPLES = 1 << 12
 SECTOR = 32
 WORD = np.uint64(0xFFFFFFFF)
+BANKS, BANK_NBYTES = 32, 4
+"""The banks of shared memory, each of which gives so many bytes at a time."""
 
 
 class StrayAccessError(Exception):
@@ -49,7 +51,8 @@ class DeviceMemory:
 
     ``last`` is the array that the last instruction read, None for shared memory, at
     ``last_addresses``; ``streamed`` are the begins of the arrays of floats that have at least
-    a 64th of the largest one's bytes.
+    a 64th of the largest one's bytes; ``turns`` are those that shared accesses took, and those
+    that they would take without conflicts of banks.
 
     Args:
         regions: the arrays; one of 64 KiB for variables of the module follows.
@@ -69,6 +72,7 @@ class DeviceMemory:
         self.streamed = {r.begin for r in regions if r.nbytes >= least and r.values is None}
         self.last: MemoryRegion | None = None
         self.last_addresses = np.zeros(0, np.uint64)
+        self.turns = [0, 0]
 
     def region(self, addresses: np.ndarray, nbytes: int) -> MemoryRegion:
         """Return the array that addresses lie in. Raises: StrayAccessError if there is none."""
@@ -98,6 +102,19 @@ class DeviceMemory:
             name in ("LD", "ST") and SHARED_WINDOW <= int(addresses[0]) < BASE
         )
 
+    def _count_turns(self, addresses: np.ndarray, nbytes: int, active: np.ndarray) -> None:
+        """Count the turns of a shared access: lanes with 128 bytes together take one at least.
+
+        It takes as many as the words that one of the banks has to give.
+        """
+        lanes = min(len(addresses), BANKS * BANK_NBYTES // nbytes)
+        for first in range(0, len(addresses), lanes):
+            own = addresses[first : first + lanes][active[first : first + lanes]]
+            if len(own):
+                words = np.unique(own // np.uint64(BANK_NBYTES)).astype(np.int64)
+                self.turns[0] += int(np.bincount(words % BANKS).max())
+                self.turns[1] += 1
+
     def read(
         self, name: str, addresses: np.ndarray, nbytes: int, active: np.ndarray
     ) -> list[np.ndarray]:
@@ -113,6 +130,7 @@ class DeviceMemory:
         self.last, self.last_addresses = None, within
         if self._is_shared(name, within):
             self.check(within % np.uint64(SHARED_WINDOW), nbytes, True)
+            self._count_turns(addresses, nbytes, active)
             return list(self.shared[(words % np.uint64(len(self.shared))).astype(int)])
         region = self.check(within, nbytes, False)
         assert region is not None
@@ -155,6 +173,7 @@ class DeviceMemory:
             )
             if not is_shared:
                 return
+            self._count_turns(addresses, nbytes, active)
         kept = self.local if name == "STL" else self.shared
         for k, word in enumerate(words):
             at = ((within >> np.uint64(2)) + np.uint64(k)) % np.uint64(len(kept))

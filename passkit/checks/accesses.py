@@ -171,12 +171,18 @@ class _Collector:
             own
             or any(inner)
             or isinstance(s, (LetStmt, Declare, Barrier, Return))
-            or any(x.buffer in self.watched for e in expressions_of(s) for x in loads_in(e))
+            or self._loads_watched(s)
         ) and (not isinstance(s, For) or not all(
-            isinstance(x, (LetStmt, Declare)) for x in s.body if id(x) in self.relevant
+            isinstance(x, (LetStmt, Declare)) and not self._loads_watched(x)
+            for x in s.body
+            if id(x) in self.relevant
         )):
             self.relevant.add(id(s))
         return id(s) in self.relevant
+
+    def _loads_watched(self, s: Stmt) -> bool:
+        """Return whether an expression of a statement itself loads from a watched buffer."""
+        return any(x.buffer in self.watched for e in expressions_of(s) for x in loads_in(e))
 
     def body(self, body: Sequence[Stmt], place: _Place) -> Context:
         """Follow the statements of a body; return what holds behind it."""

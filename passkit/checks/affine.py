@@ -116,6 +116,12 @@ def count_of(atom: IndexAtom) -> int | None:
     return None if top is None else top // atom.divisor + 1
 
 
+def _is_of_block(x: Affine) -> bool:
+    """Return whether a sum is the same in all threads of a block."""
+    is_one = x.is_exact and x.low.size == 1
+    return is_one and all(a.inner is None or _is_of_block(a.inner) for a, _ in x.terms)
+
+
 def _top(x: Affine) -> int | None:
     """Return the largest value of a sum with atoms that are not negative; None if unknown."""
     top = int(x.high.max())
@@ -363,8 +369,7 @@ class Context:
         margin = self.margin(condition)
         if margin is None:
             return isinstance(condition, IsAligned)
-        is_one = margin.is_exact and margin.low.size == 1
-        return is_one and all(a.inner is None for a, _ in margin.terms)
+        return _is_of_block(margin)
 
     def distance(self, start: Expr, stop: Expr) -> Affine:
         """Return how far ``stop`` is from ``start``, as bounds."""

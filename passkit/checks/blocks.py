@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from attrs import frozen
 
 from passkit.checks.accesses import ElementAccess
 from passkit.checks.affine import Affine, Array, IndexAtom, count_of
@@ -48,6 +49,8 @@ def meeting_of_blocks(accesses: Sequence[ElementAccess]) -> str | None:
     if not all(index.is_exact for index, _ in kept):
         return "[?] among blocks: indices that are not understood"
     if any(_are_rows_apart(fact, accesses) for fact in accesses[0].facts):
+        return None
+    if _are_tiles_apart(terms, [a for a in accesses if a.mask.any()]):
         return None
     limited = [t for t in terms if _is_limited(t[0], accesses)]
     if len(limited) != 1:
@@ -114,6 +117,84 @@ def _are_rows_apart(fact: Affine, accesses: Sequence[ElementAccess]) -> bool:
         values.append(_inside(first, a.mask.any(axis=tuple(axes), keepdims=True)))
     unique = np.unique(np.concatenate(values))
     return _meeting_in_steps(unique, steps, top + 1) is None
+
+
+@frozen
+class _TileAxis:
+    """An axis of tiles that a guard ends: its points ``size * atom + local`` are 0 to ``last``.
+
+    Attributes:
+        atom: the number of the tile.
+        size: the points of a tile.
+        step: the elements from one point to the next.
+        last: the last point.
+    """
+
+    atom: IndexAtom
+    size: int
+    step: int
+    last: int
+
+
+def _are_tiles_apart(
+    terms: Sequence[tuple[IndexAtom, int]], accesses: Sequence[ElementAccess]
+) -> bool:
+    """Return whether different tiles have different elements, for axes that guards end.
+
+    Along such an axis an index counts points of the axis. So it is a sum of points times steps, of
+    other terms, and of numbers, and tiles are apart if such a sum determines all its parts.
+    """
+    axes = [axis for atom, c in terms if (axis := _tile_axis(atom, c, accesses)) is not None]
+    if not axes:
+        return False
+    values: list[Array] = []
+    for a in accesses:
+        rest = a.index.low
+        for axis in axes:
+            local = _local_points(axis, a)
+            if local is None:
+                return False
+            rest = rest - local * axis.step
+        values.append(_inside(rest, a.mask))
+    tiled = {axis.atom for axis in axes}
+    points = [(IndexAtom("point", count=x.last + 1), x.step) for x in axes]
+    parts = [*points, *(t for t in terms if t[0] not in tiled)]
+    return _meeting_of_values(parts, np.unique(np.concatenate(values))) is None
+
+
+def _guards_of(atom: IndexAtom, access: ElementAccess) -> list[Affine]:
+    """Return the guards of an access that end the values of an atom: ``number - size * atom``."""
+    return [f for f in access.facts if [(t, c < 0) for t, c in f.terms] == [(atom, True)]]
+
+
+def _tile_axis(
+    atom: IndexAtom, coefficient: int, accesses: Sequence[ElementAccess]
+) -> _TileAxis | None:
+    """Return the axis of tiles that an atom counts, if a guard of each access ends it."""
+    guards = [_guards_of(atom, a) for a in accesses]
+    sizes = {-f.terms[0][1] for own in guards for f in own}
+    if not all(guards) or len(sizes) != 1:
+        return None
+    (size,) = sizes
+    ends = [f for own in guards for f in own if f.is_exact and f.low.size > 1]
+    last = max((int(f.low.max()) for f in ends), default=-1)
+    is_even = coefficient > 0 and coefficient % size == 0
+    return _TileAxis(atom, size, coefficient // size, last) if is_even and last >= 0 else None
+
+
+def _local_points(axis: _TileAxis, access: ElementAccess) -> Array | None:
+    """Return the points within a tile that an access is at; None if they are not understood.
+
+    A guard of a whole tile says nothing of them: they are a digit of the index then.
+    """
+    for guard in _guards_of(axis.atom, access):
+        local = axis.last - guard.low
+        if guard.low.size == 1:
+            local = access.index.low // axis.step % (axis.last + 1)
+        is_inside = (local >= 0) & (local < axis.size) & (guard.high + local <= axis.last)
+        if guard.is_exact and (is_inside | ~access.mask).all():
+            return local
+    return None
 
 
 def _inside(numbers: Array, mask: Array) -> Array:

@@ -74,7 +74,7 @@ def elementwise(nest: LoopNest, target: Target) -> Sequence[Action] | None:
         parts.append(AxisPart(Bind.VECTOR, vector))
     held = -(-per_vector * unroll // 4)
     blocks = resident_blocks(threads, max(32, nest.registers + held - 8))
-    return (*distribution(nest, AxisRole.KEPT, parts), *_in_registers(nest), LaunchBlocks(blocks))
+    return (*distribution(nest, AxisRole.KEPT, parts), *in_registers(nest), LaunchBlocks(blocks))
 
 
 def rows(nest: LoopNest, target: Target) -> Sequence[Action] | Diagnostic | None:
@@ -118,7 +118,7 @@ def rows(nest: LoopNest, target: Target) -> Sequence[Action] | Diagnostic | None
     return (
         *distribution(nest, AxisRole.KEPT, row_parts),
         *distribution(nest, AxisRole.REDUCED, parts),
-        *_in_registers(nest),
+        *in_registers(nest),
         LaunchBlocks(blocks),
     )
 
@@ -153,7 +153,7 @@ def rows_read_once(nest: LoopNest, target: Target) -> Sequence[Action] | None:
     return (
         *distribution(nest, AxisRole.KEPT, ()),
         *distribution(nest, AxisRole.REDUCED, parts),
-        *_in_registers(nest),
+        *in_registers(nest),
         LaunchBlocks(resident_blocks(threads, min(MAX_REGISTERS, nest.registers + loaded))),
     )
 
@@ -195,7 +195,7 @@ def columns(nest: LoopNest, target: Target) -> Sequence[Action] | None:
         *distribution(nest, AxisRole.KEPT, ()),
         *distribution(nest, AxisRole.REDUCED, parts),
         *distribution(nest, AxisRole.COLUMN, across),
-        *_in_registers(nest),
+        *in_registers(nest),
         LaunchBlocks(resident_blocks(threads * down, registers)),
     )
 
@@ -239,7 +239,7 @@ def short_rows(nest: LoopNest, target: Target) -> Sequence[Action] | None:
     return (
         *distribution(nest, AxisRole.KEPT, row_parts),
         *distribution(nest, AxisRole.REDUCED, parts),
-        *_in_registers(nest),
+        *in_registers(nest),
         CacheRows(vector, pitch),
         LaunchBlocks(resident_blocks(4 * WARP, registers)),
     )
@@ -262,7 +262,7 @@ def _live(traffic: NestTraffic) -> tuple[int, ...]:
     return streams if len(streams) >= len(staged) else staged
 
 
-def _in_registers(nest: LoopNest) -> tuple[Action, ...]:
+def in_registers(nest: LoopNest) -> tuple[Action, ...]:
     """Return the actions that load all inputs first, and keep all values that a later stage reads.
 
     These are inputs that are read at the own point.

@@ -9,6 +9,7 @@ from passkit.graph.attribute_calls import scan_of
 from passkit.plan.group import Group
 from passkit.plan.schedule import Schedule
 from passkit.planner.gpu import RULES
+from passkit.planner.transposes import transpose
 from passkit.schedule.apply import apply
 from passkit.schedule.loop_nest import LoopNest
 from passkit.schedule.nest import NestSchedule
@@ -23,7 +24,7 @@ from passkit.schedule.traffic import traffic_of
 from passkit.space.layout import Layout, lay_out
 from passkit.target import Target
 
-register_built_in_rules("cuda", RULES)
+register_built_in_rules("cuda", (("transpose", transpose), *RULES))
 
 
 @frozen

@@ -21,6 +21,7 @@ __all__ = [
     "Bind",
     "CacheRead",
     "CacheRows",
+    "CacheTile",
     "Fuse",
     "LaunchBlocks",
     "SetScope",
@@ -115,6 +116,29 @@ class CacheRows:
 
 
 @frozen
+class CacheTile:
+    """Load tiles of inputs along their own innermost axes, and read them along the last axis.
+
+    Attributes:
+        inputs: the inputs, each with the axis along which its elements are consecutive.
+        sizes: the points of a tile along each axis that is not reduced.
+        lanes: the threads that load or store neighbouring vectors, at most.
+        pitch: the elements from one row of a tile in shared memory to the next one.
+    """
+
+    inputs: tuple[tuple[str, str], ...]
+    sizes: tuple[int, ...]
+    lanes: int
+    pitch: int
+
+    def __str__(self) -> str:
+        """Return the action as text."""
+        inputs = " ".join(f"{name} along {axis}" for name, axis in self.inputs)
+        sizes = " ".join(map(str, self.sizes))
+        return f"cache_tile {sizes} lanes {self.lanes} pitch {self.pitch} {inputs}"
+
+
+@frozen
 class LaunchBlocks:
     """Make room for ``count`` blocks on a multiprocessor, which limits the registers of a thread.
 
@@ -128,5 +152,5 @@ class LaunchBlocks:
         return f"launch_blocks {self.count}"
 
 
-Action = Fuse | Tile | SplitAxis | SetScope | CacheRead | CacheRows | LaunchBlocks
+Action = Fuse | Tile | SplitAxis | SetScope | CacheRead | CacheRows | CacheTile | LaunchBlocks
 """Any action."""

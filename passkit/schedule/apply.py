@@ -18,6 +18,7 @@ from passkit.schedule.actions import (
     Action,
     CacheRead,
     CacheRows,
+    CacheTile,
     Fuse,
     LaunchBlocks,
     SetScope,
@@ -27,7 +28,7 @@ from passkit.schedule.actions import (
 from passkit.schedule.legality import check_schedule
 from passkit.schedule.limits import MAX_REGISTERS, held_registers, resident_blocks
 from passkit.schedule.loop_nest import ONE_ROW, AxisRole, LoopNest, groups_of
-from passkit.schedule.nest import AxisGroup, AxisPart, NestSchedule, WarpTile
+from passkit.schedule.nest import AxisGroup, AxisPart, BlockTile, NestSchedule, WarpTile
 from passkit.target import Target
 from passkit.values.size import Extent, numel
 
@@ -57,6 +58,10 @@ def actions_of(nest: LoopNest, schedule: NestSchedule) -> tuple[Action, ...]:
     actions += [SetScope(nest.value_names[k], StorageScope.REGISTER) for k in schedule.staged]
     if schedule.tile is not None:
         actions.append(CacheRows(schedule.tile.vector, schedule.tile.pitch))
+    if schedule.transpose is not None:
+        block = schedule.transpose
+        inputs = tuple((f"x{k}", nest.axes[axis].name) for k, axis in block.inputs)
+        actions.append(CacheTile(inputs, block.sizes, block.lanes, block.pitch))
     return (*actions, LaunchBlocks(schedule.launch.blocks))
 
 
@@ -124,6 +129,7 @@ class ScheduleBuilder:
         self.cached: set[int] = set()
         self.staged: set[int] = set()
         self.rows: CacheRows | None = None
+        self.transpose: BlockTile | None = None
         self.blocks: int | None = None
 
     def do(self, action: Action) -> Diagnostic | None:
@@ -141,6 +147,8 @@ class ScheduleBuilder:
                 return self._set_scope(action)
             case CacheRows():
                 self.rows = action
+            case CacheTile():
+                return self._cache_tile(action)
             case LaunchBlocks(count):
                 self.blocks = count
         return None
@@ -174,6 +182,7 @@ class ScheduleBuilder:
             LaunchShape(y, x, self.blocks or 1),
             tile,
             columns,
+            self.transpose,
         )
         if self.blocks is None:
             held = held_registers(schedule, self.nest)
@@ -304,6 +313,23 @@ class ScheduleBuilder:
         if position not in self.nest.traffic.streams:
             return Diagnostic("storage.point", {"input": action.input})
         self.cached.add(position)
+        return None
+
+    def _cache_tile(self, action: CacheTile) -> Diagnostic | None:
+        """Set the tile in which inputs are loaded along their own axes."""
+        inputs = []
+        axes = {a.name: k for k, a in enumerate(self.nest.axes)}
+        for name, axis in action.inputs:
+            if name not in self.nest.inputs:
+                hint = nearest(name, self.nest.inputs)
+                return Diagnostic("storage.input", {"input": name, "hint": hint})
+            position = self.nest.inputs.index(name)
+            reads = {r.axis for r in self.nest.traffic.transposed if r.input == position}
+            if axes.get(axis) not in reads:
+                names = ", ".join(self.nest.axes[k].name for k in sorted(reads)) or "none"
+                return Diagnostic("tile.along", {"input": name, "axis": axis, "axes": names})
+            inputs.append((position, axes[axis]))
+        self.transpose = BlockTile(action.sizes, tuple(inputs), action.lanes, action.pitch)
         return None
 
     def _set_scope(self, action: SetScope) -> Diagnostic | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from math import prod
 
 from passkit.diagnostics import Diagnostic
 from passkit.ir.loop import Bind
@@ -17,7 +18,7 @@ from passkit.schedule.limits import (
     shared_nbytes,
 )
 from passkit.schedule.loop_nest import BASE_REGISTERS, ONE_ROW, LoopNest
-from passkit.schedule.nest import AxisGroup, NestSchedule
+from passkit.schedule.nest import AxisGroup, BlockTile, NestSchedule
 from passkit.target import Target
 
 MIN_REGISTERS = 16
@@ -40,6 +41,7 @@ def check_schedule(schedule: NestSchedule, nest: LoopNest, target: Target) -> Di
         _check_threads,
         _check_vector,
         _check_rows,
+        _check_tile,
         _check_memory,
         _check_launch,
     )
@@ -161,6 +163,52 @@ def _check_rows(schedule: NestSchedule, nest: LoopNest, target: Target) -> Diagn
     if tile.pitch < tile.elements or tile.pitch % inner:
         data = {"pitch": tile.pitch, "elements": tile.elements, "inner": inner}
         return Diagnostic("rows.pitch", data)
+    return None
+
+
+def _check_tile(schedule: NestSchedule, nest: LoopNest, target: Target) -> Diagnostic | None:
+    """Return what is wrong with a tile that moves through shared memory."""
+    tile, kept, width = schedule.transpose, schedule.kept, schedule.vector
+    if tile is None:
+        return None
+    if schedule.reduced is not None:
+        return Diagnostic("tile.rows", {"axis": axis_name(nest, schedule.reduced)})
+    sizes = " x ".join(map(str, tile.sizes))
+    points, names = prod(tile.sizes), axis_name(nest, kept)
+    are_powers = all(n > 0 and not n & (n - 1) for n in tile.sizes)
+    if len(tile.sizes) != len(kept.axes) or not are_powers or points != kept.chunk:
+        data = {"sizes": sizes, "axes": names, "points": kept.chunk, "chunk": points}
+        return Diagnostic("tile.axes", data)
+    moved = {len(tile.sizes) - 1, *(axis for _, axis in tile.inputs)}
+    lanes = tile.lanes
+    if lanes < 1 or lanes & (lanes - 1) or any(tile.sizes[k] % width for k in moved):
+        return Diagnostic("tile.vector", {"width": width, "lanes": lanes, "sizes": sizes})
+    if tile.pitch < tile.sizes[-1]:
+        return Diagnostic("tile.pitch", {"size": tile.sizes[-1], "pitch": tile.pitch})
+    return _check_steps(tile, nest, width, target)
+
+
+def _check_steps(
+    tile: BlockTile, nest: LoopNest, width: int, target: Target
+) -> Diagnostic | None:
+    """Return which array of a tile has vectors that are not aligned to ``width`` elements."""
+    if width == 1:
+        return None
+    last = nest.axes[-1]
+    own = ("outputs", last.name, last.extent)
+    steps = [own] if len(nest.axes) > 1 else []
+    for read in nest.traffic.transposed:
+        if (read.input, read.axis) in tile.inputs:
+            if width * read.nbytes > target.access:
+                access = {"width": width, "nbytes": read.nbytes, "limit": target.access}
+                return Diagnostic("bind.vector_width", access)
+            pairs = enumerate(zip(nest.axes, read.steps, strict=True))
+            steps += [(f"x{read.input}", a.name, c) for k, (a, c) in pairs if k != read.axis]
+            steps.append((f"x{read.input}", nest.axes[read.axis].name, read.index.constant))
+    for array, axis, step in steps:
+        if not isinstance(step, int) or step % width:
+            where = {"width": width, "array": array, "step": step, "axis": axis}
+            return Diagnostic("tile.vector_steps", where)
     return None
 
 

@@ -41,6 +41,11 @@ def held_registers(schedule: NestSchedule, nest: LoopNest) -> int:
     nbytes = dict(zip(traffic.streams, traffic.stream_nbytes, strict=True))
     staged = dict(zip(traffic.staged, traffic.staged_nbytes, strict=True))
     own = (schedule.reduced or schedule.kept).per_thread
+    if schedule.transpose is not None:
+        turned = {k for k, _ in schedule.transpose.inputs}
+        loaded = [r.nbytes for r in traffic.transposed if r.input in turned]
+        loaded += [nbytes[k] for k in schedule.cached]
+        return sum(-(-n * own // 4) for n in loaded)
     sums = 0
     if schedule.columns is not None:
         own *= schedule.columns.per_thread
@@ -51,13 +56,17 @@ def held_registers(schedule: NestSchedule, nest: LoopNest) -> int:
 
 
 def shared_nbytes(schedule: NestSchedule, nest: LoopNest) -> int:
-    """Return the bytes of shared memory of a block for short rows, or for sums of columns.
+    """Return the bytes of shared memory of a block for short rows, sums of columns, or tiles.
 
     An output of short rows takes the place of an input whose elements have as many bytes.
     """
     launch, columns = schedule.launch, schedule.columns
     if columns is not None:
         return sum(nest.total_nbytes) * columns.chunk * launch.y if launch.y > 1 else 0
+    if schedule.transpose is not None:
+        turned = {k for k, _ in schedule.transpose.inputs}
+        loaded = [r.nbytes for r in nest.traffic.transposed if r.input in turned]
+        return sum(loaded) * schedule.transpose.elements
     if schedule.tile is None:
         return 0
     nbytes = dict(zip(nest.traffic.streams, nest.traffic.stream_nbytes, strict=True))

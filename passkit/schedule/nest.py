@@ -77,6 +77,31 @@ class WarpTile:
 
 
 @frozen
+class BlockTile:
+    """How a block moves tiles of inputs through shared memory, which turns them.
+
+    Such an input has its consecutive elements along another axis than the last one of the nest. It
+    is loaded along that axis, and read along the last one.
+
+    Attributes:
+        sizes: the points of a tile along each kept axis, powers of two.
+        inputs: by position, the inputs, with the numbers of the axes of their consecutive elements.
+        lanes: the threads that load or store neighbouring vectors, at most.
+        pitch: the elements from one row of a tile in shared memory to the next one.
+    """
+
+    sizes: tuple[int, ...]
+    inputs: tuple[tuple[int, int], ...]
+    lanes: int
+    pitch: int
+
+    @property
+    def elements(self) -> int:
+        """Return the elements of a tile in shared memory, with what lies between its rows."""
+        return prod(self.sizes[:-1]) * self.pitch
+
+
+@frozen
 class NestSchedule:
     """How a loop nest runs on a GPU.
 
@@ -89,6 +114,9 @@ class NestSchedule:
         tile: for short rows, how they move through shared memory; else None.
         columns: for reductions of columns, the last axis, whose points a block's threads share;
             ``kept`` are the other axes then. Else None.
+        transpose: for inputs that are read along another axis than the last one, how a block moves
+            them through shared memory. A block has a tile of the kept axes then, of as many points
+            as ``kept`` has in a chunk. Else None.
     """
 
     kept: AxisGroup
@@ -98,6 +126,7 @@ class NestSchedule:
     launch: LaunchShape
     tile: WarpTile | None = None
     columns: AxisGroup | None = None
+    transpose: BlockTile | None = None
 
     @property
     def groups(self) -> tuple[AxisGroup, ...]:
@@ -111,6 +140,9 @@ class NestSchedule:
             extents: the extents of the axes of the nest. The last one is a number if the schedule
                 has columns.
         """
+        if self.transpose is not None:
+            pairs = zip(self.kept.axes, self.transpose.sizes, strict=True)
+            return numel((extents[k] + (size - 1)) // size for k, size in pairs)
         points = numel(extents[k] for k in self.kept.axes)
         blocks = (points + (self.kept.chunk - 1)) // self.kept.chunk
         if self.columns is None:

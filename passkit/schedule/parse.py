@@ -19,6 +19,7 @@ from passkit.schedule.actions import (
     Action,
     CacheRead,
     CacheRows,
+    CacheTile,
     Fuse,
     LaunchBlocks,
     SetScope,
@@ -33,7 +34,7 @@ from passkit.target import Target
 
 _TOKEN = re.compile(r"(?P<space>\s+|#[^\n]*)|(?P<token>\d+x\d+|->|//|[A-Za-z_][\w.]*|\d+|.)")
 _PART = re.compile(r"(thread_y|thread_x|serial|unroll|vector)(?:_(\d+))?")
-_ITEMS = ("map", "cache_read", "cache_rows", "in", "stage")
+_ITEMS = ("map", "cache_read", "cache_rows", "cache_tile", "in", "stage")
 _SCOPES = tuple(s.value for s in StorageScope)
 
 
@@ -267,6 +268,23 @@ class _ScheduleParser:
         vector = self._number()
         self._expect("pitch")
         self._do(CacheRows(vector, self._number()), token)
+
+    def _cache_tile_item(self, token: ScheduleToken) -> None:
+        """Read the tile in which inputs are loaded along their own axes."""
+        sizes = [self._number()]
+        while self.token.text != "lanes":
+            sizes.append(self._number())
+        self._expect("lanes")
+        lanes = self._number()
+        self._expect("pitch")
+        pitch = self._number()
+        axes = [a.name for a in self.nest.axes]
+        inputs: list[tuple[str, str]] = []
+        while not inputs or self.token.text in self.nest.inputs:
+            name = self._known("input", self.nest.inputs)
+            self._expect("along")
+            inputs.append((name, self._known("axis", axes)))
+        self._do(CacheTile(tuple(inputs), tuple(sizes), lanes, pitch), token)
 
     def _in_item(self, token: ScheduleToken) -> None:
         """Read where values are between stages."""

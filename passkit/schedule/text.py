@@ -10,6 +10,7 @@
     item     := 'map' NAME map (';' map)*
               | 'cache_read' INPUT 'in' SCOPE
               | 'cache_rows' 'vector' INT 'pitch' INT
+              | 'cache_tile' INT… 'lanes' INT 'pitch' INT (INPUT 'along' AXIS)…
               | 'in' SCOPE value,…
               | 'stage' NAME ':' ['reduce' v,…] ['keep' v,…] ['rows' v,…] [stores]
     stores   := 'store' v '->' OUTPUT (',' v '->' OUTPUT)*
@@ -85,6 +86,11 @@ def _items(schedule: NestSchedule, nest: LoopNest) -> Iterable[str]:
         yield f"cache_read x{number} in register"
     if schedule.tile is not None:
         yield f"cache_rows vector {schedule.tile.vector} pitch {schedule.tile.pitch}"
+    if schedule.transpose is not None:
+        tile = schedule.transpose
+        sizes = " ".join(map(str, tile.sizes))
+        inputs = " ".join(f"x{k} along {nest.axes[axis].name}" for k, axis in tile.inputs)
+        yield f"cache_tile {sizes} lanes {tile.lanes} pitch {tile.pitch} {inputs}"
     if schedule.staged:
         yield f"in register {', '.join(nest.value_names[k] for k in schedule.staged)}"
 

@@ -4,10 +4,32 @@ from __future__ import annotations
 
 from attrs import frozen
 
+from passkit.ast.expr import Var
+from passkit.ast.index import Sum
 from passkit.graph.node import known_shape
 from passkit.plan.schedule import Schedule
 from passkit.space.layout import Layout
-from passkit.values.size import at_least, numel
+from passkit.space.space import Space
+from passkit.values.size import Extent, at_least, numel
+
+
+@frozen
+class TransposedRead:
+    """A read of an input whose consecutive elements lie along another axis than the last one.
+
+    Attributes:
+        input: the position of the input.
+        axis: the number of the axis along which its elements are consecutive.
+        nbytes: the bytes of an element.
+        steps: the elements from one point to the next along each axis of the nest.
+        index: the index of the element.
+    """
+
+    input: int
+    axis: int
+    nbytes: int
+    steps: tuple[Extent, ...]
+    index: Sum
 
 
 @frozen
@@ -22,6 +44,7 @@ class NestTraffic:
         staged: the values, by position in the body, that a later stage reads.
         staged_nbytes: the bytes of each of these in registers.
         output_nbytes: the bytes of an element of each output that is stored at the own point.
+        transposed: the reads along other axes than the last one, of nests without reductions.
     """
 
     nbytes: int
@@ -30,6 +53,7 @@ class NestTraffic:
     staged: tuple[int, ...] = ()
     staged_nbytes: tuple[int, ...] = ()
     output_nbytes: tuple[int, ...] = ()
+    transposed: tuple[TransposedRead, ...] = ()
 
 
 def traffic_of(layout: Layout, schedule: Schedule) -> NestTraffic:
@@ -53,4 +77,52 @@ def traffic_of(layout: Layout, schedule: Schedule) -> NestTraffic:
     stored = [graph.outputs[k] for stage in schedule.stages for k in stage.stores]
     output_nbytes = tuple(graph.dtype(e).nbytes for e in stored)
     widest = max((*stream_nbytes, *output_nbytes), default=4)
-    return NestTraffic(widest, streams, stream_nbytes, staged, staged_nbytes, output_nbytes)
+    return NestTraffic(
+        widest,
+        streams,
+        stream_nbytes,
+        staged,
+        staged_nbytes,
+        output_nbytes,
+        () if layout.space.reduced else transposed_reads(layout),
+    )
+
+
+def transposed_reads(layout: Layout) -> tuple[TransposedRead, ...]:
+    """Return the reads of a nest whose consecutive elements lie along another axis than the last.
+
+    Each is a sum of axes times positive numbers, which is within the input at every point.
+    """
+    graph, space = layout.graph, layout.space
+    reads = []
+    for number, node in enumerate(graph.inputs):
+        entry = node.entries[0]
+        for index in dict.fromkeys(layout.input_reads.get(node, ())):
+            axis = _consecutive_axis(index, space, numel(graph.shape(entry)))
+            if axis is not None:
+                steps = tuple(index.coefficient(a.var) for a in space.axes)
+                nbytes = graph.dtype(entry).nbytes
+                reads.append(TransposedRead(number, axis, nbytes, steps, index))
+    return tuple(reads)
+
+
+def _consecutive_axis(index: Sum, space: Space, size: Extent) -> int | None:
+    """Return the number of the axis along which an index counts elements one by one.
+
+    None if that is the last axis, or none is, or the index may not be within ``size`` elements.
+    """
+    axes = {a.var: k for k, a in enumerate(space.axes)}
+    if not all(isinstance(atom, Var) and atom in axes for atom, _ in index.terms):
+        return None
+    if not at_least(index.constant, 0) or not all(at_least(c, 1) for _, c in index.terms):
+        return None
+    last = index.constant
+    for axis in space.axes:
+        last = last + index.coefficient(axis.var) * (axis.extent - 1)
+    if not at_least(size, last + 1):
+        return None
+    one_by_one = [axes[atom] for atom, c in index.terms if c == 1 and isinstance(atom, Var)]
+    last_axis = len(space.axes) - 1
+    if len(one_by_one) != 1 or one_by_one[0] == last_axis:
+        return None
+    return None if index.coefficient(space.axes[-1].var) == 0 else one_by_one[0]

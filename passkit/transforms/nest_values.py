@@ -240,14 +240,18 @@ class NestValues:
     def _full_reads(self, stages: Sequence[Stage], buffer: str) -> list[Load]:
         """Return the loads of a parameter at the own point of the iteration domain."""
         load_at: dict[Sum, Load] = {}
-        for stage in stages:
-            for s in stage.body:
-                for x in _stage_expressions(s):
-                    for load in loads_in(x):
-                        at = normal(load.index, self.extents)
-                        if load.buffer == buffer and at == self.space.full:
-                            load_at.setdefault(at, load)
+        for load in loads_of(stages):
+            if load.buffer == buffer:
+                at = normal(load.index, self.extents)
+                if at == self.space.full:
+                    load_at.setdefault(at, load)
         return list(load_at.values())
+
+
+def loads_of(stages: Sequence[Stage]) -> list[Load]:
+    """Return the loads in the loops of stages, in order."""
+    statements = (s for stage in stages for s in stage.body)
+    return [load for s in statements for x in _stage_expressions(s) for load in loads_in(x)]
 
 
 def _stage_expressions(s: object) -> tuple[Expr, ...]:

@@ -23,6 +23,7 @@ from passkit.transforms.lower_reductions import lower_reductions
 from passkit.transforms.quotients import divide_rows, mark_quotients
 from passkit.transforms.short_rows import ShortRowBuilder
 from passkit.transforms.simplify import simplify
+from passkit.transforms.transposes import TransposeBuilder
 from passkit.transforms.vectorize import guard_alignment, vectorize
 from passkit.values.dtype import is_narrow
 from passkit.values.size import Extent
@@ -99,6 +100,8 @@ def _builder_of(nest: NestSchedule) -> type[LoopBuilder]:
     """Return the builder of the scalar form for a kind of nest."""
     if nest.columns is not None:
         return ColumnBuilder
+    if nest.transpose is not None:
+        return TransposeBuilder
     return LoopBuilder if nest.tile is None else ShortRowBuilder
 
 

@@ -110,7 +110,12 @@ class _IndexSimplifier:
         return map_children(x, lambda child: self._value(child, inlined))
 
     def _is_sum(self, x: Expr) -> bool:
-        """Return whether a definition is index arithmetic: a sum of products, without quotients."""
+        """Return whether a definition is index arithmetic: a sum of products.
+
+        It has quotients only where unrolling makes them constants.
+        """
+        if isinstance(x, Binary) and self._is_constant(x):
+            return True
         is_quotient = isinstance(x, Binary) and x.op not in ("+", "-", "*")
         is_integer = x.dtype is dt.int64 and isinstance(x, _INDEX_NODES)
         return is_integer and not is_quotient and all(self._is_sum(y) for y in operands(x))
@@ -143,7 +148,12 @@ class _IndexSimplifier:
         if isinstance(atom, Var):
             return atom.name in self.constants
         inner = operands(atom)
-        return bool(inner) and all(isinstance(y, Const) or self._is_constant(y) for y in inner)
+        return bool(inner) and all(_is_number(y) or self._is_constant(y) for y in inner)
+
+
+def _is_number(x: Expr) -> bool:
+    """Return whether an expression is a literal, or a size that is known."""
+    return isinstance(x, Const) or (isinstance(x, SizeOf) and isinstance(x.size, int))
 
 
 def _expression(total: Sum) -> Expr:

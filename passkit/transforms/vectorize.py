@@ -264,7 +264,9 @@ def guard_alignment(kernel: KernelIR) -> KernelIR:
     peeled = [s for s in kernel.body if isinstance(s, If) and s.is_peeled]
     if peeled:
         (branch,) = peeled
-        condition = Binary("&", branch.condition, is_aligned, dt.bool_)
+        condition: Expr = is_aligned
+        if not isinstance(branch.condition, Const):
+            condition = Binary("&", branch.condition, is_aligned, dt.bool_)
         guarded = evolve(branch, condition=condition)
         return evolve(kernel, body=tuple(guarded if s is branch else s for s in kernel.body))
     scalar = scalar_accesses(kernel).body

@@ -153,6 +153,36 @@ FAULTS = {
     "parts of warps that overlap": Fault(
         "softmax150x40", "x0_s[ty * 640 +", "x0_s[ty * 632 +", "races interpreter emulator"
     ),
+    "no barrier before a tile is read along the other axis": Fault(
+        "transpose(64, 128)", "    barrier block\n", "", "races emulator"
+    ),
+    "no barrier before the points of a tile that is not whole": Fault(
+        "transpose(70, 33)", "  barrier block\n", "", "races emulator"
+    ),
+    "rows of a tile that overlap": Fault(
+        "transpose(64, 128)",
+        "x0_s0[tx0 * 260 + tx1 + (u // 2 * 2080 + k * 65 +",
+        "x0_s0[tx0 * 240 + tx1 + (u // 2 * 1920 + k * 60 +",
+        "races interpreter emulator",
+    ),
+    "rows of a tile that are apart in one direction only": Fault(
+        "transpose(64, 128)",
+        "let add_1: f32 = x0_s0[tx1 * 65 +",
+        "let add_1: f32 = x0_s0[tx1 * 64 +",
+        "interpreter emulator",
+    ),
+    "a tile that is stored beyond its axis": Fault(
+        "transpose(70, 33)",
+        "if i0_first + tx1 + u * 8 < 33 & i1_4 < 70 {",
+        "if i0_first + tx1 + u * 8 < 33 {",
+        "races interpreter emulator",
+    ),
+    "a tile that is loaded beyond its axis": Fault(
+        "transpose(70, 33)",
+        "& i1_first + tx1 + u % 4 * 8 < 70 {\n      load",
+        "{\n      load",
+        "interpreter emulator",
+    ),
 }
 
 

@@ -36,6 +36,11 @@ GRAPHS = (
         "x: f32[4, 6, 5, 3, 16]; b: f32[6, 1, 1, 16];"
         "m = reduce_mean(add(x, b), axis=(1, 3, 4), keepdims=true); return sub(x, m)"
     ),
+    "x: f32[96, 200]; y: f32[200, 96]; return add(transpose(x, axes=(1, 0)), y)",
+    (
+        "x: f16[6, 94, n]; y: f16[n, 94, 6]; z: f16[n, 6, 94];"
+        "return add(mul(transpose(x, axes=(2, 0, 1)), z), transpose(y, axes=(0, 2, 1)))"
+    ),
 )
 """Graphs whose first kernel is one loop nest."""
 

@@ -14,6 +14,7 @@ from passkit.schedule.actions import (
     Bind,
     CacheRead,
     CacheRows,
+    CacheTile,
     Fuse,
     LaunchBlocks,
     SetScope,
@@ -21,7 +22,7 @@ from passkit.schedule.actions import (
     StorageScope,
     Tile,
 )
-from passkit.schedule.apply import apply
+from passkit.schedule.apply import actions_of, apply
 from passkit.schedule.nest import NestSchedule
 from tests.schedule.nests import CUDA, SOFTMAX, nest_of
 
@@ -33,6 +34,11 @@ SHORT = (
 LONG = "x: f32[9, 4097]; return reduce_sum(x, axis=1)"
 COLUMNS = "x: f32[3, 70, 64]; return reduce_max(exp(x), axis=1)"
 CHUNKS = "x: f32[1000000]; return reduce_sum(x, axis=0)"
+TURNED = "x: f32[96, 200]; y: f32[200, 96]; return add(transpose(x, axes=(1, 0)), y)"
+WIDE_TURNED = (
+    "x: f64[96, 200]; y: f32[200, 96];"
+    "return add(cast(transpose(x, axes=(1, 0)), dtype=\"float32\"), y)"
+)
 FOLDED = "x: f32[4, 6, 8, 16]; return sub(x, reduce_mean(x, axis=(1, 3), keepdims=true))"
 X, Y, V, U, S = Bind.THREAD_X, Bind.THREAD_Y, Bind.VECTOR, Bind.UNROLL, Bind.SERIAL
 KEEP = SetScope("exp_1", StorageScope.REGISTER)
@@ -370,6 +376,80 @@ ILLEGAL += [
 ]
 
 
+SQUARE = (FUSE, Tile("i0*i1", 1024), SplitAxis("i0*i1", 4, V), SplitAxis("i0*i1", None, X))
+ALONG = (("x0", "i0"),)
+ILLEGAL += [
+    ("storage.input", TURNED, (CacheTile((("x2", "i0"),), (32, 32), 8, 33),), r"no input x2; kno"),
+    (
+        "tile.along",
+        TURNED,
+        (CacheTile((("x0", "i1"),), (32, 32), 8, 33),),
+        r"input x0 has no consecutive elements along axis i1; it has some along i0",
+    ),
+    (
+        "tile.along",
+        TURNED,
+        (CacheTile((("x1", "i0"),), (32, 32), 8, 33),),
+        r"input x1 has no consecutive elements along axis i0; it has some along none",
+    ),
+    (
+        "tile.axes",
+        TURNED,
+        (*SQUARE, CacheTile(ALONG, (16, 32), 8, 33)),
+        r"a tile of 16 x 32 needs .* axes i0\*i1, and 1024 points, not 512",
+    ),
+    ("tile.axes", TURNED, (*SQUARE, CacheTile(ALONG, (1024,), 8, 33)), r"a tile of 1024 needs a"),
+    (
+        "tile.vector",
+        TURNED,
+        (*SQUARE, CacheTile(ALONG, (512, 2), 8, 33)),
+        r"vectors of 4 elements and 8 threads .* a tile of 512 x 2;",
+    ),
+    (
+        "tile.vector",
+        TURNED,
+        (*SQUARE, CacheTile(ALONG, (32, 32), 6, 33)),
+        r"vectors of 4 elements and 6 threads",
+    ),
+    (
+        "tile.pitch",
+        TURNED,
+        (*SQUARE, CacheTile(ALONG, (32, 32), 8, 31)),
+        r"rows of 32 elements are not 31 apart",
+    ),
+    (
+        "tile.vector_steps",
+        TURNED.replace("96", "98"),
+        (*SQUARE, CacheTile(ALONG, (32, 32), 8, 33)),
+        r"vectors of 4 elements of outputs .* there are 98 elements .* along axis i1",
+    ),
+    (
+        "tile.vector_steps",
+        TURNED.replace("200", "201"),
+        (*SQUARE, CacheTile(ALONG, (32, 32), 8, 33)),
+        r"vectors of 4 elements of x0 .* there are 201 elements .* along axis i1",
+    ),
+    (
+        "tile.rows",
+        "x: f32[96, 200]; return reduce_sum(transpose(x, axes=(1, 0)), axis=1)",
+        (*ROWS, *ROW, CacheTile((), (1,), 1, 1)),
+        r"cache_tile needs a nest without reductions, and axis i1 is reduced",
+    ),
+    (
+        "bind.vector_width",
+        WIDE_TURNED,
+        (*SQUARE, CacheTile(ALONG, (32, 32), 8, 33)),
+        r"a vector of 4 elements of 8 bytes is no access",
+    ),
+    (
+        "memory.shared",
+        TURNED,
+        (*SQUARE, CacheTile(ALONG, (32, 32), 8, 4000)),
+        r"512000 bytes of shared memory",
+    ),
+]
+
+
 @pytest.mark.parametrize(("code", "graph", "actions", "message"), ILLEGAL)
 def test_actions_that_are_not_legal_have_a_reason(
     code: str, graph: str, actions: tuple[Action, ...], message: str
@@ -387,3 +467,14 @@ def test_short_rows_go_through_shared_memory() -> None:
 
     blocks = LaunchBlocks(schedule.launch.blocks)
     assert result(SHORT, *SHORT_ROWS, CacheRows(4, 20), blocks) == schedule
+
+
+def test_tiles_are_turned_in_shared_memory() -> None:
+    """CacheTile makes the schedule of a transposed input that the built-in rule makes."""
+    _, schedule = nest_of(TURNED)
+    tile = schedule.transpose
+    assert tile is not None
+    actions = (*actions_of(nest_of(TURNED)[0], schedule),)
+
+    assert str(actions[-2]) == "cache_tile 32 32 lanes 8 pitch 33 x0 along i0"
+    assert result(TURNED, *SQUARE, CacheRead("x1", StorageScope.REGISTER), *actions[-2:]) == schedule

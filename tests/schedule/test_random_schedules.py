@@ -10,7 +10,15 @@ import pytest
 
 import passkit as pk
 from passkit.diagnostics import Diagnostic
-from passkit.schedule.actions import Action, Bind, CacheRead, CacheRows, SetScope, StorageScope
+from passkit.schedule.actions import (
+    Action,
+    Bind,
+    CacheRead,
+    CacheRows,
+    CacheTile,
+    SetScope,
+    StorageScope,
+)
 from passkit.schedule.apply import actions_of, apply, distribution
 from passkit.schedule.loop_nest import AxisRole
 from passkit.schedule.nest import AxisPart, NestSchedule
@@ -33,6 +41,8 @@ GRAPHS = (
     "x: f32[100, 32]; y: f32[32]; return reduce_sum(mul(x, y), axis=0)",
     "x: f32[3, 1001]; return reduce_sum(exp(x), axis=1)",
     "x: f32[37, 33]; b: f32[33]; return add(exp(x), b), sub(x, b)",
+    "x: f32[36, 72]; y: f32[72, 36]; return add(transpose(x, axes=(1, 0)), y)",
+    "x: f16[3, 40, 24]; y: f16[24, 3, 40]; return mul(transpose(x, axes=(2, 0, 1)), y)",
 )
 KERNELS = 6
 """The schedules of each graph that are run."""
@@ -54,6 +64,8 @@ def random_actions(nest: Any, rng: Any) -> tuple[Action, ...]:
             *registers(nest, rng, 0.7),
         )
     if not nest.is_reduced:
+        if nest.traffic.transposed and rng.random() < 0.8:
+            return tile_actions(nest, rng)
         inner = parts(Bind.UNROLL, Bind.THREAD_X, Bind.VECTOR)
         return (*distribution(nest, AxisRole.KEPT, inner), *registers(nest, rng, 0.7))
     if rng.random() < 0.3:
@@ -76,6 +88,22 @@ def registers(nest: Any, rng: Any, share: float) -> tuple[Action, ...]:
     return (
         *(CacheRead(f"x{k}", StorageScope.REGISTER) for k in cached),
         *(SetScope(nest.value_names[k], StorageScope.REGISTER) for k in nest.traffic.staged),
+    )
+
+
+def tile_actions(nest: Any, rng: Any) -> tuple[Action, ...]:
+    """Return actions for tiles that are turned in shared memory."""
+    sizes = tuple(int(rng.choice([1, 2, 8, 16, 32, 64])) for _ in nest.axes)
+    threads, vector = int(rng.choice([32, 64, 128])), int(rng.choice([1, 2, 4, 8]))
+    rest = int(np.prod(sizes)) // (threads * vector)
+    sized = ((Bind.UNROLL, rest), (Bind.THREAD_X, threads), (Bind.VECTOR, vector))
+    inner = [AxisPart(b, n) for b, n in sized if n > 1]
+    reads = {(f"x{r.input}", nest.axes[r.axis].name) for r in nest.traffic.transposed}
+    lanes, padding = int(rng.choice([1, 4, 8, 32])), int(rng.integers(0, 4))
+    return (
+        *distribution(nest, AxisRole.KEPT, inner),
+        *registers(nest, rng, 0.7),
+        CacheTile(tuple(reads), sizes, lanes, sizes[-1] + padding),
     )
 
 

@@ -1,0 +1,161 @@
+"""The schedule rule of GPUs for nests that read inputs along other axes than their last one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import gcd, prod
+
+from attrs import evolve
+
+from passkit.ir.loop import Bind
+from passkit.planner.gpu import in_registers
+from passkit.schedule.actions import Action, CacheTile, LaunchBlocks
+from passkit.schedule.apply import distribution
+from passkit.schedule.limits import ACCESS_NBYTES, MAX_REGISTERS, resident_blocks
+from passkit.schedule.loop_nest import AxisRole, LoopNest
+from passkit.schedule.nest import AxisPart
+from passkit.schedule.tiles import NARROW_LANES, TileThreads
+from passkit.target import Target
+from passkit.values.size import Extent
+
+TILE_NBYTES = 16 << 10
+"""The bytes of a tile of the widest array that a block turns."""
+ROW_NBYTES = 64
+"""The bytes of the shortest row of a tile, of the narrowest array, if the axis is longer."""
+TILE_EDGE = 8
+"""How much smaller tiles cost: as much as so many points more along an axis."""
+TILE_THREADS = 256
+"""The threads of a block that turns a tile."""
+TILE_LANES = 8
+"""The threads with neighbouring vectors: more of them have conflicts of banks."""
+PADDINGS = (1, 2, 3, 4, 5, 8, 9, 0)
+"""The elements that may lie between two rows of a tile, those that are preferred first."""
+TILE_MIN_POINTS = 256
+"""The points of the smallest tile: with fewer, the arrays have rows of a sector or less."""
+SECTOR_NBYTES = 32
+"""The bytes that global memory gives at least."""
+MULTIPROCESSOR_SHARED_NBYTES = 164 << 10
+"""The shared memory of a multiprocessor of sm_80; later ones have more."""
+BLOCK_SHARED_NBYTES = 1 << 10
+"""The shared memory that a block takes besides its own."""
+
+
+def transpose(nest: LoopNest, target: Target) -> Sequence[Action] | None:
+    """Return the schedule of a nest that reads inputs along other axes than its last one.
+
+    A block has a tile, of a power of two of points along the last axis and along each axis of
+    consecutive elements of an input. The tiles of these inputs are turned in shared memory.
+
+    Args:
+        nest: the nest; without such inputs, or with tiles of few points, the result is None.
+        target: the GPU.
+    """
+    reads = nest.traffic.transposed
+    if nest.is_reduced or not reads:
+        return None
+    axes = sorted({r.axis for r in reads})
+    sizes = _tile_sizes(nest, axes)
+    volume = prod(sizes)
+    if volume < TILE_MIN_POINTS or min(sizes[k] for k in (*axes, -1)) < 2:
+        return None
+    vector = _tile_vector(nest, axes, sizes)
+    threads = min(TILE_THREADS, volume // vector)
+    lanes = _tile_lanes(nest, vector)
+    pitch = _tile_pitch(nest, TileThreads(sizes, vector, lanes, threads))
+    inputs = tuple(dict.fromkeys((f"x{r.input}", nest.axes[r.axis].name) for r in reads))
+    parts = [AxisPart(Bind.THREAD_X, threads)]
+    if volume > threads * vector:
+        parts.insert(0, AxisPart(Bind.UNROLL, volume // (threads * vector)))
+    if vector > 1:
+        parts.append(AxisPart(Bind.VECTOR, vector))
+    nbytes = sum(r.nbytes for r in reads)
+    held = -(-(nbytes + sum(nest.traffic.stream_nbytes)) * volume // (4 * threads))
+    blocks = resident_blocks(threads, min(MAX_REGISTERS, max(32, nest.registers + held - 8)))
+    shared = nbytes * prod(sizes[:-1]) * pitch + BLOCK_SHARED_NBYTES
+    return (
+        *distribution(nest, AxisRole.KEPT, parts),
+        *in_registers(nest),
+        CacheTile(inputs, sizes, lanes, pitch),
+        LaunchBlocks(max(1, min(blocks, MULTIPROCESSOR_SHARED_NBYTES // shared))),
+    )
+
+
+def _tile_sizes(nest: LoopNest, axes: Sequence[int]) -> tuple[int, ...]:
+    """Return the points of a tile along each axis of a nest, which is turned along some axes.
+
+    A tile has about `TILE_NBYTES` of the widest array. Axes other than the last one and ``axes``
+    have one point.
+    """
+    nbytes = _nbytes(nest)
+    volume = TILE_NBYTES // max(nbytes)
+    moved = (*axes, len(nest.axes) - 1)
+    side = 1 << (volume.bit_length() - 1) // len(moved)
+    sizes = [1] * len(nest.axes)
+    for k in moved:
+        sizes[k] = _tile_size(nest.axes[k].extent, min(side, ROW_NBYTES // min(nbytes)), side)
+    for k in reversed(moved):  # short axes leave room along others
+        extent = nest.axes[k].extent
+        while prod(sizes) * 2 <= volume and _may_double(extent, sizes[k]):
+            sizes[k] *= 2
+    return tuple(sizes)
+
+
+def _nbytes(nest: LoopNest) -> tuple[int, ...]:
+    """Return the bytes of an element of each array that a nest reads or writes at each point."""
+    traffic = nest.traffic
+    turned = (r.nbytes for r in traffic.transposed)
+    return (*traffic.stream_nbytes, *traffic.output_nbytes, *turned)
+
+
+def _tile_size(extent: Extent, least: int, most: int) -> int:
+    """Return the points of a tile along an axis: a power of two that leaves few tiles short."""
+    if not isinstance(extent, int):
+        return most
+    if extent <= least:
+        return 1 << (extent - 1).bit_length()
+    sizes = [most]
+    while sizes[-1] > least:
+        sizes.append(sizes[-1] // 2)
+    return min(sizes, key=lambda n: -(-extent // n) * n * (1 + TILE_EDGE / n))
+
+
+def _may_double(extent: Extent, size: int) -> bool:
+    """Return whether tiles of twice the points along an axis have about as many in all."""
+    if not isinstance(extent, int):
+        return True
+    once, twice = (-(-extent // n) * n for n in (size, 2 * size))
+    return twice <= extent * 9 // 8 or twice == once
+
+
+def _tile_vector(nest: LoopNest, axes: Sequence[int], sizes: Sequence[int]) -> int:
+    """Return the elements of a vector, which divide all rows of a tile that is turned."""
+    traffic = nest.traffic
+    vector = ACCESS_NBYTES // max(traffic.nbytes, *_nbytes(nest))
+    steps = [nest.axes[-1].extent, *(sizes[k] for k in (*axes, -1))]
+    for r in traffic.transposed:
+        steps += [r.index.constant, *(c for k, c in enumerate(r.steps) if k != r.axis)]
+    for step in steps:
+        vector = gcd(vector, step) if isinstance(step, int) else 1
+    pairs = zip(sizes, nest.axes, strict=True)
+    fits = all(n <= a.extent for n, a in pairs if isinstance(a.extent, int))
+    return vector if fits else 1
+
+
+def _tile_lanes(nest: LoopNest, vector: int) -> int:
+    """Return how many threads load neighbouring vectors: they have a sector of each array."""
+    if vector == 1:
+        return NARROW_LANES
+    return max(TILE_LANES, SECTOR_NBYTES // (vector * min(_nbytes(nest))))
+
+
+def _tile_pitch(nest: LoopNest, tile: TileThreads) -> int:
+    """Return the distance of rows of a tile in shared memory that has the fewest conflicts."""
+    last = len(tile.sizes) - 1
+    reads = nest.traffic.transposed
+    narrow = evolve(tile, vector=1, lanes=NARROW_LANES)
+
+    def turns(pitch: int) -> list[int]:
+        axes = [(axis, r.nbytes) for r in reads for axis in (last, r.axis)]
+        return [sum(t.turns(axis, pitch, n) for axis, n in axes) for t in (tile, narrow)]
+
+    return min((tile.sizes[-1] + n for n in PADDINGS), key=turns)
