@@ -474,7 +474,8 @@ def test_tiles_are_turned_in_shared_memory() -> None:
     _, schedule = nest_of(TURNED)
     tile = schedule.transpose
     assert tile is not None
-    actions = (*actions_of(nest_of(TURNED)[0], schedule),)
+    actions = actions_of(nest_of(TURNED)[0], schedule)
+    read = CacheRead("x1", StorageScope.REGISTER)
 
     assert str(actions[-2]) == "cache_tile 32 32 lanes 8 pitch 33 x0 along i0"
-    assert result(TURNED, *SQUARE, CacheRead("x1", StorageScope.REGISTER), *actions[-2:]) == schedule
+    assert result(TURNED, *SQUARE, read, *actions[-2:]) == schedule
