@@ -397,6 +397,8 @@ def pinv(x: Any, /, *, rtol: Any = None) -> Array:
         FeedError: rtol is a number below 0 or NaN; or when the result is computed, the iteration
             does not converge, as for NaN.
         DeviceError: the arrays are on several devices.
+        ConcretizationError: rtol is an array, and x or it depends on arguments of a function that
+            is traced.
     """
     return _above("pinv", matrices("pinv", x), rtol)
 
@@ -417,6 +419,8 @@ def matrix_rank(x: Any, /, *, rtol: Any = None) -> Array:
         FeedError: rtol is a number below 0 or NaN; or when the result is computed, the iteration
             does not converge, as for NaN.
         DeviceError: the arrays are on several devices.
+        ConcretizationError: rtol is an array, and x or it depends on arguments of a function that
+            is traced.
     """
     return _above("matrix_rank", matrices("matrix_rank", x), rtol)
 
@@ -493,6 +497,9 @@ def _above(name: str, x: Array, rtol: Any) -> Array:
         ShapeError: It does not broadcast to the batch.
         FeedError: It is a number below 0 or NaN; or the result is computed at once, and the
             iteration does not converge.
+        ConcretizationError: It is an array, and ``x`` or it depends on arguments of a function that
+            is traced.
+        DeviceError: It is an array on another device.
     """
     if rtol is None or isinstance(rtol, (int, float)):
         if rtol is not None and not rtol >= 0:

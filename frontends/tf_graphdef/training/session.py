@@ -280,7 +280,7 @@ class ModelSession(tinyflow.Session):
         Raises:
             FeedError: If a key is no node or a result other than its first, or a shape does not
                 fit.
-            ModelError: If the dtype of a placeholder is not supported.
+            ModelError: If the dtype of a placeholder is not supported, or its shape invalid.
             DTypeError: If another node is fed an array of a dtype that passkit does not have.
             ShapeError: If the session's shape of a placeholder has an invalid size; an
                 ArgumentError if it is no shape.
@@ -310,7 +310,7 @@ class ModelSession(tinyflow.Session):
 
         Raises:
             FeedError: If the array's shape contradicts the placeholder's, or it is a ragged list.
-            ModelError: If the placeholder's dtype is not supported.
+            ModelError: If the placeholder's dtype is not supported, or its shape invalid.
             DTypeError: If another node is fed an array of a dtype that passkit does not have.
             ShapeError: If the session's shape of the placeholder has an invalid size; an
                 ArgumentError if it is no shape.

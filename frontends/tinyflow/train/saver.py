@@ -298,6 +298,7 @@ def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -
     Raises:
         ArgumentError: If ``checkpoint_dir`` is no path, or ``latest_filename`` neither None nor
             one.
+        OSError: If the file cannot be read; a UnicodeDecodeError if it is no text.
     """
     folder = arguments.path("latest_checkpoint: checkpoint_dir", checkpoint_dir)
     name = "checkpoint" if latest_filename is None else latest_filename

@@ -53,6 +53,7 @@ def exponential(key: Array, shape: DrawShape = (), dtype: Any = None, scale: Any
             too large for a float64.
         ShapeError: the key is not 0-dimensional, an extent negative or too large, or the scale does
             not broadcast with the draw.
+        DeviceError: the arrays are on several devices.
     """
     return scaled("exponential", draw_floats("exponential", key, shape, dtype), 0, scale)
 
@@ -73,6 +74,7 @@ def gumbel(
             int too large for a float64.
         ShapeError: the key is not 0-dimensional, an extent negative or too large, or a parameter
             does not broadcast with the draw.
+        DeviceError: the arrays are on several devices.
     """
     return scaled("gumbel", draw_floats("gumbel", key, shape, dtype), loc, scale)
 
@@ -93,6 +95,7 @@ def laplace(
             int too large for a float64.
         ShapeError: the key is not 0-dimensional, an extent negative or too large, or a parameter
             does not broadcast with the draw.
+        DeviceError: the arrays are on several devices.
     """
     return scaled("laplace", draw_floats("laplace", key, shape, dtype), loc, scale)
 
@@ -113,6 +116,7 @@ def logistic(
             int too large for a float64.
         ShapeError: the key is not 0-dimensional, an extent negative or too large, or a parameter
             does not broadcast with the draw.
+        DeviceError: the arrays are on several devices.
     """
     return scaled("logistic", draw_floats("logistic", key, shape, dtype), loc, scale)
 
@@ -133,6 +137,7 @@ def cauchy(
             int too large for a float64.
         ShapeError: the key is not 0-dimensional, an extent negative or too large, or a parameter
             does not broadcast with the draw.
+        DeviceError: the arrays are on several devices.
     """
     checked_key("cauchy", key)
     extents = checked_shape("cauchy", shape)
@@ -154,6 +159,7 @@ def rayleigh(key: Array, scale: Any = 1.0, shape: DrawShape = (), dtype: Any = N
             too large for a float64.
         ShapeError: the key is not 0-dimensional, an extent negative or too large, or the scale does
             not broadcast with the draw.
+        DeviceError: the arrays are on several devices.
     """
     lengths = sqrt(draw_floats("exponential", key, shape, dtype, "rayleigh") * 2.0)
     return scaled("rayleigh", lengths, 0, scale)
@@ -201,6 +207,7 @@ def pareto(key: Array, b: Any, shape: DrawShape = (), dtype: Any = None) -> Arra
             large for a float64.
         ShapeError: the key is not 0-dimensional, an extent negative or too large, or ``b`` does not
             broadcast with the draw.
+        DeviceError: the arrays are on several devices.
     """
     check_real("pareto", "b", b)
     return exp(draw_floats("exponential", key, shape, dtype, "pareto") / b)
@@ -220,6 +227,7 @@ def geometric(key: Array, p: Any, shape: DrawShape = (), dtype: Any = np.int64) 
         FeedError: ``p`` is a number, but no array, that is not above 0 and up to 1.
         ShapeError: the key is not 0-dimensional, an extent negative or too large, or ``p`` does not
             broadcast with the draw.
+        DeviceError: the arrays are on several devices.
     """
     target = integer_dtype("geometric", dtype)
     check_real("geometric", "p", p)

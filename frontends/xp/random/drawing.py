@@ -196,6 +196,7 @@ def scaled(where: str, x: Array, loc: Any, scale: Any) -> Array:
         ArgumentError: ``loc`` or ``scale`` is neither an array nor a real number.
         DTypeError: one is complex, or an int too large for a float64.
         ShapeError: they do not broadcast with ``x``.
+        DeviceError: they are on another device than ``x``.
     """
     check_real(where, "loc", loc)
     check_real(where, "scale", scale)

@@ -143,6 +143,7 @@ class Generator:
             DTypeError: a parameter is complex or an int too large for a float64.
             ShapeError: the parameters do not broadcast to the size or with each other, or an
                 extent is negative or too large.
+            DeviceError: the arrays are on several devices.
         """
         return samplers.normal(self.key(), _shape("normal", size, loc, scale), None, loc, scale)
 
@@ -157,6 +158,7 @@ class Generator:
             DTypeError: a parameter is complex or an int too large for a float64.
             ShapeError: the parameters do not broadcast to the size or with each other, or an
                 extent is negative or too large.
+            DeviceError: the arrays are on several devices.
         """
         return exp(self.normal(mean, sigma, size))
 
@@ -198,6 +200,7 @@ class Generator:
             DTypeError: a parameter is complex or an int too large for a float64.
             ShapeError: the parameters do not broadcast to the size or with each other, or an
                 extent is negative or too large.
+            DeviceError: the arrays are on several devices.
         """
         return distributions.exponential(
             self.key(), _shape("exponential", size, scale), None, scale
@@ -222,6 +225,7 @@ class Generator:
             DTypeError: a parameter is complex or an int too large for a float64.
             ShapeError: the parameters do not broadcast to the size or with each other, or an
                 extent is negative or too large.
+            DeviceError: the arrays are on several devices.
         """
         return distributions.gumbel(
             self.key(), _shape("gumbel", size, loc, scale), None, loc, scale
@@ -238,6 +242,7 @@ class Generator:
             DTypeError: a parameter is complex or an int too large for a float64.
             ShapeError: the parameters do not broadcast to the size or with each other, or an
                 extent is negative or too large.
+            DeviceError: the arrays are on several devices.
         """
         return distributions.laplace(
             self.key(), _shape("laplace", size, loc, scale), None, loc, scale
@@ -254,6 +259,7 @@ class Generator:
             DTypeError: a parameter is complex or an int too large for a float64.
             ShapeError: the parameters do not broadcast to the size or with each other, or an
                 extent is negative or too large.
+            DeviceError: the arrays are on several devices.
         """
         return distributions.logistic(
             self.key(), _shape("logistic", size, loc, scale), None, loc, scale
@@ -270,6 +276,7 @@ class Generator:
             DTypeError: a parameter is complex or an int too large for a float64.
             ShapeError: the parameters do not broadcast to the size or with each other, or an
                 extent is negative or too large.
+            DeviceError: the arrays are on several devices.
         """
         return distributions.rayleigh(self.key(), scale, _shape("rayleigh", size, scale))
 
@@ -283,6 +290,7 @@ class Generator:
             DTypeError: ``a`` is complex.
             FeedError: ``a`` is the number 0.
             ShapeError: ``a`` does not broadcast to the size, or an extent is negative or too large.
+            DeviceError: the arrays are on several devices.
         """
         return distributions.weibull_min(self.key(), 1, a, _shape("weibull", size, a))
 
@@ -296,6 +304,7 @@ class Generator:
             DTypeError: ``a`` is complex or an int too large for a float64.
             ShapeError: the parameters do not broadcast to the size or with each other, or an
                 extent is negative or too large.
+            DeviceError: the arrays are on several devices.
         """
         return subtract(distributions.pareto(self.key(), a, _shape("pareto", size, a)), 1)
 
@@ -311,6 +320,7 @@ class Generator:
             ShapeError: the parameters do not broadcast to the size or with each other, or an
                 extent is negative or too large.
             FeedError: ``p`` is a number, but no array, that is not above 0 and up to 1.
+            DeviceError: the arrays are on several devices.
         """
         return distributions.geometric(self.key(), p, _shape("geometric", size, p))
 
@@ -345,6 +355,7 @@ class Generator:
             ShapeError: the parameters do not broadcast to the size or with each other, or an
                 extent is negative or too large.
             FeedError: ``shape`` is a negative number or NaN, but no array.
+            DeviceError: the arrays are on several devices.
         """
         check_real("gamma", "scale", scale)
         return multiply(

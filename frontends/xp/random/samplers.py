@@ -233,6 +233,7 @@ def normal(
             int too large for a float64.
         ShapeError: the key is not 0-dimensional, an extent negative or too large, or a parameter
             does not broadcast with the draw.
+        DeviceError: the arrays are on several devices.
     """
     return scaled("normal", draw_floats("normal", key, shape, dtype), loc, scale)
 
@@ -251,6 +252,7 @@ def lognormal(key: Array, sigma: Any = 1.0, shape: DrawShape = (), dtype: Any = 
             large for a float64.
         ShapeError: the key is not 0-dimensional, an extent negative or too large, or sigma does not
             broadcast with the draw.
+        DeviceError: the arrays are on several devices.
     """
     return exp(scaled("lognormal", draw_floats("normal", key, shape, dtype, "lognormal"), 0, sigma))
 

@@ -571,7 +571,7 @@ def _like_results(
     Raises:
         ArgumentError: They have another structure, or a leaf is no array or real number.
         ShapeError: One has another shape.
-        DTypeError: An array has another dtype.
+        DTypeError: An array has another dtype, or a number does not fit that of its type.
     """
     leaves, own = flatten(value)
     if own != structure:

@@ -312,17 +312,17 @@ def test_products_gradients_and_transformations(opencl: str, rng: Any) -> None:
     np.testing.assert_allclose(drawn.numpy(), xp.random.normal(key, (400,)).numpy(), rtol=1e-5)
 
 
-def test_arrays_made_on_the_way_are_on_the_device(opencl: str) -> None:
+def test_arrays_that_functions_add_are_on_the_device(opencl: str) -> None:
     """Zeros, ones and numbers that functions add themselves are where their operands are."""
     x = xp.asarray([[1.0, 2.0], [3.0, 5.0]], device=opencl)
     indices = xp.asarray([[0, 1], [1, 0]], device=opencl)
     mean, var = xp.mean(x, axis=0), xp.var(x, axis=0)
-    made = {
+    created = {
         "diag": (xp.diag(x[0], k=-1), [[0, 0, 0], [1, 0, 0], [0, 2, 0]]),
         "batch_norm": (xp.nn.batch_norm(x, mean, var, eps=0.0), [[-1, -1], [1, 1]]),
         "gather": (pk.vmap(lambda row, chosen: row[chosen])(x, indices), [[1, 2], [5, 3]]),
     }
-    for name, (result, expected) in made.items():
+    for name, (result, expected) in created.items():
         assert result.device == opencl, name
         np.testing.assert_allclose(result.numpy(), expected, rtol=1e-6, err_msg=name)
 
