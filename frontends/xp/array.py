@@ -14,6 +14,7 @@ from passkit.frontends.xp.computing_methods import ComputingMethods
 from passkit.frontends.xp.elementwise_operations import constant_power
 from passkit.frontends.xp.linalg_operations import MATMUL
 from passkit.frontends.xp.runtime import (
+    THREADS,
     apply,
     apply_any,
     computed,
@@ -438,4 +439,4 @@ class Array(ArrayBase, ArrayMethods, ComputingMethods):
     __invert__, __abs__ = _unary("bitwise_invert"), _unary("abs")
 
 
-connect(Array, apply_any, operator_operand, thread_state, array_type)
+connect(Array, apply_any, operator_operand, thread_state, array_type, THREADS)

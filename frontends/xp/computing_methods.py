@@ -42,6 +42,8 @@ class ComputingMethods:
             ShapeError: there is no such axis, or it is named twice.
             DTypeError: there is no such dtype, it is bool, or complex numbers would become real.
         """
+        if dtype is None:
+            return reductions.reduced_array("sum", self, axis, keepdims)  # type: ignore[no-any-return]
         return self._wrapped(reductions.summed("sum", self._value, axis, dtype, keepdims))
 
     def prod(
@@ -59,6 +61,8 @@ class ComputingMethods:
             ShapeError: there is no such axis, or it is named twice.
             DTypeError: there is no such dtype, it is bool, or complex numbers would become real.
         """
+        if dtype is None:
+            return reductions.reduced_array("prod", self, axis, keepdims)  # type: ignore[no-any-return]
         return self._wrapped(reductions.summed("prod", self._value, axis, dtype, keepdims))
 
     def mean(
@@ -75,6 +79,8 @@ class ComputingMethods:
             ShapeError: there is no such axis, or it is named twice.
             DTypeError: there is no such dtype, or complex numbers would become real.
         """
+        if dtype is None:
+            return reductions.reduced_array("mean", self, axis, keepdims)  # type: ignore[no-any-return]
         return self._wrapped(reductions.averaged(self._value, axis, dtype, keepdims))
 
     def max(self, axis: reductions.Axes = None, keepdims: bool = False) -> Array:
@@ -87,7 +93,7 @@ class ComputingMethods:
             ArgumentError: an axis is no integer.
             ShapeError: there is no such axis, it is named twice, or it has no element.
         """
-        return self._wrapped(reductions.reduced("max", self._value, axis, keepdims))
+        return reductions.reduced_array("max", self, axis, keepdims)  # type: ignore[no-any-return]
 
     def min(self, axis: reductions.Axes = None, keepdims: bool = False) -> Array:
         """Return the smallest element along axes; NaN if one is NaN.
@@ -99,7 +105,7 @@ class ComputingMethods:
             ArgumentError: an axis is no integer.
             ShapeError: there is no such axis, it is named twice, or it has no element.
         """
-        return self._wrapped(reductions.reduced("min", self._value, axis, keepdims))
+        return reductions.reduced_array("min", self, axis, keepdims)  # type: ignore[no-any-return]
 
     def any(self, axis: reductions.Axes = None, keepdims: bool = False) -> Array:
         """Return whether any element along axes is true, as all numbers but 0; False of nothing.
@@ -111,7 +117,7 @@ class ComputingMethods:
             ArgumentError: an axis is no integer.
             ShapeError: there is no such axis, or it is named twice.
         """
-        return self._wrapped(reductions.reduced("any", self._value, axis, keepdims))
+        return reductions.reduced_array("any", self, axis, keepdims)  # type: ignore[no-any-return]
 
     def all(self, axis: reductions.Axes = None, keepdims: bool = False) -> Array:
         """Return whether all elements along axes are true, as all numbers but 0; True of nothing.
@@ -123,7 +129,7 @@ class ComputingMethods:
             ArgumentError: an axis is no integer.
             ShapeError: there is no such axis, or it is named twice.
         """
-        return self._wrapped(reductions.reduced("all", self._value, axis, keepdims))
+        return reductions.reduced_array("all", self, axis, keepdims)  # type: ignore[no-any-return]
 
     def var(
         self,

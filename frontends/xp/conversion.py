@@ -16,8 +16,11 @@ from passkit.frontends.xp.runtime import OPERATIONS, apply, converted, from_nump
 from passkit.streams.device import StreamDevice
 from passkit.streams.operation import CPU, banded_type
 from passkit.streams.recorder import Value
+from passkit.streams.settings import settings
 from passkit.values.arguments import shown
 from passkit.values.dtype import DType
+
+_FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
 def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
@@ -151,6 +154,9 @@ def asarray(
     Array([[1, 2],
            [3, 4]], dtype=int64)
     """
+    is_frequent = type(obj) is float and (dtype is _FLOAT32 or dtype is _FLOAT64)
+    if is_frequent and device is None and copy is None and settings.device == CPU:
+        return wrap(from_numpy(np.array(obj, dtype), is_owned=True))
     target = None if dtype is None else checked_dtype("asarray: dtype", dtype)
     if copy is not None:
         copy = truth("asarray: copy", copy)

@@ -22,7 +22,7 @@ from passkit.streams.operation import (
     quiet_context,
 )
 from passkit.streams.plan_store import PlanStore
-from passkit.streams.recorder import ArrayType, Value, leave_thread
+from passkit.streams.recorder import ArrayType, Value, enter_stream
 from passkit.streams.settings import settings
 from passkit.streams.stream import Stream, write_eagerly
 from passkit.values.dtype import DType
@@ -62,6 +62,10 @@ class _ThreadState(threading.local):
 _state = _ThreadState()
 
 
+THREADS = _state
+"""Has an attribute ``stream``, the stream of the thread that asks."""
+
+
 def thread_state() -> tuple[Stream, Any]:
     """Return the stream of this thread, and the context in which its operations run at once.
 
@@ -87,7 +91,7 @@ def set_current_stream(stream: Any) -> None:
     Operations of the one before stay queued there.
     """
     _state.stream = stream
-    leave_thread()
+    enter_stream(stream)
 
 
 def operation(name: str, **params: Hashable) -> Operation:

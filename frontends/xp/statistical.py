@@ -31,6 +31,8 @@ def sum(x: Any, /, axis: Axes = None, dtype: Any = None, *, keepdims: bool = Fal
         ShapeError: there is no such axis, or it is named twice.
         DTypeError: there is no such dtype, it is bool, or complex numbers would become real.
     """
+    if dtype is None and type(x) is Array:
+        return reductions.reduced_array("sum", x, axis, keepdims)  # type: ignore[no-any-return]
     return array_of(x).sum(axis, dtype, keepdims)
 
 
@@ -50,6 +52,8 @@ def prod(x: Any, /, axis: Axes = None, dtype: Any = None, *, keepdims: bool = Fa
         ShapeError: there is no such axis, or it is named twice.
         DTypeError: there is no such dtype, it is bool, or complex numbers would become real.
     """
+    if dtype is None and type(x) is Array:
+        return reductions.reduced_array("prod", x, axis, keepdims)  # type: ignore[no-any-return]
     return array_of(x).prod(axis, dtype, keepdims)
 
 
@@ -68,6 +72,8 @@ def mean(x: Any, /, axis: Axes = None, dtype: Any = None, *, keepdims: bool = Fa
         ShapeError: there is no such axis, or it is named twice.
         DTypeError: there is no such dtype, or complex numbers would become real.
     """
+    if dtype is None and type(x) is Array:
+        return reductions.reduced_array("mean", x, axis, keepdims)  # type: ignore[no-any-return]
     return array_of(x).mean(axis, dtype, keepdims)
 
 
@@ -84,7 +90,7 @@ def max(x: Any, /, axis: Axes = None, *, keepdims: bool = False) -> Array:
         ArgumentError: ``x`` is no array or number, or an axis no integer.
         ShapeError: there is no such axis, it is named twice, or it is reduced and has no element.
     """
-    return array_of(x).max(axis, keepdims)
+    return reductions.reduced_array("max", array_of(x), axis, keepdims)  # type: ignore[no-any-return]
 
 
 def min(x: Any, /, axis: Axes = None, *, keepdims: bool = False) -> Array:
@@ -100,7 +106,7 @@ def min(x: Any, /, axis: Axes = None, *, keepdims: bool = False) -> Array:
         ArgumentError: ``x`` is no array or number, or an axis no integer.
         ShapeError: there is no such axis, it is named twice, or it is reduced and has no element.
     """
-    return array_of(x).min(axis, keepdims)
+    return reductions.reduced_array("min", array_of(x), axis, keepdims)  # type: ignore[no-any-return]
 
 
 def var(x: Any, /, axis: Axes = None, *, correction: float = 0.0, keepdims: bool = False) -> Array:

@@ -49,7 +49,8 @@ def register_arrays(flatten_arrays: Callable[..., Any], make: Callable[..., Any]
             the arguments, as `passkit.values.trees.flatten` does, if a leaf is such an array; else
             None.
         make: ``make(function, options)`` returns the function for such calls, which takes what
-            ``flatten_arrays`` returned.
+            ``flatten_arrays`` returned. Its method ``repeated(args, kwargs)`` returns the same for
+            arguments of the form of the last call, and NotImplemented for others.
     """
     global _array_library
     _array_library = flatten_arrays, make
@@ -115,7 +116,7 @@ class JitFunction:
         self._last: Callable[..., Any] | None = None
         self._pack: Pack = list
         self._is_single = False
-        self._of_arrays: Callable[..., Any] | None = None
+        self._of_arrays: Any = None
         update_wrapper(self, function, updated=())  # its fields are not those of this object
 
     def __call__(self, *args: Any, **named: Any) -> Any:
@@ -128,6 +129,11 @@ class JitFunction:
         `passkit.xp` together with an option of `passkit.compile`; and where a trace is new, what
         the function and `passkit.compile` raise.
         """
+        of_arrays = self._of_arrays
+        if of_arrays is not None:
+            result = of_arrays.repeated(args, named)
+            if result is not NotImplemented:
+                return result
         if _array_library is not None and (named or not {*map(type, args)} <= _NUMPY_ARRAYS):
             flatten_arrays, make = _array_library
             flat = flatten_arrays(args, named)

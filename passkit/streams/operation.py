@@ -160,6 +160,7 @@ class Operation(OperationBase):
         self.name, self.params = name, dict(params)
         self.build, self.on_arrays = build, on_arrays
         self.is_direct = on_arrays is not None and not params
+        self.num_operators = 0
         self.generic = self
         self.extents = None
         self.result_types = {}
@@ -317,9 +318,16 @@ class OperationTable:
 
         It is the same object each time.
         """
-        while len(self._projections) <= index:
+        return self.projections(index + 1)[index]
+
+    def projections(self, count: int) -> list[Projection]:
+        """Return the operations that select results, the first ``count`` at least.
+
+        It is the same list each time, which callers must not change.
+        """
+        while len(self._projections) < count:
             self._projections.append(Projection(len(self._projections)))
-        return self._projections[index]
+        return self._projections
 
     def define(
         self,

@@ -10,6 +10,7 @@
 #define PY_SSIZE_T_CLEAN
 #define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
 #include <Python.h>
+#include <float.h>
 #include <math.h>
 #include <numpy/arrayobject.h>
 #include <stdint.h>
@@ -25,6 +26,7 @@ typedef struct {
     PyObject *dtype, *shape, *band, *device;
     PyObject *scalars;  // values of Python numbers, by number; NULL for none
     PyObject *recent_number, *recent_scalar;  // the number that was met last, and its value
+    PyObject *scalar_type;                    // the type of these values; NULL as long as there was none
     Py_ssize_t size, nbytes;
     Py_ssize_t eager_size;  // the size that decides whether operations run at once: they never do on a device
 } ArrayType;
@@ -59,6 +61,7 @@ typedef struct {
     PyObject_HEAD
     PyObject *generic, *extents, *result_types, *on_arrays;
     PyObject *last_types[2], *last_result;  // the entry of result_types that was read last
+    int num_operators;                      // of a program: how many operators it stands for; else 0
     char is_direct;                         // on_arrays takes the arrays and nothing else
 } Operation;
 
@@ -78,6 +81,7 @@ typedef struct TrieNode {
     struct TrieNode *recent;  // borrowed: the child that was entered last
     void *ahead;              // where the node was that was entered STEPS_AHEAD later; only to fetch it early
     Words words;              // the key
+    PyObject *program;        // what `remember_program` stored: (number, num_arguments, extents, operation, types)
 } TrieNode;
 
 typedef struct {
@@ -100,7 +104,13 @@ typedef struct {
     Py_ssize_t num_symbols, symbol_capacity, input_capacity, pending_bytes;
     uint64_t segment;
     int count, num_new, busy;
-    char traces;  // see `recording.Queue`
+    char traces, keeps_inputs;    // see `recording.Queue`
+    PyObject *stand_ins;          // of a queue that traces: the pending values that stand for others, by these
+    PyObject *argument_operation;  // of a queue that traces: the operation of stand-ins
+    PyObject *purpose, *outer;     // see `TracingStream`, as the next one
+    PyObject *held;                // see `ProgramStream`; NULL for nothing
+    char is_open;
+    int num_arguments;  // of a queue that traces: how many of its first inputs are arguments
 } Queue;
 
 typedef struct {
@@ -113,9 +123,9 @@ typedef struct {
 static PyTypeObject *ArrayType_Type, *Value_Type, *Array_Type, *Operation_Type, *TrieNode_Type, *Cursor_Type, *Queue_Type,
     *UnaryMethod_Type, *BinaryMethod_Type, *SlotMethod_Type;
 static PyTypeObject *array_class;  // the subclass of Array_Type of which arrays are
-static PyObject *apply_function, *operand_function, *thread_function, *type_function, *empty_tuple;
+static PyObject *apply_function, *operand_function, *thread_function, *type_function, *state_object, *empty_tuple;
 static struct {
-    PyObject *record, *acquire, *release, *known, *equal_inputs, *needs_extents, *write_eagerly, *dtype, *shape;
+    PyObject *record, *stream, *acquire, *release, *known, *equal_inputs, *needs_extents, *write_eagerly, *dtype, *shape;
     PyObject *zeros[2];  // names of 0.0 and -0.0 in the scalars of a type
     PyObject *counts[NUM_COUNTS];
 } interned;
@@ -170,6 +180,7 @@ static int array_type_traverse(ArrayType *self, visitproc visit, void *arg) {
     Py_VISIT(self->shape);
     Py_VISIT(self->scalars);
     Py_VISIT(self->recent_scalar);
+    Py_VISIT(self->scalar_type);
     Py_VISIT(self->band);
     Py_VISIT(self->device);
     return 0;
@@ -179,6 +190,7 @@ static int array_type_clear(ArrayType *self) {
     Py_CLEAR(self->scalars);
     Py_CLEAR(self->recent_number);
     Py_CLEAR(self->recent_scalar);
+    Py_CLEAR(self->scalar_type);
     Py_CLEAR(self->band);
     Py_CLEAR(self->device);
     return 0;
@@ -453,6 +465,7 @@ static PyGetSetDef operation_getset[] = {
 
 static PyMemberDef operation_members[] = {
     {"is_direct", T_BOOL, offsetof(Operation, is_direct)},
+    {"num_operators", T_INT, offsetof(Operation, num_operators)},
     {NULL},
 };
 
@@ -464,6 +477,7 @@ static int node_traverse(TrieNode *self, visitproc visit, void *arg) {
     Py_VISIT(self->children);
     Py_VISIT(self->plan);
     Py_VISIT(self->fire);
+    Py_VISIT(self->program);
     return 0;
 }
 
@@ -474,6 +488,7 @@ static int node_clear(TrieNode *self) {
     Py_CLEAR(self->children);
     Py_CLEAR(self->plan);
     Py_CLEAR(self->fire);
+    Py_CLEAR(self->program);
     return 0;
 }
 
@@ -516,6 +531,7 @@ static PyMemberDef node_members[] = {
 static PyGetSetDef node_getset[] = {
     OPTIONAL(TrieNode, plan),
     OPTIONAL(TrieNode, fire),
+    OPTIONAL(TrieNode, program),
     {NULL},
 };
 
@@ -684,6 +700,11 @@ static int queue_traverse(Queue *self, visitproc visit, void *arg) {
     Py_VISIT(self->device);
     Py_VISIT(self->others);
     Py_VISIT(self->counts);
+    Py_VISIT(self->stand_ins);
+    Py_VISIT(self->argument_operation);
+    Py_VISIT(self->purpose);
+    Py_VISIT(self->outer);
+    Py_VISIT(self->held);
     Py_VISIT(self->processor);
     return 0;
 }
@@ -697,6 +718,11 @@ static int queue_clear(Queue *self) {
     Py_CLEAR(self->device);
     Py_CLEAR(self->others);
     Py_CLEAR(self->counts);
+    Py_CLEAR(self->stand_ins);
+    Py_CLEAR(self->argument_operation);
+    Py_CLEAR(self->purpose);
+    Py_CLEAR(self->outer);
+    Py_CLEAR(self->held);
     Py_CLEAR(self->processor);
     return 0;
 }
@@ -1029,22 +1055,72 @@ static Queue *queue_on(Queue *self, PyObject *device) {
     return other != NULL && PyObject_TypeCheck(other, Queue_Type) ? (Queue *)other : self;
 }
 
+// Return a new pending value of a queue that traces, which stands for another value: an input of the queue.
+static Value *queue_stand_in(Queue *self, Value *value, PyObject *type) {
+    Value *stand_in = new_value(type);
+    if (stand_in == NULL) return NULL;
+    stand_in->operation = Py_NewRef(self->argument_operation);
+    stand_in->stream = Py_NewRef((PyObject *)self);
+    stand_in->segment = self->segment;
+    stand_in->number = self->count;
+    if (queue_add_input(self, value) < 0) Py_CLEAR(stand_in);
+    return stand_in;
+}
+
+static int is_pending_in(const Value *value, const Queue *queue) {
+    return value->operation != NULL && value->stream == (PyObject *)queue;
+}
+
+// Return what a queue that traces reads in place of an operand: a Python number or a value of the queue itself, else the
+// value that stands for it; a borrowed reference. NULL without an error where Python has to decide.
+static Value *queue_own_value(Queue *self, Value *value) {
+    if (value->is_scalar || is_pending_in(value, self)) return value;
+    PyObject *known = PyDict_GetItemWithError(self->stand_ins, (PyObject *)value);
+    if (known != NULL || PyErr_Occurred()) return (Value *)known;
+    // Nobody may store a result over an input before the program is recorded; the array that holds it sees to that.
+    if (value->operation != NULL || !is_array_type(value->type) || (value->array == NULL && !self->keeps_inputs)) return NULL;
+    Value *stand_in = queue_stand_in(self, value, value->type);
+    if (stand_in == NULL) return NULL;
+    value->is_owned = 0;
+    int status = PyDict_SetItem(self->stand_ins, (PyObject *)value, (PyObject *)stand_in);
+    Py_DECREF(stand_in);  // the dict keeps it
+    return status < 0 ? NULL : stand_in;
+}
+
+// Replace the operands of an operation that a queue traces by what it reads in their place: return 1, or 0 where Python has
+// to do it, -1 with an error. An operation without a value of the queue belongs to the stream around it.
+static int queue_replace_operands(Queue *self, PyObject *const *operands, Py_ssize_t count, PyObject **replaced) {
+    Py_ssize_t num_own = 0;
+    for (Py_ssize_t i = 0; i < count; i++) num_own += is_pending_in((Value *)operands[i], self);
+    if (!num_own || self->stand_ins == NULL || !PyDict_Check(self->stand_ins) || self->argument_operation == NULL) return 0;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        replaced[i] = (PyObject *)queue_own_value(self, (Value *)operands[i]);
+        if (replaced[i] == NULL) return PyErr_Occurred() ? -1 : 0;
+    }
+    return 1;
+}
+
 // Queue an operation; return its value. The stream's Python method does it where values of another stream, a full
 // queue or memory that NumPy may write to are involved, or another thread executes this one.
 static Value *queue_record(Queue *self, Operation *operation, PyObject *const *operands, Py_ssize_t count, PyObject *type) {
     PyObject *first = is_array_type(type) ? type : PyTuple_GET_ITEM(type, 0);
     if (is_array_type(first)) self = queue_on(self, ((ArrayType *)first)->device);
     if (PyErr_Occurred()) return NULL;
-    PyObject *device = self->device == NULL ? Py_None : self->device;
-    int is_here = is_array_type(first) && ((ArrayType *)first)->device == device;
-    int is_simple = self->traces || (!self->busy && is_here && !queue_is_full(self)), num_own = 0;
-    for (Py_ssize_t i = 0; i < count; i++) {
-        Value *operand = (Value *)operands[i];
-        int is_own = operand->operation != NULL && operand->stream == (PyObject *)self;
-        num_own += is_own;
-        is_simple &= self->traces ? is_own || operand->is_scalar : is_own || (operand->operation == NULL && !operand->is_exposed);
+    PyObject *replaced[MAX_OPERANDS];
+    int is_simple;
+    if (self->traces) {
+        is_simple = count <= MAX_OPERANDS ? queue_replace_operands(self, operands, count, replaced) : 0;
+        if (is_simple < 0) return NULL;
+        if (is_simple) operands = replaced;
+    } else {
+        PyObject *device = self->device == NULL ? Py_None : self->device;
+        int is_here = is_array_type(first) && ((ArrayType *)first)->device == device;
+        is_simple = !self->busy && is_here && !queue_is_full(self);
+        for (Py_ssize_t i = 0; i < count; i++) {
+            Value *operand = (Value *)operands[i];
+            is_simple &= is_pending_in(operand, self) || (operand->operation == NULL && !operand->is_exposed);
+        }
     }
-    if (self->traces && !num_own) is_simple = 0;
     PyObject *tuple = NULL;
     if (count > MAX_FEW || !is_simple) {
         if ((tuple = PyTuple_New(count)) == NULL) return NULL;
@@ -1054,6 +1130,10 @@ static Value *queue_record(Queue *self, Operation *operation, PyObject *const *o
         PyObject *args[] = {(PyObject *)self, (PyObject *)operation, tuple, type};
         PyObject *value = PyObject_VectorcallMethod(interned.record, args, 4 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
         Py_DECREF(tuple);
+        if (value != NULL && Py_TYPE(value) != Value_Type) {
+            PyErr_Format(PyExc_TypeError, "record must return a Value, got %R", value);
+            Py_CLEAR(value);
+        }
         return (Value *)value;
     }
     Value *value = new_value(type);
@@ -1068,6 +1148,160 @@ static Value *queue_record(Queue *self, Operation *operation, PyObject *const *o
     value->stream = Py_NewRef((PyObject *)self);
     if (queue_append_undisturbed(self, value) < 0) Py_CLEAR(value);
     return value;
+}
+
+// Tracing functions, and recording them as programs
+
+static int begin_tracing(Queue *self, PyObject *trie, PyObject *operation, int keeps_inputs) {
+    PyObject *stand_ins = PyDict_New(), *cursor = stand_ins ? PyObject_CallOneArg((PyObject *)Cursor_Type, trie) : NULL;
+    if (cursor == NULL) {
+        Py_XDECREF(stand_ins);
+        return -1;
+    }
+    replace(&self->stand_ins, stand_ins);
+    replace((PyObject **)&self->processor, cursor);
+    Py_INCREF(operation), replace(&self->argument_operation, operation);
+    self->traces = self->is_open = 1;
+    self->keeps_inputs = keeps_inputs;
+    return 0;
+}
+
+static PyObject *queue_begin_tracing(Queue *self, PyObject *args) {
+    PyObject *trie, *operation;
+    int keeps_inputs;
+    if (!PyArg_ParseTuple(args, "O!O!p", TrieNode_Type, &trie, Operation_Type, &operation, &keeps_inputs)) return NULL;
+    if (begin_tracing(self, trie, operation, keeps_inputs) < 0) return NULL;
+    Py_RETURN_NONE;
+}
+
+// Return new arrays that stand for others, inputs of a queue that traces; None unless all are arrays of floats without a band.
+static PyObject *queue_add_arguments(Queue *self, PyObject *arrays) {
+    if (!PyList_Check(arrays) || !self->traces || self->argument_operation == NULL) {
+        PyErr_SetString(PyExc_TypeError, "add_arguments needs a list of arrays, and a queue that traces");
+        return NULL;
+    }
+    Py_ssize_t count = PyList_GET_SIZE(arrays);
+    for (Py_ssize_t i = 0; i < count; i++) {
+        Array *array = (Array *)PyList_GET_ITEM(arrays, i);
+        if (Py_TYPE(array) != array_class || array->value == NULL || !is_array_type(array->value->type)) Py_RETURN_NONE;
+        ArrayType *type = (ArrayType *)array->value->type;
+        if (type->band != Py_None || ((PyArray_Descr *)type->dtype)->kind != 'f') Py_RETURN_NONE;
+    }
+    PyObject *result = PyList_New(count);
+    for (Py_ssize_t i = 0; result != NULL && i < count; i++) {
+        Value *value = ((Array *)PyList_GET_ITEM(arrays, i))->value;
+        PyObject *array = wrap_value(queue_stand_in(self, value, value->type));
+        if (array == NULL) Py_CLEAR(result);
+        else PyList_SET_ITEM(result, i, array);
+    }
+    self->num_arguments += count;
+    return result;
+}
+
+// Return the extents that are parameters of the queued operations, one operation after the other.
+static PyObject *queue_extents(Queue *self, void *closure) {
+    Py_ssize_t count = PyList_GET_SIZE(self->queue), num_extents = 0, n = 0;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        Operation *operation = (Operation *)((Value *)PyList_GET_ITEM(self->queue, i))->operation;
+        if (operation != NULL && operation->extents) num_extents += PyTuple_GET_SIZE(operation->extents);
+    }
+    PyObject *result = PyTuple_New(num_extents);
+    for (Py_ssize_t i = 0; result != NULL && i < count; i++) {
+        Operation *operation = (Operation *)((Value *)PyList_GET_ITEM(self->queue, i))->operation;
+        for (Py_ssize_t k = 0; operation != NULL && operation->extents && k < PyTuple_GET_SIZE(operation->extents); k++)
+            PyTuple_SET_ITEM(result, n++, Py_NewRef(PyTuple_GET_ITEM(operation->extents, k)));
+    }
+    return result;
+}
+
+static PyObject *queue_run_known(Queue *self, PyObject *values);
+
+#define LARGE 24  // recording.py has the same
+
+// Execute the queue where a program would make the next plan large, or begins a new iteration of a loop.
+static int queue_make_room(Queue *self, Operation *operation, PyObject *const *operands, Py_ssize_t count) {
+    PyObject *generic = operation->generic ? operation->generic : (PyObject *)operation, *result;
+    int num_operators = PyObject_TypeCheck(generic, Operation_Type) ? ((Operation *)generic)->num_operators : 0;
+    Py_ssize_t total = num_operators, num_queued = PyList_GET_SIZE(self->queue);
+    int has_same = 0;
+    for (Py_ssize_t i = 0; i < num_queued; i++) {
+        Operation *queued = (Operation *)((Value *)PyList_GET_ITEM(self->queue, i))->operation;
+        PyObject *of = queued == NULL ? NULL : queued->generic ? queued->generic : (PyObject *)queued;
+        if (of != NULL && PyObject_TypeCheck(of, Operation_Type)) total += ((Operation *)of)->num_operators;
+        has_same |= of == generic;
+    }
+    const char *reason = "the next iteration begins";
+    if (has_same && num_operators >= LARGE) {
+        PyObject *pending = PyList_New(0);
+        for (Py_ssize_t i = 0; pending != NULL && i < count; i++)
+            if (is_pending_in((Value *)operands[i], self) && PyList_Append(pending, operands[i]) < 0) Py_CLEAR(pending);
+        if (pending == NULL) return -1;
+        // What else is alive, such as old gradients, may not be needed any more.
+        if (PyList_GET_SIZE(pending)) {
+            result = queue_run_known(self, pending);
+            if (result == Py_False) {
+                Py_DECREF(result);
+                result = PyObject_CallMethod((PyObject *)self, "sync", "Os", pending, reason);
+            }
+        } else result = PyObject_CallMethod((PyObject *)self, "flush", "s", reason);
+        Py_DECREF(pending);
+    } else if (total > max_ops && num_queued) result = PyObject_CallMethod((PyObject *)self, "flush", "s", reason);
+    else return 0;
+    Py_XDECREF(result);
+    return result ? 0 : -1;
+}
+
+// Record an operation with results of given types, and return a list of new arrays of them.
+static PyObject *put_program(Queue *self, PyObject *operation, PyObject *const *operands, Py_ssize_t count, PyObject *types,
+                             PyObject *projections) {
+    Py_ssize_t num_results = PyTuple_GET_SIZE(types);
+    if (!num_results || num_results > PyList_GET_SIZE(projections)) {
+        PyErr_Format(PyExc_ValueError, "put_program needs 1 to %zd types, got %zd", PyList_GET_SIZE(projections), num_results);
+        return NULL;
+    }
+    if (!self->traces && queue_make_room(self, (Operation *)operation, operands, count) < 0) return NULL;
+    PyObject *type = num_results == 1 ? PyTuple_GET_ITEM(types, 0) : types, *arrays = NULL;
+    Value *value = queue_record(self, (Operation *)operation, operands, count, type);
+    if (value == NULL || (arrays = PyList_New(num_results)) == NULL) goto failed;
+    if (num_results == 1) {
+        PyObject *array = wrap_value(value);
+        if (array == NULL) Py_CLEAR(arrays);
+        else PyList_SET_ITEM(arrays, 0, array);
+        return arrays;
+    }
+    for (Py_ssize_t i = 0; i < num_results; i++) {
+        PyObject *projection = PyList_GET_ITEM(projections, i), *stream = value->stream, *result;
+        if (stream != NULL && PyObject_TypeCheck(stream, Queue_Type) && PyObject_TypeCheck(projection, Operation_Type)) {
+            PyObject *operand = (PyObject *)value;
+            result = (PyObject *)queue_record((Queue *)stream, (Operation *)projection, &operand, 1, PyTuple_GET_ITEM(types, i));
+        } else result = PyObject_CallMethod((PyObject *)self, "project", "On", value, i);
+        if (result != NULL && Py_TYPE(result) != Value_Type) {
+            PyErr_Format(PyExc_TypeError, "project must return a Value, got %R", result);
+            Py_CLEAR(result);
+        }
+        PyObject *array = wrap_value((Value *)result);
+        if (array == NULL) goto failed;
+        PyList_SET_ITEM(arrays, i, array);
+    }
+    Py_DECREF(value);
+    return arrays;
+failed:
+    Py_XDECREF(arrays);
+    Py_XDECREF(value);
+    return NULL;
+}
+
+static PyObject *queue_put_program(Queue *self, PyObject *args) {
+    PyObject *operation, *operands, *types, *projections;
+    if (!PyArg_ParseTuple(args, "O!O!O!O!", Operation_Type, &operation, &PyTuple_Type, &operands, &PyTuple_Type, &types,
+                          &PyList_Type, &projections))
+        return NULL;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(operands); i++)
+        if (Py_TYPE(PyTuple_GET_ITEM(operands, i)) != Value_Type) {
+            PyErr_Format(PyExc_TypeError, "a program reads values, got %R", PyTuple_GET_ITEM(operands, i));
+            return NULL;
+        }
+    return put_program(self, operation, &PyTuple_GET_ITEM(operands, 0), PyTuple_GET_SIZE(operands), types, projections);
 }
 
 enum { ALIVE = 1, REQUIRED = 2, AGED = 4, HAS_ORIGIN = 8 };
@@ -1491,6 +1725,7 @@ static PyObject *queue_run_known(Queue *self, PyObject *values) {
 
 static PyObject *queue_empty(Queue *self, PyObject *unused) {
     if (queue_restart(self) < 0) return NULL;
+    if (self->stand_ins != NULL && PyDict_Check(self->stand_ins)) PyDict_Clear(self->stand_ins);
     Py_RETURN_NONE;
 }
 
@@ -1528,6 +1763,12 @@ static PyMethodDef queue_methods[] = {
     {"run_known", (PyCFunction)queue_run_known, METH_O,
      "run_known(values): Execute what values need as it was executed before; return whether they are computed."},
     {"clear", (PyCFunction)queue_empty, METH_NOARGS, "clear(): Empty the queue and its relative form."},
+    {"begin_tracing", (PyCFunction)queue_begin_tracing, METH_VARARGS,
+     "begin_tracing(trie, operation, keeps_inputs): Let the queue record what a function does, and never execute it."},
+    {"add_arguments", (PyCFunction)queue_add_arguments, METH_O,
+     "add_arguments(arrays): Return new arrays that stand for these inputs; None unless all are arrays of floats."},
+    {"put_program", (PyCFunction)queue_put_program, METH_VARARGS,
+     "put_program(operation, operands, types, projections): Queue an operation that stands for many; return its results."},
     {NULL},
 };
 
@@ -1545,11 +1786,19 @@ static PyMemberDef queue_members[] = {
     {"busy", T_INT, offsetof(Queue, busy)},
     {"count", T_INT, offsetof(Queue, count), READONLY},
     {"traces", T_BOOL, offsetof(Queue, traces)},
+    {"keeps_inputs", T_BOOL, offsetof(Queue, keeps_inputs), READONLY},
+    {"purpose", T_OBJECT, offsetof(Queue, purpose)},
+    {"outer", T_OBJECT, offsetof(Queue, outer)},
+    {"is_open", T_BOOL, offsetof(Queue, is_open)},
+    {"num_arguments", T_INT, offsetof(Queue, num_arguments)},
+    {"stand_ins", T_OBJECT, offsetof(Queue, stand_ins), READONLY},
     {NULL},
 };
 
 static PyGetSetDef queue_getset[] = {
     {"dims", (getter)queue_dims_list, NULL, "The extents by symbol."},
+    OPTIONAL(Queue, held),
+    {"extents", (getter)queue_extents, NULL, "The extents that are parameters of queued operations."},
     {"is_full", (getter)queue_get_full, NULL, "Whether the queue has to be executed before an operation is recorded."},
     {NULL},
 };
@@ -1662,6 +1911,30 @@ static PyObject *apply(PyObject *module, PyObject *const *args, Py_ssize_t count
     return (PyObject *)apply_values((Operation *)args[0], args + 1, count - 1);
 }
 
+// Return the value of a Python float beside an array of floats, or NULL without an error where Python has to make it.
+static PyObject *float_value(PyObject *number, ArrayType *type) {
+    PyArray_Descr *dtype = (PyArray_Descr *)type->dtype;
+    double x = PyFloat_AS_DOUBLE(number);
+    int is_single = dtype->type_num == NPY_FLOAT;
+    if (type->scalar_type == NULL || !PyArray_ISNBO(dtype->byteorder)) return NULL;
+    if (!is_single && dtype->type_num != NPY_DOUBLE) return NULL;
+    if (is_single && isfinite(x) && fabs(x) > FLT_MAX) return NULL;
+    Py_INCREF(dtype);
+    PyObject *array = PyArray_NewFromDescr(&PyArray_Type, dtype, 0, NULL, NULL, NULL, 0, NULL);
+    if (array == NULL) return NULL;
+    void *data = PyArray_DATA((PyArrayObject *)array);
+    if (is_single) *(float *)data = (float)x;
+    else *(double *)data = x;
+    Value *value = new_value(type->scalar_type);
+    if (value == NULL) {
+        Py_DECREF(array);
+        return NULL;
+    }
+    value->buffer = array;
+    value->is_scalar = 1;
+    return (PyObject *)value;
+}
+
 // Return the value of an operand beside an array of a type: a new reference; NotImplemented for no operand.
 static PyObject *operand_value(PyObject *operand, Value *beside) {
     if (Py_TYPE(operand) == array_class) return Py_NewRef((PyObject *)((Array *)operand)->value);
@@ -1682,7 +1955,9 @@ static PyObject *operand_value(PyObject *operand, Value *beside) {
         }
         if (value != NULL || PyErr_Occurred()) return Py_XNewRef(value);
     }
-    PyObject *value = PyObject_CallFunctionObjArgs(operand_function, operand, type->dtype, NULL);
+    PyObject *value = is_cached && kind == 'f' && PyFloat_CheckExact(operand) ? float_value(operand, type) : NULL;
+    if (value == NULL && PyErr_Occurred()) return NULL;
+    if (value == NULL) value = PyObject_CallFunctionObjArgs(operand_function, operand, type->dtype, NULL);
     if (value == NULL || value == Py_NotImplemented) return value;
     if (Py_TYPE(value) != Value_Type) {
         PyErr_Format(PyExc_TypeError, "an operand's value must be a Value, got %R", value);
@@ -1693,6 +1968,7 @@ static PyObject *operand_value(PyObject *operand, Value *beside) {
         if (type->scalars == NULL) type->scalars = PyDict_New();
         else if (PyDict_GET_SIZE(type->scalars) >= MAX_SCALARS) PyDict_Clear(type->scalars);
         if (type->scalars == NULL || PyDict_SetItem(type->scalars, key, value) < 0) Py_CLEAR(value);
+        else if (type->scalar_type == NULL) type->scalar_type = Py_NewRef(((Value *)value)->type);
     }
     return value;
 }
@@ -1703,6 +1979,332 @@ static PyObject *operand_beside(PyObject *module, PyObject *const *args, Py_ssiz
         return NULL;
     }
     return operand_value(args[0], (Value *)args[1]);
+}
+
+// Nested containers of arrays, as `passkit.values.trees` describes them. Only lists, tuples, dicts and None are handled here.
+
+#define MAX_DEPTH 32
+
+static int is_leaf_structure(PyObject *structure) { return PyUnicode_Check(structure); }
+
+// Return whether the keys of a dict are those of a structure, in its order; 0 also if comparing them failed.
+static int has_keys(PyObject *dict, PyObject *names) {
+    Py_ssize_t position = 0, k = 0;
+    PyObject *key;
+    if (!PyTuple_Check(names) || PyDict_GET_SIZE(dict) != PyTuple_GET_SIZE(names)) return 0;
+    while (PyDict_Next(dict, &position, &key, NULL)) {
+        PyObject *name = PyTuple_GET_ITEM(names, k++);
+        if (key == name) continue;
+        if (!PyUnicode_CheckExact(key) || !PyUnicode_CheckExact(name)) return 0;  // no Python code may change the dict
+        if (PyUnicode_Compare(key, name) != 0) return 0;
+    }
+    return k == PyTuple_GET_SIZE(names);
+}
+
+// Append the leaves of a value to a list: return 1; 0 if it has another structure, or one that Python has to take apart, -1
+// with an error.
+static int append_leaves(PyObject *structure, PyObject *value, PyObject *leaves, int depth) {
+    if (is_leaf_structure(structure)) {
+        PyTypeObject *type = Py_TYPE(value);
+        int is_known = type == array_class || type == &PyArray_Type || PyFloat_CheckExact(value) || PyLong_CheckExact(value) ||
+                       PyBool_Check(value) || PyUnicode_CheckExact(value);
+        return !is_known ? 0 : PyList_Append(leaves, value) < 0 ? -1 : 1;
+    }
+    if (depth > MAX_DEPTH || !PyTuple_Check(structure) || PyTuple_GET_SIZE(structure) != 3) return 0;
+    PyObject *kind = PyTuple_GET_ITEM(structure, 0), *parts = PyTuple_GET_ITEM(structure, 2);
+    if ((PyObject *)Py_TYPE(value) != kind || !PyTuple_Check(parts)) return 0;
+    Py_ssize_t count = PyTuple_GET_SIZE(parts);
+    if (value == Py_None) return count == 0;
+    if (PyDict_CheckExact(value)) {
+        Py_ssize_t position = 0, k = 0;
+        PyObject *part;
+        if (!has_keys(value, PyTuple_GET_ITEM(structure, 1))) return 0;
+        while (k < count && PyDict_Next(value, &position, NULL, &part)) {
+            int status = append_leaves(PyTuple_GET_ITEM(parts, k++), part, leaves, depth + 1);
+            if (status <= 0) return status;
+        }
+        return 1;
+    }
+    if (!PyList_CheckExact(value) && !PyTuple_CheckExact(value)) return 0;
+    for (Py_ssize_t k = 0; k < count; k++) {
+        if (PySequence_Fast_GET_SIZE(value) != count) return 0;
+        int status = append_leaves(PyTuple_GET_ITEM(parts, k), PySequence_Fast_GET_ITEM(value, k), leaves, depth + 1);
+        if (status <= 0) return status;
+    }
+    return PySequence_Fast_GET_SIZE(value) == count;
+}
+
+static PyObject *leaves_like(PyObject *module, PyObject *const *args, Py_ssize_t count) {
+    if (count != 2) {
+        PyErr_Format(PyExc_TypeError, "leaves_like needs a structure and a value, got %zd arguments", count);
+        return NULL;
+    }
+    PyObject *leaves = PyList_New(0);
+    int status = leaves ? append_leaves(args[0], args[1], leaves, 0) : -1;
+    if (status == 1) return leaves;
+    Py_XDECREF(leaves);
+    if (status < 0) return NULL;
+    Py_RETURN_NONE;
+}
+
+// Return whether an argument that is no array is the same as one before: the same object, or an equal number or text.
+static int is_same_constant(PyObject *leaf, PyObject *form) {
+    if (!PyTuple_Check(form) || PyTuple_GET_SIZE(form) != 2) return 0;
+    PyObject *constant = PyTuple_GET_ITEM(form, 1);
+    if (leaf == constant) return 1;
+    if (Py_TYPE(leaf) != Py_TYPE(constant)) return 0;
+    int is_plain = PyFloat_CheckExact(leaf) || PyLong_CheckExact(leaf) || PyUnicode_CheckExact(leaf);
+    return is_plain && PyObject_RichCompareBool(leaf, constant, Py_EQ) == 1;
+}
+
+static PyObject *values_like(PyObject *module, PyObject *const *args, Py_ssize_t count) {
+    if (count != 3 || !PyTuple_Check(args[1])) {
+        PyErr_SetString(PyExc_TypeError, "values_like needs a structure, a tuple of forms and a value");
+        return NULL;
+    }
+    PyObject *leaves = PyList_New(0), *result = NULL;
+    int status = leaves ? append_leaves(args[0], args[2], leaves, 0) : -1;
+    Py_ssize_t num_leaves = status == 1 ? PyList_GET_SIZE(leaves) : 0, num_values = 0;
+    if (status == 1 && num_leaves != PyTuple_GET_SIZE(args[1])) status = 0;
+    for (Py_ssize_t i = 0; status == 1 && i < num_leaves; i++) {
+        PyObject *leaf = PyList_GET_ITEM(leaves, i), *form = PyTuple_GET_ITEM(args[1], i);
+        if (Py_TYPE(leaf) == array_class) {
+            status = ((Array *)leaf)->value != NULL && ((Array *)leaf)->value->type == form;
+            num_values++;
+        } else status = is_same_constant(leaf, form);
+    }
+    if (status == 1 && (result = PyTuple_New(num_values)) != NULL)
+        for (Py_ssize_t i = 0, k = 0; i < num_leaves; i++) {
+            PyObject *leaf = PyList_GET_ITEM(leaves, i);
+            if (Py_TYPE(leaf) == array_class) PyTuple_SET_ITEM(result, k++, Py_NewRef((PyObject *)((Array *)leaf)->value));
+        }
+    Py_XDECREF(leaves);
+    return status == 0 ? Py_NewRef(Py_None) : result;
+}
+
+// Return the value that has a structure and the next of the leaves; NULL without an error where Python has to make it.
+static PyObject *value_of_leaves(PyObject *structure, PyObject *leaves, Py_ssize_t *position, int depth) {
+    if (is_leaf_structure(structure)) {
+        if (*position < PyList_GET_SIZE(leaves)) return Py_NewRef(PyList_GET_ITEM(leaves, (*position)++));
+        PyErr_SetNone(PyExc_StopIteration);
+        return NULL;
+    }
+    if (depth > MAX_DEPTH || !PyTuple_Check(structure) || PyTuple_GET_SIZE(structure) != 3) return NULL;
+    PyObject *kind = PyTuple_GET_ITEM(structure, 0), *names = PyTuple_GET_ITEM(structure, 1), *parts = PyTuple_GET_ITEM(structure, 2);
+    if (kind == (PyObject *)Py_TYPE(Py_None)) return Py_NewRef(Py_None);
+    Py_ssize_t count = PyTuple_GET_SIZE(parts);
+    int is_list = kind == (PyObject *)&PyList_Type, is_tuple = kind == (PyObject *)&PyTuple_Type;
+    if (!is_list && !is_tuple && kind != (PyObject *)&PyDict_Type) return NULL;
+    PyObject *result = is_list ? PyList_New(count) : is_tuple ? PyTuple_New(count) : PyDict_New();
+    for (Py_ssize_t k = 0; result != NULL && k < count; k++) {
+        PyObject *part = value_of_leaves(PyTuple_GET_ITEM(parts, k), leaves, position, depth + 1);
+        if (part == NULL) Py_CLEAR(result);
+        else if (is_list) PyList_SET_ITEM(result, k, part);
+        else if (is_tuple) PyTuple_SET_ITEM(result, k, part);
+        else {
+            if (PyDict_SetItem(result, PyTuple_GET_ITEM(names, k), part) < 0) Py_CLEAR(result);
+            Py_DECREF(part);
+        }
+    }
+    return result;
+}
+
+static PyObject *with_leaves(PyObject *module, PyObject *const *args, Py_ssize_t count) {
+    if (count != 2 || !PyList_Check(args[1])) {
+        PyErr_SetString(PyExc_TypeError, "with_leaves needs a structure and a list of leaves");
+        return NULL;
+    }
+    Py_ssize_t position = 0;
+    PyObject *result = value_of_leaves(args[0], args[1], &position, 0);
+    return result || PyErr_Occurred() ? result : Py_NewRef(Py_NotImplemented);
+}
+
+// Return a new array of the same computed value, which is shared; NULL without an error where Python has to copy it.
+static PyObject *shared_array(Array *array) {
+    Value *value = array->value;
+    if (value == NULL || value->operation != NULL || value->buffer == NULL || value->is_exposed) return NULL;
+    Value *copy = new_value(value->type);
+    if (copy == NULL) return NULL;
+    value->is_owned = 0;
+    copy->buffer = Py_NewRef(value->buffer);
+    return wrap_value(copy);
+}
+
+static PyObject *with_new_arrays(PyObject *module, PyObject *value) {
+    PyObject *result = NULL;
+    if (Py_TYPE(value) == array_class) result = shared_array((Array *)value);
+    else if (PyFloat_CheckExact(value) || PyLong_CheckExact(value) || PyBool_Check(value) || PyUnicode_CheckExact(value) ||
+             value == Py_None)
+        return Py_NewRef(value);
+    return result || PyErr_Occurred() ? result : Py_NewRef(Py_NotImplemented);
+}
+
+// Calls of differentiated functions
+
+// Return whether the extents that are parameters of the queued operations are given ones.
+static int queue_has_extents(Queue *self, PyObject *extents) {
+    Py_ssize_t n = 0, num_extents = PyTuple_GET_SIZE(extents);
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(self->queue); i++) {
+        Operation *operation = (Operation *)((Value *)PyList_GET_ITEM(self->queue, i))->operation;
+        if (operation == NULL || operation->extents == NULL) continue;
+        for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(operation->extents); k++, n++) {
+            if (n >= num_extents) return 0;
+            PyObject *extent = PyTuple_GET_ITEM(operation->extents, k), *other = PyTuple_GET_ITEM(extents, n);
+            if (extent != other && PyLong_AsLongLong(extent) != PyLong_AsLongLong(other)) return 0;
+        }
+    }
+    return n == num_extents;
+}
+
+// Return what a function returns that is called with a queue as the stream of this thread.
+static PyObject *call_traced(Queue *queue, PyObject *function, PyObject *const *args, Py_ssize_t count, PyObject *kwargs) {
+    Queue *previous = (Queue *)Py_NewRef((PyObject *)current_queue);
+    PyObject *result = NULL, *type, *error, *traceback;
+    if (PyObject_SetAttr(state_object, interned.stream, (PyObject *)queue) == 0) {
+        current_queue = queue;
+        result = PyObject_VectorcallDict(function, args, count, kwargs);
+    }
+    PyErr_Fetch(&type, &error, &traceback);
+    int status = PyObject_SetAttr(state_object, interned.stream, (PyObject *)previous);
+    current_queue = status == 0 && quiet_context != NULL ? previous : NULL;
+    Py_DECREF(previous);  // the thread keeps it
+    queue->is_open = 0;
+    if (status == 0) {
+        PyErr_Restore(type, error, traceback);
+        return result;
+    }
+    Py_XDECREF(type);
+    Py_XDECREF(error);
+    Py_XDECREF(traceback);
+    Py_XDECREF(result);
+    return NULL;
+}
+
+// Return a new argument for a function that may change it.
+static PyObject *new_argument(PyObject *argument, PyObject *copied) {
+    PyObject *result = with_new_arrays(NULL, argument);
+    if (result != Py_NotImplemented) return result;
+    Py_DECREF(result);
+    return PyObject_CallOneArg(copied, argument);
+}
+
+// Return the arrays of the value and the gradients of a program that was found before, and forget the queue; NULL without an
+// error where Python has to find it. The queue has recorded the function whose value is ``result``.
+static PyObject *remembered_results(Queue *queue, PyObject *result, Queue *outer, PyObject *projections) {
+    TrieNode *position = queue->processor->position;
+    Value *head = Py_TYPE(result) == array_class ? ((Array *)result)->value : NULL;
+    if (head == NULL || head->segment != queue->segment || position == NULL) return NULL;
+    if (position->program == NULL || queue->held != NULL) return NULL;
+    int number, num_arguments;
+    PyObject *extents, *operation, *types;
+    if (!PyArg_ParseTuple(position->program, "iiO!O!O!", &number, &num_arguments, &PyTuple_Type, &extents, Operation_Type,
+                          &operation, &PyTuple_Type, &types))
+        return NULL;
+    if (head->number != number || queue->num_arguments != num_arguments || PyTuple_GET_SIZE(types) != 1 + num_arguments) return NULL;
+    if (head->type != PyTuple_GET_ITEM(types, 0) || !queue_has_extents(queue, extents)) return NULL;
+    for (int k = 0; k < num_arguments; k++)
+        if (((Value *)PyList_GET_ITEM(queue->inputs, k))->type != PyTuple_GET_ITEM(types, 1 + k)) return NULL;
+    if (!outer->traces) {
+        PyObject *device = ((ArrayType *)head->type)->device;
+        outer = queue_on(outer, device);
+        if (PyErr_Occurred() || (outer->device == NULL ? Py_None : outer->device) != device) return NULL;
+    }
+    PyObject *inputs = Py_NewRef(queue->inputs), *arrays = NULL, *program = Py_NewRef(position->program);
+    PyObject *empty = queue_empty(queue, NULL);
+    Py_XDECREF(empty);
+    if (empty != NULL)
+        arrays = put_program(outer, operation, ((PyListObject *)inputs)->ob_item, PyList_GET_SIZE(inputs), types, projections);
+    Py_DECREF(inputs);
+    Py_DECREF(program);
+    return arrays;
+}
+
+static PyObject *differentiated_call(PyObject *module, PyObject *const *given, Py_ssize_t num_given) {
+    if (num_given != 6 || !PyTuple_Check(given[1]) || !PyDict_Check(given[2]) || !PyTuple_Check(given[3]) || !PyTuple_Check(given[5])) {
+        PyErr_SetString(PyExc_TypeError, "differentiated_call needs a function, args, kwargs, a form, a purpose and a context");
+        return NULL;
+    }
+    PyObject *function = given[0], *args = given[1], *kwargs = given[2], *purpose = given[4];
+    PyObject *positions, *structure, *class, *trie, *operation, *projections, *copied;
+    Py_ssize_t count;
+    if (!PyArg_ParseTuple(given[3], "nO!O!", &count, &PyTuple_Type, &positions, &PyTuple_Type, &structure)) return NULL;
+    if (!PyArg_ParseTuple(given[5], "O!O!O!O!O", &PyType_Type, &class, TrieNode_Type, &trie, Operation_Type, &operation, &PyList_Type,
+                          &projections, &copied))
+        return NULL;
+    PyObject *parts = PyTuple_GET_SIZE(structure) == 3 ? PyTuple_GET_ITEM(structure, 2) : NULL;
+    Py_ssize_t num_parts = PyTuple_GET_SIZE(positions);
+    if (parts == NULL || !PyTuple_Check(parts) || PyTuple_GET_SIZE(parts) != num_parts || count != PyTuple_GET_SIZE(args) ||
+        count > MAX_ARGUMENTS || state_object == NULL)
+        Py_RETURN_NONE;
+    if (current_queue == NULL && enter_thread() < 0) return NULL;
+    if (current_queue == NULL) Py_RETURN_NONE;
+    PyObject *new_args[MAX_ARGUMENTS] = {NULL}, *leaves = PyList_New(0), *stand_ins = NULL, *new_kwargs = NULL;
+    PyObject *result = NULL, *value = NULL, *arrays = NULL, *gradients = NULL;
+    Queue *queue = NULL, *outer = (Queue *)Py_NewRef((PyObject *)current_queue);
+    int status = leaves == NULL ? -1 : 1;
+    for (Py_ssize_t k = 0; status == 1 && k < num_parts; k++) {
+        Py_ssize_t position = PyLong_AsSsize_t(PyTuple_GET_ITEM(positions, k));
+        if (position < 0 || position >= count) status = 0;
+        else status = append_leaves(PyTuple_GET_ITEM(parts, k), PyTuple_GET_ITEM(args, position), leaves, 0);
+    }
+    if (status == 0) result = Py_NewRef(Py_None);
+    if (status != 1) goto done;
+    queue = (Queue *)((PyTypeObject *)class)->tp_alloc((PyTypeObject *)class, 0);
+    if (queue == NULL || queue_restart(queue) < 0 || begin_tracing(queue, trie, operation, 0) < 0) goto done;
+    queue->purpose = Py_NewRef(purpose);
+    queue->outer = Py_NewRef((PyObject *)outer);
+    if ((stand_ins = queue_add_arguments(queue, leaves)) == NULL) goto done;
+    if (stand_ins == Py_None) {
+        result = Py_NewRef(Py_None);
+        goto done;
+    }
+    Py_ssize_t position = 0;
+    for (Py_ssize_t k = 0; k < num_parts; k++) {
+        PyObject **place = new_args + PyLong_AsSsize_t(PyTuple_GET_ITEM(positions, k));
+        PyObject *part = value_of_leaves(PyTuple_GET_ITEM(parts, k), stand_ins, &position, 0);
+        if (part == NULL) goto done;
+        replace(place, part);
+    }
+    for (Py_ssize_t k = 0; k < count; k++)
+        if (new_args[k] == NULL && (new_args[k] = new_argument(PyTuple_GET_ITEM(args, k), copied)) == NULL) goto done;
+    if (PyDict_GET_SIZE(kwargs)) {
+        PyObject *name, *argument;
+        Py_ssize_t place = 0;
+        if ((new_kwargs = PyDict_New()) == NULL) goto done;
+        while (PyDict_Next(kwargs, &place, &name, &argument)) {
+            PyObject *copy = new_argument(argument, copied);
+            status = copy ? PyDict_SetItem(new_kwargs, name, copy) : -1;
+            Py_XDECREF(copy);
+            if (status < 0) goto done;
+        }
+    }
+    value = call_traced(queue, function, new_args, count, new_kwargs);
+    if (value == NULL) goto done;
+    arrays = remembered_results(queue, value, outer, projections);
+    if (arrays == NULL) {
+        if (!PyErr_Occurred()) result = PyTuple_Pack(3, Py_None, queue, value);
+        goto done;
+    }
+    position = 1;
+    gradients = value_of_leaves(structure, arrays, &position, 0);
+    if (gradients != NULL) result = PyTuple_Pack(2, PyList_GET_ITEM(arrays, 0), gradients);
+done:
+    if (result == NULL && queue != NULL && queue->queue != NULL) {  // its values and the queue refer to each other
+        PyObject *type, *error, *traceback;
+        PyErr_Fetch(&type, &error, &traceback);
+        Py_XDECREF(queue_empty(queue, NULL));
+        PyErr_Restore(type, error, traceback);
+    }
+    for (Py_ssize_t k = 0; k < count; k++) Py_XDECREF(new_args[k]);
+    Py_XDECREF(leaves);
+    Py_XDECREF(stand_ins);
+    Py_XDECREF(new_kwargs);
+    Py_XDECREF(value);
+    Py_XDECREF(arrays);
+    Py_XDECREF(gradients);
+    Py_XDECREF((PyObject *)queue);
+    Py_DECREF(outer);
+    return result;
 }
 
 // Methods of arrays
@@ -2154,9 +2756,10 @@ static PyMemberDef method_members[] = {
 // The module
 
 static PyObject *connect(PyObject *module, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"array_class", "apply", "operand", "thread", "array_type", NULL};
-    PyObject *class, *apply, *operand, *thread, *array_type;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OOOO", names, &PyType_Type, &class, &apply, &operand, &thread, &array_type))
+    static char *names[] = {"array_class", "apply", "operand", "thread", "array_type", "state", NULL};
+    PyObject *class, *apply, *operand, *thread, *array_type, *state;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OOOOO", names, &PyType_Type, &class, &apply, &operand, &thread, &array_type,
+                                     &state))
         return NULL;
     if (!PyType_IsSubtype((PyTypeObject *)class, Array_Type)) {
         PyErr_Format(PyExc_TypeError, "connect needs a subclass of ArrayBase, got %R", class);
@@ -2169,12 +2772,12 @@ static PyObject *connect(PyObject *module, PyObject *args, PyObject *kwargs) {
     Py_INCREF(operand), replace(&operand_function, operand);
     Py_INCREF(thread), replace(&thread_function, thread);
     Py_INCREF(array_type), replace(&type_function, array_type);
+    Py_INCREF(state), replace(&state_object, state);
     Py_RETURN_NONE;
 }
 
-static PyObject *leave_thread(PyObject *module, PyObject *unused) {
-    current_queue = NULL;
-    quiet_context = NULL;
+static PyObject *enter_stream(PyObject *module, PyObject *stream) {
+    current_queue = quiet_context != NULL && PyObject_TypeCheck(stream, Queue_Type) ? (Queue *)stream : NULL;
     Py_RETURN_NONE;
 }
 
@@ -2191,9 +2794,19 @@ static PyMethodDef functions[] = {
      "NotImplemented for no operand."},
     {"wrap", wrap, METH_O, "wrap(value): Return a new array that holds a value, which no other array holds."},
     {"connect", (PyCFunction)(void (*)(void))connect, METH_VARARGS | METH_KEYWORDS,
-     "connect(array_class, apply, operand, thread, array_type): Set the class of arrays, and what is done in Python."},
-    {"leave_thread", leave_thread, METH_NOARGS,
-     "leave_thread(): Forget the stream of this thread; the next operation asks for it."},
+     "connect(array_class, apply, operand, thread, array_type, state): Set the class of arrays, and what is done in Python."},
+    {"enter_stream", enter_stream, METH_O,
+     "enter_stream(stream): Record the operations of this thread in a stream, which the thread keeps."},
+    {"leaves_like", (PyCFunction)(void (*)(void))leaves_like, METH_FASTCALL,
+     "leaves_like(structure, value): Return the leaves of a value of a structure; None if Python has to find them."},
+    {"values_like", (PyCFunction)(void (*)(void))values_like, METH_FASTCALL,
+     "values_like(structure, forms, value): Return the values of the arrays in a value of a structure and of forms, else None."},
+    {"differentiated_call", (PyCFunction)(void (*)(void))differentiated_call, METH_FASTCALL,
+     "differentiated_call(function, args, kwargs, form, purpose, context): Call a function, and return its value and gradients."},
+    {"with_leaves", (PyCFunction)(void (*)(void))with_leaves, METH_FASTCALL,
+     "with_leaves(structure, leaves): Return the value of a structure; NotImplemented if Python has to make it."},
+    {"with_new_arrays", with_new_arrays, METH_O,
+     "with_new_arrays(value): Return an array as a new one, a number itself; NotImplemented if Python has to copy it."},
     {"set_limits", set_limits, METH_VARARGS,
      "set_limits(small, max_ops, max_pending_bytes, remembers, has_views): Set when operations run at once, when a queue "
      "is full, whether executions are repeated without Python, and whether slices are views."},
@@ -2257,7 +2870,7 @@ __attribute__((visibility("default"))) PyObject *PyInit__passkit_recorder(void) 
     import_array();
     PyObject *module = PyModule_Create(&definition);
     if (module == NULL || (empty_tuple = PyTuple_New(0)) == NULL) return NULL;
-    if (!(interned.record = PyUnicode_InternFromString("record")) || !(interned.acquire = PyUnicode_InternFromString("acquire")) ||
+    if (!(interned.record = PyUnicode_InternFromString("record")) || !(interned.stream = PyUnicode_InternFromString("stream")) || !(interned.acquire = PyUnicode_InternFromString("acquire")) ||
         !(interned.release = PyUnicode_InternFromString("release")) || !(interned.known = PyUnicode_InternFromString("known")) ||
         !(interned.equal_inputs = PyUnicode_InternFromString("equal_inputs")) ||
         !(interned.write_eagerly = PyUnicode_InternFromString("write_eagerly")) ||

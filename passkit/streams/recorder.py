@@ -58,12 +58,17 @@ if TYPE_CHECKING:
         apply,
         binary_method,
         connect,
-        leave_thread,
+        differentiated_call,
+        enter_stream,
+        leaves_like,
         operand_beside,
         remember_subscript,
         set_limits,
         slot_method,
         unary_method,
+        values_like,
+        with_leaves,
+        with_new_arrays,
         wrap,
     )
 else:
@@ -79,11 +84,16 @@ else:
     Value = _module.Value
     apply = _module.apply
     connect = _module.connect
-    leave_thread = _module.leave_thread
+    differentiated_call = _module.differentiated_call
+    enter_stream = _module.enter_stream
+    leaves_like = _module.leaves_like
     operand_beside = _module.operand_beside
     remember_subscript = _module.remember_subscript
     set_limits = _module.set_limits
     slot_method = _module.slot_method
+    values_like = _module.values_like
+    with_leaves = _module.with_leaves
+    with_new_arrays = _module.with_new_arrays
     wrap = _module.wrap
     from passkit.streams.recording import AGED, ALIVE, HAS_ORIGIN, REQUIRED
 
@@ -105,11 +115,16 @@ __all__ = [
     "apply",
     "binary_method",
     "connect",
-    "leave_thread",
+    "differentiated_call",
+    "enter_stream",
+    "leaves_like",
     "operand_beside",
     "remember_subscript",
     "set_limits",
     "slot_method",
     "unary_method",
+    "values_like",
+    "with_leaves",
+    "with_new_arrays",
     "wrap",
 ]

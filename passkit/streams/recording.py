@@ -17,9 +17,13 @@ from weakref import ref
 
 import numpy as np
 
+from passkit.values.trees import flatten, unflatten
+
 SHORT_ROW = 16  # recorder.c has the same
 """The extents of last axes that have at most so many elements together stand for themselves in
 relative form."""
+LARGE = 24  # recorder.c has the same
+"""A program that stands for so many operators begins a new plan if the queue has it already."""
 ALIVE, REQUIRED, AGED, HAS_ORIGIN = 1, 2, 4, 8
 """The flags of a queued value in `Queue.state`: an array object holds it; somebody waits for it; an
 earlier run left it pending; it knows the plan of that run."""
@@ -140,15 +144,17 @@ class OperationBase:
         result_types: result types by those of the operands, as far as they are known.
         on_arrays: ``on_arrays(*arrays, **params)`` computes the same in NumPy; None interprets.
         is_direct: whether ``on_arrays`` takes the arrays and nothing else.
+        num_operators: of a program: roughly the number of operators that it stands for; else 0.
     """
 
-    __slots__ = ("extents", "generic", "is_direct", "on_arrays", "result_types")
+    __slots__ = ("extents", "generic", "is_direct", "num_operators", "on_arrays", "result_types")
 
     generic: Any
     extents: tuple[int, ...] | None
     result_types: dict[Any, Any]
     on_arrays: Callable[..., Any] | None
     is_direct: bool
+    num_operators: int
 
 
 class TrieNode:
@@ -160,17 +166,20 @@ class TrieNode:
     Attributes:
         children: the next positions by operation, in relative form.
         plan: the plan for exactly this sequence, or None.
+        program: the program that was recorded last for this sequence, see `differentiated_call`; or
+            None.
         fire: the plan to execute in lazy mode as soon as this position is reached, and the number
             of operations that it covers; or None. It is for this sequence, or for the part of it
             that precedes the operations that closed it.
     """
 
-    __slots__ = ("children", "fire", "key", "plan")
+    __slots__ = ("children", "fire", "key", "plan", "program")
 
     def __init__(self, key: Hashable = None) -> None:
         self.key = key
         self.children: dict[Hashable, TrieNode] = {}
         self.plan: Any = None
+        self.program: tuple[Any, ...] | None = None
         self.fire: Any = None
 
     def drop_children(self) -> None:
@@ -238,13 +247,26 @@ class Queue:
         counts: counters by name, which executions add to.
         device: the device of its arrays; None for the CPU.
         others: the queues of other devices that go with it, by these.
-        traces: whether the queue is never executed, and only operations on its own values and
-            Python numbers are recorded without `record`.
+        traces: whether the queue is never executed, because it records what a function does.
+        keeps_inputs: whether nothing may ever be stored over what a queue that traces reads.
+        stand_ins: in a queue that traces, the pending values that stand for others, by these.
+        num_arguments: how many of its first inputs are arguments of that function.
+        purpose: the transformation and the function, for messages.
+        outer: the stream of the thread when it began.
+        is_open: whether the function runs.
+        held: pairs of a pending input and the array that holds it; None for none.
     """
 
     processor: Any
     busy = 0
     traces = False
+    keeps_inputs = False
+    stand_ins: dict[Value, Value]
+    num_arguments = 0
+    purpose: str
+    outer: Any
+    is_open: bool
+    held: tuple[tuple[Value, Any], ...] | None = None
     lock: Any
     watched: list[Any]
     inspectors: list[Any]
@@ -266,6 +288,8 @@ class Queue:
         self._pending_bytes = 0
         if hasattr(self, "processor"):
             self.processor.reset(())
+        if self.traces:
+            self.stand_ins.clear()
 
     @property
     def is_full(self) -> bool:
@@ -305,6 +329,102 @@ class Queue:
         self._numbers[stand_in] = self._count
         self._count += 1
         self.inputs.append(value)
+
+    def begin_tracing(self, trie: TrieNode, operation: Any, keeps_inputs: bool) -> None:
+        """Let the queue record what a function does with its arguments, and never execute it.
+
+        Args:
+            trie: where its sequences of operations are found.
+            operation: the operation of the pending values that stand for inputs.
+            keeps_inputs: see the attribute.
+        """
+        self.stand_ins = {}
+        self.processor = TrieCursor(trie)
+        self.traces, self.keeps_inputs, self.is_open = True, keeps_inputs, True
+        self._argument_operation = operation
+
+    def add_arguments(self, arrays: list[Any]) -> list[Any] | None:
+        """Return new arrays that stand for others, which become inputs of this queue.
+
+        Returns: None unless all are arrays of floats without a band; then nothing is added.
+        """
+        for array in arrays:
+            if type(array) is not _connection.array_class:
+                return None
+            if array._value.type.band is not None or array._value.type.dtype.kind != "f":
+                return None
+        result = []
+        for array in arrays:
+            stand_in = Value(array._value.type)
+            stand_in.operation, stand_in.stream = self._argument_operation, self
+            self.add_argument(array._value, stand_in)
+            result.append(wrap(stand_in))
+        self.num_arguments += len(arrays)
+        return result
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """The extents that are parameters of queued operations, one operation after the other."""
+        return tuple(
+            [
+                n
+                for value in self.queue
+                if value.operation.extents is not None
+                for n in value.operation.extents
+            ]
+        )
+
+    def put_program(
+        self,
+        operation: Any,
+        operands: tuple[Value, ...],
+        types: tuple[ArrayType, ...],
+        projections: list[Any],
+    ) -> list[Any]:
+        """Queue an operation that stands for many, and return a list of new arrays of its results.
+
+        Before, the queue is executed if the next plan would become large otherwise, or if a new
+        iteration of a loop begins. So each iteration is one plan, whether or not the loop reads its
+        results. A new iteration begins if the queue has the same program, and that stands for
+        `LARGE` operators or more: then only what the operands need is executed, if they are pending
+        in this queue. A plan is large beyond ``max_ops``.
+
+        Args:
+            operation: the operation.
+            operands: what it reads.
+            types: the types of its results, one at least.
+            projections: the operations that select a result of several, by number.
+
+        Raises: what an operation raises that is executed.
+        """
+        if not self.traces:
+            self._make_room(operation.generic, operands)
+        if len(types) == 1:
+            return [wrap(self.put(operation, operands, types[0]))]
+        value = self.put(operation, operands, types)
+        return [
+            wrap(value.stream.put(projections[k], (value,), type)) for k, type in enumerate(types)
+        ]
+
+    def _make_room(self, generic: Any, operands: Sequence[Value]) -> None:
+        """Execute the queue before a program is queued, see `put_program`.
+
+        ``generic`` is its operation without extents.
+        """
+        programs = [
+            v.operation.generic
+            for v in self.queue
+            if v.operation is not None and v.operation.generic.num_operators
+        ]
+        reason = "the next iteration begins"
+        if generic in programs and generic.num_operators >= LARGE:
+            pending = [v for v in operands if v.operation is not None and v.stream is self]
+            if pending:  # what else is alive, such as old gradients, may not be needed any more
+                self.sync(pending, reason)  # type: ignore[attr-defined]
+            else:
+                self.flush(reason)  # type: ignore[attr-defined]
+        elif self.queue and sum([p.num_operators for p in (generic, *programs)]) > limits.max_ops:
+            self.flush(reason)  # type: ignore[attr-defined]
 
     def append(self, value: Value) -> None:
         """Put a pending value at the end of the queue, and tell the processor its relative form."""
@@ -443,7 +563,7 @@ class _Limits:
 class _Connection:
     """The class and the functions that `connect` sets."""
 
-    array_class: Any
+    array_class: Any = None
     apply: Callable[..., Value]
     operand: Callable[..., Any]
     thread: Callable[[], tuple[Any, Any]]
@@ -475,6 +595,7 @@ def connect(
     operand: Callable[..., Any],
     thread: Callable[[], tuple[Any, Any]],
     array_type: Callable[..., ArrayType],
+    state: Any,
 ) -> None:
     """Set the class of arrays, and functions for what is not done here, for the whole process.
 
@@ -485,6 +606,7 @@ def connect(
             dtype, or NotImplemented.
         thread: returns the stream of this thread, and the context in which it calls NumPy.
         array_type: ``array_type(dtype, shape)`` returns the type of an array; unused here.
+        state: has an attribute ``stream``, the stream of this thread; unused here.
     """
     _connection.array_class, _connection.apply = array_class, apply
     _connection.operand, _connection.thread = operand, thread
@@ -513,11 +635,109 @@ def remember_subscript(
     """
 
 
-def leave_thread() -> None:
-    """Forget the stream of this thread, so that the next operation asks for it.
+def enter_stream(stream: Any) -> None:
+    """Record the operations of this thread in a stream, to which the thread refers.
 
     Here nothing is remembered, and it does nothing; the version in C does.
     """
+
+
+def leaves_like(structure: Any, value: Any) -> list[Any] | None:
+    """Return the leaves of a nested container if it has a structure, as of `trees.flatten`.
+
+    Returns: None if it has another one. In C, also if it has parts that are neither lists, tuples,
+        dicts whose keys are texts, arrays nor Python numbers.
+    """
+    leaves, own = flatten(value)
+    return leaves if own == structure else None
+
+
+def _is_same_constant(leaf: Any, constant: Any) -> bool:
+    """Return whether an argument that is no array is the same object as one, or an equal number."""
+    if leaf is constant:
+        return True
+    is_plain = type(leaf) is type(constant) and type(leaf) in (float, int, str)
+    return is_plain and bool(leaf == constant)
+
+
+def values_like(
+    structure: Any, forms: tuple[Any, ...], value: Any
+) -> tuple[Value, ...] | None:
+    """Return the values of the arrays in a nested container of a structure, as of `leaves_like`.
+
+    ``forms`` has an item for each leaf: the `ArrayType` of an array; else a pair of the type and
+    the leaf, to which a leaf must be equal.
+
+    Returns: None if the structure or a form is another one, also one that is equal but another
+        object. In C, also if a leaf is another object than before and no number or text.
+    """
+    leaves = leaves_like(structure, value)
+    if leaves is None:
+        return None
+    values = []
+    for leaf, form in zip(leaves, forms, strict=True):
+        if type(leaf) is _connection.array_class:
+            if leaf._value.type is not form:
+                return None
+            values.append(leaf._value)
+        elif type(form) is not tuple or not _is_same_constant(leaf, form[1]):
+            return None
+    return tuple(values)
+
+
+def differentiated_call(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    form: tuple[int, tuple[int, ...], Any],
+    purpose: str,
+    context: tuple[Any, ...],
+) -> tuple[Any, ...] | None:
+    """Call a function whose gradients are wanted, and return its value and gradients.
+
+    Here nothing is done. In C, this does all that a call needs if it is like one before: the
+    function records the operations that it recorded then, so that their program is known.
+
+    Args:
+        function: the function.
+        args: its arguments by position.
+        kwargs: its arguments by name.
+        form: the number of ``args``, the positions of those to differentiate by, and the structure
+            of a tuple of these.
+        purpose: the transformation, for messages.
+        context: the class of the `Queue` that records the function; the trie of recorded sequences,
+            whose positions have ``program``: the number of the function's value, the number of
+            arguments, the extents of operations, the program as an operation and the types of its
+            results; the operation of stand-ins; the list of operations that select results; and a
+            function that copies an argument that the function may change.
+
+    Returns: A pair of the function's value, an array, and a tuple of the gradients; or a tuple of
+        None, the queue that recorded the function and what the function returned, if the program
+        is not known. None, if the arguments have another form, or the leaves to differentiate by
+        are no arrays of floats; then the function was not called.
+
+    Raises: what the function raises.
+    """
+    return None
+
+
+def with_leaves(structure: Any, leaves: list[Any]) -> Any:
+    """Return the nested container of a structure with these leaves, as `trees.unflatten`.
+
+    In C, the result is NotImplemented if it has parts other than lists, tuples and dicts.
+
+    Raises: StopIteration for too few leaves.
+    """
+    return unflatten(structure, leaves)
+
+
+def with_new_arrays(value: Any) -> Any:
+    """Return an argument of a function that may change it: an array as a new one of the same value.
+
+    Python numbers and texts are returned themselves. In C, computed arrays and these are; else the
+    result is NotImplemented. Here it always is.
+    """
+    return NotImplemented
 
 
 def apply(operation: Any, *values: Value) -> Value:

@@ -18,6 +18,7 @@ from passkit import xp
 from passkit.errors import SettingError
 from passkit.frontends.xp.runtime import current_stream
 from passkit.streams import recorder, recording
+from passkit.values import trees
 
 SHAPES = ((40, 40), (40, 3), (3,), (), (1, 40), (0, 7), (300, 40, 5), (17,), (40, 1), (50, 0))
 LOOPS = """
@@ -269,3 +270,53 @@ def run(choice: str, program: str = PROGRAM) -> subprocess.CompletedProcess[str]
     environ = {**os.environ, "PASSKIT_RECORDER": choice, "PYTHONPATH": root}
     command = [sys.executable, "-c", program]
     return subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+
+
+CONTAINERS = [
+    1.5,
+    {},
+    [],
+    (),
+    None,
+    [1, (2.0, "a"), {"x": None, "y": [True]}],
+    {"b": 1, "a": [2, 3]},
+    {"a": [2, 3], "b": 1},
+    {"a": (2, 3), "b": 1},
+    {"b": 1, "a": [2, 3, 4]},
+    {1: 2.0},
+    [[[[]]]],
+]
+
+
+@pytest.mark.skipif(not recorder.IS_NATIVE, reason="compares the recorder in C")
+def test_both_recorders_take_containers_apart_alike() -> None:
+    """Leaves are found in a value of an equal structure only, and put together again."""
+    for module in (native(), recording):
+        for k, first in enumerate(CONTAINERS):
+            leaves, structure = trees.flatten(first)
+            for j, second in enumerate(CONTAINERS):
+                found = module.leaves_like(structure, second)
+                assert found == (leaves if j == k else None), (first, second)
+            assert module.with_leaves(structure, leaves) == first
+            forms = tuple((type(leaf), leaf) for leaf in leaves)
+            assert module.values_like(structure, forms, first) == ()
+            if leaves and leaves[0] not in ("a", True):
+                other = module.with_leaves(structure, [leaves[0] + 1, *leaves[1:]])
+                assert module.values_like(structure, forms, other) is None
+        with pytest.raises(StopIteration):
+            module.with_leaves(trees.flatten([1, 2])[1], [1])
+
+
+@pytest.mark.skipif(not recorder.IS_NATIVE, reason="compares the recorder in C")
+def test_python_floats_become_the_same_operands_in_c() -> None:
+    """A number that appears for the first time is rounded as NumPy rounds it."""
+    numbers = [0.1, -0.0, 1e-50, 3.4e38, 3.5e38, float("inf"), float("nan"), 1e300, 2.0**-149 * 1.5]
+    for dtype in (np.float16, np.float32, np.float64):
+        zeros = xp.asarray(np.zeros((), dtype))
+        _ = zeros + 17.0  # from now on the type of numbers is known
+        for number in numbers:
+            with np.errstate(over="ignore"):
+                value = recorder.operand_beside(number, zeros._value)
+                expected = np.asarray(number, dtype)
+            assert value.is_scalar and value.buffer.dtype == dtype and value.type.shape == ()
+            assert value.buffer.tobytes() == expected.tobytes()

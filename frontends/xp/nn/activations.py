@@ -15,7 +15,7 @@ from attrs import frozen
 import passkit.ops as ops
 from passkit.errors import ArgumentError, FeedError, ShapeError
 from passkit.frontends.xp import special
-from passkit.frontends.xp.array import Array, array_of
+from passkit.frontends.xp.array import Array, array_of, wrap
 from passkit.frontends.xp.elementwise import add
 from passkit.frontends.xp.manipulation import broadcast_shapes
 from passkit.frontends.xp.nn import array_functions as in_numpy
@@ -29,7 +29,7 @@ from passkit.frontends.xp.nn.operands import (
 )
 from passkit.frontends.xp.random.distributions import gumbel
 from passkit.frontends.xp.reductions import Axes, one_axis, several_axes
-from passkit.frontends.xp.runtime import OPERATIONS
+from passkit.frontends.xp.runtime import OPERATIONS, apply, operation
 from passkit.graph.node import Entry
 from passkit.values.arguments import shown
 from passkit.values.dtype import bool_
@@ -78,10 +78,12 @@ ACTIVATIONS = (
 
 def _activation(activation: Activation) -> Any:
     """Define the operation of an activation; return its public function, with a docstring."""
-    define(activation.name, activation.build, on_arrays=activation.on_arrays)
+    name = activation.name
+    define(name, activation.build, on_arrays=activation.on_arrays)
+    op = operation(f"nn.{name}")
 
     def function(x: Any, /) -> Array:
-        return applied(activation.name, real_value(activation.name, "x", x))
+        return wrap(apply(op, real_value(name, "x", x)))
 
     function.__name__ = function.__qualname__ = activation.name
     function.__doc__ = (
@@ -293,7 +295,11 @@ def soft_shrink(x: Any, /, threshold: float = 0.5) -> Array:
     return applied("soft_shrink", value, threshold=number)
 
 
-def softplus(x: Any, /, beta: float = 1.0) -> Array:
+_ONE = 1.0
+_SOFTPLUS = operation("nn.softplus", beta=_ONE)
+
+
+def softplus(x: Any, /, beta: float = _ONE) -> Array:
     """Return log(1 + exp(beta * x)) / beta, without overflow.
 
     ``x`` has real numbers; integers are computed in float64.
@@ -304,6 +310,8 @@ def softplus(x: Any, /, beta: float = 1.0) -> Array:
         FeedError: ``beta`` is 0.
     """
     value = real_value("softplus", "x", x)
+    if beta is _ONE:  # the default: no parameter needs a check
+        return wrap(apply(_SOFTPLUS, value))
     number = real_number("softplus", "beta", beta)
     if not number:
         raise FeedError(f"softplus needs a beta other than 0, got {shown(beta)}")

@@ -64,6 +64,8 @@ def real_value(where: str, name: str, x: Any, like: np.dtype[Any] = FLOAT64) -> 
         DTypeError: it is an array or NumPy scalar of complex numbers, or a Python integer out of
             the range of ``like``.
     """
+    if type(x) is Array and x._value.type.dtype.kind != "c":
+        return x._value
     if not isinstance(x, (Array, np.ndarray, np.generic, bool, int, float)):
         raise ArgumentError(
             f"{where}: {name} must be an array of real numbers, got {shown(x)}; xp.asarray makes "

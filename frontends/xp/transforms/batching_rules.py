@@ -817,7 +817,7 @@ def _differentiated(call: BatchedCall, program: ArrayProgram) -> list[Array]:
     )
     result_types = call.result_type if type(call.result_type) is tuple else (call.result_type,)
     types = [array_type(t.dtype, (call.size, *t.shape), t.device) for t in result_types]
-    return [wrap(value) for value in outer.recorded(changed).apply(types)]
+    return outer.recorded(changed).apply(types)
 
 
 RULES: dict[str, Callable[[BatchedCall], Any]] = {

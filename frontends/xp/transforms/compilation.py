@@ -8,9 +8,9 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from threading import RLock
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from attrs import frozen
@@ -18,14 +18,16 @@ from attrs import frozen
 from passkit.errors import GraphError, SettingError
 from passkit.frontends.xp.array import Array, wrap
 from passkit.frontends.xp.conversion import asarray
+from passkit.frontends.xp.runtime import current_stream
 from passkit.frontends.xp.transforms.programs import (
     ProgramResults,
     ProgramStream,
-    RecordedProgram,
+    put_program,
 )
 from passkit.frontends.xp.transforms.tracing_stream import TracingStream, describe
 from passkit.program.tracing import register_arrays
-from passkit.streams.recorder import ArrayType
+from passkit.streams.operation import Operation
+from passkit.streams.recorder import ArrayType, Value, values_like, with_leaves
 from passkit.values.arguments import shown
 from passkit.values.trees import Structure, flatten, paths, unflatten
 
@@ -38,14 +40,16 @@ class ArrayTrace:
     """A recorded function, for arguments of one form.
 
     Attributes:
-        program: the program; None if no result depends on an argument.
+        operation: the program as an operation; None if no result depends on an argument.
+        captures: the values that the program reads besides the arguments.
         types: the types of its results.
         structure: the structure of what the function returns.
         leaves: the leaves of that; those that the program computes are replaced.
         positions: the positions of these among the leaves.
     """
 
-    program: RecordedProgram | None
+    operation: Operation | None
+    captures: tuple[Value, ...]
     types: tuple[ArrayType, ...]
     structure: Structure
     leaves: tuple[Any, ...]
@@ -57,8 +61,7 @@ class ArrayTrace:
 
         Otherwise the trace cannot be used again.
         """
-        inputs = () if self.program is None else self.program.inputs
-        for value in inputs:
+        for value in self.captures:
             stream = value.stream
             if value.operation is None or not isinstance(stream, TracingStream):
                 continue
@@ -66,18 +69,38 @@ class ArrayTrace:
                 return False
         return True
 
-    def call(self, values: Sequence[Any]) -> Any:
+    def call(self, values: tuple[Value, ...]) -> Any:
         """Return what the function returns for ``values``, those of its array arguments in order.
 
         The program is recorded as one operation, so its arrays are pending and new; other leaves of
         the result are those of the trace itself.
         """
+        if self.operation is None:
+            return unflatten(self.structure, self.leaves)
+        operands = (*values, *self.captures)
+        arrays = put_program(current_stream(), self.operation, operands, self.types)
+        if len(arrays) == len(self.leaves):
+            result = with_leaves(self.structure, arrays)
+            return unflatten(self.structure, arrays) if result is NotImplemented else result
         leaves = list(self.leaves)
-        if self.program is not None:
-            results = self.program.apply(self.types, arguments=values)
-            for k, value in zip(self.positions, results, strict=True):
-                leaves[k] = wrap(value)
+        for k, array in zip(self.positions, arrays, strict=True):
+            leaves[k] = array
         return unflatten(self.structure, leaves)
+
+
+class _Call(NamedTuple):
+    """The form of a call, with its trace.
+
+    Attributes:
+        structure: the structure of ``(args, kwargs)``.
+        forms: the type of each of its leaves that is an array; of another one a pair, of its type
+            and itself.
+        trace: the trace for arguments of this form.
+    """
+
+    structure: Structure
+    forms: tuple[Any, ...]
+    trace: ArrayTrace
 
 
 class CompiledArrayFunction:
@@ -104,6 +127,20 @@ class CompiledArrayFunction:
         self.traces: dict[Any, ArrayTrace] = {}
         self._purpose = describe("jit", function)
         self._lock = RLock()
+        self._last: _Call | None = None
+
+    def repeated(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return what the function returns for arguments of the form of the last call.
+
+        Returns: NotImplemented if they have another form; then nothing was done.
+        """
+        last = self._last
+        if last is None:
+            return NotImplemented
+        values = values_like(last.structure, last.forms, (args, kwargs))
+        if values is None or not last.trace.is_valid:
+            return NotImplemented
+        return last.trace.call(values)
 
     def __call__(self, leaves: list[Any], structure: Structure) -> Any:
         """Return what the function returns for these arguments; its arrays are pending.
@@ -141,7 +178,8 @@ class CompiledArrayFunction:
                 if len(self.traces) >= MAX_TRACES:
                     del self.traces[next(iter(self.traces))]
                 self.traces[key] = trace
-        return trace.call(values)
+        self._last = _Call(structure, key[1:], trace)
+        return trace.call(tuple(values))
 
     def _unhashable(self, leaves: list[Any], structure: Any) -> GraphError:
         """Return the error for a leaf of the arguments that is neither an array nor hashable.
@@ -184,13 +222,21 @@ class CompiledArrayFunction:
         positions = [k for k, r in enumerate(results) if isinstance(r, Array)]
         values = [results[k]._value for k in positions]
         if not values:
-            return ArrayTrace(None, (), result_structure, tuple(results), ())
+            return ArrayTrace(None, (), (), result_structure, tuple(results), ())
         for k in positions:
             results[k] = None
         numbers = tuple(stream.number(v) for v in values)
         program = stream.recorded(ProgramResults(numbers))
         types = tuple(v.type for v in values)
-        return ArrayTrace(program, types, result_structure, tuple(results), tuple(positions))
+        num_arguments = sum(isinstance(leaf, (Array, np.ndarray)) for leaf in leaves)
+        return ArrayTrace(
+            operation=program.operation,
+            captures=program.inputs[num_arguments:],
+            types=types,
+            structure=result_structure,
+            leaves=tuple(results),
+            positions=tuple(positions),
+        )
 
 
 def _flatten_arrays(

@@ -19,13 +19,22 @@ import passkit.ops as ops
 from passkit.errors import ArgumentError, DTypeError, ShapeError
 from passkit.frontends.xp.array import Array, wrap
 from passkit.frontends.xp.conversion import asarray, duplicate
-from passkit.frontends.xp.transforms.programs import ProgramResults, ProgramStream
+from passkit.frontends.xp.transforms.programs import (
+    ProgramResults,
+    ProgramStream,
+    call_context,
+)
 from passkit.frontends.xp.transforms.tracing_stream import describe
 from passkit.graph.adjoint import gradients
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, as_entry
 from passkit.streams.operation import banded_type
-from passkit.streams.recorder import ArrayType, Value
+from passkit.streams.recorder import (
+    ArrayType,
+    Value,
+    differentiated_call,
+    with_new_arrays,
+)
 from passkit.values import arguments
 from passkit.values.arguments import shown
 from passkit.values.dtype import dtype_of
@@ -117,8 +126,23 @@ def value_and_grad(
     positions, is_single = _positions(argnums), isinstance(argnums, int)
     purpose = describe("grad", function)
 
+    last_form: Any = None
+    context: Any = None
+
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
+        nonlocal last_form, context
+        form = last_form
+        if form is not None:
+            called = differentiated_call(function, args, kwargs, form, purpose, context)
+            if called is not None:
+                if len(called) == 3:  # operations that were not seen before
+                    called = _first_results(called[1], called[2], form[2], purpose)
+                value, parts = called
+                return value, parts[0] if is_single else parts
         call = _differentiated_call(purpose, args, kwargs, positions)
+        if not has_aux:
+            context = call_context(_copied)
+            last_form = len(args), call.positions, (tuple, None, call.structures)
         if any(isinstance(leaf, Entry) for leaf in call.differentiated):
             return _of_entries(function, call, is_single, has_aux, purpose)
         stream, types = ProgramStream(purpose), call.types
@@ -130,8 +154,7 @@ def value_and_grad(
         outputs, pack = _outputs(stream, aux) if has_aux else ([], None)
         number, leaves = stream.number(head), tuple(range(len(types)))
         results = ProgramResults((number, *[n for n, _ in outputs]), (number,), (), leaves)
-        values = stream.recorded(results).apply([head.type, *[t for _, t in outputs], *types])
-        arrays = [wrap(v) for v in values]
+        arrays = stream.recorded(results).apply([head.type, *[t for _, t in outputs], *types])
         parts = call.packed(arrays[1 + len(outputs) :])
         gradient = parts[0] if is_single else tuple(parts)
         if pack is not None:
@@ -140,6 +163,28 @@ def value_and_grad(
 
     update_wrapper(value_and_gradient, function, updated=())
     return value_and_gradient
+
+
+def _first_results(
+    stream: ProgramStream, result: Any, structure: Structure, purpose: str
+) -> tuple[Array, Any]:
+    """Return the value and a tuple of the gradients of a function that a stream has recorded.
+
+    Args:
+        stream: the stream.
+        result: what the function returned.
+        structure: the structure of the tuple.
+        purpose: the transformation, for messages.
+
+    Raises: ArgumentError, DTypeError or ShapeError for a result that cannot be differentiated, as
+    `value_and_grad`.
+    """
+    try:
+        head = _scalar_value(result, purpose)
+        arrays = stream.gradient_results(head)
+    finally:
+        stream.release()
+    return arrays[0], unflatten(structure, arrays[1:])
 
 
 def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
@@ -183,7 +228,7 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
     outputs, pack = _outputs(stream, aux)
     numbers = tuple(stream.number(v) for v in heads)
     forward = stream.recorded(ProgramResults((*numbers, *[n for n, _ in outputs])))
-    arrays = [wrap(v) for v in forward.apply([*types, *[t for _, t in outputs]])]
+    arrays = forward.apply([*types, *[t for _, t in outputs]])
     leaves = tuple(range(len(call.differentiated)))
 
     def pull_back(weights: Any) -> Any:
@@ -196,7 +241,7 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
             return tuple(call.packed([]))
         seed_numbers = tuple(range(stream.num_values, stream.num_values + len(seeds)))
         backward = stream.recorded(ProgramResults((), numbers, seed_numbers, leaves))
-        return tuple(call.packed([wrap(v) for v in backward.apply(call.types, seeds)]))
+        return tuple(call.packed(backward.apply(call.types, seeds)))
 
     result = unflatten(structure, arrays[: len(heads)])
     return (result, pull_back, pack(arrays[len(heads) :])) if has_aux else (result, pull_back)
@@ -240,8 +285,7 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
     leaves = tuple(range(len(call.differentiated)))
     results = ProgramResults(numbers, numbers, (), leaves, tangent_numbers)
     derivative_types = [banded_type(type, None) for type in types]
-    values = stream.recorded(results).apply([*types, *derivative_types], weights)
-    arrays = [wrap(v) for v in values]
+    arrays = stream.recorded(results).apply([*types, *derivative_types], weights)
     count = len(types)
     return unflatten(structure, arrays[:count]), unflatten(structure, arrays[count:])
 
@@ -328,6 +372,9 @@ def _copied(argument: Any) -> Any:
 
     An argument without arrays of `passkit.xp` is returned itself.
     """
+    copy = with_new_arrays(argument)
+    if copy is not NotImplemented:
+        return copy
     if type(argument) is Array:
         return duplicate(argument)
     leaves, structure = flatten(argument)
@@ -488,7 +535,9 @@ def _scalar_value(result: Any, purpose: str) -> Value:
         DTypeError: It has no real float dtype.
         ShapeError: It has axes.
     """
-    value = _result_value(purpose, result)
+    value: Value | None = result._value if type(result) is Array else None
+    if value is None or value.type.dtype.kind != "f":
+        value = _result_value(purpose, result)
     if value.type.shape:
         raise ShapeError(
             f"{purpose}: the function must return a 0-dimensional array, got shape "

@@ -22,13 +22,15 @@ from attrs import frozen
 import passkit.ops as ops
 from passkit.errors import GraphError
 from passkit.frontends.xp import runtime
+from passkit.frontends.xp.array import Array, wrap
 from passkit.frontends.xp.runtime import OPERATIONS
-from passkit.frontends.xp.transforms.tracing_stream import TracingStream, array_with
+from passkit.frontends.xp.transforms.tracing_stream import ARGUMENT, TracingStream, array_with
 from passkit.graph.adjoint import gradients
 from passkit.graph.node import Entry
 from passkit.streams.operation import MAX_MEMO, Operation
-from passkit.streams.recorder import ArrayType, Queue, TrieCursor, TrieNode, Value
-from passkit.streams.settings import settings
+from passkit.streams.recorder import ArrayType, Queue, TrieNode, Value
+from passkit.streams.recording import LARGE
+from passkit.streams.stream import Stream
 from passkit.streams.trie import walk
 
 
@@ -247,6 +249,8 @@ OPERATIONS.define("program", _build)
 
 _trie = TrieNode()
 """The sequences of operations that were recorded: each with its steps and the codes of programs."""
+MAX_RESULTS = 64
+"""The most results of programs that the recorder finds by itself."""
 _memo_sizes = [0]
 """The number of codes in the trie."""
 
@@ -263,15 +267,12 @@ class ProgramStream(Queue, TracingStream):
             over the inputs that are no arguments; pending ones are then executed.
     """
 
+    _recording: _Recording | None = None
+
     def __init__(self, purpose: str, captures_are_kept: bool = False) -> None:
         Queue.__init__(self)
         TracingStream.__init__(self, purpose)
-        self.processor, self.traces = TrieCursor(_trie), True
-        self.captures_are_kept = captures_are_kept
-        self._num_arguments = 0
-        self._stand_ins: dict[Value, Value] = {}
-        self._held: list[tuple[Value, Any]] = []
-        self._recording: _Recording | None = None
+        self.begin_tracing(_trie, ARGUMENT, captures_are_kept)
 
     def argument(self, value: Value, type: ArrayType | None = None) -> Value:
         """Add an argument, and return the pending value that stands for it in the function.
@@ -279,7 +280,7 @@ class ProgramStream(Queue, TracingStream):
         Call this before anything is recorded. ``type`` is the type of the returned value; None:
         that of ``value``.
         """
-        self._num_arguments += 1
+        self.num_arguments += 1
         return self._stand_in(value, value.type if type is None else type)
 
     def _stand_in(self, value: Value, type: Any) -> Value:
@@ -312,10 +313,10 @@ class ProgramStream(Queue, TracingStream):
         """
         if value.stream is self and value.operation is not None:
             return value
-        stand_in = self._stand_ins.get(value)
+        stand_in = self.stand_ins.get(value)
         if stand_in is None:
             self._hold(value)
-            stand_in = self._stand_ins[value] = self._stand_in(value, value.type)
+            stand_in = self.stand_ins[value] = self._stand_in(value, value.type)
         return stand_in
 
     @property
@@ -349,12 +350,12 @@ class ProgramStream(Queue, TracingStream):
             if not stream.is_open:
                 stream.sync((value,), "its use in another function")
             return
-        if value.operation is not None and self.captures_are_kept:
+        if value.operation is not None and self.keeps_inputs:
             stream.sync((value,), "a compiled function uses it")
-        if value.operation is None and (self.captures_are_kept or value.is_alive):
+        if value.operation is None and (self.keeps_inputs or value.is_alive):
             value.is_owned = False
             return
-        self._held.append((value, array_with(value)))
+        self.held = (*(self.held or ()), (value, array_with(value)))
 
     def recorded(self, results: ProgramResults) -> RecordedProgram:
         """Return the recorded program with these results, and forget the values of this stream.
@@ -367,17 +368,39 @@ class ProgramStream(Queue, TracingStream):
         recording = self._recording
         if recording is None:
             recording = self._recording = self._finished()
-        key = self._num_arguments, results
+        key = self.num_arguments, results
         last = recording.programs.get(key)
         if last is None or last[0] != recording.extents:
             code = self._code(recording, key, results) if last is None else last[1]
             operation = OPERATIONS.get("program", code=code, shape=recording.extents)
             last = recording.programs[key] = recording.extents, code, operation
-        if self._held:
-            self._check_held()
+        if self.held:
+            self._check_held(self.held)
         self.release()
-        size = max(3 * recording.size, LARGE) if results.leaves else recording.size
-        return RecordedProgram(last[2], recording.inputs, size)
+        generic = last[2].generic
+        generic.num_operators = recording.size
+        if results.leaves:
+            generic.num_operators = max(3 * recording.size, LARGE)
+        return RecordedProgram(last[2], recording.inputs)
+
+    def gradient_results(self, head: Value) -> list[Array]:
+        """Record the program of a value and its gradient by all arguments; return these as arrays.
+
+        `differentiated_call` finds the program by itself when the same operations are recorded
+        again. The program is recorded in the stream around this one.
+
+        Raises: GraphError as `recorded`; ConcretizationError if ``head`` belongs to another
+        function that has ended; what an operation raises that is executed before.
+        """
+        number = self.number(head)
+        leaves = tuple(range(self.num_arguments))
+        position = self.processor.position
+        program = self.recorded(ProgramResults((number,), (number,), (), leaves))
+        types = (head.type, *[v.type for v in program.inputs[: len(leaves)]])
+        if position is not None:
+            extents: Any = program.operation.extents
+            position.program = number, len(leaves), extents, program.operation, types
+        return put_program(self.outer, program.operation, program.inputs, types)
 
     def _code(self, recording: _Recording, key: Any, results: ProgramResults) -> str:
         """Return the code of the program of a recording, and count it in the memo.
@@ -388,7 +411,7 @@ class ProgramStream(Queue, TracingStream):
             _trie.drop_children()
             _memo_sizes[0] = 0
         _memo_sizes[0] += 1
-        return encode(ArrayProgram(self._num_arguments, recording.steps, results))
+        return encode(ArrayProgram(self.num_arguments, recording.steps, results))
 
     def _finished(self) -> _Recording:
         """Return what was recorded, with the steps and programs of equal operations before."""
@@ -398,9 +421,7 @@ class ProgramStream(Queue, TracingStream):
             size = sum([size_of(v.operation) for v in self.queue])
             node.plan = self._steps(), {}, size
         steps, programs, size = node.plan
-        operations: list[Any] = [v.operation for v in self.queue]
-        extents = [n for o in operations if o.extents is not None for n in o.extents]
-        return _Recording(steps, programs, tuple(self.inputs), tuple(extents), size, self.count)
+        return _Recording(steps, programs, tuple(self.inputs), self.extents, size, self.count)
 
     def _steps(self) -> tuple[RecordedStep, ...]:
         """Return the queued operations as steps of a program."""
@@ -425,20 +446,29 @@ class ProgramStream(Queue, TracingStream):
     def release(self) -> None:
         """Forget the values of this stream and their numbers."""
         self.clear()
-        self._stand_ins.clear()
 
-    def _check_held(self) -> None:
+    def _check_held(self, held: tuple[tuple[Value, Any], ...]) -> None:
         """Raise a GraphError if a pending input was changed in place, and thereby left its queue.
 
-        Its array holds another value then, and nothing can compute the input any more.
+        ``held`` has pairs of a pending input and its array. That array holds another value then,
+        and nothing can compute the input any more.
         """
-        for value, array in self._held:
+        for value, array in held:
             is_dropped = array._value is not value and value.operation is not None
             if is_dropped and not any(value is v for v in value.stream.queue):
                 raise GraphError(
                     f"{self.purpose} changed an array in place that it uses and that is none of "
                     f"its arguments; make it an argument, or write x = x + … in place of x += …"
                 )
+
+
+def call_context(copied: Callable[[Any], Any]) -> tuple[Any, ...]:
+    """Return the context of calls of `differentiated_call`.
+
+    ``copied`` copies an argument that the function may change.
+    """
+    projections = OPERATIONS.projections(MAX_RESULTS)
+    return ProgramStream, _trie, ARGUMENT, projections, copied
 
 
 @frozen
@@ -470,16 +500,14 @@ class RecordedProgram:
     Attributes:
         operation: the operation.
         inputs: its operands.
-        size: the number of operators that it stands for, roughly.
     """
 
     operation: Operation
     inputs: tuple[Value, ...]
-    size: int
 
     def apply(
         self, types: Sequence[ArrayType], more: Sequence[Value] = (), arguments: Any = ()
-    ) -> list[Value]:
+    ) -> list[Array]:
         """Record the program in the stream of this thread, and return its results.
 
         Args:
@@ -487,26 +515,31 @@ class RecordedProgram:
             more: inputs that follow those that the program was recorded with.
             arguments: values in place of the first ones that it was recorded with.
 
-        Returns: A pending value for each type. Before, what is queued may be executed, so that a
-            loop's iteration is one plan.
+        Returns: A pending array for each type. Before, what is queued may be executed, see
+            `Queue.put_program`.
         """
-        stream: Any = runtime.current_stream()
-        _sizes[self.operation.generic] = self.size
         operands = (*arguments, *self.inputs[len(arguments) :], *more)
-        if not isinstance(stream, TracingStream):
-            stream = stream.on(types[0].device)
-            _make_room(stream, self, operands)
+        return put_program(runtime.current_stream(), self.operation, operands, tuple(types))
+
+
+def put_program(
+    stream: Any, operation: Operation, operands: tuple[Value, ...], types: tuple[ArrayType, ...]
+) -> list[Array]:
+    """Record a program in a stream, and return a pending array of each result.
+
+    ``operation``, ``operands`` and ``types`` are the program, what it reads and the types of its
+    results.
+    """
+    if not isinstance(stream, Queue):
         if len(types) == 1:
-            return [stream.put(self.operation, operands, types[0])]
-        value = stream.put(self.operation, operands, tuple(types))
-        return [stream.project(value, k) for k in range(len(types))]
-
-
-_sizes: dict[Operation, int] = {}
-"""The sizes of programs by their operations without extents."""
-LARGE = 24
-"""A program of at least this size begins a new plan if the queue has the same one already.
-All with gradients do."""
+            return [wrap(stream.put(operation, operands, types[0]))]
+        value = stream.put(operation, operands, types)
+        return [wrap(stream.project(value, k)) for k in range(len(types))]
+    if types[0].device is not stream.device and isinstance(stream, Stream):
+        stream = stream.on(types[0].device)
+    projections = OPERATIONS.projections(len(types))
+    arrays: list[Array] = stream.put_program(operation, operands, types, projections)
+    return arrays
 
 
 def size_of(operation: Operation) -> int:
@@ -514,31 +547,5 @@ def size_of(operation: Operation) -> int:
 
     It is 1 for all but programs.
     """
-    return _sizes.get(operation.generic, 1) if operation.name == "program" else 1
-
-
-def _make_room(stream: Any, program: RecordedProgram, operands: Sequence[Value]) -> None:
-    """Execute the queue where a program would make the next plan large, or begins a new iteration.
-
-    So each iteration of a loop is one plan, whether or not the loop reads its results. A new
-    iteration begins if the queue has the same program and its size is `LARGE` or more: then only
-    what the operands need is executed, if they are pending in this stream. A plan is large beyond
-    the setting ``max_ops``.
-    """
-    generic = program.operation.generic
-    total = program.size
-    has_same = False
-    for value in stream.queue:
-        operation = value.operation
-        if operation is not None and operation.name == "program":
-            total += _sizes.get(operation.generic, 1)
-            has_same = has_same or operation.generic is generic
-    reason = "the next iteration begins"
-    if has_same and program.size >= LARGE:
-        pending = [v for v in operands if v.operation is not None and v.stream is stream]
-        if pending:  # what else is alive, such as old gradients, may not be needed any more
-            stream.sync(pending, reason)
-        else:
-            stream.flush(reason)
-    elif total > settings.max_ops and stream.queue:
-        stream.flush(reason)
+    generic: Operation = operation.generic
+    return generic.num_operators or 1

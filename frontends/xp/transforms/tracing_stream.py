@@ -17,7 +17,6 @@ from passkit.frontends.xp import runtime
 from passkit.frontends.xp.array import Array, wrap
 from passkit.streams.operation import Operation
 from passkit.streams.recorder import Value
-from passkit.streams.stream import Stream
 
 ARGUMENT = Operation("argument", {}, None, None)
 """Stands for the operation of an argument, which is pending as long as the stream exists."""
@@ -39,11 +38,15 @@ class TracingStream:
     """
 
     queue: list[Value]
+    purpose: str
+    device: Any
+    outer: Any
+    is_open: bool
 
     def __init__(self, purpose: str) -> None:
         self.purpose = purpose
         self.device = None
-        self.outer: Stream | TracingStream = runtime.current_stream()
+        self.outer = runtime.current_stream()
         self.is_open = True
 
     def recording(self) -> RecordingBlock:
@@ -82,7 +85,8 @@ class TracingStream:
         for operand in operands:
             if operand.stream is self:
                 return trace(operation, operands, result_type)
-        return self.outer.record(operation, operands, result_type)
+        value: Value = self.outer.record(operation, operands, result_type)
+        return value
 
     def put(self, operation: Operation, operands: tuple[Value, ...], type: Any) -> Value:
         """Record an operation as `record` does; streams that execute have this method, too."""
@@ -92,7 +96,8 @@ class TracingStream:
         """Return result ``index`` of an operation with several, for the value of that operation."""
         trace = self.trace
         if value.stream is not self:
-            return self.outer.project(value, index)
+            result: Value = self.outer.project(value, index)
+            return result
         types: Any = value.type
         return trace(runtime.OPERATIONS.projection(index), (value,), types[index])
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import gc
+import threading
 import weakref
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import attrs
@@ -543,3 +545,280 @@ def test_compiled_second_derivatives_of_moved_elements() -> None:
     expected = second(x).numpy()
     with xp.config(small=0, compile_at=0):
         np.testing.assert_allclose(second(x).numpy(), expected)
+
+
+# Repeated calls, whose programs the recorder finds by itself.
+
+
+def repeated(function: Callable[..., Any], *args: Any, calls: int = 4) -> list[Any]:
+    """Return the results of equal calls; the last ones take the short way."""
+    return [function(*args) for _ in range(calls)]
+
+
+def test_a_function_runs_at_each_call() -> None:
+    """Side effects, Python numbers and arrays that change count at each call."""
+    calls: list[int] = []
+    factor, shift = 1.0, xp.asarray([1.0, 2.0])
+
+    @pk.value_and_grad
+    def loss(x: Any) -> Any:
+        calls.append(len(calls))
+        return xp.sum(x * x * factor * shift)
+
+    x = xp.asarray([3.0, 4.0])
+    for k in range(12):
+        factor = [0.5, 2.0, -0.0, -3.0, 1e300][k % 5]
+        if k == 7:
+            shift = xp.asarray([5.0, -1.0])
+        value, gradient = loss(x)
+        expected = np.asarray(shift) * factor
+        np.testing.assert_allclose(gradient.numpy(), 2 * np.asarray([3.0, 4.0]) * expected)
+        assert float(value) == np.sum(np.asarray([9.0, 16.0]) * expected)
+    assert calls == list(range(12))
+
+
+def test_other_operations_are_noticed_at_each_call() -> None:
+    """A function that branches on Python values records what it does this time."""
+    kind = ""
+
+    @pk.grad
+    def loss(x: Any) -> Any:
+        if kind == "square":
+            return xp.sum(x**2)
+        if kind == "first":
+            return x[0] * 1.0
+        if kind == "mean":
+            return xp.mean(x * x)
+        if kind == "number":
+            return 3.0
+        return xp.sum(xp.sin(x)) if kind == "sine" else x[0]
+
+    x = np.asarray([0.5, 1.5, -2.0])
+    expected = {
+        "square": 2 * x,
+        "first": np.asarray([1.0, 0, 0]),
+        "mean": 2 * x / 3,
+        "number": np.zeros(3),
+        "sine": np.cos(x),
+        "itself": np.asarray([1.0, 0, 0]),
+    }
+    for name in [*expected, *expected, *expected, "sine", "sine", "square"]:
+        kind = name
+        np.testing.assert_allclose(loss(xp.asarray(x)).numpy(), expected[name], atol=1e-15)
+
+
+def test_shapes_and_forms_may_change_between_calls() -> None:
+    """Other extents, dtypes, containers and names of arguments give their own results."""
+
+    @pk.grad
+    def loss(p: Any, scale: Any = 1.0, *, weights: Any = None) -> Any:
+        leaves = p.values() if isinstance(p, dict) else p if isinstance(p, (list, tuple)) else [p]
+        total = xp.zeros(())
+        for k, leaf in enumerate(leaves):
+            total = total + xp.sum(leaf * leaf) * (k + 1)
+        return total * scale if weights is None else total * xp.sum(weights)
+
+    def arrays(n: int, dtype: Any = np.float64) -> Any:
+        return xp.asarray(np.arange(1.0, n + 1), dtype=dtype)
+
+    for n in (3, 3, 3, 400, 400, 400, 3, 500, 400):
+        np.testing.assert_allclose(loss(arrays(n)).numpy(), 2 * np.arange(1.0, n + 1))
+        gradient = loss({"a": arrays(n), "b": arrays(2)}, 2.0)
+        np.testing.assert_allclose(gradient["b"].numpy(), [8.0, 16.0])
+        gradient = loss({"b": arrays(n), "a": arrays(2)}, 2.0)
+        assert list(gradient) == ["b", "a"]
+        np.testing.assert_allclose(gradient["a"].numpy(), [8.0, 16.0])
+        single = loss([arrays(n, np.float32)], weights=arrays(3))
+        assert isinstance(single, list) and single[0].dtype == np.float32
+        np.testing.assert_allclose(single[0].numpy(), 12 * np.arange(1.0, n + 1))
+        pair = loss((arrays(2), (1.0)), 3.0)
+        assert isinstance(pair, tuple)
+        np.testing.assert_allclose([float(pair[0][1]), float(pair[1])], [12.0, 12.0])
+
+
+def test_an_error_in_a_function_leaves_nothing_behind() -> None:
+    """It passes, also after calls that succeeded; later calls and operations are unharmed."""
+    fails = False
+    seen: list[Any] = []
+
+    class WrongError(Exception):
+        """Raised by the function below."""
+
+    @pk.value_and_grad
+    def loss(x: Any) -> Any:
+        y = xp.sin(x)
+        seen.append(weakref.ref(y))
+        if fails:
+            raise WrongError("17")
+        return xp.sum(y)
+
+    x = xp.asarray(rng.random(1000))
+    for k in range(9):
+        fails = k % 3 == 2
+        if fails:
+            with pytest.raises(WrongError, match="17"):
+                loss(x)
+            doubled = x * 2  # is recorded where it belongs
+            np.testing.assert_allclose(doubled.numpy(), x.numpy() * 2)
+            continue
+        value, gradient = loss(x)
+        np.testing.assert_allclose(gradient.numpy(), np.cos(x.numpy()))
+        assert abs(float(value) - np.sum(np.sin(x.numpy()))) < 1e-9
+    assert not any(reference() for reference in seen)
+
+
+@pytest.mark.parametrize(
+    ("result", "error", "match"),
+    [
+        (lambda x: x, ShapeError, r"got shape \(3,\)"),
+        (lambda x: None, ArgumentError, "got None"),
+        (lambda x: xp.sum(x) > 0, DTypeError, "returned bool"),
+        (lambda x: float(x[0]), ConcretizationError, "depends on an argument of grad of loss"),
+    ],
+)
+def test_wrong_results_are_refused_at_any_call(result: Any, error: Any, match: str) -> None:
+    """A call that succeeded before does not hide a result that cannot be differentiated."""
+    current: Callable[[Any], Any] = xp.sum
+
+    @pk.grad
+    def loss(x: Any) -> Any:
+        return current(x)
+
+    x = xp.asarray([1.0, 2.0, 3.0])
+    for _ in range(3):
+        current = xp.sum
+        repeated(loss, x, calls=3)
+        current = result
+        with pytest.raises(error, match=match):
+            loss(x)
+    current = xp.sum
+    assert loss(x).numpy().tolist() == [1.0, 1.0, 1.0]
+
+
+def test_repeated_calls_do_not_change_arguments_in_place() -> None:
+    """In-place operations of a function change its own arrays only, at each call."""
+    outside = xp.asarray([1.0, 1.0])
+
+    @pk.value_and_grad
+    def loss(p: Any, x: Any) -> Any:
+        p["w"] *= 2
+        x += 1.0
+        p["other"] = x
+        return xp.sum(p["w"] * x) + xp.sum(outside)
+
+    w, x = xp.asarray([1.0, 2.0]), xp.asarray([10.0, 20.0])
+    parameters = {"w": w}
+    for value, gradient in repeated(loss, parameters, x, calls=5):
+        assert float(value) == 2 * (11 + 42) + 2
+        assert list(gradient) == ["w"] and gradient["w"].numpy().tolist() == [22.0, 42.0]
+    assert list(parameters) == ["w"]
+    assert w.numpy().tolist() == [1.0, 2.0] and x.numpy().tolist() == [10.0, 20.0]
+
+
+def test_arrays_that_a_repeated_function_uses_are_read_as_they_are() -> None:
+    """Arrays from outside may be pending, get another value in place, or be written by NumPy."""
+    outside = xp.asarray(np.ones(300))
+    exposed = xp.asarray(np.ones(300))
+    view = np.asarray(exposed)
+
+    @pk.grad
+    def loss(x: Any) -> Any:
+        return xp.sum(x * outside * exposed)
+
+    x = xp.asarray(np.arange(300.0))
+    for k in range(1, 7):
+        outside += 1.0  # pending
+        expected = np.full(300, 1.0 + k)
+        gradient = loss(x)
+        if k % 2:
+            outside *= 1.0
+        np.testing.assert_allclose(gradient.numpy(), expected * view)
+
+
+def test_an_array_of_a_repeated_call_cannot_be_used_later() -> None:
+    """It names the function that has ended."""
+    kept: list[Any] = []
+
+    @pk.grad
+    def loss(x: Any) -> Any:
+        kept.append(x * 2)
+        return xp.sum(kept[-1])
+
+    repeated(loss, xp.asarray([1.0, 2.0]))
+    for array in kept:
+        with pytest.raises(ConcretizationError, match="grad of loss, which has ended"):
+            array.numpy()
+        with pytest.raises(ConcretizationError, match="grad of loss, which has ended"):
+            pk.grad(lambda x, array=array: xp.sum(x * array))(xp.asarray([1.0, 2.0]))
+
+
+def test_nested_transformations_repeat() -> None:
+    """Second derivatives, `vmap`, `jit` and `jvp` of gradients, called again and again."""
+    exponent = 3.0
+
+    def loss(x: Any) -> Any:
+        return xp.sum(x**exponent)
+
+    gradient = pk.grad(loss)
+    second = pk.grad(lambda x: xp.sum(gradient(x) * x))
+    each = pk.vmap(pk.value_and_grad(lambda x: xp.sum(xp.sin(x) * x)))
+    compiled = pk.jit(pk.value_and_grad(lambda p, x: xp.mean((p["w"] * x + p["b"]) ** 2)))
+    x = np.asarray([1.0, 2.0, -3.0])
+    for k in range(6):
+        exponent = 3.0 if k < 3 else 4.0
+        ours = xp.asarray(x + k)
+        np.testing.assert_allclose(gradient(ours).numpy(), exponent * (x + k) ** (exponent - 1))
+        # The sum of x f'(x) has the derivative f' + x f''.
+        expected = exponent**2 * (x + k) ** (exponent - 1)
+        np.testing.assert_allclose(second(ours).numpy(), expected)
+        rows = np.stack([x, x + k])
+        values, gradients = each(xp.asarray(rows))
+        np.testing.assert_allclose(values.numpy(), np.sum(np.sin(rows) * rows, 1))
+        np.testing.assert_allclose(gradients.numpy(), np.cos(rows) * rows + np.sin(rows))
+        p = {"w": xp.asarray([2.0, 2.0, 2.0]), "b": xp.asarray(1.0 + k)}
+        value, gradients = compiled(p, ours)
+        residual = 2 * (x + k) + 1 + k
+        np.testing.assert_allclose(float(value), np.mean(residual**2))
+        np.testing.assert_allclose(gradients["w"].numpy(), 2 * residual * (x + k) / 3)
+        np.testing.assert_allclose(float(gradients["b"]), 2 * np.mean(residual))
+        _, along = pk.jvp(gradient, [ours], [xp.ones(3)])
+        expected = exponent * (exponent - 1) * (x + k) ** (exponent - 2)
+        np.testing.assert_allclose(along.numpy(), expected)
+
+
+def test_threads_differentiate_one_function() -> None:
+    """Each thread records in its own stream, though they share what is remembered."""
+    offsets = threading.local()
+
+    @pk.value_and_grad
+    def loss(p: Any, x: Any) -> Any:
+        return xp.sum((p["w"] * x + offsets.number) ** 2)
+
+    def work(number: int) -> None:
+        offsets.number = float(number)
+        for k in range(40):
+            n = 300 + 10 * (k % 3) + number
+            w, x = np.full(n, 0.5), np.arange(float(n)) / n
+            value, gradient = loss({"w": xp.asarray(w)}, xp.asarray(x))
+            residual = w * x + number
+            np.testing.assert_allclose(float(value), np.sum(residual**2))
+            np.testing.assert_allclose(gradient["w"].numpy(), 2 * residual * x)
+
+    with ThreadPoolExecutor(4) as pool:
+        for future in [pool.submit(work, number) for number in range(4)]:
+            future.result()
+
+
+def test_a_repeated_program_is_one_operation_of_a_plan() -> None:
+    """Repeated calls run the same plans as the first ones, and no more operations."""
+    x, w = xp.asarray(rng.random((500, 20))), xp.asarray(np.zeros(20))
+    step = pk.value_and_grad(lambda w: xp.mean((x @ w - 1.0) ** 2))
+    launches = []
+    for _ in range(8):
+        with xp.inspect() as runs:
+            _, gradient = step(w)
+            w = w - 0.01 * gradient
+            xp.eval(w)
+        launches.append([run.launches for run in runs])
+    assert len(launches[3]) == 1
+    assert launches[3:] == [launches[3]] * 5

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -156,3 +159,72 @@ def test_refusals() -> None:
     with pytest.raises(ConcretizationError, match=r"test_jit.py:\d+: bool .* jit of <lambda>"):
         pk.jit(lambda x: x if x[0] else -x)(x)
     assert pk.jit(lambda x: x * 2)(X.astype(np.float32)).tolist() == [2.0, 4.0, 6.0]
+
+
+def test_constants_of_repeated_calls_are_compared() -> None:
+    """A call with another number, text or type of number is traced; an equal one is not."""
+    traced: list[Any] = []
+
+    @pk.jit
+    def scaled(p: Any, factor: Any, *, kind: str = "a") -> Any:
+        traced.append((factor, kind))
+        return {"x": p["x"] * factor, "kind": kind, "none": None}
+
+    p = {"x": xp.asarray([1.0, 2.0])}
+    constants = [(2, "a"), (2, "a"), (2.0, "a"), (True, "a"), (2.5, "a"), (2.5, "b"), (2.5, "b")]
+    for factor, kind in constants * 2:
+        result = scaled(p, factor, kind=kind)
+        assert result["kind"] == kind and result["none"] is None
+        np.testing.assert_allclose(result["x"].numpy(), np.asarray([1.0, 2.0]) * factor)
+    assert traced == [(2, "a"), (2.0, "a"), (True, "a"), (2.5, "a"), (2.5, "b")]
+    assert [type(factor) for factor, _ in traced] == [int, float, bool, float, float]
+
+
+def test_repeated_calls_notice_other_forms() -> None:
+    """Types, shapes, keys and their order, and NumPy arrays in place of arrays, are noticed."""
+    traced = []
+
+    @pk.jit
+    def total(p: Any) -> Any:
+        traced.append(p)
+        return sum((xp.sum(x) * k for k, x in enumerate(p.values(), 1)), start=xp.zeros(()))
+
+    a, b = np.arange(4.0), np.arange(6.0)
+    for _ in range(3):
+        for first, second in ((a, b), (b, a), (a.astype(np.float32), b)):
+            for names in ("xy", "yx"):
+                arrays = dict(zip(names, map(xp.asarray, (first, second)), strict=True))
+                for _ in range(3):
+                    assert float(total(arrays)) == np.sum(first) + 2 * np.sum(second)
+                mixed = {names[0]: arrays[names[0]], names[1]: second}
+                assert float(total(mixed)) == np.sum(first) + 2 * np.sum(second)
+    assert len(traced) == 6
+
+
+def test_arguments_of_the_first_call_are_freed() -> None:
+    """A trace keeps the arrays that the function uses, and none of its arguments."""
+    used = xp.asarray(np.ones(500))
+    compiled = pk.jit(lambda x: x * used + 1)
+    x = xp.asarray(np.arange(500.0))
+    buffers = [weakref.ref(np.asarray(x))]
+    assert float(xp.sum(compiled(x))) == 499 * 250 + 500
+    with xp.stream():
+        x = xp.asarray(np.zeros(500))
+        assert float(xp.sum(compiled(x))) == 500
+    gc.collect()
+    assert all(reference() is None for reference in buffers)
+
+
+def test_threads_call_one_compiled_function() -> None:
+    """Each records the program in its own stream."""
+    compiled = pk.jit(lambda p, number: {"y": p["x"] * number + 1.0})
+
+    def work(number: int) -> None:
+        for k in range(60):
+            x = np.full(300 + number, float(k))
+            y = compiled({"x": xp.asarray(x)}, float(number))["y"]
+            np.testing.assert_allclose(y.numpy(), x * number + 1)
+
+    with ThreadPoolExecutor(4) as pool:
+        for future in [pool.submit(work, number) for number in range(4)]:
+            future.result()
