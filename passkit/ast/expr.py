@@ -395,9 +395,9 @@ def _check_operator(where: str, op: Any, operators: frozenset[str]) -> None:
 def _same_dtype(op: str, a: Operand, b: Operand) -> tuple[Expr, Expr]:
     """Return the operands of ``op`` as expressions of one dtype; a number takes that of the other.
 
-    Raises: DTypeError where they differ, both are numbers, or a number does not fit the dtype;
-    ArgumentError for an operand that is neither an expression nor a number, or an integer beyond
-    the range of floats beside a float.
+    Raises: DTypeError where they differ, neither is an expression, or a number does not fit the
+    dtype; ArgumentError for an operand beside an expression that is neither an expression nor a
+    number, or an integer beyond the range of floats beside a float.
     """
     if isinstance(a, Expr):
         like = a.dtype
@@ -454,10 +454,10 @@ def binary(op: str, a: Operand, b: Operand) -> Expr:
         b: an expression or a number; at least one of both is an expression.
 
     Raises:
-        ArgumentError: There is no such operator, or an operand is neither an expression nor a
-            number that `const` takes.
-        DTypeError: The dtypes differ, a number does not fit the other operand's dtype, both are
-            numbers, or the operator does not take the dtype.
+        ArgumentError: There is no such operator, or one operand is an expression, and the other
+            neither an expression nor a number that `const` takes.
+        DTypeError: The dtypes differ, a number does not fit the other operand's dtype, neither is
+            an expression, or the operator does not take the dtype.
     """
     _check_operator("ast.binary", op, _BINARY)
     x, y = _same_dtype(op, a, b)
@@ -480,8 +480,10 @@ def compare(op: str, a: Operand, b: Operand) -> Expr:
     ``a`` and ``b`` are expressions of one dtype, or one of them is a number.
 
     Raises:
-        ArgumentError: There is no such operator, or an operand is no expression or number.
-        DTypeError: The dtypes differ, a number does not fit the other's, or both are numbers.
+        ArgumentError: There is no such operator, or one operand is an expression, and the other
+            neither an expression nor a number.
+        DTypeError: The dtypes differ, a number does not fit the other's, or neither is an
+            expression.
     """
     _check_operator("ast.compare", op, _COMPARE)
     x, y = _same_dtype(op, a, b)
@@ -491,8 +493,8 @@ def compare(op: str, a: Operand, b: Operand) -> Expr:
 def equal(a: Operand, b: Operand) -> Expr:
     """Return the comparison ``a == b`` of two values; ``==`` itself compares trees.
 
-    At least one is an expression. Raises: DTypeError if their dtypes differ, a number does not fit
-    the other's, or both are numbers; ArgumentError if one is no expression or number.
+    Raises: DTypeError if their dtypes differ, a number does not fit the other's, or neither is an
+    expression; ArgumentError if one is an expression, and the other no expression or number.
     """
     return compare("==", a, b)
 
@@ -500,8 +502,8 @@ def equal(a: Operand, b: Operand) -> Expr:
 def not_equal(a: Operand, b: Operand) -> Expr:
     """Return the comparison ``a != b`` of two values, of which at least one is an expression.
 
-    Raises: DTypeError if their dtypes differ, a number does not fit the other's, or both are
-    numbers; ArgumentError if one is no expression or number.
+    Raises: DTypeError if their dtypes differ, a number does not fit the other's, or neither is an
+    expression; ArgumentError if one is an expression, and the other no expression or number.
     """
     return compare("!=", a, b)
 
@@ -518,9 +520,11 @@ def call(name: str, *args: Operand) -> Expr:
             are not compared.
 
     Raises:
-        ArgumentError: ``name`` is no string, or an argument is neither an expression nor a number.
+        ArgumentError: ``name`` is no string, or an argument beside an expression is neither an
+            expression nor a number.
         DTypeError: There is no argument, the first of one or more than two is no expression, or of
-            exactly two the dtypes differ, a number does not fit the other's, or both are numbers.
+            exactly two the dtypes differ, a number does not fit the other's, or neither is an
+            expression.
     """
     arguments.text("ast.call: name", name)
     if len(args) == 2:
@@ -562,9 +566,9 @@ def where(condition: Expr, a: Operand, b: Operand) -> Expr:
 
     Only the loads of the chosen arm are executed. At least one of ``a`` and ``b`` is an expression.
 
-    Raises: ArgumentError where the condition is no expression, or an arm neither an expression nor
-    a number; DTypeError where the condition is not of dtype bool, the dtypes of the arms differ, a
-    number does not fit the other's, or both are numbers.
+    Raises: ArgumentError where the condition is no expression, or one arm is an expression, and the
+    other neither an expression nor a number; DTypeError where the condition is not of dtype bool,
+    the dtypes of the arms differ, a number does not fit the other's, or neither is an expression.
     """
     need = "an expression (pk.ast.equal(a, b) for ==, pk.ast.not_equal(a, b) for !=)"
     arguments.instance("ast.where: condition", condition, Expr, need)

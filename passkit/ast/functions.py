@@ -113,10 +113,10 @@ _DOC = """Return a call of the kernel function ``{name}`` with {count} argument(
     {numbers} The result has the dtype of the first expression.
 
     Raises:
-        ArgumentError: There is another number of arguments, or one that is neither an expression
-            nor a number that `passkit.ast.const` takes.
+        ArgumentError: There is another number of arguments, or, beside an expression, one that is
+            neither an expression nor a number that `passkit.ast.const` takes.
         DTypeError: The first of one or three arguments is no expression, or of two the dtypes
-            differ, a number does not fit the other's dtype, or both are numbers.
+            differ, a number does not fit the other's dtype, or neither is an expression.
     """
 """The docstring of a builder, with the name of its function filled in."""
 

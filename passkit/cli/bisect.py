@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> CommandResult:
     by itself. The result's exit code is 1 if results differ from the interpreter's, else 0.
 
     Raises: PasskitError, such as ModelError and FeedError, where the model cannot be read, planned
-    or run; OSError where the folder cannot be written.
+    or run; OSError where the model cannot be read, or the folder cannot be written.
     """
     graph = load(options)
     feeds, _, _ = model_feeds(options, graph)

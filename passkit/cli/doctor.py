@@ -102,7 +102,7 @@ def run(options: argparse.Namespace) -> CommandResult:
 
 
 def calibrate_gpus() -> None:
-    """Measure the CUDA device and store its profile; do nothing if there is no device or driver.
+    """Measure the CUDA device and store its profile; do nothing if it cannot be opened.
 
     Raises: DeviceError where the device fails; MissingDependencyError where NVRTC is not installed;
     CacheError where the profile cannot be stored.

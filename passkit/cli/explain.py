@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> CommandResult:
 
     Statistics are those of the strategy "stitch" and the default passes, whatever the options say.
 
-    Raises: ModelError, ParseError or SettingError, as `load`; GraphError where a node that
+    Raises: ModelError, ParseError, SettingError or OSError, as `load`; GraphError where a node that
     ``--why`` or ``--node`` names is unknown; other PasskitErrors where planning fails.
     """
     if options.statistics:

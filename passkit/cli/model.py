@@ -85,6 +85,7 @@ def check_choices(options: argparse.Namespace) -> None:
 
     Raises:
         SettingError: If the target or the fusion strategy is unknown; known names are listed.
+        CacheError: If other users may write to the cache folder.
     """
     PassContext().with_options(target=options.target, fusion=options.fusion)
 
@@ -240,6 +241,7 @@ def model_feeds(
             unknown.
         ModelError: If the stored arrays cannot be read.
         SettingError: If ``--shape`` is malformed.
+        ShapeError: If an extent of an input without an array divides by zero.
     """
     stored = companion_arrays(options.model)
     names = {n.name for n in graph.inputs}
@@ -335,6 +337,7 @@ def complete_feeds(
 
     Raises:
         FeedError: If the rank of an input without array and shape is unknown.
+        ShapeError: If an extent of such an input divides by zero.
     """
     sizes: dict[str, int] = {}
     for node in graph.inputs:
@@ -370,6 +373,7 @@ def random_array(
 
     Raises:
         FeedError: If neither ``shape`` nor the graph gives the rank of the input.
+        ShapeError: If an extent in the graph divides by zero.
     """
     entry = node.entries[0]
     if shape is None:

@@ -42,8 +42,8 @@ def run(options: argparse.Namespace) -> CommandResult:
 
     With ``options.page`` the reference is written to that path, and nothing is listed.
 
-    Raises: RegistryError for an unknown operator, or one whose example call fails; OSError where
-    the reference cannot be written.
+    Raises: RegistryError for an unknown operator, or one whose example call fails; PasskitError for
+    an operator whose example cannot be planned; OSError where the reference cannot be written.
     """
     if options.page is not None:
         options.page.write_text(operator_page(), encoding="utf-8")

@@ -90,7 +90,7 @@ def run(options: argparse.Namespace) -> CommandResult:
     The exit code is 1 if results differ under ``--compare``, else 0.
 
     Raises: ModelError, ParseError, FeedError or SettingError for wrong input; other PasskitErrors
-    where compilation or a run fails; OSError where a file cannot be written.
+    where compilation or a run fails; OSError where a file cannot be read or written.
     """
     picture = picture_path(options)
     graph = load(options)

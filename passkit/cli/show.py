@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> CommandResult:
     written to ``options.output``.
 
     Raises: ModelError, ParseError or SettingError for wrong input; other PasskitErrors where
-    planning or drawing fails; OSError where the picture cannot be written.
+    planning or drawing fails; OSError where the model cannot be read, or the picture written.
     """
     graph = load(options)
     if not options.unfused:

@@ -72,8 +72,9 @@ def run(options: argparse.Namespace) -> CommandResult:
 
     The measurements are added to the library of this machine.
 
-    Raises: ModelError, ParseError, FeedError or SettingError for wrong input; CacheError where
-    measurements cannot be stored; other PasskitErrors where planning fails.
+    Raises: ModelError, ParseError, FeedError or SettingError for wrong input; OSError where the
+    model cannot be read; CacheError where measurements cannot be stored; other PasskitErrors where
+    planning fails.
     """
     graph = load(options)
     feeds, _, _ = model_feeds(options, graph)

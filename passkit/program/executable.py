@@ -374,10 +374,11 @@ class Executable:
         Raises:
             PassError: The executable interprets.
             FeedError: Feeds do not fit the inputs, or an array is given by the name of an option.
-            SettingError: ``runs`` is no integer from 1 on.
+            SettingError: ``runs`` is no integer from 1 on, or PASSKIT_THREADS no number of threads.
             ArgumentError: ``copies`` is no bool, or a feed is a masked array.
             ShapeError: A size divides by zero.
             CompilerError: The launcher, or the copy to compare with, cannot be compiled.
+            CacheError: Other users may write to the cache folder.
             DeviceError: The device fails.
         """
         from passkit.program.profiling import profile_executable
@@ -390,9 +391,10 @@ class Executable:
         The folder is created if it is missing.
 
         Raises: PassError if a pass of the executable is not registered; ArgumentError if ``folder``
-        is no path; GraphError if the graph has a parameter that JSON cannot hold; FeedError if the
-        state cannot be written; CacheError if others may write to its kernels; OSError if another
-        file cannot be written.
+        is no path; GraphError if the graph has a parameter that JSON cannot hold, and DTypeError if
+        that is an array of a dtype that passkit does not have; FeedError if the state cannot be
+        written; CacheError if others may write to its kernels; OSError if another file cannot be
+        written.
         """
         from passkit.program.saved import save
 
@@ -402,8 +404,8 @@ class Executable:
         """Pickle graph, options, measurements and state, as `save` writes them.
 
         The kernels are found in the cache, or compiled, where the executable is unpickled. Raises:
-        PassError if a pass is not registered, GraphError if the graph has a parameter that JSON
-        cannot hold.
+        PassError if a pass is not registered; GraphError if the graph has a parameter that JSON
+        cannot hold, and DTypeError if that is an array of a dtype that passkit does not have.
         """
         from passkit.program.saved import describe, restore
 

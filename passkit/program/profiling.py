@@ -50,10 +50,11 @@ def profile_executable(
         PassError: The executable interprets.
         FeedError: The feeds do not fit the inputs, or ``runs`` or ``copies`` is no number and the
             name of an input.
-        SettingError: ``runs`` is no integer from 1 on.
+        SettingError: ``runs`` is no integer from 1 on, or PASSKIT_THREADS no number of threads.
         ArgumentError: ``copies`` is no bool, or a feed is a masked array.
         ShapeError: A symbolic size has no value or divides by zero.
         CompilerError: The launcher, or the copy to compare with, cannot be compiled.
+        CacheError: Other users may write to the cache folder.
         DeviceError: The device fails.
     """
     program = executable.program

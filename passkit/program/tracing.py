@@ -74,19 +74,20 @@ def jit(function: Callable[..., Any] | None = None, **options: Unpack[CompileOpt
     arrays that the function uses without being arguments are those of the first call.
 
     Args:
-        function: Takes entries, and returns an entry, or a tuple, list or dict of them; calls
-            return arrays in the same form. Arguments may be arrays and tuples of them; others, such
-            as numbers and NumPy's scalars, are constants of a trace, and must be hashable.
-            Functions of arrays of `passkit.xp` take and return nested lists, tuples, dicts and data
-            classes of them, too. Without a function, return a decorator.
+        function: Takes entries, and returns an entry, or a tuple, list or dict of entries and
+            numbers; calls return arrays in the same form. Arguments may be arrays and tuples of
+            them; others, such as numbers and NumPy's scalars, are constants of a trace, and must be
+            hashable. Functions of arrays of `passkit.xp` take and return nested lists, tuples,
+            dicts and data classes of them, too. Without a function, return a decorator.
         **options: As for `passkit.compile`, which checks them at the first call; not for functions
             of arrays of `passkit.xp`.
 
-    Raises: ArgumentError if ``function`` is none; GraphError when called, if an argument is neither
-    an array nor hashable, or if the function returns anything but entries or reads a variable that
-    is not an argument; TypeError when called with arguments that do not fit the signature of
-    ``function``; DTypeError when called with an array of a dtype that passkit does not have; and
-    when called, what ``function`` and `passkit.compile` raise.
+    Raises: ArgumentError if ``function`` is none. When called: GraphError if an argument is neither
+    an array nor hashable, or if the function returns neither an entry nor a tuple, list or dict, or
+    reads a variable that is not an argument; ArgumentError if an element of its result is neither
+    an entry nor an array of numbers, or an argument is a masked array; TypeError for arguments that
+    do not fit the signature of ``function``; DTypeError for an array of a dtype that passkit does
+    not have; and what ``function`` and `passkit.compile` raise.
 
     >>> import passkit as pk
     >>> @pk.jit(target="interpret")
@@ -124,10 +125,10 @@ class JitFunction:
 
         Raises: GraphError if an argument is neither an array nor hashable, or if a new trace is
         needed and the function cannot be traced; ArgumentError for a masked array, or an element of
-        the function's result that is no entry; TypeError if the arguments do not fit its signature;
-        DTypeError for an array of a dtype that passkit does not have; SettingError for arrays of
-        `passkit.xp` together with an option of `passkit.compile`; and where a trace is new, what
-        the function and `passkit.compile` raise.
+        the function's result that is neither an entry nor an array of numbers; TypeError if the
+        arguments do not fit its signature; DTypeError for an array of a dtype that passkit does not
+        have; SettingError for arrays of `passkit.xp` together with an option of `passkit.compile`;
+        and where a trace is new, what the function and `passkit.compile` raise.
         """
         of_arrays = self._of_arrays
         if of_arrays is not None:
@@ -159,9 +160,9 @@ class JitFunction:
 
         Raises: GraphError if a constant argument is not hashable, or the function's result is not
         made of entries or reads a variable that is no argument; ArgumentError for an element of the
-        result that is no entry; TypeError if the arguments do not fit its signature; DTypeError for
-        an array of a dtype that passkit does not have; and what the function and `passkit.compile`
-        raise.
+        result that is neither an entry nor an array of numbers; TypeError if the arguments do not
+        fit its signature; DTypeError for an array of a dtype that passkit does not have; and what
+        the function and `passkit.compile` raise.
         """
         bound = signature(self.function).bind(*args, **named)
         bound.apply_defaults()
@@ -317,7 +318,7 @@ def _unpacked(result: Any, function: Callable[..., Any]) -> tuple[list[Entry], P
 
     Raises: GraphError for a result that is neither an entry nor a tuple, list or dict, and for a
     tuple of entries in it; ArgumentError for another element that is neither an entry nor an array
-    of numbers.
+    of numbers; DTypeError for an array of a dtype that passkit does not have.
     """
     if isinstance(result, Entry):
         return [result], _single

@@ -272,6 +272,8 @@ def profile_program(
     Raises:
         ShapeError: A symbolic size has no value.
         CompilerError: The launcher cannot be compiled.
+        CacheError: The launcher is not loaded yet, and others can write to the cache folder.
+        SettingError: The launcher is not loaded yet, and PASSKIT_THREADS is no number of threads.
     """
     spans: list[list[TimeSpan]] = [[] for _ in program.steps]
     threads = [1] * len(program.steps)

@@ -118,8 +118,8 @@ class TableBinder:
             entries: the entries of the chain.
             tiles: how the tiles of each one divide the rows; None for products.
 
-        Raises: ShapeError where a symbolic size has no value; CompilerError where the launcher
-        cannot be compiled.
+        Raises: ShapeError where a symbolic size has no value; CompilerError, CacheError or
+        SettingError where the launcher cannot be compiled or loaded.
         """
         from passkit.runtime.native.launcher import builtin
         from passkit.runtime.native.matrix_products import ROW_TILE, LongMatrix

@@ -265,9 +265,10 @@ def numbers(where: str, value: Any, dtype: Any = None) -> Any:
     Raises:
         ArgumentError: The value is a ragged list, an object, a text, a date or a masked array, or
             complex for a real dtype (but bool), or holds a Python integer beyond 64 bits or the
-            limits of an integer dtype, or for an integer dtype a float that is NaN or too large.
-            Other numbers and arrays are cast as `numpy.array` does: floats are truncated to integer
-            dtypes, and become infinite where they are too large for one of floats.
+            limits of an integer dtype, or for an integer dtype a Python float that is NaN or too
+            large. Other numbers and arrays are cast as `numpy.array` does: floats are truncated to
+            integer dtypes, and become infinite where they are too large for one of floats; the
+            integers of an array wrap, and a NaN of an array becomes some integer.
     """
     unmasked(where, value)
     need = "an array or (nested lists of) numbers"

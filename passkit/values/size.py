@@ -408,6 +408,8 @@ def at_least(a: Extent, b: Extent) -> bool:
     It is certain if all coefficients of a - b are non-negative after substituting 1 + t for each
     symbol; or those of a lower bound of a - b, in which quotients by numbers are bounded by
     fractions.
+
+    Raises: ShapeError where a size divides by the number 0.
     """
     if isinstance(a, int) and isinstance(b, int):
         return a >= b

@@ -320,7 +320,10 @@ class CudaKernelBuilder(KernelBuilder):
         return kernel_digest(kernel, str(self.compiler), self.flags)
 
     def open_images(self) -> ImageCache:
-        """Open the cache of images by this compiler with these options."""
+        """Open the cache of images by this compiler with these options.
+
+        Raises: CacheError where other users may write to the cache folder.
+        """
         return ImageCache("\n".join([str(self.compiler), *self.flags]), ".cubin")
 
     def load(self, kernel: Kernel, image: bytes) -> Any:

@@ -116,8 +116,7 @@ class LayoutKernel:
         count: The elements that it writes.
         sizes: The size arguments of the text after ``n``.
 
-    Raises:
-        KernelRefusedError: where the device or the compiler refuses the kernel.
+    Raises: KernelRefusedError, MissingDependencyError, DeviceError or CacheError, as `build_text`.
     """
 
     def __init__(
@@ -154,8 +153,9 @@ class LayoutKernel:
 def transpose_kernel(device: CudaDevice, rows: int, columns: int, itemsize: int) -> LayoutKernel:
     """Return the kernel that transposes a matrix on ``device``, as cuDNN's filters need it.
 
-    The matrix has ``rows`` x ``columns`` elements of ``itemsize`` bytes. Raises: KernelRefusedError
-    where the device or the compiler refuses the kernel.
+    The matrix has ``rows`` x ``columns`` elements of ``itemsize`` bytes.
+
+    Raises: KernelRefusedError, MissingDependencyError, DeviceError or CacheError, as `build_text`.
     """
     return LayoutKernel(
         device, TRANSPOSE_TEXT, "transposed", itemsize, rows * columns, (rows, columns)
@@ -174,8 +174,7 @@ def pad_kernel(
         size: The spatial extents of the padded images.
         itemsize: The bytes of an element.
 
-    Raises:
-        KernelRefusedError: where the device or the compiler refuses the kernel.
+    Raises: KernelRefusedError, MissingDependencyError, DeviceError or CacheError, as `build_text`.
     """
     count = geometry.batch * geometry.channels * prod(size)
     sizes = (geometry.channels, *geometry.size, *size, *geometry.before)

@@ -162,8 +162,8 @@ class CudaBoundProgram(BoundProgram):
     def measuring_queue(self) -> CudaQueue:
         """Return a queue whose events can be timed, with a delay that hides the host's time.
 
-        Raises: DeviceError where the driver fails; KernelRefusedError where the compiler refuses
-        the kernel of the delay.
+        Raises: DeviceError where the driver fails; KernelRefusedError, MissingDependencyError or
+        CacheError where the kernel of the delay cannot be built, as `build_text`.
         """
         with self.device.active("preparing to measure"):
             return evolve(self.device.measuring_queue(), keep_busy=delay(self.device))

@@ -176,6 +176,8 @@ class KernelBuilder(ABC):
         """Load a kernel from the disk cache by its digest and `add` it; return whether that worked.
 
         It fails where there is no cache, no such image, or the device does not accept the image.
+
+        Raises: CacheError where other users may write to the cache folder.
         """
         image = None if self.images is None else self.images.find(digest)
         entry = None if image is None else self.load(kernel, image)

@@ -43,8 +43,8 @@ NO_BLAS = Blas("the launcher's own loops", 0, 0, 0)
 def blas() -> Blas:
     """Return OpenBLAS of scipy-openblas32, set to one thread; else NumPy's own; else `NO_BLAS`.
 
-    It is loaded once; NumPy's own keeps its number of threads. Raises: CompilerError where the
-    launcher, which loads libraries, cannot be compiled.
+    It is loaded once; NumPy's own keeps its number of threads. Raises: CompilerError, CacheError or
+    SettingError where the launcher, which loads libraries, cannot be compiled or loaded.
     """
     for path, ilp64 in _candidates():
         try:
@@ -68,6 +68,8 @@ def load_openblas(path: Path, ilp64: int) -> Blas:
         OSError: The file cannot be loaded.
         LookupError: It lacks the functions.
         CompilerError: The launcher, which loads it, cannot be compiled.
+        CacheError: The launcher is not loaded yet, and others can write to the cache folder.
+        SettingError: The launcher is not loaded yet, and PASSKIT_THREADS is no number of threads.
     """
     openblas, suffix = SharedObject(str(path)), "64_" if ilp64 else ""
     sgemm, dgemm, sgemv, dgemv = (

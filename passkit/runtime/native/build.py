@@ -96,6 +96,7 @@ def build(
         CompilerError: The compiler fails on a kernel, or is needed and there is none, its files
             cannot be written, or what it compiled cannot be loaded or lacks its function.
         CacheError: Others can write to the cache folder, or it is a file.
+        SettingError: The launcher is not loaded yet, and PASSKIT_THREADS is no number of threads.
     """
     start = time.perf_counter()
     texts = {k[0]: KernelText(k[0], k[1], k[2], tuple(k[3])) for k in kernels}
@@ -163,6 +164,7 @@ def recall(names: Iterable[str]) -> dict[str, Address] | None:
         CacheError: Others can write to the cache folder, or it is a file.
         CompilerError: The launcher, which loads them, cannot be compiled, or there is no folder for
             a copy of a saved program's machine code.
+        SettingError: The launcher is not loaded yet, and PASSKIT_THREADS is no number of threads.
     """
     cache, compiler = open_cache(), find_compiler()
     fingerprint = compiler.fingerprint if compiler else None
@@ -210,6 +212,7 @@ def _load_cached(
         CacheError: Others can write to the user's cache folder.
         CompilerError: The launcher, which loads them, cannot be compiled, or there is no folder for
             a copy of a saved program's machine code.
+        SettingError: The launcher is not loaded yet, and PASSKIT_THREADS is no number of threads.
     """
     fingerprint = compiler.fingerprint if compiler else None
     addresses = {digest: _load(digest, cache, fingerprint) for digest in missing}
@@ -230,6 +233,7 @@ def _load(digest: str, cache: KernelCache, fingerprint: str | None) -> Address |
         CacheError: A saved program has it, and others can write to the user's cache folder.
         CompilerError: The launcher, which loads it, cannot be compiled, or there is no folder for a
             copy of a saved program's machine code.
+        SettingError: The launcher is not loaded yet, and PASSKIT_THREADS is no number of threads.
     """
     entry = cache.find(digest, fingerprint)
     saved = _saved.get()
@@ -259,6 +263,7 @@ def _open_copy(cache: KernelCache, entry: CachedKernel) -> SharedObject:
         CompilerError: There is no folder for the copy, or the launcher, which loads it, cannot be
             compiled.
         CacheError: Others can write to the user's cache folder.
+        SettingError: The launcher is not loaded yet, and PASSKIT_THREADS is no number of threads.
     """
     from passkit.runtime.native.work_folders import work_folder  # a warm start needs no copies
 
@@ -292,6 +297,7 @@ def _compile(
         CompilerError: There is no compiler, it fails on a kernel, its files cannot be written, or
             what it compiled cannot be loaded or lacks its function.
         CacheError: Others can write to the cache folder.
+        SettingError: The launcher is not loaded yet, and PASSKIT_THREADS is no number of threads.
     """
     if compiler is None:
         first = next(iter(missing.values()))
@@ -395,7 +401,8 @@ def _keep(
     Where the cache cannot be written, the library is loaded from where it is.
 
     Raises: CacheError where others can write to the cache folder; CompilerError where the library
-    cannot be loaded or lacks a function.
+    cannot be loaded or lacks a function; SettingError where the launcher, which loads it, is not
+    loaded yet, and PASSKIT_THREADS is no number of threads.
     """
     path = str(cache.keep(library, symbols, compiler.fingerprint))
     try:

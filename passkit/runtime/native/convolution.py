@@ -111,6 +111,7 @@ def convolution_launches(c: Geometry, itemsize: int, stream: int = 0) -> Convolu
         CompilerError: The unit of kernels, which is asked for its vector registers, cannot be
             compiled.
         CacheError: Others can write to the cache folder.
+        SettingError: The launcher is not loaded yet, and PASSKIT_THREADS is no number of threads.
     """
     if min(c.batch, *c.result, c.filters) < 1:
         return None
@@ -203,8 +204,10 @@ def _sizes(
 def panel_width() -> int:
     """Return the number of filters of a panel of the direct kernel, by asking the compiled unit.
 
-    It is 0 where the CPU has too few vector registers. Raises: CompilerError where the unit cannot
-    be compiled, CacheError where others can write to the cache folder. The answer is remembered.
+    It is 0 where the CPU has too few vector registers. The answer is remembered.
+
+    Raises: CompilerError where the unit cannot be compiled, CacheError where others can write to
+    the cache folder, SettingError where PASSKIT_THREADS is no number of threads.
     """
     sizes = (int(UnitTask.QUERY_PANEL_WIDTH),)
     return int(run_unit(entry(), sizes, (0, 0, 0, 0, 0), np.zeros(1, np.int64))[0])

@@ -100,6 +100,7 @@ def entry() -> int:
     Raises:
         CompilerError: The unit is not in the cache and cannot be compiled.
         CacheError: Others can write to the cache folder.
+        SettingError: The launcher is not loaded yet, and PASSKIT_THREADS is no number of threads.
     """
     return build([_text()], FLAGS)[SYMBOL]
 

@@ -83,8 +83,8 @@ def filter_gradient_launches(c: Geometry) -> FilterGradientLaunches:
     """Return the launches for the gradient of the filters of a float32 convolution of one group.
 
     The table and the parts come from `parts_of` and, where oneDNN has fast primitives, from it;
-    they are remembered for each shape. Raises: CompilerError where the launcher, which loads BLAS,
-    cannot be compiled.
+    they are remembered for each shape. Raises: CompilerError, CacheError or SettingError where the
+    launcher, which loads BLAS, cannot be compiled or loaded.
     """
     library, parts = blas(), parts_of(c)
     table, scratch = _table(c)

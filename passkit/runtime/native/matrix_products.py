@@ -89,8 +89,8 @@ def _onednn_table() -> Any:
     """Return the int64 array of functions that the kernel "gemm_f32" reads, None without oneDNN.
 
     It has oneDNN's sgemm, BLAS's sgemm for the case that the former fails, and a flag that the
-    kernel sets when it has reported a failure. It is created once. Raises: CompilerError where the
-    launcher, which loads BLAS, cannot be compiled.
+    kernel sets when it has reported a failure. It is created once. Raises: CompilerError,
+    CacheError or SettingError where the launcher, which loads BLAS, cannot be compiled or loaded.
     """
     library, fallback = load_library(), blas()
     if library is None:
@@ -134,6 +134,8 @@ def gemm_function(
 
     Raises:
         CompilerError: The launcher, which loads libraries, cannot be compiled.
+        CacheError: The launcher is not loaded yet, and others can write to the cache folder.
+        SettingError: The launcher is not loaded yet, and PASSKIT_THREADS is no number of threads.
     """
     if name == "gemm_f32" and prefers_onednn(m, n, k, trans_a, trans_b):
         table = _onednn_table()
@@ -151,8 +153,8 @@ def library_name(m: Any, n: Any, k: Any, trans_a: bool, trans_b: bool, single: b
 
     ``single`` is whether the dtype is float32, ``trans_a`` and ``trans_b`` whether the operands are
     stored transposed. It is the BLAS library for products without terms or elements, and for
-    symbolic sizes, for which the library is selected at run time. Raises: CompilerError where the
-    launcher, which loads libraries, cannot be compiled.
+    symbolic sizes, for which the library is selected at run time. Raises: CompilerError, CacheError
+    or SettingError where the launcher, which loads libraries, cannot be compiled or loaded.
     """
     is_known = isinstance(m, int) and isinstance(n, int) and isinstance(k, int)
     if single and is_known and m * n * k > 0:

@@ -30,6 +30,8 @@ class SharedObject:
     Raises:
         OSError: The file cannot be loaded.
         CompilerError: The launcher, which loads it, cannot be compiled.
+        CacheError: The launcher is not loaded yet, and others can write to the cache folder.
+        SettingError: The launcher is not loaded yet, and PASSKIT_THREADS is no number of threads.
     """
 
     __slots__ = ("__weakref__", "_handle", "path", "symbols")

@@ -169,7 +169,10 @@ class OpenClKernelBuilder(KernelBuilder):
         return kernel_digest(kernel, self.device, self.flags)
 
     def open_images(self) -> ImageCache | None:
-        """Open the cache of a device's binaries; None where the driver keeps them by itself."""
+        """Open the cache of a device's binaries; None where the driver keeps them by itself.
+
+        Raises: CacheError where other users may write to the cache folder.
+        """
         if driver_keeps_binaries(self.device):
             return None
         return ImageCache(self.device.fingerprint, ".clbin")
