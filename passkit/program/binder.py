@@ -52,7 +52,8 @@ class Binder:
         Raises: CompilerError if the launcher cannot be compiled, SettingError if PASSKIT_THREADS is
         no number of threads, CacheError if others may write to the cache folder. Calls of the
         result raise FeedError for feeds that do not fit, ShapeError for extents that an operator
-        refuses or by which a size divides by zero, and ArgumentError for a masked array.
+        refuses or by which a size divides by zero, ArgumentError for a masked array, and
+        CapacityError without memory for the results.
         """
         lock = self.state.lock if self.state.memory else None
         if lock:

@@ -81,9 +81,11 @@ class Executable:
         reads_plans: Whether a stored plan is used even if the planner is imported. A `PassContext`
             in force then has no effect.
 
-    Raises: When called, FeedError for feeds or arrays of ``out`` that do not fit, ArgumentError for
-    a masked array, TypeError for several positional feeds; when created, ArgumentError where
-    ``graph`` is no Graph or ``options`` no mapping, and the errors of `passkit.compile`.
+    Raises: When called, FeedError for feeds or arrays of ``out`` that do not fit, ShapeError for
+    shapes that an operator does not take, ArgumentError for a masked array, TypeError for several
+    positional feeds, CapacityError without memory for the results, DeviceError where a device
+    fails; when created, ArgumentError where ``graph`` is no Graph or ``options`` no mapping, and
+    the errors of `passkit.compile`.
     """
 
     # The launcher's callable itself sits in the slot, so that a call runs no Python code: 0.3 us.
@@ -98,8 +100,10 @@ class Executable:
             ``feeds`` is at most one dict of arrays by name, or one list or tuple of all in order;
             ``named`` has further arrays by name, or ``out``, a list of arrays to write to.
 
-            Raises: FeedError if the arrays do not fit the inputs or the results; ArgumentError for
-            a masked array; TypeError for several ``feeds``.
+            Raises: FeedError if the arrays do not fit the inputs or the results; ShapeError if an
+            operator does not take their shapes; ArgumentError for a masked array; TypeError for
+            several ``feeds``; CapacityError without memory for the results; DeviceError where a
+            device fails; and where shapes need a plan of their own, what `passkit.compile` raises.
             """
             ...
 

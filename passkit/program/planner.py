@@ -109,8 +109,9 @@ class Planner:
         were specified for the loops of the general plan.
 
         Raises: FeedError if two shapes need different values of a size; ShapeError if an operator
-        does not take the shapes; CompilerError if a kernel does not compile; and what the passes
-        raise for these shapes.
+        does not take the shapes; CompilerError if a kernel does not compile; CacheError if others
+        may write to the cache folder; DeviceError if a device cannot run a kernel; and what the
+        passes raise for these shapes.
         """
         graph = with_shapes(self.source, dict(zip(names, shapes, strict=True)))
         with self.context.with_options(templates={}):

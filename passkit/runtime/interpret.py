@@ -75,9 +75,11 @@ def interpret(
         FeedError: A feed is missing, unknown or does not match its input, the feeds do not
             determine a symbolic size, a value of ``state`` does not match its variable, or a state
             variable without initial value is read before it is assigned.
-        ArgumentError: ``graph`` is no Graph, ``state`` is no dict, or a feed is a masked array.
+        ArgumentError: ``graph`` is no Graph, ``state`` is no mutable mapping, such as a dict, or a
+            feed is a masked array.
         GraphError: Two state variables have the same name.
-        ShapeError, DTypeError, CodeGenError, RuleError: A node cannot be evaluated; see `compute`.
+        ShapeError, DTypeError, CodeGenError, RuleError, GraphError: A node cannot be evaluated; see
+            `compute`.
         CapacityError: There is no memory for the result of a node.
 
     >>> import passkit as pk
@@ -97,7 +99,21 @@ def interpret(
     _check_state(graph, memory)
     run = _Interpreter(graph, sizes, memory)
     with np.errstate(all="ignore"):
-        return [np.array(x, order="C") for x in run([arrays[name] for name, _, _ in names])]
+        results = run([arrays[name] for name, _, _ in names])
+        return [_new_array(x, e) for x, e in zip(results, graph.outputs, strict=True)]
+
+
+def _new_array(value: Array, output: Entry) -> Array:
+    """Return a C-contiguous copy of ``value``, the result of a graph's ``output``.
+
+    Raises: CapacityError, naming the output, where there is no memory for it.
+    """
+    try:
+        return np.array(value, order="C")
+    except MemoryError as error:
+        raise CapacityError(
+            f"{output.node.where} has no memory for its result: {error}; use smaller arrays"
+        ) from None
 
 
 def _check_state(graph: Graph, state: Mapping[str, Any]) -> None:
@@ -291,6 +307,9 @@ def compute(node: Node, arrays: Sequence[Array], sizes: SizeValues) -> ArrayList
         RuleError: An attribute function has other parameters or another number of results than
             declared.
         GraphError: A rule of inference refuses a parameter for these shapes.
+        MemoryError: There is no memory for a result.
+
+    What FCompute itself raises is passed on.
     """
     concrete_node = concrete(node, arrays, sizes)
     assert node.op is not None

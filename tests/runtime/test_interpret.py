@@ -38,6 +38,13 @@ def test_outputs_are_new_arrays() -> None:
     assert run("c: f32[2] = [1, 2]; return c")[0][0] == 1
 
 
+def test_outputs_beyond_memory_are_capacity_errors() -> None:
+    """A broadcast view needs no memory, its copy does: the error names the output."""
+    text = "x: f32[n, 1]; return broadcast_to(x, shape=(n, 268435456))"
+    with pytest.raises(pk.CapacityError, match=r"broadcast_to has no memory for its result: .*"):
+        run(text, x=np.broadcast_to(np.ones(1, f32), (1 << 29, 1)))
+
+
 def test_floating_point_errors_give_no_warnings() -> None:
     """Divisions by zero, NaN and overflow are values, not warnings."""
     with warnings.catch_warnings():

@@ -47,8 +47,8 @@ def make_program(
 ) -> Any:
     """Create a `Program` of the launcher: a callable of feeds that returns a list of arrays.
 
-    Its calls raise a FeedError for feeds or arrays of ``out`` that do not match, and an
-    ArgumentError for a masked array.
+    Its calls raise a FeedError for feeds or arrays of ``out`` that do not match, an ArgumentError
+    for a masked array, a CapacityError without memory for the results, and what ``bind`` raises.
 
     Args:
         inputs: the name, dtype and shape that each input needs; `FeedChecker` converts or rejects
@@ -57,6 +57,9 @@ def make_program(
         bind: returns a `Bound` of the launcher for shapes that match the inputs.
         lock: held during a run; None for no lock.
         unread: names that a call may feed as well; their values are ignored.
+
+    Raises: CompilerError, CacheError or SettingError where the launcher cannot be compiled or
+    loaded.
     """
     feeds = FeedChecker(tuple(inputs), unread)
 
