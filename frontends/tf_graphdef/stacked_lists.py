@@ -104,7 +104,7 @@ def stacked_array(
     """Return the array of the stacked list ``stack``.
 
     A list without an array gets zeros, in place, if it has a dtype and ``shape``, that of its
-    items, is given.
+    items, is not None.
 
     Raises:
         ModelError: If it has no array, and shape or dtype of its items are not known yet; ``ctx``

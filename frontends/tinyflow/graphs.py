@@ -276,6 +276,19 @@ def get_default_graph() -> Graph:
     return _default_graphs.innermost or _root_graph[0]
 
 
+def graph_or_default(where: str, graph: Any) -> Graph:
+    """Return the argument ``graph``, or the default graph for None.
+
+    Raises:
+        ArgumentError: If it is neither; it names the argument ``where``.
+    """
+    if graph is None:
+        return get_default_graph()
+    if not isinstance(graph, Graph):
+        arguments.refuse(where, graph, "a tinyflow graph")
+    return graph
+
+
 def reset_default_graph() -> None:
     """Replace the process-wide default graph by an empty one.
 

@@ -28,7 +28,7 @@ from passkit.frontends.tinyflow.fetches import (
     resolve_fetch,
 )
 from passkit.frontends.tinyflow.functionalize import FunctionalRun, functionalize
-from passkit.frontends.tinyflow.graphs import Graph, default_sessions, get_default_graph
+from passkit.frontends.tinyflow.graphs import Graph, default_sessions, graph_or_default
 from passkit.frontends.tinyflow.host_runs import create_host_run, runs_on_host
 from passkit.frontends.tinyflow.numerics import check_outputs, find_first_nonfinite
 from passkit.frontends.tinyflow.session_config import (
@@ -98,7 +98,7 @@ class Session:
         SettingError: For an unknown configuration, another object as ``config``, or ``passes`` that
             are neither a list nor a mapping.
         RegistryError: For an unknown pass.
-        ArgumentError: If ``target`` is no text.
+        ArgumentError: If ``target`` is no text, or ``graph`` neither None nor a graph of tinyflow.
 
     An unknown target, fusion or numerics is refused by the first run that is compiled.
 
@@ -133,7 +133,7 @@ class Session:
 
             PassContext(passes=self.options["passes"])  # names are checked before anything runs
         self.check_numerics = check_numerics or settings.check_numerics
-        self.graph = get_default_graph() if graph is None else graph
+        self.graph = graph_or_default("Session: graph", graph)
         self.state = State()
         self.runs = 0
         self._compiled_runs: dict[Any, _CompiledRun] = {}

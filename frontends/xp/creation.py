@@ -139,7 +139,9 @@ def _constant_like(where: str, number: int, x: Any, dtype: Any, device: Any) -> 
 
     Operation and extents are remembered by the type of ``x``.
 
-    Raises: as `_constant`; ArgumentError if ``x`` is no array or number.
+    Raises: ArgumentError if ``x`` is no array or number; DTypeError or SettingError if there is no
+    such dtype or device; DeviceError or MissingDependencyError if a driver or package for the
+    device is missing.
     """
     is_alike = dtype is None and device is None and type(x) is Array
     prepared = _prepared.get((number, x._value.type)) if is_alike else None
@@ -573,7 +575,7 @@ def logspace(
     """Return powers of a base, with exponents at equal distances.
 
     Args:
-        start: the first exponent, as in `linspace`.
+        start: the first exponent, real or complex, also in a 0-dimensional array.
         stop: the last exponent.
         num: how many numbers.
         base: the base, a number or an array that broadcasts with the vector of exponents.

@@ -68,8 +68,12 @@ def device_argument(where: str, device: Any, default: StreamDevice | None) -> St
 def creation_device(where: str, device: Any) -> StreamDevice | None:
     """Return the device of a new array, None for the CPU: the named one, or that of `xp.config`.
 
-    ``where`` and ``device`` are as in `device_argument`, which says what is raised. The setting
-    holds if ``device`` is None.
+    ``device`` is a name such as "cpu", "opencl:0" or "cuda:0"; for None the setting holds.
+    ``where`` is the function, for the message.
+
+    Raises:
+        SettingError: There is no such device.
+        MissingDependencyError, DeviceError: Its package or driver is missing.
     """
     if device is None:
         if settings.device == CPU:

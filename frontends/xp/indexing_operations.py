@@ -92,7 +92,8 @@ def _numpy_key(
 ) -> Any:
     """Return NumPy's key of a slice of ``x`` that keeps all axes: a tuple of slices.
 
-    ``inputs``, ``axes`` and ``shape`` are as in `_build_slice`.
+    ``inputs`` are extents, if ``shape`` has any, then positions; ``axes`` says which part of each
+    axis is meant, see `SlicedAxis`.
     """
     key = []
     for begin, extent, step in _ranges(x, axes, shape, _positions(inputs, shape)):
@@ -106,7 +107,9 @@ def _slice(
 ) -> Any:
     """Return a copy of a slice of the NumPy array ``x``, with axes removed and inserted.
 
-    ``inputs``, ``axes``, ``new_axes`` and ``shape`` are as in `_build_slice`.
+    ``inputs`` are extents, if ``shape`` has any, then positions; ``axes`` says which part of each
+    axis is meant, see `SlicedAxis`; axes of elements are removed. ``new_axes`` are where axes of
+    length 1 are inserted, in the result.
     """
     result = x[_numpy_key(x, inputs, axes, shape)]
     result = np.squeeze(result, _dropped(axes))
@@ -199,7 +202,9 @@ def _slice_assign(
 ) -> Any:
     """Return a copy of the NumPy array x with a slice replaced by ``value``.
 
-    ``inputs``, ``axes``, ``new_axes`` and ``shape`` are as in `_build_slice_assign`.
+    ``inputs`` are extents, if ``shape`` has any, then positions; ``axes`` says which part of each
+    axis is meant, see `SlicedAxis`; ``value`` lacks those of elements. ``new_axes`` are where it
+    has axes of length 1 that x lacks.
     """
     result = np.array(x, order="C")
     target = result[(*_numpy_key(x, inputs, axes, shape), ...)]  # a view also without axes

@@ -45,7 +45,7 @@ def dlpack(
     Raises: BufferError for a device that is neither that of ``x`` nor the CPU, for elements that
         NumPy's DLPack does not have, or for a copy that is refused: from a device to the CPU, or of
         read-only memory before version 1. PasskitError if an operation fails that ``x`` needs;
-    ConcretizationError for an array that depends on arguments of a function that is traced.
+        ConcretizationError for an array that depends on arguments of a function that is traced.
     """
     place = x._value.type.device
     if place is not None:
@@ -76,7 +76,7 @@ def _device_dlpack(
     copy: bool | None,
     stream: int | None,
 ) -> Any:
-    """Return a capsule of DLPack of an array that is on ``place``; the others are as in `dlpack`.
+    """Return a capsule of DLPack of an array that is on ``place``.
 
     For the CPU it has a copy. For the device itself it has the memory, which is not reused from now
     on, or a copy if ``copy`` is true, and is unversioned. On CUDA the consumer's stream waits for
@@ -84,6 +84,11 @@ def _device_dlpack(
 
     Raises: BufferError for a third device, or for the CPU where a copy is refused;
     ConcretizationError if it depends on arguments of a function that is traced.
+
+    ``max_version`` is the newest version that a consumer on the CPU reads, None for one before 1;
+    ``dl_device`` is the kind and number of the device that the memory must be on, None for its own;
+    ``copy`` True copies, False refuses to; ``stream`` is the handle of the consumer's stream, None
+    for the default one.
     """
     target = place.dlpack if dl_device is None else (int(dl_device[0]), dl_device[1])
     if target == CPU:

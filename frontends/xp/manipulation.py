@@ -137,7 +137,8 @@ def broadcast_on(device: StreamDevice | None, x: Array, shape: tuple[int, ...]) 
 
     The array is on the same device, or on the CPU and has no axes.
 
-    Raises: ArgumentError or ShapeError, as `broadcast_to`.
+    Raises: ArgumentError if the shape is no int and no tuple of ints; ShapeError if the array does
+    not broadcast to it.
     """
     target = _extents("broadcast_to", shape)
     source = x.shape
@@ -180,7 +181,7 @@ def reshape(x: Array, /, shape: tuple[int, ...], *, copy: bool | None = None) ->
         x: the array, or a number.
         shape: the shape, a tuple or list of ints or an int; one extent may be -1, which is filled
             in.
-        copy: whether memory is copied. No array ever changes with another, so it makes no
+        copy: whether memory is copied, or None. No array ever changes with another, so it makes no
             difference and is not checked.
 
     Raises:

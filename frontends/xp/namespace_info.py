@@ -55,7 +55,7 @@ class NamespaceInfo:
         """Return the dtypes that functions use if a caller names none, by the names of their kinds.
 
         Args:
-            device: a device; they are the same on all.
+            device: a device, or None; they are the same on all.
 
         Raises: SettingError if there is no such device; DeviceError or MissingDependencyError if a
         driver or package for the device is missing.
@@ -76,7 +76,7 @@ class NamespaceInfo:
         """Return the dtypes of the standard, by name, in a new dict; float16 is not one of them.
 
         Args:
-            device: a device; they are the same on all.
+            device: a device, or None; they are the same on all.
             kind: a name of a kind as in `isdtype`, or a tuple of them, of which an empty one gives
                 nothing; None for all.
 

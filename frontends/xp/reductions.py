@@ -315,7 +315,10 @@ def _variance(x: Entry, axis: Any, keepdims: bool, correction: float) -> Entry:
 
 
 def _standard_deviation(x: Entry, axis: Any, keepdims: bool, correction: float) -> Entry:
-    """Build the square root of the variance of floats; the arguments are those of `_variance`."""
+    """Build the square root of the variance of floats along ``axis``; None for all axes.
+
+    With ``keepdims`` they stay with extent 1; ``correction`` is subtracted from the count.
+    """
     return ops.sqrt(_variance(x, axis, keepdims, correction))
 
 
@@ -348,7 +351,11 @@ def _variance_of_array(x: Any, axis: Any, keepdims: bool, correction: float) -> 
 
 
 def _deviation_of_array(x: Any, axis: Any, keepdims: bool, correction: float) -> Any:
-    """Compute the standard deviation in NumPy; the arguments are those of `_variance_of_array`."""
+    """Compute the standard deviation along ``axis`` in NumPy; of too few elements infinite or NaN.
+
+    With ``keepdims`` the axes stay with extent 1; ``correction`` is subtracted from the count, and
+    too few are those of which nothing is left.
+    """
     return np.sqrt(_variance_of_array(x, axis, keepdims, correction))
 
 

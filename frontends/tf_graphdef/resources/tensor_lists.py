@@ -221,7 +221,7 @@ def item_index(ctx: NodeContext, items: TensorList, index: AnyValue, resize: boo
 
 
 def check_dtype(ctx: NodeContext, items: TensorList, dtype: DType | None) -> None:
-    """Raise ModelError unless ``dtype`` is that of the list ``items``; an unknown one fits any.
+    """Raise ModelError unless ``dtype`` is that of the list ``items``; an unknown one, None, fits any.
 
     ``ctx`` names the node in errors.
     """
@@ -286,7 +286,8 @@ def get_item(
         ctx: The node.
         items: The list.
         position: Index of the item.
-        shape: Shape of items that are not set, if the list does not declare one.
+        shape: Shape of items that are not set, if the list does not declare one; None if it is not
+            known.
 
     Raises:
         ModelError: If the shape of an item that is not set is unknown, or the list has no dtype.
@@ -336,7 +337,7 @@ def stack_items(ctx: NodeContext, items: TensorList, shape: Shape | None = None)
     Args:
         ctx: The node.
         items: The list.
-        shape: Shape of the items, read if the list does not declare one.
+        shape: Shape of the items, read if the list does not declare one; None if it is not known.
 
     Raises:
         ModelError: If the list is empty or has items that are not set, of unknown shape, or the

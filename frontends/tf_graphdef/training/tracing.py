@@ -102,7 +102,7 @@ class Trainer:
         Args:
             outputs: Name and node result of each output.
             targets: Numbers of the nodes to run.
-            fed: Results of nodes that are fed instead of computed, by node number.
+            fed: Results of nodes that are fed instead of computed, by node number; None for none.
 
         Raises:
             ModelError: If nodes are malformed or not supported, or a limit is exceeded.

@@ -69,7 +69,8 @@ class FileWriter:
     Raises:
         SettingError: If ``max_queue`` is no int, ``flush_secs`` no number, or an unsupported
             argument is set.
-        ArgumentError: If ``logdir`` is no path, or ``filename_suffix`` no text.
+        ArgumentError: If ``logdir`` is no path, ``graph`` neither None nor a graph, or
+            ``filename_suffix`` no text.
         FeedError: If the folder or the file cannot be created.
     """
 
@@ -85,6 +86,8 @@ class FileWriter:
         session: Any = None,
     ) -> None:
         folder = arguments.path("FileWriter: logdir", logdir)
+        if graph is not None and not isinstance(graph, Graph):
+            arguments.refuse("FileWriter: graph", graph, "a tinyflow graph")
         stem = f"events.out.tfevents.{time.time():017.6f}.{socket.gethostname()}.{os.getpid()}"
         suffix = arguments.text("FileWriter: filename_suffix", filename_suffix or "")
         self.path = folder / f"{stem}{suffix}"
@@ -142,8 +145,11 @@ class FileWriter:
             FeedError: After `close`.
             SettingError: If ``global_step`` is no int of 64 bits, or an unsupported argument is
                 set.
+            ArgumentError: If ``graph`` is no graph of tinyflow.
         """
         step = _step_number("add_graph", global_step)
+        if not isinstance(graph, Graph):
+            arguments.refuse("add_graph: graph", graph, "a tinyflow graph")
         self._put(Event(wall_time=time.time(), step=step, graph_def=encode_graph(graph)))
 
     def _put(self, event: Any) -> None:

@@ -138,9 +138,11 @@ class Saver:
         Raises:
             FeedError: If a variable has no value yet, or a file cannot be written.
             SettingError: If ``global_step`` is no int, or an unsupported argument is set.
-            ArgumentError: If ``save_path`` is no path.
+            ArgumentError: If ``save_path`` is no path, or ``latest_filename`` neither None nor one.
         """
         path = os.fspath(arguments.path("Saver.save: save_path", save_path))
+        listing = "checkpoint" if latest_filename is None else latest_filename
+        listing_path = arguments.path("Saver.save: latest_filename", listing)
         if global_step is not None:
             step = sess.run(global_step) if isinstance(global_step, Tensor) else global_step
             number = require_int("Saver.save", "global_step", step)
@@ -158,9 +160,7 @@ class Saver:
             _write_archive(Path(f"{path}.npz"), arrays)
             self._remember(path)
             if write_state:
-                _write_checkpoint_list(
-                    Path(path).parent / (latest_filename or "checkpoint"), self.last_checkpoints
-                )
+                _write_checkpoint_list(Path(path).parent / listing_path, self.last_checkpoints)
         except OSError as error:
             raise FeedError(
                 f"the checkpoint {path!r} cannot be written: {error.strerror}; save_path needs a "
@@ -298,12 +298,18 @@ def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -
     Raises:
         ArgumentError: If ``checkpoint_dir`` is no path, or ``latest_filename`` neither None nor
             one.
-        OSError: If the file cannot be read; a UnicodeDecodeError if it is no text.
+        FeedError: If the file cannot be read, or is no text.
     """
     folder = arguments.path("latest_checkpoint: checkpoint_dir", checkpoint_dir)
     name = "checkpoint" if latest_filename is None else latest_filename
     file = folder / arguments.path("latest_checkpoint: latest_filename", name)
     if not file.is_file():
         return None
-    first, *_ = file.read_text().splitlines() or [""]
+    try:
+        first, *_ = file.read_text().splitlines() or [""]
+    except (OSError, UnicodeDecodeError) as error:
+        raise FeedError(
+            f"latest_checkpoint cannot read {str(file)!r}: {error}; name the file that Saver.save "
+            f"wrote beside its checkpoints"
+        ) from None
     return first.partition(": ")[2].strip('"') or None

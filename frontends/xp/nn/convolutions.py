@@ -116,7 +116,9 @@ def _convolved(
 ) -> Array:
     """Apply a convolution over ``count`` spatial axes: the operation ``name``.
 
-    It has the further parameters ``params``; the other arguments are those of `conv2d`.
+    It has the further parameters ``params``. The other arguments are the image, the filters, a
+    vector of summands or None, the name of the layout, and numbers for all spatial axes or each,
+    see `conv2d`.
 
     Raises:
         ArgumentError: an operand is neither an array nor a real number, there is no such format, or
@@ -149,8 +151,11 @@ def conv1d(
     """Return the convolution over one spatial axis.
 
     ``x`` is (batch, channels, width) and ``weight`` (filters, channels / groups, width); with the
-    format NWC, (batch, width, channels) and (width, channels / groups, filters). The other
-    arguments are those of `conv2d`.
+    format NWC, (batch, width, channels) and (width, channels / groups, filters). ``bias`` is a
+    vector with a summand for each filter, or one for all; None for none. ``stride`` and
+    ``dilation`` are the distances of neighbouring windows and of elements in one, ints from 1 on;
+    ``padding`` is zeros around ``x``: an int, pairs of ints before and after, "valid" (none) or
+    "same"; ``groups`` of channels are convolved separately. See `conv2d`.
 
     Raises:
         ArgumentError: an operand is neither an array nor a real number, there is no such format, or
@@ -217,7 +222,11 @@ def conv3d(
 
     ``x`` is (batch, channels, depth, height, width) and ``weight`` (filters, channels / groups,
     depth, height, width); with the format NDHWC, channels are the last axis of ``x``, and the
-    weight ends with channels / groups, filters. The other arguments are those of `conv2d`.
+    weight ends with channels / groups, filters. ``bias`` is a vector with a summand for each
+    filter, or one for all; None for none. ``stride`` and ``dilation`` are the distances of
+    neighbouring windows and of elements in one, ints from 1 on for all axes or one for each;
+    ``padding`` is zeros around ``x``: an int, pairs of ints before and after, "valid" (none) or
+    "same"; ``groups`` of channels are convolved separately. See `conv2d`.
 
     Raises:
         ArgumentError: an operand is neither an array nor a real number, there is no such format, or
@@ -244,8 +253,11 @@ def conv1d_transpose(
     """Return the transpose of `conv1d`: the gradient of a convolution by its image.
 
     ``x`` is (batch, channels, width) and ``weight`` (channels, filters / groups, width); with the
-    format NWC, (batch, width, channels) and (width, filters / groups, channels). The other
-    arguments are those of `conv2d_transpose`.
+    format NWC, (batch, width, channels) and (width, filters / groups, channels). ``bias`` is a
+    vector with a summand for each filter, or one for all; None for none. ``stride`` is the distance
+    of neighbouring windows in the result, ``dilation`` that of elements in a window, ints from 1
+    on; ``padding`` is cut off around the result; ``output_padding``, below the stride, makes its
+    ends longer; ``groups`` of channels are convolved separately. See `conv2d_transpose`.
 
     Raises:
         ArgumentError: an operand is neither an array nor a real number, there is no such format, or
@@ -334,8 +346,11 @@ def conv3d_transpose(
 
     ``x`` is (batch, channels, depth, height, width) and ``weight`` (channels, filters / groups,
     depth, height, width); with the format NDHWC, channels are the last axis of ``x``, and the
-    weight ends with filters / groups, channels. The other arguments are those of
-    `conv2d_transpose`.
+    weight ends with filters / groups, channels. ``bias`` is a vector with a summand for each
+    filter, or one for all; None for none. ``stride`` is the distance of neighbouring windows in the
+    result, ``dilation`` that of elements in a window, ints from 1 on for all axes or one for each;
+    ``padding`` is cut off around the result; ``output_padding``, below the stride, makes its ends
+    longer; ``groups`` of channels are convolved separately. See `conv2d_transpose`.
 
     Raises:
         ArgumentError: an operand is neither an array nor a real number, there is no such format, or
@@ -393,8 +408,10 @@ def max_pool1d(
 ) -> Array:
     """Return the largest element under each window of one spatial axis; NaN if there is one.
 
-    ``x`` is (batch, channels, width); with the format NWC the channels are last. The other
-    arguments are those of `max_pool2d`.
+    ``x`` is (batch, channels, width); with the format NWC the channels are last. ``window`` and
+    ``stride`` are the extent and the distance of windows; a ``stride`` of None is the window.
+    ``padding`` is elements around ``x`` that are never the largest; ``dilation`` the distance of
+    elements in a window. See `max_pool2d`.
 
     Raises:
         ArgumentError: ``x`` is neither an array nor a real number, there is no such format, or a
@@ -449,7 +466,9 @@ def max_pool3d(
     """Return the largest element under each window of three spatial axes; NaN if there is one.
 
     ``x`` is (batch, channels, depth, height, width); with the format NDHWC the channels are last.
-    The other arguments are those of `max_pool2d`.
+    ``window`` and ``stride`` are the extent and the distance of windows, one number for all axes or
+    one for each; a ``stride`` of None is the window. ``padding`` is elements around ``x`` that are
+    never the largest; ``dilation`` the distance of elements in a window. See `max_pool2d`.
 
     Raises:
         ArgumentError: ``x`` is neither an array nor a real number, there is no such format, or a
@@ -472,8 +491,10 @@ def avg_pool1d(
 ) -> Array:
     """Return the mean under each window of one spatial axis.
 
-    ``x`` is (batch, channels, width); with the format NWC the channels are last. The other
-    arguments are those of `avg_pool2d`.
+    ``x`` is (batch, channels, width); with the format NWC the channels are last. ``window`` and
+    ``stride`` are the extent and the distance of windows; a ``stride`` of None is the window.
+    ``padding`` is zeros around ``x``, which count in the mean if ``count_include_pad``. See
+    `avg_pool2d`.
 
     Raises:
         ArgumentError: ``x`` is neither an array nor a real number, there is no such format, or a
@@ -529,7 +550,9 @@ def avg_pool3d(
     """Return the mean under each window of three spatial axes.
 
     ``x`` is (batch, channels, depth, height, width); with the format NDHWC the channels are last.
-    The other arguments are those of `avg_pool2d`.
+    ``window`` and ``stride`` are the extent and the distance of windows, one number for all axes or
+    one for each; a ``stride`` of None is the window. ``padding`` is zeros around ``x``, which count
+    in the mean if ``count_include_pad``. See `avg_pool2d`.
 
     Raises:
         ArgumentError: ``x`` is neither an array nor a real number, there is no such format, or a

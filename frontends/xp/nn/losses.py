@@ -141,7 +141,10 @@ def mse_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> Array
 
 
 def mae_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> Array:
-    """Return abs(predictions - labels), reduced to the mean by default; arguments as of `mse_loss`.
+    """Return abs(predictions - labels), reduced to the mean by default.
+
+    Predictions and labels are arrays of real numbers, which broadcast, or numbers; ``reduction`` is
+    "mean", "sum", or "none" for the loss of each element.
 
     Raises:
         ArgumentError: an operand is neither an array nor a real number, or there is no such
@@ -158,7 +161,9 @@ def huber_loss(
 ) -> Array:
     """Return d**2 / 2 for errors d up to ``delta``, and delta * (abs(d) - delta / 2) beyond.
 
-    They are reduced to their mean by default; further arguments as of `mse_loss`.
+    They are reduced to their mean by default. Predictions and labels are arrays of real numbers,
+    which broadcast, or numbers; ``reduction`` is "mean", "sum", or "none" for the loss of each
+    element.
 
     Raises:
         ArgumentError: an operand is neither an array nor a real number, ``delta`` no number, or
@@ -177,7 +182,9 @@ def smooth_l1_loss(
 ) -> Array:
     """Return `huber_loss` with ``delta`` = ``beta``, divided by ``beta``.
 
-    The losses of elements are reduced to their mean by default; further arguments as of `mse_loss`.
+    The losses of elements are reduced to their mean by default. Predictions and labels are arrays
+    of real numbers, which broadcast, or numbers; ``reduction`` is "mean", "sum", or "none" for the
+    loss of each element.
 
     Raises:
         ArgumentError: an operand is neither an array nor a real number, ``beta`` no number, or
@@ -207,7 +214,8 @@ def log_cosh_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> 
 def hinge_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> Array:
     """Return max(0, 1 - labels * predictions) for labels -1 and 1, which are not checked.
 
-    It is reduced to the mean by default; arguments as of `mse_loss`.
+    It is reduced to the mean by default. Predictions and labels are arrays of real numbers, which
+    broadcast, or numbers; ``reduction`` is "mean", "sum", or "none" for the loss of each element.
 
     Raises:
         ArgumentError: an operand is neither an array nor a real number, or there is no such
@@ -222,7 +230,8 @@ def hinge_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> Arr
 def squared_hinge_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> Array:
     """Return max(0, 1 - labels * predictions)**2 for labels -1 and 1, which are not checked.
 
-    It is reduced to the mean by default; arguments as of `mse_loss`.
+    It is reduced to the mean by default. Predictions and labels are arrays of real numbers, which
+    broadcast, or numbers; ``reduction`` is "mean", "sum", or "none" for the loss of each element.
 
     Raises:
         ArgumentError: an operand is neither an array nor a real number, or there is no such
@@ -237,7 +246,8 @@ def squared_hinge_loss(predictions: Any, labels: Any, *, reduction: str = "mean"
 def poisson_nll_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> Array:
     """Return exp(predictions) - labels * predictions, for counts and logarithms of their rates.
 
-    It is reduced to the mean by default; arguments as of `mse_loss`.
+    It is reduced to the mean by default. Predictions and labels are arrays of real numbers, which
+    broadcast, or numbers; ``reduction`` is "mean", "sum", or "none" for the loss of each element.
 
     Raises:
         ArgumentError: an operand is neither an array nor a real number, or there is no such
@@ -280,7 +290,8 @@ def binary_cross_entropy(
     """Return -labels * log(p) - (1 - labels) * log(1 - p) for probabilities p.
 
     The probabilities are the predictions, limited to ``eps`` from 0 and 1. The losses are reduced
-    to their mean by default; further arguments as of `mse_loss`.
+    to their mean by default. Predictions and labels are arrays of real numbers, which broadcast, or
+    numbers; ``reduction`` is "mean", "sum", or "none" for the loss of each element.
 
     Raises:
         ArgumentError: an operand is neither an array nor a real number, ``eps`` no number, or there

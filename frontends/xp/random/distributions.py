@@ -248,8 +248,19 @@ def geometric(key: Array, p: Any, shape: DrawShape = (), dtype: Any = np.int64) 
 def _log_gamma(where: str, name: str, key: Any, a: Any, shape: Any, dtype: Any) -> Array:
     """Return logarithms of gamma-distributed numbers of scale 1.
 
-    ``where`` and ``name`` are the function and its parameter ``a``, for messages. The other
-    arguments, and the errors, are those of `gamma`. NaN where an element of ``a`` is negative.
+    ``where`` and ``name`` are the function and its parameter ``a``, for messages. ``shape`` is that
+    of the result, to which ``a`` broadcasts, None for its own; ``dtype``, of floats, is None for
+    that of ``a`` if it is an array of floats, else float64. NaN where an element of ``a`` is
+    negative.
+
+    Raises:
+        ArgumentError: the key is no `Array`, ``a`` no array or real number, or the shape neither
+            None nor an int nor a tuple of ints.
+        DTypeError: the key is not of int64, ``a`` complex or an int too large for a float64, or the
+            dtype not of floats.
+        FeedError: ``a`` is a negative number or NaN, but no array.
+        ShapeError: the key is not 0-dimensional, ``a`` does not broadcast to the shape, or an
+            extent is negative or too large.
     """
     value = checked_key(where, key)
     target = float_dtype(where, dtype, a)
@@ -284,7 +295,10 @@ def gamma(key: Array, a: Any, shape: DrawShape | None = None, dtype: Any = None)
 def loggamma(key: Array, a: Any, shape: DrawShape | None = None, dtype: Any = None) -> Array:
     """Return logarithms of gamma-distributed numbers, which do not underflow for small ``a``.
 
-    The arguments are those of `gamma`; ``a`` = 0 gives minus infinity.
+    ``a``, a number or array, is the shape of the distribution, not negative; 0 gives minus
+    infinity, and negative elements of arrays NaN. ``shape`` is that of the result, to which ``a``
+    broadcasts, None for its own; ``dtype``, of floats, is None for that of ``a`` if it is an array
+    of floats, else float64.
 
     Raises:
         ArgumentError: the key is no `Array`, ``a`` no array or real number, or the shape neither
@@ -301,8 +315,9 @@ def loggamma(key: Array, a: Any, shape: DrawShape | None = None, dtype: Any = No
 def chisquare(key: Array, df: Any, shape: DrawShape | None = None, dtype: Any = None) -> Array:
     """Return sums of squares of ``df`` independent normal numbers.
 
-    ``df`` is a number or array, which need not be whole; negative elements give NaN. The other
-    arguments are those of `gamma`.
+    ``df`` is a number or array, which need not be whole; negative elements give NaN. ``shape`` is
+    that of the result, to which ``df`` broadcasts, None for its own; ``dtype``, of floats, is None
+    for that of ``df`` if it is an array of floats, else float64.
 
     Raises:
         ArgumentError: the key is no `Array`, ``df`` no array or real number, or the shape neither
@@ -319,7 +334,18 @@ def chisquare(key: Array, df: Any, shape: DrawShape | None = None, dtype: Any = 
 def _chi_squares(where: str, key: Any, df: Any, shape: Any, dtype: Any) -> Array:
     """Return what `chisquare` returns, with ``where`` as the function in messages.
 
-    The arguments and errors are those of `chisquare`.
+    These are sums of squares of ``df`` independent normal numbers. ``shape`` is that of the result,
+    to which ``df`` broadcasts, None for its own; ``dtype``, of floats, is None for that of ``df``
+    if it is an array of floats, else float64.
+
+    Raises:
+        ArgumentError: the key is no `Array`, ``df`` no array or real number, or the shape neither
+            None nor an int nor a tuple of ints.
+        DTypeError: the key is not of int64, ``df`` complex or an int too large for a float64, or
+            the dtype not of floats.
+        FeedError: ``df`` is a negative number or NaN, but no array.
+        ShapeError: the key is not 0-dimensional, ``df`` does not broadcast to the shape, or an
+            extent is negative or too large.
     """
     checked_key(where, key)
     target = float_dtype(where, dtype, df)
@@ -332,8 +358,9 @@ def _chi_squares(where: str, key: Any, df: Any, shape: Any, dtype: Any) -> Array
 def t(key: Array, df: Any, shape: DrawShape | None = None, dtype: Any = None) -> Array:
     """Return numbers of Student's distribution of ``df`` degrees of freedom.
 
-    ``df`` is a number or array above 0; 0, and negative elements, give NaN. The other arguments are
-    those of `gamma`.
+    ``df`` is a number or array above 0; 0, and negative elements, give NaN. ``shape`` is that of
+    the result, to which ``df`` broadcasts, None for its own; ``dtype``, of floats, is None for that
+    of ``df`` if it is an array of floats, else float64.
 
     Raises:
         ArgumentError: the key is no `Array`, ``df`` no array or real number, or the shape neither

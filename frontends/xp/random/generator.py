@@ -366,7 +366,14 @@ class Generator:
         """Return sums of squares of ``df`` normal numbers.
 
         A ``size`` of None is the shape of ``df``, whose dtype the result has if it is an array of
-        floats, else float64. Values of ``df`` and errors are as in `distributions.chisquare`.
+        floats, else float64. ``df`` need not be whole; negative elements of arrays give NaN.
+
+        Raises:
+            ArgumentError: ``df`` is no array or real number, or the size no int or tuple of ints.
+            DTypeError: ``df`` is complex or an int too large for a float64.
+            ShapeError: ``df`` does not broadcast to the size, or an extent is negative or too
+                large.
+            FeedError: ``df`` is a negative number or NaN, but no array.
         """
         return distributions.chisquare(self.key(), df, size)
 
@@ -374,7 +381,15 @@ class Generator:
         """Return numbers of Student's distribution of ``df`` degrees of freedom.
 
         A ``size`` of None is the shape of ``df``, whose dtype the result has if it is an array of
-        floats, else float64. Values of ``df`` and errors are as in `distributions.t`.
+        floats, else float64. 0, and negative elements of arrays, give NaN.
+
+        Raises:
+            ArgumentError: ``df`` is no array or real number, or the size no int or tuple of ints.
+            DTypeError: ``df`` is complex or an int too large for a float64.
+            ShapeError: ``df`` does not broadcast to the size, or an extent is negative or too
+                large.
+            FeedError: ``df`` is a negative number or NaN, but no array.
+            DeviceError: the arrays are on several devices.
         """
         return distributions.t(self.key(), df, size)
 
@@ -382,8 +397,17 @@ class Generator:
         """Return beta-distributed numbers from 0 to 1.
 
         A ``size`` of None is the common shape of the parameters. The result has the common dtype of
-        those that are arrays of floats, else float64. Values of parameters and errors are as in
-        `distributions.beta`.
+        those that are arrays of floats, else float64. Negative elements of arrays, and two
+        parameters 0, give NaN.
+
+        Raises:
+            ArgumentError: a parameter is no array or real number, or the size no int or tuple of
+                ints.
+            DTypeError: a parameter is complex or an int too large for a float64.
+            ShapeError: the parameters do not broadcast to the size or with each other, or an extent
+                is negative or too large.
+            FeedError: a parameter is a negative number or NaN, but no array.
+            DeviceError: the arrays are on several devices.
         """
         return distributions.beta(self.key(), a, b, size)
 

@@ -100,7 +100,7 @@ def value_and_grad(
     """Return a function that computes a function with a scalar result, and its gradient.
 
     Args:
-        function: as for `grad`: it returns a 0-dimensional array of floats.
+        function: as for `grad`: it returns a 0-dimensional array of floats; None for a decorator.
         argnums: the position of the argument to differentiate by, or a sequence of several.
         has_aux: whether the function returns a pair of the scalar and anything else.
 

@@ -170,7 +170,11 @@ def decode(code: str) -> ArrayProgram:
 
 
 def _step(name: str, params: dict[str, Any], extents: int | None, *operands: int) -> RecordedStep:
-    """Return a step from its encoded parts, as of `_encoded_step`.
+    """Return a recorded step from its parts: name and encoded parameters of the operation, and
+    numbers.
+
+    ``extents`` is how many extents the operation has, None if it has none; ``operands`` are the
+    numbers of its operands.
 
     Raises: KeyError if there is no operation of this name.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from passkit.errors import FeedError, GraphError, SettingError
+from passkit.errors import ArgumentError, FeedError, GraphError, SettingError
 from passkit.frontends import tinyflow as tf
 from tests.frontends.tinyflow.events import node_names, read_events
 
@@ -104,8 +104,23 @@ def test_files_that_cannot_be_written_are_named(tmp_path):
             tf.train.Saver().save(s, tmp_path / "file" / "m")
         with pytest.raises(SettingError, match="Saver.save needs an int as global_step, got 'x'"):
             tf.train.Saver().save(s, tmp_path / "m", "x")
+        with pytest.raises(ArgumentError, match="latest_filename must be a path, got 3"):
+            tf.train.Saver().save(s, tmp_path / "m", latest_filename=3)
+    (tmp_path / "checkpoint").write_bytes(b"\xff\xfe")
+    with pytest.raises(FeedError, match="latest_checkpoint cannot read '.*checkpoint': 'utf-8'"):
+        tf.train.latest_checkpoint(tmp_path)
     with pytest.raises(FeedError, match="FileWriter cannot create '.*file/events.*': File exists"):
         tf.summary.FileWriter(tmp_path / "file")
+    with pytest.raises(ArgumentError, match="FileWriter: graph must be a tinyflow graph, got 3"):
+        tf.summary.FileWriter(tmp_path, 3)
+    message = "add_graph: graph must be a tinyflow graph, got 3"
+    with (
+        tf.summary.FileWriter(tmp_path) as writer,
+        pytest.raises(ArgumentError, match=message),
+    ):
+        writer.add_graph(3)
+    with pytest.raises(ArgumentError, match="Session: graph must be a tinyflow graph, got 3"):
+        tf.Session(graph=3)
 
 
 def test_invalid_summaries_raise(tmp_path):
