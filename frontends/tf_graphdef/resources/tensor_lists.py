@@ -221,7 +221,7 @@ def item_index(ctx: NodeContext, items: TensorList, index: AnyValue, resize: boo
 
 
 def check_dtype(ctx: NodeContext, items: TensorList, dtype: DType | None) -> None:
-    """Raise ModelError unless ``dtype`` is that of the list ``items``; an unknown one, None, fits any.
+    """Raise ModelError unless ``dtype`` is that of the list ``items``; None, unknown, fits any.
 
     ``ctx`` names the node in errors.
     """

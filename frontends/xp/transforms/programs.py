@@ -170,8 +170,7 @@ def decode(code: str) -> ArrayProgram:
 
 
 def _step(name: str, params: dict[str, Any], extents: int | None, *operands: int) -> RecordedStep:
-    """Return a recorded step from its parts: name and encoded parameters of the operation, and
-    numbers.
+    """Return a recorded step from name and encoded parameters of its operation, and numbers.
 
     ``extents`` is how many extents the operation has, None if it has none; ``operands`` are the
     numbers of its operands.
