@@ -199,7 +199,7 @@ def read_stream(
     Args:
         data: A binary GraphDef, or text: JSON, a text GraphDef, or passkit's text form.
         outputs: The outputs of a GraphDef; None for all.
-        shapes: The shapes of inputs that have unknown sizes in a GraphDef, by name.
+        shapes: The shapes of inputs that have unknown sizes in a GraphDef, by name; None for none.
 
     Raises:
         ModelError: If the data is empty, or a damaged GraphDef or graph.

@@ -172,7 +172,7 @@ def save(executable: Executable, folder: str | Path) -> None:
         return
     keys = [kernel_digest(kernel_text(k), FLAGS) for k in executable.kernels]
     library_calls = [s for s in executable.steps if isinstance(s, LibraryCall)]
-    if any(call.table_entry[0] == "convolution" for call in library_calls):
+    if any(call.table_entry[0] in ("convolution", "window_products") for call in library_calls):
         keys.append(convolution_unit.digest())
     target = KernelCache(trusted_folder(folder / "cache"))
     for key in keys:

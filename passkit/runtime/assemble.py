@@ -338,8 +338,8 @@ class _Assembler:
     def _convolution(self, node: Node) -> LibraryCall:
         """Return the library call for a convolution; binding to shapes selects its kernel.
 
-        Raises: CompilerError where the unit of convolutions cannot be compiled, CacheError where
-        others can write to the cache folder.
+        Raises: CompilerError, CacheError or SettingError where the unit of convolutions cannot be
+        compiled or loaded.
         """
         c = attribute_calls.contraction_of(node)
         assert isinstance(c, Convolution)
@@ -364,8 +364,8 @@ class _Assembler:
     def _window_products(self, node: Node) -> LibraryCall:
         """Return the library call for the gradient of a convolution's filters.
 
-        Raises: CompilerError where the unit of convolutions cannot be compiled, CacheError where
-        others can write to the cache folder.
+        Raises: CompilerError, CacheError or SettingError where the unit of convolutions cannot be
+        compiled or loaded.
         """
         c = attribute_calls.contraction_of(node)
         assert isinstance(c, Convolution)

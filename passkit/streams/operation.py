@@ -340,7 +340,7 @@ class OperationTable:
         Args:
             name: its name.
             build: the function of entries and parameters that builds it; None without a kernel.
-            on_arrays: the same function of NumPy arrays, where there is a fast one.
+            on_arrays: the same function of NumPy arrays; None without a fast one.
 
         Raises: PasskitError if there is an operation of this name.
         """

@@ -313,7 +313,10 @@ class BindingsDriver(Driver):
         self.call("cuGraphDestroy", graph.graph)
 
     def native_calls(self) -> NativeCalls | None:
-        """Return the functions of the driver that this process has loaded, and the context."""
+        """Return the functions of the driver that this process has loaded, and the context.
+
+        None where the driver's library or one of the functions is not found.
+        """
         try:
             library = ctypes.CDLL(LIBCUDA)
             functions = [getattr(library, name) for name in LAUNCHER_FUNCTIONS]

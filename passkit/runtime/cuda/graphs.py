@@ -407,7 +407,7 @@ class KernelGraphSegment(GraphSegment):
     ) -> ExecutableGraph | None:
         """Build a graph of the kernels at a call's addresses; see `GraphSegment.build`.
 
-        Where the driver cannot build one, it is marked as one without graphs.
+        Where the driver cannot build one, return None, and mark the driver as one without graphs.
         """
         self.footprint.set_inner_buffers(memory, addresses)
         graph = graph_of(self.device, [step.operands(memory) for step in self.steps])

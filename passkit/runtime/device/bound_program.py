@@ -106,6 +106,8 @@ class BoundProgram(ABC):
         data: The program's data on the device.
         sizes: The value of each symbolic size.
 
+    Raises: ShapeError where a size has no value; what `action` raises for a step.
+
     Attributes:
         slots: The bytes of each storage slot.
         results: The NumPy dtype and shape of each output.
@@ -229,8 +231,8 @@ class BoundProgram(ABC):
         """Return the function that runs a step; None for an alias or an empty grid.
 
         Raises: DeviceError where a kernel does not fit on the device; ShapeError where a size has
-        no value; CompilerError where the launcher, for library calls on the host, cannot be
-        compiled.
+        no value; CompilerError, CacheError or SettingError where the launcher, for library calls on
+        the host, cannot be compiled or loaded.
         """
         match step:
             case AliasStep():
@@ -268,7 +270,8 @@ class BoundProgram(ABC):
         """Return the function that runs a library call on the host, with the host's library.
 
         That is NumPy where the call's table entry is a Python function. Raises: ShapeError where a
-        symbolic size has no value; CompilerError where the launcher cannot be compiled.
+        symbolic size has no value; CompilerError, CacheError or SettingError where the launcher
+        cannot be compiled or loaded.
         """
         if step.table_entry[0] == "python":
             return self.on_host(step.table_entry[1], step.reads, step.writes)

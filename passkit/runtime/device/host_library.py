@@ -38,7 +38,8 @@ def host_routine(
 
     Raises:
         ShapeError: A symbolic size has no value.
-        CompilerError: The launcher, or the unit of convolutions, cannot be compiled.
+        CompilerError, CacheError, SettingError: The launcher, or the unit of convolutions, cannot
+            be compiled or loaded.
     """
     keys: dict[ArrayKey, TableEntry] = {}
     reads: list[ArrayRef] = []

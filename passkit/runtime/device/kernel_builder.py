@@ -33,6 +33,9 @@ class ImageCache:
     Args:
         producer: The compiler, device and options, which alone can use the files.
         suffix: The file name suffix of an image while it is written.
+
+    Raises:
+        CacheError: where other users may write to the cache folder, or it is a file.
     """
 
     def __init__(self, producer: str, suffix: str) -> None:
@@ -93,7 +96,10 @@ class KernelBuilder(ABC):
 
     @abstractmethod
     def open_images(self) -> ImageCache | None:
-        """Open the image cache; None where the driver keeps what it compiles by itself."""
+        """Open the image cache; None where the driver keeps what it compiles by itself.
+
+        Raises: CacheError where other users may write to the cache folder.
+        """
 
     @abstractmethod
     def load(self, kernel: Kernel, image: bytes) -> Any:

@@ -98,6 +98,7 @@ class DeviceProgram(LauncherBase):
             FeedError: for feeds or outputs that do not fit.
             ArgumentError: for a feed that is a masked array.
             DeviceError: where a step fails.
+            PasskitError: what ``bind`` raises for new shapes, such as ShapeError.
         """
         return self._run(self.feeds.repair(feeds, named), out)
 
@@ -106,7 +107,7 @@ class DeviceProgram(LauncherBase):
 
         Returns NotImplemented, and runs nothing, where their number differs from the inputs', or
         one is no plain NumPy array of its input's dtype and rank. Raises: FeedError for shapes that
-        do not fit; DeviceError.
+        do not fit; DeviceError; what ``bind`` raises for new shapes, such as ShapeError.
         """
         specs = self.feeds.inputs
         fitting = len(arrays) == len(specs) and all(
@@ -125,7 +126,8 @@ class DeviceProgram(LauncherBase):
                 An output may lie over the input that is its donor, see `Executable.donors`.
             *arrays: arrays of the device, or C-contiguous NumPy arrays of the inputs' dtypes.
 
-        Raises: FeedError for shapes that do not fit; DeviceError.
+        Raises: FeedError for shapes that do not fit; DeviceError; what ``bind`` raises for new
+        shapes, such as ShapeError.
         """
         inputs = [a if type(a) is np.ndarray else self._external(a) for a in arrays]
         bound = self._bound(tuple([a.shape for a in inputs]))
@@ -214,8 +216,9 @@ class DeviceProgram(LauncherBase):
     def _run(self, feeds: Sequence[Any], out: Any) -> list[Any]:
         """Run on an array for each input; return the outputs, and record the call's statistics.
 
-        ``feeds`` has the inputs' arrays in order, ``out`` is as in `__call__`. Raises: FeedError
-        for shapes or outputs that do not fit; DeviceError where a step fails.
+        ``feeds`` has the inputs' arrays in order, ``out`` is as in `call_slowly`. Raises: FeedError
+        for shapes or outputs that do not fit; DeviceError where a step fails; what ``bind`` raises
+        for new shapes.
         """
         arrays = [self._contiguous(a, s) for a, s in zip(feeds, self.feeds.inputs, strict=True)]
         bound = self._bound(tuple(a.shape for a in arrays))
@@ -239,7 +242,7 @@ class DeviceProgram(LauncherBase):
         """Return the program bound to the inputs' shapes, from the memo or newly bound.
 
         The memo keeps the `MAX_BOUND_PROGRAMS` most recently used ones. Raises: FeedError for
-        shapes that do not fit the inputs; DeviceError.
+        shapes that do not fit the inputs; what ``bind`` raises, such as ShapeError or DeviceError.
         """
         with self.guard:
             bound = self.bound_programs.pop(shapes, None)
@@ -260,7 +263,7 @@ class DeviceProgram(LauncherBase):
         Args:
             results: The NumPy dtype and shape of each output.
             arrays: The inputs' arrays, which the outputs must not overlap.
-            out: As in `__call__`.
+            out: As in `call_slowly`.
 
         Raises:
             FeedError: where ``out`` has another length or an array that does not fit, or is

@@ -92,7 +92,7 @@ def record_of(
         fixed: The addresses of constants and variables.
         owner: What must live as long as the record.
         variables: The variables that the program uses; None for none.
-        state: Their state.
+        state: Their state; None without variables.
 
     Returns: None where an array has too many axes, or a launch needs an array that has no address.
     """

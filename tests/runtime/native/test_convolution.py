@@ -535,6 +535,17 @@ def test_a_saved_executable_contains_the_unit(way: str, tmp_path: Path) -> None:
     assert (tmp_path / "saved" / "cache").is_dir()
 
 
+def test_a_saved_filter_gradient_contains_the_unit(tmp_path: Path) -> None:
+    """The compiled unit is saved with an executable that has no other kernel, and loaded from it."""
+    x, y = drawn(2, 9, 10, 16), drawn(2, 7, 8, 24)
+    inputs = [pk.var("x", x.shape), pk.var("y", y.shape)]
+    exe = pk.compile(pk.ops.window_products(*inputs, window=(3, 3)))
+    exe.save(tmp_path)
+
+    assert exe.kernels == () and list((tmp_path / "cache" / "kernels").glob("*.json"))
+    np.testing.assert_array_equal(pk.load(tmp_path)(x=x, y=y)[0], exe(x=x, y=y)[0])
+
+
 def test_operators_between_convolutions_fuse_to_one_kernel() -> None:
     """Between two channels-first convolutions there is one kernel and no transpose."""
     x, f = pk.var("x", (1, 16, 9, 10)), drawn(3, 3, 16, 16)
