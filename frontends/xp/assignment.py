@@ -40,7 +40,8 @@ def write(x: Array, key: Any, operand: Any) -> None:
     Args:
         x: the array, which gets a new value of its shape and dtype.
         key: ints, slices, None, ``...``, bools, and arrays or lists of integers or bools; or a
-            tuple of them. Indices in pending arrays that are out of range write nothing.
+            tuple of them. Indices in arrays that are pending or on a device write nothing if they
+            are out of range.
         operand: an array or nested lists, which are broadcast to the selected part and converted
             to the dtype of ``x``, floats to integers, too; or a number. Integers in arrays and
             lists wrap around where they do not fit.

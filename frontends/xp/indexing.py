@@ -56,13 +56,14 @@ def read(x: Array, key: Any) -> Array:
     Args:
         x: the array.
         key: ints, slices, None, ``...``, bools, and arrays or lists of integers or bools; or a
-            tuple of them. Indices in pending arrays that are out of range read the nearest element.
+            tuple of them. Indices in arrays that are pending or on a device read the nearest
+            element if they are out of range.
 
     Raises: SubscriptError if the key does not fit the array: too many parts, an int or an index in
         a computed array out of range, any index of an axis without elements, a mask of another
         shape, index arrays that do not broadcast, or a part that is nothing of these;
         ConcretizationError if a mask depends on arguments of a function that is traced; DeviceError
-        if an array of the key is on another device.
+        if an array of indices with axes is on another device.
     """
     value = x._value
     if value.operation is None and is_plain(key) and value.type.device is None:
@@ -274,7 +275,7 @@ def _read_advanced(x: Array, parts: list[Any]) -> Array:
 
     Raises: SubscriptError if a mask or a computed index does not fit, or the shapes of index arrays
     do not broadcast; ConcretizationError if a mask depends on arguments of a function that is
-    traced; DeviceError if an array is on another device than ``x``.
+    traced; DeviceError if an array of indices with axes is on another device than ``x``.
     """
     x, parts = with_integers(x, parts)
     basic, axes, arrays, comes_first = split_parts(x, parts)
@@ -313,6 +314,8 @@ def gather(x: Array, indices: Array, axis: int) -> Array:
     """Return the parts of an array along an axis, not negative, at indices, whose axes replace it.
 
     Indices may be negative; those out of range read the nearest element: call `check_bounds`.
+
+    Raises: DeviceError if the indices are on another device.
     """
     shape = (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
     op = operation("gather", axis=axis)
@@ -323,7 +326,8 @@ def _gather_points(x: Array, indices: list[Array]) -> Array:
     """Return the parts of an array at indices of its first axes.
 
     The axes of the indices, which broadcast, replace these axes. Indices out of range read the
-    nearest element. Raises: SubscriptError if they do not broadcast.
+    nearest element. Raises: SubscriptError if they do not broadcast; DeviceError if one with axes
+    is on another device.
     """
     shape = (*broadcast_index_shape(indices), *x.shape[len(indices) :])
     op = operation("gather_points")
@@ -337,8 +341,8 @@ def take(x: Array, indices: Array, /, axis: int | None = None) -> Array:
     Args:
         x: the array.
         indices: an array, a list or a number of integers, which may be negative. Those that are out
-            of range are refused if they are computed, and read the nearest element if they are
-            pending.
+            of range are refused if they are computed and on the CPU, and else read the nearest
+            element.
         axis: the axis; None: the elements in row-major order.
 
     Returns: A new array, in which the axes of the indices replace the axis; a number removes it.
@@ -347,7 +351,7 @@ def take(x: Array, indices: Array, /, axis: int | None = None) -> Array:
         DTypeError: ``indices`` are no integers, as an empty list has none.
         ArgumentError: ``x`` is no array or number, or the axis no int.
         ShapeError: The axis is out of range, or lists of indices have different lengths.
-        SubscriptError: A computed index is out of range, or the axis has no elements.
+        SubscriptError: A computed index on the CPU is out of range, or the axis has no elements.
         DeviceError: The arrays are on several devices.
 
     >>> from passkit import xp
@@ -384,14 +388,14 @@ def take_along_axis(x: Array, indices: Array, /, axis: int = -1) -> Array:
         x: the array.
         indices: an array or nested lists of integers with as many axes as ``x``, broadcast with it
             along the others. They may be negative; those that are out of range are refused if they
-            are computed, and read the nearest element if they are pending.
+            are computed and on the CPU, and else read the nearest element.
         axis: the axis.
 
     Raises:
         DTypeError: ``indices`` are no integers.
         ArgumentError: ``x`` is no array or number, or the axis no int.
         ShapeError: The shapes do not fit together, or the axis is out of range.
-        SubscriptError: A computed index is out of range, or the axis has no elements.
+        SubscriptError: A computed index on the CPU is out of range, or the axis has no elements.
         DeviceError: The arrays are on several devices.
 
     >>> from passkit import xp

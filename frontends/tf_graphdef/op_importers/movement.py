@@ -22,7 +22,7 @@ def _reshape(call: ImportCall, x: ImportedValue, shape: ImportedValue) -> Import
 
     Raises:
         ModelError: If the shape depends on data or is no list of integers.
-        ShapeError: If it has another number of elements, or an extent below -1.
+        ShapeError: If it has another number of elements, an extent below -1, or several of -1.
     """
     new_shape = tuple(call.extents(shape, "shape"))
     return ops.reshape(x.entry, shape=new_shape, name=call.name)

@@ -177,8 +177,8 @@ def weibull_min(
     Raises:
         ArgumentError: the key is no `Array`, a parameter no array or real number, or the shape
             neither an int nor a tuple of ints.
-        DTypeError: the key is not of int64, the dtype not of floats, or a parameter complex or an
-            int too large for a float64.
+        DTypeError: the key is not of int64, the dtype not of floats, a parameter complex, or the
+            scale an int too large for a float64.
         FeedError: the concentration is the number 0.
         ShapeError: the key is not 0-dimensional, an extent negative or too large, or a parameter
             does not broadcast with the draw.
