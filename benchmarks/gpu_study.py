@@ -38,7 +38,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
@@ -56,7 +56,7 @@ from hand.gpu_kernels import (  # noqa: E402
     tensor_tables,
 )
 from machine_code.figures import CompiledKernel, KernelFigures, measured  # noqa: E402
-from machine_code.listing import listings  # noqa: E402
+from machine_code.listing import constant_words, listings  # noqa: E402
 from machine_code.memory import placed  # noqa: E402
 from machine_code.warp import WarpLaunch  # noqa: E402
 from workloads import Workload  # noqa: E402
@@ -257,6 +257,7 @@ def compiled(launch: StudyLaunch, architecture: int) -> CompiledKernel:
         for pattern in (r"Used (\d+) registers", r"(\d+) bytes spill", r"(\d+) bytes smem")
     )
     listing = listings(sass.disassembled(image.code))[launch.name]
+    listing = evolve(listing, constants=constant_words(image.code, launch.name))
     local = sum(i.name in sass.LOCAL for i in listing.instructions)
     return CompiledKernel(launch.name, listing, registers, sum(spills) + local, sum(shared))
 

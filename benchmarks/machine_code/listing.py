@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import struct
+from collections.abc import Mapping
 from functools import cached_property
 
 from attrs import field, frozen
@@ -22,12 +24,13 @@ class SassOperand:
 
     Attributes:
         text: as printed.
-        kind: "register", "predicate", "constant", "number", "address", "label" or "name".
+        kind: "register", "predicate", "constant", "indexed", "number", "address", "label" or
+            "name".
         index: of a register or predicate; ``ZERO`` or 7 for those that are constant.
         uniform: whether it is a register or predicate of the warp, not of a lane.
         negative, absolute, inverted: what is done to the value that is read.
-        value: an integer or a float; the label; the bank and offset of a constant; the terms of an
-            address.
+        value: an integer or a float; the label; the bank and offset of a constant, and the
+            registers that are added where it is indexed; the terms of an address.
     """
 
     text: str
@@ -79,10 +82,17 @@ class Instruction:
 
 @frozen(eq=False, slots=False)
 class Listing:
-    """The code of a kernel: instructions in order, and the index that each label stands for."""
+    """The code of a kernel.
+
+    Attributes:
+        instructions: in order.
+        labels: the index that each label stands for.
+        constants: words that the compiler put into constant banks, by bank and offset.
+    """
 
     instructions: tuple[Instruction, ...]
     labels: dict[str, int]
+    constants: Mapping[tuple[int, int], int] = field(factory=dict)
 
     def index_of(self, offset: int) -> int:
         """Return the index of the instruction at a byte offset."""
@@ -130,6 +140,25 @@ def listings(text: str) -> dict[str, Listing]:
     return by_name
 
 
+def constant_words(code: bytes, name: str) -> dict[tuple[int, int], int]:
+    """Return the words in the constant banks 2 and 3 of a cubin, by bank and offset.
+
+    These are literals of the kernel ``name``, and tables of the text. Source: ELF-64 object file
+    format, section header table.
+    """
+    table, _, _, _, _, size, count, names = struct.unpack_from("<QIHHHHHH", code, 0x28)
+    headers = [struct.unpack_from("<IIQQQQ", code, table + size * k) for k in range(count)]
+    banks = {f".nv.constant2.{name}": 2, ".nv.constant3": 3}
+    words: dict[tuple[int, int], int] = {}
+    for at, _, _, _, begin, nbytes in headers:
+        start = headers[names][4] + at
+        bank = banks.get(code[start : code.index(b"\0", start)].decode())
+        if bank is not None:
+            data = struct.unpack_from(f"<{nbytes // 4}I", code, begin)
+            words |= {(bank, 4 * k): word for k, word in enumerate(data)}
+    return words
+
+
 def operands(text: str) -> tuple[SassOperand, ...]:
     """Return the operands in a list as printed, without cache hints and descriptors.
 
@@ -166,9 +195,11 @@ def operand(text: str) -> SassOperand:
         index = 7 if match[1] == "T" else int(match[1])
         return SassOperand(text, "predicate", index, "U" in plain, inverted=plain.startswith("!"))
     if plain.startswith("c["):
-        bank, offset = re.findall(r"\[(\w+)\]", plain)
-        place = (int(bank, 16), 0 if offset in ("RZ", "URZ") else int(offset, 16))
-        return SassOperand(text, "constant", value=place, **signs)
+        bank, offset = re.findall(r"\[([^\]]+)\]", plain)
+        number, terms = _address(offset)
+        if any(t.index != ZERO for t in terms):
+            return SassOperand(text, "indexed", value=(int(bank, 16), number, terms))
+        return SassOperand(text, "constant", value=(int(bank, 16), number), **signs)
     return _number(text, plain, negative)
 
 

@@ -576,12 +576,14 @@ def width(i: Instruction) -> int:
 
 @operation("LDC", "LDCU", "ULDC")
 def load_constant(w: Warp, i: Instruction, active: Lanes) -> None:
-    """Read launch parameters."""
+    """Read launch parameters, at an offset that registers may have."""
     result, source = i.operands
-    bank, offset = source.value  # type: ignore[misc]
+    bank, number, *terms = source.value  # type: ignore[misc]
+    offsets = w.offsets(number, *terms)
     for k in range(max(1, width(i) // 4)):
         into = SassOperand("", "register", result.index + k, result.uniform)
-        w.set(into, np.full(32, w.constant(bank, offset + 4 * k), np.uint64), active)
+        words = [w.constant(bank, int(n) + 4 * k) if on else 0 for n, on in zip(offsets, active)]
+        w.set(into, np.array(words, np.uint64), active)
 
 
 @operation("LDG", "LD", "LDS", "LDL", "ATOMG", "ATOM", "ATOMS")

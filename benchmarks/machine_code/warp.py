@@ -7,7 +7,7 @@ what they would have left in shared memory is 0.5.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, lru_cache
 
 import numpy as np
@@ -218,10 +218,22 @@ class Warp:
         return ~value if source.inverted else value
 
     def constant(self, bank: int, offset: int) -> int:
-        """Return a word of a constant bank; those after 0 have addresses of module variables."""
+        """Return a word of a constant bank: a parameter, or what the compiler put there.
+
+        Other words of banks after 0 are addresses of module variables.
+        """
+        if (bank, offset) in self.listing.constants:
+            return self.listing.constants[bank, offset]
         if bank:
             return self.memory.globals.begin >> (32 if offset % 8 else 0) & 0xFFFFFFFF
         return self.bank.get(offset, 0)
+
+    def offsets(self, number: int, terms: Sequence[AddressTerm] = ()) -> np.ndarray:
+        """Return the offsets in a constant bank that lanes read: a number and 32-bit registers."""
+        total = np.full(32, number, np.uint64)
+        for term in terms:
+            total = total + self._term(term, is_shared=True)
+        return total & operations.MASK
 
     def address(self, place: SassOperand, is_shared: bool) -> np.ndarray:
         """Return the addresses of an access."""
@@ -494,8 +506,8 @@ def _registers_read(i: Instruction) -> Iterator[int]:
         i.modifiers & {"U64", "S64", "F64"}
     )
     for k, x in enumerate(sources):
-        if x.kind == "address":
-            for term in x.value[1]:  # type: ignore[index]
+        if x.kind in ("address", "indexed"):
+            for term in x.value[-1]:  # type: ignore[index]
                 if not term.uniform:
                     yield from range(term.index, term.index + 1 + term.is_pair)
         elif x.kind == "register" and not x.uniform:
