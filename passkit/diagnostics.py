@@ -53,6 +53,12 @@ TEXTS: dict[str, str] = {
     "memory.registers": "a row of {length} elements does not fit in the registers of a block",
     "memory.shared": "{nbytes} bytes of shared memory in a block exceed {limit}",
     "op.scan": "{op} is a scan, which a nest in registers does not compute",
+    "pack.arguments": "{parts} parts have {count} arguments together, which exceed {limit}",
+    "pack.part": "part {part} has no schedule of a nest: {reason}",
+    "pack.registers": "part {part} counts on {own} threads on a multiprocessor, and the kernel has "
+    "{all}",
+    "pack.threads": "part {part} has {threads} threads that wait for each other or are no whole "
+    "warps, and a block has {all}",
     "rows.apart": "cache_rows needs rows that are consecutive in memory, not of axes {axes}",
     "rows.none": "cache_rows needs rows, and the nest reduces nothing",
     "rows.order": "cache_rows needs consecutive elements in a thread: the outermost part of axis "

@@ -39,6 +39,7 @@ from passkit.ir.loop import (
     VectorStore,
     WarpReduce,
 )
+from passkit.ir.pack import PackIR
 from passkit.runtime.evaluate import ExpressionEvaluator
 
 Array = Any
@@ -297,18 +298,70 @@ def run_kernel(
 
     Raises: KernelFault for a fault, also for an element of an output that is not stored.
     """
-    launch = kernel.launch
-    threads = launch.y, launch.x
+    params = _params(kernel.params, inputs, outputs)
+    for block in range(blocks):
+        values = dict(zip(kernel.sizes, sizes, strict=True))
+        _run_block(kernel, block, params, values, is_aligned)
+    _check_stored(params)
+
+
+def run_pack(
+    pack: PackIR,
+    blocks: int,
+    sizes: Sequence[int],
+    inputs: Sequence[Array],
+    outputs: Sequence[Array],
+    is_aligned: bool = True,
+) -> None:
+    """Run a pack of loop nests on arrays, of which it fills the outputs; see `run_kernel`."""
+    params = _params(pack.params, inputs, outputs)
+    values = dict(zip(pack.sizes, sizes, strict=True))
+    parts = list(pack.parts)
+    for block in range(blocks):
+        # Parts follow each other: one without blocks begins where the next one does.
+        nest, part = [p for p in parts if values[p[1].first] <= block][-1]
+        together = pack.launch.threads // nest.kernel.launch.threads
+        kernel = nest.kernel
+        memory = {
+            own.name: params[name] for own, name in zip(kernel.params, part.buffers, strict=True)
+        }
+        own_sizes = {n: values[v] for n, v in zip(kernel.sizes, part.sizes, strict=True)}
+        for k in range(together):
+            own = (block - values[part.first]) * together + k
+            if part.blocks is None or own < values[part.blocks]:
+                _run_block(kernel, own, memory, own_sizes, is_aligned)
+    _check_stored(params)
+
+
+def _params(
+    buffers: Sequence[LoopBuffer], inputs: Sequence[Array], outputs: Sequence[Array]
+) -> dict[str, Memory]:
+    """Return the memory of parameters."""
     params: dict[str, Memory] = {}
-    for k, (b, array) in enumerate(zip(kernel.params, (*inputs, *outputs), strict=True)):
+    for k, (b, array) in enumerate(zip(buffers, (*inputs, *outputs), strict=True)):
         data = array.reshape(-1)
         params[b.name] = Memory(b, data, np.full(data.shape, k < len(inputs)))
+    return params
+
+
+def _run_block(
+    kernel: KernelIR,
+    block: int,
+    params: Mapping[str, Memory],
+    sizes: Mapping[str, int],
+    is_aligned: bool,
+) -> None:
+    """Run one block of a kernel."""
+    launch = kernel.launch
     y, x = np.meshgrid(np.arange(launch.y), np.arange(launch.x), indexing="ij")
-    for block in range(blocks):
-        arrays = {b.name: Memory.empty(b, threads) for b in kernel.arrays}
-        values = {n: np.int64(v) for n, v in zip(kernel.sizes, sizes, strict=True)}
-        indices = {Bind.GRID: np.int64(block), Bind.THREAD_Y: y, Bind.THREAD_X: x}
-        BlockRun(kernel, {**params, **arrays}, values, indices, is_aligned).run()
+    arrays = {b.name: Memory.empty(b, (launch.y, launch.x)) for b in kernel.arrays}
+    values = {n: np.int64(v) for n, v in sizes.items()}
+    indices = {Bind.GRID: np.int64(block), Bind.THREAD_Y: y, Bind.THREAD_X: x}
+    BlockRun(kernel, {**params, **arrays}, values, indices, is_aligned).run()
+
+
+def _check_stored(params: Mapping[str, Memory]) -> None:
+    """Raise KernelFault for an element of an output that is not stored."""
     for memory in params.values():
         if not memory.is_stored.all():
             missing = int(np.flatnonzero(~memory.is_stored)[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -113,13 +113,14 @@ def program(name: str) -> NestProgram:
     return first
 
 
-def feeds_of(graph: pk.Graph, unknown: int = 5) -> dict[str, Any]:
-    """Return arrays for the variables of a graph; unknown extents are ``unknown``."""
+def feeds_of(graph: pk.Graph, sizes: Mapping[str, int] | None = None) -> dict[str, Any]:
+    """Return arrays for the variables of a graph; unknown extents are in ``sizes``, or 5."""
     rng = np.random.default_rng(0)
     feeds = {}
     for v in graph.inputs:
         entry = v.entries[0]
-        shape = tuple(n if isinstance(n, int) else unknown for n in entry.shape)
+        known = {"n": 5, **(sizes or {})}
+        shape = tuple(n if isinstance(n, int) else known[str(n)] for n in entry.shape)
         numbers = rng.standard_normal(shape) * 2
         kind = np.dtype(str(entry.dtype))
         if kind.kind == "b":

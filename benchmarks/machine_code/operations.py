@@ -582,7 +582,8 @@ def load_constant(w: Warp, i: Instruction, active: Lanes) -> None:
     offsets = w.offsets(number, *terms)
     for k in range(max(1, width(i) // 4)):
         into = SassOperand("", "register", result.index + k, result.uniform)
-        words = [w.constant(bank, int(n) + 4 * k) if on else 0 for n, on in zip(offsets, active)]
+        pairs = zip(offsets, active, strict=True)
+        words = [w.constant(bank, int(n) + 4 * k) if on else 0 for n, on in pairs]
         w.set(into, np.array(words, np.uint64), active)
 
 

@@ -5,6 +5,8 @@ It takes no decision: what the IR does not say is not printed, and no text is ed
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from attrs import evolve, field, frozen
 
 from passkit.ast import Binary, Call, Const, Expr, Load, Var, left, right
@@ -63,16 +65,18 @@ class LoopExpressions(Scalars):
         indices: the variables of index arithmetic, whose type in C is ``index_type``. Where one is
             a value, it is converted to int64_t.
         index_type: "int" or "int64_t".
+        threads: the spellings of thread and block indices.
     """
 
     indices: frozenset[str] = field(default=frozenset(), kw_only=True)
     index_type: str = field(default="int", kw_only=True)
+    threads: Mapping[Bind, str] = field(factory=lambda: THREADS, kw_only=True)
 
     def leveled(self, x: Expr) -> tuple[str, int]:
         """Return the text of an expression and its precedence."""
         match x:
             case ThreadIndex(bind):
-                text = THREADS[bind]
+                text = self.threads[bind]
                 return (text, ATOM) if self.inside else (f"(int64_t){text}", UNARY)
             case IsAligned(buffers, nbytes):
                 bits = " | ".join(f"(uint64_t){b}" for b in buffers)
@@ -122,13 +126,21 @@ def print_ir(kernel: KernelIR, name: str, dialect: Dialect) -> str:
 
     Raises: CodeGenError for a statement that the final form does not have.
     """
-    return _IRPrinter(kernel, dialect).text(name)
+    return IRPrinter(kernel, dialect).text(name)
 
 
-class _IRPrinter:
-    """The text of one kernel while it grows."""
+class IRPrinter:
+    """The text of one kernel while it grows.
 
-    def __init__(self, kernel: KernelIR, dialect: Dialect) -> None:
+    Args:
+        kernel: the kernel.
+        dialect: the language.
+        threads: the spellings of thread and block indices.
+    """
+
+    def __init__(
+        self, kernel: KernelIR, dialect: Dialect, threads: Mapping[Bind, str] = THREADS
+    ) -> None:
         self.kernel, self.dialect = kernel, dialect
         self.index_type = INDEX_TYPES[kernel.index_bits]
         indices = frozenset(_index_variables(kernel))
@@ -139,6 +151,7 @@ class _IRPrinter:
             {},
             indices=indices,
             index_type=self.index_type,
+            threads=threads,
         )
         self.exprs.positions.update(indices)
         self.lines: list[str] = []
@@ -155,11 +168,16 @@ class _IRPrinter:
         for n in kernel.sizes:
             self._line(f"const {self.index_type} {n} = ({self.index_type}){n}_arg;")
         for b in kernel.arrays:
-            self._array(b)
+            self._line(self.array(b))
         self._body(kernel.body)
         self.depth -= 1
         self._line("}")
         return "\n".join(self.lines) + "\n"
+
+    def body_lines(self) -> list[str]:
+        """Return the lines of the statements alone."""
+        self._body(self.kernel.body)
+        return self.lines
 
     def _param(self, b: LoopBuffer) -> str:
         """Return the declaration of a parameter."""
@@ -167,11 +185,11 @@ class _IRPrinter:
         const = "" if b.written else "const "
         return template.format(const=const, type=self.dialect.type_of(b.dtype), name=b.name)
 
-    def _array(self, b: LoopBuffer) -> None:
-        """Print the declaration of an array."""
+    def array(self, b: LoopBuffer) -> str:
+        """Return the declaration of an array."""
         shared = "__shared__ " if b.scope is StorageScope.SHARED else ""
         kind = self.dialect.type_of(b.dtype)
-        self._line(f"{shared}__align__(16) {kind} {b.name}[{b.extent}];")
+        return f"{shared}__align__(16) {kind} {b.name}[{b.extent}];"
 
     def _line(self, text: str) -> None:
         """Add a line."""
@@ -270,8 +288,9 @@ class _IRPrinter:
         self._line(f"const {kind} other = __shfl_xor_sync(0xffffffffu, {name}, o);")
         if not is_symmetric:
             lower, upper = Var("lower", dtype), Var("upper", dtype)
-            self._line(f"const {kind} lower = threadIdx.x & o ? other : {name};")
-            self._line(f"const {kind} upper = threadIdx.x & o ? {name} : other;")
+            thread = self.exprs.threads[Bind.THREAD_X]
+            self._line(f"const {kind} lower = {thread} & o ? other : {name};")
+            self._line(f"const {kind} upper = {thread} & o ? {name} : other;")
             operands = {a.name: lower, b.name: upper}
         self._line(f"{name} = {self.exprs.expr(substitute(s.combine, operands))};")
         self.depth -= 1

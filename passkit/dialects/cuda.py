@@ -231,6 +231,15 @@ template <class T> PK_FN void store_one(T *to, T value) {
   store_stream<1>(to, held);
 }
 
+// Packs of loop nests: the part of a block, the last of N whose first block is not behind it.
+template <int N> PK_FN int part_of(const uint64_t *first, int block) {
+  int part = 0;
+  #pragma unroll
+  for (int n = N; n > 1; n -= n / 2)
+    if ((int)first[part + n / 2] <= block) part += n / 2;
+  return part;
+}
+
 // NaN propagates.
 template <class T> PK_FN T maximum(T a, T b) { return a != a || a > b ? a : b; }
 template <class T> PK_FN T minimum(T a, T b) { return a != a || a < b ? a : b; }

@@ -43,38 +43,50 @@ def parse_kernel_ir(text: str) -> KernelIR:
 
     Raises: ParseError with line and column where the text is no kernel.
     """
-    return _KernelParser(ir_tokens(text)).kernel()
+    parser = KernelParser(ir_tokens(text))
+    kernel = parser.kernel()
+    if parser.next.kind != "stop":
+        raise parser.unexpected("the end of the text")
+    return kernel
 
 
-class _KernelParser(ExprParser):
+class KernelParser(ExprParser):
     """The parser of kernels and statements."""
 
     def kernel(self) -> KernelIR:
         """Read a kernel. Raises: ParseError where something else comes next."""
         self.ends()
         self.expect("kernel")
-        y, _, x = self.take("shape", "the threads of a block, such as 4x32").partition("x")
-        self.expect("blocks")
-        launch = LaunchShape(int(y), int(x), self.integer())
+        launch = self.launch()
         self.expect("index")
-        index_bits = self.integer()
-        comment = json.loads(self.take("string", "")) if self.next.kind == "string" else ""
+        index_bits, comment = self.integer(), self.comment()
         self.end()
+        self.buffers.clear()
         params: list[LoopBuffer] = []
         arrays: list[LoopBuffer] = []
         while word := self.accept(*KINDS):
-            (params if word == "param" else arrays).append(self._buffer(KINDS[word]))
-        sizes = self._listed("size")
+            (params if word == "param" else arrays).append(self.buffer(KINDS[word]))
+        sizes = self.listed("size")
         self.scope = dict.fromkeys(sizes, int64)
-        aliased = frozenset(self._listed("aliased"))
+        aliased = frozenset(self.listed("aliased"))
         body = self._body()
-        if self.next.kind != "stop":
-            raise self.unexpected("the end of the text")
         return KernelIR(
             tuple(params), sizes, tuple(arrays), body, launch, index_bits, aliased, comment
         )
 
-    def _listed(self, word: str) -> tuple[str, ...]:
+    def launch(self) -> LaunchShape:
+        """Read the threads of a block, and the blocks. Raises: ParseError for something else."""
+        y, _, x = self.take("shape", "the threads of a block, such as 4x32").partition("x")
+        self.expect("blocks")
+        return LaunchShape(int(y), int(x), self.integer())
+
+    def comment(self) -> str:
+        """Read a comment in quotes; return an empty text if none comes next."""
+        if self.next.kind != "string":
+            return ""
+        return str(json.loads(self.take("string", "")))
+
+    def listed(self, word: str) -> tuple[str, ...]:
         """Read a line of names behind a word; it may be missing. Raises: ParseError otherwise."""
         if not self.accept(word):
             return ()
@@ -82,7 +94,7 @@ class _KernelParser(ExprParser):
         self.end()
         return names
 
-    def _buffer(self, scope: StorageScope) -> LoopBuffer:
+    def buffer(self, scope: StorageScope) -> LoopBuffer:
         """Read the declaration of a buffer. Raises: ParseError where something else comes next."""
         name = self.name()
         self.expect(":")

@@ -110,6 +110,12 @@ def extent_text(extent: Extent) -> str:
     return " + ".join(terms)
 
 
+def buffer_text(kind: str, b: LoopBuffer) -> str:
+    """Return the declaration of a buffer; ``kind`` is "param" or the scope of an array."""
+    written = " written" if b.written else ""
+    return f"{kind} {b.name}: {b.dtype.short}[{extent_text(b.extent)}]{written}"
+
+
 def _factor(atom: str | Quotient) -> str:
     """Return a factor of a term of an extent as text."""
     if isinstance(atom, str):
@@ -152,9 +158,9 @@ class _KernelPrinter:
         head = f"kernel {launch.y}x{launch.x} blocks {launch.blocks} index {kernel.index_bits}"
         self._line(head + comment)
         for b in kernel.params:
-            self._buffer("param", b)
+            self._line(buffer_text("param", b))
         for b in kernel.arrays:
-            self._buffer(b.scope.value, b)
+            self._line(buffer_text(b.scope.value, b))
         for words in ("size", kernel.sizes), ("aliased", sorted(kernel.aliased)):
             if words[1]:
                 self._line(f"{words[0]} {', '.join(words[1])}")
@@ -162,11 +168,6 @@ class _KernelPrinter:
         self._body(kernel.body)
         self._line("}")
         return "\n".join(self.lines) + "\n"
-
-    def _buffer(self, kind: str, b: LoopBuffer) -> None:
-        """Print the declaration of a buffer."""
-        written = " written" if b.written else ""
-        self._line(f"{kind} {b.name}: {b.dtype.short}[{extent_text(b.extent)}]{written}")
 
     def _line(self, text: str) -> None:
         """Add a line."""

@@ -11,15 +11,18 @@ from attrs import evolve
 from passkit.ast.stage import Buffer, KernelAST, Place
 from passkit.checks.hazards import check_hazards
 from passkit.checks.ir_races import check_races
+from passkit.checks.pack_races import check_pack_races
 from passkit.dialects import dialect_of, print_kernel
 from passkit.dialects.base import Reach
 from passkit.dialects.c_printer import print_ir
+from passkit.dialects.pack_printer import print_pack
 from passkit.dialects.row_lanes import has_rows, row_lanes
 from passkit.errors import ScheduleError
 from passkit.graph.graph import Annotation, Graph
 from passkit.graph.node import Node
 from passkit.ir.loop import KernelIR
 from passkit.ir.verify import IRForm, verify
+from passkit.ir.verify_pack import verify_pack
 from passkit.lowering import lower, pool_sizes
 from passkit.lowering.loops import tiles_of
 from passkit.passes.base import register_pass
@@ -38,6 +41,7 @@ from passkit.sharing.sharing import aligned
 from passkit.space.layout import lay_out
 from passkit.space.space import Infeasible
 from passkit.target import Target
+from passkit.transforms.packs import lower_pack
 from passkit.transforms.pipeline import LoweredNest, Observer, lower_nest
 from passkit.values.memo import UncachedArgument
 from passkit.values.size import Extent, numel, substitute
@@ -76,7 +80,7 @@ def codegen(graph: Graph, context: PassContext) -> Graph:
         aliased = frozenset[int]() if storage is None else _aliased_positions(node, storage)
         reach = Reach(target.access, target.simd, target.shuffles)
         kernels[node] = make_kernel(group, schedule, plan, target.dialect, aliased, reach)
-        if context.dump is not None and schedule.nest is not None:
+        if context.dump is not None and (schedule.nest or schedule.pack):
             _dump_forms(group, schedule, aliased, kernels[node].name, context.dump)
     for node in graph.nodes:
         kernel = operator_kernel(graph, node, target.dialect)
@@ -95,7 +99,7 @@ def _with_block(kernel: Kernel, target: Target) -> Kernel:
     is known to exceed the usual limit, a block has fewer rows, but still a warp; a launch checks
     again. Source: `passkit.runtime.cuda.launch_config`.
     """
-    if isinstance(kernel.ast, KernelIR):
+    if not isinstance(kernel.ast, KernelAST):
         return kernel
     if not dialect_of(kernel.dialect).scratch_of_row or not has_rows(kernel.ast):
         return evolve(kernel, block=target.block)
@@ -190,6 +194,8 @@ def _kernel(
     group = held.value
     if schedule.nest is not None:
         return _nest_kernel(group, schedule, dialect, aliased)
+    if schedule.pack is not None:
+        return _pack_kernel(group, schedule, dialect, aliased)
     raw, tiles = lower(group, schedule, shared)
     ast, sizes = pool_sizes(raw)
     printer = dialect_of(dialect).for_lanes(reach)
@@ -250,7 +256,39 @@ def _dump_forms(
         path = dump.path(f"{name}_{transform}").with_suffix(".ir")
         path.write_text(str(kernel), encoding="utf-8")
 
-    _lowered(group, schedule, aliased, write)
+    if schedule.pack is not None:
+        lower_pack(group, schedule, aliased, write)
+    else:
+        _lowered(group, schedule, aliased, write)
+
+
+def _pack_kernel(
+    group: Group, schedule: Schedule, dialect: str, aliased: frozenset[int]
+) -> Kernel:
+    """Return the kernel of a group of several loop nests, lowered through loop IR.
+
+    ``aliased`` are the positions of parameters that share storage with another. Raises:
+    CodeGenError if the group cannot be lowered or printed, or its kernel has a race.
+    """
+    lowered = lower_pack(group, schedule, aliased)
+    ops = tuple(n.op.name for n in group.ops if n.op is not None)
+    verify_pack(lowered.kernel, "CodeGen")
+    text = print_pack(lowered.kernel, "KERNEL", dialect_of(dialect))
+    name, digest, source = _named(text, ops[-1], dialect)
+    check_pack_races(lowered.kernel, name, lowered.sizes, lowered.part_blocks, lowered.blocks)
+    return Kernel(
+        name=name,
+        key=digest,
+        ast=lowered.kernel,
+        source=source,
+        grid=lowered.blocks,
+        block=lowered.kernel.launch.threads,
+        shared_nbytes=lowered.kernel.shared_nbytes,
+        sizes=lowered.sizes,
+        ops=ops,
+        dialect=dialect,
+        seconds=schedule.seconds,
+    )
 
 
 def _nest_kernel(

@@ -11,7 +11,8 @@ from passkit.ast.stage import KernelAST, Place
 from passkit.graph.attribute_calls import call_attribute, refuse_result
 from passkit.graph.node import Node
 from passkit.graph.op import FKernel
-from passkit.ir.loop import KernelIR
+from passkit.ir.loop import KernelIR, LaunchShape
+from passkit.ir.pack import PackIR
 from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, evaluate
 
@@ -32,7 +33,7 @@ class Kernel:
 
     name: str
     key: str
-    ast: KernelAST | KernelIR = field(repr=False)
+    ast: KernelAST | KernelIR | PackIR = field(repr=False)
     source: str = field(repr=False)
     grid: Extent
     block: Extent
@@ -46,6 +47,11 @@ class Kernel:
 
     def __str__(self) -> str:
         return self.source
+
+    @property
+    def launch(self) -> LaunchShape | None:
+        """The threads of a block as its schedule says; None if the launch chooses them."""
+        return None if isinstance(self.ast, KernelAST) else self.ast.launch
 
     def scratch_bytes(self, numbers: Mapping[str, int]) -> tuple[int, int]:
         """The bytes that a tile's arrays take in all, and those that they lie in.

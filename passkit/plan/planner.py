@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from functools import lru_cache
 
 from attrs import evolve
@@ -78,8 +78,8 @@ def _one_phase(group: Group, target: Target) -> Schedule | Infeasible:
 
 
 def _with_nest(schedule: Schedule, layout: Layout, target: Target) -> Schedule:
-    """Return a schedule with that of its loop nest, for a GPU whose dialect prints loop IR."""
-    if not target.nests or target.name == "blocks":
+    """Return a schedule with that of its loop nest, where it has one."""
+    if not _has_nests(target):
         return schedule
     from passkit.planner.nests import plan_nest  # the rules need the classes of this module
 
@@ -120,7 +120,7 @@ def _obeying(
         return found
     # What the template says is obeyed.
     given = Diagnostic("template.given") if target.nests else None
-    return evolve(found, source=Source.USER, nest=None, no_nest=given)
+    return evolve(found, source=Source.USER, nest=None, pack=None, no_nest=given)
 
 
 def _packed(group: Group, target: Target) -> Schedule | Infeasible:
@@ -148,7 +148,35 @@ def _packed(group: Group, target: Target) -> Schedule | Infeasible:
             plan = plan_group(part, target if tile == target.tile else evolve(target, tile=tile))
             assert isinstance(plan, Schedule)
             plans[k] = plan
-    return packed_schedule(plans, target)
+    return _with_pack(packed_schedule(plans, target), parts, plans, target)
+
+
+def _with_pack(
+    schedule: Schedule, parts: Sequence[Group], plans: Sequence[Schedule], target: Target
+) -> Schedule:
+    """Return a schedule of parts with that of their loop nests in one kernel, where it has one.
+
+    Args:
+        schedule: the schedule.
+        parts: the parts, as groups by themselves.
+        plans: the schedule of each.
+        target: the target.
+    """
+    if not _has_nests(target):
+        return schedule
+    from passkit.planner.packs import plan_pack  # the rules need the classes of this module
+
+    refusal = next((p.refusal for p in plans if p.refusal is not None), None)
+    plan = plan_pack(parts, plans, target)
+    if isinstance(plan, Diagnostic):
+        return evolve(schedule, no_nest=plan, refusal=refusal)
+    rules = ", ".join(dict.fromkeys(p.rule for p in plans))
+    return evolve(schedule, pack=plan, rule=rules, refusal=refusal)
+
+
+def _has_nests(target: Target) -> bool:
+    """Return whether loop nests have schedules on a target: a GPU whose dialect prints loop IR."""
+    return target.nests and target.name != "blocks"
 
 
 def _tile(plan: Schedule, aim: float, target: Target) -> int:

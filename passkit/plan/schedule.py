@@ -14,6 +14,7 @@ from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import FElement, OpPattern, TOpCost
 from passkit.schedule.nest import NestSchedule
+from passkit.schedule.pack import PackSchedule
 from passkit.space.layout import Layout
 from passkit.space.space import Axis, Role, Space, is_free
 from passkit.space.tiling import Composition
@@ -102,7 +103,8 @@ class Schedule:
     numbers of those that have tiles of their own, or ``share`` one. A PHASED one has one for each
     phase, and the numbers of the outputs that each ``makes``. ``measured`` is what a run took where
     that is the ``source``, 0 for unknown sizes. ``nest`` is how a GPU runs it, if it is one loop
-    nest whose rows fit in registers: it is lowered through loop IR then. ``rule`` is the name of
+    nest whose rows fit in registers, ``pack`` how it runs the nests of the parts: both are lowered
+    through loop IR. ``rule`` is the name of
     the rule that made it, ``no_nest`` the reason if a GPU has none, ``refusal`` the reason if a
     rule of the user made a schedule that is not legal.
     """
@@ -123,6 +125,7 @@ class Schedule:
     makes: tuple[tuple[int, ...], ...] = ()
     measured: float = field(default=0.0, eq=False)
     nest: NestSchedule | None = None
+    pack: PackSchedule | None = None
     rule: str = field(default="", eq=False)
     no_nest: Diagnostic | None = field(default=None, eq=False)
     refusal: Diagnostic | None = field(default=None, eq=False)

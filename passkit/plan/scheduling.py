@@ -55,7 +55,7 @@ def phased_schedule(
 
 def _in_one_kernel(plans: Sequence[Schedule]) -> tuple[Schedule, ...]:
     """Return the schedules of parts of one kernel: their nests are no kernels of their own."""
-    return tuple(p if p.nest is None else evolve(p, nest=None) for p in plans)
+    return tuple(evolve(p, nest=None, pack=None) if p.nest or p.pack else p for p in plans)
 
 
 def schedule_like(default: Schedule, plans: Sequence[Schedule], target: Target) -> Schedule:

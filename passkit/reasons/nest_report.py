@@ -1,17 +1,22 @@
-"""How a kernel runs on a GPU as one loop nest: its schedule, its rule, its resources."""
+"""How a kernel runs on a GPU as loop nests: its schedule, its rules, its resources."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from attrs import frozen
 
 from passkit.diagnostics import Diagnostic
+from passkit.ir.loop import LaunchShape
 from passkit.plan.group import Group
 from passkit.plan.schedule import Schedule
 from passkit.planner.nests import scheduled_nest
+from passkit.planner.packs import packed_nests
 from passkit.schedule.limits import MAX_REGISTERS, REGISTERS, shared_nbytes
 from passkit.schedule.loop_nest import LoopNest
 from passkit.schedule.nest import NestSchedule
-from passkit.schedule.text import schedule_text
+from passkit.schedule.pack import PackSchedule
+from passkit.schedule.text import pack_text, schedule_text
 from passkit.target import Target
 from passkit.values.size import Extent
 from passkit.values.units import bytes_text
@@ -77,7 +82,7 @@ class NestResources:
 
 @frozen
 class NestReport:
-    """How a kernel runs as one loop nest, or why it does not.
+    """How a kernel runs as one loop nest, or a pack of several, or why it does not.
 
     Attributes:
         text: The text of its schedule; empty if it has none.
@@ -112,8 +117,34 @@ class NestReport:
         return "\n".join(f"  {line}" for line in lines)
 
 
+def resources_of_pack(
+    pack: PackSchedule, nests: Sequence[LoopNest], target: Target
+) -> NestResources:
+    """Return what a schedule of several nests in one kernel takes of a target.
+
+    Bytes that a thread loads are those of the nest where they are least.
+    """
+    pairs = enumerate(zip(pack.parts, nests, strict=True))
+    each = [(pack.side_by_side(k), resources_of(s, nest, target)) for k, (s, nest) in pairs]
+    launch = pack.launch
+    return NestResources(
+        threads=launch.threads,
+        blocks=pack.blocks([[a.extent for a in nest.axes] for nest in nests]),
+        resident_blocks=launch.blocks,
+        registers=registers_per_thread(launch),
+        shared_nbytes=max(together * r.shared_nbytes for together, r in each),
+        thread_nbytes=min(r.thread_nbytes for _, r in each),
+        multiprocessors=each[0][1].multiprocessors,
+    )
+
+
+def registers_per_thread(launch: LaunchShape) -> int:
+    """Return the registers that a thread has at most with the blocks of a launch."""
+    return min(MAX_REGISTERS, REGISTERS // (launch.threads * launch.blocks) // 8 * 8)
+
+
 def nest_report(group: Group, schedule: Schedule, target: Target) -> NestReport | None:
-    """Return how a group runs as a loop nest, or why it does not.
+    """Return how a group runs as a loop nest, or a pack of several, or why it does not.
 
     The result is None for a target that has no schedules of nests.
 
@@ -124,6 +155,11 @@ def nest_report(group: Group, schedule: Schedule, target: Target) -> NestReport 
     """
     if not target.nests:
         return None
+    if schedule.pack is not None:
+        nests = packed_nests(group, schedule)
+        text = pack_text(schedule.pack, nests, target)
+        resources = resources_of_pack(schedule.pack, nests, target)
+        return NestReport(text, schedule.rule, resources, None, "")
     if schedule.nest is None:
         reason = schedule.no_nest or Diagnostic("tile.composition")
         return NestReport("", "", None, reason, str(schedule))
@@ -143,7 +179,7 @@ def resources_of(schedule: NestSchedule, nest: LoopNest, target: Target) -> Nest
         threads=launch.threads,
         blocks=schedule.blocks([a.extent for a in nest.axes]),
         resident_blocks=launch.blocks,
-        registers=min(MAX_REGISTERS, REGISTERS // (launch.threads * launch.blocks) // 8 * 8),
+        registers=registers_per_thread(launch),
         shared_nbytes=shared_nbytes(schedule, nest),
         thread_nbytes=sum(nbytes[k] * own for k in schedule.cached),
         multiprocessors=0 if target.residency is None else target.rates.few,

@@ -14,6 +14,7 @@ from attrs import frozen
 
 from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.graph import Graph
+from passkit.graph.node import Entry
 from passkit.plan.registers import registers_of
 from passkit.plan.schedule import StagePlan
 from passkit.schedule.nest import AxisGroup, NestSchedule
@@ -95,6 +96,11 @@ class LoopNest:
     def graph(self) -> Graph:
         """Return the closed graph of the nest's operators."""
         return self.layout.graph
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Return the inputs and all values, each once."""
+        return tuple(e for n in self.graph.nodes for e in n.entries)
 
     @cached_property
     def axes(self) -> tuple[NestAxis, ...]:

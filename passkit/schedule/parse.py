@@ -58,7 +58,7 @@ def parse_schedule(text: str, nest: LoopNest, target: Target) -> NestSchedule:
     Raises: ScheduleError with line and column if the text does not follow the grammar, names what
     the nest does not have, or describes a schedule that is not legal.
     """
-    return _ScheduleParser(text, nest, target).schedule()
+    return ScheduleParser(text, nest, target).schedule()
 
 
 def _tokens(text: str) -> list[ScheduleToken]:
@@ -74,13 +74,18 @@ def _tokens(text: str) -> list[ScheduleToken]:
     return [*tokens, ScheduleToken("", line, len(text) - begin + 1)]
 
 
-class _ScheduleParser:
+class ScheduleParser:
     """A text that is being read, and the schedule that is made of it."""
 
     def __init__(self, text: str, nest: LoopNest, target: Target) -> None:
         self.tokens, self.at = _tokens(text), 0
-        self.nest, self.target = nest, target
-        self.builder = ScheduleBuilder(nest, target)
+        self.target = target
+        self.begin(nest, NEST)
+
+    def begin(self, nest: LoopNest, name: str) -> None:
+        """Let what is read next be the schedule of a nest, which is called ``name`` there."""
+        self.nest, self.name = nest, name
+        self.builder = ScheduleBuilder(nest, self.target)
         self.stages = 0
 
     # Tokens.
@@ -152,11 +157,27 @@ class _ScheduleParser:
 
     def schedule(self) -> NestSchedule:
         """Read all of the text."""
+        self._head()
+        threads, blocks = self._launch()
+        self._do(LaunchBlocks(int(blocks.text)), blocks)
+        self._expect("{", "nest", NEST)
+        self._axes()
+        self._values()
+        self._tile()
+        self._expect("}")
+        self._end()
+        return self._finished(threads, self.tokens[0])
+
+    def _head(self) -> None:
+        """Read the name of the schedule, and the target."""
         self._expect("schedule")
         self._word("operator")
         self._expect("for")
         if self._word("target") != self.target.name:
             self._refuse(f"the target is {self.target.name}", self.tokens[self.at - 1])
+
+    def _launch(self) -> tuple[ScheduleToken, ScheduleToken]:
+        """Read the threads of a block, and the blocks of a multiprocessor."""
         self._expect("threads")
         threads = self.token
         if not re.fullmatch(r"\d+x\d+", threads.text):
@@ -164,26 +185,30 @@ class _ScheduleParser:
         self._next()
         self._expect("blocks")
         blocks = self.token
-        self._do(LaunchBlocks(self._number()), blocks)
-        self._expect("{")
-        self._nest()
-        self._tile()
-        self._expect("}")
-        end = self.token
-        if end.text:
-            self._refuse(f"the schedule ends before {end.text!r}")
+        self._number()
+        return threads, blocks
+
+    def _end(self) -> None:
+        """Read the end of the text."""
+        if self.token.text:
+            self._refuse(f"the schedule ends before {self.token.text!r}")
+
+    def _finished(self, threads: ScheduleToken, begin: ScheduleToken) -> NestSchedule:
+        """Return the schedule of the nest, which has ``threads`` and stands at ``begin``."""
         schedule = self.builder.schedule()
         if isinstance(schedule, Diagnostic):
-            self._refuse(str(schedule), self.tokens[0])
+            self._refuse(str(schedule), begin)
         launch = f"{schedule.launch.y}x{schedule.launch.x}"
         if launch != threads.text:
             self._refuse(f"the maps have {launch} threads, not {threads.text}", threads)
         return schedule
 
-    def _nest(self) -> None:
-        """Read the nest, which must be that of the operators."""
-        self._expect("nest", NEST)
+    def _axes(self) -> None:
+        """Read the axes of the nest, which must be those of the operators."""
         self._section("(" + ", ".join(map(str, self.nest.axes)) + ")", "axes")
+
+    def _values(self) -> None:
+        """Read the values of the nest, which must be those of the operators."""
         self._expect(":")
         self._section(", ".join(self.nest.values), "values")
 
@@ -211,7 +236,7 @@ class _ScheduleParser:
 
     def _tile(self) -> None:
         """Read the tile with its items."""
-        self._expect("tile", NEST, "[")
+        self._expect("tile", self.name, "[")
         while True:
             axis, token = self._axis()
             self._expect("/")
@@ -230,7 +255,7 @@ class _ScheduleParser:
 
     def _map_item(self, _: ScheduleToken) -> None:
         """Read how the points of axes are distributed."""
-        self._expect(NEST)
+        self._expect(self.name)
         while True:
             axis, token = self._axis()
             self._expect("=")
@@ -294,7 +319,7 @@ class _ScheduleParser:
 
     def _stage_item(self, token: ScheduleToken) -> None:
         """Read a stage, which must be that of the operators."""
-        self._expect(NEST, ":")
+        self._expect(self.name, ":")
         if self.stages == len(self.nest.stages):
             self._refuse(f"the nest has {self.stages} stages only", token)
         self._section(stage_text(self.nest.stages[self.stages], self.nest), "stage")

@@ -2,9 +2,10 @@
 
 ::
 
-    schedule := 'schedule' NAME 'for' TARGET threads '{' nest tile '}'
+    schedule := 'schedule' NAME 'for' TARGET threads '{' nest tile | pack '}'
     threads  := 'threads' INT 'x' INT 'blocks' INT
-    nest     := 'nest' NAME '(' axis,… ')' ':' value,…
+    pack     := 'pack' '{' (nest threads tile)* '}'
+    nest     := 'nest' NAME '(' axis,… ')' (',' NAME '(' axis,… ')')* ':' value,…
     axis     := NAME ':' EXTENT ['chunks'] ['reduce'] ['chunk' EXTENT]
     tile     := 'tile' NAME '[' AXIS '/' INT (',' AXIS '/' INT)* ['row'] ']' '{' item* '}'
     item     := 'map' NAME map (';' map)*
@@ -22,17 +23,22 @@ Threads are Y x X, blocks those of a multiprocessor. Parts stand outer to inner;
 number takes what is left. ``row`` says that the tile has whole rows of the axes that are not
 listed. The stages follow from the operators; they are printed for readers, and compared when a text
 is read.
+
+A pack has the nests of a kernel whose blocks they share out, ``n0``, ``n1``, … in the order of the
+parts. Nests that have equal values, stages and maps are listed together; the tile has the name of
+the first, and is that of each. Threads and blocks of the pack are those of the kernel.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from passkit.ir.loop import Bind
+from passkit.ir.loop import Bind, LaunchShape
 from passkit.plan.schedule import StagePlan
 from passkit.schedule.legality import axis_name
 from passkit.schedule.loop_nest import NEST, LoopNest, groups_of
 from passkit.schedule.nest import NestSchedule
+from passkit.schedule.pack import PackSchedule
 from passkit.target import Target
 
 
@@ -41,25 +47,57 @@ def schedule_text(schedule: NestSchedule, nest: LoopNest, target: Target) -> str
 
     `passkit.schedule.parse.parse_schedule` makes the schedule of it again.
     """
-    launch = schedule.launch
-    axes = ", ".join(map(str, nest.axes))
-    name = list(nest.values)[-1]
-    threads = f"threads {launch.y}x{launch.x} blocks {launch.blocks}"
     lines = [
-        f"schedule {name} for {target.name} {threads} {{",
-        f"  nest {NEST} ({axes}): {', '.join(nest.values)}",
-        f"  tile {NEST}[{_tile_text(schedule, nest)}] {{",
-        *(f"    {line}" for line in tile_lines(schedule, nest)),
-        "  }",
+        f"schedule {list(nest.values)[-1]} for {target.name} {launch_text(schedule.launch)} {{",
+        f"  nest {nest_head(nest)}: {', '.join(nest.values)}",
+        *(f"  {line}" for line in _tile(schedule, nest, NEST)),
         "}",
     ]
     return "\n".join(lines)
 
 
-def tile_lines(schedule: NestSchedule, nest: LoopNest) -> list[str]:
+def pack_text(pack: PackSchedule, nests: Sequence[LoopNest], target: Target) -> str:
+    """Return the text of a schedule of several nests in one kernel.
+
+    `passkit.schedule.parse_pack.parse_pack` makes the schedule of it again.
+    """
+    alike: dict[tuple[str, ...], list[int]] = {}
+    for number, (schedule, nest) in enumerate(zip(pack.parts, nests, strict=True)):
+        key = (launch_text(schedule.launch), *nest.values, *_tile(schedule, nest, NEST))
+        alike.setdefault(key, []).append(number)
+    name = list(nests[-1].values)[-1]
+    lines = [f"schedule {name} for {target.name} {launch_text(pack.launch)} {{", "  pack {"]
+    for numbers in alike.values():
+        first = numbers[0]
+        heads = ", ".join(nest_head(nests[k], f"n{k}") for k in numbers)
+        lines += [
+            f"    nest {heads}: {', '.join(nests[first].values)}",
+            f"    {launch_text(pack.parts[first].launch)}",
+            *(f"    {line}" for line in _tile(pack.parts[first], nests[first], f"n{first}")),
+        ]
+    return "\n".join([*lines, "  }", "}"])
+
+
+def launch_text(launch: LaunchShape) -> str:
+    """Return the threads of a block and the blocks of a multiprocessor as text."""
+    return f"threads {launch.y}x{launch.x} blocks {launch.blocks}"
+
+
+def nest_head(nest: LoopNest, name: str = NEST) -> str:
+    """Return the name of a nest and its axes as text."""
+    return f"{name} ({', '.join(map(str, nest.axes))})"
+
+
+def _tile(schedule: NestSchedule, nest: LoopNest, name: str) -> list[str]:
+    """Return the lines of a tile with its braces."""
+    lines = tile_lines(schedule, nest, name)
+    return [f"tile {name}[{_tile_text(schedule, nest)}] {{", *(f"  {x}" for x in lines), "}"]
+
+
+def tile_lines(schedule: NestSchedule, nest: LoopNest, name: str = NEST) -> list[str]:
     """Return the lines of a tile of the text of a schedule: its items and the nest's stages."""
-    stages = [f"stage {NEST}: {stage_text(s, nest)}" for s in nest.stages]
-    return [*_items(schedule, nest), *stages]
+    stages = [f"stage {name}: {stage_text(s, nest)}" for s in nest.stages]
+    return [*_items(schedule, nest, name), *stages]
 
 
 def _tile_text(schedule: NestSchedule, nest: LoopNest) -> str:
@@ -73,7 +111,7 @@ def _tile_text(schedule: NestSchedule, nest: LoopNest) -> str:
     return f"{text}, {tile}" if kept.axes else tile
 
 
-def _items(schedule: NestSchedule, nest: LoopNest) -> Iterable[str]:
+def _items(schedule: NestSchedule, nest: LoopNest, name: str) -> Iterable[str]:
     """Yield the items of a tile in front of the stages."""
     maps = []
     for _, group in groups_of(schedule):
@@ -81,7 +119,7 @@ def _items(schedule: NestSchedule, nest: LoopNest) -> Iterable[str]:
         if parts:
             maps.append(f"{axis_name(nest, group)} = {parts}")
     if maps:
-        yield f"map {NEST} {'; '.join(maps)}"
+        yield f"map {name} {'; '.join(maps)}"
     for number in schedule.cached:
         yield f"cache_read x{number} in register"
     if schedule.tile is not None:

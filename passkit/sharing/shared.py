@@ -78,6 +78,8 @@ def plan_shared(group: Group, schedule: Schedule, mode: Mode = Mode.SMALLER) -> 
     """
     if schedule.nest is not None:
         return SharedPlan((), (), 0)  # values between stages are in registers
+    if schedule.pack is not None:
+        return SharedPlan((), (), 0, (SharedPlan((), (), 0),) * len(schedule.parts))
     if schedule.parts:
         return _overlapping(group, schedule)
     if schedule.stitching is not None:

@@ -10,6 +10,7 @@ from attrs import evolve, frozen
 from passkit.ast.stage import Place
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node, known_shape
+from passkit.ir.loop import LaunchShape
 from passkit.lowering.loops import tiles_of
 from passkit.plan.closing import kind_of
 from passkit.plan.group import Group
@@ -17,6 +18,7 @@ from passkit.plan.packing import GroupPart
 from passkit.plan.phases import alone, parts_by
 from passkit.plan.schedule import Kept, PartPlan, Schedule, Stitching
 from passkit.planner.nests import scheduled_nest
+from passkit.planner.packs import packed_nests
 from passkit.schedule.limits import shared_nbytes
 from passkit.schedule.loop_nest import LoopNest
 from passkit.schedule.text import tile_lines
@@ -97,11 +99,13 @@ class KernelStructure:
     def composition(self) -> str:
         """How the elements of a tile map to threads, and in how many stages or parts.
 
-        For a loop nest that has a schedule of its own, the rule that made it.
+        For loop nests that have schedules of their own, the rules that made them.
         """
         plan = self.schedule
         if plan.nest is not None:
             return f"loop nest by rule {plan.rule}, {counted(len(plan.stages), 'stage')}"
+        if plan.pack is not None:
+            return f"{counted(len(plan.parts), 'loop nest')} by rule {plan.rule}"
         name = plan.composition.value
         if plan.stitching is not None:
             return f"{name}, {counted(len(plan.stitching.parts), 'part')}"
@@ -116,7 +120,10 @@ class KernelStructure:
 
     @property
     def tiles(self) -> Extent:
-        """The number of tiles: those of a loop nest are the thread blocks of its grid."""
+        """The number of tiles: those of loop nests are the thread blocks of the grid."""
+        if self.schedule.pack is not None:
+            axes = [[a.extent for a in nest.axes] for nest in self.nests]
+            return self.resolve(self.schedule.pack.blocks(axes))
         if self.nest is None or self.schedule.nest is None:
             return self.resolve(tiles_of(self.schedule))
         return self.resolve(self.schedule.nest.blocks([a.extent for a in self.nest.axes]))
@@ -128,6 +135,11 @@ class KernelStructure:
         In a loop nest it is the shared memory of a block for rows or sums of columns, without the
         few bytes through which warps combine their sums.
         """
+        pack = self.schedule.pack
+        if pack is not None:
+            pairs = enumerate(zip(pack.parts, self.nests, strict=True))
+            each = (pack.side_by_side(k) * shared_nbytes(s, nest) for k, (s, nest) in pairs)
+            return self._bytes(max(each))
         if self.nest is None or self.schedule.nest is None:
             return self._bytes(self.shared.nbytes)
         return self._bytes(shared_nbytes(self.schedule.nest, self.nest))
@@ -139,16 +151,26 @@ class KernelStructure:
             return None
         return scheduled_nest(self.group, self.schedule)
 
+    @cached_property
+    def nests(self) -> list[LoopNest]:
+        """The loop nests of a kernel that is scheduled as a pack of them, else none."""
+        return [] if self.schedule.pack is None else packed_nests(self.group, self.schedule)
+
+    @property
+    def launch(self) -> LaunchShape | None:
+        """The threads of a thread block, None for a kernel that is not scheduled as loop nests."""
+        scheduled = self.schedule.pack or self.schedule.nest
+        return None if scheduled is None else scheduled.launch
+
     @property
     def tile_noun(self) -> str:
-        """The noun for its tiles: "block" for the thread blocks of a loop nest, else "tile"."""
-        return "tile" if self.schedule.nest is None else "block"
+        """The noun for its tiles: "block" for the thread blocks of loop nests, else "tile"."""
+        return "tile" if self.launch is None else "block"
 
     @property
     def threads(self) -> str:
-        """The text " of 256 threads" of a thread block; "" for a kernel that is not a loop nest."""
-        nest = self.schedule.nest
-        return "" if nest is None else f" of {counted(nest.launch.threads, 'thread')}"
+        """The text " of 256 threads" of a thread block; "" for a kernel that is not loop nests."""
+        return "" if self.launch is None else f" of {counted(self.launch.threads, 'thread')}"
 
     def properties(self) -> list[tuple[str, str]]:
         """Return names and values of the properties of the entire kernel, for a report."""
@@ -294,6 +316,18 @@ class KernelStructure:
         """
         part = parts_by(self.group, self.schedule)[number]
         plan = self.schedule.parts[number]
+        pack = self.schedule.pack
+        if pack is not None:
+            blocks = pack.parts[number].blocks([a.extent for a in self.nests[number].axes])
+            return KernelPart(
+                kind=kind_of(body).value,
+                composition="loop nest",
+                operators=tuple(map(self.group.called, body)),
+                stages=tuple(tile_lines(pack.parts[number], self.nests[number])),
+                outputs=tuple(self._output(part.original(e.node)) for e in part.graph.outputs),
+                tiles=size_text(self.resolve(blocks)),
+                scratch=self._bytes(shared_nbytes(pack.parts[number], self.nests[number])),
+            )
         others = next((set(s) - {number} for s in self.schedule.share if number in s), set())
         shared_with = f", shared with {_part_numbers(sorted(others))}" if others else ""
         return KernelPart(

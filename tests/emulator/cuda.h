@@ -120,6 +120,8 @@ inline unsigned emulated_ballot(int line, unsigned mask, int vote) {
 #define __syncthreads() emulated::wait_of_block(__LINE__)
 #define __syncwarp(...) emulated::wait_of_warp(__LINE__, 0xffffffffu __VA_OPT__(&) __VA_ARGS__)
 #define __threadfence() emulated::fence()
+#define __grid_constant__
+#define __constant__
 #define threadIdx (emulated::thread())
 #define blockIdx (emulated::block())
 #define blockDim (emulated::threads())

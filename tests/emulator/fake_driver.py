@@ -36,7 +36,7 @@ from passkit.target import KIB, MIB
 from tests.emulator.compiling import compiled, compiled_alone, expanded_text
 from tests.emulator.device import EmulatedError, launch
 from tests.emulator.fake_libraries import FakeLibraries
-from tests.emulator.native_calls import NativeFunctions
+from tests.emulator.native_calls import NativeFunctions, word
 from tests.emulator.stream_capture import StreamCapture
 
 SIGNATURE = r'extern "C"(?: __global__)? +void (?:__launch_bounds__\([^)]*\) )?{}\(\s*([^)]*)\) *{{'
@@ -91,7 +91,8 @@ class Function:
     Attributes:
         name: Its name.
         text: Its source.
-        arity: The number of its arguments.
+        arity: The number of its arguments, of 8 bytes each.
+        is_one_structure: Whether its arguments are the fields of one structure.
         params: The name, the bytes of an element and whether it is written, of each array.
         allowed: The dynamic shared memory that it may use, in bytes.
         library: The compiled library, None until the first launch.
@@ -100,6 +101,7 @@ class Function:
     name: str
     text: str
     arity: int
+    is_one_structure: bool
     params: tuple[tuple[str, int, bool], ...]
     allowed: int = 48 * KIB
     library: Any = None
@@ -108,6 +110,22 @@ class Function:
     def has_header(self) -> bool:
         """Whether the text came with CUDA's built-ins, as texts that passkit did not print do."""
         return "namespace emulated {" in self.text
+
+
+    def words(self, places: int) -> tuple[int, ...]:
+        """Return the arguments of a launch, whose pointers are at an address."""
+        if self.is_one_structure:
+            return tuple(word(word(places) + 8 * k) for k in range(self.arity))
+        return tuple(word(word(places + 8 * k)) for k in range(self.arity))
+
+
+def fields(text: str) -> Iterator[str]:
+    """Yield the fields of a structure, each with its type."""
+    for line in " ".join(text.split()).split(";")[:-1]:
+        first, *names = line.split(", ")
+        kind = first.strip().rpartition(" ")[0]
+        yield first
+        yield from (f"{kind} {name}" for name in names)
 
 
 @frozen
@@ -200,12 +218,15 @@ class FakeDriver(StreamCapture, Driver):
             raise driver_error("load", "no kernel image is available for execution on the device")
         signature = re.search(SIGNATURE.format(name), text)
         assert signature is not None
+        structure = re.search(rf"struct {name}_words {{(.*?)}};", text, re.DOTALL)
+        declared = re.split(r",\s*", signature[1]) if structure is None else [*fields(structure[1])]
         params = []
-        for param in re.split(r",\s*", signature[1]):
+        for param in declared:
             words = param.replace("*", " * ").replace("__restrict__", "").split()
             if "*" in words:
                 params.append((words[-1], ITEMS.get(words[-3], 1), words[0] != "const"))
-        self.functions.append(Function(name, text, signature[1].count(",") + 1, tuple(params)))
+        is_one = structure is not None
+        self.functions.append(Function(name, text, len(declared), is_one, tuple(params)))
         return self.functions[-1]
 
     def attributes(self, function: Function) -> FunctionAttributes:

@@ -214,7 +214,7 @@ class DriverCalls:
         assert rest[:2] == [1, 1] and rest[4] == 1
         count = own.arity
         if places:
-            arguments = [word(word(places + 8 * k)) for k in range(count)]
+            arguments = list(own.words(places))
         else:  # CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END
             told = {word(extra + 16 * k): word(extra + 16 * k + 8) for k in range(2)}
             assert word(told[2]) == 8 * count and word(extra + 32) == 0

@@ -108,7 +108,7 @@ class NativeFunctions:
         own = self.handles[function]
         grid, block, (shared, stream, places) = rest[:3], rest[3:6], rest[6:9]
         assert grid[1:] == (1, 1) and block[2] == 1
-        arguments = tuple(word(word(places + 8 * k)) for k in range(own.arity))
+        arguments = own.words(places)
         params = LaunchParams(own, grid[0], block[:2], shared, arguments, cooperative)  # type: ignore[arg-type]
         self.driver.launch(params, stream)
 

@@ -88,7 +88,7 @@ def test_packed_updates_in_place() -> None:
     assert isinstance(exe, pk.Executable)
     (kernel,) = exe.kernels
     assert len(exe.graph.attrs["storage"].inplace) == 12
-    assert kernel.source.count("__restrict__") == len(kernel.ast.params) - 24
+    assert "__restrict__" not in kernel.source
 
 
 # Planted faults.

@@ -18,7 +18,7 @@ WIDE = {"rtol": 3e-5, "atol": 1e-5}
 
 def check(p: NestProgram, is_aligned: bool) -> None:
     """Compare the interpreter's results with those of the graph."""
-    feeds = feeds_of(p.graph, SIZES["n"])
+    feeds = feeds_of(p.graph, SIZES)
     expected = [np.asarray(x) for x in pk.compile(p.graph, target="interpret")(feeds)]
     outputs = [np.zeros_like(x) for x in expected]
     sizes = [evaluate(n, SIZES) for n in p.kernel.sizes]

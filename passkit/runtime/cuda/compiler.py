@@ -18,7 +18,6 @@ from attrs import field, frozen
 
 from passkit.dialects.cuda import CUDA
 from passkit.errors import DeviceError, MissingDependencyError
-from passkit.ir.loop import KernelIR
 from passkit.plan.kernel import Kernel
 from passkit.runtime.cuda.device import CudaDevice
 from passkit.runtime.cuda.driver import DriverError, DriverFailure, FunctionAttributes
@@ -253,8 +252,8 @@ def _threads_of(kernel: Kernel, target: Target, attributes: FunctionAttributes) 
 
     ``attributes`` are those of the compiled function, which may allow less.
     """
-    if isinstance(kernel.ast, KernelIR):
-        return kernel.ast.launch.threads
+    if kernel.launch is not None:
+        return kernel.launch.threads
     return min(target.block, attributes.threads)
 
 

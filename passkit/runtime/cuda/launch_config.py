@@ -6,9 +6,8 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
-from passkit.ast.stage import Place
+from passkit.ast.stage import KernelAST, Place
 from passkit.dialects.row_lanes import WARP, has_rows, row_lanes, rows_at_once
-from passkit.ir.loop import KernelIR
 from passkit.plan.kernel import Kernel
 from passkit.sharing.shared import ALIGN
 from passkit.sharing.sharing import aligned
@@ -66,7 +65,7 @@ def launch_config(
     Raises:
         ShapeError: A size has no value in ``sizes``.
     """
-    if isinstance(kernel.ast, KernelIR):
+    if not isinstance(kernel.ast, KernelAST):
         launch = kernel.ast.launch
         return LaunchConfig(evaluate(kernel.grid, sizes), (launch.x, launch.y), 0)
     values = values_of(kernel, sizes)

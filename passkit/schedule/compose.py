@@ -1,0 +1,66 @@
+"""compose: several schedules of loop nests become the schedule of one kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from passkit.diagnostics import Diagnostic
+from passkit.ir.loop import WARP, LaunchShape
+from passkit.ir.pack import MAX_WORDS
+from passkit.schedule.limits import shared_nbytes
+from passkit.schedule.loop_nest import LoopNest
+from passkit.schedule.nest import NestSchedule
+from passkit.schedule.pack import PackSchedule, waits_for_block
+from passkit.target import Target
+from passkit.values.size import symbols_of
+
+SIZES_OF_PART = 3
+"""The size arguments of a part besides those for symbols: its points, and two numbers of blocks."""
+
+
+def compose(
+    schedules: Sequence[NestSchedule], nests: Sequence[LoopNest], target: Target
+) -> PackSchedule | Diagnostic:
+    """Return the schedule of nests in one kernel, or the first reason why it is not legal.
+
+    A block has the threads of the nest with the most. A multiprocessor has room for as many blocks
+    as every nest counts on, so that none has fewer registers than by itself.
+
+    Args:
+        schedules: the schedule of each nest.
+        nests: the nests, which have no data flow between them.
+        target: the GPU.
+    """
+    launches = [s.launch for s in schedules]
+    threads = max(launch.threads for launch in launches)
+    shapes = {(launch.y, launch.x) for launch in launches}
+    y, x = shapes.pop() if len(shapes) == 1 else (1, threads)
+    blocks = min(launch.blocks * launch.threads // threads for launch in launches)
+    pack = PackSchedule(tuple(schedules), LaunchShape(y, x, max(1, blocks)))
+    return check_pack(pack, nests, target) or pack
+
+
+def check_pack(
+    pack: PackSchedule, nests: Sequence[LoopNest], target: Target
+) -> Diagnostic | None:
+    """Return the first reason why a schedule of nests in one kernel is not legal; None if it is."""
+    launch = pack.launch
+    arguments = 0
+    for part, (schedule, nest) in enumerate(zip(pack.parts, nests, strict=True)):
+        own = schedule.launch
+        is_apart = own.threads % WARP == 0 and not waits_for_block(schedule)
+        if own.threads != launch.threads and (launch.threads % own.threads or not is_apart):
+            data = {"part": part, "threads": own.threads, "all": launch.threads}
+            return Diagnostic("pack.threads", data)
+        if own.threads * own.blocks < launch.threads * launch.blocks:
+            data = {"part": part, "own": own.threads * own.blocks}
+            return Diagnostic("pack.registers", {**data, "all": launch.threads * launch.blocks})
+        nbytes = pack.side_by_side(part) * shared_nbytes(schedule, nest)
+        if nbytes > target.scratch:
+            return Diagnostic("memory.shared", {"nbytes": nbytes, "limit": target.scratch})
+        arguments += len(nest.graph.inputs) + len(nest.graph.outputs) + SIZES_OF_PART
+        arguments += 2 * len(symbols_of(e.shape for e in nest.entries))
+    if arguments > MAX_WORDS:
+        data = {"parts": len(pack.parts), "count": arguments, "limit": MAX_WORDS}
+        return Diagnostic("pack.arguments", data)
+    return None
