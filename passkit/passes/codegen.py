@@ -21,6 +21,7 @@ from passkit.errors import ScheduleError
 from passkit.graph.graph import Annotation, Graph
 from passkit.graph.node import Node
 from passkit.ir.loop import KernelIR
+from passkit.ir.pack import PackIR
 from passkit.ir.verify import IRForm, verify
 from passkit.ir.verify_pack import verify_pack
 from passkit.lowering import lower, pool_sizes
@@ -247,17 +248,17 @@ def _dump_forms(
 ) -> None:
     """Write the text of loop IR after each transform, for the kernel ``name`` of a group.
 
-    ``dump`` gives the paths of the files, and ``aliased`` are the positions of parameters that
-    share storage with another. Raises: OSError if a file cannot be written, CodeGenError if the
-    group cannot be lowered.
+    Those of a pack are of each part, and then of the whole kernel. ``dump`` gives the paths of the
+    files, and ``aliased`` are the positions of parameters that share storage with another. Raises:
+    OSError if a file cannot be written, CodeGenError if the group cannot be lowered.
     """
 
-    def write(transform: str, kernel: KernelIR) -> None:
+    def write(transform: str, kernel: KernelIR | PackIR) -> None:
         path = dump.path(f"{name}_{transform}").with_suffix(".ir")
         path.write_text(str(kernel), encoding="utf-8")
 
     if schedule.pack is not None:
-        lower_pack(group, schedule, aliased, write)
+        write("pack", lower_pack(group, schedule, aliased, write).kernel)
     else:
         _lowered(group, schedule, aliased, write)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,17 @@ def test_packs_are_interpreted(name: str, is_aligned: bool) -> None:
     """An interpreter that knows only what packs mean gets the results of NumPy."""
     own = program(name)
     run(own, own.ir, is_aligned)
+
+
+def test_the_forms_of_parts_are_dumped(tmp_path: Path) -> None:
+    """With the option dump, CodeGen writes the forms of each part, and then the pack."""
+    own = program("two parts")
+    plan(pk.Graph(GRAPHS["two parts"]()), target="cuda", dump=tmp_path)
+
+    files = sorted(tmp_path.glob("*.ir"))
+    names = [f.stem.partition(f"{own.kernel.name}_")[2] for f in files]
+    assert names.count("build_loops") == names.count("guard_alignment") == 2
+    assert names[-1] == "pack" and parse_pack_ir(files[-1].read_text()) == own.ir
 
 
 REFUSED = [

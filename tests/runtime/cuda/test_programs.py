@@ -93,6 +93,24 @@ def test_one_graph_serves_many_calls(machine: Any, rng: Any) -> None:
     assert exe.stats["graph_replays"] == len(machine.calls("replay"))
 
 
+def test_packed_parts_read_one_structure_of_arguments(machine: Any, rng: Any) -> None:
+    """Launched one by one and in a graph, the parts of kernels find their arrays and sizes."""
+    sizes = (5, 1500, 70, 1024)
+    chains = [[pk.var(f"x{k}", (n,))] for k, n in enumerate(sizes)]
+    for f in (o.tanh, o.sin, o.exp):
+        for own in chains:
+            own.append(f(own[-1]))
+    graph = pk.Graph([own[-1] for own in chains])
+    exe = on_cuda(graph, keep_apart=[[graph.names[e.node] for e in own[1:]] for own in chains])
+    assert [k.source.count("part_of<4>") for k in exe.kernels] == [1, 1, 1]
+    machine.log.clear()
+    for _ in range(5):
+        feeds = {f"x{k}": normal(rng, n) for k, n in enumerate(sizes)}
+        agrees(graph, feeds, exe(feeds), rtol=1e-5)
+
+    assert machine.calls("graph") == [3] and machine.calls("replay")
+
+
 def test_a_graph_at_other_addresses(machine: Any, rng: Any) -> None:
     """Where others hold the memory of the last call, another graph is built; both are kept."""
     fill_pool()

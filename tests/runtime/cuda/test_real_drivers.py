@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-FEW = "cuda-bindings and (many_calls or addresses or phases or no_memory_left)"
-"""Launches, graphs and their updates, grid barriers and exhausted memory."""
+FEW = "cuda-bindings and (many_calls or addresses or phases or no_memory_left or structure)"
+"""Launches, graphs and their updates, grid barriers, exhausted memory, and packed kernels."""
 
 
 def test_cuda_bindings_on_a_fake_libcuda() -> None:
@@ -38,7 +38,7 @@ def test_cuda_bindings_on_a_fake_libcuda() -> None:
         (*command, "-k", FEW), cwd=ROOT, env=environ, capture_output=True, text=True
     )
 
-    assert re.search(r"^4 passed, \d+ deselected", done.stdout, re.M), done.stdout + done.stderr
+    assert re.search(r"^5 passed, \d+ deselected", done.stdout, re.M), done.stdout + done.stderr
 
 
 def test_the_list_of_unproven_parts_names_existing_files() -> None:
