@@ -95,6 +95,7 @@ GRAPHS: dict[str, Any] = {
     "short rows": lambda: softmaxes((1, 77, 64, 130), 40),
     "rows": lambda: softmaxes((1, 7, 64, 3), 256),
     "mixed": mixed,
+    "long rows": lambda: softmaxes((3, 7), 2000),
     "unknown sizes": lambda: [chain(0, "n"), chain(1, "m"), chain(2, 300), chain(3, "n")],
 }
 """Outputs of graphs by name."""
@@ -126,3 +127,33 @@ def program_of(outputs: Sequence[Any], **options: Any) -> PackProgram:
 def program(name: str) -> PackProgram:
     """Return the program of this name."""
     return program_of(GRAPHS[name]())
+
+
+def random_outputs(rng: Any) -> list[Any]:
+    """Return outputs of a random graph of 2 to 12 parts: chains, rows, columns and sums.
+
+    Some read one number; some have equal shapes, so that one loop may compute several of them.
+    """
+    factor = pk.var("factor", ())
+    sizes = [int(n) for n in rng.choice([1, 3, 7, 64, 1023, 1024, 1500, 4099], 3)]
+    lengths = [int(n) for n in rng.choice([8, 10, 40, 64, 96, 130, 256, 768, 1024, 1300], 2)]
+    outputs: list[Any] = []
+    for k in range(int(rng.integers(2, 13))):
+        dtype = str(rng.choice(["float32", "float32", "float32", "float16", "float64", "int32"]))
+        shape = (int(rng.choice([1, 2, 5, 33])), int(rng.choice(lengths)))
+        x, matrix = pk.var(f"x{k}", (int(rng.choice(sizes)),), dtype), pk.var(f"m{k}", shape)
+        kinds = [
+            lambda x=x: x * x + x,
+            lambda x=x, k=k: x - pk.var(f"b{k}", x.shape, str(x.dtype)) * x,
+            lambda k=k: pk.var(f"f{k}", (int(rng.choice(sizes)),)) * factor,
+            lambda m=matrix: o.softmax(m),
+            lambda m=matrix: o.reduce_sum(m * 0.5, axis=1),
+            lambda m=matrix, k=k: o.tanh(m + pk.var(f"r{k}", (m.shape[1],))),
+            lambda k=k: o.reduce_max(pk.var(f"c{k}", (100, int(rng.choice([7, 64, 300])))), axis=0),
+        ]
+        outputs.append(kinds[int(rng.choice(len(kinds), p=PROBABILITIES))]())
+    return outputs
+
+
+PROBABILITIES = (0.25, 0.2, 0.15, 0.1, 0.1, 0.1, 0.1)
+"""Of the kinds of parts of random graphs."""

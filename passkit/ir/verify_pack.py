@@ -45,6 +45,8 @@ def _nest_violations(pack: PackIR, nest: PackedNest) -> Iterator[str]:
     if launch.threads % own.threads:
         yield f"blocks of {launch.threads} threads have no whole blocks of {own.threads}"
         return
+    if (own.y, own.x) != (launch.y, launch.x) and launch.y > 1:
+        yield f"{own.y}x{own.x} threads of a nest in blocks of {launch.y}x{launch.x}"
     is_several = own.threads < launch.threads
     if is_several and own.threads % WARP:
         yield f"{own.threads} threads side by side are no whole warps"

@@ -19,7 +19,7 @@ from passkit.transforms.packs import lower_pack
 from passkit.values.size import Extent, evaluate
 from tests.kernel_interpreter import KernelFault, run_pack
 from tests.nest_kernels import feeds_of
-from tests.packs import GRAPHS, PackProgram, chains, program, program_of
+from tests.packs import GRAPHS, PackProgram, chains, program, program_of, random_outputs
 from tests.planned import plan
 
 SIZES = {"n": 1500, "m": 37}
@@ -149,6 +149,9 @@ FAULTS = {
     "a barrier of a part of a block": PackFault(
         "mixed", "if first_row", "barrier block\n    if first_row", "128 of 256 threads of a block"
     ),
+    "rows of threads in rows of others": PackFault(
+        "mixed", "pack 1x256", "pack 2x128", "1x256 threads of a nest in blocks of 2x128"
+    ),
     "a fault inside of a nest": PackFault(
         "two parts", "width 4 stream", "width 3 stream", "an access of 3 elements"
     ),
@@ -226,3 +229,22 @@ def test_memory_that_two_parts_share_is_refused() -> None:
                 verify_pack(lowered.kernel, "a test")
         else:
             verify_pack(lowered.kernel, "a test")
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_packs(seed: int) -> None:
+    """Random parts in one kernel have the results of NumPy, and their texts are read again."""
+    outputs = random_outputs(np.random.default_rng(seed))
+    planned = plan(pk.Graph(outputs), target="cuda")
+    for node, kernel in planned.attrs["kernel"].items():
+        if not isinstance(kernel.ast, PackIR):
+            continue
+        assert parse_pack_ir(str(kernel.ast)) == kernel.ast
+        graph = pk.Graph(list(node.entries))
+        feeds = feeds_of(graph)
+        arrays = [feeds[planned.names[e.node]] for e in node.inputs]
+        expected = [np.asarray(a) for a in pk.interpret(graph, feeds)]
+        results = [np.zeros_like(a) for a in expected]
+        run_pack(kernel.ast, kernel.grid, kernel.sizes, arrays, results, bool(seed % 2))
+        for result, right in zip(results, expected, strict=True):
+            np.testing.assert_allclose(result, right, rtol=5e-3, atol=5e-3)
