@@ -53,8 +53,8 @@ def check_pack(
             data = {"part": part, "threads": own.threads, "all": launch.threads}
             return Diagnostic("pack.threads", data)
         if own.threads * own.blocks < launch.threads * launch.blocks:
-            data = {"part": part, "own": own.threads * own.blocks}
-            return Diagnostic("pack.registers", {**data, "all": launch.threads * launch.blocks})
+            needed, resident = own.threads * own.blocks, launch.threads * launch.blocks
+            return Diagnostic("pack.registers", {"part": part, "own": needed, "all": resident})
         nbytes = pack.side_by_side(part) * shared_nbytes(schedule, nest)
         if nbytes > target.scratch:
             return Diagnostic("memory.shared", {"nbytes": nbytes, "limit": target.scratch})
