@@ -57,8 +57,8 @@ TEXTS: dict[str, str] = {
     "pack.part": "part {part} has no schedule of a nest: {reason}",
     "pack.registers": "part {part} counts on {own} threads on a multiprocessor, and the kernel has "
     "{all}",
-    "pack.threads": "part {part} has {threads} threads that wait for each other or are no whole "
-    "warps, and a block has {all}",
+    "pack.threads": "part {part} has blocks of {threads} threads, of which a block of {all} has no "
+    "whole number, or which are no whole warps",
     "rows.apart": "cache_rows needs rows that are consecutive in memory, not of axes {axes}",
     "rows.none": "cache_rows needs rows, and the nest reduces nothing",
     "rows.order": "cache_rows needs consecutive elements in a thread: the outermost part of axis "

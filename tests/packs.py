@@ -95,7 +95,7 @@ GRAPHS: dict[str, Any] = {
     "short rows": lambda: softmaxes((1, 77, 64, 130), 40),
     "rows": lambda: softmaxes((1, 7, 64, 3), 256),
     "mixed": mixed,
-    "long rows": lambda: softmaxes((3, 7), 2000),
+    "long rows": lambda: [*softmaxes((3, 7), 2000), *softmaxes((2,), 9000), *chains((5, 2000))],
     "unknown sizes": lambda: [chain(0, "n"), chain(1, "m"), chain(2, 300), chain(3, "n")],
 }
 """Outputs of graphs by name."""

@@ -136,12 +136,17 @@ class IRPrinter:
         kernel: the kernel.
         dialect: the language.
         threads: the spellings of thread and block indices.
+        barriers: the spellings of barriers.
     """
 
     def __init__(
-        self, kernel: KernelIR, dialect: Dialect, threads: Mapping[Bind, str] = THREADS
+        self,
+        kernel: KernelIR,
+        dialect: Dialect,
+        threads: Mapping[Bind, str] = THREADS,
+        barriers: Mapping[BarrierScope, str] = BARRIERS,
     ) -> None:
-        self.kernel, self.dialect = kernel, dialect
+        self.kernel, self.dialect, self.barriers = kernel, dialect, barriers
         self.index_type = INDEX_TYPES[kernel.index_bits]
         indices = frozenset(_index_variables(kernel))
         self.exprs = LoopExpressions(
@@ -240,7 +245,7 @@ class IRPrinter:
             case WarpReduce():
                 self._warp_reduce(s)
             case Barrier(scope):
-                self._line(BARRIERS[scope])
+                self._line(self.barriers[scope])
             case Return():
                 self._line("return;")
             case For():

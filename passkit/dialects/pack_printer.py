@@ -12,8 +12,8 @@ from itertools import groupby
 from textwrap import wrap
 
 from passkit.dialects.base import Dialect
-from passkit.dialects.c_printer import INDENT, INDEX_TYPES, THREADS, IRPrinter
-from passkit.ir.loop import Bind, LoopBuffer, StorageScope
+from passkit.dialects.c_printer import BARRIERS, INDENT, INDEX_TYPES, THREADS, IRPrinter
+from passkit.ir.loop import BarrierScope, Bind, LoopBuffer, StorageScope
 from passkit.ir.pack import PackedNest, PackIR
 
 
@@ -97,7 +97,10 @@ class _PackPrinter:
             word = self._word([p.sizes[k] for p in nest.parts])
             lines.append(f"const {index_type} {n} = ({index_type}){word};")
         more, threads = self._threads(nest)
-        printer = IRPrinter(kernel, self.dialect, threads)
+        barriers = dict(BARRIERS)
+        if self.pack.side_by_side(nest) > 1:
+            barriers[BarrierScope.BLOCK] = f"wait_of_group(pack_group, {kernel.launch.threads});"
+        printer = IRPrinter(kernel, self.dialect, threads, barriers)
         body = [*self._arrays(nest, printer), *printer.body_lines()]
         return [*lines, *more, *self._guarded(nest, body)]
 

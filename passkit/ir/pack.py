@@ -11,14 +11,7 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
-from passkit.ir.loop import (
-    Barrier,
-    BarrierScope,
-    KernelIR,
-    LaunchShape,
-    LoopBuffer,
-    walk_statements,
-)
+from passkit.ir.loop import KernelIR, LaunchShape, LoopBuffer
 from passkit.values.lazy import Lazy
 
 text: Any = Lazy("passkit.ir.pack_text")
@@ -60,22 +53,14 @@ class PackedNest:
     kernel: KernelIR
     parts: tuple[PackPart, ...]
 
-    @property
-    def waits_for_block(self) -> bool:
-        """Return whether the nest has barriers of all threads of its block."""
-        return any(
-            isinstance(s, Barrier) and s.scope is BarrierScope.BLOCK
-            for s in walk_statements(self.kernel.body)
-        )
-
 
 @frozen
 class PackIR:
     """A kernel of several loop nests.
 
-    A block of the kernel computes one block of a nest, or several side by side, each by threads
-    that follow each other, if that has fewer threads. The blocks of a nest's parts follow each
-    other, and so do those of the nests.
+    A block of the kernel computes one block of a nest, or several side by side, if that has fewer
+    threads: each by threads that follow each other, and have barriers of their own. The blocks of
+    a nest's parts follow each other, and so do those of the nests.
 
     Attributes:
         params: the buffers that are arguments: inputs, then outputs.

@@ -50,8 +50,6 @@ def _nest_violations(pack: PackIR, nest: PackedNest) -> Iterator[str]:
     is_several = own.threads < launch.threads
     if is_several and own.threads % WARP:
         yield f"{own.threads} threads side by side are no whole warps"
-    if is_several and nest.waits_for_block:
-        yield f"{own.threads} of {launch.threads} threads of a block have a barrier of their own"
     for part in nest.parts:
         yield from _part_violations(pack, nest, part)
         if is_several != (part.blocks is not None):

@@ -10,7 +10,7 @@ from passkit.ir.pack import MAX_WORDS
 from passkit.schedule.limits import shared_nbytes
 from passkit.schedule.loop_nest import LoopNest
 from passkit.schedule.nest import NestSchedule
-from passkit.schedule.pack import PackSchedule, waits_for_block
+from passkit.schedule.pack import PackSchedule
 from passkit.target import Target
 from passkit.values.size import symbols_of
 
@@ -48,8 +48,8 @@ def check_pack(
     arguments = 0
     for part, (schedule, nest) in enumerate(zip(pack.parts, nests, strict=True)):
         own = schedule.launch
-        is_apart = own.threads % WARP == 0 and not waits_for_block(schedule)
-        if own.threads != launch.threads and (launch.threads % own.threads or not is_apart):
+        is_apart = own.threads % WARP == 0 and launch.threads % own.threads == 0
+        if own.threads != launch.threads and not is_apart:
             data = {"part": part, "threads": own.threads, "all": launch.threads}
             return Diagnostic("pack.threads", data)
         if own.threads * own.blocks < launch.threads * launch.blocks:

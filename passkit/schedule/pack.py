@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
-from passkit.ir.loop import WARP, LaunchShape
+from passkit.ir.loop import LaunchShape
 from passkit.schedule.nest import NestSchedule
 from passkit.values.size import Extent
 
@@ -37,13 +37,3 @@ class PackSchedule:
             together = self.side_by_side(part)
             total = total + (schedule.blocks(own) + (together - 1)) // together
         return total
-
-
-def waits_for_block(schedule: NestSchedule) -> bool:
-    """Return whether the threads of a block wait for each other: rows or columns of several warps.
-
-    Threads of a warp that wait for each other do not count.
-    """
-    if schedule.columns is not None:
-        return schedule.launch.y > 1
-    return schedule.reduced is not None and schedule.lanes > WARP

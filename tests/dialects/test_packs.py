@@ -158,18 +158,21 @@ def test_equal_parts_have_one_body() -> None:
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("name", "change"),
     [
-        ("(int)blockIdx.x < (int)words.", "(int)blockIdx.x <= (int)words."),
-        ("(int)blockIdx.x - ", "(int)blockIdx.x + 1 - "),
-        ("* 2 + pack_group", "* 2"),
-        ("threadIdx.x / 128;", "threadIdx.x / 64;"),
-        (" + pack_group * ", " + 0 * "),
+        ("mixed", ("(int)blockIdx.x < (int)words.", "(int)blockIdx.x <= (int)words.")),
+        ("mixed", ("(int)blockIdx.x - ", "(int)blockIdx.x + 1 - ")),
+        ("mixed", ("* 2 + pack_group", "* 2")),
+        ("mixed", ("threadIdx.x / 128;", "threadIdx.x / 64;")),
+        ("mixed", (" + pack_group * ", " + 0 * ")),
+        ("long rows", ("wait_of_group(pack_group, 128);", "")),
+        ("long rows", ("wait_of_group(pack_group, 128);", "wait_of_group(0, 128);")),
+        ("long rows", ("wait_of_group(pack_group, 128);", "__syncthreads();")),
     ],
 )
-def test_planted_faults_of_the_text(change: tuple[str, str]) -> None:
-    """The emulator, or a wrong result, shows a fault in how blocks find their part."""
-    own = program("mixed")
+def test_planted_faults_of_the_text(name: str, change: tuple[str, str]) -> None:
+    """The emulator, or a wrong result, shows a fault in how blocks find their part, or wait."""
+    own = program(name)
     assert change[0] in own.kernel.source
     source = own.kernel.source.replace(*change)
     kernel = evolve(own.kernel, source=source, key=f"the fault {change}")

@@ -33,6 +33,7 @@ __attribute__((const)) uint3 threads();
 __attribute__((const)) uint3 blocks();
 void wait_of_block(int line);
 void wait_of_warp(int line, unsigned mask);
+void wait_of_part(int line, unsigned group, unsigned count);
 void fence();
 void touch_atomically(void *at);
 [[noreturn]] void fail(const char *what, ...);
@@ -118,6 +119,7 @@ inline unsigned emulated_ballot(int line, unsigned mask, int vote) {
 #define __shfl_up_sync(...) emulated_shfl_up(__LINE__, __VA_ARGS__)
 #define __shfl_down_sync(...) emulated_shfl_down(__LINE__, __VA_ARGS__)
 #define __syncthreads() emulated::wait_of_block(__LINE__)
+#define wait_of_group(group, count) emulated::wait_of_part(__LINE__, group, count)
 #define __syncwarp(...) emulated::wait_of_warp(__LINE__, 0xffffffffu __VA_OPT__(&) __VA_ARGS__)
 #define __threadfence() emulated::fence()
 #define __grid_constant__

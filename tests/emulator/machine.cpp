@@ -119,6 +119,7 @@ void begin_block(unsigned index) {
   b.fixed = shared_region("__shared__ variables", fixed.begin, size_t(fixed.end - fixed.begin));
   b.kept.assign(b.dynamic.cells.size() + b.fixed.cells.size(), char(0xff));  // NaN, or -1
   b.warps.assign((size() + 31) / 32, 1);
+  b.times = b.warps;
   for (unsigned k = 0; k < size(); ++k)
     b.threads.push_back({&b, k, k % launch.shape.x, k / launch.shape.x});
 }
@@ -188,7 +189,28 @@ void wait_of_block(int line) {
     b.grid = std::max(b.grid, t.acquired);
   }
   for (uint32_t &w : b.warps) ++w;
-  ++b.time, b.arrived = 0;
+  for (uint32_t &t : b.times) ++t;
+  b.arrived = 0;
+}
+
+void wait_of_part(int line, unsigned group, unsigned count) {
+  Block &b = *me->block;
+  if (count % 32 || size() % count || me->number / count != group || group > 15)
+    fail("waits in line %d for part %u of %u threads", line, group, count);
+  if (b.group && b.group != count)
+    fail("waits in line %d for parts of %u and of %u threads", line, b.group, count);
+  b.group = count, b.grouped.resize(size() / count);
+  me->line = line;
+  if (++b.grouped[group] < count) return leave(AT_BARRIER);
+  for (unsigned k = group * count; k < (group + 1) * count; ++k) {
+    Thread &t = b.threads[k];
+    if (t.line != line)
+      fail("waits in line %d, thread (%u, %u) in line %d", line, t.x, t.y, t.line);
+    t.state = READY;
+  }
+  for (unsigned w = group * count / 32; w < (group + 1) * count / 32; ++w)
+    ++b.warps[w], ++b.times[w];
+  b.grouped[group] = 0;
 }
 
 void wait_of_warp(int line, unsigned mask) {
@@ -214,7 +236,7 @@ uint64_t exchange(int line, Way way, unsigned mask, uint64_t bits, int lane, int
 // Blocks learn of each other's stores so: a thread that has waited with its block fences and adds;
 // when those of all blocks have, one that then polls and fences tells its block by a wait.
 void fence() {
-  me->fenced = me->block->time;
+  me->fenced = me->block->times[me->number / 32];
   if (me->seen > me->block->grid) me->acquired = me->seen;
 }
 
@@ -223,7 +245,8 @@ void touch_atomically(void *where) {
   const auto has = [&](const auto &s) { return where >= s.first && where < s.second; };
   if (std::none_of(sections.begin(), sections.end(), has))
     fail("adds to memory that is no variable of its file");
-  if (me->fenced == b.time) b.published = b.grid + 1, b.covered = b.time;
+  const uint32_t time = b.times[me->number / 32];
+  if (me->fenced == time) b.published = b.grid + 1, b.covered = time;
 }
 }  // namespace emulated
 

@@ -6,10 +6,12 @@ namespace {
 constexpr long MOST_ACCESSES = 20'000'000;
 long accesses;
 
-// How near the thread of a mark is: 0 itself, 1 of its warp, 2 of its block, 3 of the grid.
+// How near the thread of a mark is: 0 itself, 1 of its warp, 2 of its block, 3 of the grid. Parts of
+// a block that wait by themselves are as far from each other as blocks are.
 int relation(const Mark &m) {
   const unsigned block = (m.who - 1) / size(), number = (m.who - 1) % size();
-  const int near = block != me->block->index ? 3
+  const unsigned group = me->block->group ? me->block->group : size();
+  const int near = block != me->block->index || number / group != me->number / group ? 3
                    : number / 32 != me->number / 32 ? 2
                    : number != me->number;
   return std::max(near, m.level);
@@ -22,7 +24,7 @@ bool before(const Mark &m) {
   switch (relation(m)) {
     case 0: return true;
     case 1: return m.warp < own.warps[me->number / 32];
-    case 2: return m.block < own.time;
+    case 2: return m.block < own.times[me->number / 32];
   }
   const auto made = [&](const Block &b) { return b.index == (m.who - 1) / size(); };
   const auto other = std::find_if(blocks.begin(), blocks.end(), made);
@@ -31,7 +33,8 @@ bool before(const Mark &m) {
 
 Mark now(int level = 0) {
   const Block &b = *me->block;
-  return {b.index * size() + me->number + 1, b.warps[me->number / 32], b.time, b.grid, level};
+  return {b.index * size() + me->number + 1, b.warps[me->number / 32],
+          b.times[me->number / 32], b.grid, level};
 }
 
 const char *names(const Mark &m) {

@@ -17,6 +17,7 @@ LANE = "const int i = threadIdx.x; "
 SOUND = {
     "turned": SHARED + LANE + "s[i] = x[i]; __syncthreads(); y[i] = s[blockDim.x - 1 - i];",
     "turned_in_a_warp": SHARED + LANE + "s[i] = x[i]; __syncwarp(); y[i] = s[i ^ 31];",
+    "turned_in_a_part": SHARED + LANE + "s[i] = x[i]; wait_of_group(i / 32, 32); y[i] = s[i ^ 31];",
     "first_of_warp": LANE + "y[i] = __shfl_sync(0xffffffffu, x[i], 0);",
     "shifted_up": LANE + "y[i] = __shfl_up_sync(0xffffffffu, x[i], 3);",
     "shifted_down": LANE + "y[i] = __shfl_down_sync(0xffffffffu, x[i], 3, 16);",
@@ -41,6 +42,22 @@ WRONG = {
     "no_wait_in_a_warp": (
         SOUND["turned_in_a_warp"].replace("__syncwarp();", ""),
         "nothing has stored|no wait stands between",
+    ),
+    "part_for_a_block": (
+        SOUND["turned"].replace("__syncthreads()", "wait_of_group(i / 32, 32)"),
+        "nothing has stored|no wait stands between",
+    ),
+    "wait_for_another_part": (
+        LANE + "y[i] = x[i];\nwait_of_group(0, 32);",
+        "waits in line 2 for part 0 of 32 threads",
+    ),
+    "some_of_a_part": (
+        LANE + "y[i] = x[i];\nif (i < 16) wait_of_group(0, 32);",
+        "diverges: .* and 15 more of 64 waits for its block in line 2, .* ended",
+    ),
+    "parts_of_two_sizes": (
+        LANE + "y[i] = x[i];\nwait_of_group(i / 32, 32); wait_of_group(0, 64);",
+        "waits in line 2 for parts of 32 and of 64 threads",
     ),
     "shuffle_for_a_wait": (
         SOUND["turned_in_a_warp"].replace("__syncwarp();", "__shfl_xor_sync(0xffffffffu, i, 1);"),
@@ -165,6 +182,7 @@ def test_correct_kernels_run(order: int) -> None:
     expected = {
         "turned": 63 - i,
         "turned_in_a_warp": i ^ 31,
+        "turned_in_a_part": i ^ 31,
         "first_of_warp": i - low,
         "shifted_up": np.where(low < 3, i, i - 3),
         "shifted_down": np.where(i % 16 > 12, i, i + 3),

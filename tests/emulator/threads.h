@@ -50,8 +50,10 @@ struct Thread {
 struct Block {
   unsigned index;
   std::vector<Thread> threads{};
-  std::vector<uint32_t> warps{};
-  uint32_t time = 1, grid = 1, published = 1, covered = 0;
+  std::vector<uint32_t> warps{}, times{};  // of each warp: its waits, and those of its block
+  unsigned group = 0;  // threads of each part that waits by itself, as if it were a block
+  std::vector<unsigned> grouped{};  // how many of a part have come
+  uint32_t grid = 1, published = 1, covered = 0;
   unsigned arrived = 0, ended = 0;
   Region dynamic{}, fixed{};
   std::vector<char> kept{};  // its shared memory while another block runs

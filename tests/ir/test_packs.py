@@ -146,9 +146,6 @@ FAULTS = {
     "no number of blocks": PackFault(
         "mixed", " blocks n", " # n", "2 blocks of the nest in a block"
     ),
-    "a barrier of a part of a block": PackFault(
-        "mixed", "if first_row", "barrier block\n    if first_row", "128 of 256 threads of a block"
-    ),
     "rows of threads in rows of others": PackFault(
         "mixed", "pack 1x256", "pack 2x128", "1x256 threads of a nest in blocks of 2x128"
     ),
