@@ -41,8 +41,8 @@ def failures_with_fault(find: str, by: str) -> list[Failure]:
 @pytest.mark.parametrize(
     "find, by",
     [
-        (r"(for \(int64_t i\d = [^;]*; i\d <) ", r"\1= "),
-        (r"(for \(int64_t i\d = [^;]*) \+ threadIdx.x;", r"\1 + threadIdx.x + 1;"),
+        (r"(for \(int(?:64_t)? \w+ = [^;]*; (?:i\d|point) <) ", r"\1= "),
+        (r"(for \(int(?:64_t)? \w+ = [^;]*) \+ (threadIdx.x|tx);", r"\1 + \2 + 1;"),
     ],
 )
 def test_a_planted_fault_is_detected(find: str, by: str) -> None:
