@@ -44,6 +44,8 @@ from passkit.ir.rewrite import (
 from passkit.values import dtype as dt
 
 Definitions = Mapping[str, Expr]
+VECTOR_COMPARISONS = ("<", "<=", ">", ">=")
+"""Comparisons of a position with a limit that is a multiple of the vector's width, or 1 less."""
 ACCESS_NBYTES = 16
 """The bytes of the widest access."""
 
@@ -68,6 +70,43 @@ def vector_base(index: Expr, var: Var, width: int, definitions: Definitions) -> 
     if divisor_of(with_literals(base), definitions) % width:
         return None
     return with_literals(base)
+
+
+def vector_condition(
+    condition: Expr, var: Var, width: int, definitions: Definitions
+) -> Expr | None:
+    """Return a condition that holds at all positions of a vector, or at none, without the position.
+
+    Args:
+        condition: a comparison of integers, or several that are joined by ``&`` or ``|``.
+        var: the variable of the position.
+        width: the number of positions.
+        definitions: the values of variables that are defined in front of the loop.
+
+    Returns:
+        None where positions may differ: the position is compared with what may be no multiple of
+        ``width``, or the condition is of another form.
+    """
+    if loads_in(condition):
+        return None
+    if var.name not in variable_names(condition):
+        return condition
+    if not isinstance(condition, Binary):
+        return None
+    op, a, b = condition.op, condition.a, condition.b
+    if op in ("&", "|") and condition.dtype == dt.bool_:
+        sides = [vector_condition(x, var, width, definitions) for x in (a, b)]
+        first, second = sides
+        if first is None or second is None:
+            return None
+        return Binary(op, first, second, dt.bool_)
+    if op not in VECTOR_COMPARISONS or var.name in variable_names(b) or not b.dtype.is_integer:
+        return None
+    limit = b if op in ("<", ">=") else plus(b, literal(1))
+    base = vector_base(a, var, width, definitions)
+    if base is None or divisor_of(with_literals(limit), definitions) % width:
+        return None
+    return Binary(op, base, b, dt.bool_)
 
 
 def vectorize(kernel: KernelIR) -> KernelIR:
@@ -142,8 +181,15 @@ class _Vectorizer:
             s.var.name for s in walk_statements(loop.body) if isinstance(s, (LetStmt, Declare))
         }
 
+        indices = _index_definitions(loop.body)
+
         def change(x: Expr) -> Expr:
             if isinstance(x, Select):  # what an arm loads may exist only where it is chosen
+                whole = substitute(x, indices)
+                assert isinstance(whole, Select)
+                name = self._selected_vector(whole, loop, definitions, inside, before)
+                if name is not None:
+                    return Load(name, var, x.dtype)
                 return Select(change(x.condition), x.a, x.b, x.dtype)
             if isinstance(x, Load) and x.buffer in self.params:
                 if x not in loaded:
@@ -177,6 +223,40 @@ class _Vectorizer:
         unrolled = For(var, loop.start, loop.stop, Bind.UNROLL, tuple(body))
         return [*before, unrolled, *after]
 
+    def _selected_vector(
+        self, x: Select, loop: For, definitions: Definitions, inside: set[str], before: list[Stmt]
+    ) -> str | None:
+        """Compute a choice between loads for a vector in front of its loop, in a branch.
+
+        So a concatenation or a pad along the vectors reads vectors, where its bounds are multiples
+        of their width.
+
+        Args:
+            x: the choice.
+            loop: the vector loop.
+            definitions: the values of variables that are defined in front of the loop.
+            inside: the names of the variables that are defined in its body.
+            before: where the statements go.
+
+        Returns:
+            The register array with a choice for each position. None where the positions of a vector
+            may choose differently, an arm uses a value of the body, or nothing is loaded.
+        """
+        width, var = int(loop.stop.value), loop.var  # type: ignore[attr-defined]
+        condition = vector_condition(x.condition, var, width, definitions)
+        loads = [a for arm in (x.a, x.b) for a in loads_in(arm) if a.buffer in self.params]
+        if condition is None or not loads or not inside.isdisjoint(variable_names(x)):
+            return None
+        name = self._array("selected", x.dtype, width)
+        self.registers.add(name)
+        arms = []
+        for arm in (x.a, x.b):
+            store = evolve(loop, body=(StoreStmt(name, var, arm),))
+            arms.append(tuple(self._vector_loop(store, definitions)))
+        holds = Var(f"{name}_holds", dt.bool_)
+        before += [LetStmt(holds, condition), If(holds, *arms)]
+        return name
+
     def _copy(self, loop: For, width: int, definitions: Definitions) -> Stmt | None:
         """Return the vector load for a loop that copies a parameter to registers, else None."""
         match loop.body:
@@ -199,6 +279,15 @@ class _Vectorizer:
         name = f"{buffer}_v{number}"
         self.new_arrays.append(LoopBuffer(name, dtype, StorageScope.REGISTER, width, True))
         return name
+
+
+def _index_definitions(body: tuple[Stmt, ...]) -> dict[str, Expr]:
+    """Return the values of integers that a body defines from others, without their own names."""
+    definitions: dict[str, Expr] = {}
+    for s in body:
+        if isinstance(s, LetStmt) and s.var.dtype == dt.int64 and not loads_in(s.value):
+            definitions[s.var.name] = substitute(s.value, definitions)
+    return definitions
 
 
 def _changed(statement: Stmt, change: object) -> Stmt:

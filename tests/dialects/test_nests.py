@@ -62,6 +62,12 @@ def padded() -> list[pk.Graph]:
     return [pk.Graph([value]) for value in values]
 
 
+def side_by_side(*lengths: int, dtype: str = "float32") -> pk.Graph:
+    """Return elements of arrays of some lengths side by side, in a pad of 4 and of 8."""
+    arrays = [pk.var(f"x{k}", (9, n), dtype) for k, n in enumerate(lengths)]
+    return pk.Graph([o.abs(o.pad(o.concat(*arrays, axis=1), ((0, 0), (4, 8))))])
+
+
 def apart(axes: tuple[int, ...]) -> pk.Graph:
     """Return what is left of elements less their mean over axes with others between."""
     x = pk.var("x", (2, 3, 5, 6))
@@ -83,6 +89,8 @@ GRAPHS = [
     *(apart(a) for a in ((2, 3), (1, 3), (0, 3))),
     joined(),
     *padded(),
+    *(side_by_side(*n) for n in ((40, 24, 4), (40, 5), (3, 37), (1028,))),
+    *(side_by_side(24, 12, dtype=d) for d in ("float16", "float64", "int8")),
     pk.Graph([o.reduce_sum(pk.var("x", (2, 60_001)), axis=1)]),
     pk.Graph([o.reduce_sum(pk.var("x", (200_000,)))]),
 ]
@@ -161,6 +169,14 @@ def test_a_result_in_the_place_of_what_its_row_reads() -> None:
 def kernel_ir(*body: Any) -> KernelIR:
     """Return a kernel of these statements without parameters."""
     return KernelIR((), (), (), body, LaunchShape(1, 32, 1))
+
+
+def test_arrays_side_by_side_are_read_by_vectors() -> None:
+    """Where they begin and end at multiples of a vector, a vector is of one of them."""
+    (kernel,) = plan(side_by_side(40, 24), target="cuda").attrs["kernel"].values()
+    assert kernel.source.count("load_stream<4>(selected") == 2
+    (kernel,) = plan(side_by_side(41, 24), target="cuda").attrs["kernel"].values()
+    assert "load_stream<4>(selected" not in kernel.source
 
 
 def test_only_the_final_form_is_printed() -> None:
