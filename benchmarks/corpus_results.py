@@ -60,8 +60,8 @@ def elements_of(graph: Any, sizes: dict[str, int]) -> int:
     for node in graph.nodes:
         for entry in node.entries:
             shape = entry.shape or ()
-            known = [e for e in shape if symbols_of([e]) <= sizes.keys()]
-            total += int(np.prod([int(evaluate(e, sizes)) for e in known], dtype=np.int64))
+            counted = [e for e in shape if symbols_of([e]) <= sizes.keys()]
+            total += int(np.prod([int(evaluate(e, sizes)) for e in counted], dtype=np.int64))
     return total
 
 

@@ -45,7 +45,7 @@ HEAD = (
 
 @frozen
 class RowBytes:
-    """What a row of the study moves.
+    """The traffic of a row of the study.
 
     Attributes:
         nbytes: bytes an element that are read and written, from and to the device's memory.

@@ -536,7 +536,7 @@ def test_a_saved_executable_contains_the_unit(way: str, tmp_path: Path) -> None:
 
 
 def test_a_saved_filter_gradient_contains_the_unit(tmp_path: Path) -> None:
-    """The compiled unit is saved with an executable that has no other kernel, and loaded from it."""
+    """The compiled unit is saved with an executable without other kernels, and loaded from it."""
     x, y = drawn(2, 9, 10, 16), drawn(2, 7, 8, 24)
     inputs = [pk.var("x", x.shape), pk.var("y", y.shape)]
     exe = pk.compile(pk.ops.window_products(*inputs, window=(3, 3)))
