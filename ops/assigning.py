@@ -131,7 +131,8 @@ def assign_index(x: Any, key: Any, value: Any) -> Entry:
         ShapeError: If the key is something else, such as a list or bool, or does not fit the shape
             of ``x``, the rank of ``x`` is unknown, or the value does not broadcast.
         DTypeError: If the value has another dtype than ``x``, is a complex number beside a real
-            ``x``, or a number that an ``x`` of integers cannot hold, such as 0.5.
+            ``x``, or a number that an ``x`` of integers cannot hold, such as 0.5; for an array of a
+            dtype that passkit does not have.
         ArgumentError: If ``x`` or ``value`` is no array of numbers; a GraphError for a tuple of
             entries.
     """
@@ -154,8 +155,9 @@ def _value_entry(value: Any, x: Entry) -> Entry:
     ``x`` is the array that is written. A complex number, and any number beside an unknown dtype,
     becomes a constant of its own dtype. Floats out of range become infinity.
 
-    Raises: DTypeError for a number that is not whole or out of range beside an ``x`` of integers;
-    ArgumentError, or GraphError for a tuple of entries, if ``value`` is no number, array or entry.
+    Raises: DTypeError for a number that is not whole or out of range beside an ``x`` of integers,
+    and an array of a dtype that passkit does not have; ArgumentError, or GraphError for a tuple of
+    entries, if ``value`` is no number, array or entry.
     """
     if isinstance(value, (bool, int, float)) and x.dtype is not None:
         return make("full", shape=(), fill_value=value, dtype=x.dtype.name)

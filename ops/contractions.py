@@ -363,6 +363,7 @@ def _tensordot(node: Node, a: Entry, b: Entry) -> Entry:
         ShapeError: If the number of axes is negative or above the rank of an operand, an axis is
             out of range, no int or listed twice, extents differ, or a rank is unknown.
         GraphError: If ``axes`` is neither an int nor as many axes of a as of b.
+        DTypeError: If the dtypes differ.
     """
     rank_a, rank_b = len(known_shape(a)), len(known_shape(b))
     axes = node.params["axes"]
@@ -414,7 +415,8 @@ def _inner(node: Node, a: Entry, b: Entry) -> Entry:
 
     If either is a scalar, the result is their product. ``node`` is not used.
 
-    Raises: ShapeError if the last axes differ, a scalar aside, or a rank is unknown.
+    Raises: ShapeError if the last axes differ, a scalar aside, or a rank is unknown; DTypeError if
+    the dtypes of others than scalars differ.
     """
     rank_a, rank_b = len(known_shape(a)), len(known_shape(b))
     if not rank_a or not rank_b:
@@ -580,6 +582,7 @@ def _multi_dot(node: Node, *matrices: Entry) -> Entry:
         GraphError: If there are fewer than two operands.
         ShapeError: If another operand than the first and last is no matrix, one of these is neither
             a matrix nor a vector, the shapes do not fit, or a rank is unknown.
+        DTypeError: If the dtypes differ.
     """
     if len(matrices) < 2:
         raise GraphError(f"{node.where} needs at least two inputs, got {len(matrices)}")
@@ -604,7 +607,7 @@ def _multiply_chain(chain: list[Entry]) -> Entry:
     ``chain`` has one or more entries of rank 2; a single one is returned itself. A symbolic extent
     counts as `ASSUMED_EXTENT`.
 
-    Raises: ShapeError if neighbours do not fit.
+    Raises: ShapeError if neighbours do not fit, DTypeError if their dtypes differ.
     """
     extents = [known_shape(chain[0])[0], *(known_shape(e)[1] for e in chain)]
     split = _best_splits([ASSUMED_EXTENT if isinstance(n, Size) else n for n in extents])

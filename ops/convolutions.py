@@ -269,7 +269,7 @@ def _expand_conv(count: int) -> Callable[..., Entry]:
         ``node`` has the parameter ``data_format``.
 
         Raises: ShapeError for another rank of image or filter, or if they do not fit or a parameter
-        is invalid; GraphError for an unknown ``data_format``.
+        is invalid; GraphError for an unknown ``data_format``; DTypeError if the dtypes differ.
         """
         check_spatial_rank(node, x, count)
         first = channels_first(node, count)

@@ -484,7 +484,7 @@ def _nll_loss(node: Node, labels: Entry, log_p: Entry) -> Entry:
     A label that is no class gives 0. ``node`` has the parameters ``axis`` and ``reduction``.
 
     Raises: ShapeError if ``axis`` is out of range or the labels do not fit; GraphError for an
-    unknown ``reduction``.
+    unknown ``reduction``; DTypeError if ``labels`` are no integers.
     """
     axis = node.params["axis"]
     picked = make("pick_label", log_p, labels, axis=axis)

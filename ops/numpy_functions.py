@@ -38,8 +38,9 @@ def _in_dtype(x: Any, dtype: Any) -> Entry:
 
     An entry that has it, or an unknown dtype, is returned itself.
 
-    Raises: DTypeError if there is no such dtype, or it or that of ``x`` is complex and they differ;
-    ArgumentError if ``x`` is neither an entry nor numbers, GraphError if it is a tuple of entries.
+    Raises: DTypeError if passkit does not have ``dtype`` or that of ``x``, or one is complex and
+    they differ; ArgumentError if ``x`` is neither an entry nor numbers, GraphError if it is a tuple
+    of entries.
     """
     entry = as_entry(x)
     return entry if dtype is None else convert(entry, dtype_of(dtype))
@@ -51,8 +52,9 @@ def _floats(x: Any, dtype: Any) -> Entry:
     It is first converted to ``dtype``, unless that is None; then integers and bools become float64.
     An unknown dtype stays. An entry that needs no conversion is returned itself.
 
-    Raises: DTypeError if there is no such dtype, or it or that of ``x`` is complex and they differ;
-    ArgumentError if ``x`` is neither an entry nor numbers, GraphError if it is a tuple of entries.
+    Raises: DTypeError if passkit does not have ``dtype`` or that of ``x``, or one is complex and
+    they differ; ArgumentError if ``x`` is neither an entry nor numbers, GraphError if it is a tuple
+    of entries.
     """
     entry = _in_dtype(x, dtype)
     is_float = entry.dtype is None or entry.dtype.is_float or entry.dtype.kind == "c"
@@ -79,9 +81,10 @@ def sum(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) 
     Without ``dtype``, bools and signed integers are summed as int64, unsigned ones as uint64,
     floats in their own dtype. ``keepdims`` keeps the axes with length 1.
 
-    Raises: DTypeError for complex numbers, or if ``dtype`` is bool or none; ShapeError for an axis
-    that is no int, out of range or listed twice; ArgumentError if ``a`` is neither an entry nor
-    numbers, GraphError if it is a tuple of entries, or ``keepdims`` is no bool.
+    Raises: DTypeError for complex numbers and a dtype that passkit does not have, or if ``dtype``
+    is bool or none; ShapeError for an axis that is no int, out of range or listed twice;
+    ArgumentError if ``a`` is neither an entry nor numbers, GraphError if it is a tuple of entries,
+    or ``keepdims`` is no bool.
     """
     return _op("reduce_sum", _accumulated(a, dtype), axis=axis, keepdims=keepdims)
 
@@ -92,9 +95,10 @@ def prod(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False)
     Without ``dtype``, bools and signed integers are multiplied as int64, unsigned ones as uint64,
     floats in their own dtype. ``keepdims`` keeps the axes with length 1.
 
-    Raises: DTypeError for complex numbers, or if ``dtype`` is bool or none; ShapeError for an axis
-    that is no int, out of range or listed twice; ArgumentError if ``a`` is neither an entry nor
-    numbers, GraphError if it is a tuple of entries, or ``keepdims`` is no bool.
+    Raises: DTypeError for complex numbers and a dtype that passkit does not have, or if ``dtype``
+    is bool or none; ShapeError for an axis that is no int, out of range or listed twice;
+    ArgumentError if ``a`` is neither an entry nor numbers, GraphError if it is a tuple of entries,
+    or ``keepdims`` is no bool.
     """
     return _op("reduce_prod", _accumulated(a, dtype), axis=axis, keepdims=keepdims)
 
@@ -105,8 +109,9 @@ def _accumulated(x: Any, dtype: Any) -> Entry:
     None converts bools and signed integers to int64, unsigned ones to uint64, and keeps others. An
     entry that needs no conversion is returned itself.
 
-    Raises: DTypeError if there is no such dtype, or it or that of ``x`` is complex and they differ;
-    ArgumentError if ``x`` is neither an entry nor numbers, GraphError if it is a tuple of entries.
+    Raises: DTypeError if passkit does not have ``dtype`` or that of ``x``, or one is complex and
+    they differ; ArgumentError if ``x`` is neither an entry nor numbers, GraphError if it is a tuple
+    of entries.
     """
     entry = _in_dtype(x, dtype)
     if dtype is None and entry.dtype is not None and entry.dtype.kind in "biu":
@@ -120,9 +125,9 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False)
     Elements are converted to ``dtype`` first, if it is not None; the mean of integers and bools is
     float64 in any case. ``keepdims`` keeps the axes with length 1.
 
-    Raises: DTypeError for complex numbers, or if there is no such dtype; ShapeError for an axis
-    that is no int, out of range or listed twice; ArgumentError if ``a`` is neither an entry nor
-    numbers, GraphError if it is a tuple of entries, or ``keepdims`` is no bool.
+    Raises: DTypeError for complex numbers and a dtype that passkit does not have; ShapeError for an
+    axis that is no int, out of range or listed twice; ArgumentError if ``a`` is neither an entry
+    nor numbers, GraphError if it is a tuple of entries, or ``keepdims`` is no bool.
     """
     return _op("reduce_mean", _floats(a, dtype), axis=axis, keepdims=keepdims)
 
@@ -132,9 +137,9 @@ def max(a: Any, axis: Any = None, *, keepdims: bool = False) -> Entry:
 
     Of bools it is whether any is true. ``keepdims`` keeps the axes with length 1.
 
-    Raises: DTypeError for complex numbers; ShapeError for an axis that is empty, no int, out of
-    range or listed twice; ArgumentError if ``a`` is neither an entry nor numbers, GraphError if it
-    is a tuple of entries, or ``keepdims`` is no bool.
+    Raises: DTypeError for complex numbers and a dtype that passkit does not have; ShapeError for an
+    axis that is empty, no int, out of range or listed twice; ArgumentError if ``a`` is neither an
+    entry nor numbers, GraphError if it is a tuple of entries, or ``keepdims`` is no bool.
     """
     entry = as_entry(a)
     name = "reduce_any" if entry.dtype is bool_ else "reduce_max"
@@ -146,9 +151,9 @@ def min(a: Any, axis: Any = None, *, keepdims: bool = False) -> Entry:
 
     Of bools it is whether all are true. ``keepdims`` keeps the axes with length 1.
 
-    Raises: DTypeError for complex numbers; ShapeError for an axis that is empty, no int, out of
-    range or listed twice; ArgumentError if ``a`` is neither an entry nor numbers, GraphError if it
-    is a tuple of entries, or ``keepdims`` is no bool.
+    Raises: DTypeError for complex numbers and a dtype that passkit does not have; ShapeError for an
+    axis that is empty, no int, out of range or listed twice; ArgumentError if ``a`` is neither an
+    entry nor numbers, GraphError if it is a tuple of entries, or ``keepdims`` is no bool.
     """
     entry = as_entry(a)
     name = "reduce_all" if entry.dtype is bool_ else "reduce_min"
@@ -187,9 +192,9 @@ def argmax(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Entry:
     It is that of the first of equal ones, or of the first NaN. None is the position in row-major
     order. ``keepdims`` keeps the axes with length 1.
 
-    Raises: DTypeError for complex numbers; ShapeError for an axis that is empty, no int or out of
-    range; ArgumentError if ``a`` is neither an entry nor numbers, GraphError if it is a tuple of
-    entries, or ``keepdims`` is no bool.
+    Raises: DTypeError for complex numbers and a dtype that passkit does not have; ShapeError for an
+    axis that is empty, no int or out of range; ArgumentError if ``a`` is neither an entry nor
+    numbers, GraphError if it is a tuple of entries, or ``keepdims`` is no bool.
     """
     return _op("argmax", a, axis=axis, keepdims=keepdims)
 
@@ -200,9 +205,9 @@ def argmin(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Entry:
     It is that of the first of equal ones, or of the first NaN. None is the position in row-major
     order. ``keepdims`` keeps the axes with length 1.
 
-    Raises: DTypeError for complex numbers; ShapeError for an axis that is empty, no int or out of
-    range; ArgumentError if ``a`` is neither an entry nor numbers, GraphError if it is a tuple of
-    entries, or ``keepdims`` is no bool.
+    Raises: DTypeError for complex numbers and a dtype that passkit does not have; ShapeError for an
+    axis that is empty, no int or out of range; ArgumentError if ``a`` is neither an entry nor
+    numbers, GraphError if it is a tuple of entries, or ``keepdims`` is no bool.
     """
     return _op("argmin", a, axis=axis, keepdims=keepdims)
 
@@ -216,8 +221,8 @@ def var(
     Elements are converted to ``dtype`` first, if it is not None, integers and bools to float64
     then. ``keepdims`` keeps the axes with length 1.
 
-    Raises: DTypeError for complex numbers, or if there is no such dtype; ShapeError for an axis
-    that is no int, out of range or listed twice, or a ``ddof`` that is no finite number;
+    Raises: DTypeError for complex numbers and a dtype that passkit does not have; ShapeError for an
+    axis that is no int, out of range or listed twice, or a ``ddof`` that is no finite number;
     ArgumentError if ``a`` is neither an entry nor numbers, GraphError if it is a tuple of entries,
     or ``keepdims`` is no bool.
     """
@@ -233,8 +238,8 @@ def std(
     less ``ddof``. Elements are converted to ``dtype`` first, if it is not None, integers and bools
     to float64 then. ``keepdims`` keeps the axes with length 1.
 
-    Raises: DTypeError for complex numbers, or if there is no such dtype; ShapeError for an axis
-    that is no int, out of range or listed twice, or a ``ddof`` that is no finite number;
+    Raises: DTypeError for complex numbers and a dtype that passkit does not have; ShapeError for an
+    axis that is no int, out of range or listed twice, or a ``ddof`` that is no finite number;
     ArgumentError if ``a`` is neither an entry nor numbers, GraphError if it is a tuple of entries,
     or ``keepdims`` is no bool.
     """
@@ -250,9 +255,9 @@ def _scan(name: str, a: Any, axis: int | None, dtype: Any) -> Entry:
     None scans all elements in row-major order. Without ``dtype``, bools and signed integers are
     accumulated as int64, unsigned ones as uint64.
 
-    Raises: DTypeError for complex numbers, or if ``dtype`` is bool or none; ShapeError for an axis
-    that is no int or out of range; ArgumentError if ``a`` is neither an entry nor numbers,
-    GraphError if it is a tuple of entries.
+    Raises: DTypeError for complex numbers and a dtype that passkit does not have, or if ``dtype``
+    is bool or none; ShapeError for an axis that is no int or out of range; ArgumentError if ``a``
+    is neither an entry nor numbers, GraphError if it is a tuple of entries.
     """
     entry = _accumulated(a, dtype)
     if axis is None:
@@ -265,9 +270,9 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Entry:
 
     Without ``dtype``, bools and signed integers are accumulated as int64, unsigned ones as uint64.
 
-    Raises: DTypeError for complex numbers, or if ``dtype`` is bool or none; ShapeError for an axis
-    that is no int or out of range; ArgumentError if ``a`` is neither an entry nor numbers,
-    GraphError if it is a tuple of entries.
+    Raises: DTypeError for complex numbers and a dtype that passkit does not have, or if ``dtype``
+    is bool or none; ShapeError for an axis that is no int or out of range; ArgumentError if ``a``
+    is neither an entry nor numbers, GraphError if it is a tuple of entries.
     """
     return _scan("cumulative_sum", a, axis, dtype)
 
@@ -277,9 +282,9 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Entry:
 
     Without ``dtype``, bools and signed integers are accumulated as int64, unsigned ones as uint64.
 
-    Raises: DTypeError for complex numbers, or if ``dtype`` is bool or none; ShapeError for an axis
-    that is no int or out of range; ArgumentError if ``a`` is neither an entry nor numbers,
-    GraphError if it is a tuple of entries.
+    Raises: DTypeError for complex numbers and a dtype that passkit does not have, or if ``dtype``
+    is bool or none; ShapeError for an axis that is no int or out of range; ArgumentError if ``a``
+    is neither an entry nor numbers, GraphError if it is a tuple of entries.
     """
     return _scan("cumulative_prod", a, axis, dtype)
 
@@ -364,7 +369,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Entry:
 
     Raises: ShapeError for another number of axes, or one that is no int, out of range or listed
     twice; ArgumentError if ``a`` is neither an entry nor numbers, GraphError if it is a tuple of
-    entries.
+    entries, DTypeError for a dtype that passkit does not have.
     """
     return _op("moveaxis", a, source=source, destination=destination)
 
@@ -384,7 +389,7 @@ def ravel(a: Any) -> Entry:
     """Return the elements in row-major order, along one axis.
 
     Raises: ArgumentError if ``a`` is neither an entry nor numbers, GraphError if it is a tuple of
-    entries.
+    entries, DTypeError for a dtype that passkit does not have.
     """
     return _op("ravel", a)
 
@@ -404,7 +409,7 @@ def broadcast_to(array: Any, shape: Any) -> Entry:
 
     Raises: ShapeError if ``array`` does not broadcast to it, or it has a negative extent or no
     extents; ArgumentError if ``array`` is neither an entry nor numbers, GraphError if it is a tuple
-    of entries.
+    of entries, DTypeError for a dtype that passkit does not have.
     """
     return _op("broadcast_to", array, shape=shape)
 
@@ -461,9 +466,9 @@ def take(a: Any, indices: Any, axis: int | None = None) -> Entry:
 
     Indices are integers; negative ones count from the end, and those out of range are clipped.
 
-    Raises: DTypeError for other indices; ShapeError for an axis that is no int or out of range, or
-    empty if there are indices; ArgumentError if ``a`` or ``indices`` is neither an entry nor
-    numbers, GraphError if one is a tuple of entries.
+    Raises: DTypeError for other indices and a dtype that passkit does not have; ShapeError for an
+    axis that is no int or out of range, or empty if there are indices; ArgumentError if ``a`` or
+    ``indices`` is neither an entry nor numbers, GraphError if one is a tuple of entries.
     """
     return _op("take", a, indices, axis=axis)
 
@@ -475,8 +480,9 @@ def concatenate(arrays: Any, axis: int = 0) -> Entry:
 
     Raises: ShapeError for no arrays, shapes that differ along another axis, or an axis that is no
     int, such as None, or out of range; DTypeError if an operand would be converted to or from a
-    complex dtype; ArgumentError if one is neither an entry nor numbers, GraphError if one is a
-    tuple of entries or ``arrays`` is a single entry; TypeError if that is no iterable.
+    complex dtype, or passkit does not have its dtype; ArgumentError if one is neither an entry nor
+    numbers, GraphError if one is a tuple of entries or ``arrays`` is a single entry; TypeError if
+    that is no iterable.
     """
     return _op("concat", *_promoted(arrays), axis=axis)
 
@@ -487,9 +493,9 @@ def stack(arrays: Any, axis: int = 0) -> Entry:
     If a dtype is unknown, none is converted.
 
     Raises: ShapeError for no arrays, different shapes, or an axis that is no int or out of range;
-    DTypeError if an operand would be converted to or from a complex dtype; ArgumentError if one is
-    neither an entry nor numbers, GraphError if one is a tuple of entries or ``arrays`` is a single
-    entry; TypeError if that is no iterable.
+    DTypeError if an operand would be converted to or from a complex dtype, or passkit does not have
+    its dtype; ArgumentError if one is neither an entry nor numbers, GraphError if one is a tuple of
+    entries or ``arrays`` is a single entry; TypeError if that is no iterable.
     """
     return _op("stack", *_promoted(arrays), axis=axis)
 
@@ -499,9 +505,9 @@ def _promoted(operands: Any) -> list[Entry]:
 
     It is NumPy's; entries that have it stay themselves. If a dtype is unknown, none is converted.
 
-    Raises: DTypeError if an operand would be converted to or from a complex dtype; ArgumentError if
-    one is neither an entry nor numbers, GraphError if one is a tuple of entries or ``operands`` is
-    a single entry; TypeError if that is no iterable.
+    Raises: DTypeError if an operand would be converted to or from a complex dtype, or passkit does
+    not have its dtype; ArgumentError if one is neither an entry nor numbers, GraphError if one is a
+    tuple of entries or ``operands`` is a single entry; TypeError if that is no iterable.
     """
     entries = [as_entry(x) for x in operands]
     dtypes = [e.dtype for e in entries if e.dtype is not None]
@@ -523,9 +529,9 @@ def astype(x: Any, dtype: Any) -> Entry:
     An entry that has the dtype, or an unknown one that is not converted to bool, is returned
     itself.
 
-    Raises: DTypeError if there is no such dtype, or complex numbers become others than bool, or
-    others become complex; ArgumentError if ``x`` is neither an entry nor numbers, GraphError if it
-    is a tuple of entries.
+    Raises: DTypeError if passkit does not have ``dtype`` or that of ``x``, or complex numbers
+    become others than bool, or others become complex; ArgumentError if ``x`` is neither an entry
+    nor numbers, GraphError if it is a tuple of entries.
     """
     target = dtype_of(dtype)
     return _truth(x) if target is bool_ else convert(as_entry(x), target)
@@ -537,9 +543,9 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None) -> Entry:
     Limits are numbers, arrays or entries. The dtype is NumPy's of np.maximum and np.minimum: an int
     entry with a float limit gives float64. Without limits an entry is returned itself.
 
-    Raises: DTypeError for an int that does not fit the dtype, or for complex numbers; ShapeError if
-    a limit does not broadcast; ArgumentError if ``a`` or a limit is neither an entry nor numbers,
-    GraphError for a tuple of entries.
+    Raises: DTypeError for an int that does not fit the dtype, for complex numbers, and for a dtype
+    that passkit does not have; ShapeError if a limit does not broadcast; ArgumentError if ``a`` or
+    a limit is neither an entry nor numbers, GraphError for a tuple of entries.
     """
     entry = as_entry(a)
     if a_min is not None:
@@ -552,9 +558,9 @@ def _binary(name: str, x: Any, y: Any) -> Entry:
 
     A Python number takes the dtype of the other operand.
 
-    Raises: DTypeError for an int that does not fit it, or dtypes that NumPy or the operator does
-    not take; ShapeError if the shapes do not broadcast; ArgumentError for an operand that is
-    neither an entry nor numbers, GraphError for a tuple of entries.
+    Raises: DTypeError for an int that does not fit it, or dtypes that NumPy, passkit or the
+    operator does not take; ShapeError if the shapes do not broadcast; ArgumentError for an operand
+    that is neither an entry nor numbers, GraphError for a tuple of entries.
     """
     return _op(name, *_resolved(getattr(np, name), (x, y)))
 
@@ -566,8 +572,9 @@ def round(a: Any, decimals: int = 0) -> Entry:
     negative: then they are rounded in float64 and converted back. A power of ten that a float dtype
     cannot hold gives NaN, as in NumPy; above 308 elements stay, below -308 finite ones become 0.
 
-    Raises: DTypeError for complex numbers; ArgumentError if ``a`` is neither an entry nor numbers,
-    or ``decimals`` no int; GraphError if ``a`` is a tuple of entries.
+    Raises: DTypeError for complex numbers and a dtype that passkit does not have; ArgumentError if
+    ``a`` is neither an entry nor numbers, or ``decimals`` no int; GraphError if ``a`` is a tuple of
+    entries.
     """
     entry = as_entry(a)
     arguments.instance("round: decimals", decimals, (int, np.integer), "an int")
@@ -593,8 +600,9 @@ def dot(a: Any, b: Any) -> Entry:
 
     It sums over the last axis of ``a`` and the last but one of ``b``, or the only one.
 
-    Raises: ShapeError if these differ; DTypeError for bools and complex numbers; ArgumentError if
-    one is neither an entry nor numbers, GraphError for a tuple of entries.
+    Raises: ShapeError if these differ; DTypeError for bools, complex numbers and a dtype that
+    passkit does not have; ArgumentError if one is neither an entry nor numbers, GraphError for a
+    tuple of entries.
     """
     return _op("dot", *_promoted([a, b]))
 
@@ -605,8 +613,8 @@ def matmul(x1: Any, x2: Any) -> Entry:
     A vector is a row on the left and a column on the right; its axis is removed from the result.
 
     Raises: ShapeError for a scalar, an unknown rank, or shapes that do not fit; DTypeError for
-    bools and complex numbers; ArgumentError if one is neither an entry nor numbers, GraphError for
-    a tuple of entries.
+    bools, complex numbers and a dtype that passkit does not have; ArgumentError if one is neither
+    an entry nor numbers, GraphError for a tuple of entries.
     """
     left, right = _promoted([x1, x2])
     is_row, is_column = len(known_shape(left)) == 1, len(known_shape(right)) == 1
@@ -620,8 +628,8 @@ def matmul(x1: Any, x2: Any) -> Entry:
 def conj(x: Any) -> Entry:
     """Return the complex conjugates; real numbers stay.
 
-    Raises: DTypeError for bools, ArgumentError if ``x`` is neither an entry nor numbers, GraphError
-    if it is a tuple of entries.
+    Raises: DTypeError for bools and a dtype that passkit does not have, ArgumentError if ``x`` is
+    neither an entry nor numbers, GraphError if it is a tuple of entries.
     """
     return _op("conj", x)
 
@@ -632,8 +640,9 @@ def where(condition: Any, x: Any, y: Any) -> Entry:
     ``x`` and ``y`` get the dtype of their sum in NumPy: int and float64 entries give float64.
 
     Raises: DTypeError for a Python int that does not fit it, or if an operand would be converted to
-    or from a complex dtype; ShapeError if shapes do not broadcast; ArgumentError if one is neither
-    an entry nor numbers, GraphError for a tuple of entries.
+    or from a complex dtype, or passkit does not have its dtype; ShapeError if shapes do not
+    broadcast; ArgumentError if one is neither an entry nor numbers, GraphError for a tuple of
+    entries.
     """
     return _op("where", _truth(condition), *_resolved(np.add, (x, y)))
 
@@ -642,7 +651,7 @@ def zeros_like(a: Any) -> Entry:
     """Return zeros of the shape and dtype of ``a``.
 
     Raises: ArgumentError if ``a`` is neither an entry nor numbers, GraphError if it is a tuple of
-    entries.
+    entries, DTypeError for a dtype that passkit does not have.
     """
     return _op("zeros_like", a)
 
@@ -651,7 +660,7 @@ def ones_like(a: Any) -> Entry:
     """Return ones of the shape and dtype of ``a``.
 
     Raises: ArgumentError if ``a`` is neither an entry nor numbers, GraphError if it is a tuple of
-    entries.
+    entries, DTypeError for a dtype that passkit does not have.
     """
     return _op("ones_like", a)
 
@@ -764,7 +773,7 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], params: dict[s
 
     Raises: GraphError for other methods than calls, for further arguments, and for ufuncs without
     an operator; the message names the operator to call, if there is one. DTypeError for dtypes that
-    the ufunc or the operator does not take, ShapeError for shapes that do not broadcast,
+    the ufunc, passkit or the operator does not take, ShapeError for shapes that do not broadcast,
     ArgumentError for an operand that is neither an entry nor numbers.
     """
     name = f"numpy.{ufunc.__name__}"
@@ -791,8 +800,8 @@ def _resolved(ufunc: Any, operands: tuple[Any, ...]) -> list[Entry]:
     stay themselves; if that of one is unknown, all operands are returned as they are.
 
     Raises: DTypeError if NumPy's ufunc does not take the dtypes, an int does not fit, or an operand
-    would be converted to or from a complex dtype; ArgumentError for an operand that is neither an
-    entry nor numbers, GraphError for a tuple of entries.
+    would be converted to or from a complex dtype, or passkit does not have its dtype; ArgumentError
+    for an operand that is neither an entry nor numbers, GraphError for a tuple of entries.
     """
     numbers = [type(x) if type(x) in (bool, int, float) else None for x in operands]
     entries = [as_entry(x) if n is None else None for x, n in zip(operands, numbers, strict=True)]

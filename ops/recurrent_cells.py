@@ -13,7 +13,7 @@ from passkit.graph.infer import agree, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.ops.composites import composite
 from passkit.ops.helpers import check_broadcast, make
-from passkit.values.size import Shape
+from passkit.values.size import Extent, Shape
 
 ACTIVATIONS = ("tanh", "relu", "sigmoid")
 """The operators that simple_rnn_cell takes as its parameter ``activation``."""
@@ -22,7 +22,7 @@ ACTIVATIONS = ("tanh", "relu", "sigmoid")
 def _matmul(x: Entry, weights: Entry) -> Entry:
     """Return the matrix product of a batch of rows ``x`` with weights.
 
-    Raises: ShapeError if they misfit.
+    Raises: ShapeError if they misfit, DTypeError if their dtypes differ.
     """
     return make("matmul", x, weights)
 
@@ -63,6 +63,17 @@ def _check_state(node: Node, h: Shape, c: Shape, name: str) -> None:
         raise ShapeError(f"{node.where} needs {name} of rank 2, got {show_shape(c)}")
     for k in (0, 1):
         agree(node, c[k], h[k], f"dimension {k} of {name} and h")
+
+
+def _state_extents(node: Node, h: Entry) -> tuple[Extent, Extent]:
+    """Return the numbers of examples and of units, the extents of the state ``h``.
+
+    Raises: ShapeError, naming ``node``, if the rank of ``h`` is not 2; also if it is unknown.
+    """
+    shape = known_shape(h)
+    if len(shape) != 2:
+        raise ShapeError(f"{node.where} needs a state of rank 2, got {show_shape(shape)}")
+    return shape[0], shape[1]
 
 
 def _gate(z: Entry, k: int, units: Any) -> Entry:
@@ -107,7 +118,8 @@ def _simple_rnn(
 
     Source: Elman, Finding Structure in Time.
 
-    Raises: ShapeError if the shapes do not fit, RegistryError for an unknown activation.
+    Raises: ShapeError if the shapes do not fit, DTypeError if the dtypes of a product differ,
+    RegistryError for an unknown activation.
     """
     return make(node.params["activation"], _matmul(x, kernel) + _matmul(h, recurrent) + bias)
 
@@ -152,10 +164,11 @@ def _lstm(
 
     Returns: The next h and c.
 
-    Raises: ShapeError if the shapes do not fit, or a rank is unknown.
+    Raises: ShapeError if the shapes do not fit, or a rank is unknown; DTypeError if the dtypes of a
+    product differ.
     """
     z = _matmul(x, kernel) + _matmul(h, recurrent) + bias
-    units = known_shape(h)[1]
+    units = _state_extents(node, h)[1]
     i, f, g, o = (_gate(z, k, units) for k in range(4))
     forget_bias = float(node.params["forget_bias"])
     remembered = make("sigmoid", f + forget_bias if forget_bias else f) * c
@@ -204,9 +217,10 @@ def _lstm_block(
 
     Returns: i, cs, f, o, ci, co and h, as TensorFlow calls them.
 
-    Raises: ShapeError if the shapes do not fit, or a rank is unknown.
+    Raises: ShapeError if the shapes do not fit, or a rank is unknown; DTypeError if the dtypes of a
+    product differ.
     """
-    units = known_shape(h)[1]
+    units = _state_extents(node, h)[1]
     z = _matmul(make("concat", x, h, axis=1), w) + bias
     i, ci, f, o = (_gate(z, k, units) for k in range(4))
     i, ci = make("sigmoid", i), make("tanh", ci)
@@ -263,9 +277,10 @@ def _gru(node: Node, x: Entry, h: Entry, kernel: Entry, recurrent: Entry, bias: 
     and ``bias`` are the weights. Source: Cho and others, Learning Phrase Representations. ``node``
     has the parameter ``reset_after``.
 
-    Raises: ShapeError if the shapes do not fit, or a rank is unknown.
+    Raises: ShapeError if the shapes do not fit, or a rank is unknown; DTypeError if the dtypes of a
+    product differ.
     """
-    rows, units = known_shape(h)
+    rows, units = _state_extents(node, h)
     reset_after = node.params["reset_after"]
 
     def biased_gate(product: Entry, k: int, bias_row: int) -> Entry:

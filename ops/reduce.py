@@ -171,13 +171,12 @@ def reduction(
         )
 
     def reduce(node: Node) -> Reduce:
-        """Return the loop description of a node, whose input has a known dtype: FReduce.
+        """Return the loop description of a node: FReduce.
 
-        Raises: ShapeError if its rank is unknown, or the parameter ``axis`` out of range, no int or
-        listed twice.
+        Raises: ShapeError if the rank of its input is unknown, or the parameter ``axis`` out of
+        range, no int or listed twice; DTypeError if the dtype of its input is unknown.
         """
-        dtype = node.inputs[0].dtype
-        assert dtype is not None
+        dtype = known_dtype(node.inputs[0])
         axes = normalize_axes(node, len(known_shape(node.inputs[0])), node.params["axis"])
         return build(dtype, axes, node.params["keepdims"])
 

@@ -111,12 +111,12 @@ def scan(
     """
 
     def build(node: Node) -> Scan:
-        """Return the loop description of a node, whose input has a known dtype: FScan.
+        """Return the loop description of a node: FScan.
 
-        Raises: ShapeError if the rank of the input is unknown, or the axis invalid.
+        Raises: ShapeError if the rank of its input is unknown, or the axis invalid; DTypeError if
+        the dtype of its input is unknown.
         """
-        dtype = node.inputs[0].dtype
-        assert dtype is not None
+        dtype = known_dtype(node.inputs[0])
         accumulator = float64 if dtype.is_float and not exact else dtype
         same = accumulator is dtype
         return ast.Scan(

@@ -153,7 +153,7 @@ def _diagonal_element(node: Node, index: Index, read: Reader) -> Expr:
     The others of these expressions are those of the axes other than ``axis1`` and ``axis2``;
     ``read`` reads the input. ``node`` has the parameters ``axis1``, ``axis2`` and ``offset``.
 
-    Raises: ShapeError if a parameter is invalid.
+    Raises: ShapeError if a parameter is invalid, DTypeError if int64 cannot hold ``offset``.
     """
     a, b = _matrix_axes(node, len(index) + 1)
     k = int_param(node, "offset")

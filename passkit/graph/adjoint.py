@@ -157,7 +157,8 @@ def _weight(y: Entry, value: Any) -> Entry:
 
     Raises: ShapeError or DTypeError where its shape or dtype and that of ``y`` are known and not
     equal (a symbolic size equals only itself); ArgumentError where it is neither an entry nor
-    numbers, DTypeError for a kernel expression, and GraphError for a tuple of entries.
+    numbers, DTypeError for a kernel expression and a dtype that passkit does not have, and
+    GraphError for a tuple of entries.
     """
     weight = as_entry(value)
     if weight.shape != y.shape and None not in (weight.shape, y.shape):

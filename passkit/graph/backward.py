@@ -190,8 +190,9 @@ def _elementwise_adjoints(
     Returns: An adjoint for each input; None where it is zero or not needed, and for constants of
     one element.
 
-    Raises: DTypeError where the dtype of an input is not known; CodeGenError where no operator
-    computes the derivative; RuleError where FCodeGen returns no expression for each result.
+    Raises: DTypeError where the dtype of an input is not known; ShapeError where known shapes do
+    not broadcast; CodeGenError where no operator computes the derivative; RuleError where FCodeGen
+    returns no expression for each result.
     """
     assert node.op is not None
     input_keys: list[Any] = []

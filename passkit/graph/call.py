@@ -176,7 +176,8 @@ def _input_names(op: Op, params: Mapping[str, Any]) -> list[str]:
 
     Returns: [] where the operator does not name its inputs.
 
-    Raises: RuleError where FListInputNames returns no list or tuple of texts.
+    Raises: RuleError where FListInputNames returns no list or tuple of texts. Its errors propagate
+    unchanged.
     """
     named = FListInputNames.get(op.name) is not None
     return call_list_input_names(op, {**op.params, **params}) if named else []
@@ -216,8 +217,8 @@ def _same_dtype(inputs: Sequence[Any]) -> list[Entry]:
     a constant of NumPy's dtype for it.
 
     Raises: ArgumentError for an input that is neither an entry, an array nor a number; DTypeError
-    for a Python int that does not fit the integer dtype of the entries; GraphError for a tuple of
-    entries.
+    for a Python int that does not fit the integer dtype of the entries, or an array of a dtype that
+    passkit does not have; GraphError for a tuple of entries.
     """
     if not any(map(_is_weak, inputs)):
         return [as_entry(x) for x in inputs]
@@ -277,9 +278,10 @@ def promote_operands(operator: str, operands: Iterable[Any]) -> list[Entry]:
     constants of NumPy's dtype for them. ``operator`` is the sign of the Python operator.
 
     Raises: DTypeError where all operands are Python scalars (the message names ``operator``), a
-    Python int does not fit the common integer dtype, or a real entry or array would become complex;
-    ArgumentError where one is neither an entry, an array nor a number, or a Python int beyond 64
-    bits beside floats; GraphError where one is a tuple of entries.
+    Python int does not fit the common integer dtype, a real entry or array would become complex, or
+    passkit does not have the dtype of an array; ArgumentError where one is neither an entry, an
+    array nor a number, or a Python int beyond 64 bits beside floats; GraphError where one is a
+    tuple of entries.
     """
     operands = list(operands)
     arrays = [as_entry(x) for x in operands if not _is_weak(x)]

@@ -283,7 +283,7 @@ class EntryMethods:
 
         Raises: DTypeError for indices that are not integers; ShapeError for an axis that is no int
         or does not exist, or that is empty where there are indices; ArgumentError for indices that
-        are neither an entry nor numbers.
+        are neither an entry nor numbers, GraphError for a tuple of entries.
         """
         if isinstance(indices, int):  # which would take the dtype of the elements
             indices = np.asarray(indices)
@@ -309,7 +309,7 @@ class EntryMethods:
 
         Raises: DTypeError for complex elements or limits, and for a number out of the range of
         integer elements; ShapeError for a limit that does not broadcast; ArgumentError for one that
-        is neither an entry nor numbers.
+        is neither an entry nor numbers, GraphError for a tuple of entries.
         """
         return _apply("clip", self, min, max)  # type: ignore[no-any-return]
 
@@ -327,7 +327,8 @@ class EntryMethods:
         """Return the product with a vector, matrix or number in their common dtype (`numpy.dot`).
 
         Raises: ShapeError where the shapes do not fit; DTypeError for booleans and complex numbers;
-        ArgumentError where ``b`` is neither an entry nor numbers.
+        ArgumentError where ``b`` is neither an entry nor numbers, GraphError where it is a tuple of
+        entries.
         """
         return _apply("dot", self, b)  # type: ignore[no-any-return]
 

@@ -78,7 +78,8 @@ def widened_view(node: NodeLike) -> NodeView:
     computes the same value, before it rounds. Other 16-bit results, and those of operators with
     state, are converted where the widened node gives another dtype.
 
-    Raises: RuleError where an attribute function returns something else than it must.
+    Raises: RuleError where an attribute function returns something else than it must; ShapeError or
+    DTypeError where one needs a rank or dtype that is unknown.
     """
     assert node.op is not None
     wide = Node(node.op, map(widen, node.inputs), node.params)

@@ -161,8 +161,9 @@ def rewrite(
     """Return ``graph`` with every match of ``pattern`` replaced by ``replacement``.
 
     The arguments are those of `Graph.rewrite`; a match is left as it is where ``where``, called
-    with the matched entries, returns False. A replacement that is a new node without a name gets
-    that of the node that it replaces. Annotations but the unread names are dropped.
+    with the matched entries, returns a false value; None replaces all. A replacement that is a new
+    node without a name gets that of the node that it replaces. Annotations but the unread names are
+    dropped.
 
     One sweep in post-order: an earlier match wins over one that overlaps it, and nodes that a
     replacement created are not matched again. Nodes with control dependences and operators with
@@ -171,8 +172,8 @@ def rewrite(
 
     Raises:
         GraphError: The pattern or the replacement does not return one entry, or the pattern does
-            not use one of its arguments, takes ``*args`` or keyword-only ones, or returns an
-            argument, a constant or one of several results.
+            not use one of its arguments, takes ``*args`` or keyword-only ones, has no signature, or
+            returns an argument, a constant or one of several results.
         ShapeError: The replacement has another known shape.
         DTypeError: The replacement has another known dtype.
         Exception: What ``where``, ``pattern`` or ``replacement`` raises.

@@ -52,7 +52,8 @@ def worst_rounding(heads: Iterable[Entry | None], given: Mapping[Entry, Rounding
         given: its inputs, and how each of them was rounded. Variables that are not in it count as
             never rounded.
 
-    Raises: RuleError where an attribute function returns something else than it must.
+    Raises: RuleError where an attribute function returns something else than it must; ShapeError or
+    DTypeError where FReduce, FScan or FExpand needs a rank or dtype that is unknown.
     """
     roundings = dict(given)
     results = [e for e in heads if e is not None]
@@ -73,7 +74,8 @@ def effect_of(node: NodeLike) -> Effect:
 
     It is MOVES for a variable, and ROUNDS where no attribute tells.
 
-    Raises: RuleError where an attribute function returns something else than it must.
+    Raises: RuleError where an attribute function returns something else than it must; ShapeError or
+    DTypeError where FReduce, FScan or FExpand needs a rank or dtype that is unknown.
     """
     op = node.op
     if op is None or op is AS_READ:
@@ -93,7 +95,8 @@ def effect_of(node: NodeLike) -> Effect:
 def _after(node: NodeLike, before: Rounding) -> Rounding:
     """Return the rounding of the results of ``node``; ``before`` is the worst of its inputs.
 
-    Raises: RuleError where an attribute function returns something else than it must.
+    Raises: RuleError where an attribute function returns something else than it must; ShapeError or
+    DTypeError where FReduce, FScan or FExpand needs a rank or dtype that is unknown.
     """
     if node.op is CONSTANT:
         return Rounding.ONCE if _is_rounded(node) else Rounding.NEVER
@@ -150,7 +153,8 @@ def _effect_of_reduction(reduction: Reduce | Scan) -> Effect:
 def _effect_of_composite(node: NodeLike) -> Effect:
     """Return the effect of a composite, by what FExpand expands it to; ROUNDS if that declines.
 
-    Raises: RuleError where FExpand returns something else than entries or None.
+    Raises: RuleError where FExpand returns something else than entries or None; ShapeError or
+    DTypeError where it needs a rank or dtype that is unknown.
     """
     heads = call_expand(node, node.inputs)
     if heads is None:

@@ -85,7 +85,7 @@ def _require_known(
         graph: the graph.
         fact: "shape" or "dtype".
         unknown: the entries for which it is unknown; if empty, nothing is raised.
-        error: the class of the error.
+        error: the class of the error: ShapeError or DTypeError.
     """
     if not unknown:
         return

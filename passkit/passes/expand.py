@@ -83,7 +83,8 @@ def expand(graph: Graph, context: PassContext) -> Graph:
 
             ``existing`` are the nodes from before this iteration. A composite stays where FExpand
             declines, or its control dependencies would be lost. Raises: PassError, RuleError or
-            DTypeError if FExpand returns something wrong, see `expansion`.
+            DTypeError if FExpand returns something wrong, see `expansion`; what else FExpand
+            raises.
             """
             if is_composite(node, expands_all):
                 entries = expansion(node, existing)

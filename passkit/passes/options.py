@@ -184,7 +184,8 @@ def _node_groups(option: str) -> Callable[[Any], tuple[tuple[NodeName, ...], ...
 
     def parse(value: Any) -> tuple[tuple[NodeName, ...], ...]:
         """Return the lists as tuples of nodes and names. Raises: SettingError for other values."""
-        groups = list(value) if isinstance(value, Iterable) else [value]
+        is_list = isinstance(value, Iterable) and not isinstance(value, Entry)
+        groups = list(value) if is_list else [value]
         for group in groups:
             if isinstance(group, (str, Node, Entry)) or not isinstance(group, Iterable):
                 raise SettingError(

@@ -95,7 +95,8 @@ class MemoryPlanner:
         """Plan everything and return the plan; call it once.
 
         It has the storage of all values, the sizes of slots, the copies at the end, the entries in
-        place, the aliases, and the donors of outputs.
+        place, the aliases, and the donors of outputs. Raises: RuleError if FInplaceOption,
+        FInplaceIdentity or FInplaceRows returns something else than it must.
         """
         self.find_values()
         self.assign_outputs()
@@ -114,7 +115,10 @@ class MemoryPlanner:
         )
 
     def find_values(self) -> None:
-        """Set ``values`` and ``aliases``: the entries that are one value, and their live ranges."""
+        """Set ``values`` and ``aliases``: the entries that are one value, and their live ranges.
+
+        Raises: RuleError if FInplaceOption or FInplaceIdentity returns something else than it must.
+        """
         storage = leaves(self.graph)
         for now, node in enumerate(self.graph.nodes):
             for entry in node.inputs:
@@ -175,7 +179,8 @@ class MemoryPlanner:
 
         That is the input's position, -1 for none. Nobody reads the input after the output is
         computed. If the node that computes the output reads it, too, it reads each element before
-        it writes the one in its place. With ``share_outputs`` nothing is done.
+        it writes the one in its place. With ``share_outputs`` nothing is done. Raises: RuleError if
+        FInplaceOption or FInplaceRows returns something else than it must.
         """
         if self.share_outputs:
             return
@@ -206,7 +211,8 @@ class MemoryPlanner:
 
         Outputs without one are no keys. ``inputs`` are the positions of the graph's inputs. The
         result is empty for a node, such as a packed kernel, with more than MOST_PAIRS pairs of
-        operands and outputs: to look at all pairs would take longer than to plan the rest.
+        operands and outputs: to look at all pairs would take longer than to plan the rest. Raises:
+        RuleError if FInplaceOption or FInplaceRows returns something else than it must.
         """
         donors: dict[Entry, _Value] = {}
         if node.op is None or len(node.inputs) * len(node.entries) > MOST_PAIRS:
@@ -272,7 +278,8 @@ class MemoryPlanner:
     def assign_intermediates(self) -> None:
         """Assign slots of the arena to the values without storage, in the order of nodes.
 
-        Their ``storage`` is set.
+        Their ``storage`` is set. Raises: RuleError if FInplaceOption or FInplaceRows returns
+        something else than it must.
         """
         values_by_end: dict[int, list[_Value]] = {}
         for value in dict.fromkeys(self.values.values()):
@@ -299,6 +306,8 @@ class MemoryPlanner:
         Args:
             new: the values that the node computes, whose storage is set.
             ending: the values that end there; those overwritten are removed from it.
+
+        Raises: RuleError if FInplaceOption or FInplaceRows returns something else than it must.
         """
         for value in new:
             for old in ending:
@@ -311,9 +320,10 @@ class MemoryPlanner:
     def may_overwrite(self, old: _Value, entry: Entry) -> bool:
         """Return whether a node may write its output ``entry`` over ``old``, which it reads.
 
-        Every read of ``old`` must be of the element that is written next: declared by the
-        operator, with as many elements as the output, so that nothing is broadcast. False if the
-        node does not read ``old``.
+        Every read of ``old`` must be of the element that is written next: declared by the operator,
+        with as many elements as the output, so that nothing is broadcast. False if the node does
+        not read ``old``. Raises: RuleError if FInplaceOption or FInplaceRows returns something else
+        than it must.
         """
         node, pairs = entry.node, set(sharing(self.graph, entry.node))
         reads = [k for k, e in enumerate(node.inputs) if self.values[e] is old]

@@ -51,7 +51,7 @@ class NestResources:
 
     @property
     def waves(self) -> float | None:
-        """The number of times that all multiprocessors are filled; None if sizes are unknown."""
+        """The number of times that blocks fill all multiprocessors; None for an unknown number."""
         at_once = self.multiprocessors * self.resident_blocks
         return self.blocks / at_once if at_once and isinstance(self.blocks, int) else None
 

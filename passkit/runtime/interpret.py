@@ -193,7 +193,8 @@ class _Interpreter:
 
         ``feeds`` are in the order of the graph's inputs. Raises: FeedError where a state variable
         is read before it has a value; CapacityError where there is no memory for a result;
-        ShapeError, DTypeError, CodeGenError or RuleError where a node cannot be evaluated.
+        ShapeError, DTypeError, CodeGenError, RuleError or GraphError where a node cannot be
+        evaluated, and FeedError where NumPy refuses a matrix.
         """
         feeds_by_node = dict(zip(self.graph.inputs, feeds, strict=True))
         positions = {node: k for k, node in enumerate(self.graph.nodes)}
@@ -242,7 +243,8 @@ class _Interpreter:
 
         A stateful node also updates the state. Raises: CapacityError where `compute` has no memory;
         FeedError where the node reads a state variable without value; ShapeError, DTypeError,
-        CodeGenError or RuleError where it cannot be evaluated, see `compute`.
+        CodeGenError, RuleError, GraphError or FeedError where it cannot be evaluated, see
+        `compute`.
         """
         assert node.op is not None
         stateful = bool(TStateful.get(node.op.name))
@@ -309,7 +311,7 @@ def compute(node: Node, arrays: Sequence[Array], sizes: SizeValues) -> ArrayList
         GraphError: A rule of inference refuses a parameter for these shapes.
         MemoryError: There is no memory for a result.
 
-    What FCompute itself raises is passed on.
+    What FCompute itself raises is passed on, such as a FeedError for a singular matrix.
     """
     concrete_node = concrete(node, arrays, sizes)
     assert node.op is not None
@@ -350,17 +352,22 @@ def _checked(entry: Entry, result: Any) -> Array:
 
 
 def concrete(node: Node, arrays: Sequence[Array], sizes: SizeValues) -> Node:
-    """Return a node with the shapes of ``arrays`` as input shapes, and numbers for symbolic sizes.
+    """Return a node whose inputs have the shapes of ``arrays``, with numbers for symbolic sizes.
 
-    It is the node itself where that changes nothing, else a new node on new variables, whose result
-    shapes are inferred. ``sizes`` are the values of symbolic sizes by name.
+    Inputs of unknown dtype get the dtypes of the arrays. It is the node itself where that changes
+    nothing, else a new node on new variables, whose result shapes and dtypes are inferred.
+    ``sizes`` are the values of symbolic sizes by name.
 
     Raises:
         ShapeError: The shape of a result has a size that no input of the graph has, or the operator
             does not allow these input shapes.
-        DTypeError, GraphError, RuleError: A rule of inference fails for these input shapes.
+        DTypeError, GraphError, RuleError: A rule of inference fails for these input shapes or
+            dtypes.
     """
-    fits = all(e.shape == a.shape for e, a in zip(node.inputs, arrays, strict=True))
+    fits = all(
+        e.shape == a.shape and e.dtype is not None
+        for e, a in zip(node.inputs, arrays, strict=True)
+    )
     if fits and not (any(has_size(e.shape) for e in node.entries) or has_symbols(node.params)):
         return node
     inputs = [
@@ -489,8 +496,8 @@ def evaluate_expand(node: Node, *arrays: Array) -> ArrayList:
     """Evaluate the operators that the FExpand of ``node`` returns; return an array per output.
 
     ``arrays`` are the inputs' values. Raises: CodeGenError where FExpand returns None; RuleError
-    where it returns something else than entries; ShapeError, DTypeError, CodeGenError or RuleError
-    where one of its operators cannot be evaluated, see `compute`.
+    where it returns something else than entries; ShapeError, DTypeError, CodeGenError, RuleError,
+    GraphError or FeedError where one of its operators cannot be evaluated, see `compute`.
     """
     assert node.op is not None
     inputs = [

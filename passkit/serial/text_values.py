@@ -278,7 +278,7 @@ class ValueParser(Cursor, ABC):
         return items
 
     def typed_array(self) -> Any:
-        """Parse the rest of an array, of which ``array(`` is read. Raises: ParseError."""
+        """Parse the rest of an array, after ``array(``, and return it. Raises: ParseError."""
         token = self.next
         dtype, shape = self.type("")
         self.expect(",")

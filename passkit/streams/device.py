@@ -113,7 +113,7 @@ class StreamDevice(ABC):
             raise_status(self.opened, "waiting", status)
 
     def compile(self, graph: Graph) -> Executable:
-        """Return the executable of a graph on this device.
+        """Return the executable of a graph on this device; options of the caller do not count.
 
         Raises: PasskitError if the operations cannot be compiled.
         """

@@ -353,7 +353,7 @@ class _RunsDrawing:
         return readers
 
     def _legend(self) -> list[SceneBox]:
-        """Return boxes that explain those borders and arrows that are drawn."""
+        """Return boxes that explain the bold arrow to the next run, and what else is drawn."""
         boxes = [
             SceneBox(
                 "legend_time",

@@ -136,7 +136,7 @@ def _ranks(scene: Scene, keys: Sequence[str], feeds: Mapping[str, Sequence[str]]
 
 
 def _sort_rows(rows: Sequence[list[SceneBox]], feeds: Mapping[str, Sequence[str]]) -> None:
-    """Sort the boxes of each row in place by the mean position of their inputs.
+    """Sort the boxes of each row but the first by the mean position of their inputs, in place.
 
     ``feeds`` has the keys of the boxes that each box reads.
     """

@@ -51,7 +51,10 @@ def _atom_text(atom: Atom) -> str:
 
 
 def _quotient_text(quotient: Quotient) -> str:
-    """Return "ceil(a/b)" for (a + b - 1) // b if a has no negative terms, else "floor(…)"."""
+    """Return "ceil(a/b)" for (a + b - 1) // b if a has no negative terms, else "floor(…)".
+
+    A factor common to the terms of a and to b is cancelled in "ceil".
+    """
     raised: Extent = quotient.numerator - (quotient.denominator - 1)
     is_ceil = isinstance(raised, Size) and all(count > 0 for _, count in raised.terms)
     top, bottom = raised if is_ceil else quotient.numerator, quotient.denominator

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.errors import FeedError, PassError, PasskitError
+from passkit.errors import DTypeError, FeedError, PassError, PasskitError, ShapeError
 from tests.random_graphs.registry import standard_ops
 
 Inputs = list[tuple[tuple[Any, ...], str]]
@@ -83,6 +83,52 @@ def test_a_call_ends_in_a_result_or_an_error_of_passkit(name: str) -> None:
             run(results, inputs)
         with suppress(PasskitError):
             differentiate(results, xs)
+
+
+@pytest.mark.parametrize("name", [n for n in standard_ops() if pk.get_op(n).has_attr("FExample")])
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_inputs_of_unknown_rank_or_dtype_give_a_result_or_an_error_of_passkit(
+    name: str, dtype: str
+) -> None:
+    """So do their gradients; one input is unknown, or the only known one, with a wrong rank."""
+    op = pk.get_op(name)
+    try:
+        entries, params = op.get_attr("FExample")(pk.var("x", (), dtype).dtype)
+    except PasskitError:
+        return
+    unknown = [pk.var(f"a{k}", None, e.dtype) for k, e in enumerate(entries)]
+    for k, e in enumerate(entries):
+        for x, others in (
+            (pk.var("b", None, e.dtype), entries),
+            (pk.var("b", e.shape, None), entries),
+            (pk.var("b", (2, *e.shape), e.dtype), unknown),
+            (pk.var("b", e.shape[1:], e.dtype), unknown),
+        ):
+            xs = [*others[:k], x, *others[k + 1 :]]
+            with suppress(PasskitError):
+                result = op(*xs, **params)
+                differentiate(list(result) if isinstance(result, tuple) else [result], xs)
+
+
+def test_gradients_need_the_dtypes_that_reductions_and_scans_read() -> None:
+    """The message names the value, and says how to give it a dtype."""
+    x, unknown = pk.var("x", (4, 6), "float16"), pk.var("u", (4, 6), None)
+    loss = pk.ops.mean_squared_error(x, unknown)
+    with pytest.raises(DTypeError, match=r"the dtype of square is not known here; give its var"):
+        pk.gradients([loss], [x])
+
+
+def test_recurrent_cells_need_a_state_of_rank_2() -> None:
+    """Also where another input has an unknown rank, so that their shapes are not inferred."""
+    x, h = pk.var("x", None), pk.var("h", (5,))
+    kernel, recurrent, bias = pk.var("w", (4, 15)), pk.var("r", (5, 15)), pk.var("b", (15,))
+    results = [
+        pk.ops.gru_cell(x, h, kernel, recurrent, bias),
+        pk.ops.lstm_block_cell(x, pk.var("c", (3, 5)), h, pk.var("w", None), pk.var("b", None))[0],
+    ]
+    for result in results:
+        with pytest.raises(ShapeError, match=r"_cell.* needs a state of rank 2, got \(5,\)"):
+            pk.gradients([result], [x])
 
 
 def run(results: Sequence[pk.Entry], inputs: Inputs) -> None:

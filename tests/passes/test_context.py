@@ -60,6 +60,10 @@ def test_threads_have_contexts_of_their_own() -> None:
         ({"dump": __file__}, "dump must be a folder, got the file .*test_context.py"),
         ({"keep_together": ["a", "b"]}, r"list of lists of nodes, got 'a' in it; write keep_tog"),
         ({"keep_apart": 3}, "list of lists of nodes, got 3 in it; write keep_apart"),
+        (
+            {"keep_apart": pk.var("x", (2,))},
+            r"list of lists of nodes, got Entry\(x: float32\[2\]\) in it; write keep_apart",
+        ),
         ({"no_fuse": 3}, "no_fuse must be a list of nodes or names, got 3"),
         ({"no_fuse": [3]}, "no_fuse must hold nodes or names of nodes, got 3"),
         ({"templates": "a[CTA];"}, r"templates must map names to templates, got 'a\[CTA\];'"),

@@ -339,3 +339,22 @@ def test_an_array_between_the_rows_of_an_input_is_refused_as_out() -> None:
 
     with pytest.raises(FeedError, match=r"out\[0\] needs memory of its own, and its addresses ov"):
         run(x=rows[:, :2], out=[rows[0, 2:].reshape(3, 2)])
+
+
+def test_operators_of_every_kind_take_the_dtype_of_a_fed_array() -> None:
+    """A variable of unknown dtype has that of its array in reductions, scans and gathers too."""
+    x, rows = pk.var("x", (3, 2), None), pk.var("rows", (1, 1), "int64")
+    results = [
+        pk.ops.reduce_sum(x),
+        pk.ops.cumsum(x, axis=0),
+        pk.ops.gather_nd(x, rows),
+        pk.ops.transpose(x),
+    ]
+    array = np.arange(6, dtype=f32).reshape(3, 2)
+
+    actual = pk.interpret(pk.Graph(results), {"x": array, "rows": np.array([[2]])})
+    assert {a.dtype for a in actual} == {np.dtype(f32)}
+    assert actual[0] == 15
+    assert actual[1].tolist() == [[0, 1], [2, 4], [6, 9]]
+    assert actual[2].tolist() == [[4, 5]]
+    assert actual[3].tolist() == [[0, 2, 4], [1, 3, 5]]
