@@ -126,7 +126,10 @@ def _hints(context: PassContext) -> Iterator[tuple[str, Any]]:
 def _map_hints(
     context: PassContext, change: Callable[[str, Sequence[NodeName]], list[str]]
 ) -> dict[str, Any]:
-    """Return all three hint options by name, each list of nodes after ``change(option, nodes)``."""
+    """Return all three hint options by name, each list of nodes after ``change(option, nodes)``.
+
+    Errors of ``change`` propagate.
+    """
     groups = {o: [change(o, nodes) for nodes in getattr(context, o)] for o in GROUP_OPTIONS}
     return {**groups, NO_FUSE: change(NO_FUSE, getattr(context, NO_FUSE))}
 

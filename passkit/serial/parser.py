@@ -152,7 +152,8 @@ class _Parser(ValueParser):
     def operand(self) -> Entry:
         """Parse a reference or a nested call, such as ``exp(x)`` in ``add(exp(x), 1)``.
 
-        Raises: ParseError, also for a nested call with several results.
+        Raises: ParseError, also for a nested call with several results; errors of an operator that
+        refuses its inputs or parameters.
         """
         token, following = self.next, self.following
         if token.kind != "name" or following.kind != "mark" or following.text != "(":
