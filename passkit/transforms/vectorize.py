@@ -249,12 +249,13 @@ class _Vectorizer:
             return None
         name = self._array("selected", x.dtype, width)
         self.registers.add(name)
-        arms = []
-        for arm in (x.a, x.b):
+
+        def chosen(arm: Expr) -> tuple[Stmt, ...]:
             store = evolve(loop, body=(StoreStmt(name, var, arm),))
-            arms.append(tuple(self._vector_loop(store, definitions)))
+            return tuple(self._vector_loop(store, definitions))
+
         holds = Var(f"{name}_holds", dt.bool_)
-        before += [LetStmt(holds, condition), If(holds, *arms)]
+        before += [LetStmt(holds, condition), If(holds, chosen(x.a), chosen(x.b))]
         return name
 
     def _copy(self, loop: For, width: int, definitions: Definitions) -> Stmt | None:
