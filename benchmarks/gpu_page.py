@@ -69,7 +69,7 @@ ROWS: Mapping[str, RowBytes] = {
     "fullsum 67108864": RowBytes(8, 17),
     "transpose_add 8192x8192": RowBytes(12, 11),
     "adam 67108864": RowBytes(28, None),
-    "adam30": RowBytes(28, None),
+    "adam30": RowBytes(28, 71.1),
 }
 """The rows that memory is to bind; figure1 is bound by instructions."""
 

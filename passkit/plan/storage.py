@@ -125,6 +125,13 @@ def identities(node: Node) -> Sequence[tuple[int, int]]:
     return [pair for pair, is_same in zip(pairs, same, strict=True) if is_same]
 
 
+def _is_pair(pair: object, node: Node) -> bool:
+    """Return whether a value is an input and an output of a node, by their numbers."""
+    if not isinstance(pair, tuple) or len(pair) != 2:
+        return False
+    return pair[0] in range(len(node.inputs)) and pair[1] in range(len(node.entries))
+
+
 def _pairs(column: Table, node: Node) -> Sequence[tuple[int, int]]:
     """The pairs (input, output) that a rule gives.
 
@@ -137,8 +144,7 @@ def _pairs(column: Table, node: Node) -> Sequence[tuple[int, int]]:
     )
     if not isinstance(pairs, (tuple, list)):
         refuse_result(column, node, need, pairs)
-    possible = [(i, o) for i in range(len(node.inputs)) for o in range(len(node.entries))]
     for pair in pairs:
-        if pair not in possible:
+        if not _is_pair(pair, node):
             refuse_result(column, node, need, pairs, f"{pair!r} is none")
     return pairs
