@@ -19,6 +19,7 @@ from passkit.viz.labels import counted, extent_text, size_text
 from passkit.viz.plan import RECOMPUTED
 from passkit.viz.plan_view import PlanView
 from passkit.viz.scene import Scene
+from tests.packs import GRAPHS
 from tests.passes.test_pack import adam
 from tests.random_stitches import random_stitch
 from tests.stitching.test_stitched import PROGRAMS, attention, figure1, softmax_of, together
@@ -144,6 +145,22 @@ def test_blocks_threads_and_shared_memory_are_those_of_a_loop_nest(name: str) ->
         labels = [f.label for f in pk.viz.plan(graph).scene.frames.values()]
         assert any(blocks in label for label in labels)
     assert nests
+
+
+def test_packed_loop_nests_show_their_launch_and_parts() -> None:
+    """A pack has the blocks of all nests; each part shows its own, with the lines of its tile."""
+    graph = planned(pk.Graph(GRAPHS["mixed"]()), "CodeGen", target="cuda")
+    ((node, kernel),) = graph.attrs["kernel"].items()
+    structure = PlanView(graph, {}).kernel_structure(node)
+    assert structure is not None and structure.tiles == kernel.grid
+    parts = structure.parts()
+    rules = "elementwise, short_rows, rows, columns"
+    assert structure.lines()[0] == f"{len(parts)} loop nests by rule {rules}"
+    assert structure.lines()[1].startswith(f"{kernel.grid} blocks of 256 threads · ")
+    assert structure.scratch == extent_text(kernel.shared_nbytes)
+    assert all(p.composition == "loop nest" and p.tiles and p.stages for p in parts)
+    assert any("thread_x" in line for p in parts for line in p.stages)
+    assert "10 loop nests" in str([f.label for f in pk.viz.plan(graph).scene.frames.values()])
 
 
 def test_random_groups_have_complete_parts() -> None:
