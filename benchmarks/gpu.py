@@ -253,7 +253,7 @@ def by_hand(work: Workload, own: CudaDevice) -> Competitor:
     launch = hand_launch(work.name, [shape for _, shape in work.inputs])
     if launch is None:
         raise ImportError("no kernel was written by hand for these sizes")
-    kernel = gpu_hand.HandKernel(launch, own)
+    kernel = gpu_hand.LoadedHandKernel(launch, own)
     rest = [PooledArray(own, np.zeros(n, np.float32)) for n in launch.arrays[len(work.inputs) :]]
     results = rest[-len(launch.results) :]
 

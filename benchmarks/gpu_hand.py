@@ -22,7 +22,7 @@ ROUNDS = 20
 ToDevice = Callable[[CudaDevice, np.ndarray], Any]
 
 
-class HandKernel:
+class LoadedHandKernel:
     """A kernel written by hand, loaded on a device.
 
     Raises:
@@ -62,7 +62,7 @@ class HandKernel:
 
 
 def device_figures(
-    kernel: HandKernel, addresses: Sequence[int], nbytes: int, speed: float
+    kernel: LoadedHandKernel, addresses: Sequence[int], nbytes: int, speed: float
 ) -> dict[str, Any]:
     """Return the device time of a kernel, and its share of a copy's bandwidth.
 
@@ -92,7 +92,7 @@ class HandAdam:
         self.held: list[Any] = []  # launches have the addresses of these arrays alone
         self.is_packed = len(sizes) > 1
         launch = adam_packed_launch(sizes) if self.is_packed else adam_launch(sizes[0])
-        self.kernel = HandKernel(launch, own)
+        self.kernel = LoadedHandKernel(launch, own)
 
     def prepare(self, gradients: Sequence[np.ndarray]) -> list[int]:
         """Return the addresses of a launch with these gradients, which are copied to the device."""

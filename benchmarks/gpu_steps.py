@@ -17,7 +17,7 @@ from typing import Any
 import adam
 import gpu_hand
 import numpy as np
-from gpu_hand import HandAdam
+from gpu_hand import HandAdam, ToDevice
 from training import TrainingProgram, agreement, micro
 from training.rivals import RIVALS
 
@@ -31,7 +31,6 @@ TRAINED = ("passkit", "eager", "compile", "jax", "scan")
 
 StepCall = Callable[[], Any]
 Batch = Callable[[StepCall, CudaDevice], float]
-ToDevice = Callable[[CudaDevice, np.ndarray], Any]
 
 
 def adam_rows(mib: int) -> dict[str, Sequence[int]]:

@@ -16,7 +16,7 @@ MULTIPROCESSORS = 132
 """Those of an H100 or H200, by which grids of sums are chosen."""
 PARTIAL_SUMS = 1 << 22
 """The most partial sums, in floats, of the sums in one launch."""
-Shape = tuple[int, ...]
+ArrayShape = tuple[int, ...]
 
 
 @frozen
@@ -35,7 +35,7 @@ class HandLaunch:
     text: str = field(repr=False)
     name: str
     arrays: tuple[int, ...]
-    results: tuple[Shape, ...]
+    results: tuple[ArrayShape, ...]
     numbers: tuple[int, ...]
     grid: int
     threads: int
@@ -46,7 +46,7 @@ class HandLaunch:
         return b"".join(struct.pack("<i", n) for n in self.numbers)
 
 
-def hand_launch(name: str, shapes: Sequence[Shape]) -> HandLaunch | None:
+def hand_launch(name: str, shapes: Sequence[ArrayShape]) -> HandLaunch | None:
     """Return the launch of a workload's kernel.
 
     Args:
@@ -68,10 +68,10 @@ def hand_text(file: str, **defines: int) -> str:
     return "\n".join([*macros, header, (HERE / f"{file}.cu").read_text()])
 
 
-def _elementwise(kernel: str) -> Callable[[Sequence[Shape]], HandLaunch | None]:
+def _elementwise(kernel: str) -> Callable[[Sequence[ArrayShape]], HandLaunch | None]:
     """Return the builder of a kernel of one flat array, 1024 elements a block."""
 
-    def build(shapes: Sequence[Shape]) -> HandLaunch | None:
+    def build(shapes: Sequence[ArrayShape]) -> HandLaunch | None:
         ((n,),) = shapes
         text = hand_text("elementwise", V=2, THREADS=128)
         return HandLaunch(text, kernel, (n, n), ((n,),), (n,), ceil(n / 1024), 128)
@@ -79,7 +79,7 @@ def _elementwise(kernel: str) -> Callable[[Sequence[Shape]], HandLaunch | None]:
     return build
 
 
-def _bias_gelu(shapes: Sequence[Shape]) -> HandLaunch | None:
+def _bias_gelu(shapes: Sequence[ArrayShape]) -> HandLaunch | None:
     (rows, columns), _ = shapes
     if columns != 1024:
         return None
@@ -88,7 +88,7 @@ def _bias_gelu(shapes: Sequence[Shape]) -> HandLaunch | None:
     return HandLaunch(text, "bias_gelu", arrays, shapes[:1], (rows,), ceil(rows / 4), 256)
 
 
-def _softmax(shapes: Sequence[Shape]) -> HandLaunch | None:
+def _softmax(shapes: Sequence[ArrayShape]) -> HandLaunch | None:
     ((rows, columns),) = shapes
     arrays, results = (rows * columns,) * 2, tuple(shapes)
     if columns == 40:
@@ -103,10 +103,10 @@ def _softmax(shapes: Sequence[Shape]) -> HandLaunch | None:
     return None
 
 
-def _norm(kernel: str) -> Callable[[Sequence[Shape]], HandLaunch | None]:
+def _norm(kernel: str) -> Callable[[Sequence[ArrayShape]], HandLaunch | None]:
     """Return the builder of a norm over rows that a warp keeps in registers."""
 
-    def build(shapes: Sequence[Shape]) -> HandLaunch | None:
+    def build(shapes: Sequence[ArrayShape]) -> HandLaunch | None:
         rows, columns = shapes[0]
         if columns > 1024 or columns % 128:
             return None
@@ -118,7 +118,7 @@ def _norm(kernel: str) -> Callable[[Sequence[Shape]], HandLaunch | None]:
     return build
 
 
-def _colsum(shapes: Sequence[Shape]) -> HandLaunch | None:
+def _colsum(shapes: Sequence[ArrayShape]) -> HandLaunch | None:
     rows, columns = shapes[0]
     if columns % 128:
         return None
@@ -129,7 +129,7 @@ def _colsum(shapes: Sequence[Shape]) -> HandLaunch | None:
     return HandLaunch(text, "colsum", arrays, ((columns,),), (rows,), grid, 256)
 
 
-def _fullsum(shapes: Sequence[Shape]) -> HandLaunch | None:
+def _fullsum(shapes: Sequence[ArrayShape]) -> HandLaunch | None:
     ((n,), _) = shapes
     if n % 4:
         return None
@@ -138,7 +138,7 @@ def _fullsum(shapes: Sequence[Shape]) -> HandLaunch | None:
     return HandLaunch(text, "fullsum", arrays, ((),), (n // 4,), grid, 256)
 
 
-def _transpose_add(shapes: Sequence[Shape]) -> HandLaunch | None:
+def _transpose_add(shapes: Sequence[ArrayShape]) -> HandLaunch | None:
     rows, columns = shapes[0]
     if rows != columns or rows % 64:
         return None
@@ -147,7 +147,7 @@ def _transpose_add(shapes: Sequence[Shape]) -> HandLaunch | None:
     return HandLaunch(text, "transpose_add", arrays, (shapes[0],), (), (rows // 64) ** 2, 256)
 
 
-def _figure1(shapes: Sequence[Shape]) -> HandLaunch | None:
+def _figure1(shapes: Sequence[ArrayShape]) -> HandLaunch | None:
     batch, rows, inner = shapes[0]
     width = shapes[2][2]
     column = (batch, rows, 1)
@@ -189,7 +189,7 @@ def tensor_tables(
     return np.array(addresses, np.uint64), blocks.astype(np.int32), np.array(sizes, np.int32)
 
 
-KERNELS: Mapping[str, Callable[[Sequence[Shape]], HandLaunch | None]] = {
+KERNELS: Mapping[str, Callable[[Sequence[ArrayShape]], HandLaunch | None]] = {
     "gelu_erf": _elementwise("gelu"),
     "gelu_custom_ref": _elementwise("gelu"),
     "gelu_custom_erf": _elementwise("gelu_custom"),
