@@ -10,9 +10,10 @@ from attrs import frozen
 
 import passkit as pk
 import passkit.ops as ops
+from passkit.diagnostics import Diagnostic
 from passkit.graph.node import known_shape
 from passkit.splits.propagate import operand_states
-from passkit.splits.split import Reject, Split
+from passkit.splits.split import Split
 from tests.probing import all_splits, blocks_of, dependence, violations
 
 WHOLES = "int64"
@@ -125,7 +126,7 @@ def accepted(case: Case, seed: int = 1) -> Iterator[tuple[Split, int, Any, int]]
             owner = blocks_of(split, shape)
             states = dict(zip(output.node.inputs, operand_states(output, split), strict=True))
             for k, x in enumerate(inputs):
-                if x in states and not isinstance(states[x], Reject):
+                if x in states and not isinstance(states[x], Diagnostic):
                     source = tuple(map(int, known_shape(x)))
                     outcome = violations(states[x], source, owner, needs[x.node.name][o])
                     yield split, k, states[x], outcome

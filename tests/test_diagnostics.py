@@ -9,9 +9,18 @@ from string import Formatter
 
 import pytest
 
-from passkit.diagnostics import TEXTS, Diagnostic
+from passkit.diagnostics import FORMATS, TEXTS, WAYS_OUT, Diagnostic
 from tests.raised import ROOT, source_files
 
+SAMPLES = {
+    "bytes": 4096,
+    "grown": 4096,
+    "measured": True,
+    "reason": Diagnostic("fuel"),
+    "seconds": 2e-6,
+    "shape": (3, 4),
+}
+"""A value for each format, and for a reason in a text."""
 Use = tuple[str, str, frozenset[str] | None]
 
 
@@ -58,16 +67,27 @@ def _names(
     """Return the names of the values of a call, None if they are not written in the function."""
     if not values:
         return frozenset()
-    if isinstance(values[0], ast.Dict):
-        return _keys(values[0])
-    assigned = dicts.get(getattr(values[0], "id", ""), [])
-    before = [names for line, names in assigned if line < call.lineno]
+    if not isinstance(values[0], ast.Dict):
+        return _assigned(values[0], call.lineno, dicts)
+    names = _keys(values[0])
+    for key, value in zip(values[0].keys, values[0].values, strict=True):
+        if key is None:  # "**other"
+            names |= _assigned(value, call.lineno, dicts) or frozenset()
+    return names
+
+
+def _assigned(
+    value: ast.expr, line: int, dicts: dict[str, list[tuple[int, frozenset[str]]]]
+) -> frozenset[str] | None:
+    """Return the keys of the dict that a variable was last assigned before a line, None if none."""
+    before = [names for at, names in dicts.get(getattr(value, "id", ""), []) if at < line]
     return before[-1] if before else None
 
 
-def fields(text: str) -> frozenset[str]:
-    """Return the names in braces of a text."""
-    return frozenset(name for _, name, _, _ in Formatter().parse(text) if name)
+def fields(code: str) -> frozenset[str]:
+    """Return the names in braces of the text of a code, and of its way out."""
+    parsed = Formatter().parse(TEXTS[code] + WAYS_OUT.get(code, ""))
+    return frozenset(name.partition(".")[0] for _, name, _, _ in parsed if name)
 
 
 def all_uses() -> list[Use]:
@@ -82,7 +102,7 @@ def wrong_uses(diagnostic_uses: list[Use]) -> list[str]:
     for where, code, names in diagnostic_uses:
         if code not in TEXTS:
             wrong.append(f"{where}: no code {code}")
-        elif names is None or names != fields(TEXTS[code]):
+        elif names is None or names != fields(code):
             wrong.append(f"{where}: {code} has {names and sorted(names)}, {TEXTS[code]!r}")
     return wrong
 
@@ -104,12 +124,39 @@ def test_each_code_is_used() -> None:
 
 @pytest.mark.parametrize("code", TEXTS)
 def test_a_text_is_formatted(code: str) -> None:
-    """Each value appears in the text, which is one clause without a full stop."""
-    data = {name: f"<{name}>" for name in fields(TEXTS[code])}
-    text = str(Diagnostic(code, data))
+    """Each value appears in the text or the way out, which are clauses without a full stop."""
+    parsed = Formatter().parse(TEXTS[code] + WAYS_OUT.get(code, ""))
+    formats = {name.partition(".")[0]: spec for _, name, spec, _ in parsed if name}
+    data = {name: SAMPLES.get(spec or name, f"<{name}>") for name, spec in formats.items()}
+    diagnostic = Diagnostic(code, data)
+    text = f"{diagnostic} {diagnostic.way_out}"
 
-    assert all(value in text for value in data.values())
-    assert "{" not in text and not text.endswith(".")
+    for name, value in data.items():
+        shown = FORMATS[spec](value) if (spec := formats[name]) else str(value)
+        assert shown and shown in text
+    assert "{" not in text and not str(diagnostic).endswith(".")
+    assert (code in WAYS_OUT) == bool(diagnostic.way_out) and set(WAYS_OUT) <= set(TEXTS)
+
+
+def test_clauses_of_figures_that_are_not_there_are_empty() -> None:
+    """A gain that was not measured, and takes no more memory, is stated alone."""
+    gain = {"gain": 2e-6, "measured": False, "grown": 0}
+
+    assert str(Diagnostic("fused.gain", gain)) == "one kernel saves 2 µs"
+    measured = Diagnostic("fused.gain", {**gain, "measured": True, "grown": 3 << 20})
+    assert str(measured) == (
+        "one kernel saves 2 µs, as measured, with 3 MiB more memory at the peak"
+    )
+
+
+def test_a_reason_has_its_causes() -> None:
+    """A reason that quotes another has its way out, and names both codes."""
+    inner = Diagnostic("hint.no_fuse")
+    outer = Diagnostic("hint.keep_together", {"reason": inner})
+
+    assert str(outer) == "keep_together names both, but the option no_fuse names one of them"
+    assert outer.way_out == "take it out of no_fuse" and outer.causes == (outer, inner)
+    assert len({outer, inner, Diagnostic("fuel"), Diagnostic("fuel")}) == 3
 
 
 def test_a_wrong_use_is_found(tmp_path: Path) -> None:

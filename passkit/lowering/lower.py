@@ -24,6 +24,7 @@ from passkit.ast.stage import (
     Store,
 )
 from passkit.ast.tidy import tidy_stage
+from passkit.diagnostics import Diagnostic
 from passkit.errors import CodeGenError
 from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.node import Entry, Node, known_shape
@@ -39,7 +40,7 @@ from passkit.plan.schedule import Schedule, StagePlan
 from passkit.sharing.scratch import Holds
 from passkit.sharing.shared import SharedPlan, gathers, padded, same_row_value
 from passkit.space.layout import Layout, lay_out
-from passkit.space.space import Infeasible, Role
+from passkit.space.space import Role
 from passkit.space.unroll import small_taps
 from passkit.values.dtype import DType
 from passkit.values.size import Extent, numel
@@ -61,8 +62,8 @@ def lower_plain(group: Group, schedule: Schedule, shared: SharedPlan) -> tuple[K
     Raises: CodeGenError when the schedule was made for another group.
     """
     layout = lay_out(group.graph)
-    if isinstance(layout, Infeasible):
-        raise CodeGenError(f"{group} cannot be one kernel: {layout.reason}")
+    if isinstance(layout, Diagnostic):
+        raise CodeGenError(f"{group} cannot be one kernel: {layout}")
     if layout.space.axes != schedule.axes:
         raise CodeGenError(
             f"{group} has axes {layout.space.axes}, its schedule {schedule.axes}; run SchedulePlan "

@@ -11,6 +11,7 @@ from passkit.ast.index import Extents, ravel
 from passkit.ast.stage import Dot, KernelAST, Let, Part, Phase, Stage
 from passkit.ast.tidy import expressions
 from passkit.ast.walk import variables
+from passkit.diagnostics import Diagnostic
 from passkit.errors import CodeGenError
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.lowering.block_loops import BlockLoops
@@ -23,7 +24,6 @@ from passkit.plan.group import Group
 from passkit.plan.schedule import PartPlan, Schedule, Stitching
 from passkit.sharing.shared import SharedPlan
 from passkit.space.reads import Index
-from passkit.space.space import Infeasible
 from passkit.stitching.cutting import source_of
 from passkit.stitching.parts import lay_part
 from passkit.stitching.regions import bounds
@@ -114,13 +114,11 @@ class _Stitched:
         self.stored.update(e.node for e in results)
         return part
 
-    def _laid(
-        self, k: int, plan: PartPlan, schedule: Schedule, results: Sequence[Entry]
-    ) -> Part:
+    def _laid(self, k: int, plan: PartPlan, schedule: Schedule, results: Sequence[Entry]) -> Part:
         """A part with an iteration space: stages as of a group of its own."""
         body = [self.nodes[j] for j in plan.nodes]
         laid = lay_part(self.group, body, [e.node for e in results], self.regions)
-        if isinstance(laid, Infeasible) or laid.layout.space.axes != schedule.axes:
+        if isinstance(laid, Diagnostic) or laid.layout.space.axes != schedule.axes:
             raise CodeGenError(
                 f"{self.group} has other parts than its schedule; run SchedulePlan on this graph"
             )

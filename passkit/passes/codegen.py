@@ -12,6 +12,7 @@ from passkit.ast.stage import Buffer, KernelAST, Place
 from passkit.checks.hazards import check_hazards
 from passkit.checks.ir_races import check_races
 from passkit.checks.pack_races import check_pack_races
+from passkit.diagnostics import Diagnostic
 from passkit.dialects import dialect_of, print_kernel
 from passkit.dialects.base import Reach
 from passkit.dialects.c_printer import print_ir
@@ -40,7 +41,6 @@ from passkit.runtime.cuda.launch_config import DEFAULT_SHARED_NBYTES
 from passkit.sharing.shared import ALIGN, ROOM, SharedPlan, largest, plan_shared
 from passkit.sharing.sharing import aligned
 from passkit.space.layout import lay_out
-from passkit.space.space import Infeasible
 from passkit.target import Target
 from passkit.transforms.packs import lower_pack
 from passkit.transforms.pipeline import LoweredNest, Observer, lower_nest
@@ -124,8 +124,8 @@ def _default_schedule(group: Group, target: Target) -> Schedule:
     is not legal.
     """
     plan = plan_group(group, target)
-    if isinstance(plan, Infeasible):
-        raise ScheduleError(f"{group} has no schedule on {target.name}: {plan.reason}")
+    if isinstance(plan, Diagnostic):
+        raise ScheduleError(f"{group} has no schedule on {target.name}: {plan}")
     check_rules(str(group), plan)
     return plan
 
@@ -239,7 +239,7 @@ def _lowered(
     """
     assert schedule.nest is not None
     layout = lay_out(group.graph)
-    assert not isinstance(layout, Infeasible)  # the schedule was made from it
+    assert not isinstance(layout, Diagnostic)  # the schedule was made from it
     return lower_nest(group, schedule, schedule.nest, layout, aliased, observe)
 
 
@@ -292,9 +292,7 @@ def _pack_kernel(
     )
 
 
-def _nest_kernel(
-    group: Group, schedule: Schedule, dialect: str, aliased: frozenset[int]
-) -> Kernel:
+def _nest_kernel(group: Group, schedule: Schedule, dialect: str, aliased: frozenset[int]) -> Kernel:
     """Return the kernel of a group of one loop nest, lowered through loop IR.
 
     ``aliased`` are the positions of parameters that share storage with another. Raises:

@@ -7,6 +7,7 @@ from typing import Any
 
 from attrs import evolve
 
+from passkit.diagnostics import Diagnostic
 from passkit.errors import ScheduleError, nearest
 from passkit.graph.graph import Annotation, Graph
 from passkit.graph.node import Entry, Node
@@ -18,7 +19,6 @@ from passkit.plan.phases import alone, parts_by
 from passkit.plan.phasing import passed_on
 from passkit.plan.planner import check_rules, plan_group
 from passkit.plan.schedule import Schedule, Source, kept_near, with_stream
-from passkit.space.space import Infeasible
 from passkit.target import DEVICES, Target
 from passkit.templating.template import Template
 from passkit.values.size import numel
@@ -101,14 +101,14 @@ def _chosen_schedule(node: Node, group: Group, context: PassContext, evaluator: 
     one that is not legal.
     """
     target = context.target
-    schedule: Schedule | Infeasible = evaluator.choose(group, target)
+    schedule: Schedule | Diagnostic = evaluator.choose(group, target)
     if isinstance(schedule, Schedule) and schedule.source is Source.MEASURED:
         usual = plan_group(group, target)
         if isinstance(usual, Schedule) and evolve(usual, source=schedule.source) != schedule:
             schedule = schedule if context.spend(f"tuned {node.label}") else usual
-    if isinstance(schedule, Infeasible):
+    if isinstance(schedule, Diagnostic):
         raise ScheduleError(
-            f"{node.where}: {group} has no schedule on {target.name}: {schedule.reason}; "
+            f"{node.where}: {group} has no schedule on {target.name}: {schedule}; "
             f"name one of its operators in no_fuse"
         )
     check_rules(node.where, schedule)
@@ -133,10 +133,10 @@ def _schedule_of_template(
         schedule = plan_group(group, target, template)
     except ScheduleError as error:
         raise ScheduleError(f"templates[{name!r}]: {error}") from None
-    if isinstance(schedule, Infeasible):
+    if isinstance(schedule, Diagnostic):
         raise ScheduleError(
             f"templates[{name!r}]: {node.where} cannot have this template on {target.name}: "
-            f"{schedule.reason}; passkit.templates lists those that it can have"
+            f"{schedule}; passkit.templates lists those that it can have"
         )
     return schedule
 

@@ -14,12 +14,12 @@ from statistics import median
 
 from attrs import evolve, frozen
 
+from passkit.diagnostics import Diagnostic
 from passkit.errors import ParseError, ScheduleError
 from passkit.plan.costs import model_seconds
 from passkit.plan.group import Group, Kind
 from passkit.plan.planner import plan_group
 from passkit.plan.schedule import Schedule, Source
-from passkit.space.space import Infeasible
 from passkit.target import Target
 from passkit.templating.naming import template_of
 from passkit.templating.template import Template, parse_template
@@ -183,7 +183,7 @@ class Evaluator:
         self._groups: dict[str, dict[Sizes, dict[str, Record]]] = {}
         for (group, sizes, template), one in merged(records).items():
             self._groups.setdefault(group, {}).setdefault(sizes, {})[template] = one
-        self._chosen: dict[tuple[str, bool, Target], Schedule | Infeasible] = {}
+        self._chosen: dict[tuple[str, bool, Target], Schedule | Diagnostic] = {}
         self.asked: set[str] = set()
 
     def __len__(self) -> int:
@@ -198,7 +198,7 @@ class Evaluator:
         """The records of a group at some sizes, by the texts of templates."""
         return self._groups.get(group.key, {}).get(sizes, {})
 
-    def choose(self, group: Group, target: Target) -> Schedule | Infeasible:
+    def choose(self, group: Group, target: Target) -> Schedule | Diagnostic:
         """The schedule of a group: of the template measured as the quickest, else the usual one.
 
         A template must be quicker than the usual one by `MARGIN` at all sizes taken together. One
@@ -227,7 +227,7 @@ class Evaluator:
         else:
             parsed = parse_template(template) if isinstance(template, str) else template
             plan = plan_group(group, target, parsed)
-        if isinstance(plan, Infeasible):
+        if isinstance(plan, Diagnostic):
             return Estimate(inf, Source.MODEL)
         known = self._found(group, target).get((), {})
         if known:
@@ -286,9 +286,9 @@ class Evaluator:
 
     def _best(
         self, group: Group, target: Target, found: Mapping[Sizes, Mapping[str, Record]]
-    ) -> Schedule | Infeasible:
+    ) -> Schedule | Diagnostic:
         default = plan_group(group, target)
-        if isinstance(default, Infeasible):
+        if isinstance(default, Diagnostic):
             return default
         usual = str(template_of(group, default, target))
         for text in ranked(usual, [*found.values()]):

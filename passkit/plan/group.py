@@ -7,8 +7,9 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from attrs import field, frozen
+from attrs import frozen
 
+from passkit.diagnostics import Diagnostic
 from passkit.errors import ParseError, nearest
 from passkit.graph.graph import Graph
 from passkit.graph.nested import register_nested
@@ -118,22 +119,47 @@ def fused_node(group: Group, inputs: tuple[Entry, ...], name: str, control: Any 
 
 @frozen
 class Decision:
-    """One edge's fate: fused, or the reason why not, with its data and the way out."""
+    """What became of an edge between two operators, and why.
+
+    Attributes:
+        producer: the name of the operator that computes a value.
+        consumer: the name of one that reads it.
+        diagnostic: why they share a kernel, with a code that begins with "fused.", or do not.
+    """
 
     producer: str
     consumer: str
-    fused: bool
-    code: str
-    reason: str
-    data: Mapping[str, object] = field(factory=dict)
-    way_out: str = ""
+    diagnostic: Diagnostic
+
+    @property
+    def fused(self) -> bool:
+        """Whether both are in one kernel."""
+        return self.code.startswith("fused.")
+
+    @property
+    def code(self) -> str:
+        """The code of the reason, a key of `passkit.diagnostics.TEXTS`."""
+        return self.diagnostic.code
+
+    @property
+    def reason(self) -> str:
+        """The reason as a sentence."""
+        return str(self.diagnostic)
+
+    @property
+    def data(self) -> Mapping[str, object]:
+        """The values that the sentence states, by name."""
+        return self.diagnostic.data
+
+    @property
+    def way_out(self) -> str:
+        """What a user can do about it; "" if there is nothing to say."""
+        return self.diagnostic.way_out
 
     def __str__(self) -> str:
         fate = "fused" if self.fused else "apart"
-        detail = ", ".join(f"{k}={v}" for k, v in self.data.items())
-        tail = f" ({detail})" if detail else ""
         out = f"; {self.way_out}" if self.way_out else ""
-        return f"{self.producer} -> {self.consumer}: {fate}, {self.reason}{tail}{out}"
+        return f"{self.producer} -> {self.consumer}: {fate}, {self.reason}{out}"
 
 
 def _take(group: Group) -> tuple[Graph, dict[str, Any]]:

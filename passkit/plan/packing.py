@@ -7,12 +7,13 @@ from functools import lru_cache
 
 from attrs import define, field, frozen
 
+from passkit.diagnostics import Diagnostic
 from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import FContract
 from passkit.space.layout import lay_out
-from passkit.space.space import Axis, Infeasible, is_free
+from passkit.space.space import Axis, is_free
 from passkit.values.memo import UncachedArgument
 from passkit.values.size import Shape, numel
 
@@ -141,7 +142,7 @@ def _axes(key: str, held: UncachedArgument[Graph]) -> tuple[Axis, ...] | None:
     if any(n.op is not None and FContract.get(n.op.name) is not None for n in held.value.nodes):
         return None
     layout = lay_out(held.value)
-    return None if isinstance(layout, Infeasible) else layout.space.axes
+    return None if isinstance(layout, Diagnostic) else layout.space.axes
 
 
 def _join(graph: Graph, own: _Loop, near: Iterable[_Loop]) -> _Loop | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from attrs import frozen
 
+from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.lowering.loops import tiles_of
@@ -16,7 +17,7 @@ from passkit.plan.packing import GroupPart
 from passkit.plan.phases import phase_of
 from passkit.plan.schedule import Schedule
 from passkit.plan.scheduling import phased_schedule
-from passkit.space.space import Infeasible, folding_of, is_free
+from passkit.space.space import folding_of, is_free
 from passkit.stitching.cutting import contract_of
 from passkit.target import Target
 from passkit.values.size import Extent, Size, at_least
@@ -24,7 +25,7 @@ from passkit.values.size import Extent, Size, at_least
 ENOUGH = 16
 """Tiles that are enough for most teams of threads."""
 
-PlanGroup = Callable[[Group, Target], Schedule | Infeasible]
+PlanGroup = Callable[[Group, Target], Schedule | Diagnostic]
 
 
 @frozen(eq=False)
@@ -38,14 +39,14 @@ class _Phase:
     tiles: Extent
 
 
-def plan_phased(group: Group, target: Target, plan: PlanGroup) -> Schedule | Infeasible:
+def plan_phased(group: Group, target: Target, plan: PlanGroup) -> Schedule | Diagnostic:
     """The schedule of a group in phases, each of which makes as many outputs as ``plan`` serves.
 
     What a phase reads of an earlier one is an output. So has a fold to be that two would need.
     """
     graph = group.graph
     if any(is_free(e.node) for e in graph.outputs):
-        return Infeasible("pass_through", "an output of the kernel is one of its inputs")
+        return Diagnostic("graph.output_is_input")
     left: dict[Entry, list[int]] = {}
     for k, e in enumerate(graph.outputs):
         left.setdefault(e, []).append(k)
@@ -54,13 +55,12 @@ def plan_phased(group: Group, target: Target, plan: PlanGroup) -> Schedule | Inf
     made: dict[Entry, int] = {}
     while order:
         found = _Search(graph, made, target, plan).longest({e: left[e] for e in order})
-        if isinstance(found, Infeasible):
+        if isinstance(found, Diagnostic):
             return found
         twice = (n for p in phases for n in found.folds & p.folds)
         again = min(twice, key=graph.positions.__getitem__, default=None)
         if again is not None:
-            reason = f"{again.label} would be folded in two phases; make it a result"
-            return Infeasible("folded_twice", reason, again)
+            return Diagnostic("phase.repeated_reduction", {"value": again.label}, (again.label,))
         phases.append(found)
         made |= {graph.outputs[k]: k for k in found.outputs}
         order = [e for e in order if e not in made]
@@ -83,18 +83,18 @@ class _Search:
         self.graph, self.made, self.target, self.plan = graph, made, target, plan
         self.is_open = is_open(graph)
 
-    def longest(self, left: Mapping[Entry, Sequence[int]]) -> _Phase | Infeasible:
+    def longest(self, left: Mapping[Entry, Sequence[int]]) -> _Phase | Diagnostic:
         """The phase that makes as many of the outputs ``left`` as one can, the first ones first.
 
         What needs an output that the phase cannot make waits for it.
         """
         best: _Phase | None = None
-        why: Infeasible | None = None
+        why: Diagnostic | None = None
         taken: dict[Entry, Sequence[int]] = {}
         refused: set[Node] = set()
         for entry, numbers in left.items():
             found = self._phase([k for ks in (*taken.values(), numbers) for k in ks], refused)
-            if isinstance(found, Infeasible):
+            if isinstance(found, Diagnostic):
                 why = why or found
             elif best is None or self._is_better(found, best, numbers, taken):
                 best, taken = found, {**taken, entry: numbers}
@@ -118,21 +118,21 @@ class _Search:
         known = {**self.made, **{e: numbers[0] for e, numbers in taken.items()}}
         apart = _Search(self.graph, known, self.target, self.plan)._phase(other, ())
         if self.is_open or not both.seconds or not one.seconds:
-            many = not isinstance(apart, Infeasible) and isinstance(apart.tiles, Size)
+            many = not isinstance(apart, Diagnostic) and isinstance(apart.tiles, Size)
             return isinstance(one.tiles, int) and not many
-        if isinstance(apart, Infeasible) or not apart.seconds:
+        if isinstance(apart, Diagnostic) or not apart.seconds:
             return True
         meeting = max(self.target.meeting, self.target.launch)
         return both.seconds <= one.seconds + apart.seconds + meeting
 
-    def _phase(self, outputs: Sequence[int], refused: Collection[Node]) -> _Phase | Infeasible:
+    def _phase(self, outputs: Sequence[int], refused: Collection[Node]) -> _Phase | Diagnostic:
         part = phase_of(self.graph, sorted(outputs), self.made)
         body = [part.original(n) for n in part.graph.nodes if not is_free(n)]
         if any(n in refused for n in body):
-            return Infeasible("waits", "it needs a value that a later phase computes")
+            return Diagnostic("phase.order")
         group = Group(part.graph, kind_of(body))
         plan = self.plan(group, self.target)
-        if isinstance(plan, Infeasible):
+        if isinstance(plan, Diagnostic):
             return plan
         folds = (n for n in body if folding_of(n) is not None or contract_of(n) is not None)
         seconds = model_seconds(group, plan, self.target)

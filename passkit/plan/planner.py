@@ -18,7 +18,7 @@ from passkit.plan.phasing import plan_phased
 from passkit.plan.schedule import Schedule, Source
 from passkit.plan.scheduling import packed_schedule, plain_schedule
 from passkit.space.layout import Layout, lay_out
-from passkit.space.space import Infeasible, Role, folding_of, is_free
+from passkit.space.space import Role, folding_of, is_free
 from passkit.space.tiling import tiling
 from passkit.stitching.plan import is_stitched, plan_stitched
 from passkit.target import Target
@@ -29,7 +29,7 @@ from passkit.values.memo import UncachedArgument
 
 def plan_group(
     group: Group, target: Target, template: Template | None = None
-) -> Schedule | Infeasible:
+) -> Schedule | Diagnostic:
     """The schedule of a group on a target, or why it has none. Pure, and memoised by group key.
 
     One that obeys a ``template`` is the user's; where no kernel of the target does what it says,
@@ -56,23 +56,23 @@ def _rules_key(group: Group, target: Target) -> Hashable:
 @lru_cache(maxsize=4096)
 def _plan(
     key: str, phased: bool, held: UncachedArgument[Group], target: Target, rules: Hashable
-) -> Schedule | Infeasible:
+) -> Schedule | Diagnostic:
     several = plan_phased(held.value, target, plan_group) if phased else None
     return several if isinstance(several, Schedule) else _one_phase(held.value, target)
 
 
-def _one_phase(group: Group, target: Target) -> Schedule | Infeasible:
+def _one_phase(group: Group, target: Target) -> Schedule | Diagnostic:
     """The schedule of a group whose tiles wait for no others."""
     if len(group.parts) > 1:
         packed = _packed(group, target)
-        if isinstance(packed, Schedule) or packed.code != "stitched":
+        if isinstance(packed, Schedule) or packed.code != "pack.part_nests":
             return packed
     if is_stitched(group.graph):
         return plan_stitched(group, target)
     layout = lay_out(group.graph)
-    if isinstance(layout, Infeasible):
+    if isinstance(layout, Diagnostic):
         found = plan_stitched(group, target)
-        return layout if isinstance(found, Infeasible) else found
+        return layout if isinstance(found, Diagnostic) else found
     schedule = plain_schedule(layout, *tiling(layout, target), target)
     return _with_nest(schedule, layout, target)
 
@@ -111,34 +111,34 @@ def _obeying(
     target: Target,
     template: Template,
     rules: Hashable,
-) -> Schedule | Infeasible:
+) -> Schedule | Diagnostic:
     default = _plan(key, phased, held, target, rules)
-    if isinstance(default, Infeasible):
+    if isinstance(default, Diagnostic):
         return default
     found = obeying(held.value, default, target, template)
-    if isinstance(found, Infeasible):
+    if isinstance(found, Diagnostic):
         return found
     # What the template says is obeyed.
     given = Diagnostic("template.given") if target.nests else None
     return evolve(found, source=Source.USER, nest=None, pack=None, no_nest=given)
 
 
-def _packed(group: Group, target: Target) -> Schedule | Infeasible:
+def _packed(group: Group, target: Target) -> Schedule | Diagnostic:
     """The schedule of parts: each as if alone, with tiles that take about as long everywhere.
 
     A part that is stitched is not packed: it has parts of its own.
     """
     free = next((e.node for e in group.graph.outputs if is_free(e.node)), None)
     if free is not None:
-        return Infeasible("pass_through", "an output of the kernel is one of its inputs", free)
+        return Diagnostic("graph.output_is_input", at=(free.label,))
     parts = group.alone()
     plans = []
     for part in parts:
         plan = plan_group(part, target)
-        if isinstance(plan, Infeasible):
+        if isinstance(plan, Diagnostic):
             return plan
         if plan.stitching is not None:
-            return Infeasible("stitched", "one of its parts has several loop nests")
+            return Diagnostic("pack.part_nests")
         plans.append(plan)
     seconds = [p.seconds for p in plans]
     aim = aim_of(seconds) if target.lanes > 1 else 0.0
@@ -216,7 +216,7 @@ def _pairs(key: str, held: UncachedArgument[Group]) -> Pairs:
     pairs: Pairs = [], []
     for part in group.parts:
         layout = None if is_stitched(part.graph) else lay_out(part.graph)
-        if layout is None or isinstance(layout, Infeasible):
+        if layout is None or isinstance(layout, Diagnostic):
             return [], []  # it is stitched, all of it: no part is packed then
         pairs[bool(layout.space.reduced)].extend(
             (i, o)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from attrs import frozen
 
+from passkit.diagnostics import Diagnostic
 from passkit.plan.costs import model_seconds
 from passkit.plan.group import Group
 from passkit.plan.phases import alone
@@ -13,7 +14,6 @@ from passkit.plan.planner import plan_group
 from passkit.plan.schedule import Schedule
 from passkit.plan.scheduling import plain_schedule, schedule_like
 from passkit.space.layout import Layout, lay_out
-from passkit.space.space import Infeasible
 from passkit.space.tiling import Composition, compositions, cut_axis, split_for, tiling
 from passkit.space.turning import BLOCK
 from passkit.stitching.plan import first, last, ways_to_stitch
@@ -49,14 +49,14 @@ def variants(group: Group, target: Target) -> tuple[Variant, ...]:
     No two are the same, and there are at most `MOST`; none where the group has no schedule.
     """
     default = plan_group(group, target)
-    if isinstance(default, Infeasible):
+    if isinstance(default, Diagnostic):
         return ()
     found: dict[Template, Variant] = {}
     for schedule in _schedules(group, default, target):
         template = template_of(group, schedule, target)
         if not _is_new(template, found):
             continue
-        if isinstance(within(group, schedule, default, target), Infeasible):
+        if isinstance(within(group, schedule, default, target), Diagnostic):
             continue
         seconds = model_seconds(group, schedule, target)
         found[template] = Variant(template, schedule, seconds)

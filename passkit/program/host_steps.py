@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from passkit.diagnostics import Diagnostic
 from passkit.errors import InterpretedWarning
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node
-from passkit.passes.fusion.partition import Opaque, why_opaque
+from passkit.passes.fusion.partition import why_opaque
 from passkit.runtime.program import PythonCall, PythonCallKind, RuntimeProgram
 from passkit.target import Target
 from passkit.values.warning import warn_user
 
 MAX_SHOWN = 4
 """The most operators and reasons that a warning lists; it counts the others."""
-NO_KERNEL = Opaque("the planner has made no kernel for it")
 
 
 def interpreted_nodes(graph: Graph, program: RuntimeProgram) -> list[Node]:
@@ -43,16 +43,17 @@ def warn_of_interpreted(graph: Graph, program: RuntimeProgram, target: Target) -
     nodes = interpreted_nodes(graph, program)
     if not nodes:
         return
-    names_by_reason: dict[Opaque, list[str]] = {}
+    names_by_reason: dict[str, list[str]] = {}
     for node in nodes:
-        reason = why_opaque(graph, node, target) or NO_KERNEL
-        names_by_reason.setdefault(reason, []).append(graph.names[node])
+        opaque = why_opaque(graph, node, target)
+        why = Diagnostic("op.unplanned") if opaque is None else opaque
+        way_out = f"; {why.way_out}" if why.way_out else ""
+        names_by_reason.setdefault(f"{why}{way_out}", []).append(graph.names[node])
     lines = []
     for reason, names in list(names_by_reason.items())[:MAX_SHOWN]:
         shown = ", ".join(map(repr, names[:MAX_SHOWN]))
         more = ", …" if len(names) > MAX_SHOWN else ""
-        way_out = f"; {reason.way_out}" if reason.way_out else ""
-        lines.append(f"{shown}{more}: {reason.reason}{way_out}")
+        lines.append(f"{shown}{more}: {reason}")
     if len(names_by_reason) > MAX_SHOWN:
         lines.append(f"and {len(names_by_reason) - MAX_SHOWN} more reason(s)")
     count = f"{len(nodes)} step{'s' * (len(nodes) > 1)} of {len(program.steps)}"

@@ -7,6 +7,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
+from passkit.diagnostics import Diagnostic
 from passkit.errors import GraphError, nearest
 from passkit.graph.graph import Graph
 from passkit.plan.group import Decision
@@ -17,7 +18,7 @@ from passkit.values.units import table
 notebook: Any = Lazy("passkit.reporting.notebook")
 """The displays of notebooks, a higher layer."""
 
-HEADER = ("producer", "consumer", "fused", "rule", "reason", "details", "what to do")
+HEADER = ("producer", "consumer", "fused", "rule", "reason", "what to do")
 
 
 @frozen(repr=False)
@@ -74,17 +75,8 @@ class Explanation(Sequence[Decision]):
         self.filter(consumer)
         path = edges or self._path(producer, consumer) or self._path(consumer, producer)
         if not path:
-            independent = Decision(
-                producer,
-                consumer,
-                False,
-                "independent",
-                "neither node depends on the other",
-                {},
-                f"keep_together=[[{producer!r}, {consumer!r}]] packs them into one kernel if "
-                f"possible",
-            )
-            path = (independent,)
+            ends = {"producer": producer, "consumer": consumer}
+            path = (Decision(producer, consumer, Diagnostic("graph.independent", ends)),)
         return evolve(self, decisions=path)
 
     def _path(self, start: str, end: str) -> tuple[Decision, ...]:
@@ -146,7 +138,6 @@ class Explanation(Sequence[Decision]):
                     "yes" if d.fused else "no",
                     d.code,
                     d.reason,
-                    ", ".join(f"{k}={v}" for k, v in d.data.items()),
                     d.way_out,
                 )
                 for d in self.decisions

@@ -84,12 +84,11 @@ def explanation(shown: Explanation) -> MimeBundle:
             d.consumer,
             "yes" if d.fused else "no",
             d.reason,
-            ", ".join(f"{k}={v}" for k, v in d.data.items()),
             d.way_out,
         )
         for d in sorted(shown, key=lambda d: d.fused)
     ]
-    header = ("producer", "consumer", "fused", "reason", "details", "what to do")
+    header = ("producer", "consumer", "fused", "reason", "what to do")
     return {"text/plain": str(shown), "text/html": _table(header, rows)}
 
 

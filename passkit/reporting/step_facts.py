@@ -183,12 +183,11 @@ class _StepDescriber:
 
 
 def _decision_facts(decision: Decision) -> dict[str, Any]:
-    """Return a decision as JSON can hold it, with its figures after the reason."""
-    data = ", ".join(f"{k}={v}" for k, v in decision.data.items())
+    """Return a decision as JSON can hold it."""
     return {
         "producer": decision.producer,
         "consumer": decision.consumer,
         "code": decision.code,
-        "reason": f"{decision.reason} ({data})" if data else decision.reason,
+        "reason": decision.reason,
         "way_out": decision.way_out,
     }

@@ -11,8 +11,8 @@ from enum import Enum, IntEnum
 
 from attrs import evolve, frozen
 
+from passkit.diagnostics import Diagnostic
 from passkit.sharing.dominance import Dominance, dominance
-from passkit.space.space import Infeasible
 from passkit.values.size import Extent, at_least, divide_exactly
 
 
@@ -105,13 +105,13 @@ class Sharing:
         return {v: s.offset for s in self.slots for v in s.arrays}
 
 
-Planned = Callable[[tuple[int, ...]], Sequence[TileArray] | Infeasible]
+Planned = Callable[[tuple[int, ...]], Sequence[TileArray] | Diagnostic]
 """The arrays that a tile has without those of the values given, or why it cannot do without."""
 
 
 def share(
     planned: Planned, limit: int, align: int, mode: Mode = Mode.SMALLER
-) -> Sharing | Infeasible:
+) -> Sharing | Diagnostic:
     """Where arrays lie within ``limit`` bytes: share first, give up arrays second.
 
     Sizes that only a call knows are compared as far as that can be decided: nothing shares bytes
@@ -120,7 +120,7 @@ def share(
     dropped: tuple[int, ...] = ()
     needed: set[int] = set()
     arrays = planned(dropped)
-    if isinstance(arrays, Infeasible):
+    if isinstance(arrays, Diagnostic):
         return arrays
     while True:
         found = arranged(arrays, align, mode)
@@ -128,14 +128,10 @@ def share(
             return evolve(found, dropped=dropped)
         victim = first_to_drop(arrays, needed)
         if victim is None:
-            return Infeasible(
-                "shared_over_limit",
-                f"its arrays take {found.nbytes} bytes of shared memory a tile, above {limit}",
-                data={"need": found.nbytes, "limit": limit},
-            )
+            return Diagnostic("memory.arrays", {"need": found.nbytes, "limit": limit})
         value = arrays[victim].value
         fewer = planned((*dropped, value))
-        if isinstance(fewer, Infeasible):
+        if isinstance(fewer, Diagnostic):
             needed.add(value)
         else:
             dropped, arrays = (*dropped, value), fewer

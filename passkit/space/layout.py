@@ -12,6 +12,7 @@ from functools import lru_cache
 from passkit.ast import Chunks, Var
 from passkit.ast.index import Sum, common_refinement, normal, ravel
 from passkit.ast.walk import variables
+from passkit.diagnostics import Diagnostic
 from passkit.graph.attribute_calls import reduce_of, scan_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, known_shape
@@ -19,7 +20,6 @@ from passkit.space.reads import Index, reads_of
 from passkit.space.space import (
     Axis,
     Folding,
-    Infeasible,
     Role,
     Space,
     axes_of,
@@ -107,7 +107,7 @@ class Layout:
 
 
 @lru_cache(maxsize=256)
-def lay_out(graph: Graph) -> Layout | Infeasible:
+def lay_out(graph: Graph) -> Layout | Diagnostic:
     """Where every value of a group lives, or why the group has no common space.
 
     Small folds are spelled out where nothing but what they leave is wanted, so that the space has
@@ -117,7 +117,7 @@ def lay_out(graph: Graph) -> Layout | Infeasible:
     plain = _laid_out(graph, None)
     for spelled in spelled_out(graph):
         found = _laid_out(spelled, None)
-        if not isinstance(found, Infeasible) and _is_better(found, plain):
+        if not isinstance(found, Diagnostic) and _is_better(found, plain):
             return found
     return plain
 
@@ -126,17 +126,17 @@ Boundary = Callable[[Space], list[Sum]]
 """More accesses, which keep axes apart that the group alone would join."""
 
 
-def lay_apart(graph: Graph, apart: Boundary) -> Layout | Infeasible:
+def lay_apart(graph: Graph, apart: Boundary) -> Layout | Diagnostic:
     """The same for a part of a stitched kernel, with axes that a boundary goes through apart."""
     return _laid_out(graph, apart)
 
 
-def _is_better(found: Layout, other: Layout | Infeasible) -> bool:
+def _is_better(found: Layout, other: Layout | Diagnostic) -> bool:
     """Whether a layout of small folds computes each once, and no worse across the lanes."""
     for node, at in found.demands.items():
         if node.op is SMALL and any(role is not Role.FULL for role in at.values()):
             return False
-    if isinstance(other, Infeasible):
+    if isinstance(other, Diagnostic):
         needs_near = bool(found.space.reduced)  # parts of a stitched kernel may read in order
     else:
         needs_near = other.space.axes[-1].reduced
@@ -157,14 +157,14 @@ def _is_near(space: Space, access: Sum) -> bool:
     return step in (0, 1, 2, -1) or (again and isinstance(step, int) and 0 < step <= FEW)
 
 
-def _laid_out(graph: Graph, apart: Boundary | None) -> Layout | Infeasible:
+def _laid_out(graph: Graph, apart: Boundary | None) -> Layout | Diagnostic:
     """The layout of a group as it is."""
     if apart is None and all(folding_of(n) is None for n in graph.nodes):
         anchor = largest_of(graph.outputs)
         if _is_flat(graph, anchor):
             return _flat(graph, anchor)
     found = _spread(graph)
-    if isinstance(found, Infeasible):
+    if isinstance(found, Diagnostic):
         return found
     layout, accesses, pinned = found
     more = accesses if apart is None else [*accesses, *apart(layout.space)]
@@ -173,7 +173,7 @@ def _laid_out(graph: Graph, apart: Boundary | None) -> Layout | Infeasible:
 
 
 @lru_cache(maxsize=256)
-def _spread(graph: Graph) -> tuple[Layout, list[Sum], frozenset[Var]] | Infeasible:
+def _spread(graph: Graph) -> tuple[Layout, list[Sum], frozenset[Var]] | Diagnostic:
     """The layout with all axes apart, how it steps through its inputs, and axes that must stay.
 
     Integers that values are made of are stepped through like inputs.
@@ -220,10 +220,10 @@ def space_over(anchor: Shape, folding: Folding | None, others: list[Shape]) -> S
 
 
 @lru_cache(maxsize=1024)
-def _joined(graph: Graph, axes: tuple[Axis, ...]) -> Layout | Infeasible:
+def _joined(graph: Graph, axes: tuple[Axis, ...]) -> Layout | Diagnostic:
     """The layout with these axes, some of which are joined."""
     found = _spread(graph)
-    assert not isinstance(found, Infeasible)
+    assert not isinstance(found, Diagnostic)
     layout = Layout(graph, Space(axes), found[0].cut, found[0].chunks)
     return _demand(layout) or layout
 
@@ -257,22 +257,23 @@ def largest_of(outputs: Iterable[Entry]) -> Shape:
     return max(known, key=lambda t: t[0] if isinstance(t[0], int) else 1 << 62)[1]
 
 
-def _demand(layout: Layout) -> Infeasible | None:
+def _demand(layout: Layout) -> Diagnostic | None:
     """Walk from what must be stored or folded to what that reads, users before producers."""
     space, graph = layout.space, layout.graph
     wanted = layout.demands
     for entry in graph.outputs:
         if is_free(entry.node):
-            return Infeasible(
-                "pass_through", "an output of the kernel is one of its inputs", entry.node
-            )
+            return Diagnostic("graph.output_is_input", at=(entry.node.label,))
         role = output_role(layout, entry)
         if role is None:
-            return Infeasible(
-                "shape",
-                f"{entry.name} has {numel(known_shape(entry))} elements, "
-                f"the kernel's iteration domain {space.size}",
-                entry.node,
+            return Diagnostic(
+                "domain.output",
+                {
+                    "value": entry.name,
+                    "count": numel(known_shape(entry)),
+                    "domain": space.size,
+                },
+                (entry.node.label,),
             )
         wanted.setdefault(entry.node, {})[space.index(role, known_shape(entry))] = role
     for node in reversed(graph.nodes):
@@ -296,8 +297,8 @@ def _demand(layout: Layout) -> Infeasible | None:
                 else:
                     met = layout.role_at(entry, where)
                     if folding is not None and met is not Role.FULL:
-                        return Infeasible(
-                            "twice", f"{node.label} reduces a value that is already reduced", node
+                        return Diagnostic(
+                            "domain.value_reduced", {"value": node.label}, (node.label,)
                         )
                     wanted.setdefault(entry.node, {})[where] = met
     return None
@@ -313,30 +314,26 @@ def output_role(layout: Layout, entry: Entry) -> Role | None:
 
 def check_fold(
     layout: Layout, node: Node, found: Folding, at: dict[Index, Role]
-) -> Infeasible | None:
+) -> Diagnostic | None:
     """Why a fold that is read ``at`` some indices does not fit the space, if so."""
     space, scan = layout.space, scan_of(node)
+    named = (node.label,)
+    value = {"value": node.label}
     own = Role.ROW if scan is None else Role.FULL
     if any(role is not own for role in at.values()):
-        where = "row" if scan is None else "point"
-        return Infeasible("index", f"{node.label} is read at another {where} than its own", node)
+        code = "domain.value_row" if scan is None else "domain.value_point"
+        return Diagnostic(code, value, named)
     if scan is not None:
         if layout.reverse not in (None, scan.reverse):
-            return Infeasible(
-                "order", f"{node.label} scans in the opposite direction of another scan", node
-            )
+            return Diagnostic("domain.value_scan", value, named)
         layout.reverse = scan.reverse
     shape = known_shape(node.inputs[0])
     if numel(shape) != space.size:
-        return Infeasible(
-            "space",
-            f"{node.label} reduces {shape}, which is not the kernel's iteration domain",
-            node,
-        )
+        return Diagnostic("domain.value_shape", {"value": node.label, "shape": shape}, named)
     if found.chunks != layout.chunks or (layout.cut is not None and shape != layout.cut):
-        return Infeasible("axes", f"{node.label} reduces other chunks than its kernel", node)
+        return Diagnostic("domain.value_chunks", value, named)
     if not space.folds(space.index(Role.FULL, shape), found.axes):
-        return Infeasible("axes", f"{node.label} reduces other axes than its kernel", node)
+        return Diagnostic("domain.value_axes", value, named)
     return None
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import Flag, auto
 from functools import cached_property, lru_cache
 
-from attrs import field, frozen
+from attrs import frozen
 
 from passkit.ast import Chunks, Var
 from passkit.ast.index import Extents, Known, Sum, ravel, unravel
@@ -44,16 +43,6 @@ class Axis:
     def steps(self) -> Extent:
         """The steps along the axis that one row takes."""
         return self.extent if self.chunk is None else self.chunk
-
-
-@frozen
-class Infeasible:
-    """Why a group cannot be one kernel: where it failed, and the numbers it failed by."""
-
-    code: str
-    reason: str
-    node: Node | None = field(default=None, eq=False)
-    data: Mapping[str, object] = field(factory=dict, eq=False)
 
 
 @lru_cache(maxsize=128)

@@ -12,11 +12,12 @@ from functools import reduce
 
 from attrs import field, frozen
 
+from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, known_shape
-from passkit.space.space import Infeasible, is_free
+from passkit.space.space import is_free
 from passkit.splits.propagate import operand_states
-from passkit.splits.split import Reject, Split, SplitState, Whole, join
+from passkit.splits.split import Split, SplitState, Whole, join
 from passkit.values.size import Extent
 
 States = dict[Entry, SplitState]
@@ -38,7 +39,7 @@ class SplitPart:
     nodes: Sequence[Node]
     results: Sequence[Entry]
     inside: frozenset[Node] = field(init=False)
-    asks: dict[tuple[SplitState | None, ...], tuple[_Ask, ...] | Infeasible] = field(
+    asks: dict[tuple[SplitState | None, ...], tuple[_Ask, ...] | Diagnostic] = field(
         init=False, factory=dict
     )
     """What states of the results ask of what the part reads, as far as that has been found out:
@@ -51,7 +52,7 @@ class SplitPart:
 
 def consistent(
     graph: Graph, roots: Mapping[Entry, Split], parts: Sequence[SplitPart]
-) -> States | Infeasible:
+) -> States | Diagnostic:
     """What a block has of the results of all parts, or why that cannot be.
 
     ``parts`` come in an order in which they can run. ``roots`` give results their splits; others
@@ -59,9 +60,9 @@ def consistent(
     their share is a `Whole`: each computes it for itself. So it cannot be with the outputs of the
     graph and with the ``roots``, of which each element is written by one block.
 
-    The codes of refusals: ``schedule_conflict``, such a value is needed in two ways, or by every
-    block; ``op_rejects_schedule``, an operator cannot be split so; ``no_common_block_count``, the
-    roots have different numbers of blocks; ``empty``, one of them has no elements.
+    The codes of refusals: ``tile.conflict`` and ``tile.whole``, such a value is needed in two ways,
+    or by every block; ``tile.operator``, an operator cannot be split so; ``tile.count``, the roots
+    have different numbers of blocks; ``tile.empty``, one of them has no elements.
     """
     return _Walk(graph, roots).run(parts)
 
@@ -76,29 +77,33 @@ class _Walk:
         self.states: States = {}
         self.blocks: Extent = 1
 
-    def run(self, parts: Sequence[SplitPart]) -> States | Infeasible:
+    def run(self, parts: Sequence[SplitPart]) -> States | Diagnostic:
         """The states, or the first thing on the way that has none."""
         problem = self._begin()
         for part in reversed(parts):
             problem = problem or self._settle(part) or self._ask(part)
         return problem or self.states
 
-    def _begin(self) -> Infeasible | None:
+    def _begin(self) -> Diagnostic | None:
         """What the roots ask for; they must have the same number of blocks."""
         first: Entry | None = None
         for entry, split in self.roots.items():
             shape = known_shape(entry)
             if 0 in shape:
-                return Infeasible("empty", f"{self._name(entry)} has no elements", entry.node)
+                return Diagnostic("tile.empty", {"value": self._name(entry)}, (entry.node.label,))
             many = split.blocks(shape)
             if first is None:
                 first, self.blocks = entry, many
             elif many != self.blocks:
-                return Infeasible(
-                    "no_common_block_count",
-                    f"{self._name(first)} has {self.blocks} blocks, {self._name(entry)} has {many}",
-                    entry.node,
-                    {"blocks": (self.blocks, many)},
+                return Diagnostic(
+                    "tile.count",
+                    {
+                        "value": self._name(first),
+                        "blocks": self.blocks,
+                        "other": self._name(entry),
+                        "other_blocks": many,
+                    },
+                    (entry.node.label,),
                 )
             self.asked[entry] = {split.canonical(shape): None}
         return None
@@ -107,24 +112,24 @@ class _Walk:
         name = self.graph.names[entry.node]
         return f"{name}:{entry.index}" if len(entry.node.entries) > 1 else name
 
-    def _settle(self, part: SplitPart) -> Infeasible | None:
+    def _settle(self, part: SplitPart) -> Diagnostic | None:
         """Give each result of a part the one state that it has."""
         for entry in part.results:
             asked = self.asked.get(entry)
             if asked is not None:
                 state = self._settled(entry, asked)
-                if isinstance(state, Infeasible):
+                if isinstance(state, Diagnostic):
                     return state
                 self.states[entry] = state
         return None
 
-    def _ask(self, part: SplitPart) -> Infeasible | None:
+    def _ask(self, part: SplitPart) -> Diagnostic | None:
         """Hand on what the states of a part's results ask of its operands."""
         states = tuple(map(self.states.get, part.results))
         asks = part.asks.get(states)
         if asks is None:
             asks = part.asks[states] = self._asks(part)
-        if isinstance(asks, Infeasible):
+        if isinstance(asks, Diagnostic):
             return asks
         for operand, found, node in asks:
             into = self.asked.get(operand)
@@ -134,7 +139,7 @@ class _Walk:
                 into[found] = node
         return None
 
-    def _asks(self, part: SplitPart) -> tuple[_Ask, ...] | Infeasible:
+    def _asks(self, part: SplitPart) -> tuple[_Ask, ...] | Diagnostic:
         inner: dict[Entry, _Asked] = {
             e: {self.states[e]: None} for e in part.results if e in self.states
         }
@@ -143,10 +148,9 @@ class _Walk:
             wanted = [(e, state) for e in node.entries for state in inner.get(e, ())]
             for entry, state in wanted:
                 for operand, found in zip(node.inputs, operand_states(entry, state), strict=True):
-                    if isinstance(found, Reject):
-                        reason = f"{self._name(entry)} rejects {state}: {found.reason}"
-                        data = {"state": state}
-                        return Infeasible("op_rejects_schedule", reason, node, data)
+                    if isinstance(found, Diagnostic):
+                        data = {"value": self._name(entry), "state": state, "reason": found}
+                        return Diagnostic("tile.operator", data, (node.label,))
                     if found is not None and not is_free(operand.node):
                         into = inner if operand.node in part.inside else outer
                         into.setdefault(operand, {}).setdefault(found, node)
@@ -157,7 +161,7 @@ class _Walk:
             if node is not None
         )
 
-    def _settled(self, entry: Entry, asked: _Asked) -> SplitState | Infeasible:
+    def _settled(self, entry: Entry, asked: _Asked) -> SplitState | Diagnostic:
         """The one state that a value has which is held."""
         first = next(iter(asked))
         if entry not in self.once and len(asked) == 1:
@@ -175,23 +179,29 @@ class _Walk:
     def _user(self, node: Node | None) -> str:
         return "the caller" if node is None else self.graph.names[node]
 
-    def _differ(self, entry: Entry, asked: _Asked, a: SplitState, b: SplitState) -> Infeasible:
-        name, users = self._name(entry), (self._user(asked[a]), self._user(asked[b]))
-        return Infeasible(
-            "schedule_conflict",
-            f"{name} is needed as {a} by {users[0]} and as {b} by {users[1]}",
-            entry.node,
-            {"states": (a, b), "users": users},
+    def _differ(self, entry: Entry, asked: _Asked, a: SplitState, b: SplitState) -> Diagnostic:
+        return Diagnostic(
+            "tile.conflict",
+            {
+                "value": self._name(entry),
+                "state": a,
+                "user": self._user(asked[a]),
+                "other_state": b,
+                "other_user": self._user(asked[b]),
+            },
+            (entry.node.label,),
         )
 
-    def _needed_whole(self, entry: Entry, asked: _Asked, whole: SplitState) -> Infeasible:
-        name, user = self._name(entry), self._user(asked[whole])
-        return Infeasible(
-            "schedule_conflict",
-            f"{name} is needed as {whole} by {user} in each of {self.blocks} blocks, and each "
-            "element of a result is written by one",
-            entry.node,
-            {"states": (whole,), "users": (user,)},
+    def _needed_whole(self, entry: Entry, asked: _Asked, whole: SplitState) -> Diagnostic:
+        return Diagnostic(
+            "tile.whole",
+            {
+                "value": self._name(entry),
+                "state": whole,
+                "user": self._user(asked[whole]),
+                "blocks": self.blocks,
+            },
+            (entry.node.label,),
         )
 
 

@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 from passkit.ast import Expr, Var, size_of
 from passkit.ast.folds import Contract
 from passkit.ast.index import Sum, add, divide, normal, ravel, times
+from passkit.diagnostics import Diagnostic
 from passkit.graph.attribute_calls import (
     call_attribute,
     contraction_of,
@@ -26,7 +27,6 @@ from passkit.graph.attribute_calls import (
     scan_of,
 )
 from passkit.graph.graph import post_order
-from passkit.graph.infer import show_shape
 from passkit.graph.narrow import expand_node
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import (
@@ -55,7 +55,7 @@ from passkit.splits.split import (
 from passkit.values import dtype as dt
 from passkit.values.size import Extent, Shape, at_least, divide_exactly, numel
 
-Found = SplitState | Reject | None
+Found = SplitState | Diagnostic | None
 _memo: WeakKeyDictionary[Node, dict[tuple[int, SplitState], tuple[Found, ...]]]
 _memo = WeakKeyDictionary()
 _alike: dict[tuple[Hashable, SplitState], tuple[Found, ...]] = {}
@@ -68,8 +68,8 @@ def operand_states(entry: Entry, state: SplitState) -> tuple[Found, ...]:
     """What each operand of a result must be, for the result to be ``state``.
 
     A `Split` of an operand has the same blocks as that of the result; a `Whole` is what every
-    block needs at most; None that no element is read; a `Reject` says why the operator cannot run
-    in such blocks.
+    block needs at most; None that no element is read; a `Diagnostic` says why the operator cannot
+    run in such blocks.
 
     Raises: ScheduleError for an FSchedule whose answer does not fit.
     """
@@ -143,9 +143,9 @@ def _operand_states(entry: Entry, state: SplitState) -> tuple[Found, ...]:
     op, shapes = node.op, [known_shape(e) for e in node.inputs]
     assert op is not None
     if TStateful.get(op.name):
-        return (Reject(f"{op.name} reads or writes state"),) * len(shapes)
+        return (Diagnostic("op.state", {"op": op.name}),) * len(shapes)
     if isinstance(state, Split) and not all(at_least(n, 1) for n in shape):
-        empty = Reject(f"{show_shape(shape)} may have no elements, for all that is known")
+        empty = Diagnostic("tile.empty_shape", {"shape": shape})
         return (empty,) * len(shapes)
     if isinstance(state, Split) and not state.digits(shape):  # one block has all of everything
         return tuple(None if 0 in s else single_block(s) for s in shapes)
@@ -159,9 +159,9 @@ def _operand_states(entry: Entry, state: SplitState) -> tuple[Found, ...]:
     block = Block(state, shape)
     reads = _reads(node, block)
     if reads is None:
-        unknown = Reject(f"what an element of {op.name} reads is not known; set FSchedule on it")
+        unknown = Diagnostic("tile.unknown_reads", {"op": op.name})
         return _expanded(entry, state) or (unknown,) * len(shapes)
-    if isinstance(reads, Reject):
+    if isinstance(reads, Diagnostic):
         return (reads,) * len(shapes)
     at: list[list[Index]] = [[] for _ in shapes]
     for k, index in reads:
@@ -181,9 +181,17 @@ def _scheduled(node: Node, state: Split, shapes: Sequence[Shape]) -> tuple[Found
         need = f"a sequence of {len(shapes)}, a Split, WHOLE or a Reject for each operand"
         refuse_result(FSchedule, node, need, requirements)
     return tuple(
-        x.canonical(s) if isinstance(x, (Split, Whole)) else x
+        x.canonical(s) if isinstance(x, (Split, Whole)) else _refused(node, x)
         for x, s in zip(requirements, shapes, strict=True)
     )
+
+
+def _refused(node: Node, requirement: Reject | None) -> Diagnostic | None:
+    """Return a refusal of an operator's FSchedule as a diagnostic."""
+    if requirement is None:
+        return None
+    assert node.op is not None
+    return Diagnostic("tile.refused", {"op": node.op.name, "reason": requirement.reason})
 
 
 class Block:
@@ -291,7 +299,7 @@ def _fits(chunk: Extent, extent: Extent, pieces: Extent) -> bool:
 Reads = list[tuple[int, Index]]
 
 
-def _reads(node: Node, block: Block) -> Reads | Reject | None:
+def _reads(node: Node, block: Block) -> Reads | Diagnostic | None:
     """Where the block's elements read each operand: FElement, a fold or a product."""
     assert node.op is not None
     if FElement.get(node.op.name) is not None:
@@ -343,7 +351,7 @@ def _scanned(node: Node, block: Block) -> Index | None:
     return (*block.index[: scan.axis], step, *block.index[scan.axis + 1 :])
 
 
-def _product(node: Node, contract: Contract, block: Block) -> Reads | Reject:
+def _product(node: Node, contract: Contract, block: Block) -> Reads | Diagnostic:
     """A row of the left operand and a column of the right one, of the same place in the batch.
 
     Blocks share out places and rows, or columns: who had parts of both would read again what
@@ -352,7 +360,7 @@ def _product(node: Node, contract: Contract, block: Block) -> Reads | Reject:
     *batch, row, column = block.index
     cut = [bool(_digits_in(i, block)) for i in block.index]
     if block.split is not None and cut[-1] and any(cut[:-1]):
-        return Reject("a product is cut into rows, or into columns, not into both")
+        return Diagnostic("tile.product")
     step = block.fresh("k", contract.k)
     sides = ((row, step, contract.transpose_a), (step, column, contract.transpose_b))
     out: Reads = []
@@ -393,7 +401,7 @@ def _expanded(entry: Entry, state: SplitState) -> tuple[Found, ...] | None:
                 for operand, found in zip(
                     inner.inputs, operand_states(result, wanted), strict=True
                 ):
-                    if isinstance(found, Reject):
+                    if isinstance(found, Diagnostic):
                         return (found,) * len(inputs)
                     if found is not None:
                         asked.setdefault(operand, {})[found] = None

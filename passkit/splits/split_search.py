@@ -13,9 +13,9 @@ from itertools import count
 
 from attrs import frozen
 
+from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, known_shape
-from passkit.space.space import Infeasible
 from passkit.splits.consistency import SplitPart, States, consistent
 from passkit.splits.split import Split, legal_splits
 from passkit.values.size import Extent, Shape
@@ -24,7 +24,7 @@ COMBINATIONS = 256
 """How many combinations of splits, of some roots or all, are asked at most what follows from them,
 once one for all roots is known."""
 
-Least = Callable[[States, Extent], "float | Infeasible"]
+Least = Callable[[States, Extent], "float | Diagnostic"]
 """What states cost at least with so many blocks, whatever states other values have; or that they
 cannot be. It grows with the states."""
 
@@ -69,7 +69,7 @@ class Search:
     ) -> None:
         self.graph, self.roots, self.parts = graph, tuple(roots), parts
         self.least = least
-        self.refused: list[Infeasible] = []
+        self.refused: list[Diagnostic] = []
         self.asked = 0
 
     def __iter__(self) -> Iterator[Agreed]:
@@ -104,11 +104,12 @@ class Search:
         first, *others = [by_blocks(known_shape(e)) for e in self.roots]
         common = [n for n in first if all(n in found for found in others)]
         if not common:
-            reason = f"{_listed(self.roots)} have no number of blocks in common"
-            self.refused.append(Infeasible("no_common_block_count", reason, self.roots[0].node))
+            names = {"values": _listed(self.roots)}
+            first_root = self.roots[0].node.label
+            self.refused.append(Diagnostic("tile.no_common_count", names, (first_root,)))
         for blocks in common:
             least = self.least({}, blocks)
-            if isinstance(least, Infeasible):
+            if isinstance(least, Diagnostic):
                 self.refused.append(least)
             else:
                 yield Agreed({}, {}, blocks, least)
@@ -120,10 +121,10 @@ class Search:
             self.asked += 1
             splits = {**found.splits, root: split}
             states = consistent(self.graph, splits, self.parts)
-            least = states if isinstance(states, Infeasible) else self.least(states, found.blocks)
-            if isinstance(least, Infeasible):
+            least = states if isinstance(states, Diagnostic) else self.least(states, found.blocks)
+            if isinstance(least, Diagnostic):
                 self.refused.append(least)
-            elif not isinstance(states, Infeasible):
+            elif not isinstance(states, Diagnostic):
                 made.append(Agreed(splits, states, found.blocks, least))
         return sorted(made, key=lambda a: a.least)
 
@@ -135,7 +136,7 @@ def _listed(entries: Sequence[Entry]) -> str:
 
 def completed(
     graph: Graph, splits: Mapping[Entry, Split], blocks: Extent, parts: Sequence[SplitPart]
-) -> States | Infeasible:
+) -> States | Diagnostic:
     """What follows from splits for the results of all parts.
 
     Those of which nobody reads an element, but their shape at most, are split in the first way.
@@ -143,7 +144,7 @@ def completed(
     own = dict(splits)
     while True:
         states = consistent(graph, own, parts)
-        if isinstance(states, Infeasible):
+        if isinstance(states, Diagnostic):
             return states
         left = (e for part in reversed(parts) for e in part.results if e not in states)
         entry = next(left, None)
@@ -151,6 +152,6 @@ def completed(
             return states
         found = by_blocks(known_shape(entry)).get(blocks)
         if not found:
-            reason = f"{entry.name} has no split into {blocks} blocks"
-            return Infeasible("no_common_block_count", reason, entry.node)
+            data = {"value": entry.name, "blocks": blocks}
+            return Diagnostic("tile.value_blocks", data, (entry.node.label,))
         own[entry] = found[0]

@@ -10,11 +10,12 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from passkit.ast.index import Sum
+from passkit.diagnostics import Diagnostic
 from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.space.layout import Layout, lay_apart
-from passkit.space.space import Infeasible, Role, is_free
+from passkit.space.space import Role, is_free
 from passkit.stitching.closed import closed, laid_out
 from passkit.stitching.cutting import Piece, cut, results_of
 from passkit.values.size import numel
@@ -38,11 +39,9 @@ def _apart(graph: Graph, piece: Piece, left: Sequence[Entry]) -> list[Piece]:
         return [piece]
     part, feeds = closed(graph, tuple(piece.nodes), tuple(results))
     layout = lay_apart(part.graph, lambda space: [])
-    if isinstance(layout, Infeasible):
+    if isinstance(layout, Diagnostic):
         return [piece]
-    sources = {
-        n: e for n, e in zip(layout.graph.inputs, feeds, strict=True) if not is_free(e.node)
-    }
+    sources = {n: e for n, e in zip(layout.graph.inputs, feeds, strict=True) if not is_free(e.node)}
     reads = {
         node: _accesses(layout, entry, sources)
         for node, entry in zip(results, layout.graph.outputs, strict=True)
@@ -51,7 +50,7 @@ def _apart(graph: Graph, piece: Piece, left: Sequence[Entry]) -> list[Piece]:
     if len(alike) < 2:
         return [piece]
     made = _dealt(piece, alike)
-    return [piece] if any(isinstance(laid_out(graph, p.nodes), Infeasible) for p in made) else made
+    return [piece] if any(isinstance(laid_out(graph, p.nodes), Diagnostic) for p in made) else made
 
 
 def _alike(piece: Piece, reads: Mapping[Node, Accesses]) -> list[list[Node]]:

@@ -9,12 +9,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from attrs import field, frozen
 
+from passkit.diagnostics import Diagnostic
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.plan.closing import reads_of_part
 from passkit.plan.group import Group
 from passkit.plan.schedule import estimate
 from passkit.space.layout import Layout, lay_apart
-from passkit.space.space import Infeasible
 from passkit.splits.consistency import States
 from passkit.splits.split import GUESS, SplitState, guessed
 from passkit.stitching.closed import closed
@@ -90,12 +90,12 @@ class Bound:
     def _work(self, nodes: tuple[Node, ...], results: tuple[Node, ...]) -> float:
         part, _ = closed(self.group.graph, nodes, results)
         layout = lay_apart(part.graph, lambda space: [])
-        return 0.0 if isinstance(layout, Infeasible) else self._seconds(layout)
+        return 0.0 if isinstance(layout, Diagnostic) else self._seconds(layout)
 
     def _seconds(self, layout: Layout) -> float:
         return estimate(layout, self.target, guessed(layout.space.size, USUAL))
 
-    def __call__(self, states: States, tiles: Extent) -> float | Infeasible:
+    def __call__(self, states: States, tiles: Extent) -> float | Diagnostic:
         """Seconds, or that scratch has no room for a product, its operands and its result."""
         seconds = 0.0
         room: Extent = 0
@@ -108,13 +108,12 @@ class Bound:
         return tile_seconds(seconds, tiles, len(self.parts), room, self.target)
 
 
-def _too_much(need: Extent, limit: int) -> Infeasible:
+def _too_much(need: Extent, limit: int) -> Diagnostic:
     """Why arrays do not fit."""
-    guess = "" if isinstance(need, int) else f" ({guessed(need)} where unknown sizes are {GUESS})"
-    return Infeasible(
-        "shared_over_limit",
-        f"its arrays take at least {need} bytes of shared memory a tile{guess}, above {limit}",
-        data={"need": guessed(need), "limit": limit},
+    if isinstance(need, int):
+        return Diagnostic("memory.least", {"need": need, "limit": limit})
+    return Diagnostic(
+        "memory.guessed", {"need": need, "guess": guessed(need), "size": GUESS, "limit": limit}
     )
 
 

@@ -15,6 +15,7 @@ from passkit.ast import Var
 from passkit.ast.folds import Contract
 from passkit.ast.index import Extents, ravel
 from passkit.ast.walk import variables
+from passkit.diagnostics import Diagnostic
 from passkit.graph.attribute_calls import contraction_of, reduce_of, scan_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, known_shape
@@ -23,7 +24,7 @@ from passkit.plan.closing import reads_of_part
 from passkit.plan.schedule import RECOMPUTE, is_expensive
 from passkit.space.layout import lay_apart
 from passkit.space.reads import Index, reads_of
-from passkit.space.space import Infeasible, folding_of, is_free
+from passkit.space.space import folding_of, is_free
 from passkit.stitching.closed import closed, laid_out
 from passkit.stitching.growth import Growth, grown
 from passkit.values import dtype as dt
@@ -88,7 +89,7 @@ def cut(graph: Graph) -> list[Piece]:
 def _stands(graph: Graph, piece: Piece, results: Sequence[Entry]) -> bool:
     """Whether a part that was laid out while it grew has a space when its axes are joined, too."""
     part, _ = closed(graph, tuple(piece.nodes), tuple(e.node for e in results))
-    return not isinstance(lay_apart(part.graph, lambda space: []), Infeasible)
+    return not isinstance(lay_apart(part.graph, lambda space: []), Diagnostic)
 
 
 class _Cutting:
@@ -190,12 +191,12 @@ class _Cutting:
                 piece.growth = grown(self.graph, nodes)
             if piece.growth is not None:
                 return True
-        return not isinstance(laid_out(self.graph, nodes), Infeasible)
+        return not isinstance(laid_out(self.graph, nodes), Diagnostic)
 
 
 def without(
     graph: Graph, pieces: Sequence[Piece], arrays: Container[Node], dropped: Collection[Node]
-) -> list[Piece] | Infeasible:
+) -> list[Piece] | Diagnostic:
     """The parts where those that read a value that is ``dropped`` compute it themselves.
 
     They begin at inputs, folds, and the values that have ``arrays``.
@@ -207,8 +208,8 @@ def without(
             found.append(piece)
             continue
         if piece.product:
-            reader, operand = piece.nodes[0].label, todo[0].label
-            return Infeasible("operand", f"{reader} reads {operand} where it lies", todo[0])
+            operands = {"reader": piece.nodes[0].label, "operand": todo[0].label}
+            return Diagnostic("recompute.operand", operands, (todo[0].label,))
         nodes = set(piece.nodes)
         while todo:
             node = todo.pop()
@@ -217,7 +218,7 @@ def without(
                 todo += [e.node for e in node.inputs if _is_free_to_copy(e.node, arrays, dropped)]
         body = sorted(nodes, key=graph.positions.__getitem__)
         layout = laid_out(graph, body)
-        if isinstance(layout, Infeasible):
+        if isinstance(layout, Diagnostic):
             return layout
         found.append(Piece(body, owns=piece.owns))
     return found
@@ -232,6 +233,4 @@ def _is_free_to_copy(node: Node, arrays: Container[Node], dropped: Collection[No
 def results_of(graph: Graph, pieces: Sequence[Piece]) -> list[list[Entry]]:
     """What of each part others read, or the caller."""
     wanted = {e for p in pieces for e in reads_of_part(graph, p.nodes)} | set(graph.outputs)
-    return [
-        [e for n in p.nodes if n in p.owns for e in n.entries if e in wanted] for p in pieces
-    ]
+    return [[e for n in p.nodes if n in p.owns for e in n.entries if e in wanted] for p in pieces]

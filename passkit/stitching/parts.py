@@ -7,12 +7,13 @@ from collections.abc import Collection, Mapping, Sequence
 from attrs import frozen
 
 from passkit.ast import Var
+from passkit.diagnostics import Diagnostic
 from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.plan.group import Group
 from passkit.plan.schedule import Schedule, estimate, is_expensive, levels_of, stages_of
 from passkit.space.layout import Layout, lay_apart
-from passkit.space.space import Axis, Infeasible, Role, Space
+from passkit.space.space import Axis, Role, Space
 from passkit.space.tiling import Composition, is_short
 from passkit.space.turning import block_axis
 from passkit.splits.split import Split, guessed
@@ -42,71 +43,62 @@ class LaidPart:
 
 def lay_part(
     group: Group, nodes: Sequence[Node], results: Sequence[Node], regions: Mapping[Node, Region]
-) -> LaidPart | Infeasible:
+) -> LaidPart | Diagnostic:
     """A part's space, of which a tile owns what it owns of the part's results."""
     part, feeds = closed(group.graph, tuple(nodes), tuple(results))
     passed = [regions[n] for n in (*results, *(e.node for e in feeds)) if n in regions]
     layout = lay_apart(part.graph, lambda space: [x for r in passed for x in boundary(space, r)])
-    if isinstance(layout, Infeasible):
+    if isinstance(layout, Diagnostic):
         return layout
     follows = all(n not in regions for n in results)
     owned = _followed(layout, feeds, regions) if follows else _owned(layout, results, regions)
-    if isinstance(owned, Infeasible):
+    if isinstance(owned, Diagnostic):
         return owned
     governs, tract = owned
     if layout.chunks is not None:
-        return Infeasible("chunks", f"{governs.label} is reduced in chunks", governs)
+        return Diagnostic("tile.reduced_chunks", {"value": governs.label}, (governs.label,))
     if layout.space.axes[-1] in tract.fixed and len(layout.space.axes) > 1:
-        return Infeasible("lanes", f"a tile has only one column of {governs.label}", governs)
+        return Diagnostic("tile.single_column", {"value": governs.label}, (governs.label,))
     return LaidPart(part, feeds, layout, regions[governs], tract)
 
 
 def _owned(
     layout: Layout, results: Sequence[Node], regions: Mapping[Node, Region]
-) -> tuple[Node, Tract] | Infeasible:
+) -> tuple[Node, Tract] | Diagnostic:
     """The result that governs a part's loops, and what of its space a tile owns."""
     owned = []
     for node, entry in zip(results, layout.graph.outputs, strict=True):
         full = reduce_of(node) is None and Role.FULL in layout.roles[entry.node]
         found = tract_of(layout.space, regions[node], Role.FULL if full else Role.ROW)
         if found is None:
-            return Infeasible(
-                "window", f"no axis of {node.label} runs along the part of it that a tile has", node
-            )
+            return Diagnostic("tile.window_axis", {"value": node.label}, (node.label,))
         owned.append(found)
     governs = max(results, key=_points)
     tract = owned[results.index(governs)]
     for node, found in zip(results, owned, strict=True):
         if not found.same_points(tract):  # its array would be written in part only
-            return Infeasible(
-                "schedule_conflict",
-                f"a tile needs another part of {node.label} than of {governs.label}, which are "
-                f"computed together",
-                node,
+            return Diagnostic(
+                "tile.parts", {"value": node.label, "other": governs.label}, (node.label,)
             )
     return governs, tract
 
 
 def _followed(
     layout: Layout, feeds: Sequence[Entry], regions: Mapping[Node, Region]
-) -> tuple[Node, Tract] | Infeasible:
+) -> tuple[Node, Tract] | Diagnostic:
     """The same where results lie as a tile's part of what is read falls: of a value moved."""
     pairs = zip(layout.graph.inputs, feeds, strict=True)
     read = [(n, e) for n, e in pairs if e.node in regions and n in layout.input_reads]
     if not read:  # of inputs whose shapes alone count, such as those of a bias by positions
         where = layout.graph.outputs[0].node
-        return Infeasible(
-            "window", f"{where.label} has no element in the parts that tiles have", where
-        )
+        return Diagnostic("tile.window_elements", {"value": where.label}, (where.label,))
     node, feed = read[0]
     reads, region = layout.input_reads[node], regions[feed.node]
     found = [tract_along(layout.space, access, region) for access in reads]
     tract = found[0]
     if tract and all(t and t.same_points(tract) for t in found):
         return feed.node, tract
-    return Infeasible(
-        "window", f"{feed.name} is read by other tiles than those that compute it", feed.node
-    )
+    return Diagnostic("tile.window_reader", {"value": feed.name}, (feed.node.label,))
 
 
 def crooked(laid: LaidPart, regions: Mapping[Node, Region], results: Sequence[Node]) -> set[Node]:
@@ -148,7 +140,7 @@ def _points(node: Node) -> int:
 
 def part_schedules(
     laid: LaidPart, target: Target, without: Collection[Node] = ()
-) -> list[Schedule] | Infeasible:
+) -> list[Schedule] | Diagnostic:
     """How a part can run inside a tile, the best way as a rule first.
 
     Values that it is to do ``without`` are computed again wherever a later stage reads them.
@@ -181,7 +173,7 @@ def part_schedules(
             plan = Schedule(composition, space.axes, split, width, stages, kept, seconds=seconds)
             found.append(plan)
     if not found:
-        return Infeasible("window", "a tile has a window of an axis inside its rows")
+        return Diagnostic("tile.window_rows")
     return found
 
 

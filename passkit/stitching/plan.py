@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from attrs import evolve
 
+from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import FContract
@@ -21,7 +22,7 @@ from passkit.plan.group import Group
 from passkit.plan.schedule import PartPlan, Schedule, Stitching
 from passkit.sharing.shared import ROOM, tile_parts
 from passkit.sharing.sharing import TileArray, arranged, share
-from passkit.space.space import Infeasible, folding_of, is_free
+from passkit.space.space import folding_of, is_free
 from passkit.space.tiling import Composition
 from passkit.splits.consistency import SplitPart, States
 from passkit.splits.split import Split, guessed
@@ -36,7 +37,7 @@ from passkit.stitching.regions import Region, pitched, region_of
 from passkit.target import Target
 from passkit.values.size import Extent, Size, at_least, has_size, numel
 
-T = TypeVar("T", Schedule, "Schedule | Infeasible")
+T = TypeVar("T", Schedule, "Schedule | Diagnostic")
 WAYS, ALIKE = 64, 8
 """How many ways to split results are planned at most, in all and with one number of tiles."""
 
@@ -70,23 +71,21 @@ def last(
     return plans[-1]
 
 
-def plan_stitched(group: Group, target: Target) -> Schedule | Infeasible:
+def plan_stitched(group: Group, target: Target) -> Schedule | Diagnostic:
     """The quickest schedule of a stitched kernel by the model, or why there is none."""
     best: Schedule | None = None
-    why = Infeasible("shared", "no tiling of its results fits all its loop nests")
+    why = Diagnostic("memory.nests")
     for least, found in _ways(group, target, first):
         if best is not None and least >= best.seconds:
             break
-        if isinstance(found, Infeasible):
+        if isinstance(found, Diagnostic):
             why = _rather(why, found)
         elif best is None or found.seconds < best.seconds:
             best = found
     return why if best is None else _told(group, best)
 
 
-def ways_to_stitch(
-    group: Group, target: Target, choose: Choose
-) -> Iterator[Schedule | Infeasible]:
+def ways_to_stitch(group: Group, target: Target, choose: Choose) -> Iterator[Schedule | Diagnostic]:
     """For ways to split the results the schedule, or why there is none; the most promising first.
 
     Splits are those on which the results agree by their numbers of tiles.
@@ -102,7 +101,7 @@ def _told(group: Group, found: T) -> T:
 
 def _ways(
     group: Group, target: Target, choose: Choose
-) -> Iterator[tuple[float, Schedule | Infeasible]]:
+) -> Iterator[tuple[float, Schedule | Diagnostic]]:
     """The same with the seconds that each takes at least by the model, in their order.
 
     Schedules have seconds even where sizes are unknown: those of usual ones.
@@ -141,33 +140,29 @@ def stitch(
     splits: Mapping[Entry, Split],
     choose: Choose,
     following: Mapping[Entry, Entry],
-) -> Schedule | Infeasible:
+) -> Schedule | Diagnostic:
     """The schedule that splits results in a given way, or what is in its way."""
     plan = _Plan(group, pieces, target, choose, following)
     entry, split = next(iter(splits.items()))
     tiles = split.blocks(known_shape(entry))
     states = completed(group.graph, splits, tiles, plan.shares(plan.whole))
-    if isinstance(states, Infeasible):
+    if isinstance(states, Diagnostic):
         return states
     return _told(group, plan.schedule(Agreed(splits, states, tiles, 0.0)))
 
 
-def _refused(graph: Graph) -> Infeasible | None:
+def _refused(graph: Graph) -> Diagnostic | None:
     fixed: set[Node] = set()
     for n in graph.nodes:
         if n.op is not None and FContract.get(n.op.name) is not None:
             if contract_of(n) is None:
-                return Infeasible(
-                    "library",
-                    f"a library call computes {n.label}, and the call takes in no other operator",
-                    n,
-                )
+                return Diagnostic("op.library", {"op": n.label}, (n.label,))
             if any(e.node in fixed for e in n.inputs):
-                return Infeasible("library", f"{n.label} reads a constant, which has no address", n)
+                return Diagnostic("op.constant_operand", {"op": n.label}, (n.label,))
         if n.op is not None and all(e.node in fixed for e in n.inputs):
             fixed.add(n)
     if any(is_free(e.node) for e in graph.outputs):
-        return Infeasible("pass_through", "an output of the kernel is one of its inputs")
+        return Diagnostic("graph.output_is_input")
     return None
 
 
@@ -177,11 +172,11 @@ def heaviest(graph: Graph, following: Mapping[Entry, Entry]) -> list[Entry]:
     return sorted(wanted, key=_weight, reverse=True)
 
 
-def _rather(why: Infeasible, other: Infeasible) -> Infeasible:
+def _rather(why: Diagnostic, other: Diagnostic) -> Diagnostic:
     """The more telling of two reasons: one that names an operator, or what needs the least."""
-    if why.node is not None or other.node is not None:
-        return other if why.node is None else why
-    least, need = why.data.get("need"), other.data.get("need")
+    if why.at or other.at:
+        return why if why.at else other
+    least, need = (d.data.get("guess", d.data.get("need")) for d in (why, other))
     less = isinstance(least, int) and (not isinstance(need, int) or least <= need)
     return why if less else other
 
@@ -223,8 +218,8 @@ class _Plan:
         self.choose, self.following = choose, following
         self.number = self.graph.positions
         self.best: Schedule | None = None
-        self.refused: Sequence[Infeasible] = ()
-        self.made: dict[_Known, _Made | Infeasible] = {}
+        self.refused: Sequence[Diagnostic] = ()
+        self.made: dict[_Known, _Made | Diagnostic] = {}
 
     def shares(self, pieces: Sequence[Piece]) -> list[SplitPart]:
         """Parts with what they leave that does not follow something else."""
@@ -246,48 +241,50 @@ class _Plan:
         self.refused = search.refused
         yield from ((found, self) for found in search)
 
-    def schedule(self, found: Agreed) -> Schedule | Infeasible:
+    def schedule(self, found: Agreed) -> Schedule | Diagnostic:
         """The whole schedule that splits results in a given way, or what is in its way."""
 
-        def arrays(dropped: tuple[int, ...]) -> Sequence[TileArray] | Infeasible:
+        def arrays(dropped: tuple[int, ...]) -> Sequence[TileArray] | Diagnostic:
             made = self._without(found, [self.graph.nodes[k] for k in dropped])
-            if isinstance(made, Infeasible) or not self.target.grows:
+            if isinstance(made, Diagnostic) or not self.target.grows:
                 return made
             return [evolve(a, nbytes=guessed(a.nbytes)) for a in made]
 
         limit = self.target.scratch
         self.roomy = True
         made = arrays(())
-        if isinstance(made, Infeasible):
+        if isinstance(made, Diagnostic):
             return made
         if not at_least(limit, arranged(made, ROOM).nbytes):
             self.roomy = False  # what rows have to spare is given up before any array is
             shared = share(arrays, limit, ROOM)
-            if isinstance(shared, Infeasible):
+            if isinstance(shared, Diagnostic):
                 return shared
             if isinstance(shared.nbytes, Size):
-                unknown = ", ".join(sorted(shared.nbytes.symbols))
-                return Infeasible(
-                    "shared_over_limit",
-                    f"a tile needs {shared.nbytes} bytes of scratch, and {self.target.name} has as "
-                    f"much as its source says; give {unknown} a number",
+                return Diagnostic(
+                    "memory.unknown",
+                    {
+                        "need": shared.nbytes,
+                        "target": self.target.name,
+                        "sizes": ", ".join(sorted(shared.nbytes.symbols)),
+                    },
                 )
         assert self.best is not None
         return self.best
 
-    def _without(self, found: Agreed, dropped: Sequence[Node]) -> Sequence[TileArray] | Infeasible:
+    def _without(self, found: Agreed, dropped: Sequence[Node]) -> Sequence[TileArray] | Diagnostic:
         """The arrays of the schedule in which some values have none; it is the ``best`` then."""
         self.dropped = dropped
         pieces = self._pieces(dropped)
-        if isinstance(pieces, Infeasible):
+        if isinstance(pieces, Diagnostic):
             return pieces
         self.pieces = pieces
         results = results_of(self.graph, pieces)
         states = self._states(found, dropped)
-        if isinstance(states, Infeasible):
+        if isinstance(states, Diagnostic):
             return states
         made = self._laid(results, states, found.blocks)
-        if isinstance(made, Infeasible):
+        if isinstance(made, Diagnostic):
             return made
         regions, parted = made
         parts, laid = tuple(f[0] for f in parted), [f[1] for f in parted]
@@ -307,22 +304,23 @@ class _Plan:
         )
         return arrays
 
-    def _pieces(self, dropped: Sequence[Node]) -> Sequence[Piece] | Infeasible:
+    def _pieces(self, dropped: Sequence[Node]) -> Sequence[Piece] | Diagnostic:
         """The parts, where some values are computed again by who reads them."""
         if not dropped:
             return self.whole
         followed = [e.node for e in self.following.values() if e.node in dropped]
         if followed:
-            return Infeasible("operand", f"a result lies as {followed[0].label} does", followed[0])
+            name = followed[0].label
+            return Diagnostic("recompute.followed", {"value": name}, (name,))
         left = {e.node for values in results_of(self.graph, self.whole) for e in values}
         pieces = without(self.graph, self.whole, left, dropped)
-        if isinstance(pieces, Infeasible):
+        if isinstance(pieces, Diagnostic):
             return pieces
         while not all(results := results_of(self.graph, pieces)):
             pieces = [p for p, values in zip(pieces, results, strict=True) if values]
         return pieces
 
-    def _states(self, found: Agreed, dropped: Sequence[Node]) -> States | Infeasible:
+    def _states(self, found: Agreed, dropped: Sequence[Node]) -> States | Diagnostic:
         """What a tile has of all values that parts leave, for the splits of some."""
         shares = self.shares(self.pieces)
         if not dropped and all(e in found.states for part in shares for e in part.results):
@@ -331,7 +329,7 @@ class _Plan:
 
     def _laid(
         self, results: Sequence[Sequence[Entry]], states: States, tiles: Extent
-    ) -> tuple[dict[Node, Region], list[_Made]] | Infeasible:
+    ) -> tuple[dict[Node, Region], list[_Made]] | Diagnostic:
         """The parts; rows are whole vectors in scratch where there is room and no part minds."""
         regions = {e.node: region_of(known_shape(e), s) for e, s in states.items()}
         passed = {e.node for p in self.pieces for e in reads_of_part(self.graph, p.nodes)}
@@ -339,7 +337,7 @@ class _Plan:
         wide = {n: pitched(r, vector) if n in passed else r for n, r in regions.items()}
         while any(r.pitch is not None for r in wide.values()):
             found = self._parts(results, wide, tiles)
-            if isinstance(found, Infeasible):
+            if isinstance(found, Diagnostic):
                 break
             bent: set[Node] = set()
             for (_, laid, _), values in zip(found, results, strict=True):
@@ -349,11 +347,11 @@ class _Plan:
                 return wide, found
             wide |= {n: regions[n] for n in bent}
         found = self._parts(results, regions, tiles)
-        return found if isinstance(found, Infeasible) else (regions, found)
+        return found if isinstance(found, Diagnostic) else (regions, found)
 
     def _parts(
         self, results: Sequence[Sequence[Entry]], regions: Mapping[Node, Region], tiles: Extent
-    ) -> list[_Made] | Infeasible:
+    ) -> list[_Made] | Diagnostic:
         made: list[_Made] = []
         for piece, values in zip(self.pieces, results, strict=True):
             read = [e.node for e in reads_of_part(self.graph, piece.nodes)]
@@ -362,7 +360,7 @@ class _Plan:
             found = self.made.get(key)
             if found is None:
                 found = self.made[key] = self._part(piece, values, regions, tiles)
-            if isinstance(found, Infeasible):
+            if isinstance(found, Diagnostic):
                 return found
             made.append(found)
         return made
@@ -373,7 +371,7 @@ class _Plan:
         values: Sequence[Entry],
         regions: Mapping[Node, Region],
         tiles: Extent,
-    ) -> _Made | Infeasible:
+    ) -> _Made | Diagnostic:
         nodes = tuple(self.number[n] for n in piece.nodes)
         results = tuple(self.number[e.node] for e in values)
         if piece.product:
@@ -382,12 +380,12 @@ class _Plan:
             seconds = product_seconds(contract, regions[piece.nodes[0]], tiles, self.target)
             return PartPlan(nodes, results, None), None, seconds
         laid = lay_part(self.group, piece.nodes, [e.node for e in values], regions)
-        if isinstance(laid, Infeasible):
+        if isinstance(laid, Diagnostic):
             return laid
         dropped = {self.graph.names[n] for n in self.dropped}
         again = [n for n, name in laid.group.origin.items() if name in dropped]
         plans = part_schedules(laid, self.target, again)
-        if isinstance(plans, Infeasible):
+        if isinstance(plans, Diagnostic):
             return plans
         plan = self.choose(values, regions, plans)
         return PartPlan(nodes, results, plan), laid, part_seconds(laid, plan, tiles, self.target)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from attrs import evolve, frozen
 
+from passkit.diagnostics import Diagnostic
 from passkit.errors import ScheduleError
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.plan.group import Group
@@ -13,7 +14,6 @@ from passkit.plan.schedule import Schedule
 from passkit.plan.scheduling import plain_schedule, schedule_like
 from passkit.sharing.shared import plan_shared
 from passkit.space.nest import Nest, value_names
-from passkit.space.space import Infeasible
 from passkit.space.tiling import Composition, compositions, split_for
 from passkit.stitching.apart import cuts
 from passkit.stitching.cutting import Piece
@@ -40,7 +40,7 @@ BY_ROWS = (Composition.ROW, Composition.THREAD)
 
 def obeying(
     group: Group, default: Schedule, target: Target, template: Template
-) -> Schedule | Infeasible:
+) -> Schedule | Diagnostic:
     """The schedule of a group that deals its loops out as a template says.
 
     ``default`` is the one that it has without. Raises: ScheduleError for a template that does not
@@ -57,9 +57,7 @@ def obeying(
     return _obeying(group, default, target, {s.name: s for s in template.stages})
 
 
-def _nests(
-    group: Group, default: Schedule, target: Target, named: Sequence[str]
-) -> Sequence[Nest]:
+def _nests(group: Group, default: Schedule, target: Target, named: Sequence[str]) -> Sequence[Nest]:
     """The values that a template with these names speaks of."""
     if default.parts:
         found = list[Nest]()
@@ -110,7 +108,7 @@ def _cut(group: Group, pieces: Sequence[Piece], named: Collection[str]) -> _Cut:
 
 def _obeying(
     group: Group, default: Schedule, target: Target, stages: Stages
-) -> Schedule | Infeasible:
+) -> Schedule | Diagnostic:
     if default.parts:
         return _of_parts(group, default, target, stages)
     wanted = _settled(group, default, target, stages)
@@ -118,7 +116,7 @@ def _obeying(
     if made == wanted:
         return default
     for found in _candidates(group, default, target, stages):
-        if isinstance(found, Infeasible):
+        if isinstance(found, Diagnostic):
             refused = found
             continue
         made = template_of(group, found, target).stages
@@ -128,19 +126,19 @@ def _obeying(
         return refused
     asked = next((str(s) for s in wanted if s not in made), "no more than that")
     can = next((str(s) for s in made if s not in wanted), "fewer values")
-    return Infeasible("template", f"no kernel of it has {asked} here; one like it has {can}")
+    return Diagnostic("template.none", {"asked": asked, "possible": can})
 
 
 def _of_parts(
     group: Group, default: Schedule, target: Target, stages: Stages
-) -> Schedule | Infeasible:
+) -> Schedule | Diagnostic:
     """Each part, or phase, by what is said of it."""
     names, plans = value_names(group), []
     for within_names, part, plan in parts_with_names(group, default, names):
         inner = {outer: own for own, outer in outer_names(part, within_names).items()}
         own = {s.name: s for s in renamed([*stages.values()], inner)}
         found = _obeying(part, plan, target, own)
-        if isinstance(found, Infeasible):
+        if isinstance(found, Diagnostic):
             return found
         plans.append(found)
     return schedule_like(default, plans, target)
@@ -161,7 +159,7 @@ def _settled(
 
 def _candidates(
     group: Group, default: Schedule, target: Target, stages: Stages
-) -> Iterator[Schedule | Infeasible]:
+) -> Iterator[Schedule | Diagnostic]:
     """Schedules that may be meant, and what is in the way of others."""
     if default.stitching is not None:
         yield from (_stitched(group, target, stages, each) for each in _cuts(group, stages))
@@ -176,15 +174,13 @@ def _candidates(
         known = [width] if composition in BY_ROWS else [width, chunk]
         if any(isinstance(n, Size) for n in known):
             size = chunk if width is None else width
-            yield Infeasible("template", f"a tile of {size} lanes has no known size; write GRID_/N")
+            yield Diagnostic("template.unknown_size", {"size": size})
         else:
             split = split_for(layout, composition, chunk)
             yield plain_schedule(layout, composition, split, width, target)
 
 
-def _stitched(
-    group: Group, target: Target, stages: Stages, cut: _Cut
-) -> Schedule | Infeasible:
+def _stitched(group: Group, target: Target, stages: Stages, cut: _Cut) -> Schedule | Diagnostic:
     """The schedule with the splits of the results, and for each part what comes closest."""
     nests = cut.values
 
@@ -210,14 +206,10 @@ def _stitched(
 
 def within(
     group: Group, plan: Schedule, default: Schedule, target: Target
-) -> Schedule | Infeasible:
+) -> Schedule | Diagnostic:
     """The schedule, if there is room for its scratch, as there is for that of the default."""
     needed, own = plan_shared(group, plan).nbytes, plan_shared(group, default).nbytes
     limit = max(target.scratch, own) if isinstance(own, int) else target.scratch
     if isinstance(needed, Size) or needed <= limit:
         return plan
-    return Infeasible(
-        "shared_over_limit",
-        f"a tile needs {needed} bytes of scratch, and there are {limit}; give blocks fewer rows "
-        f"or columns",
-    )
+    return Diagnostic("memory.template", {"need": needed, "limit": limit})

@@ -74,13 +74,16 @@ def test_equal_bits_wherever_results_lie() -> None:
 
 
 APART = [
-    ("x: f32[9, 9]; return add(cumsum(x, axis=0), cumsum(x, axis=1))", "axes"),
+    ("x: f32[9, 9]; return add(cumsum(x, axis=0), cumsum(x, axis=1))", "domain.axes"),
     (
         "x: f32[9, 9]; y = cumsum(x, axis=0); return add(y, cumsum(y, axis=0, reverse=true))",
-        "order",
+        "domain.scan_direction",
     ),
-    ("x: f32[9, 9]; y = cumsum(x, axis=0); return transpose(y)", "index"),
-    ("x: f32[9, 9]; y = reduce_sum(exp(x), axis=0); return cumsum(y, axis=0)", "twice"),
+    ("x: f32[9, 9]; y = cumsum(x, axis=0); return transpose(y)", "domain.index"),
+    (
+        "x: f32[9, 9]; y = reduce_sum(exp(x), axis=0); return cumsum(y, axis=0)",
+        "domain.nested_scan",
+    ),
 ]
 
 
@@ -104,7 +107,10 @@ def test_opposite_scans_cannot_share_a_loop() -> None:
     graph = pk.parse(text.format(", reverse=true"))
     same_direction = pk.parse(text.format(", exclusive=true"))
     apart = next(d for d in pk.explain(graph) if not d.fused)
-    assert (apart.code, apart.reason) == ("order", "their scans run in different directions")
+    assert (apart.code, apart.reason) == (
+        "domain.scan_directions",
+        "their scans run in different directions",
+    )
 
     feeds = {"x": np.arange(9, dtype=np.float32)}
     exe = pk.compile(graph, fusion="test_scans_together")

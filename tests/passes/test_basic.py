@@ -38,33 +38,33 @@ def test_groups_have_one_result(text: str, expected: list[str]) -> None:
 
 
 APART = [
-    ("x: f32[4]; a = neg(x); return a, exp(a)", "result", "it is an output of the graph"),
+    ("x: f32[4]; a = neg(x); return a, exp(a)", "graph.output", "it is an output of the graph"),
     (
         "x: f32[4, 5]; return neg(reduce_sum(x, axis=1))",
-        "reduction",
+        "op.reduction",
         "a reduction is the last operator of its kernel",
     ),
     (
         "x: f32[4, 5]; a = exp(x); return neg(a), reduce_sum(a, axis=1)",
-        "expensive",
+        "op.expensive",
         "it is expensive, and each kernel that reads it would compute it",
     ),
     (
         "x: f32[4, 5]; w: f32[5, 6]; a = neg(x); y = matmul(a, w); return y, exp(a)",
-        "opaque",
+        "op.host",
         "y reads it and runs outside of kernels",
     ),
     (
         "x: f32[4, 5]; return transpose(erf(x))",
-        "index",
+        "domain.index",
         "it reads erf at another index than that of the element it computes",
     ),
     (
         "x: f32[4]; b: f32[3, 4]; return add(b, exp(x))",
-        "space",
+        "domain.elements",
         "its number of elements differs from the kernel's",
     ),
-    ("x: f32[0, 4]; return exp(neg(x))", "empty", "it has no elements"),
+    ("x: f32[0, 4]; return exp(neg(x))", "graph.empty", "it has no elements"),
 ]
 
 
@@ -95,7 +95,7 @@ def test_control_dependencies_are_not_fused() -> None:
     late = pk.ops.floor(b, name="late", control=[a.node])
     planned = pk.ApplyPasses(pk.Graph([late]), [*BEFORE, "Fusion"], fusion="xla")
 
-    assert [d.code for d in planned.attrs["fusion_log"]] == ["control", "control"]
+    assert [d.code for d in planned.attrs["fusion_log"]] == ["graph.control", "graph.control"]
 
 
 def test_operators_repeated_in_reverse_order_are_right() -> None:

@@ -45,7 +45,7 @@ def test_groups_become_kernels(rng: Any) -> None:
 
     assert [len(k.ops) for k in run.kernels] == [2, 6]
     log = pk.explain(run.graph)
-    assert {(d.producer, d.consumer): d.code for d in log}["a", "b"] == "fused"
+    assert {(d.producer, d.consumer): d.code for d in log}["a", "b"] == "fused.strategy"
     assert log.why("b", "p")[0].reason.startswith("a library call computes matmul, and the call")
     split = pk.compile(graph, fusion=by_names("a b", "reduce_max sub exp"))
     assert [len(k.ops) for k in split.kernels] == [2, 3, 1, 1, 1]

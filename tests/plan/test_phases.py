@@ -13,6 +13,7 @@ import passkit as pk
 from passkit.ast import const
 from passkit.ast.stage import KernelAST, Phase
 from passkit.checks.hazards import check_hazards
+from passkit.diagnostics import Diagnostic
 from passkit.errors import BlocksError, CodeGenError, ScheduleError
 from passkit.lowering import lower
 from passkit.passes.check_storage import check_storage
@@ -27,7 +28,6 @@ from passkit.program.executable import Executable
 from passkit.program.planning import planned
 from passkit.runtime.blocks.kernels import run_blocks
 from passkit.sharing.shared import plan_shared
-from passkit.space.space import Infeasible
 from passkit.space.tiling import Composition
 from passkit.target import Target, cpu, target_of
 from passkit.values import dtype as dt
@@ -392,10 +392,10 @@ def test_a_schedule_is_for_its_group() -> None:
         lower(group, plan, evolve(shared, parts=shared.parts[:2]))
 
 
-def one_by_one(group: Group, target: Target) -> Schedule | Infeasible:
+def one_by_one(group: Group, target: Target) -> Schedule | Diagnostic:
     """A planner that serves one result at a time."""
     if len(group.graph.outputs) > 1:
-        return Infeasible("several", "several results")
+        return Diagnostic("pack.dependence")
     return plan_group(group, target)
 
 
@@ -405,8 +405,8 @@ def test_what_crosses_must_be_a_result() -> None:
     total = o.reduce_sum(x)
     more, less = x + total, x - total
     found = plan_phased(Group(pk.Graph([more, less]), Kind.PHASED), cpu(), one_by_one)
-    assert isinstance(found, Infeasible) and found.code == "folded_twice"
-    assert found.reason.startswith("reduce_sum would be folded in two phases")
+    assert isinstance(found, Diagnostic) and found.code == "phase.repeated_reduction"
+    assert str(found).startswith("reduce_sum would be reduced in two phases")
 
     plan = plan_phased(Group(pk.Graph([more, less, total]), Kind.PHASED), cpu(), one_by_one)
     assert isinstance(plan, Schedule) and plan.makes == ((2,), (0,), (1,))
@@ -417,7 +417,7 @@ def test_an_input_is_no_result() -> None:
     x = pk.var("x", (9,))
     found = plan_phased(Group(pk.Graph([x, -x]), Kind.PHASED), cpu(), one_by_one)
 
-    assert isinstance(found, Infeasible) and found.code == "pass_through"
+    assert isinstance(found, Diagnostic) and found.code == "graph.output_is_input"
 
 
 def test_a_dialect_without_phases() -> None:

@@ -31,7 +31,7 @@ def test_steps_without_a_kernel_are_reported() -> None:
     assert warning.filename == __file__
     assert (run.stats["python_calls"], run.stats["interpreted_calls"]) == (2, 2)
     (edge,) = pk.explain(run.graph, "sums")
-    assert edge.code == "opaque" and edge.way_out.startswith("set FCodeGen on test_host_steps_su")
+    assert edge.code == "op.code" and edge.way_out.startswith("set FCodeGen on test_host_steps_su")
 
 
 def test_a_product_of_integers_is_reported() -> None:

@@ -9,19 +9,12 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
+from passkit.diagnostics import Diagnostic
 
 LOG = (
-    pk.Decision("x", "gelu", True, "fused", "one iteration domain"),
-    pk.Decision(
-        "gelu",
-        "dot",
-        False,
-        "opaque",
-        "dot has no FCodeGen",
-        {"op": "dot", "n": (1, 2)},
-        "register FContract",
-    ),
-    pk.Decision("dot", "norm", False, "limit", "too many buffers", {"found": 49, "limit": 48}),
+    pk.Decision("x", "gelu", Diagnostic("fused.domain")),
+    pk.Decision("gelu", "dot", Diagnostic("op.results", {"op": "dot", "count": 2})),
+    pk.Decision("dot", "norm", Diagnostic("domain.shapes", {"shape": (1,), "wanted": (2,)})),
 )
 
 
@@ -35,22 +28,22 @@ def test_columns_of_the_table_are_aligned() -> None:
     """Each row starts its columns where the header does."""
     lines = str(explained(*LOG)).splitlines()
 
-    header = ["producer", "consumer", "fused", "rule", "reason", "details", "what", "to", "do"]
+    header = ["producer", "consumer", "fused", "rule", "reason", "what", "to", "do"]
     assert lines[0].split() == header
     at = lines[0].index("reason")
     assert [line[at:].split("  ")[0] for line in lines[1:]] == [d.reason for d in LOG]
-    assert "found=49, limit=48" in lines[3]
-    assert "register FContract" in lines[2]
+    assert "(1,) is not (2,)" in lines[3]
+    assert "set FExpand on dot" in lines[2]
 
 
 def test_decisions_are_found_by_node_edge_and_outcome() -> None:
     """Decisions can be filtered by a node, by an edge, and by whether it is fused."""
     explanation = explained(*LOG)
 
-    assert [d.code for d in explanation.filter("gelu")] == ["fused", "opaque"]
-    assert [d.code for d in explained(*LOG, name="norm")] == ["limit"]
-    assert [d.code for d in explanation.why("dot", "norm")] == ["limit"]
-    assert [d.code for d in explanation.apart] == ["opaque", "limit"]
+    assert [d.code for d in explanation.filter("gelu")] == ["fused.domain", "op.results"]
+    assert [d.code for d in explained(*LOG, name="norm")] == ["domain.shapes"]
+    assert [d.code for d in explanation.why("dot", "norm")] == ["domain.shapes"]
+    assert [d.code for d in explanation.apart] == ["op.results", "domain.shapes"]
     assert len(explanation) == 3
     assert explanation[1].consumer == "dot"
 
@@ -78,7 +71,7 @@ def test_two_nodes_without_a_path_are_independent() -> None:
     log = (*LOG, evolve(LOG[0], producer="a", consumer="b"))
     (decision,) = explained(*log).why("x", "b")
 
-    assert (decision.code, decision.fused) == ("independent", False)
+    assert (decision.code, decision.fused) == ("graph.independent", False)
     assert decision.reason == "neither node depends on the other"
     assert decision.way_out == "keep_together=[['x', 'b']] packs them into one kernel if possible"
 
@@ -87,8 +80,9 @@ def test_rows_are_json() -> None:
     """Data of any kind is converted to values that JSON has."""
     rows = json.loads(json.dumps(explained(*LOG).rows()))
 
-    assert rows[1]["data"] == {"op": "dot", "n": [1, 2]}
-    assert rows[1]["way_out"] == "register FContract"
+    assert rows[1]["data"] == {"op": "dot", "count": 2}
+    assert rows[2]["data"] == {"shape": [1], "wanted": [2]}
+    assert rows[1]["way_out"].startswith("set FExpand on dot")
     assert [r["fused"] for r in rows] == [True, False, False]
 
 

@@ -14,6 +14,7 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
+from passkit.diagnostics import Diagnostic
 
 NAME = "<script>alert(1)</script>"
 
@@ -96,8 +97,8 @@ def explanation_of(*decisions: pk.Decision) -> Any:
 
 def test_explanations_and_profiles_are_tables(run: pk.Executable) -> None:
     """Edges that are not fused come first; long tables say how many rows are left out."""
-    log = [pk.Decision("a", "b", True, "fused", "one space")] * 300
-    refused = pk.Decision(NAME, "d", False, "opaque", "a library", {"n": 1})
+    log = [pk.Decision("a", "b", Diagnostic("fused.domain"))] * 300
+    refused = pk.Decision(NAME, "d", Diagnostic("op.library", {"op": NAME}))
     shown = Tags(bundle(explanation_of(*log, refused))["text/html"])
     profile = run.profile({NAME: np.ones((4, 8), np.float32)}, runs=1, copies=False)
     (row,) = profile.rows
@@ -105,7 +106,7 @@ def test_explanations_and_profiles_are_tables(run: pk.Executable) -> None:
     times = Tags(bundle(evolve(profile, rows=(row,)))["text/html"])
 
     assert {"table", "tr", "td"} <= shown.tags and "script" not in shown.tags
-    assert shown.text.index(NAME) < shown.text.index("one space")
+    assert shown.text.index(NAME) < shown.text.index("one iteration domain")
     assert "and 101 more rows" in shown.text
     assert "launch k12 µs100.0 %2 KiB50 %" in times.text
 
@@ -161,10 +162,10 @@ def test_kernels_are_highlighted(run: pk.Executable, monkeypatch: pytest.MonkeyP
 def test_text_stays_text_in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
     """In a Jupyter kernel, `str` of a table gives its text and displays nothing by itself."""
     shell = type("ZMQInteractiveShell", (), {})
-    explanation = explanation_of(pk.Decision("a", "b", True, "fused", "one space"))
+    explanation = explanation_of(pk.Decision("a", "b", Diagnostic("fused.domain")))
     outside = str(explanation)
     monkeypatch.setattr("rich.console.get_ipython", shell, raising=False)
     monkeypatch.setenv("FORCE_COLOR", "1")
 
     assert str(explanation) == repr(explanation) == outside
-    assert "one space" in outside and "\x1b" not in outside
+    assert "one iteration domain" in outside and "\x1b" not in outside

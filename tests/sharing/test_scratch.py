@@ -13,6 +13,7 @@ from attrs import evolve
 import passkit as pk
 from passkit.ast.stage import KernelAST
 from passkit.checks.hazards import hazards
+from passkit.diagnostics import Diagnostic
 from passkit.errors import BlocksError, CodeGenError
 from passkit.lowering import lower, pool_sizes
 from passkit.passes.codegen import make_kernel
@@ -23,7 +24,6 @@ from passkit.program.planning import planned
 from passkit.runtime.blocks import run_blocks
 from passkit.sharing.shared import SharedPlan, plan_shared
 from passkit.sharing.sharing import Mode
-from passkit.space.space import Infeasible
 from passkit.space.tiling import Composition
 from passkit.stitching.regions import Region, alike, pitched
 from passkit.target import Target, cpu, target_of
@@ -227,9 +227,9 @@ def test_groups_that_need_too_much_say_how_much() -> None:
     group, _ = stitched(results, evolve(cpu(), scratch=1 << 14))
     found = plan_group(group, evolve(cpu(), scratch=2000))
 
-    assert isinstance(found, Infeasible) and found.code == "shared_over_limit"
+    assert isinstance(found, Diagnostic) and found.code == "memory.least"
     assert found.data == {"need": 2208, "limit": 2000}
-    assert found.reason == "its arrays take at least 2208 bytes of shared memory a tile, above 2000"
+    assert str(found) == "its arrays take at least 2208 bytes of shared memory a tile, above 2000"
 
 
 def test_kept_values_are_computed_again(rng: np.random.Generator) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from attrs import evolve, frozen
 
+from passkit.diagnostics import Diagnostic
 from passkit.sharing import sharing
 from passkit.sharing.sharing import Mode, Need, Sharing, TileArray, arranged, first_to_drop, share
-from passkit.space.space import Infeasible
 from passkit.values.size import Size
 
 MAX, EXP, SUM, DIVIDE = range(4)
@@ -101,7 +101,7 @@ def test_sizes_that_only_a_call_knows() -> None:
     wide = share(lambda dropped: chain([m * 48]), 48, 16)
     assert isinstance(wide, Sharing) and wide.nbytes == m * 48
     refused = share(lambda dropped: chain([m * 48]), 47, 16)
-    assert isinstance(refused, Infeasible) and refused.data == {"need": m * 48, "limit": 47}
+    assert isinstance(refused, Diagnostic) and refused.data == {"need": m * 48, "limit": 47}
 
 
 def one_of_each() -> list[TileArray]:
@@ -134,22 +134,22 @@ def test_the_order_of_giving_up() -> None:
         limit -= 16
 
     assert order == [5, 6, 4, 3, 7, 2, 8, 1]
-    assert (found.code, found.data) == ("shared_over_limit", {"need": 176, "limit": 160})
-    assert found.reason == "its arrays take 176 bytes of shared memory a tile, above 160"
+    assert (found.code, found.data) == ("memory.arrays", {"need": 176, "limit": 160})
+    assert str(found) == "its arrays take 176 bytes of shared memory a tile, above 160"
 
 
 def test_what_cannot_be_given_up_is_passed_over() -> None:
     """A value that some part must find in memory stays, and the next one is asked."""
     arrays = one_of_each()
 
-    def planned(dropped: tuple[int, ...]) -> list[TileArray] | Infeasible:
-        return Infeasible("operand", "read there") if 5 in dropped else without(arrays, dropped)
+    def planned(dropped: tuple[int, ...]) -> list[TileArray] | Diagnostic:
+        return Diagnostic("tile.window_rows") if 5 in dropped else without(arrays, dropped)
 
     found = share(planned, 592 - 16, 16)
     assert isinstance(found, Sharing) and found.dropped == (6,)
     assert first_to_drop(arrays, {5, 6, 4, 3}) == 7
-    refused = share(lambda dropped: Infeasible("window", "none fits"), 16, 16)
-    assert isinstance(refused, Infeasible) and refused.code == "window"
+    refused = share(lambda dropped: Diagnostic("tile.window_rows"), 16, 16)
+    assert isinstance(refused, Diagnostic) and refused.code == "tile.window_rows"
 
 
 def test_sharing_comes_before_giving_up() -> None:

@@ -10,9 +10,9 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
+from passkit.diagnostics import Diagnostic
 from passkit.plan.group import Group
 from passkit.plan.schedule import Schedule
-from passkit.space.space import Infeasible
 from passkit.splits.split import Split
 from passkit.stitching import plan as planner
 from passkit.stitching.apart import cuts
@@ -125,12 +125,12 @@ def test_a_result_that_is_read_in_two_orders_is_of_one_tile_or_refused() -> None
 
     one = alone(group, coarse, cpu())
     assert isinstance(one, Schedule) and one.stitching is not None and one.stitching.tiles == 1
-    assert isinstance(alone(group, coarse, evolve(cpu(), scratch=SMALL)), Infeasible)
+    assert isinstance(alone(group, coarse, evolve(cpu(), scratch=SMALL)), Diagnostic)
     best = plan_stitched(group, cpu())
     assert isinstance(best, Schedule) and best.seconds < one.seconds / 1.5
 
 
-def alone(group: Group, pieces: Any, target: Target) -> Schedule | Infeasible:
+def alone(group: Group, pieces: Any, target: Target) -> Schedule | Diagnostic:
     """Return the best schedule with these parts, or why there is none."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(planner, "cuts", lambda graph: [pieces])
@@ -189,7 +189,7 @@ def test_bounds_are_below_the_seconds_of_schedules_and_the_best_is_chosen(
     for seed in (1, 5, 28, 81, 86, 170, 226):
         graph, names = random_stitch(seed)
         result = pk.ApplyPasses(graph, "Fusion", keep_together=names).attrs["subgraph"].values()
-        groups += [g for g in result if not isinstance(plan_stitched(g, cpu()), Infeasible)]
+        groups += [g for g in result if not isinstance(plan_stitched(g, cpu()), Diagnostic)]
     monkeypatch.setattr(planner, "WAYS", 1 << 20)
     monkeypatch.setattr(planner, "ALIKE", 1 << 20)
     assert len(groups) > len(PROGRAMS) + 5

@@ -11,9 +11,10 @@ import pytest
 
 import passkit as pk
 import passkit.ops as ops
+from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, known_shape
-from passkit.space.space import Infeasible, is_free
+from passkit.space.space import is_free
 from passkit.splits.consistency import SplitPart, States, consistent
 from passkit.splits.split import WHOLE, Split, SplitKind, Whole, legal_splits
 from passkit.stitching.apart import cuts
@@ -59,14 +60,14 @@ def parts_of(graph: Graph, held: Collection[Entry]) -> list[SplitPart]:
 
 def states_of(
     graph: Graph, roots: dict[Entry, Split], held: Collection[Entry]
-) -> States | Infeasible:
+) -> States | Diagnostic:
     """What follows from splits where these values are computed once."""
     return consistent(graph, roots, parts_of(graph, held))
 
 
-def blocks(states: States | Infeasible) -> set[Any]:
+def blocks(states: States | Diagnostic) -> set[Any]:
     """The numbers of blocks that states have."""
-    assert not isinstance(states, Infeasible), states.reason
+    assert not isinstance(states, Diagnostic), str(states)
     return {s.blocks(known_shape(e)) if isinstance(s, Split) else str(s) for e, s in states.items()}
 
 
@@ -112,12 +113,12 @@ def test_a_value_that_all_blocks_need() -> None:
     two = pk.parse(BIAS + ", s")
     root, total = two.outputs
     found = states_of(two, {root: Split(0, 4)}, [])
-    assert isinstance(found, Infeasible) and found.code == "schedule_conflict"
-    assert found.reason == (
+    assert isinstance(found, Diagnostic) and found.code == "tile.whole"
+    assert str(found) == (
         "s is needed as WHOLE by mul in each of 3 blocks, and each element of a result is written "
         "by one")
-    assert found.data == {"states": (WHOLE,), "users": ("mul",)}
-    assert found.node is total.node
+    assert found.data == {"value": "s", "state": WHOLE, "user": "mul", "blocks": 3}
+    assert found.at == (total.node.label,)
     assert blocks(states_of(two, {root: Split(0, 12)}, [])) == {1}
 
 
@@ -130,14 +131,14 @@ def test_two_users_that_need_different_parts() -> None:
     assert states_of(graph, {root: Split(0, 2)}, []) == {root: Split(0, 2)}
     both = pk.parse("x: f32[8, 8]; e = exp(x); return add(e, transpose(e)), e")
     found = states_of(both, {both.outputs[0]: Split(0, 2)}, [])
-    assert isinstance(found, Infeasible) and found.code == "schedule_conflict"
-    assert found.reason == (
+    assert isinstance(found, Diagnostic) and found.code == "tile.conflict"
+    assert str(found) == (
         "e is needed as (0, 2, Row) by add and as (1, 2, Column) by transpose")
-    assert found.data["users"] == ("add", "transpose")
+    assert (found.data["user"], found.data["other_user"]) == ("add", "transpose")
     turned = pk.parse("x: f32[8, 8]; e = exp(x); return e, transpose(e)")
     two = states_of(turned, dict.fromkeys(turned.outputs, Split(0, 2)), [])
-    assert isinstance(two, Infeasible)
-    assert two.reason == (
+    assert isinstance(two, Diagnostic)
+    assert str(two) == (
         "e is needed as (0, 2, Row) by the caller and as (1, 2, Column) by transpose")
     across = dict(zip(turned.outputs, [Split(0, 2), Split(1, 2, COLUMN)], strict=True))
     assert states_of(turned, across, []) == across
@@ -163,11 +164,11 @@ def test_an_output_that_others_read_follows_from_them() -> None:
 
     assert states_of(graph, {total: Split(0, 4)}, []) == {total: Split(0, 4), e: Split(0, 4)}
     other = states_of(graph, {total: Split(0, 3), e: Split(1, 5)}, [])
-    assert isinstance(other, Infeasible) and other.code == "no_common_block_count"
-    assert other.reason == "reduce_sum has 4 blocks, e has 12"
-    assert other.data["blocks"] == (4, 12)
+    assert isinstance(other, Diagnostic) and other.code == "tile.count"
+    assert str(other) == "reduce_sum has 4 blocks, e has 12"
+    assert (other.data["blocks"], other.data["other_blocks"]) == (4, 12)
     third = states_of(graph, {total: Split(0, 3), e: Split(0, 4)}, [])
-    assert isinstance(third, Infeasible) and third.code == "no_common_block_count"
+    assert isinstance(third, Diagnostic) and third.code == "tile.count"
     assert states_of(graph, {e: Split(0, 4)}, []) == {e: Split(0, 4)}
 
 
@@ -177,14 +178,14 @@ def test_what_cannot_be_split_is_rejected() -> None:
     (root,) = graph.outputs
     found = states_of(graph, {root: Split(0, 2)}, [])
 
-    assert isinstance(found, Infeasible) and found.code == "op_rejects_schedule"
-    assert found.reason == ("sort rejects (0, 2, Row): what an element of sort reads is not known; "
-                            "set FSchedule on it")
+    assert isinstance(found, Diagnostic) and found.code == "tile.operator"
+    assert str(found) == ("sort rejects (0, 2, Row): what an element of sort reads is not known; "
+                          "set FSchedule on it")
     assert isinstance(states_of(graph, {root: Split(0, 6)}, named(graph, "sort")), dict)
     square = pk.parse("x: f32[6, 4]; y: f32[4, 8]; return matmul(x, y)")
     cut = states_of(square, {square.outputs[0]: Split(1, 2)}, [])
-    assert isinstance(cut, Infeasible)
-    assert cut.reason == (
+    assert isinstance(cut, Diagnostic)
+    assert str(cut) == (
         "matmul rejects (1, 2, Row): a product is cut into rows, or into columns, not into both")
 
 
@@ -192,8 +193,8 @@ def test_empty_values() -> None:
     """A result without elements has no split; an operand may have none."""
     empty = pk.parse("x: f32[0, 4]; return exp(x)")
     found = states_of(empty, {empty.outputs[0]: Split(0, 1)}, [])
-    assert isinstance(found, Infeasible)
-    assert (found.code, found.reason) == ("empty", "exp has no elements")
+    assert isinstance(found, Diagnostic)
+    assert (found.code, str(found)) == ("tile.empty", "exp has no elements")
     inner = pk.parse("x: f32[6, 0]; y: f32[0, 5]; return matmul(exp(x), y)")
     held = named(inner, "exp")
     assert isinstance(states_of(inner, {inner.outputs[0]: Split(0, 2)}, held), dict)

@@ -14,6 +14,7 @@ from attrs import astuple
 
 import passkit as pk
 import passkit.ops as ops
+from passkit.diagnostics import Diagnostic
 from passkit.graph.describe import example
 from passkit.graph.node import known_shape
 from passkit.graph.op import FElement, FReduce, FScan
@@ -159,7 +160,10 @@ def test_a_rule_wins_and_must_fit() -> None:
                        r"a Split, WHOLE or a Reject for each operand, got \[Split"):
         operand_states(y, Split(0, 1))
     assert operand_states(y, Split(0, 2)) == (Split(0, 1), Whole(1, 7))
-    assert operand_states(y, Split(0, 3)) == (Reject("no"), Split(0, 1))
+    assert operand_states(y, Split(0, 3)) == (
+        Diagnostic("tile.refused", {"op": "ruled_by_hand", "reason": "no"}),
+        Split(0, 1),
+    )
     assert operand_states(y, Whole(1, 4)) == (WHOLE, WHOLE)
     assert operand_states(y, Split(0, 4)) == (Split(0, 4), Split(0, 4))
 
@@ -198,7 +202,7 @@ def test_slabs_are_enough(name: str) -> None:
         for slab in (Whole(p, per) for p in range(len(shape) + 1) for per in (1, 3)):
             states = dict(zip(output.node.inputs, operand_states(output, slab), strict=True))
             for x in inputs:
-                if x in states and not isinstance(states[x], Reject):
+                if x in states and not isinstance(states[x], Diagnostic):
                     own = allowed(slab, shape, 30)
                     read = own @ needs[x.node.name][o].T
                     assert not (read & ~allowed(states[x], known_shape(x), 30)).any(), (slab, x)
@@ -208,7 +212,7 @@ def test_state_is_never_split() -> None:
     """What reads or writes it has an order."""
     y = ops.assign(pk.state("s", np.zeros((4, 2), "f4")), pk.var("x", (4, 2)))
 
-    assert operand_states(y, Split(0, 4)) == (Reject("assign reads or writes state"),) * 2
+    assert operand_states(y, Split(0, 4)) == (Diagnostic("op.state", {"op": "assign"}),) * 2
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -315,7 +319,7 @@ def test_what_holds_for_any_extent_holds_for_each(name: str) -> None:
         for split, found in zip(splits, states, strict=True):
             owner = blocks_of(numbers_in(split, n), shape)
             for x, y in zip(sources, inputs, strict=True):
-                if not isinstance(found[x], Reject):
+                if not isinstance(found[x], Diagnostic):
                     state = numbers_in(found[x], n)
                     wrong = violations(state, known_shape(y), owner, needs[y.node.name][0])
                     assert wrong == 0, (n, str(split), str(found[x]))

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import passkit as pk
+from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, known_shape
-from passkit.space.space import Infeasible
 from passkit.splits import split_search
 from passkit.splits.consistency import SplitPart, States, consistent
 from passkit.splits.split import Split, SplitKind
@@ -52,7 +52,7 @@ def exhaustive(graph: Graph, parts: list[SplitPart]) -> list[tuple[float, dict[E
     for splits in product(*choices):
         given = dict(zip(roots, splits, strict=True))
         states = consistent(graph, given, parts)
-        if not isinstance(states, Infeasible):
+        if not isinstance(states, Diagnostic):
             found.append((uneven(states, 1), given))
     return found
 
@@ -135,13 +135,13 @@ def test_what_is_in_the_way_is_told() -> None:
     opaque = search("x: f32[6, 4]; return exp(sort(x))")
     (one,) = opaque
     assert one.blocks == 1
-    assert {r.code for r in opaque.refused} == {"op_rejects_schedule"}
-    assert "sort rejects (0, 2, Row)" in " ".join(r.reason for r in opaque.refused)
+    assert {r.code for r in opaque.refused} == {"tile.operator"}
+    assert "sort rejects (0, 2, Row)" in " ".join(str(r) for r in opaque.refused)
     empty = search("x: f32[0, 3]; y: f32[3]; return exp(y), tanh(x)")
     assert list(empty) == []
-    assert [r.reason for r in empty.refused] == [
+    assert [str(r) for r in empty.refused] == [
         "exp and tanh have no number of blocks in common"]
-    dear = Infeasible("dear", "too dear")
+    dear = Diagnostic("tile.window_rows")
     most = search(TWO, lambda states, blocks: dear if states else 0.0)
     assert list(most) == [] and set(most.refused) == {dear}
 
@@ -174,4 +174,4 @@ def test_what_nobody_reads_an_element_of_is_split_all_the_same() -> None:
     four = completed(graph, {sized: Split(0, 3)}, 4, parts)
     assert isinstance(four, dict) and four[e] == Split(0, 2)
     many = completed(graph, {sized: Split(1, 1)}, 60, parts)
-    assert isinstance(many, Infeasible) and many.reason == "e has no split into 60 blocks"
+    assert isinstance(many, Diagnostic) and str(many) == "e has no split into 60 blocks"

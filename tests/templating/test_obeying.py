@@ -14,6 +14,7 @@ from attrs import evolve
 
 import passkit as pk
 from passkit.ast.stage import Level
+from passkit.diagnostics import Diagnostic
 from passkit.errors import ScheduleError
 from passkit.graph.node import known_shape
 from passkit.lowering import loops
@@ -26,7 +27,6 @@ from passkit.plan.variants import MOST, variants
 from passkit.program.planning import planned
 from passkit.runtime.blocks.kernels import _KernelRun
 from passkit.space.nest import Nest
-from passkit.space.space import Infeasible
 from passkit.target import Target, cpu
 from passkit.templating.naming import nests_of_group, template_of
 from passkit.templating.template import NestPlan, parse_template
@@ -145,7 +145,7 @@ def test_any_words_are_obeyed_or_refused() -> None:
             except ScheduleError:
                 refused += 1
                 continue
-            if isinstance(plan, Infeasible):
+            if isinstance(plan, Diagnostic):
                 refused += 1
                 continue
             obeyed += 1
@@ -455,7 +455,7 @@ def test_words_of_other_spellings() -> None:
         )
     }
 
-    assert len(plans) == 1 and not isinstance(plans.pop(), Infeasible)
+    assert len(plans) == 1 and not isinstance(plans.pop(), Diagnostic)
 
 
 def test_values_of_packed_parts_go_by_the_names_of_the_whole() -> None:

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
 from passkit.passes.context import PassContext
-from passkit.passes.fusion.draft import LONGEST, Draft, Misfit, crossing
+from passkit.passes.fusion.draft import LONGEST, Draft, crossing
 from passkit.passes.fusion.limits import Limits
 from passkit.passes.fusion.partition import Partition, why_opaque
 from passkit.plan.schedule import is_expensive
@@ -50,35 +51,30 @@ class _Basic:
         readers = list(dict.fromkeys(u for e in node.entries for u in self.graph.users.get(e, ())))
         misfit = self._apart(node, readers) or self._join(node, readers)
         for user in readers:
-            names, fused = self.graph.names, ("fused", "whoever reads it takes it in")
-            why = fused if misfit is None else (misfit.code, misfit.reason, misfit.way_out)
-            self.out.note(names, node, user, *why)
+            why = Diagnostic("fused.readers") if misfit is None else misfit
+            self.out.note(self.graph.names, node, user, why)
         if misfit is not None and why_opaque(self.graph, node, self.context.target) is None:
             draft = Draft.begin(self.graph, node)
             self.drafts.append(draft)
             self.homes[node] = [draft]
 
-    def _apart(self, node: Node, readers: Sequence[Node]) -> Misfit | None:
+    def _apart(self, node: Node, readers: Sequence[Node]) -> Diagnostic | None:
         """Why ``node`` is computed by itself, whatever its users have room for."""
         opaque = why_opaque(self.graph, node, self.context.target)
         if opaque is not None:
-            return Misfit("opaque", opaque.reason, opaque.way_out)
+            return opaque
         if node in self.heads:
-            return Misfit("result", "it is an output of the graph", "fusion='stitch'")
+            return Diagnostic("graph.output")
         if folding_of(node) is not None:
-            return Misfit(
-                "reduction", "a reduction is the last operator of its kernel", "fusion='stitch'"
-            )
+            return Diagnostic("op.reduction")
         if node.control or node in self.awaited or any(u.control for u in readers):
-            return Misfit("control", "a control dependency orders them")
+            return Diagnostic("graph.control")
         for user in readers:
             if user not in self.homes:
-                return Misfit(
-                    "opaque", f"{self.graph.names[user]} reads it and runs outside of kernels"
-                )
+                return Diagnostic("op.host", {"reader": self.graph.names[user]})
         return None
 
-    def _join(self, node: Node, readers: Sequence[Node]) -> Misfit | None:
+    def _join(self, node: Node, readers: Sequence[Node]) -> Diagnostic | None:
         """Let all groups that read ``node`` compute it, or say why one of them cannot."""
         drafts = list({id(d): d for u in readers for d in self.homes[u]}.values())
         misfit = self._inside(drafts[0], node) if len(drafts) == 1 else None
@@ -86,7 +82,7 @@ class _Basic:
         if not member:
             misfit = self._repeated(drafts, node, misfit)
         if misfit is None and not self.context.spend(f"fuse {self.graph.names[node]}"):
-            misfit = Misfit("fuel", "the limit on fusion decisions (fuel) is reached", "raise fuel")
+            misfit = Diagnostic("fuel")
         if misfit is not None:
             return misfit
         self.homes[node] = drafts
@@ -101,10 +97,10 @@ class _Basic:
     def _reads(self, draft: Draft, node: Node) -> set[Entry]:
         return {e for e in (*draft.reads, *node.inputs) if e.node is not node}
 
-    def _inside(self, draft: Draft, node: Node) -> Misfit | None:
+    def _inside(self, draft: Draft, node: Node) -> Diagnostic | None:
         """Why ``node`` cannot be computed at each point of a group's space, where it is read."""
         if numel(self.graph.shape(node.entries[0])) != draft.space.size:
-            return Misfit("space", "its number of elements differs from the kernel's")
+            return Diagnostic("domain.elements")
         other = Draft.begin(self.graph, node)
         misfit = self.limits.both(draft, other) or self._room(draft, node)
         if misfit is not None:
@@ -113,31 +109,26 @@ class _Basic:
         trial = Draft(0, draft.shape, members, {}, draft.reduced, draft.chunks)
         return crossing(self.graph, trial, draft, other)
 
-    def _room(self, draft: Draft, node: Node) -> Misfit | None:
+    def _room(self, draft: Draft, node: Node) -> Diagnostic | None:
         most = self.context.target.max_buffers
         if len(self._reads(draft, node)) > most:
-            return Misfit("buffers", f"a kernel has at most {most} inputs")
+            return Diagnostic("limit.buffers", {"limit": most})
         return None
 
-    def _repeated(self, drafts: Sequence[Draft], node: Node, why: Misfit | None) -> Misfit | None:
+    def _repeated(
+        self, drafts: Sequence[Draft], node: Node, why: Diagnostic | None
+    ) -> Diagnostic | None:
         """Why ``node`` is not computed wherever it is read; ``why`` it is not at a point."""
         if is_expensive(node):
-            return why or Misfit(
-                "expensive",
-                "it is expensive, and each kernel that reads it would compute it",
-                "fusion='stitch'",
-            )
+            return why or Diagnostic("op.expensive")
         for draft in drafts:
             if 0 in (numel(self.graph.shape(node.entries[0])), draft.space.size):
-                return Misfit("empty", "it has no elements")
+                return Diagnostic("graph.empty")
             if not self.limits.copies(draft, [node]):
-                return Misfit("keep_apart", "the option keep_apart names it", "drop the hint")
+                return Diagnostic("hint.keep_apart_one")
             position = self.graph.positions.__getitem__
             if written_out(sorted([*draft.clones, node], key=position)) > LONGEST:
-                return Misfit(
-                    "length",
-                    f"repeated in each kernel that reads it, it has more than {LONGEST} terms",
-                )
+                return Diagnostic("limit.length", {"limit": LONGEST})
             misfit = self._room(draft, node)
             if misfit is not None:
                 return misfit

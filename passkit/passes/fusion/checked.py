@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from passkit.diagnostics import Diagnostic
 from passkit.errors import GraphError, PassError, nearest
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
@@ -14,7 +15,7 @@ from passkit.passes.fusion.limits import Limits
 from passkit.passes.fusion.partition import Partition, why_opaque
 from passkit.plan.planner import plan_group
 from passkit.plan.strategy import Strategy
-from passkit.space.space import Infeasible, is_free
+from passkit.space.space import is_free
 from passkit.stitching.cutting import contract_of
 
 
@@ -106,8 +107,7 @@ class _Check:
         if opaque is not None:
             way_out = opaque.way_out or f"leave {called!r} out: it runs by itself"
             raise self.fail(
-                f"group {number} has {called!r}, which no kernel computes: {opaque.reason}; "
-                f"{way_out}"
+                f"group {number} has {called!r}, which no kernel computes: {opaque}; {way_out}"
             )
         self.home[node] = number
         return node
@@ -118,17 +118,17 @@ class _Check:
         for number, nodes in enumerate(partition.groups[:count]):
             misfit = limits.all(nodes) if len(nodes) > 1 else None
             if misfit is not None:
-                raise self.fail(f"{self.called(number, nodes)} cannot be one: {misfit.reason}")
+                raise self.fail(f"{self.called(number, nodes)} cannot be one: {misfit}")
         try:
             contract(self.graph, partition)
         except GraphError as error:
             raise self.fail(f"{error}; take in what lies between, or split one of them") from None
         for number, nodes in enumerate(partition.groups[:count]):
             plan = plan_group(group_of(self.graph, nodes), self.context.target)
-            if isinstance(plan, Infeasible):
+            if isinstance(plan, Diagnostic):
                 raise self.fail(
                     f"{self.called(number, nodes)} has no schedule on target "
-                    f"{self.context.target.name}: {plan.reason}; split it"
+                    f"{self.context.target.name}: {plan}; split it"
                 )
 
     def called(self, number: int, nodes: Sequence[Node]) -> str:
@@ -149,8 +149,8 @@ def _explain(graph: Graph, name: str, partition: Partition, context: PassContext
             ends = [n for n in (producer, node) if n not in home]
             opaque = why_opaque(graph, ends[0], context.target) if ends else None
             if opaque is not None:
-                partition.note(*note, "opaque", opaque.reason, opaque.way_out)
+                partition.note(*note, opaque)
             elif home[producer] == home[node]:
-                partition.note(*note, "fused", f"strategy {name!r} has them in one group")
+                partition.note(*note, Diagnostic("fused.strategy", {"strategy": name}))
             else:
-                partition.note(*note, "apart", f"strategy {name!r} has them in two groups")
+                partition.note(*note, Diagnostic("fusion.strategy", {"strategy": name}))

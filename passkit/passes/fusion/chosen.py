@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from attrs import frozen
 
+from passkit.diagnostics import Diagnostic
 from passkit.passes.fusion.board import Board
 from passkit.passes.fusion.explore import Explorer, Tried
 from passkit.plan.group import Decision
@@ -87,7 +88,8 @@ class Verdicts:
         """Decisions about edges, those of the selection in the place of what was said before."""
         for d in log:
             one, another = (self._unit(name) for name in (d.producer, d.consumer))
-            if d.fused or d.code == "fuel" or one is None or another is None or one == another:
+            is_open = not d.fused and d.diagnostic.causes[-1].code != "fuel"
+            if not is_open or one is None or another is None or one == another:
                 yield d
             else:
                 yield self._decided(d, one, another)
@@ -99,47 +101,44 @@ class Verdicts:
         ends = d.producer, d.consumer
         home = self.home.get(one)
         if home is not None and home is self.home.get(another):
-            by = self.explorer.tried[home.members].by
-            reason = f"one kernel saves {seconds_text(home.gain)}{by}"
-            return Decision(*ends, True, "fused", reason, {"gain": _told(home.gain)})
+            tried = self.explorer.tried[home.members]
+            gain = {"gain": home.gain, "measured": tried.measured, "grown": tried.grown}
+            return Decision(*ends, Diagnostic("fused.gain", gain))
         both = [t for t in self.tried.get(one, ()) if another in t.members]
         if not both:
             return d
         best = max(both, key=lambda t: (t.pays, t.why is None, t.gain, -len(t.members)))
         name = self._called(best.members)
-        if best.why is not None and not (d.code == "opaque" or best.why.code == "turned"):
+        opaque = d.diagnostic.causes[-1].code.startswith("op.")
+        if best.why is not None and not opaque and best.why.code != "cost.transposed":
             return d  # which is of these two; what a library computes only the selection has tried
         if best.why is not None:
-            reason = f"{name} do not form one kernel: {best.why.reason}"
-            return Decision(*ends, False, best.why.code, reason, best.why.data)
-        data: dict[str, object] = {"gain": _told(best.gain), "apart": _told(best.apart)}
-        if best.grown:
-            data["peak_nbytes"] = best.grown
-        way_out = f"keep_together=[[{d.producer!r}, {d.consumer!r}]]"
+            refused = {"operators": name, "reason": best.why}
+            return Decision(*ends, Diagnostic("group.refused", refused))
+        return Decision(*ends, self._priced(d, best, name))
+
+    def _priced(self, d: Decision, best: Tried, name: str) -> Diagnostic:
+        """Return why a kernel that is possible was not chosen: its seconds, or better ones."""
+        told = {
+            "operators": name,
+            "measured": best.measured,
+            "grown": best.grown,
+            "producer": d.producer,
+            "consumer": d.consumer,
+        }
+        if not best.pays and best.gain < 0:
+            return Diagnostic("cost.slower", {**told, "loss": -best.gain, "apart": best.apart})
         if not best.pays:
-            apart = seconds_text(best.apart)
-            if best.gain < 0:
-                change = f"would take {seconds_text(-best.gain)} more than"
-            else:
-                change = f"would save only {seconds_text(best.gain)} of"
-            reason = f"one kernel of {name} {change} the {apart} of separate kernels{best.by}"
-            return Decision(*ends, False, "negative_score", reason, data, way_out)
+            return Diagnostic("cost.gain", {**told, "gain": best.gain, "apart": best.apart})
         won = [p for p in self.chosen if not p.members.isdisjoint(best.members)]
-        winners = "; ".join(self._called(p.members) for p in won) or "nothing, as fuel is used up"
-        data |= {"winner": winners, "winner_gain": _told(sum(p.gain for p in won))}
-        reason = (
-            f"one kernel of {name} would save {seconds_text(best.gain)}{best.by}, but others were "
-            f"chosen: {winners}"
-        )
-        return Decision(*ends, False, "lost_in_ilp", reason, data, way_out)
+        if not won:
+            return Diagnostic("cost.fuel", {**told, "gain": best.gain})
+        winners = "; ".join(self._called(p.members) for p in won)
+        gains = {"gain": best.gain, "winners_gain": sum(p.gain for p in won)}
+        return Diagnostic("cost.others", {**told, **gains, "winners": winners})
 
     def _called(self, members: Iterable[int]) -> str:
         """The names of some operators of units."""
         names = [self.board.graph.names[n] for n in self.board.nodes(members)[0]]
         more = len(names) - FEW
         return ", ".join(names[:FEW]) + (f" and {more} more" if more > 0 else "")
-
-
-def _told(seconds: float) -> float:
-    """Seconds with the digits that a model has."""
-    return float(f"{seconds:.3g}")

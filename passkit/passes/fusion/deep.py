@@ -15,6 +15,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Mapping, Sequence
 
+from passkit.diagnostics import Diagnostic
 from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
@@ -22,13 +23,13 @@ from passkit.graph.op import FScan, OpPattern
 from passkit.passes.context import PassContext
 from passkit.passes.fusion.contract import group_of
 from passkit.passes.fusion.limits import Limits
-from passkit.passes.fusion.partition import Opaque, Partition, why_opaque
+from passkit.passes.fusion.partition import Partition, why_opaque
 from passkit.passes.fusion.stitched import with_stitched
 from passkit.passes.fusion.trial import Trial
 from passkit.plan.planner import plan_group
 from passkit.plan.strategy import register_fusion
 from passkit.selection.units import Units
-from passkit.space.space import Infeasible, is_free
+from passkit.space.space import is_free
 from passkit.splits.split import guessed
 from passkit.stitching.cutting import contract_of
 from passkit.values.size import numel
@@ -60,15 +61,15 @@ def grown(
     units: Units,
     spans: Mapping[int, int],
     root: int,
-    why_not: Callable[[Sequence[int], int], Infeasible | None],
+    why_not: Callable[[Sequence[int], int], Diagnostic | None],
     named: Callable[[int], object],
-) -> tuple[list[int], dict[int, Infeasible]]:
+) -> tuple[list[int], dict[int, Diagnostic]]:
     """What a group takes in from its root on, layer by layer, and why the rest stays outside.
 
     A unit joins if all its users have, but for those that are no farther from an end than the root:
     then no way leaves the group and comes back. ``why_not`` says what else keeps it out.
     """
-    fused, left = [root], dict[int, Infeasible]()
+    fused, left = [root], dict[int, Diagnostic]()
     seen = set(units.before[root])
     todo = [(spans[u], u) for u in seen]
     heapq.heapify(todo)
@@ -76,8 +77,7 @@ def grown(
         unit = heapq.heappop(todo)[1]
         others = sorted(units.after[unit] - set(fused), key=lambda u: (-spans[u], u))
         if others and spans[others[0]] > spans[root]:
-            why = f"{named(others[0])} lies between them and is not in the kernel"
-            left[unit] = Infeasible("would_create_cycle", why)
+            left[unit] = Diagnostic("graph.cycle_through", {"node": named(others[0])})
             continue
         problem = why_not(fused, unit)
         if problem is not None:
@@ -98,15 +98,15 @@ class _Deep:
         self.number = {n: k for k, n in enumerate(self.nodes)}
         self.units = Units([self._needs(n) for n in self.nodes])
         self.opaque = {n: self._why_opaque(n) for n in self.nodes}
-        self.why: dict[tuple[int, int], Infeasible] = {}
+        self.why: dict[tuple[int, int], Diagnostic] = {}
 
-    def _why_opaque(self, node: Node) -> Opaque | None:
+    def _why_opaque(self, node: Node) -> Diagnostic | None:
         product = contract_of(node)
         if product is None:
             return why_opaque(self.graph, node, self.context.target)
         steps = 2 * guessed(product.m) * guessed(product.n) * guessed(product.k)
         if steps > LIBRARY:
-            return Opaque(f"a product of {steps} steps is left to a library")
+            return Diagnostic("op.large_product", {"steps": steps})
         return None
 
     def _needs(self, node: Node) -> set[int]:
@@ -137,14 +137,14 @@ class _Deep:
         if not any(self._is_open(u) and u not in taken for u in self.units.before[root]):
             return set()
         first = Trial(self.graph).joined(self._nodes(root))
-        if isinstance(first, Infeasible):
+        if isinstance(first, Diagnostic):
             return set()
         trial: Trial = first
 
-        def why_not(fused: Sequence[int], unit: int) -> Infeasible | None:
+        def why_not(fused: Sequence[int], unit: int) -> Diagnostic | None:
             nonlocal trial
             found = self._taken_in(trial, fused, unit, taken)
-            if isinstance(found, Infeasible):
+            if isinstance(found, Diagnostic):
                 return found
             trial = found
             return None
@@ -160,21 +160,20 @@ class _Deep:
 
     def _taken_in(
         self, trial: Trial, fused: Sequence[int], unit: int, taken: set[int]
-    ) -> Trial | Infeasible:
+    ) -> Trial | Diagnostic:
         """The trial with another unit, or why it stays outside."""
         if not self._is_open(unit):
-            why = next(filter(None, map(self.opaque.get, self._nodes(unit))))
-            return Infeasible("opaque", why.reason)
+            return next(filter(None, map(self.opaque.get, self._nodes(unit))))
         if unit in taken:
-            return Infeasible("taken", "it is already in another kernel")
+            return Diagnostic("fusion.taken")
         found = trial.joined(self._nodes(unit))
-        if isinstance(found, Infeasible):
+        if isinstance(found, Diagnostic):
             return found
         misfit = self.limits.all(found.nodes)
         if misfit is not None:
-            return Infeasible(misfit.code, misfit.reason)
+            return misfit
         if not self.units.can_join([*fused, unit]):
-            return Infeasible("would_create_cycle", "a path through another kernel connects them")
+            return Diagnostic("graph.cycle")
         return found
 
     def _nodes(self, unit: int) -> list[Node]:
@@ -188,7 +187,7 @@ class _Deep:
             # All of them are tried first: as a rule they have one.
             many = len(fused) if fails > len(fused) else (fits + fails) // 2
             plan = self._plan(fused[:many])
-            if isinstance(plan, Infeasible):
+            if isinstance(plan, Diagnostic):
                 fails = many
                 self.why[fused[many - 1], fused[0]] = plan
             else:
@@ -231,7 +230,7 @@ class _Deep:
         nodes = [n for u in units for n in self._nodes(u)]
         if self.limits.all(nodes) is not None or self._nbytes(nodes) > FOOTPRINT:
             return False
-        return self.units.can_join(units) and not isinstance(self._plan(units), Infeasible)
+        return self.units.can_join(units) and not isinstance(self._plan(units), Diagnostic)
 
     def _nbytes(self, nodes: Sequence[Node]) -> int:
         inside = set(nodes)
@@ -260,18 +259,16 @@ class _Deep:
         for node in self.graph.nodes:
             for producer in dict.fromkeys(e.node for e in node.inputs):
                 if not is_free(producer) and not is_free(node):
-                    out.note(self.graph.names, producer, node, *self._decided(producer, node))
+                    out.note(self.graph.names, producer, node, self._decided(producer, node))
         return out
 
-    def _decided(self, producer: Node, consumer: Node) -> tuple[str, ...]:
+    def _decided(self, producer: Node, consumer: Node) -> Diagnostic:
         """What became of an edge, and why."""
         for n in (producer, consumer):
             if (why := self.opaque[n]) is not None:
-                return "opaque", why.reason, why.way_out
+                return why
         one, another = (self.units.of[self.number[n]] for n in (producer, consumer))
         if one == another:
-            return "fused", "their splits agree"
+            return Diagnostic("fused.splits")
         found = self.why.get((one, another))
-        if found is None:
-            return "apart", "neither kernel can take in the other"
-        return found.code, found.reason
+        return Diagnostic("fusion.apart") if found is None else found

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from attrs import define, field
 
 from passkit.ast import Chunks, Reduce, Scan
+from passkit.diagnostics import Diagnostic
 from passkit.errors import PasskitError
 from passkit.graph.attribute_calls import reduce_of, scan_of
 from passkit.graph.graph import Graph
@@ -14,7 +13,7 @@ from passkit.graph.node import Entry, Node
 from passkit.graph.op import FElement
 from passkit.space.layout import Layout
 from passkit.space.space import Role, Space, axes_of, folding_of
-from passkit.values.size import Extent, Shape, numel
+from passkit.values.size import Shape, numel
 
 CHEAP, LONGEST = 8, 64
 """Groups of at most this many light operators may be repeated where they are read elsewhere, if
@@ -65,16 +64,7 @@ class Draft:
         self.shape, self.reduced, self.chunks, self._space = shape, axes, chunks, None
 
 
-@define
-class Misfit:
-    """Why a node cannot join a group."""
-
-    code: str
-    reason: str
-    way_out: str = ""
-
-
-def fits(graph: Graph, draft: Draft, node: Node) -> Misfit | None:
+def fits(graph: Graph, draft: Draft, node: Node) -> Diagnostic | None:
     """Why a node cannot lie in the space of a draft, if so."""
     found = reduce_of(node)
     if found is not None:
@@ -85,10 +75,7 @@ def fits(graph: Graph, draft: Draft, node: Node) -> Misfit | None:
     role = role_in(graph, draft, node)
     shape = graph.shape(node.entries[0])
     if role is None:
-        return Misfit(
-            "shape",
-            f"its shape {show(shape)} does not fit the iteration domain {show(draft.shape)}",
-        )
+        return Diagnostic("domain.shape", {"shape": shape, "domain": draft.shape})
     inside = [e for e in node.inputs if e.node in draft.members]
     plain = node.op is not None and FElement.get(node.op.name) is None
     if plain and all(graph.shape(e) == shape and draft.members[e.node] is role for e in inside):
@@ -106,48 +93,40 @@ def role_in(graph: Graph, draft: Draft, node: Node) -> Role | None:
     return Role.FULL if total == space.size else None
 
 
-def check_reads(graph: Graph, draft: Draft, node: Node, role: Role) -> Misfit | None:
+def check_reads(graph: Graph, draft: Draft, node: Node, role: Role) -> Diagnostic | None:
     """Every value of the group must be read at the point where it is computed."""
     layout = Layout(graph, draft.space)
     index = draft.space.index(role, graph.shape(node.entries[0]))
     for entry, where in layout.reads(node, index):
         known = draft.members.get(entry.node)
         if known is not None and layout.role_at(entry, where) is not known:
-            return Misfit(
-                "index",
-                f"it reads {graph.names[entry.node]} at another index than that of the element "
-                f"it computes",
-            )
+            return Diagnostic("domain.index", {"value": graph.names[entry.node]})
     return None
 
 
-def _fits_reduction(graph: Graph, draft: Draft, node: Node, found: Reduce) -> Misfit | None:
+def _fits_reduction(graph: Graph, draft: Draft, node: Node, found: Reduce) -> Diagnostic | None:
     entry, axes = node.inputs[0], found.axes
     shape = graph.shape(entry)
     if draft.members.get(entry.node) is not Role.FULL:
-        return Misfit("twice", "its input is already reduced over this axis")
+        return Diagnostic("domain.nested_reduction")
     if draft.reduced is None:
         if numel(shape[k] for k in axes) == 1:
-            return Misfit("unit", "it reduces only axes of length 1")
+            return Diagnostic("domain.unit_reduction")
         return None
     return same_folding(draft, shape, axes, found.chunks)
 
 
-def _fits_scan(graph: Graph, draft: Draft, node: Node, scan: Scan) -> Misfit | None:
+def _fits_scan(graph: Graph, draft: Draft, node: Node, scan: Scan) -> Diagnostic | None:
     entry = node.inputs[0]
     shape = graph.shape(entry)
     if draft.members.get(entry.node, Role.FULL) is not Role.FULL:
-        return Misfit("twice", "its input is already reduced over the scanned axis")
+        return Diagnostic("domain.nested_scan")
     if not _one_way(scan.reverse, draft):
-        return Misfit("order", "another scan of the kernel runs in the opposite direction")
+        return Diagnostic("domain.scan_direction")
     if draft.reduced is None:
         if shape[scan.axis] == 1:
-            return Misfit("unit", "it scans an axis of length 1")
-        return (
-            None
-            if numel(shape) == draft.space.size
-            else Misfit("space", "it scans more elements than the kernel's iteration domain has")
-        )
+            return Diagnostic("domain.unit_scan")
+        return None if numel(shape) == draft.space.size else Diagnostic("domain.scan_extent")
     return same_folding(draft, shape, (scan.axis,), None)
 
 
@@ -155,13 +134,13 @@ def _one_way(reverse: bool, draft: Draft) -> bool:
     return all(s.reverse is reverse for n in draft.members if (s := scan_of(n)) is not None)
 
 
-def against(home: Draft, other: Draft) -> Misfit | None:
+def against(home: Draft, other: Draft) -> Diagnostic | None:
     """Whether scans of two drafts run in different directions."""
     ways = {s.reverse for d in (home, other) for n in d.members if (s := scan_of(n)) is not None}
-    return Misfit("order", "their scans run in different directions") if len(ways) > 1 else None
+    return Diagnostic("domain.scan_directions") if len(ways) > 1 else None
 
 
-def crossing(graph: Graph, trial: Draft, home: Draft, other: Draft) -> Misfit | None:
+def crossing(graph: Graph, trial: Draft, home: Draft, other: Draft) -> Diagnostic | None:
     """Whether ``home`` reads the values of ``other`` at their own points."""
     for node in home.members:
         inside = [e.node for e in node.inputs if e.node in other.members]
@@ -170,34 +149,23 @@ def crossing(graph: Graph, trial: Draft, home: Draft, other: Draft) -> Misfit | 
             if misfit is not None:
                 return misfit
         elif inside and trial.members[inside[0]] is not Role.FULL:
-            return Misfit("twice", "its input is already reduced over this axis")
+            return Diagnostic("domain.nested_reduction")
     if any(e.node in other.members for n in home.clones for e in n.inputs):
-        return Misfit("order", "one recomputes a value that reads the other")
+        return Diagnostic("graph.repeated_reader")
     return None
 
 
 def same_folding(
     draft: Draft, shape: Shape, axes: tuple[int, ...], chunks: Chunks | None
-) -> Misfit | None:
+) -> Diagnostic | None:
     """Whether reducing ``axes`` of a FULL value of ``shape`` folds just the reduced axes."""
     space = draft.space
     if chunks != draft.chunks or (chunks is not None and shape != draft.shape):
-        return Misfit("axes", "it reduces other chunks than its kernel")
+        return Diagnostic("domain.other_chunks")
     if numel(shape) != space.size:
-        return Misfit(
-            "space", f"it reduces {show(shape)}, which is not the kernel's iteration domain"
-        )
+        return Diagnostic("domain.reduced_shape", {"shape": shape})
     try:
         index = space.index(Role.FULL, shape)
     except PasskitError:
-        return Misfit("axes", "it reduces other axes than its kernel")
-    return (
-        None
-        if space.folds(index, axes)
-        else Misfit("axes", "it reduces other axes than its kernel")
-    )
-
-
-def show(shape: Iterable[Extent]) -> str:
-    """A shape as text."""
-    return "(" + ", ".join(map(str, shape)) + ")"
+        return Diagnostic("domain.axes")
+    return None if space.folds(index, axes) else Diagnostic("domain.axes")

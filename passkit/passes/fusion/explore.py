@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from attrs import define, field, frozen
 
+from passkit.diagnostics import Diagnostic
 from passkit.passes.fusion.board import Board
 from passkit.passes.fusion.memory import Memory, penalty
 from passkit.passes.fusion.scores import Scorer
@@ -22,9 +23,7 @@ from passkit.plan.schedule import Schedule
 from passkit.selection.patterns import LADDER, substitution
 from passkit.selection.problem import Pattern
 from passkit.space.orderly import are_orderly
-from passkit.space.space import Infeasible
 from passkit.space.tiling import Composition
-from passkit.values.units import bytes_text
 
 SHARE, POINTS, LEAST = 0.15, 0.4, 1e-6
 """What a pattern gains at least: of what its units take a share, and one of those without products,
@@ -37,7 +36,7 @@ LARGEST, MOST = 96, 8
 NEARLY = 0.4
 """How much of its time a pattern may lose that others grow from: what is next may save it."""
 TURNED = (Composition.BLOCK, Composition.NARROW)
-HAZARD = Infeasible("alias_hazard", "a stitched kernel does not update state in place")
+HAZARD = Diagnostic("graph.state_hazard")
 OPERANDS = 10
 """Units that read or are read by more than so many others are not begun with."""
 
@@ -56,7 +55,7 @@ class Tried:
     gain: float
     apart: float = 0.0
     least: float = LEAST
-    why: Infeasible | None = None
+    why: Diagnostic | None = None
     measured: bool = False
     hoped: float = 0.0
     grown: int = 0
@@ -65,12 +64,6 @@ class Tried:
     def promise(self) -> float:
         """What it may gain: others are grown from it even if a clock was not in its favour."""
         return max(self.gain, self.hoped)
-
-    @property
-    def by(self) -> str:
-        """What is said behind a gain: that it was measured, or what memory counts in it."""
-        grown = f", with {bytes_text(self.grown)} more memory at the peak" if self.grown else ""
-        return (", as measured" if self.measured else "") + grown
 
     @property
     def pays(self) -> bool:
@@ -161,7 +154,7 @@ class Explorer:
         found = self.scorer.cost(group)
         if found is None:
             return None
-        if isinstance(found, Infeasible):
+        if isinstance(found, Diagnostic):
             return Tried(members, 0.0, apart, why=found)
         refused = self._refused(group, members)
         if refused is HAZARD:
@@ -177,13 +170,11 @@ class Explorer:
         least = self._least(members, group, apart, products)
         return Tried(members, gain, apart, least, grown=grown)
 
-    def _refused(self, group: Group, members: Members) -> Infeasible | None:
+    def _refused(self, group: Group, members: Members) -> Diagnostic | None:
         """Why a group that has a plan had better not be one, whatever the model says."""
         plan = plan_group(group, self.scorer.target)
         if isinstance(plan, Schedule) and plan.composition in TURNED:
-            return Infeasible(
-                "turned", "the cost model has no estimate for kernels that transpose their inputs"
-            )
+            return Diagnostic("cost.transposed")
         if isinstance(plan, Schedule) and plan.stitching and self.board.updates(members):
             return HAZARD
         return None

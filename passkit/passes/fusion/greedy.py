@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from passkit.diagnostics import Diagnostic
 from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node, known_shape
@@ -17,16 +18,14 @@ from passkit.passes.fusion.draft import (
     CHEAP,
     LONGEST,
     Draft,
-    Misfit,
     against,
     crossing,
     fits,
     role_in,
     same_folding,
-    show,
 )
 from passkit.passes.fusion.limits import Limits
-from passkit.passes.fusion.partition import Opaque, Partition, why_opaque
+from passkit.passes.fusion.partition import Partition, why_opaque
 from passkit.passes.fusion_hints import keep_together_names
 from passkit.plan.group import Decision
 from passkit.plan.schedule import is_expensive
@@ -85,7 +84,7 @@ class _Greedy:
         if opaque is not None:
             self.depth[node] = max((self.depth[n] + 1 for n in self._before(node)), default=0)
             for n in self._producers(node):
-                self.out.note(g.names, n, node, "opaque", opaque.reason, opaque.way_out)
+                self.out.note(g.names, n, node, opaque)
             return
         self._place(node, lowest)
 
@@ -101,10 +100,10 @@ class _Greedy:
         depth = max([lowest, *(d.depth for d in near), *self._control_depth(node)])
         for n in self._producers(node):
             if n not in self.of:
-                opaque = why_opaque(self.graph, n, self.target) or Opaque("it is not in a group")
-                names = self.graph.names
-                self.out.note(names, n, node, "opaque", opaque.reason, opaque.way_out)
-        mark, tried = len(self.out.log), dict[int, Misfit]()
+                opaque = why_opaque(self.graph, n, self.target)
+                ungrouped = Diagnostic("op.ungrouped") if opaque is None else opaque
+                self.out.note(self.graph.names, n, node, ungrouped)
+        mark, tried = len(self.out.log), dict[int, Diagnostic]()
         deepest = [d for d in near if d.depth == depth]
         for home in sorted(deepest, key=lambda d: d.reduced is None):
             misfit = self._join(home, node)
@@ -121,10 +120,10 @@ class _Greedy:
     def _control_depth(self, node: Node) -> list[int]:
         return [self.depth[c] + 1 for c in node.control]
 
-    def _note(self, draft: Draft, node: Node, misfit: Misfit) -> None:
+    def _note(self, draft: Draft, node: Node, misfit: Diagnostic) -> None:
         for n in self._producers(node):
             if self.of.get(n) is draft:
-                self.out.note(self.graph.names, n, node, misfit.code, misfit.reason, misfit.way_out)
+                self.out.note(self.graph.names, n, node, misfit)
 
     def _start(self, node: Node, depth: int) -> Draft:
         draft = Draft.begin(self.graph, node, depth)
@@ -138,10 +137,10 @@ class _Greedy:
 
     # One node and the group of its deepest producer.
 
-    def _join(self, draft: Draft, node: Node) -> Misfit | None:
+    def _join(self, draft: Draft, node: Node) -> Diagnostic | None:
         misfit = self.limits.one(draft, node) or fits(self.graph, draft, node)
         if misfit is None and not self.context.spend(f"fuse {self.graph.names[node]}"):
-            misfit = Misfit("fuel", "the limit on fusion decisions (fuel) is reached", "raise fuel")
+            misfit = Diagnostic("fuel")
         if misfit is not None:
             return misfit
         found = folding_of(node)
@@ -157,13 +156,17 @@ class _Greedy:
         self._place_in(draft, node)
         for n in self._producers(node):
             if self.of.get(n) is draft:
-                self.out.note(self.graph.names, n, node, "fused", "one iteration domain")
+                self.out.note(self.graph.names, n, node, Diagnostic("fused.domain"))
         return None
 
     # The groups of the other producers.
 
     def _others(
-        self, home: Draft, node: Node, near: list[Draft], tried: Mapping[int, Misfit] | None = None
+        self,
+        home: Draft,
+        node: Node,
+        near: list[Draft],
+        tried: Mapping[int, Diagnostic] | None = None,
     ) -> bool:
         """Take in the groups of the other producers, or stand behind them; whether that is so.
 
@@ -182,10 +185,10 @@ class _Greedy:
                 self._sink(home, other.depth + 1)
         return True
 
-    def _meet(self, home: Draft, other: Draft) -> Misfit | None:
+    def _meet(self, home: Draft, other: Draft) -> Diagnostic | None:
         """Why no depth serves both; None if they are, or could be, equally deep."""
         if other.depth < home.depth and not self._can_sink(other, home.depth, home):
-            return Misfit("order", "a path through another kernel connects them")
+            return Diagnostic("graph.cycle")
         return None
 
     def _can_sink(self, draft: Draft, depth: int, other: Draft) -> bool:
@@ -205,14 +208,14 @@ class _Greedy:
         draft.depth = depth
         self.depth.update(dict.fromkeys(draft.members, depth))
 
-    def _merge(self, home: Draft, other: Draft, node: Node | None) -> Misfit | None:
+    def _merge(self, home: Draft, other: Draft, node: Node | None) -> Diagnostic | None:
         """Join two groups, which one depth could serve, whose spaces agree at ``node`` if any."""
         if home.space.size == other.space.size:
             rows = False
         elif other.reduced is None and home.reduced and other.space.size == home.space.rows:
             rows = True
         else:
-            return Misfit("space", f"spaces {show(other.shape)} and {show(home.shape)} differ")
+            return Diagnostic("domain.spaces", {"other": other.shape, "home": home.shape})
         if other.reduced is not None and home.reduced is not None:
             misfit = same_folding(home, other.shape, other.reduced, other.chunks)
             if misfit is not None:
@@ -220,7 +223,7 @@ class _Greedy:
         before = home.shape, home.reduced, home.chunks
         if other.reduced is not None and home.reduced is None:
             if Role.ROW in home.members.values():
-                return Misfit("space", "they reduce over different iteration domains")
+                return Diagnostic("domain.reductions")
             home.fold(other.shape, other.reduced, other.chunks)
         roles = {n: Role.ROW if rows else r for n, r in other.members.items()}
         members = {**home.members, **roles}
@@ -230,7 +233,7 @@ class _Greedy:
         misfit = misfit or self.limits.inputs(home.reads | other.reads)
         at = next(iter(other.members)) if node is None else node
         if misfit is None and not self.context.spend(f"merge at {self.graph.names[at]}"):
-            misfit = Misfit("fuel", "the limit on fusion decisions (fuel) is reached", "raise fuel")
+            misfit = Diagnostic("fuel")
         if misfit is not None:
             home.fold(*before)
             return misfit
@@ -253,7 +256,7 @@ class _Greedy:
     def _note_fused(self, home: Draft, node: Node) -> None:
         for n in self._producers(node):
             if self.of.get(n) is home:
-                self.out.note(self.graph.names, n, node, "fused", "one iteration domain")
+                self.out.note(self.graph.names, n, node, Diagnostic("fused.domain"))
 
     def _repeat(self, home: Draft, other: Draft, node: Node) -> bool:
         """Copy a cheap broadcast producer into the group that reads it."""
@@ -289,7 +292,7 @@ class _Greedy:
         home.reads = reads
         for n in self._producers(node):
             if n in wanted:
-                self.out.note(self.graph.names, n, node, "fused", "repeated where it is read")
+                self.out.note(self.graph.names, n, node, Diagnostic("fused.repeated"))
         return True
 
     def _num_readers(self, nodes: Iterable[Node], draft: Draft) -> int:
@@ -326,11 +329,11 @@ class _Greedy:
         for name in names:
             node = self.node_of.get(name)
             if node is None or node not in self.of:
-                why: Opaque | None = Opaque("passes before Fusion took it away")
+                why = Diagnostic("op.removed")
                 if node is not None:
-                    why = why_opaque(self.graph, node, self.target)
-                why = why or Opaque("it is in no group")
-                self._untied(name, name, Misfit("opaque", why.reason, why.way_out))
+                    opaque = why_opaque(self.graph, node, self.target)
+                    why = Diagnostic("op.ungrouped") if opaque is None else opaque
+                self._untied(name, name, why)
             elif first is None:
                 first = node
             elif self.of[node] is not self.of[first]:
@@ -339,9 +342,9 @@ class _Greedy:
                 if misfit is not None:
                     self._untied(self.graph.names[first], name, misfit)
 
-    def _untied(self, one: str, another: str, misfit: Misfit) -> None:
-        reason = f"keep_together names both, but {misfit.reason}"
-        self.untied.append(Decision(one, another, False, misfit.code, reason, {}, misfit.way_out))
+    def _untied(self, one: str, another: str, misfit: Diagnostic) -> None:
+        refused = Diagnostic("hint.keep_together", {"reason": misfit})
+        self.untied.append(Decision(one, another, refused))
 
     def partition(self) -> Partition:
         """The groups, in the order of their first members."""
@@ -359,7 +362,7 @@ class _Greedy:
         one, another = (self._homes(self.node_of[name]) for name in (d.producer, d.consumer))
         if d.fused or one.isdisjoint(another):
             return d
-        return Decision(d.producer, d.consumer, True, "fused", "one iteration domain")
+        return Decision(d.producer, d.consumer, Diagnostic("fused.domain"))
 
     def _homes(self, node: Node) -> set[int]:
         """The groups that compute a node, itself or a copy."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
+from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
 from passkit.passes.context import PassContext
-from passkit.passes.fusion.draft import Draft, Misfit
+from passkit.passes.fusion.draft import Draft
 from passkit.plan.closing import is_literal
 from passkit.plan.schedule import is_expensive
 from passkit.space.space import is_free
@@ -29,62 +30,50 @@ class Limits:
         self.alone = set(context.no_fuse)
         self._expensive: dict[Node, bool] = {}
 
-    def one(self, draft: Draft, node: Node) -> Misfit | None:
+    def one(self, draft: Draft, node: Node) -> Diagnostic | None:
         """Why a node may not join a draft, if so."""
         name = self.names[node]
         if self.alone and (
             name in self.alone or any(self.names[n] in self.alone for n in draft.members)
         ):
-            return Misfit(
-                "no_fuse", "the option no_fuse names one of them", "take it out of no_fuse"
-            )
+            return Diagnostic("hint.no_fuse")
         for names in self.apart:
             if name in names and any(self.names[n] in names for n in draft.members):
-                return Misfit(
-                    "keep_apart", "the option keep_apart names both", "take them out of keep_apart"
-                )
+                return Diagnostic("hint.keep_apart")
         if 0 in (numel(self.graph.shape(node.entries[0])), draft.space.size):
-            return Misfit("empty", "it has no elements")
+            return Diagnostic("graph.empty")
         if misfit := self.operators(draft.members, [node]):
             return misfit
         return self.inputs(draft.reads | {e for e in node.inputs if e.node not in draft.members})
 
-    def both(self, home: Draft, other: Draft) -> Misfit | None:
+    def both(self, home: Draft, other: Draft) -> Diagnostic | None:
         """Why two drafts may not become one, if so."""
         if self.alone or self.apart:
             names = {self.names[n] for n in home.members}
             others = {self.names[n] for n in other.members}
             if not self.alone.isdisjoint(names | others):
-                return Misfit(
-                    "no_fuse", "the option no_fuse names one of them", "take it out of no_fuse"
-                )
+                return Diagnostic("hint.no_fuse")
             if any(a & names and a & others for a in self.apart):
-                return Misfit(
-                    "keep_apart", "the option keep_apart names both", "take them out of keep_apart"
-                )
+                return Diagnostic("hint.keep_apart")
         if 0 in (home.space.size, other.space.size):
-            return Misfit("empty", "it has no elements")
+            return Diagnostic("graph.empty")
         return self.operators(home.members, other.members)
 
-    def all(self, nodes: Sequence[Node]) -> Misfit | None:
+    def all(self, nodes: Sequence[Node]) -> Diagnostic | None:
         """Why nodes may not be one group, if so, wherever they come from."""
         names = {self.names[n] for n in nodes}
         if not self.alone.isdisjoint(names):
-            return Misfit(
-                "no_fuse", "the option no_fuse names one of them", "take it out of no_fuse"
-            )
+            return Diagnostic("hint.no_fuse")
         if any(len(a & names) > 1 for a in self.apart):
-            return Misfit(
-                "keep_apart", "the option keep_apart names both", "take them out of keep_apart"
-            )
+            return Diagnostic("hint.keep_apart")
         if any(numel(self.graph.shape(e)) == 0 for n in nodes for e in n.entries):
-            return Misfit("empty", "one of them has no elements")
+            return Diagnostic("graph.empty_member")
         if misfit := self.operators(nodes):
             return misfit
         inside = set(nodes)
         return self.inputs({e for n in nodes for e in n.inputs if e.node not in inside})
 
-    def inputs(self, reads: Collection[Entry]) -> Misfit | None:
+    def inputs(self, reads: Collection[Entry]) -> Diagnostic | None:
         """Whether a kernel reads too many values; literals, which stand in its text, are none.
 
         Nor are arrays without elements, which give a graph extents. Of scalars, which need no
@@ -98,9 +87,9 @@ class Limits:
         scalars = sum(not shape for shape in read)
         if len(read) - scalars + scalars // SCALARS <= most:
             return None
-        return Misfit("buffers", f"a kernel has at most {most} inputs")
+        return Diagnostic("limit.buffers", {"limit": most})
 
-    def operators(self, *parts: Collection[Node]) -> Misfit | None:
+    def operators(self, *parts: Collection[Node]) -> Diagnostic | None:
         """Whether nodes are too many for a group.
 
         More than ``max_ops`` may be one where all count as light ones, expensive ones as `WEIGHT`.
@@ -113,8 +102,9 @@ class Limits:
             expensive = sum(self._is_expensive(n) for part in parts for n in part)
             if count + (WEIGHT - 1) * expensive <= light * most:
                 return None
-        more = f", or {light * most} light ones" if light > 1 else ""
-        return Misfit("ops", f"a group has at most {most} operators{more}")
+        if light > 1:
+            return Diagnostic("limit.light_ops", {"limit": most, "light": light * most})
+        return Diagnostic("limit.ops", {"limit": most})
 
     def _is_expensive(self, node: Node) -> bool:
         found = self._expensive.get(node)

@@ -12,15 +12,15 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import Factory, define
 
+from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
 from passkit.passes.context import PassContext
-from passkit.passes.fusion.draft import Misfit
 from passkit.passes.fusion_hints import keep_together_names
 from passkit.plan.group import FUSED, Decision, Group, Kind, fused_node
 from passkit.plan.planner import plan_group
 from passkit.plan.schedule import Schedule
-from passkit.space.space import Infeasible, is_free
+from passkit.space.space import is_free
 from passkit.values.size import numel
 
 
@@ -91,23 +91,19 @@ class _Packing:
             if refused is None:
                 made = more
                 continue
-            reason = f"keep_together names both, but {refused.reason}"
-            one = called[made.nodes[0]]
-            self.log.append(Decision(one, name, False, refused.code, reason, {}, refused.way_out))
+            why = Diagnostic("hint.keep_together", {"reason": refused})
+            self.log.append(Decision(called[made.nodes[0]], name, why))
         self._keep(made, called)
 
-    def _refused(self, more: _Pack, node: Node) -> Misfit | None:
+    def _refused(self, more: _Pack, node: Node) -> Diagnostic | None:
         """Why ``node`` may not be the last of a pack, if so."""
         if self._is_stitched(node):
-            name = self.graph.names[node]
-            return Misfit(
-                "stitched", f"{name} has several loop nests or phases; packed kernels have one"
-            )
+            return Diagnostic("pack.nests", {"node": self.graph.names[node]})
         if not self._is_legal(more):
-            return Misfit("order", "one depends on the other")
+            return Diagnostic("pack.dependence")
         misfit = self._misfit(more)
         if misfit is None and not self._spend(node):
-            return Misfit("fuel", "the limit on fusion decisions (fuel) is reached", "raise fuel")
+            return Diagnostic("fuel")
         return misfit
 
     def _is_legal(self, made: _Pack) -> bool:
@@ -162,7 +158,7 @@ class _Packing:
         if self._is_empty(node) or not self.alone.isdisjoint(_body(node).origin.values()):
             return None
         plan = plan_group(_body(node), self.target)
-        if isinstance(plan, Infeasible) or plan.stitching is not None or plan.makes:
+        if isinstance(plan, Diagnostic) or plan.stitching is not None or plan.makes:
             return None
         return plan.seconds or None
 
@@ -232,23 +228,18 @@ class _Packing:
             *({e.node for e in node.inputs if is_free(e.node)}, new, sum(waiting)),
         )
 
-    def _misfit(self, made: _Pack) -> Misfit | None:
+    def _misfit(self, made: _Pack) -> Diagnostic | None:
         """Why kernels may not be one as far as the target and the caller are concerned, if so."""
         if not self.alone.isdisjoint(made.names):
-            return Misfit(
-                "no_fuse", "the option no_fuse names one of them", "take it out of no_fuse"
-            )
+            return Diagnostic("hint.no_fuse")
         if any(len(a & made.names) > 1 for a in self.apart):
-            return Misfit(
-                "keep_apart", "the option keep_apart names both", "take them out of keep_apart"
-            )
+            return Diagnostic("hint.keep_apart")
         most = min(LARGEST, GROUPS * self.target.max_ops)
         if len(made.names) > most:
-            return Misfit("ops", f"a packed kernel has at most {most} operators")
+            return Diagnostic("limit.pack_ops", {"limit": most})
         # Besides pointers, parts need their sizes and the numbers of their tiles.
         if len(made.arrays) + SIZES * len(made.nodes) > self.target.max_arguments:
-            most = self.target.max_arguments
-            return Misfit("buffers", f"a kernel has at most {most} arguments")
+            return Diagnostic("limit.arguments", {"limit": self.target.max_arguments})
         return None
 
     def _spend(self, node: Node) -> bool:
@@ -260,10 +251,9 @@ class _Packing:
             return
         self.packs.append(made)
         self.home.update(dict.fromkeys(made.nodes, made))
-        reason = "packed into one kernel: neither depends on the other"
-        data = {"kernels": len(made.nodes)}
+        packed = Diagnostic("fused.packed", {"kernels": len(made.nodes)})
         first, *rest = (called[n] for n in made.nodes)
-        self.log += [Decision(first, name, True, "packed", reason, data) for name in rest]
+        self.log += [Decision(first, name, packed) for name in rest]
 
     def packed(self) -> Graph:
         """The graph with a fused node for each pack."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 
+from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node
 from passkit.graph.op import FCodeGen, OpPattern
@@ -27,9 +28,7 @@ def singles(graph: Graph, context: PassContext) -> Partition:
             out.groups.append([node])
         for entry in node.inputs:
             if not is_free(entry.node):
-                out.note(
-                    graph.names, entry.node, node, "off", "fusion is 'none'", "fusion='stitch'"
-                )
+                out.note(graph.names, entry.node, node, Diagnostic("fusion.off"))
     return out
 
 
@@ -53,12 +52,12 @@ def pairwise(graph: Graph, context: PassContext) -> Partition:
                 continue
             reason = _why_not(graph, context, node, user, uses[entry], awaited)
             if reason is None and not context.spend(f"fuse {graph.names[node]}"):
-                reason = ("fuel", "the limit on fusion decisions (fuel) is reached", "raise fuel")
+                reason = Diagnostic("fuel")
             if reason is None:
                 root[node] = root[user]
-                out.note(graph.names, node, user, "fused", "single use, elementwise")
+                out.note(graph.names, node, user, Diagnostic("fused.elementwise"))
             else:
-                out.note(graph.names, node, user, *reason)
+                out.note(graph.names, node, user, reason)
     members: dict[Node, list[Node]] = {}
     for node in graph.nodes:
         if node in root:
@@ -74,20 +73,20 @@ def _why_not(
     user: Node,
     uses: int,
     awaited: Container[Node],
-) -> tuple[str, str, str] | None:
+) -> Diagnostic | None:
     for n in (node, user):
         opaque = why_opaque(graph, n, context.target)
         if opaque is not None:
-            return "opaque", opaque.reason, opaque.way_out
+            return opaque
         assert n.op is not None
         if n.op.pattern > OpPattern.BROADCAST or FCodeGen.get(n.op.name) is None:
-            return "pattern", f"{n.op.name} is not elementwise", "fusion='stitch'"
+            return Diagnostic("op.pattern", {"op": n.op.name})
     if uses != 1:
-        return "uses", f"its value is read {uses} times", "fusion='stitch'"
+        return Diagnostic("graph.multiple_uses", {"count": uses})
     if node in awaited or user.control:
         found = node if node in awaited else user
-        return "control", f"{graph.names[found]} has control dependences", ""
+        return Diagnostic("graph.control_node", {"node": graph.names[found]})
     shape, wanted = graph.shape(node.entries[0]), graph.shape(user.entries[0])
     if shape != wanted and numel(shape) != 1:
-        return "shape", f"{shape} is not {wanted}", "fusion='stitch'"
+        return Diagnostic("domain.shapes", {"shape": shape, "wanted": wanted})
     return None

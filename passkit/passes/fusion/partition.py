@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from attrs import define, field, frozen
+from attrs import define, field
 
+from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node
 from passkit.graph.op import (
@@ -55,23 +56,10 @@ class Partition:
         names: Mapping[Node, str],
         producer: Node,
         consumer: Node,
-        code: str,
-        reason: str,
-        way_out: str = "",
-        **data: object,
+        diagnostic: Diagnostic,
     ) -> None:
-        """Record why an edge stays apart, or that it is fused (code "fused")."""
-        self.log.append(
-            Decision(names[producer], names[consumer], code == "fused", code, reason, data, way_out)
-        )
-
-
-@frozen
-class Opaque:
-    """Why no kernel computes a node, and what a user can do about it ("" where nothing)."""
-
-    reason: str
-    way_out: str = ""
+        """Record why an edge stays apart, or that it is fused (a code "fused.…")."""
+        self.log.append(Decision(names[producer], names[consumer], diagnostic))
 
 
 def is_fusible(graph: Graph, node: Node, target: Target) -> bool:
@@ -79,72 +67,50 @@ def is_fusible(graph: Graph, node: Node, target: Target) -> bool:
     return why_opaque(graph, node, target) is None
 
 
-def why_opaque(graph: Graph, node: Node, target: Target) -> Opaque | None:
-    """The reason why no generated kernel computes ``node``, with the way out; None if one can."""
+def why_opaque(graph: Graph, node: Node, target: Target) -> Diagnostic | None:
+    """The reason why no generated kernel computes ``node``; None if one can."""
     op = node.op
     if op is None or is_free(node):
-        return Opaque("it is an input or constant")
+        return Diagnostic("op.leaf")
     if TStateful.get(op.name):
-        return Opaque(f"{op.name} reads or writes state")
+        return Diagnostic("op.state", {"op": op.name})
     if own_kernel_of(node, target.dialect) is not None:
-        return Opaque(f"{op.name} of {len(node.inputs)} inputs has a kernel of its own (FKernel)")
+        return Diagnostic("op.kernel", {"op": op.name, "count": len(node.inputs)})
     if TOpPattern.get(op.name) is OpPattern.OPAQUE or THostLibrary.get(op.name) is not None:
         return _marked_opaque(op)
     if FContract.get(op.name) is not None or TLibraryCall.get(op.name) is not None:
         dtype = graph.dtype(node.entries[0])
         if dtype.is_float:
-            return Opaque(
-                f"a library call computes {op.name}, and the call takes in no other operator"
-            )
-        return Opaque(
-            f"no library computes {op.name} of {dtype}",
-            "cast it to float32, or choose fusion='stitch', which expands it",
-        )
+            return Diagnostic("op.library", {"op": op.name})
+        return Diagnostic("op.no_library", {"op": op.name, "dtype": dtype})
     if not any(t.get(op.name) for t in CODE):
         return _without_code(op)
     if FScan.get(op.name) is not None and target.lanes == 1:
-        return Opaque(f"kernels of target {target.name} have no scans")
+        return Diagnostic("op.target_scan", {"target": target.name})
     if len(node.entries) != 1:
-        return Opaque(
-            f"{op.name} has {len(node.entries)} results",
-            f"set FExpand on {op.name}: operators of one result each",
-        )
+        return Diagnostic("op.results", {"op": op.name, "count": len(node.entries)})
     for entry in (*node.inputs, *node.entries):
-        if graph.dtype(entry).name not in NATIVE:
-            return Opaque(
-                f"kernels do not compute with {graph.dtype(entry)}",
-                "compute with its real and imaginary parts"
-                if graph.dtype(entry).numpy.kind == "c"
-                else "cast it to a dtype that kernels have, such as float32",
-            )
+        dtype = graph.dtype(entry)
+        if dtype.name not in NATIVE:
+            code = "op.complex" if dtype.numpy.kind == "c" else "op.dtype"
+            return Diagnostic(code, {"dtype": dtype})
     return None
 
 
-def _marked_opaque(op: Op) -> Opaque:
+def _marked_opaque(op: Op) -> Diagnostic:
     """Why an operator whose TOpPattern is OPAQUE is so: what runs it instead of a kernel."""
-    reason = f"the TOpPattern of {op.name} is OPAQUE"
     if (library := THostLibrary.get(op.name)) is not None:
-        return Opaque(f"{reason}: {library} computes it")
+        return Diagnostic("op.host_library", {"op": op.name, "library": library})
     if FHostCall.get(op.name) is not None:
-        return Opaque(f"{reason}: it runs programs of the graphs that it holds")
+        return Diagnostic("op.host_program", {"op": op.name})
     if FContract.get(op.name) is not None or TLibraryCall.get(op.name) is not None:
-        return Opaque(
-            f"{reason}: a library call computes it, and the call takes in no other operator"
-        )
+        return Diagnostic("op.call", {"op": op.name})
     if any(t.get(op.name) for t in CODE):
-        return Opaque(reason, f"set another TOpPattern on {op.name}, if kernels may compute it")
+        return Diagnostic("op.marked", {"op": op.name})
     return _without_code(op)
 
 
-def _without_code(op: Op) -> Opaque:
-    """Why an operator that has no code is in no kernel, and which attribute would change that."""
-    if FExpand.get(op.name) is not None:
-        return Opaque(
-            f"{op.name} is a composite that stays whole: FExpand gives nothing for this node, or "
-            f"the fusion strategy keeps it",
-            "choose fusion='stitch', or let its FExpand cover this case",
-        )
-    return Opaque(
-        f"{op.name} has no FCodeGen, FElement, FReduce or FScan",
-        f"set FCodeGen on {op.name} (or FElement, FReduce, FScan, FExpand), and kernels compute it",
-    )
+def _without_code(op: Op) -> Diagnostic:
+    """Why an operator that has no code is in no kernel."""
+    is_composite = FExpand.get(op.name) is not None
+    return Diagnostic("op.composite" if is_composite else "op.code", {"op": op.name})

@@ -14,6 +14,7 @@ from functools import lru_cache
 from attrs import frozen
 
 from passkit.ast import Chunks
+from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.lowering.loops import tiles_of
@@ -28,7 +29,7 @@ from passkit.plan.phasing import is_open, passed_on
 from passkit.plan.planner import plan_group
 from passkit.plan.schedule import RECOMPUTE, Schedule, recompute_cost
 from passkit.space.partial import split
-from passkit.space.space import Infeasible, folding_of, is_free
+from passkit.space.space import folding_of, is_free
 from passkit.stitching.cutting import contract_of, cut
 from passkit.target import Target
 from passkit.values.memo import UncachedArgument
@@ -111,11 +112,9 @@ def _is_idle(group: Group, plan: Schedule, target: Target) -> bool:
     return is_open(group.graph) or model_seconds(group, plan, target) > LONG * target.parallel
 
 
-def _is_quicker(
-    group: Group, plan: Schedule | Infeasible, recipe: Recipe, target: Target
-) -> bool:
+def _is_quicker(group: Group, plan: Schedule | Diagnostic, recipe: Recipe, target: Target) -> bool:
     """Whether a group had better run in phases, if one phase serves it as well."""
-    if isinstance(plan, Infeasible):
+    if isinstance(plan, Diagnostic):
         return True
     made = _made(_split(group, recipe.cuts), recipe.values)
     several = plan_group(made, target)
@@ -217,7 +216,7 @@ class _Choice:
 
     def _plan(self, values: Sequence[Entry]) -> Schedule | None:
         found = plan_group(_passing_on(self.whole, values), self.target)
-        return None if isinstance(found, Infeasible) else found
+        return None if isinstance(found, Diagnostic) else found
 
     def _seconds(self, values: Sequence[Entry], plan: Schedule) -> float:
         return model_seconds(_passing_on(self.whole, values), plan, self.target)

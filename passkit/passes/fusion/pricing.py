@@ -12,13 +12,13 @@ from collections.abc import Iterable
 from statistics import median
 from typing import Any
 
+from passkit.diagnostics import Diagnostic
 from passkit.passes.fusion.scores import Compared, Seconds, modelled
 from passkit.plan.costs import model_seconds, product_of
 from passkit.plan.evaluator import Evaluator, Record
 from passkit.plan.group import Group
 from passkit.plan.schedule import Source
 from passkit.plan.typical import typical
-from passkit.space.space import Infeasible
 from passkit.target import Target
 
 
@@ -39,7 +39,7 @@ def priced(evaluator: Any, target: Target) -> Seconds:
         if product_of(group) is None:
             plan = evaluator.choose(group, target)
             found = evaluator.estimate(group, target)
-            if found.source is Source.MEASURED and not isinstance(plan, Infeasible):
+            if found.source is Source.MEASURED and not isinstance(plan, Diagnostic):
                 model = model_seconds(group, plan, target)
                 return usual * found.seconds / (model * scale) if model else usual
         return usual / gained if usual > target.parallel else usual

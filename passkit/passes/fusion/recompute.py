@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from attrs import evolve, field, frozen
 
+from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
 from passkit.passes.context import PassContext
@@ -29,7 +30,6 @@ from passkit.space.space import Role, folding_of, is_free
 from passkit.splits.split import guessed
 from passkit.stitching.parts import USUAL
 from passkit.values.size import numel
-from passkit.values.units import bytes_text
 
 ENLARGED = 8
 """How many times as many bytes as all its operands together a value has, at least."""
@@ -296,12 +296,11 @@ class _Round:
             if d.fused == together or None in (producer, consumer):
                 log.append(d)
             elif together:
-                reason = f"computed again where it is read, for {bytes_text(nbytes)} less to store"
-                data = {"nbytes": nbytes}
-                log.append(Decision(d.producer, d.consumer, True, "fused", reason, data))
+                again = Diagnostic("fused.recomputed", {"nbytes": nbytes})
+                log.append(Decision(d.producer, d.consumer, again))
             else:
-                reason = f"the kernels that read {name} compute it again"
-                log.append(Decision(d.producer, d.consumer, False, "recomputed", reason))
+                again = Diagnostic("recompute.readers", {"value": name})
+                log.append(Decision(d.producer, d.consumer, again))
         return log
 
 

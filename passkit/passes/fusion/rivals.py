@@ -83,7 +83,7 @@ def _rejected(seen: Explored, own: set[Members]) -> Iterator[Members]:
     left = [
         t
         for t in seen.explorer.tried.values()
-        if t.members not in own and (t.why is None or t.why.code == "turned")
+        if t.members not in own and (t.why is None or t.why.code == "cost.transposed")
     ]
     return (t.members for t in sorted(left, key=lambda t: (-share(t), sorted(t.members))))
 

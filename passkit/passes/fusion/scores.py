@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 from attrs import define, field
 
+from passkit.diagnostics import Diagnostic
 from passkit.graph.attribute_calls import scan_of
 from passkit.graph.node import Node
 from passkit.plan.costs import kernel_seconds, library_seconds, product_of
 from passkit.plan.group import Group
 from passkit.plan.planner import plan_group
 from passkit.plan.typical import typical
-from passkit.space.space import Infeasible
 from passkit.stitching.cutting import contract_of
 from passkit.target import Target
 
@@ -31,7 +31,7 @@ def modelled(group: Group, target: Target) -> float:
     if product is not None:
         return library_seconds(group, product, target)
     plan = plan_group(group, target)
-    return 0.0 if isinstance(plan, Infeasible) else kernel_seconds(group, plan, target)
+    return 0.0 if isinstance(plan, Diagnostic) else kernel_seconds(group, plan, target)
 
 
 @define(eq=False)
@@ -44,10 +44,10 @@ class Scorer:
     target: Target
     seconds: Seconds
     left: int
-    known: dict[str, float | Infeasible] = field(factory=dict)
+    known: dict[str, float | Diagnostic] = field(factory=dict)
     compared: Compared | None = None
 
-    def cost(self, group: Group) -> float | Infeasible | None:
+    def cost(self, group: Group) -> float | Diagnostic | None:
         """Seconds of a group with its launch; or why it is none, or None if nobody may ask.
 
         So it is 0 where sizes are unknown.
@@ -59,7 +59,7 @@ class Scorer:
             self.left -= len(group.ops)
         return self.sure(group)
 
-    def sure(self, group: Group) -> float | Infeasible:
+    def sure(self, group: Group) -> float | Diagnostic:
         """The same, whatever is left."""
         found = self.known.get(group.key)
         if found is None:
@@ -74,13 +74,13 @@ class Scorer:
         self.known[group.key] = seconds = max(apart - gain, LITTLE * apart)
         return seconds
 
-    def _cost(self, group: Group) -> float | Infeasible:
+    def _cost(self, group: Group) -> float | Diagnostic:
         if product_of(group) is None:
             plan = plan_group(group, self.target)
-            if isinstance(plan, Infeasible):
+            if isinstance(plan, Diagnostic):
                 return plan
             if plan.stitching is not None and any(map(scan_of, group.ops)):
-                return Infeasible("scan", "scans have kernels of one iteration space")
+                return Diagnostic("domain.scan_nests")
         usual = typical(group)
         seconds = 0.0 if usual is None else self.seconds(usual, self.target)
         return launched(seconds, self.target) if seconds else 0.0

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from attrs import evolve, frozen
 
+from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
 from passkit.graph.node import CONSTANT
 from passkit.passes.context import PassContext
@@ -25,13 +26,10 @@ from passkit.passes.fusion.scores import Compared, Scorer, Seconds, modelled
 from passkit.passes.fusion.splitting import Bodies, may_differ, split
 from passkit.selection.exact import exact
 from passkit.selection.problem import Pattern, Problem, Selection, problem_of
-from passkit.space.space import Infeasible
 
 BUDGET, SOME, EACH = 4000, 64, 2
 """Operators of the groups that are planned to see what they would gain: in all; and in graphs that
 are smaller, some and so many for each operator."""
-SLOWER = "together they take longer than apart"
-TOGETHER = "keep_together=[[{d.producer!r}, {d.consumer!r}]]"
 FEW = 12
 """Patterns that are searched through without a solver, which takes longer to be imported."""
 
@@ -128,7 +126,12 @@ def _split(board: Board, partition: Partition, apart: dict[int, Bodies]) -> Part
     names = board.graph.names
     home = {names[n]: j for j, b in enumerate(made) for n in b}
     log = [
-        evolve(d, fused=False, code="negative_score", reason=SLOWER, way_out=TOGETHER.format(d=d))
+        evolve(
+            d,
+            diagnostic=Diagnostic(
+                "cost.apart", {"producer": d.producer, "consumer": d.consumer}
+            ),
+        )
         if d.fused and home.get(d.producer, -1) != home.get(d.consumer, -1)
         and {d.producer, d.consumer} <= home.keys()
         else d
@@ -176,7 +179,7 @@ def _total(board: Board, explorer: Explorer) -> float | None:
         if unit.open and not unit.silent:
             cost = known.get((*unit.nodes, *board.left[k]))
             found = explorer.scorer.sure(board.group([k])) if cost is None else cost
-            if isinstance(found, Infeasible) and len(unit.nodes) > 1:
+            if isinstance(found, Diagnostic) and len(unit.nodes) > 1:
                 return None
             total += found if isinstance(found, float) else 0.0
     return total

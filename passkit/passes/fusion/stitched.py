@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from passkit.diagnostics import Diagnostic
 from passkit.errors import GraphError
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node
@@ -14,10 +15,8 @@ from passkit.passes.fusion.partition import Partition, why_opaque
 from passkit.passes.fusion.phased import phased_group
 from passkit.plan.group import FUSED, Decision
 from passkit.plan.planner import plan_group
-from passkit.space.space import Infeasible, is_free
+from passkit.space.space import is_free
 from passkit.stitching.cutting import contract_of
-
-TOGETHER = "keep_together names both"
 
 
 def with_stitched(graph: Graph, partition: Partition, context: PassContext) -> Partition:
@@ -46,8 +45,8 @@ def _joined(
     problem = _problem(graph, made, context)
     if problem is not None:
         ends = graph.names[nodes[0]], graph.names[nodes[-1]]
-        reason = f"{TOGETHER}, but {problem.reason}"
-        partition.log[:] = [*log, Decision(*ends, False, problem.code, reason)]
+        refused = Diagnostic("hint.keep_together", {"reason": problem})
+        partition.log[:] = [*log, Decision(*ends, refused)]
         return partition
     fused = {graph.names[n] for n in body}
     made.log = [_settled(d, fused) for d in log]
@@ -105,35 +104,35 @@ def _is_connected(body: Sequence[Node]) -> bool:
     return len(seen) == len(near)
 
 
-def _problem(graph: Graph, made: Partition, context: PassContext) -> Infeasible | None:
+def _problem(graph: Graph, made: Partition, context: PassContext) -> Diagnostic | None:
     """Why the last group of a partition is none, if so."""
     for n in made.groups[-1]:
         why = None if contract_of(n) else why_opaque(graph, n, context.target)
         if why is not None:
-            return Infeasible("opaque", why.reason, n)
+            return why
     misfit = Limits(graph, context).all(made.groups[-1])
     if misfit is not None:
-        return Infeasible(misfit.code, misfit.reason)
+        return misfit
     try:
         fused = contract(graph, made)
     except GraphError as error:
-        return Infeasible("would_create_cycle", str(error))
+        return Diagnostic("graph.cycle_groups", {"problem": str(error)})
     # As it will be: what copies elsewhere read is a result, too.
     name = graph.names[made.groups[-1][-1]]
     (group,) = (n.params["body"] for n in fused.nodes if n.op is FUSED and n.name == name)
     plan = plan_group(group, context.target)
-    if isinstance(plan, Infeasible) and phased_group(group, context.target) is None:
+    if isinstance(plan, Diagnostic) and phased_group(group, context.target) is None:
         return plan
     if not context.spend(f"stitch {name}"):
-        return Infeasible("fuel", "the limit on fusion decisions (fuel) is reached")
+        return Diagnostic("fuel")
     return None
 
 
 def _is_about(d: Decision, names: Iterable[str]) -> bool:
-    return d.reason.startswith(TOGETHER) and {d.producer, d.consumer} <= set(names)
+    return d.code == "hint.keep_together" and {d.producer, d.consumer} <= set(names)
 
 
 def _settled(d: Decision, fused: set[str]) -> Decision:
     if {d.producer, d.consumer} <= fused and not d.fused:
-        return Decision(d.producer, d.consumer, True, "fused", "keep_together asks for one kernel")
+        return Decision(d.producer, d.consumer, Diagnostic("fused.keep_together"))
     return d

@@ -9,10 +9,10 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
+from passkit.diagnostics import Diagnostic
 from passkit.passes.fusion.deep import grown
 from passkit.passes.fusion.trial import Trial
 from passkit.selection.units import Units
-from passkit.space.space import Infeasible
 from passkit.target import cpu
 from tests.passes.fusion.test_fusion import fused, groups
 from tests.planned import agrees, feeds_of
@@ -45,9 +45,9 @@ def test_groups_grow_from_results(text: str, expected: list[str]) -> None:
 
 
 APART = [
-    (EXAMPLE, "a", "c", "would_create_cycle", "d lies between them and is not in the kernel"),
-    (EXAMPLE, "d", "add", "opaque", "a product of 268435456 steps is left to a library"),
-    ("x: f32[0, 4]; a = neg(x); return exp(a)", "a", "exp", "apart", "neither kernel can"),
+    (EXAMPLE, "a", "c", "graph.cycle_through", "d lies between them and is not in the kernel"),
+    (EXAMPLE, "d", "add", "op.large_product", "a product of 268435456 steps is left to a library"),
+    ("x: f32[0, 4]; a = neg(x); return exp(a)", "a", "exp", "fusion.apart", "neither kernel can"),
 ]
 
 
@@ -77,7 +77,7 @@ def test_groups_fit_into_scratch() -> None:
     log = fused(ATTENTION, fusion="deep", target=small).attrs["fusion_log"]
 
     assert groups(ATTENTION, fusion="deep", target=small) == ["reduce_max sub exp reduce_sum div"]
-    assert {d.reason for d in log if d.code == "shared_over_limit"} == {
+    assert {d.reason for d in log if d.code == "memory.least"} == {
         "its arrays take at least 68 bytes of shared memory a tile, above 64"
     }
 
@@ -173,7 +173,7 @@ def random_units(draw: random.Random) -> Units:
 def test_growing_makes_no_cycle() -> None:
     """Grown groups of 20,000 random graphs make no cycle; joining all candidates would."""
     draw, cycles = random.Random(1), 0
-    refused = Infeasible("opaque", "drawn")
+    refused = Diagnostic("fusion.taken")
     for _ in range(20_000):
         units = random_units(draw)
         spans = units.spans()
