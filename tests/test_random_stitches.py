@@ -23,7 +23,7 @@ RECOMPUTED = (10, 22, 47, 78, 98, 136, 1059, 1094, 1105, 1111)
 def eager(name: str) -> pk.Target:
     """A target whose tiles cost nothing: kernels have as many as there may be."""
     target = target_of(name)
-    return evolve(target, rates=evolve(target.rates, tile=0.0))
+    return evolve(target, machine=evolve(target.machine, tile_seconds=0.0))
 
 
 def agree(graph: pk.Graph, exe: pk.Executable) -> None:

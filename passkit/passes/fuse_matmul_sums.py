@@ -16,7 +16,6 @@ from passkit.graph.node import Entry, Node
 from passkit.graph.op import FContractSum, TOperator
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
-from passkit.passes.fusion.board import STEPS
 from passkit.passes.fusion.scores import is_small
 from passkit.plan.strategy import find_fusion
 from passkit.values.size import numel
@@ -96,6 +95,7 @@ def _product_sums(graph: Graph, context: PassContext) -> list[_ProductSum]:
     hints = (*context.keep_together, *context.keep_apart, context.no_fuse)
     hinted = {name for names in hints for name in names}
     candidates = {n for n in graph.nodes if not n.control and graph.names[n] not in hinted}
+    kernel_steps = context.target.fusion.product_steps
     absorbed: set[Node] = set()
     sums: list[_ProductSum] = []
     for node in reversed(graph.nodes):
@@ -114,7 +114,7 @@ def _product_sums(graph: Graph, context: PassContext) -> list[_ProductSum]:
                 stack += [(producer, 1), (producer, 0)]
             else:
                 leaves.append(position)
-        product_sum = _product_sum(graph, node, leaves, candidates)
+        product_sum = _product_sum(graph, node, leaves, candidates, kernel_steps)
         if product_sum is not None:
             sums.append(product_sum)
     return sums
@@ -135,7 +135,11 @@ def _is_read_once(graph: Graph, entry: Entry, root: Node) -> bool:
 
 
 def _product_sum(
-    graph: Graph, node: Node, leaves: Sequence[OperandPosition], candidates: set[Node]
+    graph: Graph,
+    node: Node,
+    leaves: Sequence[OperandPosition],
+    candidates: set[Node],
+    kernel_steps: int,
 ) -> _ProductSum | None:
     """Return the sum of products that a node computes from the ``leaves`` of its additions.
 
@@ -144,6 +148,7 @@ def _product_sum(
         node: The last addition.
         leaves: The operands that are no inner additions.
         candidates: The nodes that may be replaced.
+        kernel_steps: The steps of a product that a kernel computes at most.
 
     Returns:
         None if there are fewer than two products or several other addends, if the products cannot
@@ -165,7 +170,7 @@ def _product_sum(
     operands = dict.fromkeys(e for n in nodes for e in n.inputs)
     if sum(_nbytes(graph, e) for e in operands) > MAX_OPERAND_BYTES:
         return None
-    if all(is_small(n, STEPS) for n in nodes):
+    if all(is_small(n, kernel_steps) for n in nodes):
         return None
     return _ProductSum(node, tuple(products), addends[0] if addends else None)
 

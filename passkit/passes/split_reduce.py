@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from math import prod
 
+from attrs import evolve
+
 from passkit.ast import Chunks, Contract, Reduce
 from passkit.graph.attribute_calls import contraction_of, reduce_of
 from passkit.graph.graph import Graph
@@ -18,29 +20,9 @@ from passkit.graph.op import FReduce
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
 from passkit.space.partial import JOIN, PARTIAL, split
+from passkit.target.heuristics import TilingHeuristics
 from passkit.values.size import Extent, Shape, Size, numel, substitute
 
-ROW_CHUNK = 1 << 15
-"""The elements that one chunk reduces, if it reduces the innermost axis."""
-OPENCL_ROW_CHUNK = 1 << 13
-"""As `ROW_CHUNK`, on an OpenCL device, which gets whole chunks: more of them are shared evenly."""
-COLUMN_CHUNK = 128
-"""The elements that one chunk reduces, if it does not reduce the innermost axis."""
-LONG_MATRIX_CHUNK = 1 << 11
-"""As `ROW_CHUNK`, for a reduction over the rows of a long matrix that two products read: the
-products and the kernel between them then run on one chunk after the other while its rows of the
-matrix are in the caches (`passkit.runtime.row_chain`)."""
-MIN_LONG_MATRIX_LENGTH = 4 * LONG_MATRIX_CHUNK
-"""As `MIN_ROW_LENGTH`, for such a reduction."""
-MIN_ROW_LENGTH = 1 << 16
-"""The least elements of a split reduction of rows, if nothing broadcasts its result back."""
-MIN_COLUMN_LENGTH = 512
-"""As `MIN_ROW_LENGTH`, if it does not reduce the innermost axis."""
-MIN_FUSED_ROW_LENGTH = 1 << 18
-"""As `MIN_ROW_LENGTH`, if the elements are read again: splitting separates what would be one
-kernel."""
-MIN_FUSED_COLUMN_LENGTH = 4096
-"""As `MIN_FUSED_ROW_LENGTH`, if it does not reduce the innermost axis."""
 TYPICAL = 64
 """The value of unknown extents in these comparisons."""
 MAX_NEARBY = 64
@@ -68,10 +50,12 @@ def split_reduce(graph: Graph, context: PassContext) -> Graph:
         return graph
     kept_together = {n for names in context.keep_together for n in names}
     chunks: dict[Node, Chunks] = {}
-    row_chunk = OPENCL_ROW_CHUNK if context.target.device == "opencl" else ROW_CHUNK
+    tiling = context.target.tiling
+    if context.target.device == "opencl":
+        tiling = evolve(tiling, row_chunk=tiling.opencl_row_chunk)
     long_rows = set() if context.target.device else _rows_of_long_matrices(graph)
     for node in graph.nodes:
-        node_chunks = chunks_of(graph, node, row_chunk, long_rows)
+        node_chunks = chunks_of(graph, node, tiling, long_rows)
         if node_chunks is not None and graph.names[node] not in kept_together:
             chunks[node] = node_chunks
     if not chunks:
@@ -115,17 +99,16 @@ def _rows_of_long_matrices(graph: Graph) -> set[Extent]:
 def chunks_of(
     graph: Graph,
     node: Node,
-    row_chunk: int = ROW_CHUNK,
+    tiling: TilingHeuristics,
     long_rows: Collection[Extent] = frozenset(),
 ) -> Chunks | None:
     """Return the chunks in which a reduction is split, None if it is better left alone.
 
     That is one of few elements, of an empty array, or whose elements are read again. None also for
     a node that is no reduction, and for parts of a split one. ``graph`` has the shapes and users of
-    entries; ``row_chunk`` is the number of elements of a chunk along the innermost axis. Reductions
-    of a vector with an element for each row of a long matrix, whose numbers of rows are
-    ``long_rows``, have chunks of `LONG_MATRIX_CHUNK` elements, and are split from
-    `MIN_LONG_MATRIX_LENGTH` on.
+    entries, ``tiling`` the elements of chunks and those from which on reductions are split.
+    Reductions of a vector with an element for each row of a long matrix, whose numbers of rows are
+    ``long_rows``, have chunks of ``long_matrix_chunk`` elements.
 
     Raises: PassError if the rank of the input is unknown; RuleError if FReduce returns something
     else than a reduction.
@@ -139,16 +122,17 @@ def chunks_of(
     innermost = max((k for k, n in enumerate(shape) if n != 1), default=-1)
     is_row = innermost in reduction.axes
     length = _typical(numel(shape[k] for k in reduction.axes))
-    min_length = MIN_ROW_LENGTH if is_row else MIN_COLUMN_LENGTH
+    row_chunk = tiling.row_chunk
+    min_length = tiling.min_row if is_row else tiling.min_column
     if is_row and numel(shape) in long_rows:
-        row_chunk, min_length = LONG_MATRIX_CHUNK, MIN_LONG_MATRIX_LENGTH
+        row_chunk, min_length = tiling.long_matrix_chunk, tiling.min_long_matrix
     if length < min_length and not _has_unknown_extent(shape, reduction):
         return None
     if len(reduction.axes) < len(shape) or length < min_length:
-        min_fused_length = MIN_FUSED_ROW_LENGTH if is_row else MIN_FUSED_COLUMN_LENGTH
+        min_fused_length = tiling.min_fused_row if is_row else tiling.min_fused_column
         if length < min_fused_length and _elements_are_read_again(graph, node, shape):
             return None
-    return _outermost_chunks(shape, reduction, row_chunk if is_row else COLUMN_CHUNK)
+    return _outermost_chunks(shape, reduction, row_chunk if is_row else tiling.column_chunk)
 
 
 def _has_unknown_extent(shape: Shape, reduction: Reduce) -> bool:

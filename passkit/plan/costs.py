@@ -3,7 +3,8 @@
 `Schedule.seconds` is what the work takes, whoever does it. `model_seconds` adds tiles and rows that
 have to begin and end, lanes that stand idle, and threads that have nothing left to do: by that
 schedules of one group are held against each other. `kernel_seconds` holds groups against each
-other: what is too much in all schedules of a group counts there, and is corrected by `Rates`.
+other: what is too much in all schedules of a group counts there, and is corrected by the target's
+`MachineModel`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from passkit.space.orderly import are_orderly
 from passkit.space.space import folding_of, is_free
 from passkit.space.tiling import Composition
 from passkit.splits.split import guessed
-from passkit.stitching.costs import FEW, imbalance, row_seconds
+from passkit.stitching.costs import imbalance, row_seconds
 from passkit.stitching.cutting import contract_of
 from passkit.stitching.parts import USUAL
 from passkit.target import Target
@@ -41,20 +42,20 @@ def model_seconds(group: Group, schedule: Schedule, target: Target) -> float:
     if not schedule.seconds or not isinstance(tiles, int) or not tiles:
         return 0.0
     work = schedule.seconds * _idle(schedule, target)
-    total = work + tiles * target.rates.tile + _between(schedule, target)
+    total = work + tiles * target.machine.tile_seconds + _between(schedule, target)
     return total * imbalance(tiles) if total >= target.parallel else total
 
 
 def kernel_seconds(group: Group, plan: Schedule, target: Target) -> float:
     """Seconds of one thread for a kernel beside other kernels, 0 where sizes are unknown."""
-    rates = target.rates
+    machine = target.machine
     raw = model_seconds(group, plan, target)
     if not raw or plan.parts:
-        return rates.folds * raw
+        return machine.reduction_factor * raw
     if plan.stitching is None:
         work = _work(group, plan, target) * _crowded(group, target)
-        if target.residency is not None:
-            waiting = target.waiting(registers_of(group.graph), 0)
+        if target.limits.shared:
+            waiting = target.slowdown(registers_of(group.graph), 0)
             return waiting * max(work, _from_memory(group, target))
     elif _is_plain(group, plan.stitching):
         return _stitched_seconds(group, plan, target)
@@ -69,28 +70,29 @@ def _work(group: Group, plan: Schedule, target: Target) -> float:
     Where one pass over rows computes more than it reads, the fold at its end hides behind that:
     its operations take as long as where nothing is folded.
     """
-    rates, between = target.rates, _between(plan, target)
+    machine, between = target.machine, _between(plan, target)
     if plan.composition is Composition.THREAD:
-        return rates.points * (plan.seconds + between)
+        return machine.elementwise_factor * (plan.seconds + between)
     if plan.composition is Composition.ROW and len(plan.stages) == 1:
-        moved = rates.folds * target.moving(least_bytes(group.graph))
-        return max(rates.points * plan.seconds, moved) + rates.folds * between
-    return rates.folds * (plan.seconds + between)
+        moved = machine.reduction_factor * target.moving(least_bytes(group.graph))
+        return (
+            max(machine.elementwise_factor * plan.seconds, moved)
+            + machine.reduction_factor * between
+        )
+    return machine.reduction_factor * (plan.seconds + between)
 
 
-def _joined_seconds(
-    group: Group, plan: Schedule, stitching: Stitching, target: Target
-) -> float:
+def _joined_seconds(group: Group, plan: Schedule, stitching: Stitching, target: Target) -> float:
     """Of a stitched kernel with products: what one thread takes, as of those that it stands for.
 
     How evenly tiles are shared out is left out, as libraries' products and rows are in tiles too.
     """
-    rates, tiles = target.rates, stitching.tiles
+    machine, tiles = target.machine, stitching.tiles
     alone = plan.seconds / imbalance(tiles) if isinstance(tiles, int) and tiles else plan.seconds
     own = sum(p.schedule.seconds for p in stitching.parts if p.schedule is not None)
-    work = alone - (1 - rates.folds) * min(own, alone)
-    work += sum(matrices_of(n) for n in group.ops) * rates.matrix
-    return work + rates.memory * _from_memory(group, target)
+    work = alone - (1 - machine.reduction_factor) * min(own, alone)
+    work += sum(matrices_of(n) for n in group.ops) * machine.matrix_seconds
+    return work + machine.memory_factor * _from_memory(group, target)
 
 
 def _stitched_seconds(group: Group, plan: Schedule, target: Target) -> float:
@@ -99,15 +101,19 @@ def _stitched_seconds(group: Group, plan: Schedule, target: Target) -> float:
     What its parts pass on stays in a core's first cache. Too few tiles leave threads without work.
     """
     assert plan.stitching is not None
-    rates, parts, tiles = target.rates, plan.stitching.parts, plan.stitching.tiles
+    machine, parts, tiles = target.machine, plan.stitching.parts, plan.stitching.tiles
     if not isinstance(tiles, int) or not tiles:
         return 0.0
     work = sum(_part_seconds(group, p, plan.stitching, target) for p in parts)
     folds = any(_folds(group, p) for p in parts)
-    moved = (rates.folds if folds else rates.points) * target.moving(least_bytes(group.graph))
-    total = max(work, moved, _from_memory(group, target)) + tiles * len(parts) * rates.part
-    total *= target.waiting(FEW, guessed(plan.stitching.scratch, USUAL))
-    return total * max(1.0, rates.few / tiles) if total >= target.parallel else total
+    moved = (machine.reduction_factor if folds else machine.elementwise_factor) * target.moving(
+        least_bytes(group.graph)
+    )
+    total = (
+        max(work, moved, _from_memory(group, target)) + tiles * len(parts) * machine.nest_seconds
+    )
+    total *= target.slowdown(target.tiling.free_registers, guessed(plan.stitching.scratch, USUAL))
+    return total * max(1.0, machine.min_tiles / tiles) if total >= target.parallel else total
 
 
 def _part_seconds(group: Group, part: PartPlan, stitching: Stitching, target: Target) -> float:
@@ -121,12 +127,16 @@ def _part_seconds(group: Group, part: PartPlan, stitching: Stitching, target: Ta
             again = max(again, points / whole if isinstance(points, int) else 1.0)
     if _folds(group, part):
         own = part.schedule.seconds + _between(part.schedule, target)
-        return again * target.rates.folds * own
+        return again * target.machine.reduction_factor * own
     points = numel(a.extent for a in part.schedule.axes)
     nodes = [n for k in part.nodes if not is_free(n := group.graph.nodes[k])]
     each = sum(target.expensive if is_expensive(n) else target.light for n in nodes)
     each *= _idle(part.schedule, target)
-    return again * target.rates.points * each * points if isinstance(points, int) else 0.0
+    return (
+        again * target.machine.elementwise_factor * each * points
+        if isinstance(points, int)
+        else 0.0
+    )
 
 
 def _is_plain(group: Group, stitching: Stitching) -> bool:
@@ -142,7 +152,7 @@ def _crowded(group: Group, target: Target) -> float:
     """How much longer a loop takes that walks through many arrays at a time."""
     found = [*(n.entries[0] for n in group.graph.inputs), *group.graph.outputs]
     large = sum(numel(known_shape(e)) not in (0, 1) for e in found)
-    return 1.0 + target.rates.stream * max(0, large - target.rates.streams)
+    return 1.0 + target.machine.stream_cost * max(0, large - target.machine.streams)
 
 
 def product_of(group: Group) -> Contract | None:
@@ -155,7 +165,7 @@ def library_seconds(group: Group, product: Contract, target: Target) -> float:
 
     Where all have the same right operand, they are one.
     """
-    node, rates = group.ops[0], target.rates
+    node, machine = group.ops[0], target.machine
     rows, columns, steps = (
         n if isinstance(n, int) else 0 for n in (product.m, product.n, product.k)
     )
@@ -163,10 +173,16 @@ def library_seconds(group: Group, product: Contract, target: Target) -> float:
     if not matrices * steps:
         return 0.0
     calls = 1 if len(known_shape(node.inputs[1])) == 2 else matrices
-    wide = -(-columns // rates.columns) * rates.columns
+    wide = -(-columns // machine.library_columns) * machine.library_columns
     nbytes = least_bytes(group.graph)
-    moved = nbytes / (target.bandwidth * next(f for most, f in rates.caches if nbytes < most))
-    return matrices * rows * wide * steps / rates.library + calls * rates.call + moved
+    moved = nbytes / (
+        target.bandwidth * next(f for most, f in machine.library_caches if nbytes < most)
+    )
+    return (
+        matrices * rows * wide * steps / machine.library_steps
+        + calls * machine.library_call_seconds
+        + moved
+    )
 
 
 def matrices_of(node: Node) -> int:
@@ -180,8 +196,10 @@ def matrices_of(node: Node) -> int:
 
 def _from_memory(group: Group, target: Target) -> float:
     """Seconds until what is too much for caches has been read and written."""
-    nbytes, rates = least_bytes(group.graph), target.rates
-    return nbytes / (rates.memory * target.bandwidth) if nbytes >= rates.far else 0.0
+    nbytes, machine = least_bytes(group.graph), target.machine
+    return (
+        nbytes / (machine.memory_factor * target.bandwidth) if nbytes >= machine.llc_bytes else 0.0
+    )
 
 
 def _lanes(schedule: Schedule) -> tuple[int, int]:

@@ -22,9 +22,6 @@ from passkit.stitching.cutting import contract_of
 from passkit.target import Target
 from passkit.values.size import Extent, Size, at_least
 
-ENOUGH = 16
-"""Tiles that are enough for most teams of threads."""
-
 PlanGroup = Callable[[Group, Target], Schedule | Diagnostic]
 
 
@@ -113,7 +110,8 @@ class _Search:
         """
         if isinstance(both.tiles, Size) and self.is_open:
             return True
-        if both.seconds and at_least(both.tiles, ENOUGH) and at_least(both.tiles, one.tiles):
+        enough = self.target.tiling.enough_tiles
+        if both.seconds and at_least(both.tiles, enough) and at_least(both.tiles, one.tiles):
             return True
         known = {**self.made, **{e: numbers[0] for e, numbers in taken.items()}}
         apart = _Search(self.graph, known, self.target, self.plan)._phase(other, ())

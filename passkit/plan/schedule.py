@@ -20,12 +20,8 @@ from passkit.space.space import Axis, Role, Space, is_free
 from passkit.space.tiling import Composition
 from passkit.splits.split import Split
 from passkit.stitching.regions import Region
-from passkit.target import KIB, Target
+from passkit.target import Target
 from passkit.values.size import Extent, numel
-
-NEAR = 32 * KIB
-"""Bytes of a block's rows that had better be in shared memory: with so many, a multiprocessor has
-enough blocks."""
 
 
 class Source(Enum):
@@ -315,7 +311,7 @@ def kept_near(plan: Schedule, graph: Graph, target: Target) -> Schedule:
     rows = max(1, target.block // target.warp)
     if plan.composition is not Composition.ROW or not isinstance(row, int):
         return plan
-    if not far or row * rows > NEAR or row > target.scratch:
+    if not far or row * rows > target.tiling.near_bytes or row > target.scratch:
         return plan
     return evolve(
         plan, kept=tuple(Kept(k.value, Place.SHARED) if k in far else k for k in plan.kept)

@@ -23,13 +23,6 @@ from passkit.templating.obeying import within
 from passkit.templating.template import Template
 from passkit.values.size import Extent
 
-MOST = 24
-"""Templates a group has at most."""
-FACTORS = (0.25, 4.0, 0.0625, 16.0)
-"""How much smaller and larger tiles are tried."""
-WIDTHS = (512, 128, 64, 2048)
-"""Lanes of tiles that are tried."""
-
 
 @frozen
 class Variant:
@@ -46,7 +39,8 @@ class Variant:
 def variants(group: Group, target: Target) -> tuple[Variant, ...]:
     """The templates of a group, the one that it has by default first, then by the model's seconds.
 
-    No two are the same, and there are at most `MOST`; none where the group has no schedule.
+    No two are the same, and there are at most ``target.tiling.variants``; none where the group has
+    no schedule.
     """
     default = plan_group(group, target)
     if isinstance(default, Diagnostic):
@@ -61,7 +55,7 @@ def variants(group: Group, target: Target) -> tuple[Variant, ...]:
         seconds = model_seconds(group, schedule, target)
         found[template] = Variant(template, schedule, seconds)
     usual, *others = found.values()
-    return (usual, *sorted(others, key=lambda v: v.seconds)[: MOST - 1])
+    return (usual, *sorted(others, key=lambda v: v.seconds)[: target.tiling.variants - 1])
 
 
 def _is_new(template: Template, known: Iterable[Template]) -> bool:
@@ -112,26 +106,26 @@ def _sizes(
     cut = cut_axis(layout, target)
     match composition:
         case Composition.COLUMN:
-            return [(1, n) for n in _below(WIDTHS, most)]
+            return [(1, n) for n in _below(target.tiling.tile_widths, most)]
         case Composition.BLOCK:
             assert cut is not None
             few = isinstance(cut.extent, int) and cut.extent <= BLOCK
             chunks = [cut.extent] if few else [64, 16, 256]
-            return [(c, w) for w in _below(WIDTHS, most) for c in chunks]
+            return [(c, w) for w in _below(target.tiling.tile_widths, most) for c in chunks]
         case Composition.THREAD if width is not None and own is composition:
-            return [(n, n) for n in _scaled(split.chunk)]
+            return [(n, n) for n in _scaled(split.chunk, target)]
         case Composition.NARROW:
-            return [(n, n) for n in _scaled(split.chunk)]
+            return [(n, n) for n in _scaled(split.chunk, target)]
         case _:
-            rows = [64, 256, 16] if own is not composition else _scaled(split.chunk)
+            rows = [64, 256, 16] if own is not composition else _scaled(split.chunk, target)
             return [(n, None) for n in (*rows, 1)]
 
 
-def _scaled(chunk: Extent) -> list[Extent]:
+def _scaled(chunk: Extent, target: Target) -> list[Extent]:
     """Chunks around one that is known, or some that are often good."""
     if not isinstance(chunk, int):
         return [8, 64]
-    return [max(1, int(chunk * f)) for f in FACTORS]
+    return [max(1, int(chunk * f)) for f in target.tiling.tile_factors]
 
 
 def _below(widths: Sequence[int], extent: Extent) -> list[int]:

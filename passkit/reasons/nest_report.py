@@ -182,5 +182,5 @@ def resources_of(schedule: NestSchedule, nest: LoopNest, target: Target) -> Nest
         registers=registers_per_thread(launch),
         shared_nbytes=shared_nbytes(schedule, nest),
         thread_nbytes=sum(nbytes[k] * own for k in schedule.cached),
-        multiprocessors=0 if target.residency is None else target.rates.few,
+        multiprocessors=target.machine.min_tiles if target.limits.shared else 0,
     )

@@ -12,6 +12,7 @@ from passkit.space.turning import block_axis, narrow_axis, rows_of, tile_of
 from passkit.space.unroll import RESULTS, small_taps
 from passkit.splits.split import Split, SplitKind, rows_with
 from passkit.target import Target
+from passkit.target.heuristics import TilingHeuristics
 from passkit.values.size import Extent, numel
 
 
@@ -39,17 +40,6 @@ class Composition(Enum):
     PHASED = "phased"
 
 
-COLUMNS = 512
-FEW_TILES, FEWEST_COLUMNS, CACHE_LINE = 8, 48, 16
-"""Tiles of whole columns below which they are made narrower, the fewest columns of one, and the
-elements of a cache line, of which a tile has a whole number."""
-"""Lanes of a tile that folds columns."""
-PAGE, SUMS_NBYTES, MANY = 1024, 1 << 14, 32
-"""Of a tile that folds chunks of long columns: lanes at least, a page of floats, as memory is read
-in its order then; bytes of sums at most, which stay in a core's first cache; and how many tiles
-there should be before they are wider than a page. Reading whole rows is a fifth faster."""
-REGISTERS = 64
-"""The longest row whose values stay in registers."""
 PAIRED, BUNDLED = 64, 25
 """The longest row that comes with others: longer ones have less to gain, and more text; and the
 vectors that so many rows are together at most."""
@@ -77,9 +67,11 @@ def _sizes(
         case Composition.COLUMN:
             chunked = space.axes[0].counting and target.lanes > 1
             if chunked:
-                most = _columns(layout)
+                most = _columns(layout, target.tiling)
             else:
-                most = _whole_columns(space) if target.lanes > 1 else COLUMNS
+                most = target.tiling.columns
+                if target.lanes > 1:
+                    most = _whole_columns(space, target.tiling)
             return 1, _width(last.extent, most)
         case Composition.NARROW:
             assert isinstance(last.extent, int)
@@ -165,33 +157,35 @@ def row_place(layout: Layout, composition: Composition, target: Target) -> Place
         return None
     space = layout.space
     length = space.axes[-1].extent
-    few = isinstance(length, int) and length <= REGISTERS
+    few = isinstance(length, int) and length <= target.tiling.register_row
     return Place.LANES if few and is_short(space, target) else None
 
 
-def _columns(layout: Layout) -> int:
+def _columns(layout: Layout, tiling: TilingHeuristics) -> int:
     """The lanes of a tile that folds chunks of columns."""
     chunks, columns = layout.space.axes[0].extent, layout.space.axes[-1].extent
     folds = [n for n in layout.graph.nodes if folding_of(n) is not None]
     nbytes = sum(layout.graph.dtype(e).nbytes for n in folds for e in n.entries)
-    most = max(PAGE, 1 << max(1, SUMS_NBYTES // nbytes).bit_length() - 1)
+    least = tiling.chunk_columns
+    most = max(least, 1 << max(1, tiling.chunk_sum_bytes // nbytes).bit_length() - 1)
     if not isinstance(chunks, int) or not isinstance(columns, int):
-        return min(most, 2 * PAGE)
-    while most > PAGE and chunks * -(-columns // most) < MANY:
+        return min(most, 2 * least)
+    while most > least and chunks * -(-columns // most) < tiling.chunk_tiles:
         most //= 2
     return most
 
 
-def _whole_columns(space: Space) -> int:
+def _whole_columns(space: Space, tiling: TilingHeuristics) -> int:
     """The lanes of a tile that folds whole columns: fewer where there would be few tiles."""
     last = space.axes[-1]
     if not isinstance(last.extent, int):
-        return COLUMNS
+        return tiling.columns
     others = prod(a.extent for a in space.kept if a is not last and isinstance(a.extent, int))
-    tiles = min(-(-FEW_TILES // max(1, others)), last.extent // FEWEST_COLUMNS)
+    line = tiling.line_elements
+    tiles = min(-(-tiling.column_tiles // max(1, others)), last.extent // tiling.min_columns)
     if tiles < 2:
-        return COLUMNS
-    return min(COLUMNS, -(-last.extent // (tiles * CACHE_LINE)) * CACHE_LINE)
+        return tiling.columns
+    return min(tiling.columns, -(-last.extent // (tiles * line)) * line)
 
 
 def _width(extent: Extent, most: int) -> int:

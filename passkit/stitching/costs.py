@@ -16,13 +16,6 @@ from passkit.stitching.regions import Region
 from passkit.target import Target
 from passkit.values.size import Extent, numel
 
-LANES, VECTORS, HEIGHTS = 16, 3, (8, 4, 1)
-"""Lanes of a vector, and how many vectors of how many rows are summed side by side, at most."""
-FEW = 32
-"""Registers of a thread that do not keep others away."""
-TOGETHER = 4
-"""How many short rows are folded in the time of one, as none waits for another."""
-
 
 def product_seconds(contract: Contract, region: Region, tiles: Extent, target: Target) -> float:
     """Of a product of matrices, of which each tile has a region.
@@ -35,15 +28,19 @@ def product_seconds(contract: Contract, region: Region, tiles: Extent, target: T
     )
     products = _usual(tiles * numel(region.length(k) for k in range(last - 1)))
     if target.lanes == 1:
-        return products * rows * columns * steps / target.rates.flops
-    vectors = -(-columns // LANES)
-    blocks = -(-vectors // VECTORS)
-    height = next(n for n in HEIGHTS if n <= max(1, rows))
-    rates = target.rates
-    step = max(rates.chain, height * vectors / blocks * LANES / rates.flops)
+        return products * rows * columns * steps / target.machine.kernel_steps
+    lanes, machine = target.lanes, target.machine
+    vectors = -(-columns // lanes)
+    blocks = -(-vectors // target.tiling.product_vectors)
+    height = next(n for n in target.tiling.product_heights if n <= max(1, rows))
+    step = max(machine.chain_seconds, height * vectors / blocks * lanes / machine.kernel_steps)
     seconds = -(-rows // height) * blocks * steps * step
     if contract.transpose_b:
-        each = rates.turned if min(columns, steps) >= LANES else rates.copied
+        each = (
+            machine.transposed_block_seconds
+            if min(columns, steps) >= lanes
+            else machine.transposed_seconds
+        )
         seconds += columns * steps * each
     return products * seconds
 
@@ -58,10 +55,10 @@ def tile_seconds(
 ) -> float:
     """Of the whole kernel, whose parts take ``seconds``; a tile has so many bytes of scratch."""
     many, nbytes = _usual(tiles), _usual(scratch)
-    if nbytes > target.rates.near:
-        seconds += many * nbytes * 2 * target.rates.second
-    seconds *= target.waiting(FEW, nbytes)
-    return (seconds + many * parts * target.rates.tile) * imbalance(many)
+    if nbytes > target.machine.scratch_bytes:
+        seconds += many * nbytes * 2 * target.machine.scratch_byte_seconds
+    seconds *= target.slowdown(target.tiling.free_registers, nbytes)
+    return (seconds + many * parts * target.machine.tile_seconds) * imbalance(many)
 
 
 def _usual(size: Extent) -> int:
@@ -72,9 +69,13 @@ def row_seconds(plan: Schedule, folds: bool, target: Target, curves: int = 0) ->
     """Of a row, besides its points: its passes, the ends of its folds, and its expensive values."""
     passes = [s for s in plan.stages if s.folds or s.keeps or s.stores]
     ends = sum(len(s.folds) for s in passes) if folds else 0
-    rates = target.rates
-    each = len(passes) * rates.sweep + ends * rates.fold + curves * rates.curve
-    return each / (TOGETHER if plan.composition is Composition.SHORT else 1)
+    machine = target.machine
+    each = (
+        len(passes) * machine.row_pass_seconds
+        + ends * machine.row_reduction_seconds
+        + curves * machine.row_function_seconds
+    )
+    return each / (target.tiling.short_rows_at_once if plan.composition is Composition.SHORT else 1)
 
 
 def imbalance(tiles: int) -> float:

@@ -26,8 +26,6 @@ from passkit.values.size import Extent, numel
 
 USUAL = 128
 """What an extent that only a call knows is taken for where seconds are compared."""
-MOST_ROWS = 256
-"""How many short rows a tile folds together at most."""
 
 
 @frozen(eq=False)
@@ -153,7 +151,8 @@ def part_schedules(
     ways: list[tuple[Composition, Split, Extent | None]] = []
     if lane.reduced:
         many = tract.length(rows[0]) if len(rows) == 1 else 0
-        if isinstance(many, int) and 1 < many <= MOST_ROWS and is_short(space, target):
+        most = target.tiling.short_rows
+        if isinstance(many, int) and 1 < many <= most and is_short(space, target):
             ways.append((Composition.SHORT, Split(0, many), None))
         ways.append((Composition.ROW, Split(0, 1), None))
     elif space.reduced:

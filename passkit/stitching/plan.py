@@ -38,8 +38,6 @@ from passkit.target import Target
 from passkit.values.size import Extent, Size, at_least, has_size, numel
 
 T = TypeVar("T", Schedule, "Schedule | Diagnostic")
-WAYS, ALIKE = 64, 8
-"""How many ways to split results are planned at most, in all and with one number of tiles."""
 
 _Made = tuple[PartPlan, LaidPart | None, float]
 """A part, its space if it has one of its own, and its seconds."""
@@ -116,9 +114,9 @@ def _ways(
         plans += [_Plan(group, pieces, target, choose, f) for f in ({}, moved)[: 1 + bool(moved)]]
     tried, done = Counter[tuple[_Plan, Extent]](), list[tuple[Agreed, _Plan]]()
     for found, plan in merge(*(p.agreed() for p in plans), key=lambda pair: pair[0].least):
-        if tried.total() == WAYS:
+        if tried.total() == target.tiling.ways:
             break
-        if tried[plan, found.blocks] == ALIKE:
+        if tried[plan, found.blocks] == target.tiling.ways_of_a_count:
             continue
         # A result that follows another lies as it did where it had a split of its own.
         if any(p.whole is plan.whole and found.is_part_of(other) for other, p in done):

@@ -12,27 +12,46 @@ from __future__ import annotations
 
 from attrs import evolve, frozen
 
-from passkit.target.machine import DEVICE, ZEN4, Rates
-from passkit.target.residency import Residency
+from passkit.target.limits import GpuLimits
+from passkit.target.machine import DEVICE, ZEN4, MachineModel
 from passkit.target.target import KIB, MIB, Target
 
-REACHED = 0.92
-"""Of the bandwidth on a data sheet, what a copy reaches."""
-HEAVY = 12
-"""Instructions of an exponential, a quotient or alike, where a sum has one."""
 RESERVED = KIB
-"""Shared memory that a block has besides its own."""
-OF_A_TILE = ("tile", "part", "matrix", "sweep", "fold", "curve", "chain", "copied", "turned")
-"""Rates of what a block does by itself, while others do the same."""
+"""Bytes of shared memory that a block has besides its own, from compute capability 8.0 on."""
+OF_A_TILE = (
+    "tile_seconds",
+    "nest_seconds",
+    "matrix_seconds",
+    "row_pass_seconds",
+    "row_reduction_seconds",
+    "row_function_seconds",
+    "chain_seconds",
+    "transposed_seconds",
+    "transposed_block_seconds",
+)
+"""Seconds of what a block does by itself, while others do the same."""
 
 
 @frozen(kw_only=True)
 class Gpu:
-    """A GPU as numbers. Units: bytes, bytes a second, cycles a second, seconds.
+    """A GPU as numbers.
 
-    ``units`` are multiprocessors, each with ``lanes`` for float32, room for so many ``threads`` and
-    ``blocks`` and ``shared`` bytes; a ``launch`` follows another one after so many seconds, blocks
-    of a grid wait ``barrier`` for each other.
+    Attributes:
+        name: what is in the name that its driver gives.
+        capability: its compute capability.
+        units: multiprocessors.
+        lanes: operations on float32 that a multiprocessor begins in a cycle.
+        clock: cycles a second.
+        memory: bytes of memory a second, on its data sheet.
+        cache: bytes of the second cache.
+        cached: bytes of it a second.
+        shared: bytes of shared memory of a multiprocessor.
+        threads: threads of a multiprocessor at most.
+        blocks: blocks of a multiprocessor at most.
+        launch: seconds from one launch to the next.
+        barrier: seconds in which the blocks of a grid wait for each other.
+        reached: the share of ``memory`` that a copy reaches. Measured on an H100.
+        function_ops: instructions of an exponential or a quotient, where a sum has one.
     """
 
     name: str
@@ -48,6 +67,8 @@ class Gpu:
     blocks: int = 32
     launch: float = 3e-6
     barrier: float = 1.5e-6
+    reached: float = 0.92
+    function_ops: int = 12
 
     def numbers(self, target: Target) -> Target:
         """A target with these numbers in the place of a CPU's.
@@ -56,21 +77,21 @@ class Gpu:
         time.
         """
         light = 1.0 / (self.units * self.lanes * self.clock)
-        far = REACHED * self.memory
+        far = self.reached * self.memory
         return evolve(
             target,
             light=light,
-            expensive=HEAVY * light,
+            expensive=self.function_ops * light,
             bandwidth=far,
             curve=((self.cache // 2, self.cached), (2 * self.cache, far)),
             launch=self.launch,
             meeting=self.barrier,
-            residency=self.residency,
-            rates=self.rates(self.units * self.threads / target.block),
+            limits=self.limits,
+            machine=self.machine(self.units * self.threads / target.block),
         )
 
-    def rates(self, at_once: float) -> Rates:
-        """What work, rows and libraries take where so many blocks run at a time.
+    def machine(self, at_once: float) -> MachineModel:
+        """Return what work, rows and libraries take, where ``at_once`` blocks run at a time.
 
         Nothing is corrected by measured kernels: none of them was measured here.
         """
@@ -78,12 +99,15 @@ class Gpu:
         each = {name: getattr(ZEN4, name) / at_once for name in OF_A_TILE}
         return evolve(
             DEVICE,
-            library=steps,
-            flops=steps,
-            call=self.launch,
-            caches=((self.cache // 2, self.cached / (REACHED * self.memory)), (1 << 62, 1.0)),
-            far=self.cache,
-            few=self.units,
+            library_steps=steps,
+            kernel_steps=steps,
+            library_call_seconds=self.launch,
+            library_caches=(
+                (self.cache // 2, self.cached / (self.reached * self.memory)),
+                (1 << 62, 1.0),
+            ),
+            llc_bytes=self.cache,
+            min_tiles=self.units,
             **each,
         )
 
@@ -96,13 +120,15 @@ class Gpu:
         >>> volta.occupancy(32, 36 * KIB, 256)
         0.25
         """
-        return self.residency.occupancy(registers, shared, threads)
+        return self.limits.occupancy(registers, shared, threads)
 
     @property
-    def residency(self) -> Residency:
-        """What is on a multiprocessor at a time."""
+    def limits(self) -> GpuLimits:
+        """What its threads, blocks and multiprocessors have."""
         reserved = RESERVED if self.capability >= (8, 0) else 0
-        return Residency(self.threads, self.blocks, self.shared, reserved)
+        return GpuLimits(
+            threads=self.threads, blocks=self.blocks, shared=self.shared, reserved=reserved
+        )
 
 
 SHIPPED = {

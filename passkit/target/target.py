@@ -6,34 +6,64 @@ from math import exp, log
 
 from attrs import field, frozen
 
-from passkit.target.machine import DEVICE, ZEN4, Rates
-from passkit.target.residency import Residency
+from passkit.target.heuristics import FusionHeuristics, NestHeuristics, TilingHeuristics
+from passkit.target.limits import GpuLimits
+from passkit.target.machine import DEVICE, ZEN4, MachineModel
 
 DEVICES = ("opencl", "cuda")
 KIB = 1 << 10
 MIB = 1 << 20
 
 
-@frozen
+@frozen(cache_hash=True)
 class Target:
-    """A machine as numbers. Every threshold of a plan is a field here.
+    """A machine as numbers, by which fusion and schedules are chosen.
 
-    Units: bytes, seconds, bytes per second. ``scratch`` is the limit of SHARED per tile; where that
-    ``grows``, a call may have more if its sizes need it, which is slower; ``tile`` the elements a
-    tile should have, ``short_tile`` one of rows of at most ``short_row``;
-    ``max_ops`` the operators of a group at most, or ``light_ops`` times as many that are light;
-    ``parallel`` the seconds of serial work above which threads pay; ``stream_bytes`` the bytes of
-    results from which on they go past the caches, ``stream_apart`` of those that are written pixel
-    by pixel. Kernels of at most ``packed`` seconds may be packed, if at most ``packed_bytes`` were
-    made for them and ``max_arguments`` are enough: where that saves ``worth`` seconds, or one
-    thread soon does it all, ``meeting`` being what threads lose at the end of a kernel. Where it
-    was measured, ``curve`` has bytes moved and bytes a second, in place of ``bandwidth``.
-    ``rates`` say what the work of kernels and libraries takes.
-    A thread of a device takes elements that follow each other by ``access`` bytes at a time, at
-    most, and computes with them at once if ``simd``; those of a sub-group hand each other numbers
-    where it ``shuffles``. A multiprocessor of a GPU has room for ``residency``.
-    Groups are compared by these numbers where they are those of a machine: ``costed``. ``nests``
-    says that single loop nests are scheduled by `passkit.planner` and lowered through loop IR.
+    `attrs.evolve` makes a target of another one: ``evolve(target, block=64)``, or, for a field of
+    one of its parts, ``evolve(target, fusion=evolve(target.fusion, pattern_ops=24))``.
+
+    Attributes:
+        name: its name in ``target=``, and in the registry.
+        dialect: the name of the dialect that prints its kernels.
+        lanes: elements of a vector, in float32. 1 on devices, which have threads instead.
+        scratch: bytes of scratch of a tile at most: shared memory on a GPU, on a CPU half of the
+            second cache of a core.
+        tile: elements of a tile.
+        short_row: elements of the longest row of which tiles have many.
+        short_tile: elements of a tile of such rows.
+        max_ops: operators of a group at most.
+        light_ops: how many times as many operators a group has at most that are light: an
+            instruction or two.
+        max_buffers: inputs of a kernel at most.
+        parallel: seconds of serial work from which on threads pay.
+        bandwidth: bytes of memory that one thread of a CPU, or a whole device, moves in a second.
+        light: seconds of a light operator for one element.
+        expensive: seconds of an expensive one, such as a quotient or exp.
+        launch: seconds to launch a kernel.
+        stream_bytes: bytes of results from which on they are written past the caches.
+        stream_apart: the same of results that are written pixel by pixel.
+        packed: seconds of a kernel at most that may be packed.
+        packed_bytes: bytes of values at most that were computed for packed kernels and wait.
+        max_arguments: arguments of a packed kernel at most.
+        worth: seconds that packing saves at least.
+        meeting: seconds that threads lose at the end of a kernel; those in which the blocks of a
+            grid wait for each other.
+        warp: threads of a warp, or of a sub-group.
+        block: threads of a block, or work-items of a work-group.
+        access: bytes of the widest access of a thread.
+        simd: whether a thread computes with all elements of an access at once.
+        shuffles: whether threads of a sub-group exchange values without memory.
+        grows: whether a call may have more scratch than ``scratch`` where its sizes need it.
+        curve: pairs of bytes that a kernel moves and bytes a second, in place of ``bandwidth``;
+            ``passkit doctor --calibrate`` measures it.
+        costed: whether the numbers are those of a machine, so that groups are compared by them.
+        nests: whether single loop nests are scheduled by `passkit.planner`, and lowered through
+            loop IR.
+        limits: what threads, blocks and multiprocessors of a GPU have.
+        machine: the seconds of work, tiles and library calls.
+        fusion: thresholds of fusion.
+        tiling: thresholds of tiles.
+        rules: thresholds of the schedule rules of loop nests on GPUs.
     """
 
     name: str
@@ -67,15 +97,18 @@ class Target:
     curve: tuple[tuple[int, float], ...] = ()
     costed: bool = True
     nests: bool = False
-    residency: Residency | None = None
-    rates: Rates = field()
+    limits: GpuLimits = field(factory=GpuLimits)
+    machine: MachineModel = field()
+    fusion: FusionHeuristics = field(factory=FusionHeuristics)
+    tiling: TilingHeuristics = field(factory=TilingHeuristics)
+    rules: NestHeuristics = field(factory=NestHeuristics)
 
-    @rates.default
-    def _rates(self) -> Rates:
+    @machine.default
+    def _machine(self) -> MachineModel:
         return ZEN4 if self.lanes > 1 else DEVICE
 
     def moving(self, nbytes: int) -> float:
-        """The seconds in which one thread moves so many bytes: by the curve, if there is one.
+        """Return the seconds in which bytes are moved: by the curve, if there is one.
 
         Between its points, and beyond them, bytes a second are those of the nearest two and ends.
 
@@ -95,11 +128,14 @@ class Target:
             least, speed = most, other
         return nbytes / speed
 
-    def waiting(self, registers: int, shared: int) -> float:
-        """How many times longer a kernel takes as few of its threads are there at a time."""
-        if self.residency is None:
-            return 1.0
-        return self.residency.waiting(registers, shared, self.block)
+    def slowdown(self, registers: int, shared: int) -> float:
+        """Return how many times longer a kernel takes as few of its threads are resident, from 1.
+
+        Args:
+            registers: registers of a thread.
+            shared: bytes of shared memory of a block.
+        """
+        return self.limits.slowdown(registers, shared, self.block)
 
     @property
     def device(self) -> str:

@@ -64,7 +64,7 @@ CASES = [
     gradient,
     gradient_of_logsumexp,
 ]
-SMALL = target(rates=evolve(target().rates, far=32 << 10), parallel=1.0)
+SMALL = target(machine=evolve(target().machine, llc_bytes=32 << 10), parallel=1.0)
 """A machine whose caches hold 32 KiB."""
 
 
@@ -145,7 +145,7 @@ def test_memory_and_time_decide() -> None:
     for _ in range(8):
         f = o.sin(f)
     both = [o.sum(f, axis=1), o.sum(f, axis=0)]
-    scarce = target(rates=evolve(target().rates, kept=100.0))
+    scarce = target(machine=evolve(target().machine, peak_byte_weight=100.0))
 
     assert stored(both) == 1
     assert stored(both, target=scarce) == 0

@@ -30,7 +30,12 @@ def group_of(outputs: list[Entry]) -> Group:
 def test_rates_are_the_targets() -> None:
     """A machine whose points take twice as long has kernels of points that do."""
     one = group_of([o.exp(pk.var("x", (300, 64)))])
-    slow = evolve(CPU, rates=evolve(CPU.rates, points=2 * CPU.rates.points, far=1 << 60))
+    slow = evolve(
+        CPU,
+        machine=evolve(
+            CPU.machine, elementwise_factor=2 * CPU.machine.elementwise_factor, llc_bytes=1 << 60
+        ),
+    )
 
     assert modelled(one, slow) == 2 * modelled(one, CPU)
 

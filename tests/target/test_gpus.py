@@ -14,8 +14,8 @@ from passkit.plan.registers import BASE, registers_of
 from passkit.plan.schedule import Schedule
 from passkit.target import KIB, MIB, Target, target_of
 from passkit.target.gpus import SHIPPED, gpu_of
+from passkit.target.limits import GpuLimits
 from passkit.target.machine import ZEN4
-from passkit.target.residency import Residency
 from tests.planned import plan
 
 
@@ -33,10 +33,10 @@ def test_occupancy() -> None:
 
 def test_few_threads_wait_for_memory() -> None:
     """Below a quarter of a multiprocessor's threads; values that are alive are counted in words."""
-    volta = SHIPPED["V100"].residency
-    assert [volta.waiting(r, 0, 256) for r in (32, 128, 255)] == [1.0, 1.0, 2.0]
-    assert volta.waiting(32, 60 * KIB, 256) == 2.0 and volta.waiting(32, 97 * KIB, 256) == 16.0
-    assert target_of("cpu").waiting(255, 0) == 1.0
+    volta = SHIPPED["V100"].limits
+    assert [volta.slowdown(r, 0, 256) for r in (32, 128, 255)] == [1.0, 1.0, 2.0]
+    assert volta.slowdown(32, 60 * KIB, 256) == 2.0 and volta.slowdown(32, 97 * KIB, 256) == 16.0
+    assert target_of("cpu").slowdown(255, 0) == 1.0
 
     def needed(text: str) -> int:
         graph = pk.parse(text)
@@ -55,14 +55,14 @@ def test_occupancy_decides_what_is_one_kernel() -> None:
     text = """x: f32[4096, 512]; e = exp(sub(x, reduce_max(x, axis=1, keepdims=true)))
         return div(e, reduce_sum(e, axis=1, keepdims=true)), reduce_sum(e, axis=0)"""
     graph = pk.parse(text)
-    small = Residency(threads=2048, blocks=32, shared=1 << 30)
+    small = GpuLimits(shared=1 << 30)
     group = Group(pk.ApplyPasses(graph, ["Complete"]), Kind.REDUCTION)
-    target = evolve(target_of("cuda"), residency=small)
+    target = evolve(target_of("cuda"), limits=small)
     found = plan_group(group, target)
     assert isinstance(found, Schedule) and found.stitching is not None
     scratch = found.stitching.scratch
     assert isinstance(scratch, int) and scratch > 0
-    tight = evolve(target, residency=evolve(small, shared=scratch + 256))
+    tight = evolve(target, limits=evolve(small, shared=scratch + 256))
 
     assert modelled(group, tight) == pytest.approx(2 * modelled(group, target), rel=0.01)
 
@@ -92,7 +92,7 @@ def test_the_model_of_a_group() -> None:
 
     h100, v100 = (SHIPPED[n].numbers(target_of("cuda")) for n in ("H100", "V100"))
     assert 8e-5 < seconds(h100) < 2e-4 < seconds(v100) < 6e-4
-    assert seconds(evolve(h100, rates=ZEN4)) > 3 * seconds(h100)
+    assert seconds(evolve(h100, machine=ZEN4)) > 3 * seconds(h100)
 
 
 def test_by_name_and_kind() -> None:

@@ -16,7 +16,7 @@ from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
 from passkit.passes.context import PassContext
-from passkit.passes.fusion.draft import LONGEST, Draft, crossing
+from passkit.passes.fusion.draft import Draft, crossing
 from passkit.passes.fusion.limits import Limits
 from passkit.passes.fusion.partition import Partition, why_opaque
 from passkit.plan.schedule import is_expensive
@@ -127,8 +127,9 @@ class _Basic:
             if not self.limits.copies(draft, [node]):
                 return Diagnostic("hint.keep_apart_one")
             position = self.graph.positions.__getitem__
-            if written_out(sorted([*draft.clones, node], key=position)) > LONGEST:
-                return Diagnostic("limit.length", {"limit": LONGEST})
+            most = self.context.target.fusion.repeated_terms
+            if written_out(sorted([*draft.clones, node], key=position)) > most:
+                return Diagnostic("limit.length", {"limit": most})
             misfit = self._room(draft, node)
             if misfit is not None:
                 return misfit

@@ -28,11 +28,6 @@ from passkit.stitching.cutting import contract_of
 from passkit.stitching.parts import USUAL
 from passkit.values.size import numel
 
-STEPS, BATCHED = 2_000_000, 2 * 512 * 512 * 128
-"""Steps of one product of matrices that kernels compute at most; of each where there are several.
-"""
-
-
 _Numbers = tuple[int, ...]
 _Signature = tuple[tuple[str, _Numbers, tuple[tuple[int, bool], ...], _Numbers], ...]
 
@@ -114,8 +109,10 @@ class Board:
 
     def _is_open(self, node: Node) -> bool:
         """Whether a kernel may compute a product: devices have libraries that are much faster."""
-        several = len(self.graph.shape(node.entries[0])) > 2
-        return self.context.target.lanes > 1 and is_small(node, BATCHED if several else STEPS)
+        target, several = self.context.target, len(self.graph.shape(node.entries[0])) > 2
+        limits = target.fusion
+        most = limits.batched_product_steps if several else limits.product_steps
+        return target.lanes > 1 and is_small(node, most)
 
     def _needs(self, unit: Unit) -> set[int]:
         nodes = [e.node for e in unit.reads] + [c for n in unit.nodes for c in n.control]

@@ -34,13 +34,6 @@ from passkit.splits.split import guessed
 from passkit.stitching.cutting import contract_of
 from passkit.values.size import numel
 
-ROUNDS = 10
-"""How often spans are taken at most."""
-LIBRARY = 2_000_000
-"""Steps of one product of matrices from which on it is left to a library."""
-FOOTPRINT = 64 << 20
-"""Bytes that elementwise operators of one layer may read and write together."""
-
 
 @register_fusion("deep")
 def deep(graph: Graph, context: PassContext) -> Partition:
@@ -51,7 +44,7 @@ def deep(graph: Graph, context: PassContext) -> Partition:
 def _grown(graph: Graph, context: PassContext) -> Partition:
     """Groups as the algorithm grows them, before any that the caller wants together."""
     run = _Deep(graph, context)
-    for _ in range(ROUNDS):
+    for _ in range(context.target.fusion.deep_rounds):
         if not run.round():
             break
     return run.partition()
@@ -105,7 +98,7 @@ class _Deep:
         if product is None:
             return why_opaque(self.graph, node, self.context.target)
         steps = 2 * guessed(product.m) * guessed(product.n) * guessed(product.k)
-        if steps > LIBRARY:
+        if steps > self.context.target.fusion.product_steps:
             return Diagnostic("op.large_product", {"steps": steps})
         return None
 
@@ -136,7 +129,7 @@ class _Deep:
         """Join a unit with what it is made of, as far as that goes; the units that are one now."""
         if not any(self._is_open(u) and u not in taken for u in self.units.before[root]):
             return set()
-        first = Trial(self.graph).joined(self._nodes(root))
+        first = Trial(self.graph, self.context.target).joined(self._nodes(root))
         if isinstance(first, Diagnostic):
             return set()
         trial: Trial = first
@@ -228,7 +221,8 @@ class _Deep:
 
     def _fit(self, units: Sequence[int]) -> bool:
         nodes = [n for u in units for n in self._nodes(u)]
-        if self.limits.all(nodes) is not None or self._nbytes(nodes) > FOOTPRINT:
+        most = self.context.target.fusion.layer_bytes
+        if self.limits.all(nodes) is not None or self._nbytes(nodes) > most:
             return False
         return self.units.can_join(units) and not isinstance(self._plan(units), Diagnostic)
 

@@ -15,10 +15,6 @@ from passkit.space.layout import Layout
 from passkit.space.space import Role, Space, axes_of, folding_of
 from passkit.values.size import Shape, numel
 
-CHEAP, LONGEST = 8, 64
-"""Groups of at most this many light operators may be repeated where they are read elsewhere, if
-that is no longer text than this many parts."""
-
 
 @define(eq=False)
 class Draft:

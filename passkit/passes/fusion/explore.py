@@ -25,20 +25,8 @@ from passkit.selection.problem import Pattern
 from passkit.space.orderly import are_orderly
 from passkit.space.tiling import Composition
 
-SHARE, POINTS, LEAST = 0.15, 0.4, 1e-6
-"""What a pattern gains at least: of what its units take a share, and one of those without products,
-as what their indices cost is little known; and seconds. Less the model does not tell."""
-SURE = 2e-8
-"""What units without products gain at least that do as one what they do apart, stitched or in one
-iteration space: of 60 that were measured none was slower, where the model said that they gain."""
-LARGEST, MOST = 96, 8
-"""Operators of a pattern at most, and units."""
-NEARLY = 0.4
-"""How much of its time a pattern may lose that others grow from: what is next may save it."""
 TURNED = (Composition.BLOCK, Composition.NARROW)
 HAZARD = Diagnostic("graph.state_hazard")
-OPERANDS = 10
-"""Units that read or are read by more than so many others are not begun with."""
 
 Members = frozenset[int]
 
@@ -54,7 +42,7 @@ class Tried:
     members: Members
     gain: float
     apart: float = 0.0
-    least: float = LEAST
+    least: float = 0.0
     why: Diagnostic | None = None
     measured: bool = False
     hoped: float = 0.0
@@ -111,7 +99,7 @@ class Explorer:
         order = sorted(range(len(self.costs)), key=lambda k: (-self.costs[k], k))
         for k in order:
             around = units.before[k] | units.after[k]
-            if self.board.is_open(k) and len(around) <= OPERANDS:
+            if self.board.is_open(k) and len(around) <= self.scorer.target.fusion.neighbours:
                 for other in sorted(around, key=lambda n: (-self.costs[n], n)):
                     if self.board.is_open(other):
                         yield frozenset((k, other))
@@ -131,16 +119,18 @@ class Explorer:
         if known is not None:
             return known
         board = self.board
-        if not 1 < len(members) <= MOST or not all(map(board.is_open, members)):
+        limits = self.scorer.target.fusion
+        if not 1 < len(members) <= limits.pattern_groups or not all(map(board.is_open, members)):
             return None
         apart = sum(self.costs[k] for k in members)
         products = any(map(board.is_product, members))
         strict = products and self.scorer.compared is None
-        if self.most(members) <= (max(LEAST, SHARE * apart) if strict else SURE):
+        least = max(limits.min_gain, limits.min_product_share * apart)
+        if self.most(members) <= (least if strict else limits.sure_gain):
             return None
         own, copies = board.nodes(members)
         misfit = board.limits.all([*own, *copies])
-        if len(own) > LARGEST or misfit is not None:
+        if len(own) > limits.pattern_ops or misfit is not None:
             return None
         made = self._tried(members, board.group(members), apart, products)
         if made is not None:
@@ -164,7 +154,8 @@ class Explorer:
         gain = apart - found - lost if found else 0.0
         measured = self.scorer.measured(group, apart)
         if measured is not None:
-            return Tried(members, apart - measured - lost, apart, SURE, None, True, gain, grown)
+            sure = self.scorer.target.fusion.sure_gain
+            return Tried(members, apart - measured - lost, apart, sure, None, True, gain, grown)
         if refused is not None:
             return Tried(members, 0.0, apart, why=refused, hoped=gain)
         least = self._least(members, group, apart, products)
@@ -186,11 +177,14 @@ class Explorer:
 
     def _least(self, members: Members, group: Group, apart: float, products: bool) -> float:
         """Seconds that a group must gain over its units, which take ``apart``."""
-        plan = plan_group(group, self.scorer.target)
+        plan, limits = plan_group(group, self.scorer.target), self.scorer.target.fusion
         if products or not isinstance(plan, Schedule) or not are_orderly(group.ops):
-            return max(LEAST, (SHARE if products else POINTS) * apart)
+            share = limits.min_product_share if products else limits.min_gather_share
+            return max(limits.min_gain, share * apart)
         surely = plan.stitching is not None or plan.seconds <= self._work(members)
-        return SURE if surely else max(LEAST, POINTS * apart)
+        if surely:
+            return limits.sure_gain
+        return max(limits.min_gain, limits.min_gather_share * apart)
 
     def most(self, members: Members) -> float:
         """What a set of units could gain at most: launches, and what they move for each other."""
@@ -202,10 +196,11 @@ class Explorer:
 
     def _grow(self) -> None:
         """Patterns of one unit more, from those that gain most on, as long as they gain more."""
+        limits = self.scorer.target.fusion
         todo = [
             (-t.promise, sorted(t.members))
             for t in self.tried.values()
-            if t.why is None and t.promise > -NEARLY * t.apart
+            if t.why is None and t.promise > -limits.grown_loss_share * t.apart
         ]
         heapq.heapify(todo)
         while todo and self.scorer.left > 0:
@@ -216,7 +211,9 @@ class Explorer:
                 if grown in self.tried:
                     continue
                 found = self.look(grown)
-                if found is not None and found.why is None and found.promise > max(-gain, SURE):
+                if found is None or found.why is not None:
+                    continue
+                if found.promise > max(-gain, limits.sure_gain):
                     heapq.heappush(todo, (-found.promise, sorted(grown)))
 
     def _around(self, members: Members) -> list[int]:

@@ -15,8 +15,6 @@ from passkit.graph.graph import Graph
 from passkit.graph.node import Node, known_shape
 from passkit.passes.context import PassContext
 from passkit.passes.fusion.draft import (
-    CHEAP,
-    LONGEST,
     Draft,
     against,
     crossing,
@@ -32,9 +30,6 @@ from passkit.plan.schedule import is_expensive
 from passkit.space.reads import written_out
 from passkit.space.space import Role, folding_of, is_free
 from passkit.values.size import numel
-
-FEW_READERS = 2
-"""The readers at most that each take elements apart, rather than read them together."""
 
 
 def greedy(graph: Graph, context: PassContext) -> Partition:
@@ -272,15 +267,17 @@ class _Greedy:
                 if e.node in other.members and e.node not in wanted:
                     wanted[e.node] = None
                     todo.append(e.node)
-        if len(wanted) > CHEAP or any(is_expensive(n) for n in wanted):
+        if len(wanted) > self.target.fusion.repeated_ops or any(is_expensive(n) for n in wanted):
             return False
-        if any(_is_apart(n) for n in wanted) and self._num_readers(wanted, other) > FEW_READERS:
+        few = self.target.fusion.slice_readers
+        if any(_is_apart(n) for n in wanted) and self._num_readers(wanted, other) > few:
             return False
         if any(self.depth[m] >= home.depth for n in wanted for m in self._outside(n, other)):
             return False
         if other.clones or not self.limits.copies(home, wanted):
             return False
-        if written_out(sorted(wanted, key=self.graph.positions.__getitem__)) > LONGEST:
+        terms = written_out(sorted(wanted, key=self.graph.positions.__getitem__))
+        if terms > self.target.fusion.repeated_terms:
             return False
         reads = home.reads | {e for n in wanted for e in n.inputs if e.node not in wanted}
         if self.limits.inputs(reads) is not None:

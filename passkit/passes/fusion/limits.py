@@ -14,12 +14,6 @@ from passkit.plan.schedule import is_expensive
 from passkit.space.space import is_free
 from passkit.values.size import numel
 
-WEIGHT = 24
-"""The light operators that an expensive one counts as: a function has so many instructions."""
-
-SCALARS = 8
-"""The scalars that count as one input of a kernel."""
-
 
 class Limits:
     """What may be one group as far as the target and the caller are concerned."""
@@ -77,7 +71,7 @@ class Limits:
         """Whether a kernel reads too many values; literals, which stand in its text, are none.
 
         Nor are arrays without elements, which give a graph extents. Of scalars, which need no
-        address of an element, `SCALARS` count as one.
+        address of an element, ``scalars_per_input`` of the target count as one.
         """
         most = self.target.max_buffers
         if len(reads) <= most:
@@ -85,14 +79,15 @@ class Limits:
         shapes = [self.graph.shape(e) for e in reads if not is_literal(self.graph, e)]
         read = [shape for shape in shapes if numel(shape) != 0]
         scalars = sum(not shape for shape in read)
-        if len(read) - scalars + scalars // SCALARS <= most:
+        if len(read) - scalars + scalars // self.target.fusion.scalars_per_input <= most:
             return None
         return Diagnostic("limit.buffers", {"limit": most})
 
     def operators(self, *parts: Collection[Node]) -> Diagnostic | None:
         """Whether nodes are too many for a group.
 
-        More than ``max_ops`` may be one where all count as light ones, expensive ones as `WEIGHT`.
+        More than ``max_ops`` may be one where all count as light ones, expensive ones as
+        ``function_ops``.
         """
         most, light = self.target.max_ops, self.target.light_ops
         count = sum(map(len, parts))
@@ -100,7 +95,7 @@ class Limits:
             return None
         if count <= light * most:
             expensive = sum(self._is_expensive(n) for part in parts for n in part)
-            if count + (WEIGHT - 1) * expensive <= light * most:
+            if count + (self.target.fusion.function_ops - 1) * expensive <= light * most:
                 return None
         if light > 1:
             return Diagnostic("limit.light_ops", {"limit": most, "light": light * most})

@@ -34,7 +34,7 @@ class Memory:
     """
 
     def __init__(self, board: Board) -> None:
-        self.board, self.room = board, board.context.target.rates.far
+        self.board, self.room = board, board.context.target.machine.llc_bytes
         self.lives: dict[Entry, _Life] = {}
         count = len(board.list)
         changes = [0] * (count + 1)
@@ -93,4 +93,4 @@ class Memory:
 
 def penalty(grown: int, target: Target) -> float:
     """The seconds that count for so many bytes more at the peak: they are new to the caches."""
-    return target.rates.kept * target.moving(grown) if grown else 0.0
+    return target.machine.peak_byte_weight * target.moving(grown) if grown else 0.0

@@ -140,7 +140,8 @@ class _Packing:
         for node in nodes:
             taken = self._seconds(node)
             own = self._alone(node)
-            most = self.target.packed * (READY if self._is_ready(node) else 1)
+            factor = self.target.fusion.pack_ready_factor if self._is_ready(node) else 1
+            most = self.target.packed * factor
             if taken is None or taken > most:
                 continue
             more = made.with_(own)
@@ -194,7 +195,8 @@ class _Packing:
         saved = (len(taken) - 1) * self.target.launch
         if sum(taken) > 2 * self.target.parallel:
             short = [s for s in taken if s <= self.target.parallel]
-            saved += (len(taken) - len(short)) * self.target.meeting + sum(short) / CACHED
+            saved += (len(taken) - len(short)) * self.target.meeting
+            saved += sum(short) / self.target.fusion.pack_cache_factor
         return saved
 
     def _soon_done(self, made: _Pack, seconds: Mapping[Node, float]) -> list[Node]:
@@ -234,11 +236,13 @@ class _Packing:
             return Diagnostic("hint.no_fuse")
         if any(len(a & made.names) > 1 for a in self.apart):
             return Diagnostic("hint.keep_apart")
-        most = min(LARGEST, GROUPS * self.target.max_ops)
+        limits = self.target.fusion
+        most = min(limits.pack_ops, limits.pack_group_factor * self.target.max_ops)
         if len(made.names) > most:
             return Diagnostic("limit.pack_ops", {"limit": most})
         # Besides pointers, parts need their sizes and the numbers of their tiles.
-        if len(made.arrays) + SIZES * len(made.nodes) > self.target.max_arguments:
+        sizes = limits.pack_size_arguments * len(made.nodes)
+        if len(made.arrays) + sizes > self.target.max_arguments:
             return Diagnostic("limit.arguments", {"limit": self.target.max_arguments})
         return None
 
@@ -306,12 +310,6 @@ class _Packing:
         return fused_node(group, inputs, self.graph.names[home.nodes[0]], tuple(control))
 
 
-CACHED, READY = 8, 10
-"""How much faster than memory the caches are, where small arrays lie; how much longer a kernel of a
-pack may be that waits for nothing. Measured: larger ones had better be walked through together."""
-SIZES, GROUPS, LARGEST = 6, 4, 1024
-"""Arguments that a part needs for sizes, about; the most operators of a pack, in those of a group,
-and in all."""
 
 
 def _body(node: Node) -> Group:

@@ -35,12 +35,6 @@ from passkit.target import Target
 from passkit.values.memo import UncachedArgument
 from passkit.values.size import Size, at_least, numel
 
-MOST, TRIES = 64, 3
-"""Values that are tried as what lies in memory, all at once; and one by one."""
-FEW, LONG = 4, 4
-"""Tiles that leave threads without work, where a kernel takes so many times the seconds from which
-on threads pay."""
-
 Values = tuple[tuple[int, int], ...]
 """Entries by the positions of their nodes, and their numbers."""
 
@@ -89,13 +83,14 @@ def phased_group(group: Group, target: Target) -> Group | None:
 def _recipe(key: str, held: UncachedArgument[Group], target: Target) -> Recipe | None:
     group = held.value
     nodes = enumerate(group.graph.nodes)
-    long = tuple((k, c) for k, n in nodes if (c := chunks_of(group.graph, n)) is not None)
+    split = ((k, chunks_of(group.graph, n, target.tiling)) for k, n in nodes)
+    long = tuple((k, c) for k, c in split if c is not None)
     plan = plan_group(group, target)
     if isinstance(plan, Schedule) and not long and not _is_idle(group, plan, target):
         return None
     for cuts in dict.fromkeys((long, ())):
         whole = _split(group, cuts)
-        for values in _candidates(whole.graph):
+        for values in _candidates(whole.graph, target.fusion.phase_values):
             found = _Choice(whole, target).settled(values)
             if found is not None:
                 position = whole.graph.positions
@@ -107,9 +102,10 @@ def _recipe(key: str, held: UncachedArgument[Group], target: Target) -> Recipe |
 def _is_idle(group: Group, plan: Schedule, target: Target) -> bool:
     """Whether a long kernel, or one of unknown sizes, has too few tiles for threads to share."""
     tiles = tiles_of(plan)
-    if not isinstance(tiles, int) or tiles > FEW:
+    if not isinstance(tiles, int) or tiles > target.fusion.idle_tiles:
         return False
-    return is_open(group.graph) or model_seconds(group, plan, target) > LONG * target.parallel
+    long = target.fusion.idle_factor * target.parallel
+    return is_open(group.graph) or model_seconds(group, plan, target) > long
 
 
 def _is_quicker(group: Group, plan: Schedule | Diagnostic, recipe: Recipe, target: Target) -> bool:
@@ -154,8 +150,8 @@ def _passing_on(whole: Group, values: Sequence[Entry]) -> Group:
     return Group(Graph([*whole.graph.outputs, *values]), Kind.PHASED, whole.origin)
 
 
-def _candidates(graph: Graph) -> Iterator[list[Entry]]:
-    """Values that may be passed on, more each time.
+def _candidates(graph: Graph, most: int) -> Iterator[list[Entry]]:
+    """Values that may be passed on, ``most`` of them, more each time.
 
     What folds and products leave, and what is made of that before it is brought back to many
     elements; what parts of stitched kernels pass on; all values.
@@ -175,7 +171,7 @@ def _candidates(graph: Graph) -> Iterator[list[Entry]]:
     tried: list[list[Entry]] = []
     for values in (folds, [*dict.fromkeys([*folds, *pieces])], every):
         inner = [e for e in values if e not in results]
-        if inner not in tried and len(inner) <= MOST:
+        if inner not in tried and len(inner) <= most:
             tried.append(inner)
             yield inner
 
@@ -243,7 +239,7 @@ class _Choice:
         cheap = [e for e in values if not _is_dear(e) and not _folds(e.node)]
         others = [[*values, e] for e in reversed(dear)]
         others += [[v for v in values if v is not e] for e in cheap]
-        for other in others[:TRIES]:
+        for other in others[: self.target.fusion.phase_trials]:
             found = self._plan(other)
             if found is None or len(self._used(other, found)) < len(other):
                 continue

@@ -31,13 +31,6 @@ from passkit.splits.split import guessed
 from passkit.stitching.parts import USUAL
 from passkit.values.size import numel
 
-ENLARGED = 8
-"""How many times as many bytes as all its operands together a value has, at least."""
-SHARE = 0.1
-"""The least gain of recomputation, as a share of the seconds of the kernels it changes."""
-HUGE = 128 << 20
-"""Bytes at the peak of which each counts twice; of more, in proportion more: machines run out."""
-
 
 @frozen(eq=False)
 class _Cone:
@@ -103,9 +96,10 @@ def _enlarges(graph: Graph, node: Node, context: PassContext) -> bool:
     if is_free(node) or not node.inputs:
         return False
     nbytes = sum(_nbytes(graph, e) for e in node.entries)
-    if nbytes < context.target.rates.far:
+    if nbytes < context.target.machine.llc_bytes:
         return False
-    return nbytes >= ENLARGED * max(_nbytes(graph, e) for e in node.inputs)
+    growth = context.target.fusion.recomputed_growth
+    return nbytes >= growth * max(_nbytes(graph, e) for e in node.inputs)
 
 
 def _nbytes(graph: Graph, entry: Entry) -> int:
@@ -152,7 +146,7 @@ class _Round:
 
     def _candidates(self, refused: Collection[Entry]) -> list[tuple[int, Entry]]:
         """Units and results that only other kernels read and caches cannot hold, largest first."""
-        board, far = self.board, self.context.target.rates.far
+        board, far = self.board, self.context.target.machine.llc_bytes
         found = [
             (k, e)
             for k in range(len(board.list))
@@ -185,7 +179,8 @@ class _Round:
         if before is None or after is None:
             return None
         saved, peak = before - after, Memory(other).peak
-        if saved + self._freed(peak) <= SHARE * before:
+        least = self.context.target.fusion.min_recompute_share * before
+        if saved + self._freed(peak) <= least:
             return None
         return _Change(entry, evolve(made, log=self._log(made, entry)), saved, peak)
 
@@ -194,7 +189,8 @@ class _Round:
         target = self.context.target
         freed = max(0, self.memory.peak - max(peak, self.memory.room))
         grown = self.memory.beyond(peak)
-        return penalty(freed, target) * (1 + freed / HUGE) - penalty(grown, target)
+        weight = 1 + freed / target.fusion.scarce_bytes
+        return penalty(freed, target) * weight - penalty(grown, target)
 
     def _cone(self, unit: int, entry: Entry) -> _Cone | None:
         """Return the operators that readers of ``entry`` would copy; None if it is no such value.
@@ -202,7 +198,7 @@ class _Round:
         None as well where its operands are not much smaller, or it comes from a large reduction.
         """
         body = set(self.board.list[unit].body)
-        most = self.board.nbytes(entry) // ENLARGED
+        most = self.board.nbytes(entry) // self.context.target.fusion.recomputed_growth
         nodes, cuts, read = {entry.node}, set[Entry](), set[Entry]()
         todo = [entry.node]
         if folding_of(entry.node) is not None:

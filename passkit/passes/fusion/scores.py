@@ -21,8 +21,6 @@ Seconds = Callable[[Group, Target], float]
 
 Compared = Callable[[Group], float | None]
 """Seconds that a group saves over its units, if both were measured and clearly differ."""
-LITTLE = 0.02
-"""What a group takes at least of what its units do, whatever it saved."""
 
 
 def modelled(group: Group, target: Target) -> float:
@@ -71,7 +69,8 @@ class Scorer:
         gain = None if self.compared is None else self.compared(group)
         if gain is None:
             return None
-        self.known[group.key] = seconds = max(apart - gain, LITTLE * apart)
+        least = self.target.fusion.measured_share * apart
+        self.known[group.key] = seconds = max(apart - gain, least)
         return seconds
 
     def _cost(self, group: Group) -> float | Diagnostic:

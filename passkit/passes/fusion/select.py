@@ -27,12 +27,6 @@ from passkit.passes.fusion.splitting import Bodies, may_differ, split
 from passkit.selection.exact import exact
 from passkit.selection.problem import Pattern, Problem, Selection, problem_of
 
-BUDGET, SOME, EACH = 4000, 64, 2
-"""Operators of the groups that are planned to see what they would gain: in all; and in graphs that
-are smaller, some and so many for each operator."""
-FEW = 12
-"""Patterns that are searched through without a solver, which takes longer to be imported."""
-
 
 @frozen(eq=False)
 class Explored:
@@ -60,7 +54,10 @@ def explored(
     if not context.target.costed or _is_settled(graph, partition):
         return None
     board = Board(graph, partition, context)
-    budget = min(BUDGET, SOME + EACH * len(board.of))
+    limits = context.target.fusion
+    budget = min(
+        limits.planned_ops, limits.planned_ops_base + limits.planned_ops_each * len(board.of)
+    )
     scorer = Scorer(context.target, seconds, budget, compared=compared)
     apart = {k: b for k, b in split(board, scorer).items() if _may_split(board, k)}
     if apart:
@@ -68,7 +65,7 @@ def explored(
         board = Board(graph, partition, context)
     explorer = Explorer(board, scorer)
     problem = problem_of(board.needs, explorer.run())
-    return Explored(partition, board, explorer, problem, exact(problem, FEW))
+    return Explored(partition, board, explorer, problem, exact(problem, limits.enumerated_patterns))
 
 
 def selected(

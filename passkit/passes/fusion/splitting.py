@@ -1,6 +1,8 @@
 """Splitting: groups that take longer than their operators one by one are cut in two, or come apart.
 
-Operators that run in one pass alone may need several together, or rows that are too short.
+Operators that run in one pass alone may need several together, or rows that are too short. Less
+than ``min_split_share`` and ``min_gain`` of the target the model does not tell: softmax over few
+rows takes as long in one kernel as in two.
 """
 
 from __future__ import annotations
@@ -12,12 +14,7 @@ from passkit.graph.op import OpPattern
 from passkit.passes.fusion.board import Board
 from passkit.passes.fusion.contract import group_of
 from passkit.passes.fusion.scores import Scorer
-
-SHARE, LEAST = 0.35, 1e-6
-"""What must be saved at least: of the time of a group, and in seconds.
-
-Less the model does not tell: softmax over few rows takes as long in one kernel as in two.
-"""
+from passkit.target import Target
 
 Bodies = list[list[Node]]
 
@@ -33,7 +30,7 @@ def split(board: Board, scorer: Scorer) -> dict[int, Bodies]:
             break
         if unit.open and not unit.silent and not unit.clones and may_differ(unit.nodes):
             whole = scorer.cost(board.group([k]))
-            if isinstance(whole, float) and whole > 2 * LEAST:
+            if isinstance(whole, float) and whole > 2 * scorer.target.fusion.min_gain:
                 bodies = _best(board, scorer, unit.nodes, whole)
                 if bodies is not None:
                     found[k] = bodies
@@ -48,15 +45,16 @@ def may_differ(nodes: Sequence[Node]) -> bool:
 def _best(board: Board, scorer: Scorer, nodes: Sequence[Node], whole: float) -> Bodies | None:
     """The way apart that saves most; None where none does, or one by one they take much longer."""
     single = _cost(board, scorer, [[n] for n in nodes])
-    if single is None or single > whole * (1 + SHARE):
+    if single is None or single > whole * (1 + scorer.target.fusion.min_split_share):
         return None
     ways = [(_cost(board, scorer, bodies), bodies) for bodies in _ways(nodes)]
     cost, bodies = min(((c, b) for c, b in ways if c is not None), key=lambda way: way[0])
-    return bodies if _saves(whole, cost) else None
+    return bodies if _saves(whole, cost, scorer.target) else None
 
 
-def _saves(whole: float, apart: float | None) -> bool:
-    return apart is not None and whole - apart > max(LEAST, SHARE * whole)
+def _saves(whole: float, apart: float | None, target: Target) -> bool:
+    least = max(target.fusion.min_gain, target.fusion.min_split_share * whole)
+    return apart is not None and whole - apart > least
 
 
 def _ways(nodes: Sequence[Node]) -> Iterator[Bodies]:

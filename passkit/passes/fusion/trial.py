@@ -17,10 +17,8 @@ from passkit.graph.node import Entry, Node
 from passkit.splits.propagate import operand_states
 from passkit.splits.split import Split, SplitState, guessed, join
 from passkit.splits.split_search import by_blocks
+from passkit.target import Target
 from passkit.values.size import at_least
-
-COPIED = 4096
-"""The most elements of a value that every block may compute for itself."""
 
 States = dict[Node, SplitState]
 
@@ -30,6 +28,7 @@ class Trial:
     """Operators that agree, and for each split that all of them allow what blocks have of them."""
 
     graph: Graph
+    target: Target
     nodes: tuple[Node, ...] = ()
     allowed: tuple[States, ...] = ()
     inside: frozenset[Node] = field(init=False)
@@ -67,7 +66,7 @@ class Trial:
                     allowed.append({**states, node: state})
         if not allowed:
             return why
-        return Trial(self.graph, (*self.nodes, node), tuple(allowed))
+        return Trial(self.graph, self.target, (*self.nodes, node), tuple(allowed))
 
     def _leaves(self, entry: Entry, inside: Collection[Node]) -> bool:
         users = self.graph.users.get(entry, ())
@@ -92,7 +91,7 @@ class Trial:
             return wanted
         if leaves:
             return Diagnostic("tile.larger")
-        if guessed(wanted.elements(shape)) > COPIED:
+        if guessed(wanted.elements(shape)) > self.target.fusion.copied_elements:
             return Diagnostic("tile.repeated", {"count": wanted.elements(shape)})
         return wanted
 

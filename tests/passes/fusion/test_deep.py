@@ -126,8 +126,8 @@ def test_trials_keep_common_splits() -> None:
     """A trial keeps only the splits that all of its operators allow."""
     graph = pk.parse("x: f32[4, 6]; a = exp(x); b = transpose(a); return reduce_sum(b, axis=1)")
     *_, a, b, total = graph.nodes
-    one = Trial(graph).joined([total])
-    two = Trial(graph).joined([total, b, a])
+    one = Trial(graph, cpu()).joined([total])
+    two = Trial(graph, cpu()).joined([total, b, a])
 
     assert isinstance(one, Trial) and isinstance(two, Trial)
     assert len(one.allowed) >= len(two.allowed) > 0

@@ -262,7 +262,7 @@ def test_kernels_that_raise_the_peak_of_memory_are_worth_less() -> None:
     slow = evolve(cpu(), launch=1e-4, bandwidth=2e8, meeting=0.0)
     planned, arenas, room = {}, {}, 300 << 10
     for weight in (0.0, 2.0):
-        target = evolve(slow, rates=evolve(slow.rates, far=room, kept=weight))
+        target = evolve(slow, machine=evolve(slow.machine, llc_bytes=room, peak_byte_weight=weight))
         planned[weight] = fused(kept(256), target=target)
         storage = pk.ApplyPasses(planned[weight], "PlanMemory").attrs["storage"]
         arenas[weight] = storage.bind({})[1]
