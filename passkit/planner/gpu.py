@@ -14,47 +14,26 @@ from passkit.diagnostics import Diagnostic
 from passkit.ir.loop import WARP, Bind, StorageScope
 from passkit.schedule.actions import Action, CacheRead, CacheRows, LaunchBlocks, SetScope
 from passkit.schedule.apply import distribution
-from passkit.schedule.limits import (
-    ACCESS_NBYTES,
-    MAX_REGISTERS,
-    resident_blocks,
-)
+from passkit.schedule.limits import resident_blocks
 from passkit.schedule.loop_nest import AxisRole, LoopNest
 from passkit.schedule.nest import AxisPart
 from passkit.schedule.traffic import NestTraffic
 from passkit.target import Target
 
-STAGED_REGISTERS = 64
-"""The registers of a thread for cached inputs and staged values together, at most."""
-ELEMENTWISE_NBYTES = 32
-"""The bytes that a thread of an elementwise kernel loads before it computes."""
-READ_ONCE_LENGTH = 2048
-"""The elements of a row from which on a row that is read once is not kept in registers."""
-COLUMN_THREADS = 256
-"""The threads of a block that reduces columns."""
-COLUMN_UNROLL = 8
-"""The vectors that a thread of such a block loads before it uses the first."""
-MAX_SHORT = 128
-"""The elements of the longest row that moves through shared memory with others."""
-SHORT_REGISTERS = 34
-"""The registers for the part of a short row that a thread has, at most."""
-SHORT_SHARED_NBYTES = 24 << 10
-"""The bytes of shared memory of a block for short rows, at most, so that several blocks fit."""
 
-
-def vector_width(nbytes: int, length: int | None) -> int:
+def vector_width(nbytes: int, length: int | None, target: Target) -> int:
     """Return the elements of a vector: a power of two that divides ``length``, if that is given.
 
-    ``nbytes`` are the bytes of the widest element.
+    ``nbytes`` are the bytes of the widest element; ``target`` has the widest access.
     """
-    width = ACCESS_NBYTES // nbytes
+    width = target.access // nbytes
     return width if length is None else gcd(width, length)
 
 
 def elementwise(nest: LoopNest, target: Target) -> Sequence[Action] | None:
     """Return the schedule of a nest without reductions; None for another one.
 
-    A block has consecutive points. Each thread loads `ELEMENTWISE_NBYTES` of the inputs, at least
+    A block has consecutive points. Each thread loads ``loaded_bytes`` of the inputs, at least
     one vector of each, before it computes.
 
     Args:
@@ -64,16 +43,18 @@ def elementwise(nest: LoopNest, target: Target) -> Sequence[Action] | None:
     if nest.is_reduced:
         return None
     traffic = nest.traffic
-    vector = vector_width(traffic.nbytes, None)
+    vector = vector_width(traffic.nbytes, None, target)
     per_vector = sum(n * vector for n in traffic.stream_nbytes) or traffic.nbytes * vector
-    unroll = max(1, min(4, ELEMENTWISE_NBYTES // per_vector))
+    unroll = max(1, min(4, target.rules.loaded_bytes // per_vector))
     threads = 128 if len(traffic.streams) < 2 else 256
     parts = [AxisPart(Bind.UNROLL, unroll)] if unroll > 1 else []
     parts.append(AxisPart(Bind.THREAD_X, threads))
     if vector > 1:
         parts.append(AxisPart(Bind.VECTOR, vector))
     held = -(-per_vector * unroll // 4)
-    blocks = resident_blocks(threads, max(32, nest.registers + held - 8))
+    blocks = resident_blocks(
+        threads, max(32, nest.registers(target.rules) + held - 8), target.limits
+    )
     return (*distribution(nest, AxisRole.KEPT, parts), *in_registers(nest), LaunchBlocks(blocks))
 
 
@@ -90,10 +71,10 @@ def rows(nest: LoopNest, target: Target) -> Sequence[Action] | Diagnostic | None
     if not nest.is_reduced or nest.is_column or nest.is_chunked:
         return None
     traffic, length = nest.traffic, nest.row_length
-    vector = vector_width(traffic.nbytes, nest.vector_length)
+    vector = vector_width(traffic.nbytes, nest.vector_length, target)
     vectors = -(-length // vector)
     per_vector = sum(-(-n * vector // 4) for n in (*traffic.stream_nbytes, *traffic.staged_nbytes))
-    most = max(1, STAGED_REGISTERS // max(1, per_vector))
+    most = max(1, target.rules.staged_registers // max(1, per_vector))
     lanes = next((n for n in (8, 16, WARP) if vectors <= n * min(2, most)), 0)
     if not lanes or (lanes < WARP and vectors % lanes):
         lanes = WARP
@@ -101,7 +82,7 @@ def rows(nest: LoopNest, target: Target) -> Sequence[Action] | Diagnostic | None
         lanes *= 2 if lanes >= WARP else WARP // lanes
         if lanes == 2 * WARP:
             lanes = 4 * WARP
-    if lanes > 1024:
+    if lanes > target.limits.block_threads:
         return Diagnostic("memory.registers", {"length": length})
     own = -(-vectors // lanes)
     per_block = max(1, 4 * WARP // lanes)
@@ -114,7 +95,8 @@ def rows(nest: LoopNest, target: Target) -> Sequence[Action] | Diagnostic | None
         parts.append(AxisPart(Bind.VECTOR, vector))
     live = own * sum(-(-n * vector // 4) for n in _live(traffic))
     threads = per_block * lanes
-    blocks = resident_blocks(threads, min(MAX_REGISTERS, nest.registers + live))
+    registers = min(target.limits.thread_registers, nest.registers(target.rules) + live)
+    blocks = resident_blocks(threads, registers, target.limits)
     return (
         *distribution(nest, AxisRole.KEPT, row_parts),
         *distribution(nest, AxisRole.REDUCED, parts),
@@ -126,7 +108,7 @@ def rows(nest: LoopNest, target: Target) -> Sequence[Action] | Diagnostic | None
 def rows_read_once(nest: LoopNest, target: Target) -> Sequence[Action] | None:
     """Return the schedule of long rows, or chunks of them, that are read once and reduced.
 
-    A block has a row. Its threads go through it in steps, and each loads `COLUMN_UNROLL` vectors
+    A block has a row. Its threads go through it in steps, and each loads ``column_unroll`` vectors
     before it uses the first.
 
     Args:
@@ -136,12 +118,12 @@ def rows_read_once(nest: LoopNest, target: Target) -> Sequence[Action] | None:
     if not nest.is_reduced or nest.is_column or not nest.is_read_once:
         return None
     traffic, length = nest.traffic, nest.row_length
-    if not nest.is_chunked and length <= READ_ONCE_LENGTH:
+    if not nest.is_chunked and length <= target.rules.read_once_length:
         return None
-    vector = vector_width(traffic.nbytes, nest.vector_length)
+    vector = vector_width(traffic.nbytes, nest.vector_length, target)
     vectors = -(-length // vector)
-    threads = max(WARP, min(COLUMN_THREADS, 1 << (-(-vectors // 2) - 1).bit_length()))
-    most = max(1, COLUMN_UNROLL // max(1, len(traffic.streams)))
+    threads = max(WARP, min(target.rules.column_threads, 1 << (-(-vectors // 2) - 1).bit_length()))
+    most = max(1, target.rules.column_unroll // max(1, len(traffic.streams)))
     unroll = max(1, min(most, vectors // threads))
     parts = [AxisPart(Bind.SERIAL, None)]
     if unroll > 1:
@@ -150,11 +132,12 @@ def rows_read_once(nest: LoopNest, target: Target) -> Sequence[Action] | None:
     if vector > 1:
         parts.append(AxisPart(Bind.VECTOR, vector))
     loaded = unroll * sum(-(-n * vector // 4) for n in traffic.stream_nbytes)
+    registers = min(target.limits.thread_registers, nest.registers(target.rules) + loaded)
     return (
         *distribution(nest, AxisRole.KEPT, ()),
         *distribution(nest, AxisRole.REDUCED, parts),
         *in_registers(nest),
-        LaunchBlocks(resident_blocks(threads, min(MAX_REGISTERS, nest.registers + loaded))),
+        LaunchBlocks(resident_blocks(threads, registers, target.limits)),
     )
 
 
@@ -162,7 +145,7 @@ def columns(nest: LoopNest, target: Target) -> Sequence[Action] | None:
     """Return the schedule of a reduction of columns in one pass; None for another nest.
 
     A block has 32 vectors of columns. Its threads read several rows at a time, and each thread
-    loads `COLUMN_UNROLL` vectors before it uses the first.
+    loads ``column_unroll`` vectors before it uses the first.
 
     Args:
         nest: the nest.
@@ -172,14 +155,14 @@ def columns(nest: LoopNest, target: Target) -> Sequence[Action] | None:
         return None
     traffic, length, last = nest.traffic, nest.row_length, nest.axes[-1].extent
     assert isinstance(last, int)
-    vector = vector_width(max(traffic.nbytes, *nest.total_nbytes), last)
+    vector = vector_width(max(traffic.nbytes, *nest.total_nbytes), last, target)
     threads = min(WARP, max(8, 1 << (-(-last // vector) - 1).bit_length()))
-    down = COLUMN_THREADS // threads
+    down = target.rules.column_threads // threads
     while down > 1 and down * 2 > length:
         down //= 2
     threads = max(threads, WARP // down)  # blocks are whole warps
     per_row = max(1, len(traffic.streams))
-    unroll = max(1, min(COLUMN_UNROLL, COLUMN_UNROLL // per_row, length // down))
+    unroll = max(1, min(target.rules.column_unroll // per_row, length // down))
     parts = [AxisPart(Bind.SERIAL, None)]
     if unroll > 1:
         parts.append(AxisPart(Bind.UNROLL, unroll))
@@ -190,13 +173,13 @@ def columns(nest: LoopNest, target: Target) -> Sequence[Action] | None:
         across.append(AxisPart(Bind.VECTOR, vector))
     loaded = unroll * sum(-(-n * vector // 4) for n in traffic.stream_nbytes)
     sums = sum(n * vector // 4 for n in nest.total_nbytes)
-    registers = min(MAX_REGISTERS, nest.registers + loaded + sums)
+    registers = min(target.limits.thread_registers, nest.registers(target.rules) + loaded + sums)
     return (
         *distribution(nest, AxisRole.KEPT, ()),
         *distribution(nest, AxisRole.REDUCED, parts),
         *distribution(nest, AxisRole.COLUMN, across),
         *in_registers(nest),
-        LaunchBlocks(resident_blocks(threads * down, registers)),
+        LaunchBlocks(resident_blocks(threads * down, registers, target.limits)),
     )
 
 
@@ -212,14 +195,14 @@ def short_rows(nest: LoopNest, target: Target) -> Sequence[Action] | None:
     if not nest.is_reduced or nest.is_column or nest.is_chunked:
         return None
     traffic, length = nest.traffic, nest.row_length
-    if length > MAX_SHORT or (length > WARP and length % WARP == 0):
+    if length > target.rules.short_row or (length > WARP and length % WARP == 0):
         return None
-    elements = next((length // s for s in (1, 2, 4) if _fits(length, s, traffic)), 0)
+    elements = next((length // s for s in (1, 2, 4) if _fits(length, s, traffic, target)), 0)
     if not elements:
         return None
     share = length // elements
     widest = max(traffic.stream_nbytes, default=traffic.nbytes)
-    vector = vector_width(max(widest, traffic.nbytes), length)
+    vector = vector_width(max(widest, traffic.nbytes), length, target)
     inner = gcd(vector, elements)
     pitch = elements + inner * (1 - elements // inner % 2)
     parts = [AxisPart(Bind.THREAD_X, share)] if share > 1 else []
@@ -228,29 +211,29 @@ def short_rows(nest: LoopNest, target: Target) -> Sequence[Action] | None:
     if inner > 1:
         parts.append(AxisPart(Bind.VECTOR, inner))
     shared = sum(n * pitch * 4 * WARP for n in traffic.stream_nbytes)
-    if shared > SHORT_SHARED_NBYTES:
+    if shared > target.rules.short_row_bytes:
         return None
     row_parts = (
         AxisPart(Bind.THREAD_Y, 4),
         AxisPart(Bind.THREAD_X, WARP // share),
     )
     words = sum(-(-n // 4) for n in _live(traffic)) + 1
-    registers = min(MAX_REGISTERS, nest.registers + elements * words)
+    registers = min(target.limits.thread_registers, nest.registers(target.rules) + elements * words)
     return (
         *distribution(nest, AxisRole.KEPT, row_parts),
         *distribution(nest, AxisRole.REDUCED, parts),
         *in_registers(nest),
         CacheRows(vector, pitch),
-        LaunchBlocks(resident_blocks(4 * WARP, registers)),
+        LaunchBlocks(resident_blocks(4 * WARP, registers, target.limits)),
     )
 
 
-def _fits(length: int, share: int, traffic: NestTraffic) -> bool:
+def _fits(length: int, share: int, traffic: NestTraffic, target: Target) -> bool:
     """Return whether a ``share``-th part of a row is a thread's: it fits in its registers."""
     if length % share:
         return False
     words = max(1, sum(-(-n // 4) for n in _live(traffic)))
-    return length // share * words <= SHORT_REGISTERS
+    return length // share * words <= target.rules.short_row_registers
 
 
 def _live(traffic: NestTraffic) -> tuple[int, ...]:

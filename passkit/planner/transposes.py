@@ -11,7 +11,7 @@ from passkit.ir.loop import Bind
 from passkit.planner.gpu import in_registers
 from passkit.schedule.actions import Action, CacheTile, LaunchBlocks
 from passkit.schedule.apply import distribution
-from passkit.schedule.limits import ACCESS_NBYTES, MAX_REGISTERS, resident_blocks
+from passkit.schedule.limits import resident_blocks
 from passkit.schedule.loop_nest import AxisRole, LoopNest
 from passkit.schedule.nest import AxisPart
 from passkit.schedule.tiles import NARROW_LANES, TileThreads
@@ -58,7 +58,7 @@ def transpose(nest: LoopNest, target: Target) -> Sequence[Action] | None:
     volume = prod(sizes)
     if volume < TILE_MIN_POINTS or min(sizes[k] for k in (*axes, -1)) < 2:
         return None
-    vector = _tile_vector(nest, axes, sizes)
+    vector = _tile_vector(nest, axes, sizes, target)
     threads = min(TILE_THREADS, volume // vector)
     lanes = _tile_lanes(nest, vector)
     pitch = _tile_pitch(nest, TileThreads(sizes, vector, lanes, threads))
@@ -70,7 +70,9 @@ def transpose(nest: LoopNest, target: Target) -> Sequence[Action] | None:
         parts.append(AxisPart(Bind.VECTOR, vector))
     nbytes = sum(r.nbytes for r in reads)
     held = -(-(nbytes + sum(nest.traffic.stream_nbytes)) * volume // (4 * threads))
-    blocks = resident_blocks(threads, min(MAX_REGISTERS, max(32, nest.registers + held - 8)))
+    needed = max(32, nest.registers(target.rules) + held - 8)
+    registers = min(target.limits.thread_registers, needed)
+    blocks = resident_blocks(threads, registers, target.limits)
     shared = nbytes * prod(sizes[:-1]) * pitch + BLOCK_SHARED_NBYTES
     return (
         *distribution(nest, AxisRole.KEPT, parts),
@@ -127,10 +129,12 @@ def _may_double(extent: Extent, size: int) -> bool:
     return twice <= extent * 9 // 8 or twice == once
 
 
-def _tile_vector(nest: LoopNest, axes: Sequence[int], sizes: Sequence[int]) -> int:
+def _tile_vector(
+    nest: LoopNest, axes: Sequence[int], sizes: Sequence[int], target: Target
+) -> int:
     """Return the elements of a vector, which divide all rows of a tile that is turned."""
     traffic = nest.traffic
-    vector = ACCESS_NBYTES // max(traffic.nbytes, *_nbytes(nest))
+    vector = target.access // max(traffic.nbytes, *_nbytes(nest))
     steps = [nest.axes[-1].extent, *(sizes[k] for k in (*axes, -1))]
     for r in traffic.transposed:
         steps += [r.index.constant, *(c for k, c in enumerate(r.steps) if k != r.axis)]

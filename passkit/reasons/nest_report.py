@@ -12,7 +12,7 @@ from passkit.plan.group import Group
 from passkit.plan.schedule import Schedule
 from passkit.planner.nests import scheduled_nest
 from passkit.planner.packs import packed_nests
-from passkit.schedule.limits import MAX_REGISTERS, REGISTERS, shared_nbytes
+from passkit.schedule.limits import shared_nbytes
 from passkit.schedule.loop_nest import LoopNest
 from passkit.schedule.nest import NestSchedule
 from passkit.schedule.pack import PackSchedule
@@ -131,16 +131,17 @@ def resources_of_pack(
         threads=launch.threads,
         blocks=pack.blocks([[a.extent for a in nest.axes] for nest in nests]),
         resident_blocks=launch.blocks,
-        registers=registers_per_thread(launch),
+        registers=registers_per_thread(launch, target),
         shared_nbytes=max(together * r.shared_nbytes for together, r in each),
         thread_nbytes=min(r.thread_nbytes for _, r in each),
         multiprocessors=each[0][1].multiprocessors,
     )
 
 
-def registers_per_thread(launch: LaunchShape) -> int:
-    """Return the registers that a thread has at most with the blocks of a launch."""
-    return min(MAX_REGISTERS, REGISTERS // (launch.threads * launch.blocks) // 8 * 8)
+def registers_per_thread(launch: LaunchShape, target: Target) -> int:
+    """Return the registers that a thread of a target has at most with the blocks of a launch."""
+    fair_share = target.limits.registers // (launch.threads * launch.blocks) // 8 * 8
+    return min(target.limits.thread_registers, fair_share)
 
 
 def nest_report(group: Group, schedule: Schedule, target: Target) -> NestReport | None:
@@ -179,7 +180,7 @@ def resources_of(schedule: NestSchedule, nest: LoopNest, target: Target) -> Nest
         threads=launch.threads,
         blocks=schedule.blocks([a.extent for a in nest.axes]),
         resident_blocks=launch.blocks,
-        registers=registers_per_thread(launch),
+        registers=registers_per_thread(launch, target),
         shared_nbytes=shared_nbytes(schedule, nest),
         thread_nbytes=sum(nbytes[k] * own for k in schedule.cached),
         multiprocessors=target.machine.min_tiles if target.limits.shared else 0,

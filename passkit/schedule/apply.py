@@ -26,7 +26,7 @@ from passkit.schedule.actions import (
     Tile,
 )
 from passkit.schedule.legality import check_schedule
-from passkit.schedule.limits import MAX_REGISTERS, held_registers, resident_blocks
+from passkit.schedule.limits import held_registers, resident_blocks
 from passkit.schedule.loop_nest import ONE_ROW, AxisRole, LoopNest, groups_of
 from passkit.schedule.nest import AxisGroup, AxisPart, BlockTile, NestSchedule, WarpTile
 from passkit.target import Target
@@ -186,8 +186,9 @@ class ScheduleBuilder:
         )
         if self.blocks is None:
             held = held_registers(schedule, self.nest)
-            registers = min(MAX_REGISTERS, self.nest.registers + held)
-            blocks = resident_blocks(y * x, registers)
+            limits = self.target.limits
+            needed = self.nest.registers(self.target.rules) + held
+            blocks = resident_blocks(y * x, min(limits.thread_registers, needed), limits)
             schedule = evolve(schedule, launch=LaunchShape(y, x, blocks))
         return check_schedule(schedule, self.nest, self.target) or schedule
 

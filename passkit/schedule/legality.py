@@ -7,22 +7,10 @@ from math import prod
 
 from passkit.diagnostics import Diagnostic
 from passkit.ir.loop import Bind
-from passkit.schedule.limits import (
-    BLOCKS,
-    MAX_REGISTERS,
-    MAX_THREADS,
-    MAX_UNROLLED,
-    REGISTERS,
-    THREADS,
-    held_registers,
-    shared_nbytes,
-)
-from passkit.schedule.loop_nest import BASE_REGISTERS, ONE_ROW, LoopNest
+from passkit.schedule.limits import held_registers, shared_nbytes
+from passkit.schedule.loop_nest import ONE_ROW, LoopNest
 from passkit.schedule.nest import AxisGroup, BlockTile, NestSchedule
 from passkit.target import Target
-
-MIN_REGISTERS = 16
-"""The registers that a thread needs besides its elements, at least."""
 
 _LOOPS = (Bind.SERIAL, Bind.UNROLL, Bind.VECTOR)
 _THREADS = (Bind.THREAD_X, Bind.THREAD_Y)
@@ -107,8 +95,9 @@ def _check_threads(schedule: NestSchedule, nest: LoopNest, target: Target) -> Di
     launch, warp = schedule.launch, target.warp
     if launch.x & (launch.x - 1):
         return Diagnostic("bind.power_of_two", {"size": launch.x})
-    if launch.threads > MAX_THREADS:
-        return Diagnostic("bind.threads", {"threads": launch.threads, "limit": MAX_THREADS})
+    most = target.limits.block_threads
+    if launch.threads > most:
+        return Diagnostic("bind.threads", {"threads": launch.threads, "limit": most})
     if launch.threads % warp:
         return Diagnostic("bind.partial_warp", {"threads": launch.threads, "warp": warp})
     if not nest.is_column and nest.is_reduced and schedule.lanes > warp and launch.y > 1:
@@ -216,26 +205,27 @@ def _check_memory(schedule: NestSchedule, nest: LoopNest, target: Target) -> Dia
     """Return whether a block or thread holds or repeats too much, as a diagnostic."""
     group = schedule.reduced or schedule.kept
     held = held_registers(schedule, nest)
-    if BASE_REGISTERS + held > MAX_REGISTERS:
-        limit = MAX_REGISTERS - BASE_REGISTERS
+    limit = target.limits.thread_registers - target.rules.base_registers
+    if held > limit:
         return Diagnostic("limit.registers", {"count": held, "limit": limit})
     nbytes = shared_nbytes(schedule, nest)
     if nbytes > target.scratch:
         return Diagnostic("memory.shared", {"nbytes": nbytes, "limit": target.scratch})
     count = nest.operations * group.size_of(Bind.UNROLL) * group.size_of(Bind.VECTOR)
-    if count > MAX_UNROLLED:
-        return Diagnostic("limit.unroll", {"count": count, "limit": MAX_UNROLLED})
+    if count > target.rules.unrolled_ops:
+        return Diagnostic("limit.unroll", {"count": count, "limit": target.rules.unrolled_ops})
     return None
 
 
 def _check_launch(schedule: NestSchedule, nest: LoopNest, target: Target) -> Diagnostic | None:
     """Return whether a multiprocessor has no room for its blocks, as a diagnostic."""
     blocks, threads = schedule.launch.blocks, schedule.launch.threads
-    most = min(BLOCKS, THREADS // threads)
+    limits = target.limits
+    most = min(limits.blocks, limits.threads // threads)
     if not 1 <= blocks <= most:
         return Diagnostic("launch.blocks", {"blocks": blocks, "threads": threads, "limit": most})
-    needed = MIN_REGISTERS + held_registers(schedule, nest)
-    limit = REGISTERS // (blocks * threads)
+    needed = target.rules.min_registers + held_registers(schedule, nest)
+    limit = limits.registers // (blocks * threads)
     if limit < needed:
         data = {"blocks": blocks, "threads": threads, "registers": limit, "needed": needed}
         return Diagnostic("launch.registers", data)

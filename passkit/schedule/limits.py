@@ -1,34 +1,18 @@
-"""Limits of GPUs that schedules of single loop nests keep to.
-
-Source: CUDA C++ Programming Guide, technical specifications per compute capability.
-"""
+"""What schedules of single loop nests take of a GPU: blocks, registers and shared memory."""
 
 from __future__ import annotations
 
 from passkit.ir.loop import WARP
 from passkit.schedule.loop_nest import LoopNest
 from passkit.schedule.nest import NestSchedule
-
-ACCESS_NBYTES = 16
-"""The bytes of the widest access of a thread."""
-REGISTERS = 65536
-"""The registers of a multiprocessor, of 4 bytes."""
-THREADS = 2048
-"""The threads that a multiprocessor has at most."""
-BLOCKS = 32
-"""The blocks that a multiprocessor has at most."""
-MAX_THREADS = 1024
-"""The threads of a block, at most."""
-MAX_REGISTERS = 255
-"""The registers that a thread has at most."""
-MAX_UNROLLED = 4096
-"""The operations of a thread in unrolled loops, at most: more take long to compile."""
+from passkit.target.limits import GpuLimits
 
 
-def resident_blocks(threads: int, registers: int) -> int:
+def resident_blocks(threads: int, registers: int, limits: GpuLimits) -> int:
     """Return how many blocks a multiprocessor should have, for threads with so many registers."""
     rounded = -(-registers // 8) * 8
-    return max(1, min(BLOCKS, THREADS // threads, REGISTERS // (threads * rounded)))
+    most = min(limits.blocks, limits.threads // threads, limits.registers // (threads * rounded))
+    return max(1, most)
 
 
 def held_registers(schedule: NestSchedule, nest: LoopNest) -> int:

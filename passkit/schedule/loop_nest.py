@@ -22,14 +22,9 @@ from passkit.schedule.traffic import NestTraffic
 from passkit.space.layout import Layout
 from passkit.space.nest import operator_names
 from passkit.space.space import Axis
+from passkit.target.heuristics import NestHeuristics
 from passkit.values.size import Extent
 
-BASE_REGISTERS = 32
-"""The registers for addresses, indices and intermediate results, at least."""
-INDEX_REGISTERS = 12
-"""The registers for addresses and indices, where many values are live at a time."""
-WIDE_REGISTERS = 24
-"""The registers that the functions of float64 need beside these."""
 NEST = "n0"
 """The name of the only nest of a kernel."""
 ONE_ROW = "one"
@@ -182,11 +177,13 @@ class LoopNest:
         """Return the names of the inputs, in order."""
         return tuple(f"x{k}" for k in range(len(self.graph.inputs)))
 
-    @cached_property
-    def registers(self) -> int:
-        """Return the registers that the computation of one point needs."""
-        live = max(BASE_REGISTERS, registers_of(self.graph) + INDEX_REGISTERS)
-        return live + (WIDE_REGISTERS if self.traffic.nbytes == 8 else 0)
+    def registers(self, rules: NestHeuristics) -> int:
+        """Return the registers that the computation of one point needs.
+
+        ``rules`` has those that it needs besides its values.
+        """
+        live = max(rules.base_registers, registers_of(self.graph) + rules.index_registers)
+        return live + (rules.float64_registers if self.traffic.nbytes == 8 else 0)
 
     @cached_property
     def operations(self) -> int:
