@@ -14,6 +14,8 @@ from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import FContract
 from passkit.space.layout import lay_out
 from passkit.space.space import Axis, is_free
+from passkit.target import Target
+from passkit.target.heuristics import TilingHeuristics
 from passkit.values.memo import UncachedArgument
 from passkit.values.size import Shape, numel
 
@@ -26,8 +28,6 @@ RESULTS = 8
 Parts that read one array share its cache lines in a loop; but compilers take more than linear time
 for the text of a loop, so 200 columns of one matrix are 25 loops, and equal ones share a function.
 """
-SHARES, SHORTEST, FEWEST = 64, 1e-6, 256
-"""Tiles that are enough for any team; seconds that a tile should take, and points, at least."""
 
 
 @frozen(eq=False)
@@ -167,15 +167,18 @@ def _join(graph: Graph, own: _Loop, near: Iterable[_Loop]) -> _Loop | None:
     return None
 
 
-def aim_of(seconds: Sequence[float]) -> float:
+def aim_of(seconds: Sequence[float], tiling: TilingHeuristics) -> float:
     """The seconds that a tile should take where parts take these; 0 where one is not known."""
-    return max(sum(seconds) / SHARES, SHORTEST) if all(seconds) else 0.0
+    if not all(seconds):
+        return 0.0
+    return max(sum(seconds) / tiling.pack_tiles, tiling.pack_tile_seconds)
 
 
-def points_of_tile(each: float, aim: float, most: int) -> int:
+def points_of_tile(each: float, aim: float, target: Target) -> int:
     """The points of a tile that takes about ``aim`` seconds, ``each`` for a point."""
+    most, least = target.tile, target.tiling.pack_tile_points
     fits = min(int(aim / each), most)
-    return 1 << max(fits, FEWEST).bit_length() - 1 if fits < most else most
+    return 1 << max(fits, least).bit_length() - 1 if fits < most else most
 
 
 def bundles(seconds: Sequence[float], small: Sequence[bool], aim: float) -> list[list[int]]:

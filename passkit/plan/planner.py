@@ -141,7 +141,7 @@ def _packed(group: Group, target: Target) -> Schedule | Diagnostic:
             return Diagnostic("pack.part_nests")
         plans.append(plan)
     seconds = [p.seconds for p in plans]
-    aim = aim_of(seconds) if target.lanes > 1 else 0.0
+    aim = aim_of(seconds, target.tiling) if target.lanes > 1 else 0.0
     if aim:
         for k, part in enumerate(parts):
             tile = _tile(plans[k], aim, target)
@@ -184,7 +184,7 @@ def _tile(plan: Schedule, aim: float, target: Target) -> int:
     points = plan.space.size
     if not isinstance(points, int) or points == 0:  # a sum of nothing takes time all the same
         return target.tile
-    return points_of_tile(plan.seconds / points, aim, target.tile)
+    return points_of_tile(plan.seconds / points, aim, target)
 
 
 def inplace_pairs(node: Node) -> list[tuple[int, int]]:

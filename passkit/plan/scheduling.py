@@ -29,7 +29,7 @@ def plain_schedule(
 def packed_schedule(plans: Sequence[Schedule], target: Target) -> Schedule:
     """The schedule of parts that run as ``plans`` say; small ones share tiles."""
     seconds = [p.seconds for p in plans]
-    aim = aim_of(seconds) if target.lanes > 1 else 0.0
+    aim = aim_of(seconds, target.tiling) if target.lanes > 1 else 0.0
     small = [2 * p.seconds < aim and _is_small(p) for p in plans]
     return Schedule(
         *(Composition.PACKED, (), Split(0, 1), None, (), ()),

@@ -130,6 +130,9 @@ class TilingHeuristics:
             most.
         ways_of_a_count: the same with one number of tiles.
         enough_tiles: tiles that are enough for most teams of threads.
+        pack_tiles: tiles of a packed kernel that are enough for any team of threads.
+        pack_tile_seconds: seconds that a tile of a packed kernel takes at least.
+        pack_tile_points: points of such a tile at least.
         product_vectors: vectors of columns of a matrix product that are summed at a time.
         product_heights: rows of a matrix product that are summed at a time: the first number that
             there are as many of.
@@ -169,6 +172,9 @@ class TilingHeuristics:
     ways: int = 64
     ways_of_a_count: int = 8
     enough_tiles: int = 16
+    pack_tiles: int = 64
+    pack_tile_seconds: float = 1e-6
+    pack_tile_points: int = 256
     product_vectors: int = 3
     product_heights: tuple[int, ...] = (8, 4, 1)
     free_registers: int = 32

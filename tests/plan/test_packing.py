@@ -15,10 +15,7 @@ from passkit.errors import CodeGenError
 from passkit.lowering import lower
 from passkit.plan.group import FUSED, Group, Kind, fused_node
 from passkit.plan.packing import (
-    FEWEST,
     RESULTS,
-    SHARES,
-    SHORTEST,
     aim_of,
     bundles,
     parts_of,
@@ -178,12 +175,14 @@ def test_in_place() -> None:
 
 def test_tiles_take_as_long_as_others() -> None:
     """A share of all the work, but not so short that its loop counts, and not over the usual."""
-    assert aim_of([1.0, 0.0]) == 0.0
-    assert aim_of([3.2e-3, 3.2e-3]) == 6.4e-3 / SHARES
-    assert aim_of([1e-6, 1e-7]) == SHORTEST
-    assert points_of_tile(1e-9, 1.0, 8192) == 8192
-    assert points_of_tile(1e-9, 1e-6, 8192) == 512
-    assert points_of_tile(1e-6, 1e-6, 8192) == FEWEST
+    target = evolve(cpu(), tile=8192)
+    tiling = target.tiling
+    assert aim_of([1.0, 0.0], tiling) == 0.0
+    assert aim_of([3.2e-3, 3.2e-3], tiling) == 6.4e-3 / tiling.pack_tiles
+    assert aim_of([1e-6, 1e-7], tiling) == tiling.pack_tile_seconds
+    assert points_of_tile(1e-9, 1.0, target) == 8192
+    assert points_of_tile(1e-9, 1e-6, target) == 512
+    assert points_of_tile(1e-6, 1e-6, target) == tiling.pack_tile_points
 
 
 def test_bundles() -> None:
@@ -208,7 +207,7 @@ def test_tiles_of_small_packs() -> None:
     widths = {p.width for p in plan.parts}
     wide = plan_group(group, evolve(cpu(), lanes=1))
 
-    assert all(isinstance(w, int) and FEWEST <= w < cpu().tile for w in widths)
+    assert all(isinstance(w, int) and cpu().tiling.pack_tile_points <= w < cpu().tile for w in widths)
     assert isinstance(wide, Schedule) and {p.width for p in wide.parts} == {cpu().tile}
 
 
