@@ -90,7 +90,7 @@ TEXTS: dict[str, str] = {
     "fused.gain": "one kernel saves {gain:seconds}{measured:measured}{grown:grown}",
     "fused.keep_together": "keep_together asks for one kernel",
     "fused.packed": "packed into one kernel of {kernels} branches: neither depends on the other",
-    "fused.readers": "whoever reads it takes it in",
+    "fused.readers": "each kernel that reads it computes it",
     "fused.recomputed": "computed again where it is read, for {nbytes:bytes} less to store",
     "fused.repeated": "repeated where it is read",
     "fused.splits": "their splits agree",
@@ -279,7 +279,7 @@ WAYS_OUT: dict[str, str] = {
     "op.reduction": "fusion='stitch'",
     "op.results": "set FExpand on {op}: operators of one result each",
 }
-"""What a user can do, for the codes where there is something."""
+"""The way out of a user, for the codes that have one."""
 
 
 def _shape_text(shape: Sequence[object]) -> str:

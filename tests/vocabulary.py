@@ -20,11 +20,13 @@ FINISHED = (
     "passkit/runtime",
     "passkit/schedule",
     "passkit/serial",
+    "passkit/target",
     "passkit/transforms",
     "passkit/tuning",
     "passkit/values",
     "passkit/viz",
     "passkit/__init__.py",
+    "passkit/diagnostics.py",
     "passkit/errors.py",
     "tests/ast",
     "tests/cli",
@@ -62,5 +64,7 @@ RETIRED = {
     r"\bsmall folds?\b|\bfolds? over\b": "reduction",
     r"\bTrouble\b|\bGround\b|\bRooms\b|\bWho\b": "a class name that says what an instance is",
     r"\bwhat is what\b": "legend",
+    r"\bInfeasible\b|\bMisfit\b": "Diagnostic",
+    r"\bResidency\b": "GpuLimits",
 }
 """Regular expressions of retired words in code and prose, with their replacements."""

@@ -9,7 +9,7 @@ from passkit.target.target import KIB, MIB, Target
 
 
 def _cache_bytes(level: int, default: int) -> int:
-    """The size of one core's cache, as Linux tells it."""
+    """Return the bytes of a core's cache of a level, by Linux; ``default`` if they are unknown."""
     folder = Path("/sys/devices/system/cpu/cpu0/cache")
     try:
         for index in folder.glob("index*"):
@@ -24,7 +24,7 @@ def _cache_bytes(level: int, default: int) -> int:
 
 @cache
 def cpu() -> Target:
-    """This machine's CPU: half of one core's L2 is scratch.
+    """Return this machine's CPU: half of one core's second cache is scratch.
 
     Light operators are an instruction or two. GCC compiles 1,300 of them in five seconds, and 100
     rounds of a loop that is written out then take half the time of kernels of 256, each of which
@@ -33,7 +33,10 @@ def cpu() -> Target:
     second = _cache_bytes(2, MIB)
     plain, apart = _stream_bytes(second, _cache_bytes(3, 32 * MIB))
     return Target(
-        *("cpu", "cxx", 16, second // 2),
+        name="cpu",
+        dialect="cxx",
+        lanes=16,
+        scratch=second // 2,
         light_ops=8,
         stream_bytes=plain,
         stream_apart=apart,
@@ -42,7 +45,7 @@ def cpu() -> Target:
 
 
 def _stream_bytes(second: int, third: int) -> tuple[int, int]:
-    """From how many bytes on a result had better go past the caches, and one written apart.
+    """Return the bytes from which on results are written past the caches, and those of pixels.
 
     Measured on guests of two cores: Sapphire Rapids gains from 3 MB on, its third cache being no
     faster than memory; Zen 4, whose third cache is fast, from 12 MB of 32 on, where as many are

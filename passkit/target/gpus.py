@@ -71,7 +71,7 @@ class Gpu:
     function_ops: int = 12
 
     def numbers(self, target: Target) -> Target:
-        """A target with these numbers in the place of a CPU's.
+        """Return a target with these numbers in the place of a CPU's.
 
         Operations are those of all lanes together; tiles and rows begin on all multiprocessors at a
         time.
@@ -112,7 +112,7 @@ class Gpu:
         )
 
     def occupancy(self, registers: int, shared: int, threads: int) -> float:
-        """The share of a multiprocessor's threads that blocks of a kernel fill. 0 where none fits.
+        """Return the share of a multiprocessor's threads that blocks of a kernel fill, at best 1.
 
         >>> volta = SHIPPED["V100"]
         >>> volta.occupancy(32, 0, 256), volta.occupancy(255, 0, 256)
@@ -124,7 +124,7 @@ class Gpu:
 
     @property
     def limits(self) -> GpuLimits:
-        """What its threads, blocks and multiprocessors have."""
+        """Return the limits of its threads, blocks and multiprocessors."""
         reserved = RESERVED if self.capability >= (8, 0) else 0
         return GpuLimits(
             threads=self.threads, blocks=self.blocks, shared=self.shared, reserved=reserved
@@ -132,33 +132,76 @@ class Gpu:
 
 
 SHIPPED = {
-    "V100": Gpu(name="V100", capability=(7, 0), units=80, lanes=64, clock=1.53e9, memory=0.9e12,
-                cache=6 * MIB, cached=2.2e12, shared=96 * KIB, launch=4e-6, barrier=2e-6),
-    "A100": Gpu(name="A100", capability=(8, 0), units=108, lanes=64, clock=1.41e9, memory=2.04e12,
-                cache=40 * MIB, cached=4.5e12, shared=164 * KIB),
-    "H100": Gpu(name="H100", capability=(9, 0), units=132, lanes=128, clock=1.98e9, memory=3.35e12,
-                cache=50 * MIB, cached=5.6e12, shared=228 * KIB),
-    "H200": Gpu(name="H200", capability=(9, 0), units=132, lanes=128, clock=1.98e9, memory=4.8e12,
-                cache=50 * MIB, cached=5.6e12, shared=228 * KIB),
-}  # fmt: skip
+    "V100": Gpu(
+        name="V100",
+        capability=(7, 0),
+        units=80,
+        lanes=64,
+        clock=1.53e9,
+        memory=0.9e12,
+        cache=6 * MIB,
+        cached=2.2e12,
+        shared=96 * KIB,
+        launch=4e-6,
+        barrier=2e-6,
+    ),
+    "A100": Gpu(
+        name="A100",
+        capability=(8, 0),
+        units=108,
+        lanes=64,
+        clock=1.41e9,
+        memory=2.04e12,
+        cache=40 * MIB,
+        cached=4.5e12,
+        shared=164 * KIB,
+    ),
+    "H100": Gpu(
+        name="H100",
+        capability=(9, 0),
+        units=132,
+        lanes=128,
+        clock=1.98e9,
+        memory=3.35e12,
+        cache=50 * MIB,
+        cached=5.6e12,
+        shared=228 * KIB,
+    ),
+    "H200": Gpu(
+        name="H200",
+        capability=(9, 0),
+        units=132,
+        lanes=128,
+        clock=1.98e9,
+        memory=4.8e12,
+        cache=50 * MIB,
+        cached=5.6e12,
+        shared=228 * KIB,
+    ),
+}
 """By what is in the names that their drivers give."""
 SMALL = {(7, 5): (1024, 16, 64), (8, 6): (1536, 16, 100), (8, 9): (1536, 24, 100)}
 """Threads, blocks and KiB of shared memory of multiprocessors that are not built for servers."""
 
 
 def gpu_of(name: str, capability: tuple[int, int], units: int) -> Gpu:
-    """The profile of a device: that of its name, else of its kind, by its multiprocessors."""
-    for known, gpu in SHIPPED.items():
-        if known in name:
+    """Return the profile of a device: that of its name, else of its kind by multiprocessors."""
+    for shipped_name, gpu in SHIPPED.items():
+        if shipped_name in name:
             return gpu
     older = [g for g in SHIPPED.values() if g.capability <= capability]
     like = older[-1] if older else SHIPPED["V100"]
     share = units / like.units
-    threads, blocks, shared = SMALL.get(
-        capability, (like.threads, like.blocks, like.shared // KIB)
-    )
+    threads, blocks, shared = SMALL.get(capability, (like.threads, like.blocks, like.shared // KIB))
     return evolve(
-        like, name=name, capability=capability, units=units, memory=like.memory * share,
-        cached=like.cached * share, cache=max(MIB, int(like.cache * share)), threads=threads,
-        blocks=blocks, shared=shared * KIB,
-    )  # fmt: skip
+        like,
+        name=name,
+        capability=capability,
+        units=units,
+        memory=like.memory * share,
+        cached=like.cached * share,
+        cache=max(MIB, int(like.cache * share)),
+        threads=threads,
+        blocks=blocks,
+        shared=shared * KIB,
+    )

@@ -12,7 +12,7 @@ from attrs import frozen
 
 @frozen(cache_hash=True)
 class GpuLimits:
-    """What threads, blocks and multiprocessors of a GPU have at most.
+    """Limits of the threads, blocks and multiprocessors of a GPU.
 
     The defaults are those of compute capabilities 7.0, 8.0 and 9.0. Registers have 4 bytes.
 

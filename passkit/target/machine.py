@@ -11,7 +11,7 @@ from attrs import frozen
 
 @frozen(cache_hash=True)
 class MachineModel:
-    """What a machine takes for what, for the cost model of kernels and library calls.
+    """Seconds and factors of a machine, for the cost model of kernels and library calls.
 
     The defaults are `ZEN4`. A step is one multiplication with its addition.
 

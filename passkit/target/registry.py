@@ -24,7 +24,13 @@ def _register_shipped() -> None:
         "interpret": evolve(cpu(), name="interpret"),
         "blocks": evolve(cpu(), name="blocks"),
         "opencl": Target(
-            *("opencl", "opencl", 1, 32 * KIB), launch=1e-5, max_arguments=128, costed=False
+            name="opencl",
+            dialect="opencl",
+            lanes=1,
+            scratch=32 * KIB,
+            launch=1e-5,
+            max_arguments=128,
+            costed=False,
         ),
         "cuda": SHIPPED["H100"].numbers(cuda),
     }
@@ -33,7 +39,10 @@ def _register_shipped() -> None:
 
 
 def target_of(what: str | Target) -> Target:
-    """The target of a name, or the target given. Raises: SettingError with the nearest name."""
+    """Return the target of a name, or the target given.
+
+    Raises: SettingError with the nearest name.
+    """
     if isinstance(what, Target):
         return what
     _register_shipped()
@@ -41,7 +50,7 @@ def target_of(what: str | Target) -> Target:
 
 
 def list_targets() -> list[str]:
-    """The names of all targets, sorted."""
+    """Return the names of all targets, sorted."""
     _register_shipped()
     return _targets.names()
 

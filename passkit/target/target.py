@@ -139,5 +139,8 @@ class Target:
 
     @property
     def device(self) -> str:
-        """What runs the kernels, "opencl" or "cuda"; "" for the CPU, or block by block."""
+        """Return the API of the device that runs the kernels, "opencl" or "cuda".
+
+        It is "" for the CPU, and for "blocks".
+        """
         return self.dialect if self.dialect in DEVICES and self.name != "blocks" else ""
