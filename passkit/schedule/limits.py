@@ -1,4 +1,4 @@
-"""What schedules of single loop nests take of a GPU: blocks, registers and shared memory."""
+"""Blocks, registers and shared memory that schedules of single loop nests take of a GPU."""
 
 from __future__ import annotations
 
