@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-import pytest
+from attrs import evolve
 
 import passkit as pk
-from passkit.passes import split_reduce
-from passkit.passes.fusion import phased
+from passkit.target import Target
 
 o = pk.ops
 ROWS, COLUMNS = (1, 2, 7, 31, 64, 131), (1, 3, 16, 37, 61)
@@ -78,14 +75,15 @@ def random_phases(seed: int) -> tuple[pk.Graph, list[list[str]]]:
     return graph, [[graph.names[n] for n in nodes]]
 
 
-@contextmanager
-def short_reductions_split(row: int, column: int) -> Iterator[None]:
-    """Split reductions in two from so many elements on, along rows and down columns."""
-    phased._recipe.cache_clear()
-    with pytest.MonkeyPatch.context() as patch:
-        for name, length in (("ROW", row), ("COLUMN", column)):
-            patch.setattr(split_reduce, f"{name}_CHUNK", length // 2)
-            patch.setattr(split_reduce, f"MIN_{name}_LENGTH", length)
-            patch.setattr(split_reduce, f"MIN_FUSED_{name}_LENGTH", length)
-        yield
-    phased._recipe.cache_clear()
+def with_short_reductions_split(target: Target, row: int, column: int) -> Target:
+    """Return a target that splits reductions of so many elements, of rows and columns, in two."""
+    tiling = evolve(
+        target.tiling,
+        row_chunk=row // 2,
+        min_row=row,
+        min_fused_row=row,
+        column_chunk=column // 2,
+        min_column=column,
+        min_fused_column=column,
+    )
+    return evolve(target, tiling=tiling)

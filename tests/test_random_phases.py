@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from tests import test_random_stitches
 from tests.memory_plans import check_plan
 from tests.plan.test_phases import agree, feeds_of
 from tests.planned import target as target_of
-from tests.random_phases import UNKNOWN, random_phases, short_reductions_split
+from tests.random_phases import UNKNOWN, random_phases, with_short_reductions_split
 from tests.random_stitches import random_stitch
 from tests.teams import team_of
 from tests.together import prebuilt
@@ -22,13 +21,6 @@ pytestmark = pytest.mark.usefixtures("quick_kernels")
 SMALL = {"scratch": 2048, "tile": 64, "short_tile": 64, "parallel": 1e-9}
 """Target numbers with which small groups need several phases."""
 SIZES = (131, 1, 0)
-
-
-@pytest.fixture
-def short_chunks() -> Iterator[None]:
-    """Split reductions of a few dozen elements."""
-    with short_reductions_split(row=64, column=16):
-        yield
 
 
 def agrees(graph: pk.Graph, exe: Any) -> int:
@@ -51,14 +43,13 @@ def test_random_groups_in_phases_are_right_block_by_block() -> None:
 
 
 @pytest.mark.parametrize("dialect, lanes", [("cxx", 16), ("opencl", 1)])
-def test_split_reductions_are_phases_of_their_own(
-    short_chunks: None, dialect: str, lanes: int
-) -> None:
+def test_split_reductions_are_phases_of_their_own(dialect: str, lanes: int) -> None:
     """The halves of split reductions are separate phases, for the CPU and as on a GPU.
 
     Rows that are split are never short.
     """
     target = target_of("blocks", dialect=dialect, lanes=lanes, short_row=1, **SMALL)
+    target = with_short_reductions_split(target, row=64, column=16)
     phases = []
     for seed in range(200, 210):
         graph, names = random_phases(seed)
