@@ -11,8 +11,9 @@ step. A step computes loss and gradients and updates the parameters.
 - ``jit``: the same step under `passkit.jit`
 - ``jax``: the same with `jax.jit`, if it is installed; ``numpy``: by hand in NumPy
 
-All run in turn in the same process, 20 steps at a time, in an order that changes with each round; a
-figure is the median over rounds of the seconds of a step. ``passkit`` is right if all end with the
+All run in turn in the same process, 20 steps at a time, in an order that changes with each round,
+after a pause in which the threads of others go to sleep and 20 untimed steps; a figure is the
+median over rounds of the seconds of a step. ``passkit`` is right if all end with the
 same loss. The report is written to `results/xp_training.json`.
 """
 
@@ -33,7 +34,9 @@ from typing import Any
 import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
+
+from rounds import SPINNING  # noqa: E402
 
 import passkit as pk  # noqa: E402
 from passkit import xp  # noqa: E402
@@ -233,6 +236,8 @@ def measure(loops: Mapping[str, TrainingLoop], rounds: int) -> dict[str, float]:
     names = list(loops)
     for k in range(rounds):
         for name in names[k % len(names) :] + names[: k % len(names)]:
+            time.sleep(SPINNING)
+            loops[name]()
             begin = time.perf_counter()
             loops[name]()
             times[name].append((time.perf_counter() - begin) / STEPS)

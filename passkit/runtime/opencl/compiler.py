@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
+from functools import cache
 from hashlib import sha256
 from importlib import import_module
 from typing import Any
@@ -150,6 +151,20 @@ def group_size(functions: Sequence[Any], requested: int, device: OpenClDevice) -
     info = pyopencl().kernel_work_group_info.WORK_GROUP_SIZE
     largest: int = min(f.get_work_group_info(info, device.handle) for f in functions)
     return power_of_two(min(requested, largest))
+
+
+@cache
+def build_text(device: OpenClDevice, text: str, name: str) -> Any | None:
+    """Return pyopencl's kernel ``name`` of a text for groups of one item; None if it is refused.
+
+    Equal texts are built once.
+    """
+    cl = pyopencl()
+    try:
+        program = cl.Program(device.context, text)
+        return cl.Kernel(program.build(list(compiler_options(device, 1)), cache_dir=False), name)
+    except cl.Error:
+        return None
 
 
 def driver_keeps_binaries(device: OpenClDevice) -> bool:

@@ -42,6 +42,11 @@ SERIAL_ROWS = 64
 """The least rows that it adds up."""
 MAX_SERIAL_ROWS = 4096
 """The most rows that it adds up: errors of rounding grow with them."""
+NARROW_COLUMNS = range(9, 33)
+"""The numbers of columns for each of which ``columns`` is compiled, so that sums stay in registers.
+Fewer take as long without."""
+NARROW_ROWS = 1024
+"""The rows that an item of it adds up."""
 SERIAL_COLUMNS = 2048
 """The most columns of an item: their sums stay in the first cache."""
 
@@ -81,9 +86,17 @@ __kernel void columns(__global const T *restrict x, __global const T *restrict d
   __global T *restrict sums = y + batch * ys + get_global_id(0) * width + left;
   __global const T *restrict row = x + batch * xs + low * width + left;
   d += batch * ds;
+#ifdef WIDTH
+  T own[WIDTH] = {0};  /* in registers */
+  for (long i = low; i < high; i++, row += WIDTH) {
+    const T a = weighted ? d[i] : 1;
+    for (int j = 0; j < WIDTH; j++) own[j] += row[j] * a;
+  }
+  for (int j = 0; j < WIDTH; j++) sums[j] = own[j];
+#else
   for (long j = 0; j < length; j++) sums[j] = 0;
   long i = low;
-  if (width <= 32)  /* sums are loaded and stored once for four rows */
+  if (width <= 8)  /* sums are loaded and stored once for four rows */
     for (; i + 4 <= high; i += 4, row += 4 * width) {
       const T a = weighted ? d[i] : 1, b = weighted ? d[i + 1] : 1;
       const T c = weighted ? d[i + 2] : 1, e = weighted ? d[i + 3] : 1;
@@ -95,6 +108,7 @@ __kernel void columns(__global const T *restrict x, __global const T *restrict d
     const T a = weighted ? d[i] : 1;
     for (long j = 0; j < length; j++) sums[j] += row[j] * a;
   }
+#endif
 }
 """
 """The kernels for CPUs: ``block`` rows and ``part`` columns for each item of a group of one."""
@@ -194,17 +208,29 @@ class ProductOperand(NamedTuple):
 
 
 @cache
-def build_program(device: OpenClDevice, dtype: DType, block: int) -> Any:
+def build_program(device: OpenClDevice, dtype: DType, block: int, width: int) -> Any:
     """Build the kernels for groups of ``block`` work-items; return pyopencl's program.
 
-    A CPU has groups of one item. Raises: pyopencl.Error where the compiler refuses.
+    A CPU has groups of one item. ``width`` is the columns that ``columns`` is compiled for, 0 for
+    any. Raises: pyopencl.Error where the compiler refuses.
     """
     double = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" if dtype is float64 else ""
     body = SERIAL if block == 1 else GROUPED
+    fixed = f"#define WIDTH {width}\n" if width else ""
     program = pyopencl().Program(
-        device.context, f"{HEAD}\n{double}#define T {TYPES[dtype]}\n{body}"
+        device.context, f"{HEAD}\n{double}#define T {TYPES[dtype]}\n{fixed}{body}"
     )
     return program.build(list(compiler_options(device, block)), cache_dir=False)
+
+
+def compiled_width(launch: ProductLaunch, block: int) -> int:
+    """Return the width that the kernel of a launch is compiled for; 0 for any width.
+
+    ``block`` is the work-items of a group.
+    """
+    width = launch.numbers[4]
+    is_narrow = launch.name == "columns" and block == 1 and width in NARROW_COLUMNS
+    return width if is_narrow else 0
 
 
 def group_items(target: Target) -> int:
@@ -295,6 +321,7 @@ def _columns(x: ProductOperand, vector: ProductOperand, batch: int, block: int) 
     if block == 1:
         part = min(x.width, SERIAL_COLUMNS)
         rows = min(max(SERIAL_ROWS, SERIAL_SUM_ELEMENTS // part), MAX_SERIAL_ROWS)
+        rows = NARROW_ROWS if x.width in NARROW_COLUMNS else rows
     else:
         part = min(power_of_two(x.width), block)
         rows = GROUP_STEPS * (block // part)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from passkit.ast.stage import KernelAST
 from passkit.errors import DeviceError
 from passkit.plan.kernel import Kernel
 from passkit.runtime.device.bound_program import (
@@ -24,7 +25,7 @@ from passkit.runtime.device.records import ResidentLaunch, ResidentProgram
 from passkit.runtime.device.runtimes import DeviceRuntime
 from passkit.runtime.opencl.accuracy import relaxed_operations
 from passkit.runtime.opencl.arrays import OpenClArray, find_array, new_array
-from passkit.runtime.opencl.compiler import OpenClKernel, build
+from passkit.runtime.opencl.compiler import OpenClKernel, build, build_text
 from passkit.runtime.opencl.device import (
     REDUCTION_NBYTES,
     OpenClQueue,
@@ -35,14 +36,22 @@ from passkit.runtime.opencl.device import (
     pyopencl,
 )
 from passkit.runtime.opencl.matrix_vector import (
+    ProductLaunch,
     build_program,
+    compiled_width,
     group_items,
     is_vector_product,
     launch_arguments,
     vector_products,
 )
+from passkit.runtime.opencl.product_in_tiles import (
+    TILES_PER_UNIT,
+    kernel_text,
+    rows_of_tiles,
+)
 from passkit.runtime.program import (
     AliasStep,
+    ArrayRef,
     LaunchStep,
     LibraryCall,
     MatrixProduct,
@@ -104,8 +113,12 @@ class OpenClBoundProgram(BoundProgram):
     ) -> None:
         self.partial_nbytes: dict[ArrayKey, int] = {}
         self.launches: dict[int, list[BoundLaunch]] = {}
+        self._vector_products: dict[int, ProductLaunch] = {}
+        self._more_reads: dict[int, tuple[ArrayRef, ...]] = {}
         with data.device.active("preparing launches"):
             super().__init__(program, data, sizes)
+            if data.device.limits.is_cpu:
+                self._compute_products_in_tiles()
         data.counts["device_library_steps"] = sum(
             isinstance(step, LibraryCall) and id(step) in self.launches for step in program.steps
         )
@@ -180,8 +193,9 @@ class OpenClBoundProgram(BoundProgram):
 
         def enqueue(memory: CallMemory) -> None:
             """Enqueue the launches for ``memory``. Raises: DeviceError."""
+            more = {r.key: memory.read(r) for r in self._more_reads.get(id(step), ())}
             refs = zip(keys, self.buffers(step, memory), strict=True)
-            buffers = {key: memory_of(buffer) for key, buffer in refs}
+            buffers = {key: memory_of(buffer) for key, buffer in (*refs, *more.items())}
             memory.kernel_events += self._start(launches, buffers, memory.queue)
 
         return enqueue
@@ -235,9 +249,9 @@ class OpenClBoundProgram(BoundProgram):
         for elements in products.parts:
             keys.append((PARTIAL, len(self.partial_nbytes)))
             self.partial_nbytes[keys[-1]] = elements * result.dtype.nbytes
-        built = build_program(device, result.dtype, block) if products.launches else None
         launches = []
         for launch in products.launches:
+            built = build_program(device, result.dtype, block, compiled_width(launch, block))
             arguments = launch_arguments(launch, result.dtype, block)
             kernel = pyopencl().Kernel(built, launch.name)
             launches.append(
@@ -250,7 +264,93 @@ class OpenClBoundProgram(BoundProgram):
                     arguments,
                 )
             )
+        is_single = len(launches) == 1 and block == 1 and products.launches[0].items[1:] == (1, 1)
+        if is_single and products.launches[0].name == "rows":
+            self._vector_products[id(step)] = products.launches[0]
         return launches
+
+    def _compute_products_in_tiles(self) -> None:
+        """Let kernels compute in their tiles the products by vectors that these read, in place.
+
+        The launches of such products are dropped, and those of the kernels replaced.
+        """
+        steps = self.program.steps
+        for position, step in enumerate(steps):
+            if id(step) not in self._vector_products:
+                continue
+            (result,) = step.writes
+            for reader in steps[position + 1 :]:
+                if any(ref.key == result.key for ref in (*reader.reads, *reader.writes)):
+                    if isinstance(reader, LaunchStep) and isinstance(step, LibraryCall):
+                        self._compute_in_tiles(step, reader, position)
+                    break
+
+    def _compute_in_tiles(self, step: LibraryCall, reader: LaunchStep, position: int) -> None:
+        """Let a kernel compute the product by a vector of an earlier step, if its tiles can.
+
+        Its form must tell that each tile reads rows of its own. There must be enough tiles, and
+        nothing from the product on, which is at ``position``, may be stored over its operands.
+        """
+        device, launches = self.data.device, self.launches.get(id(reader), [])
+        (result,) = step.writes
+        places = [k for k, ref in enumerate(reader.refs) if ref.key == result.key]
+        kernel = reader.kernel
+        is_plain = len(launches) == 1 and not kernel.phases and launches[0].group == (1,)
+        if id(reader) in self._more_reads:  # it has one product already
+            return
+        if not is_plain or len(places) != 1 or not isinstance(kernel.ast, KernelAST):
+            return
+        rows = rows_of_tiles(kernel.ast, kernel.ast.params[places[0]].name)
+        if rows is None:
+            return
+        product = self._vector_products[id(step)]
+        height, width = product.numbers[3:5]
+        numbers = {
+            name: self.number(n) for name, n in zip(kernel.ast.sizes, kernel.sizes, strict=True)
+        }
+        tile_rows = rows.chunk * numbers[rows.rows]
+        tiles = numbers[rows.tiles]
+        covers = numbers[rows.total] == height and tiles * tile_rows >= height
+        if not covers or tiles < TILES_PER_UNIT * device.limits.units:
+            return
+        matrix, vector = (step.reads[k] for k in product.operands[:2])
+        if self._may_overwrite((matrix, vector), step, reader, position):
+            return
+        text, name = kernel_text(kernel, places[0], rows, result.dtype)
+        function = build_text(device, text, name)
+        if function is None:
+            return
+        (launch,) = launches
+        arguments = [*launch.arguments, *map(np.int64, (tile_rows, height, width))]
+        keys = (*launch.keys, matrix.key, vector.key)
+        launches[0] = BoundLaunch(
+            label=launch.label,
+            function=_with_arguments(function, len(keys), arguments),
+            items=launch.items,
+            group=launch.group,
+            keys=keys,
+            arguments=arguments,
+        )
+        self.launches[id(step)].clear()
+        self._more_reads[id(reader)] = matrix, vector
+
+    def _may_overwrite(
+        self, operands: Sequence[ArrayRef], step: Any, reader: Any, position: int
+    ) -> bool:
+        """Return whether a step after a product, up to its reader, may store over its operands.
+
+        A result of the program may lie over an input of as many bytes. ``position`` is that of the
+        product's ``step``.
+        """
+        if any(ref.kind not in ("input", "constant") for ref in operands):
+            return True
+        nbytes = {self.number(ref.nbytes) for ref in operands}
+        steps = self.program.steps[position:]
+        for other in steps[: steps.index(reader) + 1]:
+            for ref in other.writes:
+                if ref.kind not in ("arena", PARTIAL) and self.number(ref.nbytes) in nbytes:
+                    return True
+        return False
 
     def _functions(self, step: LaunchStep) -> list[tuple[Any, int, list[Any]]]:
         """Return the functions of a kernel that have tiles, one for each of its phases.
