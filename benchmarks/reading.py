@@ -6,7 +6,11 @@
     python benchmarks/reading.py functions --seed 1 --code         # the same functions, with bodies
 
 A reader says of each function what it does, takes, returns and raises, without the code. Somebody
-else compares the answers with the code. `results/language-reading.json` holds the last reading,
+else compares the answers with the code. An answer is right if a caller who relies on it is not
+misled: with arguments of the types that the signature and the docstring name, the function computes
+and returns what the answer says, and raises what it says, where it says so; an exception that such
+arguments meet and that the answer rules out or leaves out counts as wrong. Arguments of other types
+and the internals of libraries do not count. `results/language-reading.json` holds the last reading,
 which `show.py language` counts.
 """
 
