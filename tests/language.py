@@ -37,6 +37,13 @@ MIDDLE = (
 )
 """Folders under ``passkit/`` and ``tests/`` whose vocabulary is not settled yet."""
 
+NEW_LAYERS = ("ir", "planner", "schedule", "target", "transforms")
+"""Layers of the middle under ``passkit/`` whose vocabulary is settled.
+
+Their tests under ``tests/`` have a row of their own, as they may import what they test.
+"""
+NEW_LAYERS_ROW = "tests: new layers of the middle"
+
 VAGUE_NAMES = frozenset({"found", "made", "known", "wanted"})
 """Variable names that do not say what they hold."""
 
@@ -92,13 +99,15 @@ def python_files() -> list[Path]:
 def folder_of(path: str) -> str:
     """The row of the table for a file: a top folder, or a folder directly under ``passkit/``.
 
-    Folders of the middle, and their tests, are rows of their own.
+    Folders of the middle, and their tests, are rows of their own; so are tests of its new layers.
     """
     for folder in MIDDLE:
         for top in ("passkit", "tests"):
             if path.startswith(f"{top}/{folder}/"):
                 return f"{top}: the middle"
     parts = path.split("/")
+    if parts[0] == "tests" and parts[1] in NEW_LAYERS:
+        return NEW_LAYERS_ROW
     if parts[0] in ("passkit", "frontends") and len(parts) > 2:
         return "/".join(parts[:2])
     return parts[0]

@@ -360,7 +360,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "profiles, occupancy, calibration by an injected clock: tests pass",
-        lambda: tests("tests/plan/test_gpus.py", "tests/tuning/test_gpu_calibration.py"),
+        lambda: tests("tests/target/test_gpus.py", "tests/tuning/test_gpu_calibration.py"),
     ),
     Demand(
         "no driver, wrong architecture, no memory, refused, lost: tests pass",
