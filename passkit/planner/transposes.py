@@ -16,28 +16,8 @@ from passkit.schedule.loop_nest import AxisRole, LoopNest
 from passkit.schedule.nest import AxisPart
 from passkit.schedule.tiles import NARROW_LANES, TileThreads
 from passkit.target import Target
+from passkit.target.heuristics import NestHeuristics
 from passkit.values.size import Extent
-
-TILE_NBYTES = 16 << 10
-"""The bytes of a tile of the widest array that a block turns."""
-ROW_NBYTES = 64
-"""The bytes of the shortest row of a tile, of the narrowest array, if the axis is longer."""
-TILE_EDGE = 8
-"""How much smaller tiles cost: as much as so many points more along an axis."""
-TILE_THREADS = 256
-"""The threads of a block that turns a tile."""
-TILE_LANES = 8
-"""The threads with neighbouring vectors: more of them have conflicts of banks."""
-PADDINGS = (1, 2, 3, 4, 5, 8, 9, 0)
-"""The elements that may lie between two rows of a tile, those that are preferred first."""
-TILE_MIN_POINTS = 256
-"""The points of the smallest tile: with fewer, the arrays have rows of a sector or less."""
-SECTOR_NBYTES = 32
-"""The bytes that global memory gives at least."""
-MULTIPROCESSOR_SHARED_NBYTES = 164 << 10
-"""The shared memory of a multiprocessor of sm_80; later ones have more."""
-BLOCK_SHARED_NBYTES = 1 << 10
-"""The shared memory that a block takes besides its own."""
 
 
 def transpose(nest: LoopNest, target: Target) -> Sequence[Action] | None:
@@ -54,14 +34,15 @@ def transpose(nest: LoopNest, target: Target) -> Sequence[Action] | None:
     if nest.is_reduced or not reads:
         return None
     axes = sorted({r.axis for r in reads})
-    sizes = _tile_sizes(nest, axes)
+    rules = target.rules
+    sizes = _tile_sizes(nest, axes, rules)
     volume = prod(sizes)
-    if volume < TILE_MIN_POINTS or min(sizes[k] for k in (*axes, -1)) < 2:
+    if volume < rules.min_tile_points or min(sizes[k] for k in (*axes, -1)) < 2:
         return None
     vector = _tile_vector(nest, axes, sizes, target)
-    threads = min(TILE_THREADS, volume // vector)
-    lanes = _tile_lanes(nest, vector)
-    pitch = _tile_pitch(nest, TileThreads(sizes, vector, lanes, threads))
+    threads = min(rules.tile_threads, volume // vector)
+    lanes = _tile_lanes(nest, vector, rules)
+    pitch = _tile_pitch(nest, TileThreads(sizes, vector, lanes, threads), rules)
     inputs = tuple(dict.fromkeys((f"x{r.input}", nest.axes[r.axis].name) for r in reads))
     parts = [AxisPart(Bind.THREAD_X, threads)]
     if volume > threads * vector:
@@ -70,31 +51,34 @@ def transpose(nest: LoopNest, target: Target) -> Sequence[Action] | None:
         parts.append(AxisPart(Bind.VECTOR, vector))
     nbytes = sum(r.nbytes for r in reads)
     held = -(-(nbytes + sum(nest.traffic.stream_nbytes)) * volume // (4 * threads))
-    needed = max(32, nest.registers(target.rules) + held - 8)
+    needed = max(32, nest.registers(rules) + held - 8)
     registers = min(target.limits.thread_registers, needed)
     blocks = resident_blocks(threads, registers, target.limits)
-    shared = nbytes * prod(sizes[:-1]) * pitch + BLOCK_SHARED_NBYTES
+    shared = nbytes * prod(sizes[:-1]) * pitch + rules.reserved_tile_bytes
     return (
         *distribution(nest, AxisRole.KEPT, parts),
         *in_registers(nest),
         CacheTile(inputs, sizes, lanes, pitch),
-        LaunchBlocks(max(1, min(blocks, MULTIPROCESSOR_SHARED_NBYTES // shared))),
+        LaunchBlocks(max(1, min(blocks, rules.resident_tile_bytes // shared))),
     )
 
 
-def _tile_sizes(nest: LoopNest, axes: Sequence[int]) -> tuple[int, ...]:
+def _tile_sizes(
+    nest: LoopNest, axes: Sequence[int], rules: NestHeuristics
+) -> tuple[int, ...]:
     """Return the points of a tile along each axis of a nest, which is turned along some axes.
 
-    A tile has about `TILE_NBYTES` of the widest array. Axes other than the last one and ``axes``
+    A tile has about ``tile_bytes`` of the widest array. Axes other than the last one and ``axes``
     have one point.
     """
     nbytes = _nbytes(nest)
-    volume = TILE_NBYTES // max(nbytes)
+    volume = rules.tile_bytes // max(nbytes)
     moved = (*axes, len(nest.axes) - 1)
     side = 1 << (volume.bit_length() - 1) // len(moved)
     sizes = [1] * len(nest.axes)
     for k in moved:
-        sizes[k] = _tile_size(nest.axes[k].extent, min(side, ROW_NBYTES // min(nbytes)), side)
+        least = min(side, rules.tile_row_bytes // min(nbytes))
+        sizes[k] = _tile_size(nest.axes[k].extent, least, side, rules.tile_edge)
     for k in reversed(moved):  # short axes leave room along others
         extent = nest.axes[k].extent
         while prod(sizes) * 2 <= volume and _may_double(extent, sizes[k]):
@@ -109,8 +93,11 @@ def _nbytes(nest: LoopNest) -> tuple[int, ...]:
     return (*traffic.stream_nbytes, *traffic.output_nbytes, *turned)
 
 
-def _tile_size(extent: Extent, least: int, most: int) -> int:
-    """Return the points of a tile along an axis: a power of two that leaves few tiles short."""
+def _tile_size(extent: Extent, least: int, most: int, edge: int) -> int:
+    """Return the points of a tile along an axis: a power of two that leaves few tiles short.
+
+    A tile costs as much as ``edge`` points more along the axis.
+    """
     if not isinstance(extent, int):
         return most
     if extent <= least:
@@ -118,7 +105,7 @@ def _tile_size(extent: Extent, least: int, most: int) -> int:
     sizes = [most]
     while sizes[-1] > least:
         sizes.append(sizes[-1] // 2)
-    return min(sizes, key=lambda n: -(-extent // n) * n * (1 + TILE_EDGE / n))
+    return min(sizes, key=lambda n: -(-extent // n) * n * (1 + edge / n))
 
 
 def _may_double(extent: Extent, size: int) -> bool:
@@ -145,14 +132,14 @@ def _tile_vector(
     return vector if fits else 1
 
 
-def _tile_lanes(nest: LoopNest, vector: int) -> int:
+def _tile_lanes(nest: LoopNest, vector: int, rules: NestHeuristics) -> int:
     """Return how many threads load neighbouring vectors: they have a sector of each array."""
     if vector == 1:
         return NARROW_LANES
-    return max(TILE_LANES, SECTOR_NBYTES // (vector * min(_nbytes(nest))))
+    return max(rules.tile_lanes, rules.sector_bytes // (vector * min(_nbytes(nest))))
 
 
-def _tile_pitch(nest: LoopNest, tile: TileThreads) -> int:
+def _tile_pitch(nest: LoopNest, tile: TileThreads, rules: NestHeuristics) -> int:
     """Return the distance of rows of a tile in shared memory that has the fewest conflicts."""
     last = len(tile.sizes) - 1
     reads = nest.traffic.transposed
@@ -162,4 +149,4 @@ def _tile_pitch(nest: LoopNest, tile: TileThreads) -> int:
         axes = [(axis, r.nbytes) for r in reads for axis in (last, r.axis)]
         return [sum(t.turns(axis, pitch, n) for axis, n in axes) for t in (tile, narrow)]
 
-    return min((tile.sizes[-1] + n for n in PADDINGS), key=turns)
+    return min((tile.sizes[-1] + n for n in rules.tile_paddings), key=turns)

@@ -208,6 +208,20 @@ class NestHeuristics:
         short_row_registers: registers for the part of a short row that a thread has, at most.
         short_row_bytes: bytes of shared memory of a block of short rows, at most, so that several
             blocks fit.
+        tile_bytes: bytes of a tile of the widest array that a block turns.
+        tile_row_bytes: bytes of the shortest row of a tile, of the narrowest array, if the axis is
+            longer.
+        tile_edge: points along an axis that a tile costs besides its own, so that smaller tiles
+            cost more.
+        tile_threads: threads of a block that turns a tile.
+        tile_lanes: threads with neighbouring vectors: more of them have conflicts of banks.
+        tile_paddings: elements that may lie between two rows of a tile, the preferred ones first.
+        min_tile_points: points of the smallest tile: with fewer, arrays have rows of a sector or
+            less.
+        sector_bytes: bytes that global memory gives at least.
+        resident_tile_bytes: shared memory of a multiprocessor by which it is counted how many
+            tiles it has at a time: that of sm_80; later ones have more.
+        reserved_tile_bytes: shared memory that a block takes besides its tiles.
         base_registers: registers for addresses, indices and intermediate results, at least.
         index_registers: registers for addresses and indices, where many values are live at a time.
         float64_registers: registers that the functions of float64 need besides.
@@ -223,6 +237,16 @@ class NestHeuristics:
     short_row: int = 128
     short_row_registers: int = 34
     short_row_bytes: int = 24 << 10
+    tile_bytes: int = 16 << 10
+    tile_row_bytes: int = 64
+    tile_edge: int = 8
+    tile_threads: int = 256
+    tile_lanes: int = 8
+    tile_paddings: tuple[int, ...] = (1, 2, 3, 4, 5, 8, 9, 0)
+    min_tile_points: int = 256
+    sector_bytes: int = 32
+    resident_tile_bytes: int = 164 << 10
+    reserved_tile_bytes: int = 1 << 10
     base_registers: int = 32
     index_registers: int = 12
     float64_registers: int = 24
