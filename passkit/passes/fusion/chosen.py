@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from attrs import frozen
 
 from passkit.diagnostics import Diagnostic
+from passkit.graph.node import Node
 from passkit.passes.fusion.board import Board
 from passkit.passes.fusion.explore import Explorer, Tried
 from passkit.plan.group import Decision
@@ -83,16 +84,31 @@ class Verdicts:
             for k in t.members:
                 self.tried.setdefault(k, []).append(t)
         self.node_of = {name: n for n, name in board.graph.names.items()}
+        self.copied: dict[Node, list[Pattern]] = {}
+        for p in chosen:
+            for n in dict.fromkeys(n for k in p.members for n in board.list[k].clones):
+                self.copied.setdefault(n, []).append(p)
 
     def settled(self, log: Iterable[Decision]) -> Iterator[Decision]:
         """Decisions about edges, those of the selection in the place of what was said before."""
         for d in log:
             one, another = (self._unit(name) for name in (d.producer, d.consumer))
             is_open = not d.fused and d.diagnostic.causes[-1].code != "fuel"
-            if not is_open or one is None or another is None or one == another:
+            if is_open and self._is_repeated(d):
+                yield Decision(d.producer, d.consumer, Diagnostic("fused.repeated"))
+            elif not is_open or one is None or another is None or one == another:
                 yield d
             else:
                 yield self._decided(d, one, another)
+
+    def _is_repeated(self, d: Decision) -> bool:
+        """Return whether a chosen kernel has the producer and a copy of the consumer."""
+        producer, consumer = (self.node_of.get(name) for name in (d.producer, d.consumer))
+        if producer is None or consumer is None:
+            return False
+        unit = self.board.of.get(producer)
+        kernels = self.copied.get(consumer, ())
+        return any(unit in p.members or p in self.copied.get(producer, ()) for p in kernels)
 
     def _unit(self, name: str) -> int | None:
         return self.board.of.get(self.node_of[name]) if name in self.node_of else None
