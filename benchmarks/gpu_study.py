@@ -139,6 +139,8 @@ def printed_launches(graph: Any, is_positive: bool = False, **options: Any) -> l
             (int(evaluate(b.extent, values)) * b.dtype.nbytes, is_positive, None)
             for b in kernel.ast.params
         )
+        if getattr(kernel.ast, "counters", 0):
+            arrays += ((4 * kernel.ast.counters, False, np.zeros(kernel.ast.counters, np.uint32)),)
         several = config.grid > 1 and len(kernel.ast.params) > 8  # tensors packed into one kernel
         launches.append(
             StudyLaunch(

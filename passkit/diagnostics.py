@@ -88,6 +88,7 @@ TEXTS: dict[str, str] = {
     "fused.domain": "one iteration domain",
     "fused.elementwise": "single use, elementwise",
     "fused.gain": "one kernel saves {gain:seconds}{measured:measured}{grown:grown}",
+    "fused.joined": "one launch: the last block that stores partial results joins them",
     "fused.keep_together": "keep_together asks for one kernel",
     "fused.packed": "packed into one kernel of {kernels} branches: neither depends on the other",
     "fused.readers": "each kernel that reads it computes it",

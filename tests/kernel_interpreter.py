@@ -23,10 +23,12 @@ from passkit.ir.loop import (
     Bind,
     Declare,
     DivideVector,
+    Fence,
     For,
     If,
     IsAligned,
     KernelIR,
+    LastBlock,
     LetStmt,
     LoopBuffer,
     PrepareDivisor,
@@ -144,6 +146,7 @@ class BlockRun:
         values: its variables by name.
         indices: the indices of block and threads.
         is_aligned: whether parameters count as aligned.
+        counters: the counters of blocks.
         gone: where threads have returned.
     """
 
@@ -152,6 +155,7 @@ class BlockRun:
     values: dict[str, Array]
     indices: Mapping[Bind, Array]
     is_aligned: bool
+    counters: list[int]
     gone: Array = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -205,6 +209,10 @@ class BlockRun:
             case Barrier(scope):
                 parts = self.warps(active) if scope is BarrierScope.WARP else active[None]
                 self.all_or_none(parts, f"a barrier of the {scope.value}")
+            case Fence():
+                self.all_or_none(active[None], "a fence")
+            case LastBlock(counter, count):
+                self.last_block(self.value(counter, active), count, active)
             case Return():
                 self.gone[active] = True
             case If(condition, body, otherwise):
@@ -215,6 +223,18 @@ class BlockRun:
                 self.loop(s, active)
             case _:
                 raise KernelFault(f"{type(s).__name__} is no statement of the final form")
+
+    def last_block(self, counter: Array, count: int, active: Array) -> None:
+        """Count the block; all its threads return unless it is the last one at the counter."""
+        self.all_or_none(active[None], "a count of blocks")
+        number = int(counter.reshape(-1)[0])
+        if np.any(counter != number) or not 0 <= number < len(self.counters):
+            raise KernelFault(f"blocks are counted at {number} of {len(self.counters)} counters")
+        self.counters[number] += 1
+        if self.counters[number] == count:
+            self.counters[number] = 0
+        else:
+            self.gone[active] = True
 
     def loop(self, s: For, active: Array) -> None:
         """Execute a loop: each thread until its own stop."""
@@ -285,6 +305,7 @@ def run_kernel(
     inputs: Sequence[Array],
     outputs: Sequence[Array],
     is_aligned: bool = True,
+    order: int = 0,
 ) -> None:
     """Run a kernel on arrays, of which it fills the outputs.
 
@@ -295,13 +316,17 @@ def run_kernel(
         inputs: its inputs.
         outputs: its outputs.
         is_aligned: what the kernel's tests of addresses say.
+        order: the seed of a random order of blocks; 0 for their own order.
 
     Raises: KernelFault for a fault, also for an element of an output that is not stored.
     """
     params = _params(kernel.params, inputs, outputs)
-    for block in range(blocks):
+    counters = [0] * kernel.counters
+    for block in np.random.default_rng(order).permutation(blocks) if order else range(blocks):
         values = dict(zip(kernel.sizes, sizes, strict=True))
-        _run_block(kernel, block, params, values, is_aligned)
+        _run_block(kernel, int(block), params, values, is_aligned, counters)
+    if any(counters):
+        raise KernelFault(f"a counter of blocks is left at {max(counters)}")
     _check_stored(params)
 
 
@@ -329,7 +354,7 @@ def run_pack(
         for k in range(together):
             own = (block - values[part.first]) * together + k
             if part.blocks is None or own < values[part.blocks]:
-                _run_block(kernel, own, memory, own_sizes, is_aligned)
+                _run_block(kernel, own, memory, own_sizes, is_aligned, [])
     _check_stored(params)
 
 
@@ -350,6 +375,7 @@ def _run_block(
     params: Mapping[str, Memory],
     sizes: Mapping[str, int],
     is_aligned: bool,
+    counters: list[int],
 ) -> None:
     """Run one block of a kernel."""
     launch = kernel.launch
@@ -357,7 +383,7 @@ def _run_block(
     arrays = {b.name: Memory.empty(b, (launch.y, launch.x)) for b in kernel.arrays}
     values = {n: np.int64(v) for n, v in sizes.items()}
     indices = {Bind.GRID: np.int64(block), Bind.THREAD_Y: y, Bind.THREAD_X: x}
-    BlockRun(kernel, {**params, **arrays}, values, indices, is_aligned).run()
+    BlockRun(kernel, {**params, **arrays}, values, indices, is_aligned, counters).run()
 
 
 def _check_stored(params: Mapping[str, Memory]) -> None:

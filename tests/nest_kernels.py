@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -36,6 +36,13 @@ class NestProgram:
         """Return the kernel in final form."""
         assert isinstance(self.kernel.ast, KernelIR)
         return self.kernel.ast
+
+    def outputs(self, expected: Sequence[Any]) -> list[Any]:
+        """Return arrays of zeros for what the kernel writes: partial results, then the outputs."""
+        written = [b for b in self.ir.params if b.written]
+        partial = written[: len(written) - len(expected)]
+        arrays = [np.zeros(int(b.extent), b.dtype.numpy) for b in partial]  # type: ignore[call-overload]
+        return [*arrays, *(np.zeros_like(x) for x in expected)]
 
 
 def graphs() -> Iterator[tuple[str, list[Any]]]:
@@ -83,6 +90,9 @@ def graphs() -> Iterator[tuple[str, list[Any]]]:
         yield f"transpose{shape}", [o.transpose(x, (1, 0)) + y]
     x = pk.var("x", (3, 40, 72), "float16")
     yield "transpose_batch", [o.transpose(x, (0, 2, 1)) * 2]
+    yield "joined_sum", [o.reduce_sum(pk.var("x", (100_001,), f32))]
+    yield "joined_columns", [o.reduce_sum(pk.var("x", (1200, 200), f32), axis=0)]
+    yield "joined_many", [o.reduce_sum(pk.var("x", (9000, 40), f32), axis=0)]
     yield "softmax150x40", [o.softmax(pk.var("x", (150, 40), f32))]
     yield "unknown_rows", [o.softmax(pk.var("x", ("n", 64), f32))]
     yield "unknown_points", [pk.var("x", ("n", 33), f32) * 2 + pk.var("b", (33,))]
@@ -91,7 +101,8 @@ def graphs() -> Iterator[tuple[str, list[Any]]]:
 def program_of(name: str, outputs: list[Any], **options: Any) -> NestProgram | None:
     """Return the program of a graph; None if it is not one kernel of loop IR."""
     graph = pk.Graph(outputs)
-    planned = pk.ApplyPasses(graph, PASSES, target="cuda", **options)
+    passes = ("SplitReduce", *PASSES) if name.startswith("joined") else PASSES
+    planned = pk.ApplyPasses(graph, passes, target="cuda", **options)
     kernels = list(planned.attrs["kernel"].values())
     if len(kernels) != 1 or not isinstance(kernels[0].ast, KernelIR):
         return None

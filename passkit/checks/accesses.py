@@ -11,16 +11,19 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from attrs import evolve, field, frozen
 
-from passkit.ast.expr import Expr, Load, Select
+from passkit.ast.expr import Binary, Expr, Load, Select, Var
 from passkit.checks.affine import FAR, Affine, Array, Context, IndexAtom, context_of_threads
+from passkit.checks.joins import BlockCount
 from passkit.errors import CodeGenError
 from passkit.ir.loop import (
     Barrier,
     BarrierScope,
     Declare,
+    Fence,
     For,
     If,
     KernelIR,
+    LastBlock,
     LetStmt,
     Return,
     Stmt,
@@ -32,7 +35,12 @@ from passkit.ir.loop import (
     walk_statements,
 )
 from passkit.ir.rewrite import loads_in, operands
+from passkit.values.dtype import bool_
 
+_COUNTS = ("met", "block", "warp", "branch", "fences")
+"""The names of the numbers that are kept along a path."""
+STORED, MET, FENCED = 1, 2, 3
+"""The last of these that a block did: store, wait with its threads, fence."""
 MOST_ITERATIONS = 64
 """The iterations of a loop with barriers that are followed one by one."""
 MOST_POINTS = 1 << 22
@@ -53,6 +61,7 @@ class ElementAccess:
         warp_epoch: the barriers of the warp in front of it.
         sides: the branches it stands in that all threads of a block take alike, and their side.
         facts: sums that are not negative there.
+        join: the count of blocks in front of it, if there is one.
     """
 
     buffer: str
@@ -64,6 +73,7 @@ class ElementAccess:
     warp_epoch: int
     sides: tuple[tuple[int, bool], ...]
     facts: tuple[Affine, ...]
+    join: BlockCount | None = None
 
     def excludes(self, other: ElementAccess) -> bool:
         """Return whether a block makes only one of both accesses."""
@@ -96,11 +106,13 @@ class _Path:
         block_epoch: the barriers of the block so far.
         warp_epoch: the barriers of the warp so far.
         accesses: the accesses so far.
+        joins: the counts of blocks so far.
     """
 
     choices: tuple[bool, ...]
-    counts: dict[str, int] = field(factory=lambda: {"met": 0, "block": 0, "warp": 0, "branch": 0})
+    counts: dict[str, int] = field(factory=lambda: dict.fromkeys(_COUNTS, 0))
     accesses: list[ElementAccess] = field(factory=list)
+    joins: list[BlockCount] = field(factory=list)
 
 
 def paths_of(
@@ -145,9 +157,19 @@ def _depth(body: Sequence[Stmt]) -> int:
     return max(inner, default=0)
 
 
+def _smaller_of(stop: Expr, context: Context) -> tuple[Expr, ...]:
+    """Return the two bounds of which a loop's stop is the smaller one; none if it is another."""
+    while isinstance(stop, Var) and stop.name in context.definitions:
+        stop = context.definitions[stop.name]
+    match stop:
+        case Select(Binary("<", a, b), c, d) if (a, b) == (c, d):
+            return a, b
+    return ()
+
+
 def _has_barrier(body: Sequence[Stmt]) -> bool:
     """Return whether a body has a barrier."""
-    return any(isinstance(s, Barrier) for s in walk_statements(tuple(body)))
+    return any(isinstance(s, (Barrier, LastBlock)) for s in walk_statements(tuple(body)))
 
 
 class _Collector:
@@ -155,6 +177,7 @@ class _Collector:
 
     def __init__(self, kernel: KernelIR, watched: frozenset[str]) -> None:
         self.watched = watched
+        self.params = {b.name for b in kernel.params}
         self.path = _Path(())
         self.relevant: set[int] = set()
         for s in kernel.body:
@@ -170,7 +193,7 @@ class _Collector:
         if (
             own
             or any(inner)
-            or isinstance(s, (LetStmt, Declare, Barrier, Return))
+            or isinstance(s, (LetStmt, Declare, Barrier, Fence, LastBlock, Return))
             or self._loads_watched(s)
         ) and (not isinstance(s, For) or not all(
             isinstance(x, (LetStmt, Declare)) and not self._loads_watched(x)
@@ -212,6 +235,15 @@ class _Collector:
                 self._access(s.buffer, s.index, s.width, True, s, place)
             case Barrier(scope):
                 counts["block" if scope is BarrierScope.BLOCK else "warp"] += 1
+                if scope is BarrierScope.BLOCK and counts["fences"] == STORED:
+                    counts["fences"] = MET
+            case Fence():
+                counts["fences"] = FENCED if counts["fences"] == MET else counts["fences"]
+            case LastBlock(counter, count):
+                counts["block"] += 1
+                is_fenced = counts["fences"] in (0, FENCED)
+                place_of_count = BlockCount(context.value(counter), count, is_fenced)
+                self.path.joins.append(place_of_count)
             case Return():
                 return evolve(context, mask=np.zeros_like(context.mask), cache={})
             case If():
@@ -258,6 +290,8 @@ class _Collector:
             steps = context.along(place.axis, np.arange(count) * s.step)
             mask = steps.low < distance.high
             inner = context.with_form(s.var.name, start + steps, mask)
+            for bound in _smaller_of(s.stop, context):
+                inner = inner.where(Binary("<", s.var, bound, bool_), True)
         self.body(s.body, evolve(place, context=inner, axis=place.axis + 1))
 
     def _loop_with_barriers(self, s: For, place: _Place, start: Affine) -> None:
@@ -305,6 +339,8 @@ class _Collector:
         if width > 1:
             elements = elements + context.along(context.rank - 1, np.arange(width))
         counts = self.path.counts
+        if is_store and buffer in self.params:
+            counts["fences"] = STORED
         self.path.accesses.append(
             ElementAccess(
                 buffer,
@@ -316,5 +352,6 @@ class _Collector:
                 counts["warp"],
                 place.sides,
                 context.facts,
+                self.path.joins[-1] if self.path.joins else None,
             )
         )

@@ -17,6 +17,7 @@ from attrs import frozen
 from passkit.checks.accesses import MOST_POINTS, ElementAccess, paths_of
 from passkit.checks.affine import FAR, Affine, Array, IndexAtom
 from passkit.checks.blocks import axes_of_quotients, meeting_of_blocks
+from passkit.checks.joins import JoinAccess, counts_of, meeting_of_joins
 from passkit.errors import CodeGenError
 from passkit.ir.loop import WARP, KernelIR, LoopBuffer, StorageScope
 from passkit.ir.text import print_statement
@@ -69,7 +70,6 @@ def races(
     """Yield the races of a kernel; see `check_races` for the arguments."""
     if blocks == 0:
         return
-    is_single = blocks == 1
     size_pairs = zip(kernel.sizes, sizes, strict=True)
     values = {name: n if isinstance(n, int) else None for name, n in size_pairs}
     shared = {b.name: b for b in kernel.arrays if b.scope is StorageScope.SHARED}
@@ -86,7 +86,7 @@ def races(
     for y in written:
         races: list[Race] = []
         for x in partners[y] or ("",):  # an output that shares memory with one of several inputs
-            race = next(_global_races(kernel, paths, {x, y}, is_single), None)
+            race = next(_global_races(kernel, paths, {x, y}, blocks), None)
             if race is None:
                 break
             races.append(race)
@@ -95,17 +95,47 @@ def races(
 
 
 def _global_races(
-    kernel: KernelIR, paths: Sequence[list[ElementAccess]], names: set[str], is_single: bool
+    kernel: KernelIR, paths: Sequence[list[ElementAccess]], names: set[str], blocks: Extent
 ) -> Iterator[Race]:
     """Yield the races at parameters that are one array, inside of blocks and among them."""
     for path in paths:
         yield from _InBlock(kernel, [a for a in path if a.buffer in names]).races()
     accesses = [a for path in paths for a in path if a.buffer in names]
-    if not is_single and any(a.is_store for a in accesses):
-        what = meeting_of_blocks(accesses)
+    before = [a for a in accesses if a.join is None]
+    if blocks != 1 and any(a.is_store for a in before):
+        what = meeting_of_blocks(before)
         if what is not None:
-            store = next(a for a in accesses if a.is_store)
-            yield Race(store.buffer, what, accesses[0], store)
+            store = next(a for a in before if a.is_store)
+            yield Race(store.buffer, what, before[0], store)
+    for path in paths:
+        yield from _races_behind(kernel, [a for a in path if a.buffer in names], blocks)
+
+
+def _races_behind(
+    kernel: KernelIR, accesses: Sequence[ElementAccess], blocks: Extent
+) -> Iterator[Race]:
+    """Yield the races of accesses behind a count of blocks, on one path."""
+    behind = [a for a in accesses if a.join is not None]
+    if not behind:
+        return
+    join = behind[0].join
+    assert join is not None
+    if any(a.join is not join for a in behind):
+        yield Race(behind[0].buffer, ": blocks are counted twice", behind[0], behind[-1])
+        return
+    counters = counts_of(join, blocks if isinstance(blocks, int) else None, kernel.counters)
+    if isinstance(counters, str):
+        yield Race(behind[0].buffer, f": {counters}", accesses[0], behind[0])
+        return
+    before = [_join_access(a) for a in accesses if a.join is None]
+    what = meeting_of_joins(before, [_join_access(a) for a in behind], counters)
+    if what is not None:
+        yield Race(behind[0].buffer, what, accesses[0], behind[0])
+
+
+def _join_access(a: ElementAccess) -> JoinAccess:
+    """Return what matters of an access where blocks are counted."""
+    return JoinAccess(a.index, a.mask, a.facts, a.is_store)
 
 
 def _partners(kernel: KernelIR, output: LoopBuffer) -> list[str]:

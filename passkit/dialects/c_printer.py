@@ -22,10 +22,12 @@ from passkit.ir.loop import (
     CachePolicy,
     Declare,
     DivideVector,
+    Fence,
     For,
     If,
     IsAligned,
     KernelIR,
+    LastBlock,
     LetStmt,
     LoopBuffer,
     PrepareDivisor,
@@ -166,6 +168,7 @@ class IRPrinter:
         """Return the text of the function."""
         kernel, launch = self.kernel, self.kernel.launch
         params = [self._param(b) for b in kernel.params]
+        params += ["unsigned *counters"] if kernel.counters else []
         params += [f"const int64_t {n}_arg" for n in kernel.sizes]
         bounds = f"__launch_bounds__({launch.threads}, {launch.blocks})"
         self._line(f'extern "C" __global__ void {bounds} {name}({", ".join(params)}) {{')
@@ -246,6 +249,10 @@ class IRPrinter:
                 self._warp_reduce(s)
             case Barrier(scope):
                 self._line(self.barriers[scope])
+            case Fence():
+                self._line("if (threadIdx.x == 0 && threadIdx.y == 0) __threadfence();")
+            case LastBlock(counter, count):
+                self._last_block(x.index(counter), count)
             case Return():
                 self._line("return;")
             case For():
@@ -300,6 +307,21 @@ class IRPrinter:
         self._line(f"{name} = {self.exprs.expr(substitute(s.combine, operands))};")
         self.depth -= 1
         self._line("}")
+
+    def _last_block(self, counter: str, count: int) -> None:
+        """Print the end of all blocks but the last one.
+
+        The fence behind the atomic addition, and the barrier, let all threads see what other blocks
+        stored before they fenced and added.
+        """
+        self._line("__shared__ bool is_last;")
+        self._line("if (threadIdx.x == 0 && threadIdx.y == 0) {")
+        self._line(f"  is_last = atomicAdd(counters + {counter}, 1u) == {count - 1}u;")
+        self._line(f"  if (is_last) counters[{counter}] = 0;")
+        self._line("  __threadfence();")
+        self._line("}")
+        self._line("__syncthreads();")
+        self._line("if (!is_last) return;")
 
     def _loop(self, s: For) -> None:
         """Print a loop."""

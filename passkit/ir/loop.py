@@ -222,6 +222,30 @@ class Barrier:
 
 
 @frozen
+class Fence:
+    """The block's stores become visible to other blocks before what its first thread does next.
+
+    These are the stores in front of a barrier of the block that stands in front of the fence.
+    """
+
+
+@frozen
+class LastBlock:
+    """The block counts itself at a counter of the kernel; all but the last one end here.
+
+    The last of ``count`` blocks sets the counter to 0 again and goes on. It sees all that the
+    others stored in front of a `Fence`. This is a barrier of the block, too.
+
+    Attributes:
+        counter: the number of the counter, which is below `KernelIR.counters`.
+        count: the blocks that count themselves there.
+    """
+
+    counter: Expr
+    count: int
+
+
+@frozen
 class Return:
     """The end of the thread: it has no more work, and no barrier or shuffle waits for it."""
 
@@ -264,6 +288,8 @@ Stmt = (
     | PrepareDivisor
     | DivideVector
     | Barrier
+    | Fence
+    | LastBlock
     | Return
     | For
     | If
@@ -322,6 +348,8 @@ class KernelIR:
         index_bits: the width of index arithmetic, 32 or 64.
         aliased: the names of params that may share memory with another.
         comment: a text for readers of the source.
+        counters: the counters of blocks, see `LastBlock`. They are an argument behind the buffers,
+            integers of 32 bits that are 0 before and after a launch.
     """
 
     params: tuple[LoopBuffer, ...]
@@ -332,6 +360,7 @@ class KernelIR:
     index_bits: int = 64
     aliased: frozenset[str] = frozenset()
     comment: str = field(default="", eq=False)
+    counters: int = 0
 
     def __str__(self) -> str:
         """Return the text form, see `passkit.ir.text`."""
@@ -393,4 +422,6 @@ def expressions_of(statement: Stmt) -> tuple[Expr, ...]:
             return (condition,)
         case PrepareDivisor(_, value):
             return (value,)
+        case LastBlock(counter):
+            return (counter,)
     return ()

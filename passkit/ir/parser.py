@@ -15,9 +15,11 @@ from passkit.ir.loop import (
     CachePolicy,
     Declare,
     DivideVector,
+    Fence,
     For,
     If,
     KernelIR,
+    LastBlock,
     LaunchShape,
     LetStmt,
     LoopBuffer,
@@ -69,9 +71,20 @@ class KernelParser(ExprParser):
         sizes = self.listed("size")
         self.scope = dict.fromkeys(sizes, int64)
         aliased = frozenset(self.listed("aliased"))
+        counters = self.integer() if self.accept("counters") else 0
+        if counters:
+            self.end()
         body = self._body()
         return KernelIR(
-            tuple(params), sizes, tuple(arrays), body, launch, index_bits, aliased, comment
+            tuple(params),
+            sizes,
+            tuple(arrays),
+            body,
+            launch,
+            index_bits,
+            aliased,
+            comment,
+            counters,
         )
 
     def launch(self) -> LaunchShape:
@@ -176,6 +189,13 @@ class KernelParser(ExprParser):
                 return DivideVector(target, source, self._divisor())
             case "barrier":
                 return Barrier(self.choice(BarrierScope))
+            case "fence":
+                return Fence()
+            case "last_block":
+                self.expect("of")
+                count = self.integer()
+                self.expect("at")
+                return LastBlock(self.expr(), count)
         return Return()
 
     def _assignment(self) -> Stmt:
@@ -301,6 +321,8 @@ _LINES = (
     "divisor",
     "divide",
     "barrier",
+    "fence",
+    "last_block",
     "return",
 )
 """The first words of statements of one line."""

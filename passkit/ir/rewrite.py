@@ -15,6 +15,7 @@ from passkit.ir.loop import (
     Declare,
     For,
     If,
+    LastBlock,
     LetStmt,
     ReduceStmt,
     Stmt,
@@ -88,6 +89,8 @@ def map_expressions(statement: Stmt, change: Change) -> Stmt:
             return evolve(statement, start=change(statement.start), stop=change(statement.stop))
         case If():
             return evolve(statement, condition=change(statement.condition))
+        case LastBlock():
+            return evolve(statement, counter=change(statement.counter))
     return statement
 
 

@@ -52,10 +52,12 @@ from passkit.ir.loop import (
     Barrier,
     Declare,
     DivideVector,
+    Fence,
     For,
     If,
     IsAligned,
     KernelIR,
+    LastBlock,
     LetStmt,
     LoopBuffer,
     PrepareDivisor,
@@ -164,6 +166,8 @@ class _KernelPrinter:
         for words in ("size", kernel.sizes), ("aliased", sorted(kernel.aliased)):
             if words[1]:
                 self._line(f"{words[0]} {', '.join(words[1])}")
+        if kernel.counters:
+            self._line(f"counters {kernel.counters}")
         self._line("{")
         self._body(kernel.body)
         self._line("}")
@@ -212,6 +216,10 @@ class _KernelPrinter:
                 self._line(f"divide {target} = {source} by {by}")
             case Barrier(scope):
                 self._line(f"barrier {scope.value}")
+            case Fence():
+                self._line("fence")
+            case LastBlock(counter, count):
+                self._line(f"last_block of {count} at {self.expr(counter)}")
             case Return():
                 self._line("return")
             case For() | If():

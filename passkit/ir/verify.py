@@ -39,10 +39,12 @@ from passkit.ir.loop import (
     Bind,
     Declare,
     DivideVector,
+    Fence,
     For,
     If,
     IsAligned,
     KernelIR,
+    LastBlock,
     LetStmt,
     LoopBuffer,
     PrepareDivisor,
@@ -179,6 +181,10 @@ class _Verifier:
                 yield from self._divide(s, scope)
             case Barrier(barrier):
                 yield from self._meeting(f"a barrier of the {barrier.value}", barrier, scope)
+            case Fence():
+                yield from self._meeting("a fence", BarrierScope.BLOCK, scope)
+            case LastBlock():
+                yield from self._last_block(s, scope)
             case Return():
                 self.left = max(self.left, scope.control)
             case For() | If():
@@ -215,6 +221,16 @@ class _Verifier:
         else:
             inner.values[s.var.name] = Binary("+", s.start, const(s.step, int64), int64)
         yield from self._body(s.body, inner)
+
+    def _last_block(self, s: LastBlock, scope: VerifierScope) -> Iterator[str]:
+        """Yield the violations of a place where all blocks but the last one end."""
+        yield from self._meeting("a count of blocks", BarrierScope.BLOCK, scope)
+        if s.counter.dtype is not int64 or s.count < 1:
+            yield f"{s.count} blocks are counted at a number of {s.counter.dtype}"
+        if not self.kernel.counters:
+            yield "blocks are counted, and the kernel has no counters"
+        if self._varies(s.counter, scope) > Varies.BLOCKS:
+            yield "threads of a block count it at different counters"
 
     # Variables.
 

@@ -43,7 +43,7 @@ def phased(group: Group, schedule: Schedule, shared: SharedPlan, lower: Lower) -
     for part, own in zip(parts, plans, strict=True):
         ast, tiles = lower(*own)
         arrays = _laid_over(ast, len(scratch))
-        names = _params(group, part)
+        names = names_in_whole(group, part)
         names |= {b.name: new.name for b, new in zip(ast.scratch, arrays, strict=True)}
         (phase,) = ast.phases
         phases.append(renamed(phase, names))
@@ -52,7 +52,7 @@ def phased(group: Group, schedule: Schedule, shared: SharedPlan, lower: Lower) -
     return KernelAST(params_of(group.graph), (), tuple(scratch), tuple(phases)), total
 
 
-def _params(group: Group, part: GroupPart) -> dict[str, str]:
+def names_in_whole(group: Group, part: GroupPart) -> dict[str, str]:
     """What the whole kernel calls the parameters of a phase."""
     inputs = len(group.graph.inputs)
     names = {

@@ -43,7 +43,7 @@ from passkit.sharing.sharing import aligned
 from passkit.space.layout import lay_out
 from passkit.target import Target
 from passkit.transforms.packs import lower_pack
-from passkit.transforms.pipeline import LoweredNest, Observer, lower_nest
+from passkit.transforms.pipeline import LoweredNest, Observer, lower_joined, lower_nest
 from passkit.values.memo import UncachedArgument
 from passkit.values.size import Extent, numel, substitute
 
@@ -81,7 +81,8 @@ def codegen(graph: Graph, context: PassContext) -> Graph:
         aliased = frozenset[int]() if storage is None else _aliased_positions(node, storage)
         reach = Reach(target.access, target.simd, target.shuffles)
         kernels[node] = make_kernel(group, schedule, plan, target.dialect, aliased, reach)
-        if context.dump is not None and (schedule.nest or schedule.pack):
+        is_nest = schedule.nest is not None or schedule.is_joined
+        if context.dump is not None and (is_nest or schedule.pack is not None):
             _dump_forms(group, schedule, aliased, kernels[node].name, context.dump)
     for node in graph.nodes:
         kernel = operator_kernel(graph, node, target.dialect)
@@ -193,7 +194,7 @@ def _kernel(
     RegistryError if there is no such dialect.
     """
     group = held.value
-    if schedule.nest is not None:
+    if schedule.nest is not None or schedule.is_joined:
         return _nest_kernel(group, schedule, dialect, aliased)
     if schedule.pack is not None:
         return _pack_kernel(group, schedule, dialect, aliased)
@@ -227,7 +228,7 @@ def _lowered(
     aliased: frozenset[int],
     observe: Observer | None = None,
 ) -> LoweredNest:
-    """Return a group of one loop nest in final form.
+    """Return a group of one loop nest, or of a reduction whose chunks are joined, in final form.
 
     Args:
         group: the group.
@@ -237,6 +238,8 @@ def _lowered(
 
     Raises: CodeGenError if the group cannot be lowered.
     """
+    if schedule.is_joined:
+        return lower_joined(group, schedule, aliased, observe)
     assert schedule.nest is not None
     layout = lay_out(group.graph)
     assert not isinstance(layout, Diagnostic)  # the schedule was made from it
@@ -293,7 +296,7 @@ def _pack_kernel(
 
 
 def _nest_kernel(group: Group, schedule: Schedule, dialect: str, aliased: frozenset[int]) -> Kernel:
-    """Return the kernel of a group of one loop nest, lowered through loop IR.
+    """Return the kernel of a group of one loop nest, or of two, lowered through loop IR.
 
     ``aliased`` are the positions of parameters that share storage with another. Raises:
     CodeGenError if the group cannot be lowered or printed, or its kernel has a race.

@@ -14,6 +14,7 @@ from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
 from passkit.plan.group import FUSED, Group, Kind
 from passkit.plan.packing import aim_of, points_of_tile
+from passkit.plan.phases import phase_group, phases_of
 from passkit.plan.phasing import plan_phased
 from passkit.plan.schedule import Schedule, Source
 from passkit.plan.scheduling import packed_schedule, plain_schedule
@@ -57,6 +58,9 @@ def _rules_key(group: Group, target: Target) -> Hashable:
 def _plan(
     key: str, phased: bool, held: UncachedArgument[Group], target: Target, rules: Hashable
 ) -> Schedule | Diagnostic:
+    joined = _joined(held.value, target) if phased else None
+    if joined is not None:
+        return joined
     several = plan_phased(held.value, target, plan_group) if phased else None
     return several if isinstance(several, Schedule) else _one_phase(held.value, target)
 
@@ -75,6 +79,23 @@ def _one_phase(group: Group, target: Target) -> Schedule | Diagnostic:
         return layout if isinstance(found, Diagnostic) else found
     schedule = plain_schedule(layout, *tiling(layout, target), target)
     return _with_nest(schedule, layout, target)
+
+
+def _joined(group: Group, target: Target) -> Schedule | None:
+    """Return the schedule of a group whose last blocks join partial results; None for another."""
+    if not target.nests or target.name == "blocks":
+        return None
+    from passkit.planner.joins import joined_phases, plan_joined  # as the rules of nests
+
+    makes = joined_phases(group.graph)
+    if makes is None:
+        return None
+    chunks, joins = (phase_group(group, part) for part in phases_of(group.graph, makes))
+    first, layout = plan_group(chunks, target), lay_out(joins.graph)
+    if not isinstance(first, Schedule) or not isinstance(layout, Layout):
+        return None
+    then = plain_schedule(layout, *tiling(layout, target), target)
+    return plan_joined(group, target, (first, then))
 
 
 def _with_nest(schedule: Schedule, layout: Layout, target: Target) -> Schedule:

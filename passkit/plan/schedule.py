@@ -127,6 +127,14 @@ class Schedule:
     refusal: Diagnostic | None = field(default=None, eq=False)
 
     @property
+    def is_joined(self) -> bool:
+        """Whether its phases are loop nests of one launch, the last of which the last block runs.
+
+        See `passkit.planner.joins`.
+        """
+        return bool(self.makes) and all(p.nest is not None for p in self.parts)
+
+    @property
     def space(self) -> Space:
         """The iteration space."""
         return Space(self.axes)

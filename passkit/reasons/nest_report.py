@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from passkit.diagnostics import Diagnostic
 from passkit.ir.loop import LaunchShape
 from passkit.plan.group import Group
+from passkit.plan.phases import alone
 from passkit.plan.schedule import Schedule
 from passkit.planner.nests import scheduled_nest
 from passkit.planner.packs import packed_nests
@@ -31,7 +32,7 @@ class NestResources:
         blocks: The blocks of the grid.
         resident_blocks: The blocks that a multiprocessor is counted on to have at a time.
         registers: The registers that a thread has at most with so many blocks.
-        shared_nbytes: The bytes of shared memory that a block has for rows.
+        shared_nbytes: The bytes of shared memory that a block has for rows, columns or tiles.
         thread_nbytes: The bytes of inputs that a thread loads before it computes.
         multiprocessors: The multiprocessors of the target; 0 if they are not known.
     """
@@ -161,12 +162,30 @@ def nest_report(group: Group, schedule: Schedule, target: Target) -> NestReport 
         text = pack_text(schedule.pack, nests, target)
         resources = resources_of_pack(schedule.pack, nests, target)
         return NestReport(text, schedule.rule, resources, None, "")
+    if schedule.is_joined:
+        return _joined_report(group, schedule, target)
     if schedule.nest is None:
         reason = schedule.no_nest or Diagnostic("tile.composition")
         return NestReport("", "", None, reason, str(schedule))
     nest = scheduled_nest(group, schedule)
     text = schedule_text(schedule.nest, nest, target)
     return NestReport(text, schedule.rule, resources_of(schedule.nest, nest, target), None, "")
+
+
+def _joined_report(group: Group, schedule: Schedule, target: Target) -> NestReport:
+    """Return how the chunks of a reduction and their join run in one launch.
+
+    The join runs in blocks of the chunks, whose shared memory has the arrays of both.
+    """
+    nests = [
+        (plan.nest, scheduled_nest(own, plan))
+        for own, plan in zip(alone(group, schedule), schedule.parts, strict=True)
+        if plan.nest is not None
+    ]
+    text = "\n".join(schedule_text(own, nest, target) for own, nest in nests)
+    resources = resources_of(*nests[0], target)
+    shared = sum(shared_nbytes(own, nest) for own, nest in nests)
+    return NestReport(text, schedule.rule, evolve(resources, shared_nbytes=shared), None, "")
 
 
 def resources_of(schedule: NestSchedule, nest: LoopNest, target: Target) -> NestResources:
@@ -176,12 +195,15 @@ def resources_of(schedule: NestSchedule, nest: LoopNest, target: Target) -> Nest
     own = (schedule.reduced or schedule.kept).per_thread
     if schedule.columns is not None:
         own *= schedule.columns.per_thread
+    turned = {k for k, _ in schedule.transpose.inputs} if schedule.transpose else set()
+    loaded = [nbytes[k] for k in schedule.cached]
+    loaded += [r.nbytes for r in nest.traffic.transposed if r.input in turned]
     return NestResources(
         threads=launch.threads,
         blocks=schedule.blocks([a.extent for a in nest.axes]),
         resident_blocks=launch.blocks,
         registers=registers_per_thread(launch, target),
         shared_nbytes=shared_nbytes(schedule, nest),
-        thread_nbytes=sum(nbytes[k] * own for k in schedule.cached),
+        thread_nbytes=sum(loaded) * own,
         multiprocessors=target.machine.min_tiles if target.limits.shared else 0,
     )

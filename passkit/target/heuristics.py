@@ -204,6 +204,10 @@ class NestHeuristics:
             registers.
         column_threads: threads of a block that reduces columns.
         column_unroll: vectors that a thread of such a block loads before it uses the first.
+        join_unroll: partial results, or vectors of them, that a thread of a block which joins them
+            loads before it uses the first.
+        max_partial: elements of the partial results that a last block joins, at most: the check for
+            races looks at each of them.
         short_row: elements of the longest row that moves through shared memory with others.
         short_row_registers: registers for the part of a short row that a thread has, at most.
         short_row_bytes: bytes of shared memory of a block of short rows, at most, so that several
@@ -234,6 +238,8 @@ class NestHeuristics:
     read_once_length: int = 2048
     column_threads: int = 256
     column_unroll: int = 8
+    join_unroll: int = 8
+    max_partial: int = 1 << 24
     short_row: int = 128
     short_row_registers: int = 34
     short_row_bytes: int = 24 << 10

@@ -165,7 +165,8 @@ class _Vectorizer:
 
     def _access(self, buffer: str, access: CachePolicy) -> CachePolicy:
         """Return how a parameter is loaded."""
-        return CachePolicy.CHANGING if buffer in self.kernel.aliased else access
+        is_changing = buffer in self.kernel.aliased or self.params[buffer].written
+        return CachePolicy.CHANGING if is_changing else access
 
     def _vector_loop(self, loop: For, definitions: Definitions) -> list[Stmt]:
         """Return the statements in place of a VECTOR loop."""

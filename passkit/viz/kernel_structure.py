@@ -21,6 +21,7 @@ from passkit.planner.nests import scheduled_nest
 from passkit.planner.packs import packed_nests
 from passkit.schedule.limits import shared_nbytes
 from passkit.schedule.loop_nest import LoopNest
+from passkit.schedule.nest import NestSchedule
 from passkit.schedule.text import tile_lines
 from passkit.sharing.scratch import Holds
 from passkit.sharing.shared import SharedPlan
@@ -102,6 +103,8 @@ class KernelStructure:
         For loop nests that have schedules of their own, the rules that made them.
         """
         plan = self.schedule
+        if plan.is_joined:
+            return f"loop nests by rule {plan.rule}, {counted(len(plan.parts), self.part_noun)}"
         if plan.nest is not None:
             return f"loop nest by rule {plan.rule}, {counted(len(plan.stages), 'stage')}"
         if plan.pack is not None:
@@ -124,6 +127,9 @@ class KernelStructure:
         if self.schedule.pack is not None:
             axes = [[a.extent for a in nest.axes] for nest in self.nests]
             return self.resolve(self.schedule.pack.blocks(axes))
+        if self.block_nest is not None and self.schedule.is_joined:
+            chunks = self.schedule.parts[0]
+            return self.resolve(self.block_nest.blocks([a.extent for a in chunks.axes]))
         if self.nest is None or self.schedule.nest is None:
             return self.resolve(tiles_of(self.schedule))
         return self.resolve(self.schedule.nest.blocks([a.extent for a in self.nest.axes]))
@@ -140,9 +146,22 @@ class KernelStructure:
             pairs = enumerate(zip(pack.parts, self.nests, strict=True))
             each = (pack.side_by_side(k) * shared_nbytes(s, nest) for k, (s, nest) in pairs)
             return self._bytes(max(each))
+        if self.schedule.is_joined:
+            phases = zip(alone(self.group, self.schedule), self.schedule.parts, strict=True)
+            nests = [(p.nest, scheduled_nest(own, p)) for own, p in phases if p.nest is not None]
+            return self._bytes(sum(shared_nbytes(s, nest) for s, nest in nests))
         if self.nest is None or self.schedule.nest is None:
             return self._bytes(self.shared.nbytes)
         return self._bytes(shared_nbytes(self.schedule.nest, self.nest))
+
+    @property
+    def block_nest(self) -> NestSchedule | None:
+        """The schedule of the loop nest that the blocks of the grid have; None without one.
+
+        Where the last blocks join partial results, it is that of the chunks.
+        """
+        plan = self.schedule
+        return plan.parts[0].nest if plan.is_joined else plan.nest
 
     @cached_property
     def nest(self) -> LoopNest | None:
@@ -159,7 +178,7 @@ class KernelStructure:
     @property
     def launch(self) -> LaunchShape | None:
         """The threads of a thread block, None for a kernel that is not scheduled as loop nests."""
-        scheduled = self.schedule.pack or self.schedule.nest
+        scheduled = self.schedule.pack or self.block_nest
         return None if scheduled is None else scheduled.launch
 
     @property

@@ -145,3 +145,92 @@ def test_an_input_in_the_place_of_an_output_is_read_by_its_own_thread() -> None:
     check(other)
     with pytest.raises(CodeGenError, match=r"block \* 128 \+ 0\], of threads \(0, 0\) and \(3, 31"):
         check(other, head=head)
+
+
+COUNTED = HEAD.replace("size n0\n", "size n0\ncounters 4\n")
+"""A kernel that counts blocks, with 16 of them in these tests."""
+STORED = "y0[block * 128 + id] = 1.0:f32\nbarrier block\nfence\n"
+"""What each block stores before it is counted."""
+JOINS = {
+    "all blocks": "last_block of 16 at 0\nif id < 16 {\ny0[id * 128] = y0[id * 128] + 1.0:f32\n}",
+    "blocks of a column": "last_block of 4 at block % 4\n"
+    "y0[block % 4 * 128 + id] = y0[block % 4 * 128 + 512 + id]",
+    "blocks of a row": "last_block of 4 at block // 4\n"
+    "r[0] = y0[block // 4 * 512 + 127 - id]",
+}
+
+
+@pytest.mark.parametrize("name", JOINS)
+def test_last_blocks_may_touch_what_counted_blocks_have_touched(name: str) -> None:
+    """What the blocks of a counter stored and fenced belongs to the last of them."""
+    check(STORED + JOINS[name], head=COUNTED)
+
+
+MEETING = {
+    "too few blocks": (
+        STORED + "last_block of 15 at 0\ny0[id] = y0[id + 128]",
+        16,
+        r"y0: counter 0 counts 16 blocks, not 15",
+    ),
+    "a counter that there is not": (
+        STORED + "last_block of 2 at block % 8\ny0[block % 8 * 128 + id] = 0.0:f32",
+        16,
+        r"y0: counter 7 of 4",
+    ),
+    "a counter by an unknown number": (
+        STORED + "last_block of 16 at n0\ny0[id] = 0.0:f32",
+        16,
+        r"y0: the counter of a block is not understood",
+    ),
+    "any number of blocks": (
+        STORED + "last_block of 16 at 0\ny0[id] = 0.0:f32",
+        Size.symbol("n"),
+        r"y0: the number of blocks that are counted is not known",
+    ),
+    "no fence": (
+        STORED.replace("fence\n", "") + "last_block of 16 at 0\ny0[id] = y0[id + 128]",
+        16,
+        r"y0: no barrier and fence stand between stores and the count of blocks",
+    ),
+    "another column": (
+        STORED + "last_block of 4 at block % 4\n"
+        "r[0] = y0[(block + 1) % 4 * 128 + id]",
+        16,
+        r"y0\[\d+\], of blocks with other counters",
+    ),
+    "one result of all columns": (
+        STORED + "last_block of 4 at block % 4\ny0[2048 + id] = 1.0:f32",
+        16,
+        r"y0\[2048\], of the last blocks of two counters",
+    ),
+    "a result that another column reads": (
+        STORED + "last_block of 4 at block % 4\n"
+        "y0[2048 + block % 4 * 128 + id] = 1.0:f32\nbarrier block\nr[0] = y0[2048 + id]",
+        16,
+        r"y0\[2048\], of the last blocks of two counters",
+    ),
+    "a result of the block itself": (
+        STORED + "last_block of 4 at block % 4\ny0[block * 128 + id] = 0.0:f32",
+        16,
+        r"y0\[\?\] behind a count: what a block does there depends on which one it is",
+    ),
+    "a place that is not understood": (
+        STORED + "last_block of 16 at 0\nr[0] = y0[id * n0]",
+        16,
+        r"y0\[\?\] behind a count: indices that are not understood",
+    ),
+    "two counts": (
+        STORED + "last_block of 16 at 0\ny0[id] = 0.0:f32\nlast_block of 16 at 0\ny0[id] = 0.0:f32",
+        16,
+        r"y0: blocks are counted twice",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MEETING)
+def test_blocks_that_meet_behind_a_count_are_found(name: str) -> None:
+    """The message says what is wrong with the count, or at which element counters meet."""
+    body, blocks, message = MEETING[name]
+    sizes: Any = (Size.symbol("m"),) if "n0" in body else (100,)
+    with pytest.raises(CodeGenError, match=message):
+        check(body, blocks, sizes, head=COUNTED)

@@ -215,6 +215,18 @@ def test_schedules_of_nests_are_printed_for_cuda(tmp_path: Path) -> None:
     assert by_name["u"]["code"] == "domain.extent"
 
 
+def test_schedules_of_chunks_and_join_are_printed_together(tmp_path: Path) -> None:
+    """A sum in one launch has the schedules of its chunks and of the join, and one of resources."""
+    model = tmp_path / "sum.txt"
+    model.write_text("x: f32[9000, 40]; return reduce_sum(x, axis=0)")
+    text = text_of("show", str(model), "--schedule", "--target", "cuda")
+
+    assert "  schedule rule last_block: 256 threads, " in text
+    heads = [line.strip() for line in text.splitlines() if " for cuda threads " in line]
+    assert [h.split()[1] for h in heads] == ["partial_1", "join_1"]
+    assert "\n    nest n0 (i0:71 reduce, i1:40): join_1\n" in text
+
+
 @pytest.mark.parametrize(
     "setting, message",
     [

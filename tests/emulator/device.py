@@ -17,6 +17,8 @@ from passkit.values.size import evaluate
 from tests.emulator.compiling import compiled, machine
 
 MAX_SHARED_NBYTES = 227 << 10
+COUNTERS = "counters"
+"""The parameter of a kernel that has the counters of its blocks."""
 
 
 class EmulatedError(Exception):
@@ -111,10 +113,15 @@ class EmulatedDevice:
             rows=options.rows,
             shared_limit=MAX_SHARED_NBYTES,
         )
+        names = [b.name for b in kernel.ast.params]
+        arrays = [*inputs, *outputs]
+        counters = np.zeros(getattr(kernel.ast, "counters", 0), np.uint32)
+        if counters.size:
+            names, arrays = [*names, COUNTERS], [*arrays, counters]
         launch(
             *self.libraries[kernel.key],
-            [b.name for b in kernel.ast.params],
-            [*inputs, *outputs],
+            names,
+            arrays,
             len(inputs),
             size_arguments(kernel, sizes),
             grid=config.grid,
@@ -123,6 +130,8 @@ class EmulatedDevice:
             cooperative=cooperative,
             order=options.order,
         )
+        if counters.any():
+            raise EmulatedError(f"kernel {kernel.name} leaves a counter at {counters.max()}")
 
 
 def _check_restricted(kernel: Kernel, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
@@ -182,7 +191,7 @@ def launch(
             a.nbytes,
             a.itemsize,
             k >= num_inputs,
-            filled or any(np.shares_memory(a, b) for b in overwritten),
+            filled or names[k] == COUNTERS or any(np.shares_memory(a, b) for b in overwritten),
             names[k].encode(),
         )
         for k, a in enumerate(arrays)

@@ -26,6 +26,11 @@ bool before(const Mark &m) {
     case 1: return m.warp < own.warps[me->number / 32];
     case 2: return m.block < own.times[me->number / 32];
   }
+  if (own.counter) {
+    const auto &all = arrivals[own.counter];
+    for (size_t k = 0; k < own.known; ++k)
+      if (all[k].first == (m.who - 1) / size() && m.block < all[k].second) return true;
+  }
   const auto made = [&](const Block &b) { return b.index == (m.who - 1) / size(); };
   const auto other = std::find_if(blocks.begin(), blocks.end(), made);
   return other != blocks.end() && m.grid < own.grid && m.block < other->covered;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <random>
 #include <vector>
 
@@ -44,6 +45,8 @@ struct Thread {
   unsigned mask = 0;
   uint64_t value = 0, result = 0;
   uint32_t fenced = 0, seen = 0, acquired = 0;  // see `fence`
+  size_t drawn = 0, held = 0;                   // arrivals of `counter` before its own; and fenced
+  const void *counter = nullptr;
   jmp_buf at{};
 };
 
@@ -55,6 +58,8 @@ struct Block {
   std::vector<unsigned> grouped{};  // how many of a part have come
   uint32_t grid = 1, published = 1, covered = 0;
   unsigned arrived = 0, ended = 0;
+  const void *counter = nullptr;  // the arrivals there that it knows of
+  size_t known = 0;
   Region dynamic{}, fixed{};
   std::vector<char> kept{};  // its shared memory while another block runs
 };
@@ -74,6 +79,8 @@ std::vector<std::pair<char *, char *>> sections;  // of the kernel's library
 Region fixed;                                      // its variables that are shared
 std::vector<Block> blocks;                         // that are there at the same time
 std::vector<unsigned> order;
+// The blocks that added to a counter behind a wait and a fence, in order, with their times.
+std::map<const void *, std::vector<std::pair<unsigned, uint32_t>>> arrivals;
 Thread *me = nullptr;
 jmp_buf host;
 std::deque<char *> stacks;

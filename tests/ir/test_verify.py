@@ -20,6 +20,7 @@ param y0: f32[4096] written
 register r: f32[8] written
 shared s: f32[128] written
 size n0
+counters 4
 {
   index ty: i64 = @thread_y
   index tx: i64 = @thread_x
@@ -53,7 +54,20 @@ def test_a_value_of_columns_in_front_of_their_reduction_is_no_nest() -> None:
     assert program_of("sum", [pk.ops.reduce_sum(x, axis=0)]) is not None
 
 
+def test_blocks_are_counted_by_counters_of_the_kernel() -> None:
+    """A kernel without counters counts no blocks."""
+    text = HEAD.replace("counters 4\n", "") + "  last_block of 4 at 1\n}\n"
+
+    with pytest.raises(CodeGenError, match="blocks are counted, and the kernel has no counters"):
+        verify(parse_kernel_ir(text), IRForm.FINAL, "test")
+
+
 BROKEN = {
+    "last_block of 0 at 0": "0 blocks are counted at a number of int64",
+    "last_block of 4 at 1.0:f32": "4 blocks are counted at a number of float32",
+    "last_block of 4 at tx": "threads of a block count it at different counters",
+    "if tx < 3 {\n    last_block of 4 at 0\n  }": "only a part of the block comes to a count of bl",
+    "if tx < 3 {\n    fence\n  }": "only a part of the block comes to a fence",
     "index k: i64 = m:i64": "m is used before it is defined",
     "index tx: i64 = 3": "tx is defined twice on a path",
     "index x0: i64 = 3": "x0 is also the name of a buffer",

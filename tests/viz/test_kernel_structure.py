@@ -24,6 +24,7 @@ from tests.passes.test_pack import adam
 from tests.random_stitches import random_stitch
 from tests.stitching.test_stitched import PROGRAMS, attention, figure1, softmax_of, together
 
+JOINED = "x: f32[9000, 40]; return reduce_sum(x, axis=0)"
 SMALL = Target("cpu", "cxx", lanes=16, scratch=32768)
 """A target whose scratch is smaller than one head."""
 
@@ -117,8 +118,7 @@ NESTS: dict[str, Callable[[], pk.Entry]] = {
     "chain": lambda: pk.ops.tanh(pk.var("x", (300, 70))) + 1.0,
     "rows": lambda: pk.ops.softmax(pk.var("x", (300, 1024))),
     "short rows": lambda: pk.ops.softmax(pk.var("x", ("n", 10))),
-    "columns": lambda: pk.ops.reduce_sum(pk.var("x", (4096, 300)), axis=0),
-    "chunks": lambda: pk.ops.reduce_sum(pk.var("x", (1 << 20,))),
+    "columns": lambda: pk.ops.reduce_sum(pk.var("x", (500, 300)), axis=0),
 }
 
 
@@ -383,3 +383,16 @@ def test_calls_in_reports_take_one_line() -> None:
     calls = [c["call"] for step in step_facts(exe, None, {}) for c in step["operators"]]
 
     assert calls == ["partial of reduce_mean(axis=0), 128 at a time", "join of reduce_mean(axis=0)"]
+
+
+def test_sums_in_one_launch_are_shown_by_the_blocks_of_their_chunks() -> None:
+    """The picture has the rule, both phases, and blocks and threads of the chunks."""
+    graph = planned(pk.parse(JOINED), "CodeGen", target="cuda")
+    ((node, kernel),) = graph.attrs["kernel"].items()
+    structure = PlanView(graph, {}).kernel_structure(node)
+    assert structure is not None and structure.tiles == kernel.grid
+    first, second = structure.lines()
+
+    assert first == "loop nests by rule last_block, 2 phases"
+    assert second == f"71 blocks of 256 threads · {structure.scratch} of scratch"
+    assert structure.scratch == extent_text(kernel.shared_nbytes)

@@ -10,6 +10,7 @@ from passkit.passes.expand import NONE, composites_left
 from passkit.passes.fusion.checked import partition_of
 from passkit.passes.fusion.contract import contract
 from passkit.passes.fusion.flatten import flatten
+from passkit.passes.fusion.joins import with_joins
 from passkit.passes.fusion.pack import pack
 from passkit.passes.fusion.phased import with_phases
 from passkit.passes.fusion.views import without_views
@@ -50,6 +51,8 @@ def fusion(graph: Graph, context: PassContext) -> Graph:
     fused, log = contract(graph, partition), partition.log
     if context.keep_together:
         fused = with_phases(fused, context)
+    if context.target.nests:
+        fused, log = with_joins(fused, context, log)
     if partition.packs:
         fused, log = pack(fused, context, log)
     groups = {n: n.params["body"] for n in fused.nodes if n.op is FUSED}

@@ -458,7 +458,7 @@ def resident_program(
             function=driver.native_function(step.entry.function),
             grid=(step.config.grid, 1, 1),
             block=(*step.config.block, 1),
-            words=(*(ref.key for ref in step.step.refs), *step.size_arguments),
+            words=(*(ref.key for ref in step.step.refs), *step.numbers),
             shared=step.config.shared,
             cooperative=step.cooperative,
         )

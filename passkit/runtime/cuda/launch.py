@@ -14,6 +14,7 @@ from attrs import evolve
 
 from passkit.dialects.row_lanes import WARP
 from passkit.errors import DeviceError
+from passkit.ir.loop import KernelIR
 from passkit.plan.kernel import Kernel
 from passkit.runtime.cuda.compiler import CudaKernel
 from passkit.runtime.cuda.device import shipped_profile
@@ -37,6 +38,10 @@ from passkit.values.units import bytes_text
 
 if TYPE_CHECKING:
     from passkit.runtime.cuda.program import CudaBoundProgram
+
+
+COUNTER_NBYTES = 4
+"""The bytes of a counter of blocks."""
 
 
 class DeviceAddress(NamedTuple):
@@ -103,7 +108,8 @@ class EnqueuedStep(ABC):
 class KernelStep(EnqueuedStep):
     """The launch of a kernel, with its launch configuration.
 
-    Its occupancy is recorded in the program's statistics.
+    Its occupancy is recorded in the program's statistics. ``numbers`` are the arguments behind the
+    arrays: the address of the counters of blocks, if the kernel has any, and the sizes.
 
     Args:
         bound: The program.
@@ -120,7 +126,9 @@ class KernelStep(EnqueuedStep):
         self.reads = step.reads
         self.writes = step.writes
         self.entry: CudaKernel = step.entry
-        self.size_arguments = tuple(size_arguments(step.kernel, bound.sizes))
+        self.counters = self._counters()
+        counters = () if self.counters is None else (int(self.counters.address),)
+        self.numbers = (*counters, *size_arguments(step.kernel, bound.sizes))
         self.config = self._config()
         attributes = self.entry.attributes
         occupancy = shipped_profile(self.device.properties).occupancy(
@@ -137,6 +145,22 @@ class KernelStep(EnqueuedStep):
     def cooperative(self) -> bool:
         """Whether its blocks wait for each other."""
         return len(self.kernel.ast.phases) > 1
+
+    def _counters(self) -> Any:
+        """Return memory for the counters of the kernel's blocks, set to 0; None without counters.
+
+        Each launch leaves them at 0. They belong to this step alone, whose launches all run in the
+        device's stream, one after the other.
+
+        Raises: DeviceError where the device has no memory left; DriverError.
+        """
+        ast = self.kernel.ast
+        if not isinstance(ast, KernelIR) or not ast.counters:
+            return None
+        nbytes = ast.counters * COUNTER_NBYTES
+        block = self.bound.data.pool.take(nbytes)
+        self.device.driver.fill(block.address, 0, nbytes, self.device.stream)
+        return block
 
     def _config(self) -> LaunchConfig:
         """Return the launch configuration, and allow the function its shared memory.
@@ -208,7 +232,7 @@ class KernelStep(EnqueuedStep):
             grid=self.config.grid,
             block=self.config.block,
             shared=self.config.shared,
-            arguments=(*addresses, *self.size_arguments),
+            arguments=(*addresses, *self.numbers),
             cooperative=self.cooperative,
         )
 

@@ -1,0 +1,173 @@
+"""Joins of split reductions: on a GPU, the chunks and their join become one kernel.
+
+SplitReduce has split long reductions before, so that Fusion keeps what reads the whole result apart
+from the chunks. Where the last block of the chunks can join them, two launches become one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from attrs import frozen
+
+from passkit.diagnostics import Diagnostic
+from passkit.graph.graph import Graph
+from passkit.graph.node import Entry, Node
+from passkit.passes.context import PassContext
+from passkit.plan.group import FUSED, Decision, Group, Kind, fused_node
+from passkit.plan.planner import plan_group
+from passkit.plan.schedule import Schedule
+from passkit.space.partial import JOIN, PARTIAL
+from passkit.space.space import is_free
+
+
+@frozen(eq=False)
+class _Join:
+    """Chunks of reductions and all fused nodes that read them, which become one kernel.
+
+    Attributes:
+        chunks: the fused node of the chunks.
+        readers: the fused nodes that join them.
+        group: the group of all of them.
+        inputs: what its inputs are in the fused graph.
+    """
+
+    chunks: Node
+    readers: tuple[Node, ...]
+    group: Group
+    inputs: tuple[Entry, ...]
+
+
+def with_joins(
+    graph: Graph, context: PassContext, log: Iterable[Decision]
+) -> tuple[Graph, list[Decision]]:
+    """Return the fused graph in which the last blocks of chunks join them, and its decisions.
+
+    Each of these kernels takes fuel of ``context``.
+    """
+    pairs = _pairs(graph)
+    joins = [j for chunks, readers in pairs if (j := _joined(graph, chunks, readers, context))]
+    if not joins:
+        return graph, list(log)
+    reason = Diagnostic("fused.joined")
+    more = [Decision(_name(j.chunks), _name(n), reason) for j in joins for n in j.readers]
+    joined = {(d.producer, d.consumer) for d in more}
+    kept = [d for d in log if d.fused or (d.producer, d.consumer) not in joined]
+    return _contracted(graph, joins), [*kept, *more]
+
+
+def _group(node: Node) -> Group:
+    """Return the group of a fused node."""
+    return node.params["body"]  # type: ignore[no-any-return]
+
+
+def _pairs(graph: Graph) -> Iterator[tuple[Node, tuple[Node, ...]]]:
+    """Yield fused nodes of chunks with all that read them, if these are fused nodes of joins."""
+    results = {e.node for e in graph.heads}
+    for node in graph.nodes:
+        if node.op is not FUSED or node in results:
+            continue
+        if any(e.node.op is not PARTIAL for e in _group(node).graph.outputs):
+            continue
+        readers = tuple(dict.fromkeys(n for e in node.entries for n in graph.users.get(e, ())))
+        if readers and all(_joins(n, node) for n in readers):
+            yield node, readers
+
+
+def _joins(node: Node, chunks: Node) -> bool:
+    """Return whether a node is fused and only joins what it reads of some chunks."""
+    if node.op is not FUSED or _group(node).kind is Kind.PHASED:
+        return False
+    group = _group(node)
+    read = {v for v, e in zip(group.inputs, node.inputs, strict=True) if e.node is chunks}
+    return all(
+        n.op is JOIN for n in group.graph.nodes if any(e.node in read for e in n.inputs)
+    ) and not any(n.op is PARTIAL for n in group.graph.nodes)
+
+
+def _joined(
+    graph: Graph, chunks: Node, readers: tuple[Node, ...], context: PassContext
+) -> _Join | None:
+    """Return chunks and their readers as one kernel, if the last blocks can join the chunks.
+
+    None also if options keep them apart, or there is no fuel.
+    """
+    names = {_group(n).called(op) for n in (chunks, *readers) for op in _group(n).ops}
+    alone, apart = set(context.no_fuse), (set(a) for a in context.keep_apart)
+    if not alone.isdisjoint(names) or any(len(a & names) > 1 for a in apart):
+        return None
+    others = [e.node for n in readers for e in n.inputs if e.node is not chunks]
+    if len(readers) > 1 and not all(is_free(n) for n in others):
+        return None  # another reader may depend on the first one
+    if any(n.control for n in (chunks, *readers)):
+        return None
+    group, inputs = _union(chunks, readers)
+    plan = plan_group(group, context.target)
+    if not isinstance(plan, Schedule) or not plan.is_joined:
+        return None
+    if not context.spend(f"join {graph.names[chunks]} in its last blocks"):
+        return None
+    return _Join(chunks, readers, group, inputs)
+
+
+def _name(node: Node) -> str:
+    """Return what people know a kernel by: the operator of its first result."""
+    group = _group(node)
+    return group.called(group.graph.outputs[0].node)
+
+
+def _union(chunks: Node, readers: Sequence[Node]) -> tuple[Group, tuple[Entry, ...]]:
+    """Return the group of chunks and joins, and what its inputs are in the fused graph.
+
+    Its outputs are those of the chunks, then those of the readers, in order.
+    """
+    inner: dict[Entry, Entry] = {}
+    feeds: dict[Node, Entry] = {}
+    origin: dict[Node, str] = {}
+    outputs: list[Entry] = []
+    for node in (chunks, *readers):
+        body, copies = _group(node), dict[Entry, Entry]()
+        for variable, source in zip(body.inputs, node.inputs, strict=True):
+            if source not in inner:
+                own = Node(None, (), variable.params, variable.name)
+                inner[source], feeds[own] = own.entries[0], source
+            copies[variable.entries[0]] = inner[source]
+        for old in body.graph.nodes:
+            if not old.is_variable:
+                made = old.replaced([copies[e] for e in old.inputs], ())
+                copies.update(zip(old.entries, made.entries, strict=True))
+                origin[made] = body.called(old)
+        own_outputs = [copies[e] for e in body.graph.outputs]
+        outputs += own_outputs
+        inner.update(zip(node.entries, own_outputs, strict=True))
+    group = Group(Graph(outputs), Kind.PHASED, origin)
+    return group, tuple(feeds[n] for n in group.inputs)
+
+
+def _contracted(graph: Graph, joins: Sequence[_Join]) -> Graph:
+    """Return a graph with one fused node in the place of chunks and readers of each join."""
+    join_of: dict[Node, _Join] = {}
+    first: dict[Node, int] = {}
+    for join in joins:
+        join_of[join.chunks] = join
+        count = len(join.chunks.entries)
+        for node in join.readers:
+            join_of[node] = join
+            first[node], count = count, count + len(node.entries)
+    new: dict[Entry, Entry] = {}
+    made: dict[_Join, Node] = {}
+
+    def change(node: Node, sources: tuple[Entry, ...]) -> Sequence[Entry] | None:
+        """Return the results of a reader; ``sources`` are its inputs in the new graph."""
+        join = join_of.get(node)
+        if join is None:
+            return None
+        new.update(zip(node.inputs, sources, strict=True))
+        if node is join.chunks:
+            return None
+        if join not in made:
+            feeds = tuple(new.get(e, e) for e in join.inputs)
+            made[join] = fused_node(join.group, feeds, graph.names[join.readers[-1]])
+        return made[join].entries[first[node] : first[node] + len(node.entries)]
+
+    return graph.rebuild(change)
