@@ -1077,8 +1077,9 @@ static Value *queue_own_value(Queue *self, Value *value) {
     if (value->is_scalar || is_pending_in(value, self)) return value;
     PyObject *known = PyDict_GetItemWithError(self->stand_ins, (PyObject *)value);
     if (known != NULL || PyErr_Occurred()) return (Value *)known;
-    // Nobody may store a result over an input before the program is recorded; the array that holds it sees to that.
-    if (value->operation != NULL || !is_array_type(value->type) || (value->array == NULL && !self->keeps_inputs)) return NULL;
+    // Nobody may store a result over an input before the program is recorded.
+    if (value->operation != NULL || !is_array_type(value->type)) return NULL;
+    if (value->array == NULL && value->is_owned && !self->keeps_inputs) return NULL;
     Value *stand_in = queue_stand_in(self, value, value->type);
     if (stand_in == NULL) return NULL;
     value->is_owned = 0;
@@ -2188,13 +2189,25 @@ static PyObject *new_argument(PyObject *argument, PyObject *copied) {
     return PyObject_CallOneArg(copied, argument);
 }
 
+// Return whether all inputs that a queue holds are computed: then none has left its queue.
+static int queue_holds_computed(Queue *self) {
+    if (self->held == NULL) return 1;
+    if (!PyTuple_Check(self->held)) return 0;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self->held); i++) {
+        PyObject *pair = PyTuple_GET_ITEM(self->held, i);
+        if (!PyTuple_Check(pair) || PyTuple_GET_SIZE(pair) != 2 || Py_TYPE(PyTuple_GET_ITEM(pair, 0)) != Value_Type) return 0;
+        if (((Value *)PyTuple_GET_ITEM(pair, 0))->operation != NULL) return 0;
+    }
+    return 1;
+}
+
 // Return the arrays of the value and the gradients of a program that was found before, and forget the queue; NULL without an
 // error where Python has to find it. The queue has recorded the function whose value is ``result``.
 static PyObject *remembered_results(Queue *queue, PyObject *result, Queue *outer, PyObject *projections) {
     TrieNode *position = queue->processor->position;
     Value *head = Py_TYPE(result) == array_class ? ((Array *)result)->value : NULL;
     if (head == NULL || head->segment != queue->segment || position == NULL) return NULL;
-    if (position->program == NULL || queue->held != NULL) return NULL;
+    if (position->program == NULL || !queue_holds_computed(queue)) return NULL;
     int number, num_arguments;
     PyObject *extents, *operation, *types;
     if (!PyArg_ParseTuple(position->program, "iiO!O!O!", &number, &num_arguments, &PyTuple_Type, &extents, Operation_Type,

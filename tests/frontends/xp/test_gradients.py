@@ -822,3 +822,67 @@ def test_a_repeated_program_is_one_operation_of_a_plan() -> None:
         launches.append([run.launches for run in runs])
     assert len(launches[3]) == 1
     assert launches[3:] == [launches[3]] * 5
+
+
+def test_another_value_of_the_same_operations_is_noticed() -> None:
+    """Which of the recorded values a function returns may change from call to call."""
+    chosen = 0
+
+    @pk.value_and_grad
+    def loss(x: Any) -> Any:
+        return (xp.sum(x * x), xp.sum(xp.sin(x)), x[1])[chosen]
+
+    x = np.asarray([0.5, 1.5, -2.0])
+    values = np.sum(x * x), np.sum(np.sin(x)), x[1]
+    gradients = 2 * x, np.cos(x), np.asarray([0.0, 1.0, 0.0])
+    for chosen in [0, 0, 0, 1, 0, 2, 2, 1, 1, 1, 0, 2]:
+        value, gradient = loss(xp.asarray(x))
+        np.testing.assert_allclose(float(value), values[chosen])
+        np.testing.assert_allclose(gradient.numpy(), gradients[chosen], atol=1e-15)
+
+
+def test_sizes_of_repeated_calls_are_noticed() -> None:
+    """Arguments, and arrays that the function uses, may have other sizes at each call."""
+    outside = xp.asarray(np.ones(300))
+
+    @pk.value_and_grad
+    def loss(p: Any) -> Any:
+        first = p["w"][0]
+        total = xp.sum(outside * first)
+        rows = xp.broadcast_to(first + 1.0, outside.shape)
+        return xp.sum(p["w"] * p["w"]) * xp.sum(rows) + total
+
+    sizes = [(400, 300)] * 4 + [(500, 300), (400, 300), (400, 350), (400, 350), (400, 300)]
+    for n, m in sizes:
+        outside = xp.asarray(np.ones(m))
+        w = np.arange(1.0, n + 1)
+        value, gradient = loss({"w": xp.asarray(w)})
+        squares = np.sum(w * w)
+        expected = 4 * w * m
+        expected[0] += squares * m + m
+        assert gradient["w"].shape == (n,)
+        np.testing.assert_allclose(float(value), squares * 2 * m + m)
+        np.testing.assert_allclose(gradient["w"].numpy(), expected)
+
+
+def test_a_pending_array_is_not_changed_in_place_by_repeated_calls() -> None:
+    """The error is raised at each call, also after calls that changed nothing."""
+    changes = False
+
+    @pk.grad
+    def loss(x: Any) -> Any:
+        total = xp.sum(x * outside)
+        if changes:
+            outside[:] = 2.0
+            xp.eval(outside)
+        return total
+
+    x = xp.asarray(np.arange(300.0))
+    for k in range(8):
+        changes = k % 2 == 1
+        outside = x * 3.0
+        if changes:
+            with pytest.raises(GraphError, match="grad of loss changed an array in place"):
+                loss(x)
+        else:
+            np.testing.assert_allclose(loss(x).numpy(), 3 * np.arange(300.0))
