@@ -1,4 +1,4 @@
-"""Kernels of single loop nests on a GPU, of many shapes and dtypes, for the tests of loop IR."""
+"""Kernels of loop IR, of many shapes and dtypes: single loop nests, and products with others."""
 
 from __future__ import annotations
 
@@ -98,9 +98,59 @@ def graphs() -> Iterator[tuple[str, list[Any]]]:
     yield "unknown_points", [pk.var("x", ("n", 33), f32) * 2 + pk.var("b", (33,))]
 
 
-def program_of(name: str, outputs: list[Any], **options: Any) -> NestProgram | None:
-    """Return the program of a graph; None if it is not one kernel of loop IR."""
+def attention(*shape: int, value: int, is_transposed: bool = False) -> pk.Entry:
+    """Return attention with a mask: softmax(q k + m) v, of heads with rows of q and k.
+
+    Args:
+        *shape: heads, rows of q, rows of k, and the elements of such a row.
+        value: the elements of a row of v.
+        is_transposed: whether k is given with its rows last.
+    """
+    o, (heads, rows, length, inner) = pk.ops, shape
+    q, v = pk.var("q", (heads, rows, inner)), pk.var("v", (heads, length, value))
+    if is_transposed:
+        k = pk.var("k", (heads, inner, length))
+    else:
+        k = o.transpose(pk.var("k", (heads, length, inner)), (0, 2, 1))
+    return o.matmul(o.softmax(o.matmul(q, k) * 0.5 + pk.var("m", (length,))), v)
+
+
+def stitched_graphs() -> Iterator[tuple[str, list[Any]]]:
+    """Yield names and outputs of products with other operators, for one kernel each."""
+    o = pk.ops
+    yield "attention2x7x20x8", [attention(2, 7, 20, 8, value=8)]
+    yield "attention3x33x33x5", [attention(3, 33, 33, 5, value=3, is_transposed=True)]
+    yield "attention2x9x94x1", [attention(2, 9, 94, 1, value=8)]
+    yield "attention1x3x130x12", [attention(1, 3, 130, 12, value=12, is_transposed=True)]
+    yield "attention_scaled", [attention(1, 6, 12, 4, value=8) * pk.var("g", (8,))]
+    x, w, b = pk.var("x", (37, 13)), pk.var("w", (13, 21)), pk.var("b", (21,))
+    yield "dense37x13x21", [o.tanh(o.matmul(x, w) + b)]
+    x, w = pk.var("x", (12, 20)), pk.var("w", (16, 12))
+    product = o.matmul(o.transpose(x, (1, 0)), o.transpose(w, (1, 0)))
+    yield "dense_transposed", [o.relu(product), o.reduce_max(product, axis=1)]
+    a, b, c = pk.var("a", (40, 12)), pk.var("b", (12, 25)), pk.var("c", (25, 30))
+    yield "products", [o.matmul(o.matmul(a, b), c)]
+    a, b = pk.var("a", (14, 30)), pk.var("b", (30, 44))
+    scale, shift = pk.var("s", (44,)), pk.var("t", (44,))
+    yield "dense_norm", [o.layer_norm(o.matmul(a, b) + pk.var("r", (14, 44)), scale, shift)]
+    q, k = pk.var("q", ("n", 5, 6)), pk.var("k", ("n", 6, 7))
+    yield "unknown_heads", [o.softmax(o.matmul(q, k))]
+
+
+def program_of(
+    name: str, outputs: list[Any], is_stitched: bool = False, **options: Any
+) -> NestProgram | None:
+    """Return the program of a graph; None if it is not one kernel of loop IR.
+
+    Args:
+        name: what it computes.
+        outputs: the outputs of the graph.
+        is_stitched: whether all operators must be in one kernel.
+        **options: options of the compiler.
+    """
     graph = pk.Graph(outputs)
+    if is_stitched:
+        options["keep_together"] = [[graph.names[n] for n in graph.nodes if n.op is not None]]
     passes = ("SplitReduce", *PASSES) if name.startswith("joined") else PASSES
     planned = pk.ApplyPasses(graph, passes, target="cuda", **options)
     kernels = list(planned.attrs["kernel"].values())
@@ -113,13 +163,21 @@ def program_of(name: str, outputs: list[Any], **options: Any) -> NestProgram | N
 def programs() -> tuple[NestProgram, ...]:
     """Return the programs of all graphs that are one kernel of loop IR."""
     candidates = (program_of(name, outputs) for name, outputs in graphs())
-    return tuple(p for p in candidates if p is not None)
+    stitched = (program_of(name, outputs, True) for name, outputs in stitched_graphs())
+    return tuple(p for p in (*candidates, *stitched) if p is not None)
+
+
+def stitched_programs() -> tuple[NestProgram, ...]:
+    """Return those of `stitched_graphs`."""
+    return tuple(program(name) for name, _ in stitched_graphs())
 
 
 @cache
 def program(name: str) -> NestProgram:
     """Return the program of this name."""
-    first = next((program_of(n, outputs) for n, outputs in graphs() if n == name), None)
+    candidates = (program_of(n, outputs) for n, outputs in graphs() if n == name)
+    stitched = (program_of(n, outputs, True) for n, outputs in stitched_graphs() if n == name)
+    first = next((p for p in (*candidates, *stitched) if p is not None), None)
     assert first is not None, f"{name} is not one kernel of loop IR"
     return first
 

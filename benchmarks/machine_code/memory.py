@@ -14,6 +14,8 @@ SHARED_WINDOW = 0x7E0000000000
 SHARED_NBYTES = 256 << 10
 SAMPLES = 1 << 12
 SECTOR = 32
+WIDEST = 16
+"""The bytes of the widest access."""
 WORD = np.uint64(0xFFFFFFFF)
 BANKS, BANK_NBYTES = 32, 4
 """The banks of shared memory, each of which gives so many bytes at a time."""
@@ -74,15 +76,22 @@ class DeviceMemory:
         self.last_addresses = np.zeros(0, np.uint64)
         self.turns = [0, 0]
 
-    def region(self, addresses: np.ndarray, nbytes: int) -> MemoryRegion:
-        """Return the array that addresses lie in. Raises: StrayAccessError if there is none."""
+    def region(self, addresses: np.ndarray, nbytes: int, is_read: bool = False) -> MemoryRegion:
+        """Return the array that addresses lie in. Raises: StrayAccessError if there is none.
+
+        Reads may end with the 16 bytes of the array's last element: ptxas joins loads under
+        different conditions where the aligned 16 bytes around the first one have them all.
+        """
         low, high = int(addresses.min()), int(addresses.max()) + nbytes
         k = bisect_right(self.begins, low) - 1
-        if k < 0 or high > self.regions[k].begin + self.regions[k].nbytes:
+        end = 0 if k < 0 else self.regions[k].begin + self.regions[k].nbytes
+        if high > (-(-end // WIDEST) * WIDEST if is_read else end):
             raise StrayAccessError(f"{nbytes} bytes at {low:#x} to {high:#x} are in no array")
         return self.regions[k]
 
-    def check(self, addresses: np.ndarray, nbytes: int, is_shared: bool) -> MemoryRegion | None:
+    def check(
+        self, addresses: np.ndarray, nbytes: int, is_shared: bool, is_read: bool = False
+    ) -> MemoryRegion | None:
         """Check alignment and bounds; return the array, or None for shared memory.
 
         Raises: StrayAccessError.
@@ -95,7 +104,7 @@ class DeviceMemory:
             if int(addresses.max()) + nbytes > SHARED_NBYTES:
                 raise StrayAccessError(f"shared memory ends before {int(addresses.max()):#x}")
             return None
-        return self.region(addresses, nbytes)
+        return self.region(addresses, nbytes, is_read)
 
     def _is_shared(self, name: str, addresses: np.ndarray) -> bool:
         return name in ("LDS", "STS") or bool(
@@ -132,7 +141,7 @@ class DeviceMemory:
             self.check(within % np.uint64(SHARED_WINDOW), nbytes, True)
             self._count_turns(addresses, nbytes, active)
             return list(self.shared[(words % np.uint64(len(self.shared))).astype(int)])
-        region = self.check(within, nbytes, False)
+        region = self.check(within, nbytes, False, is_read=True)
         assert region is not None
         self.last = region
         if region.values is not None:

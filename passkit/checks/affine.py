@@ -350,10 +350,14 @@ class Context:
         return evolve(self, facts=facts, settled=settled, mask=mask, cache={})
 
     def defined(self, name: str, value: Expr) -> Context:
-        """Return the context behind the definition of a variable."""
+        """Return the context behind the definition of a variable.
+
+        Values that were computed stay, but no inner contexts, which do not have the definition.
+        """
         definitions = {**self.definitions, name: value}
         if name not in self.forms and name not in self.definitions:
-            return evolve(self, definitions=definitions)
+            cache = {k: v for k, v in self.cache.items() if not isinstance(v, Context)}
+            return evolve(self, definitions=definitions, cache=cache)
         forms = {k: v for k, v in self.forms.items() if k != name}
         return evolve(self, forms=forms, definitions=definitions, cache={})
 

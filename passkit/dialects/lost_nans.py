@@ -6,7 +6,7 @@ is divided by the sum. The instruction for a maximum leaves NaN out; to keep it 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import Enum, auto
 
 from attrs import evolve, field, frozen
@@ -102,8 +102,11 @@ def _is_nan(x: Expr, part: Expr) -> bool:
 def _is_safe(f: Fold, g: Fold, behind: list[Stage], results: frozenset[str]) -> bool:
     """Whether all that depends on the maximum is in exponentials, and then NaN by the sum ``g``."""
     nan = _Nan(f.var, g.var)
+    rows: dict[Var, Expr] = {}  # what is computed once per row
     for k, stage in enumerate(behind):
-        locals_ = _Locals.of(stage)
+        locals_ = _Locals.of(stage, rows)
+        if not stage.loops:
+            rows = locals_.values
         for s in (*stage.body, *stage.after):
             if isinstance(s, Running):
                 return False
@@ -135,10 +138,15 @@ def _is_stored_again(store: Store, stage: Stage, behind: list[Stage]) -> bool:
 
 
 def _is_in_exponential(x: Expr, maximum: Var) -> bool:
-    """Whether a maximum is only what exponentials take from their argument: 1 for both zeros."""
+    """Whether a maximum is only what exponentials take from their argument: 1 for both zeros.
+
+    Or what a logarithm is added to, as in a logsumexp: no 0 that is added is -0.
+    """
     match x:
         case Call(name, (Binary("-", a, b),)) if name in EXPONENTIALS and b == maximum:
             return maximum not in set(walk(a))
+        case Binary("+", a, Call("log")) if a == maximum:  # a logarithm is not -0
+            return maximum not in set(walk(x.b))
     return x != maximum and all(_is_in_exponential(child, maximum) for child in children(x))
 
 
@@ -196,8 +204,9 @@ class _Locals:
     values: dict[Var, Expr]
 
     @classmethod
-    def of(cls, stage: Stage) -> _Locals:
-        values: dict[Var, Expr] = {}
+    def of(cls, stage: Stage, before: Mapping[Var, Expr] | None = None) -> _Locals:
+        """Return the locals of a stage; ``before`` are those of rows in front of it."""
+        values: dict[Var, Expr] = dict(before or {})
         lets: Iterable[Statement] = (*stage.before, *stage.body)
         for s in lets:
             if isinstance(s, Let):

@@ -37,13 +37,14 @@ from passkit.plan.kernel import Kernel, own_kernel_of
 from passkit.plan.planner import check_rules, plan_group
 from passkit.plan.schedule import Schedule
 from passkit.plan.storage import StoragePlan
+from passkit.planner.blocks import with_block
 from passkit.runtime.cuda.launch_config import DEFAULT_SHARED_NBYTES
 from passkit.sharing.shared import ALIGN, ROOM, SharedPlan, largest, plan_shared
 from passkit.sharing.sharing import aligned
 from passkit.space.layout import lay_out
 from passkit.target import Target
 from passkit.transforms.packs import lower_pack
-from passkit.transforms.pipeline import LoweredNest, Observer, lower_joined, lower_nest
+from passkit.transforms.pipeline import LoweredNest, Observer, lower_block, lower_joined, lower_nest
 from passkit.values.memo import UncachedArgument
 from passkit.values.size import Extent, numel, substitute
 
@@ -81,7 +82,7 @@ def codegen(graph: Graph, context: PassContext) -> Graph:
         aliased = frozenset[int]() if storage is None else _aliased_positions(node, storage)
         reach = Reach(target.access, target.simd, target.shuffles)
         kernels[node] = make_kernel(group, schedule, plan, target.dialect, aliased, reach)
-        is_nest = schedule.nest is not None or schedule.is_joined
+        is_nest = schedule.nest is not None or schedule.is_joined or schedule.block is not None
         if context.dump is not None and (is_nest or schedule.pack is not None):
             _dump_forms(group, schedule, aliased, kernels[node].name, context.dump)
     for node in graph.nodes:
@@ -128,7 +129,7 @@ def _default_schedule(group: Group, target: Target) -> Schedule:
     if isinstance(plan, Diagnostic):
         raise ScheduleError(f"{group} has no schedule on {target.name}: {plan}")
     check_rules(str(group), plan)
-    return plan
+    return with_block(group, plan, target)
 
 
 def _aliased_positions(node: Node, storage: StoragePlan) -> frozenset[int]:
@@ -194,7 +195,7 @@ def _kernel(
     RegistryError if there is no such dialect.
     """
     group = held.value
-    if schedule.nest is not None or schedule.is_joined:
+    if schedule.nest is not None or schedule.is_joined or schedule.block is not None:
         return _nest_kernel(group, schedule, dialect, aliased)
     if schedule.pack is not None:
         return _pack_kernel(group, schedule, dialect, aliased)
@@ -228,7 +229,7 @@ def _lowered(
     aliased: frozenset[int],
     observe: Observer | None = None,
 ) -> LoweredNest:
-    """Return a group of one loop nest, or of a reduction whose chunks are joined, in final form.
+    """Return a group of one loop nest, of joined chunks, or a stitched one, in final form.
 
     Args:
         group: the group.
@@ -240,6 +241,8 @@ def _lowered(
     """
     if schedule.is_joined:
         return lower_joined(group, schedule, aliased, observe)
+    if schedule.block is not None:
+        return lower_block(group, schedule, schedule.block, aliased, observe)
     assert schedule.nest is not None
     layout = lay_out(group.graph)
     assert not isinstance(layout, Diagnostic)  # the schedule was made from it
@@ -296,7 +299,7 @@ def _pack_kernel(
 
 
 def _nest_kernel(group: Group, schedule: Schedule, dialect: str, aliased: frozenset[int]) -> Kernel:
-    """Return the kernel of a group of one loop nest, or of two, lowered through loop IR.
+    """Return the kernel of a group of one loop nest, of two, or a stitched one, in loop IR.
 
     ``aliased`` are the positions of parameters that share storage with another. Raises:
     CodeGenError if the group cannot be lowered or printed, or its kernel has a race.

@@ -19,6 +19,7 @@ from passkit.plan.phases import alone, parts_by
 from passkit.plan.phasing import passed_on
 from passkit.plan.planner import check_rules, plan_group
 from passkit.plan.schedule import Schedule, Source, kept_near, with_stream
+from passkit.planner.blocks import with_block
 from passkit.target import DEVICES, Target
 from passkit.templating.template import Template
 from passkit.values.size import numel
@@ -112,7 +113,7 @@ def _chosen_schedule(node: Node, group: Group, context: PassContext, evaluator: 
             f"name one of its operators in no_fuse"
         )
     check_rules(node.where, schedule)
-    return schedule
+    return with_block(group, schedule, target)
 
 
 def _schedule_of_template(

@@ -13,6 +13,7 @@ from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import FElement, OpPattern, TOpCost
+from passkit.schedule.block import BlockSchedule
 from passkit.schedule.nest import NestSchedule
 from passkit.schedule.pack import PackSchedule
 from passkit.space.layout import Layout
@@ -99,10 +100,10 @@ class Schedule:
     numbers of those that have tiles of their own, or ``share`` one. A PHASED one has one for each
     phase, and the numbers of the outputs that each ``makes``. ``measured`` is what a run took where
     that is the ``source``, 0 for unknown sizes. ``nest`` is how a GPU runs it, if it is one loop
-    nest whose rows fit in registers, ``pack`` how it runs the nests of the parts: both are lowered
-    through loop IR. ``rule`` is the name of
-    the rule that made it, ``no_nest`` the reason if a GPU has none, ``refusal`` the reason if a
-    rule of the user made a schedule that is not legal.
+    nest whose rows fit in registers, ``pack`` how it runs the nests of the parts, ``block`` how it
+    runs the parts of a stitched one: all are lowered through loop IR. ``rule`` is the name of the
+    rule that made it, ``no_nest`` the reason if a GPU has none, ``refusal`` the reason if a rule of
+    the user made a schedule that is not legal.
     """
 
     composition: Composition
@@ -122,6 +123,7 @@ class Schedule:
     measured: float = field(default=0.0, eq=False)
     nest: NestSchedule | None = None
     pack: PackSchedule | None = None
+    block: BlockSchedule | None = None
     rule: str = field(default="", eq=False)
     no_nest: Diagnostic | None = field(default=None, eq=False)
     refusal: Diagnostic | None = field(default=None, eq=False)

@@ -13,11 +13,16 @@ from passkit.plan.phases import alone
 from passkit.plan.schedule import Schedule
 from passkit.planner.nests import scheduled_nest
 from passkit.planner.packs import packed_nests
+from passkit.schedule.block import BlockSchedule
+from passkit.schedule.block_memory import staged_operands
+from passkit.schedule.block_parts import BlockNest, block_nest
+from passkit.schedule.block_text import block_text
 from passkit.schedule.limits import shared_nbytes
 from passkit.schedule.loop_nest import LoopNest
 from passkit.schedule.nest import NestSchedule
 from passkit.schedule.pack import PackSchedule
 from passkit.schedule.text import pack_text, schedule_text
+from passkit.space.nest import operator_names
 from passkit.target import Target
 from passkit.values.size import Extent
 from passkit.values.units import bytes_text
@@ -164,6 +169,8 @@ def nest_report(group: Group, schedule: Schedule, target: Target) -> NestReport 
         return NestReport(text, schedule.rule, resources, None, "")
     if schedule.is_joined:
         return _joined_report(group, schedule, target)
+    if schedule.block is not None:
+        return _block_report(group, schedule, schedule.block, target)
     if schedule.nest is None:
         reason = schedule.no_nest or Diagnostic("tile.composition")
         return NestReport("", "", None, reason, str(schedule))
@@ -186,6 +193,28 @@ def _joined_report(group: Group, schedule: Schedule, target: Target) -> NestRepo
     resources = resources_of(*nests[0], target)
     shared = sum(shared_nbytes(own, nest) for own, nest in nests)
     return NestReport(text, schedule.rule, evolve(resources, shared_nbytes=shared), None, "")
+
+
+def _block_report(
+    group: Group, schedule: Schedule, block: BlockSchedule, target: Target
+) -> NestReport:
+    """Return how a stitched group runs, with the schedule ``block`` of its parts."""
+    nest = block_nest(group, schedule)
+    assert isinstance(nest, BlockNest)
+    name = list(operator_names(group.graph.nodes).values())[-1]
+    operands = [x for x in staged_operands(nest, block) if block.is_early or x.product == 0]
+    nbytes = sum(x.lines * x.side.length * 4 for x in operands)
+    resources = NestResources(
+        threads=block.threads,
+        blocks=nest.tiles,
+        resident_blocks=block.blocks,
+        registers=registers_per_thread(block.launch, target),
+        shared_nbytes=block.shared_nbytes,
+        thread_nbytes=-(-nbytes // block.threads),
+        multiprocessors=target.machine.min_tiles if target.limits.shared else 0,
+    )
+    text = block_text(block, nest, name, target.name)
+    return NestReport(text, schedule.rule, resources, None, "")
 
 
 def resources_of(schedule: NestSchedule, nest: LoopNest, target: Target) -> NestResources:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from attrs import evolve, frozen
 
-from passkit.ast.stage import KernelAST, Place
+from passkit.ast import Var
+from passkit.ast.stage import KernelAST, Level, Loop, Phase, Place, Stage
+from passkit.ast.stage import Part as StagePart
+from passkit.diagnostics import Diagnostic
 from passkit.dialects.lost_nans import with_lost_nans
+from passkit.errors import CodeGenError
+from passkit.ir.index import literal
 from passkit.ir.loop import KernelIR, LoopBuffer, StorageScope
 from passkit.lowering.lower import lower_plain
 from passkit.lowering.narrow import without_narrow
@@ -16,20 +21,24 @@ from passkit.lowering.phased import names_in_whole
 from passkit.plan.group import Group
 from passkit.plan.phases import alone, parts_by
 from passkit.plan.schedule import Kept, Schedule
+from passkit.schedule.block import BlockSchedule
+from passkit.schedule.block_parts import BlockNest, ProductPart, RowPart, block_nest
 from passkit.schedule.nest import NestSchedule
 from passkit.sharing.shared import plan_shared
 from passkit.space.layout import Layout, lay_out
 from passkit.transforms.bind_threads import bind_threads
+from passkit.transforms.build_block import BlockBuilder
 from passkit.transforms.build_loops import LoopBuilder
 from passkit.transforms.columns import ColumnBuilder
 from passkit.transforms.joins import JoinPhase, joined_kernel
 from passkit.transforms.lower_reductions import lower_reductions
+from passkit.transforms.place_barriers import place_barriers
 from passkit.transforms.quotients import divide_rows, mark_quotients
 from passkit.transforms.short_rows import ShortRowBuilder
 from passkit.transforms.simplify import simplify
 from passkit.transforms.transposes import TransposeBuilder
 from passkit.transforms.vectorize import guard_alignment, vectorize
-from passkit.values.dtype import is_narrow
+from passkit.values.dtype import int64, is_narrow
 from passkit.values.size import Extent
 
 Observer = Callable[[str, KernelIR], None]
@@ -42,6 +51,14 @@ TRANSFORMS = (
     guard_alignment,
 )
 """The passes over loop IR, from the scalar form to the final one."""
+BLOCK_TRANSFORMS = (
+    place_barriers,
+    vectorize,
+    divide_rows,
+    simplify,
+    guard_alignment,
+)
+"""Those for stitched kernels, in which nothing is bound to threads any more."""
 
 
 @frozen
@@ -93,11 +110,68 @@ def lower_nest(
     kernel, sizes, blocks = builder.kernel(_index_bits(ast, layout, nest))
     if observe is not None:
         observe("build_loops", kernel)
-    for transform in TRANSFORMS:
+    return LoweredNest(_transformed(kernel, TRANSFORMS, observe), sizes, blocks)
+
+
+def _transformed(
+    kernel: KernelIR,
+    transforms: Sequence[Callable[[KernelIR], KernelIR]],
+    observe: Observer | None,
+) -> KernelIR:
+    """Return the kernel behind some passes; ``observe`` is called with the name of each."""
+    for transform in transforms:
         kernel = transform(kernel)
         if observe is not None:
             observe(transform.__name__, kernel)
-    return LoweredNest(kernel, sizes, blocks)
+    return kernel
+
+
+def lower_block(
+    group: Group,
+    schedule: Schedule,
+    block: BlockSchedule,
+    aliased: frozenset[int],
+    observe: Observer | None = None,
+) -> LoweredNest:
+    """Lower a stitched group for a GPU.
+
+    Args:
+        group: the group.
+        schedule: the tiling of its values.
+        block: how the threads of a block share out its parts.
+        aliased: the positions of parameters that may share memory with another.
+        observe: called with the name of each transform and the kernel behind it.
+
+    Raises: CodeGenError if the schedule was made for another group.
+    """
+    nest = block_nest(group, schedule)
+    if isinstance(nest, Diagnostic) or len(nest.parts) != len(block.parts):
+        raise CodeGenError(
+            f"{group} has other parts than its schedule; run SchedulePlan on this graph"
+        )
+    nest = evolve(nest, parts=tuple(_with_short_forms(nest, p) for p in nest.parts))
+    names = frozenset(nest.params[k].name for k in aliased)
+    limit = (1 << 31) - max((n for _, n in block.arrays), default=0)
+    extents = [*(b.extent for b in nest.params), nest.tiles]
+    fits = all(isinstance(n, int) and n < limit for n in extents)
+    kernel, sizes, blocks = BlockBuilder(nest, block, names).kernel(32 if fits else 64)
+    if observe is not None:
+        observe("build_block", kernel)
+    return LoweredNest(_transformed(kernel, BLOCK_TRANSFORMS, observe), sizes, blocks)
+
+
+def _with_short_forms(nest: BlockNest, part: ProductPart | RowPart) -> ProductPart | RowPart:
+    """Return a part whose maxima leave out NaN, and whose quotients are shorter, where they may."""
+    if not isinstance(part, RowPart):
+        return part
+    phase = Phase(
+        Loop(Var("tile", int64), literal(0), literal(1), Level.GRID),
+        (StagePart((), None, (), part.stages),),
+    )
+    ast = KernelAST((*nest.params, *nest.shared), (), (), (phase,))
+    ast = mark_quotients(with_lost_nans(ast))
+    stages = [s for s in ast.phases[0].parts[0].stages if isinstance(s, Stage)]
+    return evolve(part, stages=tuple(stages))
 
 
 def lower_joined(

@@ -15,6 +15,7 @@ from passkit.ast.tidy import map_statement, replace_children
 from passkit.dialects.quotients import Proof, has_divisor, is_quotient, proofs_of
 from passkit.ir.loop import (
     Bind,
+    Declare,
     DivideVector,
     For,
     If,
@@ -109,6 +110,11 @@ class _RowDivision:
 
     def _statement(self, statement: Stmt) -> Stmt:
         """Return a statement with the vectors inside it divided."""
+        if isinstance(statement, For) and any(isinstance(s, Declare) for s in statement.body):
+            divisors, self.divisors = self.divisors, {}  # a loop over rows, which have divisors
+            body = self._outermost(statement.body)
+            self.divisors = divisors
+            return evolve(statement, body=body)
         if isinstance(statement, (For, If)):
             out: list[Stmt] = []
             for inner in statement.body:

@@ -110,6 +110,8 @@ class KernelStructure:
         if plan.pack is not None:
             return f"{counted(len(plan.parts), 'loop nest')} by rule {plan.rule}"
         name = plan.composition.value
+        if plan.stitching is not None and plan.block is not None:
+            return f"{name} by rule {plan.rule}, {counted(len(plan.stitching.parts), 'part')}"
         if plan.stitching is not None:
             return f"{name}, {counted(len(plan.stitching.parts), 'part')}"
         if plan.parts:
@@ -150,6 +152,8 @@ class KernelStructure:
             phases = zip(alone(self.group, self.schedule), self.schedule.parts, strict=True)
             nests = [(p.nest, scheduled_nest(own, p)) for own, p in phases if p.nest is not None]
             return self._bytes(sum(shared_nbytes(s, nest) for s, nest in nests))
+        if self.schedule.block is not None:
+            return self._bytes(self.schedule.block.shared_nbytes)
         if self.nest is None or self.schedule.nest is None:
             return self._bytes(self.shared.nbytes)
         return self._bytes(shared_nbytes(self.schedule.nest, self.nest))
@@ -178,7 +182,7 @@ class KernelStructure:
     @property
     def launch(self) -> LaunchShape | None:
         """The threads of a thread block, None for a kernel that is not scheduled as loop nests."""
-        scheduled = self.schedule.pack or self.block_nest
+        scheduled = self.schedule.pack or self.block_nest or self.schedule.block
         return None if scheduled is None else scheduled.launch
 
     @property

@@ -208,6 +208,30 @@ FAULTS = {
         "{\n      load",
         "interpreter emulator",
     ),
+    "no barrier before a product reads its operands": Fault(
+        "attention2x7x20x8", "    barrier block\n", "", "races emulator"
+    ),
+    "no barrier before rows read a product": Fault(
+        "attention2x7x20x8", "    barrier block\n", "", "races emulator", at=1
+    ),
+    "no barrier before a product reads rows": Fault(
+        "attention2x7x20x8", "    barrier block\n", "", "races emulator", at=2
+    ),
+    "no barrier before a product replaces its operand": Fault(
+        "attention_scaled", "    barrier block\n", "", "races emulator", at=3
+    ),
+    "register blocks that overlap": Fault(
+        "dense37x13x21", "store s0[p0_down * 28", "store s0[p0_down * 20",
+        "races interpreter emulator",
+    ),
+    "a row too many of a tile": Fault(
+        "attention2x7x20x8", "if h * 4 + p2_down < 7 - first_row_tile * 4",
+        "if h * 4 + p2_down < 4",
+        "races interpreter emulator",
+    ),
+    "an element beyond a row": Fault(
+        "dense37x13x21", "if point + k < 21", "if point + k < 22", "interpreter emulator"
+    ),
 }
 
 

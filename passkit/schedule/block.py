@@ -1,0 +1,92 @@
+"""The schedule of a stitched kernel on a GPU: how the threads of a block share out its parts.
+
+A block has a tile of all values. The parts run one after the other, and what they pass on lies in
+shared memory. Each part has a map of its own: a matrix product gives each thread a register block
+of its result, any other part gives each row some threads.
+"""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from passkit.ir.loop import LaunchShape
+
+
+@frozen
+class ProductMap:
+    """How the threads of a block share out the result of a matrix product.
+
+    Thread t has the rows and columns of number ``t // across`` and ``t % across``.
+
+    Attributes:
+        rows: the rows of a thread.
+        columns: the columns of a thread.
+        down: the threads one below the other.
+        across: the threads side by side.
+        step: the products of an element that one iteration of the loop adds.
+    """
+
+    rows: int
+    columns: int
+    down: int
+    across: int
+    step: int
+
+    def __str__(self) -> str:
+        """Return the map as text."""
+        return (
+            f"m = unroll_{self.rows}-thread_{self.down}; "
+            f"n = unroll_{self.columns}-thread_{self.across}; k = serial-unroll_{self.step}"
+        )
+
+
+@frozen
+class RowMap:
+    """How the threads of a block share out the rows of a part.
+
+    Attributes:
+        lanes: the threads of a row.
+        vector: the elements of an access.
+    """
+
+    lanes: int
+    vector: int
+
+    def __str__(self) -> str:
+        """Return the map as text."""
+        return f"row = serial-thread; column = unroll-thread_{self.lanes}-vector_{self.vector}"
+
+
+@frozen
+class BlockSchedule:
+    """How a stitched kernel runs on a GPU.
+
+    Attributes:
+        threads: the threads of a block.
+        blocks: the blocks that a multiprocessor should have at a time.
+        parts: the map of each part, in order.
+        pitches: for values in shared memory, by position in the group, the elements from one row
+            to the next.
+        homes: the array of each value in shared memory, in the order of the values.
+        arrays: the arrays in shared memory, and their elements.
+        is_early: whether the operands of all products are loaded at the begin, each into memory of
+            its own; else those of a product take the place of those of the one before.
+    """
+
+    threads: int
+    blocks: int
+    parts: tuple[ProductMap | RowMap, ...]
+    pitches: tuple[tuple[int, int], ...] = ()
+    homes: tuple[str, ...] = ()
+    arrays: tuple[tuple[str, int], ...] = ()
+    is_early: bool = False
+
+    @property
+    def launch(self) -> LaunchShape:
+        """Return the threads of a block."""
+        return LaunchShape(1, self.threads, self.blocks)
+
+    @property
+    def shared_nbytes(self) -> int:
+        """Return the bytes of shared memory of a block."""
+        return sum(-(-n * 4 // 16) * 16 for _, n in self.arrays)

@@ -1,0 +1,80 @@
+"""Whether a schedule of a stitched kernel is legal: what its maps must have."""
+
+from __future__ import annotations
+
+from passkit.diagnostics import Diagnostic
+from passkit.ir.loop import WARP
+from passkit.schedule.block import BlockSchedule, ProductMap, RowMap
+from passkit.schedule.block_memory import VECTOR, with_arrays
+from passkit.schedule.block_parts import BlockNest, ProductPart, RowPart
+from passkit.target import Target
+
+SHARED_NBYTES = 48 << 10
+"""The bytes of shared memory of a block, at most."""
+
+
+def check_block(schedule: BlockSchedule, nest: BlockNest, target: Target) -> Diagnostic | None:
+    """Return the first reason why a schedule is not legal, or None.
+
+    Args:
+        schedule: the schedule; its arrays are not looked at, they follow from the maps.
+        nest: the parts of the kernel.
+        target: the GPU.
+    """
+    threads, limits = schedule.threads, target.limits
+    if not 0 < threads <= limits.block_threads:
+        return Diagnostic("bind.threads", {"threads": threads, "limit": limits.block_threads})
+    if threads % WARP:
+        return Diagnostic("bind.partial_warp", {"threads": threads, "warp": WARP})
+    most = min(limits.blocks, limits.threads // threads)
+    if not 1 <= schedule.blocks <= most:
+        data = {"blocks": schedule.blocks, "threads": threads, "limit": most}
+        return Diagnostic("launch.blocks", data)
+    for number, (part, own) in enumerate(zip(nest.parts, schedule.parts, strict=True)):
+        if isinstance(part, ProductPart):
+            assert isinstance(own, ProductMap)
+            problem = _check_product(number, part, own, threads, target.rules.unrolled_ops)
+        else:
+            assert isinstance(own, RowMap)
+            problem = _check_rows(number, part, own)
+        if problem is not None:
+            return problem
+    nbytes = with_arrays(nest, schedule).shared_nbytes
+    if nbytes > SHARED_NBYTES:
+        return Diagnostic("memory.shared", {"nbytes": nbytes, "limit": SHARED_NBYTES})
+    return None
+
+
+def _check_product(
+    number: int, part: ProductPart, own: ProductMap, threads: int, most_unrolled: int
+) -> Diagnostic | None:
+    """Return why the map of a product is not legal: it covers the result, and steps are whole."""
+    sides = (
+        ("m", own.rows, own.down, part.rows),
+        ("n", own.columns, own.across, part.columns),
+    )
+    for axis, size, count, extent in sides:
+        if size < 1 or count < 1 or size * count < extent:
+            data = {"axis": f"p{number}.{axis}", "count": size * count, "extent": extent}
+            return Diagnostic("axis.uncovered", data)
+    needed = part.heads * own.down * own.across
+    if needed > threads:
+        data = {"part": f"p{number}", "needed": needed, "threads": threads}
+        return Diagnostic("block.threads", data)
+    if own.step < 1 or (own.step % VECTOR and own.step != part.steps):
+        return Diagnostic("block.step", {"part": f"p{number}", "step": own.step, "width": VECTOR})
+    count = own.rows * own.columns * own.step
+    if count > most_unrolled:
+        return Diagnostic("limit.unroll", {"count": count, "limit": most_unrolled})
+    return None
+
+
+def _check_rows(number: int, part: RowPart, own: RowMap) -> Diagnostic | None:
+    """Return why the map of rows is not legal: a row has a part of a warp, and whole vectors."""
+    lanes = own.lanes
+    if lanes < 1 or WARP % lanes:
+        return Diagnostic("block.lanes", {"part": f"p{number}", "lanes": lanes, "warp": WARP})
+    if own.vector != VECTOR:
+        data = {"part": f"p{number}", "width": own.vector, "vector": VECTOR}
+        return Diagnostic("block.vector", data)
+    return None

@@ -1,0 +1,113 @@
+"""What the builders of a stitched kernel's parts have in common: arrays, sizes and loops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+from passkit.ast import Binary, Expr, SizeOf, Var
+from passkit.ast.tidy import replace_children
+from passkit.ir.index import literal
+from passkit.ir.loop import Access, Bind, For, If, LoopBuffer, Scope, Stmt
+from passkit.schedule.block import BlockSchedule
+from passkit.schedule.block_parts import BlockNest
+from passkit.transforms.nest_values import SizeArguments
+from passkit.values import dtype as dt
+from passkit.values.size import Size
+
+THREAD = Var("thread", dt.int64)
+"""The number of the thread in its block."""
+
+
+def index_var(name: str) -> Var:
+    """Return an index variable."""
+    return Var(name, dt.int64)
+
+
+def binary(op: str, a: Expr, b: Expr) -> Expr:
+    """Return a binary operation of indices."""
+    return Binary(op, a, b, dt.int64)
+
+
+def less(a: Expr, b: Expr) -> Expr:
+    """Return whether an index is less than another one."""
+    return Binary("<", a, b, dt.bool_)
+
+
+def all_of(conditions: Sequence[Expr]) -> Expr | None:
+    """Return whether all conditions hold; None if there are none."""
+    if not conditions:
+        return None
+    return reduce(lambda a, b: Binary("&", a, b, dt.bool_), conditions)
+
+
+def guarded(conditions: Sequence[Expr], statement: Stmt) -> Stmt:
+    """Return a statement that is executed where all conditions hold."""
+    condition = all_of(conditions)
+    return statement if condition is None else If(condition, (statement,))
+
+
+def quotient(a: Expr, divisor: int) -> Expr:
+    """Return ``a // divisor`` of an index; a divisor of 1 is left out."""
+    return a if divisor == 1 else binary("//", a, literal(divisor))
+
+
+def remainder(a: Expr, divisor: int) -> Expr:
+    """Return ``a % divisor`` of an index."""
+    return literal(0) if divisor == 1 else binary("%", a, literal(divisor))
+
+
+def unrolled(var: Var, count: int, *body: Stmt) -> Stmt:
+    """Return an unrolled loop."""
+    return For(var, literal(0), literal(count), Bind.UNROLL, body)
+
+
+class BlockValues:
+    """The arrays and size arguments of one kernel while it is built.
+
+    Args:
+        nest: the parts of the kernel.
+        schedule: how the threads of a block share them out.
+        aliased: the names of parameters that may share memory with another.
+    """
+
+    def __init__(
+        self, nest: BlockNest, schedule: BlockSchedule, aliased: frozenset[str]
+    ) -> None:
+        self.nest, self.schedule, self.aliased = nest, schedule, aliased
+        self.sizes = SizeArguments()
+        self.params = {b.name: b for b in nest.params}
+        self.homes = dict(zip((b.name for b in nest.shared), schedule.homes, strict=True))
+        pitches = dict(schedule.pitches)
+        values = zip(nest.values, nest.shared, strict=True)
+        self.pitches = {b.name: pitches.get(value, 1) for value, b in values}
+        self.definitions = {x.var.name: x.value for x in nest.lets}
+        self.arrays: dict[str, LoopBuffer] = {
+            name: LoopBuffer(name, dt.float32, Scope.SHARED, extent, True)
+            for name, extent in schedule.arrays
+        }
+
+    def settled(self, x: Expr) -> Expr:
+        """Return ``x`` with literals in place of known sizes, and arguments for symbols."""
+        if isinstance(x, SizeOf):
+            if isinstance(x.size, Size):
+                return self.sizes.argument(x.size)
+            return literal(int(x.size))
+        return replace_children(x, self.settled)
+
+    def register(self, name: str, extent: int) -> str:
+        """Add a register array of float32, and return its name."""
+        self.arrays.setdefault(name, LoopBuffer(name, dt.float32, Scope.REGISTER, extent, True))
+        return name
+
+    def array(self, buffer: str) -> str:
+        """Return the array that a value lies in, or the parameter."""
+        return self.homes.get(buffer, buffer)
+
+    def is_shared(self, buffer: str) -> bool:
+        """Return whether a value lies in shared memory."""
+        return buffer in self.homes
+
+    def access(self, buffer: str) -> Access:
+        """Return how a parameter is loaded that several threads or blocks read."""
+        return Access.CHANGING if buffer in self.aliased else Access.KEEP

@@ -1,0 +1,100 @@
+"""build_block: the scalar form of a stitched kernel, whose parts meet in shared memory.
+
+A block has a tile. Operands of products that lie in device memory are copied to shared memory
+first. Then the parts follow one another; `passkit.transforms.place_barriers` adds what they wait
+for.
+"""
+
+from __future__ import annotations
+
+from passkit.ast import Var
+from passkit.ir.loop import (
+    Bind,
+    KernelIR,
+    LoopBuffer,
+    Scope,
+    Stmt,
+    ThreadIndex,
+    index_let,
+)
+from passkit.schedule.block import BlockSchedule, ProductMap, RowMap
+from passkit.schedule.block_memory import staged_operands, unwritten_regions
+from passkit.schedule.block_parts import BlockNest, ProductPart
+from passkit.transforms.block_products import ProductBuilder
+from passkit.transforms.block_rows import RowPartBuilder
+from passkit.transforms.block_values import THREAD, BlockValues, unrolled
+from passkit.transforms.stage_operands import fill, staging_statements
+from passkit.values import dtype as dt
+from passkit.values.size import Extent
+
+TILE = Var("tile", dt.int64)
+
+
+class BlockBuilder:
+    """Builds the scalar form of one kernel.
+
+    Args:
+        nest: the parts of the kernel, with the pitches of the schedule.
+        schedule: how the threads of a block share them out.
+        aliased: the names of parameters that may share memory with another.
+    """
+
+    def __init__(
+        self, nest: BlockNest, schedule: BlockSchedule, aliased: frozenset[str]
+    ) -> None:
+        self.nest, self.schedule = nest, schedule
+        reread = {b.name for b in nest.params if b.written} & _read_buffers(nest)
+        self.aliased = aliased | reread
+        self.values = BlockValues(nest, schedule, self.aliased)
+
+    def kernel(self, index_bits: int) -> tuple[KernelIR, tuple[Extent, ...], Extent]:
+        """Return the kernel, the values of its size arguments, and the number of its blocks.
+
+        ``index_bits`` is the width of index arithmetic.
+        """
+        nest, schedule, values = self.nest, self.schedule, self.values
+        body: list[Stmt] = [
+            index_let(TILE, ThreadIndex(Bind.GRID)),
+            index_let(THREAD, ThreadIndex(Bind.THREAD_X)),
+        ]
+        body += [index_let(x.var, values.settled(x.value)) for x in nest.lets]
+        for regions in unwritten_regions(nest, schedule):
+            fills = (fill(values, r) for r in regions)
+            body.append(unrolled(Var("once", dt.int64), 1, *fills))
+        operands = staged_operands(nest, schedule)
+        if schedule.is_early:
+            body += staging_statements(values, operands)
+        for number, (part, own) in enumerate(zip(nest.parts, schedule.parts, strict=True)):
+            if isinstance(part, ProductPart):
+                assert isinstance(own, ProductMap)
+                staged = [x for x in operands if x.product == number]
+                if not schedule.is_early:
+                    body += staging_statements(values, staged)
+                body += ProductBuilder(values, number, part, own, staged).statements()
+            else:
+                assert isinstance(own, RowMap)
+                body += RowPartBuilder(values, number, part, own).statements()
+        params = tuple(
+            LoopBuffer(b.name, b.dtype, Scope.GLOBAL, b.extent, b.written) for b in nest.params
+        )
+        kernel = KernelIR(
+            params,
+            tuple(values.sizes.names.values()),
+            tuple(values.arrays.values()),
+            tuple(body),
+            schedule.launch,
+            index_bits,
+            self.aliased,
+        )
+        return kernel, tuple(values.sizes.names), nest.tiles
+
+
+def _read_buffers(nest: BlockNest) -> set[str]:
+    """Return the names of the buffers that parts read."""
+    names: set[str] = set()
+    for part in nest.parts:
+        if isinstance(part, ProductPart):
+            names |= {part.a.buffer, part.b.buffer}
+        else:
+            names |= part.reads
+    return names

@@ -1,0 +1,211 @@
+"""Stitched kernels on GPUs: results, and bits that depend on nothing but a row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.ir.loop import KernelIR
+from passkit.plan.kernel import Kernel
+from passkit.plan.schedule import Schedule
+from tests.emulator import EmulatedDevice, LaunchOptions
+from tests.emulator.programs import emulated
+from tests.nest_kernels import attention
+from tests.planned import agrees, plan
+
+o = pk.ops
+
+
+def together(graph: pk.Graph) -> dict[str, Any]:
+    """Return the options that put all operators of a graph into one kernel for CUDA."""
+    names = [graph.names[n] for n in graph.nodes if n.op is not None]
+    return {"target": "cuda", "keep_together": [names]}
+
+
+def planned_of(graph: pk.Graph) -> tuple[Schedule, Kernel]:
+    """Return the schedule and the kernel of a graph that is one kernel."""
+    planned = plan(graph, **together(graph))
+    ((node, kernel),) = planned.attrs["kernel"].items()
+    return planned.attrs["schedule"][node], kernel
+
+
+def dense(rows: int, steps: int, columns: int) -> pk.Graph:
+    """Return a product with a bias and GELU."""
+    x, w = pk.var("x", (rows, steps)), pk.var("w", (steps, columns))
+    return pk.Graph([o.gelu(o.matmul(x, w) + pk.var("b", (columns,)))])
+
+
+def heads(*shape: int) -> pk.Graph:
+    """Return attention over the last two axes of arrays of four."""
+    q, k, v = (pk.var(name, shape) for name in "qkv")
+    scores = o.matmul(q, o.transpose(k, (0, 1, 3, 2))) * 0.25
+    return pk.Graph([o.matmul(o.softmax(scores), v)])
+
+
+def log_sums(heads: int, rows: int, inner: int, value: int) -> pk.Graph:
+    """Return what figure 1 of FusionStitching does: several results of a softmax between dots."""
+    q, k = pk.var("q", (heads, rows, inner)), pk.var("k", (heads, inner, rows))
+    v = pk.var("v", (heads, rows, value))
+    scores = o.matmul(q, k) * 0.125 + pk.var("m", (rows,))
+    largest = o.reduce_max(scores, axis=2, keepdims=True)
+    powers = o.exp(scores - largest)
+    total = o.reduce_sum(powers, axis=2, keepdims=True)
+    share = 1 / total
+    return pk.Graph(
+        [share, o.matmul(powers * share, v) * pk.var("g", (value,)), largest + o.log(total)]
+    )
+
+
+GRAPHS = [
+    *(pk.Graph([attention(*shape, value=7)]) for shape in ((5, 7, 7, 4), (2, 9, 33, 5))),
+    pk.Graph([attention(1, 6, 300, 8, value=8)]),
+    pk.Graph([attention(3, 50, 94, 32, value=32, is_transposed=True)]),
+    *(dense(*shape) for shape in ((37, 13, 21), (64, 32, 40), (3, 1, 6))),
+    heads(2, 3, 20, 8),
+    pk.Graph([o.tanh(o.matmul(pk.var("a", (30, 12, 10)), pk.var("b", (30, 10, 14))))]),
+    pk.Graph([o.matmul(o.exp(pk.var("a", (40, 12))), pk.var("b", (12, 25))) * 2.0]),
+    log_sums(2, 94, 1, 8),
+    log_sums(2, 47, 32, 32),
+    pk.Graph([o.reduce_sum(o.matmul(pk.var("a", (30, 12)), pk.var("b", (12, 25))), axis=1)]),
+    pk.Graph(
+        [o.matmul(o.matmul(pk.var("a", (40, 70)), pk.var("b", (70, 25))), pk.var("c", (25, 30)))]
+    ),
+]
+
+
+def feeds_of(graph: pk.Graph, rng: np.random.Generator) -> dict[str, Any]:
+    """Return arrays for the inputs of a graph."""
+    return {
+        n.name: rng.standard_normal([int(s) for s in n.entries[0].shape]).astype(np.float32)  # type: ignore[union-attr, call-overload]
+        for n in graph.inputs
+    }
+
+
+def test_results(rng: Any) -> None:
+    """Products with chains, reductions and other products around them equal NumPy's."""
+    with emulated(EmulatedDevice(rng=rng)) as device:
+        executables = [pk.compile(graph, **together(graph)) for graph in GRAPHS]
+        device.prepare(k for exe in executables for k in exe.kernels)
+        for graph, exe in zip(GRAPHS, executables, strict=True):
+            assert [isinstance(k.ast, KernelIR) for k in exe.kernels] == [True], graph
+            feeds = feeds_of(graph, rng)
+            agrees(graph, feeds, exe(feeds), rtol=2e-3)
+
+
+def softmax_of_product(heads: int | str) -> pk.Graph:
+    """Return softmaxes of products of small matrices, for so many heads."""
+    return pk.Graph([o.softmax(o.matmul(pk.var("q", (heads, 5, 6)), pk.var("k", (heads, 6, 40))))])
+
+
+def test_a_head_has_the_same_bits_in_any_batch(rng: Any) -> None:
+    """Of one head, of seven and of seventy, of known and of unknown number."""
+    q = rng.standard_normal((70, 5, 6)).astype(np.float32)
+    k = rng.standard_normal((70, 6, 40)).astype(np.float32)
+    cases = [(softmax_of_product(n), n) for n in (1, 7, 70)]
+    cases += [(softmax_of_product("n"), n) for n in (1, 7)]
+    with emulated() as device:
+        executables = [pk.compile(graph, **together(graph)) for graph, _ in cases]
+        device.prepare(kernel for exe in executables for kernel in exe.kernels)
+        pairs = zip(executables, cases, strict=True)
+        results = [np.asarray(exe(q=q[:n], k=k[:n])[0])[0] for exe, (_, n) in pairs]
+
+    assert len({r.tobytes() for r in results}) == 1
+
+
+def test_no_heads() -> None:
+    """A batch of unknown size may be empty."""
+    graph = softmax_of_product("n")
+    with emulated():
+        exe = pk.compile(graph, **together(graph))
+        empty = exe(q=np.zeros((0, 5, 6), np.float32), k=np.zeros((0, 6, 40), np.float32))
+
+    assert np.asarray(empty[0]).shape == (0, 5, 40)
+
+
+def at(array: Any, offset: int) -> Any:
+    """Return a copy of an array at so many bytes behind a multiple of 16."""
+    raw = np.zeros(array.nbytes + 32, np.uint8)
+    start = -raw.ctypes.data % 16 + offset
+    copy = raw[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+@pytest.mark.parametrize("graph", [log_sums(2, 94, 1, 8), dense(64, 32, 40), heads(1, 2, 33, 8)])
+def test_bits_do_not_depend_on_addresses(graph: pk.Graph, rng: Any) -> None:
+    """Arrays that are not aligned to vectors give the bits of those that are."""
+    _, kernel = planned_of(graph)
+    inputs = list(feeds_of(graph, rng).values())
+    shapes = [tuple(map(int, e.shape or ())) for e in graph.outputs]  # type: ignore[call-overload]
+    device = EmulatedDevice(LaunchOptions())
+    results = []
+    for offset in (0, 4):
+        out = [at(np.full(s, 7, np.float32), offset) for s in shapes]
+        device.launch(kernel, {}, [at(x, offset) for x in inputs], out)
+        results.append([r.tobytes() for r in out])
+
+    assert results[0] == results[1]
+
+
+def test_sums_do_not_depend_on_the_map(rng: Any) -> None:
+    """Each element of a product is a chain of fma in the order of its steps."""
+    graph = dense(8, 70, 12)
+    product = pk.Graph([o.matmul(pk.var("x", (8, 70)), pk.var("w", (70, 12))) * 1.0])
+    feeds = {k: v for k, v in feeds_of(graph, rng).items() if k != "b"}
+    with emulated():
+        (result,) = pk.compile(product, **together(product))(feeds)
+    x, w = (feeds[n].astype(np.float64) for n in "xw")
+    total = np.zeros((8, 12), np.float32)
+    for step in range(70):  # products of float32 are exact in float64, and so is almost any sum
+        total = (x[:, step, None] * w[None, step] + total).astype(np.float32)
+
+    assert np.asarray(result).tobytes() == total.tobytes()
+
+
+def test_nan_stays_in_its_row(rng: Any) -> None:
+    """A maximum that leaves NaN out gives the row of a NaN, and no other, NaN in all results."""
+    graph = log_sums(1, 24, 8, 8)
+    _, kernel = planned_of(graph)
+    feeds = feeds_of(graph, rng)
+    feeds["q"][0, 5, 3] = np.nan
+    with emulated():
+        results = pk.compile(graph, **together(graph))(feeds)
+
+    assert "maximum_number" in str(kernel.ast)
+    for result in results:
+        is_nan = np.isnan(np.asarray(result)).any(axis=(0, 2))
+        assert is_nan.nonzero()[0].tolist() == [5]
+
+
+def refused() -> list[tuple[pk.Graph, str, str]]:
+    """Return graphs whose groups have no schedule of their parts, with code and text."""
+    a, b = pk.var("a", (30, 12), "float64"), pk.var("b", (12, 25), "float64")
+    few = o.matmul(pk.var("a", (6, 1, 4)), pk.var("b", (6, 4, 5)))
+    long = o.matmul(pk.var("a", (2, 4)), pk.var("b", (4, 3000)))
+    wide = o.matmul(pk.var("a", (64, 512)), pk.var("b", (512, 256)))
+    product = o.matmul(pk.var("a", (24, 12)), pk.var("b", (12, 25)))
+    both = o.concat(o.tanh(product), o.neg(product), axis=0)
+    unknown = o.matmul(pk.var("a", (24, "k")), pk.var("b", ("k", 25)))
+    return [
+        (pk.Graph([o.tanh(o.matmul(a, b))]), "block.dtype", "a is float64"),
+        (pk.Graph([o.tanh(few)]), "block.product", "tile of dot0 is no matrix"),
+        (pk.Graph([o.tanh(unknown)]), "block.product", "tile of dot0 is no matrix"),
+        (pk.Graph([o.softmax(long)]), "block.registers", "no map of the parts fits"),
+        (pk.Graph([o.tanh(wide)]), "memory.shared", "exceed 49152"),
+        (pk.Graph([o.reduce_sum(o.exp(product), axis=0)]), "block.order", "loops of column"),
+        (pk.Graph([both, o.reduce_sum(both, axis=1)]), "block.access", "go through rows meet in s"),
+    ]
+
+
+@pytest.mark.parametrize("graph, code, text", refused())
+def test_other_groups_take_the_other_path(graph: pk.Graph, code: str, text: str) -> None:
+    """A group without maps of its parts has the kernel that it had, and a reason."""
+    schedule, kernel = planned_of(graph)
+
+    assert schedule.block is None and schedule.no_nest is not None
+    assert schedule.no_nest.code == code
+    assert text in str(schedule.no_nest)
+    assert not isinstance(kernel.ast, KernelIR)

@@ -1,0 +1,116 @@
+"""Schedules of stitched kernels: their text, what is legal, and why others are refused."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+from attrs import evolve
+
+import passkit as pk
+from passkit.errors import ScheduleError
+from passkit.planner.blocks import dot_tile
+from passkit.reasons.nest_report import nest_report
+from passkit.schedule.block import BlockSchedule, ProductMap, RowMap
+from passkit.schedule.block_legality import check_block
+from passkit.schedule.block_parts import BlockNest, block_nest
+from passkit.schedule.block_text import block_text, parse_block
+from tests.nest_kernels import attention, stitched_graphs
+from tests.planned import plan
+from tests.schedule.nests import CUDA
+
+TEXT = """\
+schedule matmul_2 for cuda threads 1x64 blocks 9 {
+  contract p0 4x20x8: m = unroll_1-thread_4; n = unroll_3-thread_7; k = serial-unroll_8
+  rows p1 4x20: row = serial-thread; column = unroll-thread_1-vector_4
+  contract p2 4x8x20: m = unroll_1-thread_4; n = unroll_1-thread_8; k = serial-unroll_20
+  operands early
+}"""
+
+
+@cache
+def block_of(name: str) -> tuple[BlockNest, BlockSchedule]:
+    """Return the parts of a kernel of `tests.nest_kernels`, and their schedule for CUDA."""
+    graph = pk.Graph(dict(stitched_graphs())[name])
+    names = [graph.names[n] for n in graph.nodes if n.op is not None]
+    planned = plan(graph, "SchedulePlan", target="cuda", keep_together=[names])
+    ((node, schedule),) = planned.attrs["schedule"].items()
+    nest = block_nest(planned.attrs["subgraph"][node], schedule)
+    assert isinstance(nest, BlockNest) and schedule.block is not None
+    return nest, schedule.block
+
+
+ATTENTION = "attention2x7x20x8"
+
+
+def test_a_schedule_is_printed() -> None:
+    """The text of attention has a map for each product and for the rows between."""
+    nest, schedule = block_of(ATTENTION)
+
+    assert block_text(schedule, nest, "matmul_2", "cuda") == TEXT
+
+
+@pytest.mark.parametrize("name", [name for name, _ in stitched_graphs()])
+def test_a_text_is_read_as_the_schedule_that_it_is_of(name: str) -> None:
+    """Reading a text gives the schedule again; it is the rule's, and legal."""
+    nest, schedule = block_of(name)
+
+    assert parse_block(block_text(schedule, nest, "y", "cuda"), nest, CUDA) == schedule
+    assert dot_tile(nest, CUDA) == schedule
+    assert check_block(schedule, nest, CUDA) is None
+
+
+REFUSED = [
+    ("schedule", "plan", r"line 1: .* is needed, got 'plan matmul_2 for cuda"),
+    ("\n  operands early", "", r"the kernel has 3 parts, and the text 2"),
+    ("contract p0", "rows p0", r"line 2: 'contract p0 4x20x8: …' is needed, got 'rows p0"),
+    ("p1 4x20", "p1 4x21", r"line 3: 'rows p1 4x20: …' is needed"),
+    ("early", "soon", r"line 5: 'operands early or operands late' is needed, got 'operands soon'"),
+    ("early\n}", "early\n{", r"line 6: '}' is needed, got '{'"),
+    ("1x64", "1x2048", r"2048 threads in a block exceed 1024"),
+    ("1x64", "1x48", r"a block of 48 threads has a part of a warp of 32"),
+    ("blocks 9", "blocks 99", r"99 blocks of 64 threads on a multiprocessor; 1 to 32"),
+    ("m = unroll_1-thread_4; n = unroll_3", "m = unroll_1-thread_3; n = unroll_3",
+     r"the parts of axis p0\.m have 3 points together, of 4"),
+    ("n = unroll_3-thread_7", "n = unroll_1-thread_20", r"p0 needs 80 threads, and a block has 64"),
+    ("serial-unroll_20", "serial-unroll_6", r"p2 adds 6 products .* a multiple of 4, are"),
+    ("unroll_1-thread_8; k = serial-unroll_20", "unroll_999-thread_8; k = serial-unroll_20",
+     r"19980 operations in an unrolled loop exceed 4096"),
+    ("unroll-thread_1-", "unroll-thread_3-", r"rows of p1 have 3 threads; .* of 32 is possible"),
+    ("vector_4", "vector_2", r"rows of p1 have vectors of 2 elements; 4 are possible"),
+    ("n = unroll_3-thread_7", "n = unroll_500-thread_7", r"bytes of shared memory .* exceed 49152"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("old, new, message", REFUSED)
+def test_other_texts_are_refused(old: str, new: str, message: str) -> None:
+    """The line of a text, or the reason why its schedule is not legal, is named."""
+    nest, _ = block_of(ATTENTION)
+    assert old in TEXT
+
+    with pytest.raises(ScheduleError, match=message):
+        parse_block(TEXT.replace(old, new, 1), nest, CUDA)
+
+
+def test_the_report_shows_the_schedule() -> None:
+    """`passkit show --schedule` prints rule, resources and text."""
+    graph = pk.Graph([attention(2, 7, 20, 8, value=8)])
+    names = [graph.names[n] for n in graph.nodes if n.op is not None]
+    planned = plan(graph, "SchedulePlan", target="cuda", keep_together=[names])
+    ((node, schedule),) = planned.attrs["schedule"].items()
+    report = nest_report(planned.attrs["subgraph"][node], schedule, CUDA)
+
+    assert report is not None and report.text == TEXT and report.rule == "dot_tile"
+    assert report.resources is not None
+    assert report.resources.as_dict()["shared_bytes"] == schedule.block.shared_nbytes
+    assert "64 threads" in str(report)
+
+
+def test_the_operands_of_large_products_take_turns() -> None:
+    """Where operands of all products have no room, each takes the place of the one before."""
+    nest, schedule = block_of(ATTENTION)
+    late = parse_block(block_text(evolve(schedule, is_early=False), nest, "y", "cuda"), nest, CUDA)
+
+    assert {name for name, _ in late.arrays} == {"s0", "operand_a", "operand_b"}
+    assert late.shared_nbytes < schedule.shared_nbytes
+    assert [type(x) for x in late.parts] == [ProductMap, RowMap, ProductMap]
