@@ -14,12 +14,12 @@ from attrs import frozen
 from passkit.ast import Call, Expr, Load, Var, const
 from passkit.ir.index import literal, plus, times
 from passkit.ir.loop import (
-    Access,
+    CachePolicy,
     Bind,
     For,
     If,
     Stmt,
-    Store,
+    StoreStmt,
     VectorLoad,
     VectorStore,
     index_let,
@@ -101,11 +101,11 @@ class _Operand:
         at = self.element_at(plus(times(self.position(self.var), self.pitch), step))
         to = times(self.var, VECTOR)
         if count in (2, VECTOR):
-            load: Stmt = VectorLoad(self.registers, to, self.array, at, count, Access.SHARED)
+            load: Stmt = VectorLoad(self.registers, to, self.array, at, count, CachePolicy.SHARED)
             return [unrolled(self.var, self.size, load)]
         k = index_var("k")
         value = Load(self.array, plus(at, k), dt.float32)
-        one = Store(self.registers, plus(to, k), value)
+        one = StoreStmt(self.registers, plus(to, k), value)
         return [unrolled(self.var, self.size, unrolled(k, count, one))]
 
     def loads_of_step(self, step: Expr) -> list[Stmt]:
@@ -116,9 +116,9 @@ class _Operand:
         at = self.element_at(plus(times(step, self.pitch), self.position(self.var)))
         to = times(self.var, width)
         if width > 1:
-            load: Stmt = VectorLoad(self.registers, to, self.array, at, width, Access.SHARED)
+            load: Stmt = VectorLoad(self.registers, to, self.array, at, width, CachePolicy.SHARED)
         else:
-            load = Store(self.registers, to, Load(self.array, at, dt.float32))
+            load = StoreStmt(self.registers, to, Load(self.array, at, dt.float32))
         return [unrolled(self.var, self.size // width, load)]
 
     def element(self, step: Expr) -> Expr:
@@ -178,7 +178,7 @@ class ProductBuilder:
     def statements(self) -> list[Stmt]:
         """Return the statements."""
         own, e = self.own, index_var("e")
-        zero = Store(self.sums, e, const(0.0, dt.float32))
+        zero = StoreStmt(self.sums, e, const(0.0, dt.float32))
         zeros = unrolled(e, own.rows * own.columns, zero)
         of_head, inside = own.down * own.across, THREAD
         threads = self.part.heads * of_head
@@ -231,7 +231,7 @@ class ProductBuilder:
         a, b = self.a, self.b
         at = plus(times(a.var, own.columns), b.var)
         factors = a.element(s), b.element(s), Load(self.sums, at, dt.float32)
-        one = Store(self.sums, at, Call("fma", factors, dt.float32))
+        one = StoreStmt(self.sums, at, Call("fma", factors, dt.float32))
         products = unrolled(a.var, own.rows, unrolled(b.var, own.columns, one))
         step = plus(first, s)
         each = unrolled(s, count, *a.loads_of_step(step), *b.loads_of_step(step), products)
@@ -262,7 +262,7 @@ class ProductBuilder:
         if width > 1:
             store: Stmt = VectorStore(array, at, self.sums, source, width)
         else:
-            store = Store(array, at, Load(self.sums, source, dt.float32))
+            store = StoreStmt(array, at, Load(self.sums, source, dt.float32))
         conditions: list[Expr] = []
         is_exact = not is_shared or part.heads > 1  # the next row is the next head's
         if is_exact and own.rows * own.down > part.rows:

@@ -22,15 +22,15 @@ from passkit.ir.divisors import divisor_of
 from passkit.ir.index import literal, plus, times, with_literals
 from passkit.ir.loop import (
     WARP,
-    Access,
+    CachePolicy,
     Assign,
     Bind,
     Declare,
     For,
     If,
-    Let,
+    LetStmt,
     Stmt,
-    Store,
+    StoreStmt,
     VectorLoad,
     VectorStore,
     WarpReduce,
@@ -175,15 +175,15 @@ class RowPartBuilder:
             to = times(number, width)
             if is_shared:
                 array = self.values.array(load.buffer)
-                return VectorLoad(name, to, array, begin, width, Access.SHARED)
+                return VectorLoad(name, to, array, begin, width, CachePolicy.SHARED)
             if self._is_vector(load):
                 is_shared_by_rows = ROW not in walk(load.index)
-                access = Access.KEEP if is_shared_by_rows else Access.STREAM
+                access = CachePolicy.KEEP if is_shared_by_rows else CachePolicy.STREAM
                 if load.buffer in self.values.aliased:
-                    access = Access.CHANGING
+                    access = CachePolicy.CHANGING
                 return VectorLoad(name, to, load.buffer, begin, width, access)
             value = Load(load.buffer, self._index(load, plus(point, k)), load.dtype)
-            return unrolled(k, width, Store(name, plus(to, k), value))
+            return unrolled(k, width, StoreStmt(name, plus(to, k), value))
 
         out: list[Stmt] = []
         if self.whole:
@@ -196,7 +196,7 @@ class RowPartBuilder:
             else:
                 value = Load(load.buffer, self._index(load, plus(point, k)), load.dtype)
                 to = plus(times(number, width), k)
-                one = If(less(plus(point, k), length), (Store(name, to, value),))
+                one = If(less(plus(point, k), length), (StoreStmt(name, to, value),))
                 rest = unrolled(k, width, one)
             out.append(unrolled(u, 1, index_let(point, self._point(number)), rest))
         return out
@@ -217,7 +217,7 @@ class RowPartBuilder:
 
     def _stage(self, stage: Stage) -> list[Stmt]:
         """Return the statements of a stage."""
-        out: list[Stmt] = [Let(s.var, self._value(s.value, ONCE)) for s in stage.before]
+        out: list[Stmt] = [LetStmt(s.var, self._value(s.value, ONCE)) for s in stage.before]
         if not stage.loops:
             for s in stage.body:
                 out += self._row_statement(s)
@@ -234,7 +234,7 @@ class RowPartBuilder:
     def _row_statement(self, s: Statement) -> list[Stmt]:
         """Return a statement of what is computed once per row; one thread of a row stores."""
         if isinstance(s, StageLet):
-            return [Let(s.var, self._value(s.value, ONCE))]
+            return [LetStmt(s.var, self._value(s.value, ONCE))]
         assert isinstance(s, StageStore), s
         conditions: list[Expr] = []
         if self.map.lanes > 1:
@@ -274,7 +274,7 @@ class RowPartBuilder:
             is_store = isinstance(s, StageStore) and self.values.is_shared(s.buffer)
             if is_store and isinstance(s, StageStore) and self._runs_along(s.index):
                 name = self.values.register(f"{self.prefix}_{s.buffer}_out", width)
-                inner.append(Store(name, k, self._value(s.value, place)))
+                inner.append(StoreStmt(name, k, self._value(s.value, place)))
                 index = self._in_array(s.buffer, s.index, point)
                 array = self.values.array(s.buffer)
                 after.append(VectorStore(array, index, name, literal(0), width))
@@ -293,7 +293,7 @@ class RowPartBuilder:
             case Prefetch():
                 return []
             case StageLet(var, value):
-                return [Let(var, self._value(value, place))]
+                return [LetStmt(var, self._value(value, place))]
             case StageStore(buffer):
                 store = self._store(s, place)
                 is_param = buffer in self.values.params
@@ -302,18 +302,18 @@ class RowPartBuilder:
         value = self._value(s.value, place)
         return [Assign(s.var, combined(s.combine, s.var, value))]
 
-    def _store(self, s: StageStore, place: _Place) -> Store:
+    def _store(self, s: StageStore, place: _Place) -> StoreStmt:
         """Return a store at one position of the row, or of a value of the row."""
         value = self._value(s.value, place)
         if s.buffer in self.values.params:
             index = self._of_row(self._at(s.index, place), self.row)  # only if it exists
-            return Store(s.buffer, index, value, s.stream)
+            return StoreStmt(s.buffer, index, value, s.stream)
         if self.values.is_shared(s.buffer):
             index = self._in_array(s.buffer, s.index, place.point)
-            return Store(self.values.array(s.buffer), index, value)
+            return StoreStmt(self.values.array(s.buffer), index, value)
         assert place.own is not None
         name = self.values.register(f"{self.prefix}_{s.buffer}", self.own * self.map.vector)
-        return Store(name, place.own, value)
+        return StoreStmt(name, place.own, value)
 
     # Values.
 

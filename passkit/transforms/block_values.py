@@ -8,7 +8,7 @@ from functools import reduce
 from passkit.ast import Binary, Expr, SizeOf, Var
 from passkit.ast.tidy import replace_children
 from passkit.ir.index import literal
-from passkit.ir.loop import Access, Bind, For, If, LoopBuffer, Scope, Stmt
+from passkit.ir.loop import CachePolicy, Bind, For, If, LoopBuffer, StorageScope, Stmt
 from passkit.schedule.block import BlockSchedule
 from passkit.schedule.block_parts import BlockNest
 from passkit.transforms.nest_values import SizeArguments
@@ -83,7 +83,7 @@ class BlockValues:
         self.pitches = {b.name: pitches.get(value, 1) for value, b in values}
         self.definitions = {x.var.name: x.value for x in nest.lets}
         self.arrays: dict[str, LoopBuffer] = {
-            name: LoopBuffer(name, dt.float32, Scope.SHARED, extent, True)
+            name: LoopBuffer(name, dt.float32, StorageScope.SHARED, extent, True)
             for name, extent in schedule.arrays
         }
 
@@ -97,7 +97,7 @@ class BlockValues:
 
     def register(self, name: str, extent: int) -> str:
         """Add a register array of float32, and return its name."""
-        self.arrays.setdefault(name, LoopBuffer(name, dt.float32, Scope.REGISTER, extent, True))
+        self.arrays.setdefault(name, LoopBuffer(name, dt.float32, StorageScope.REGISTER, extent, True))
         return name
 
     def array(self, buffer: str) -> str:
@@ -108,6 +108,6 @@ class BlockValues:
         """Return whether a value lies in shared memory."""
         return buffer in self.homes
 
-    def access(self, buffer: str) -> Access:
+    def access(self, buffer: str) -> CachePolicy:
         """Return how a parameter is loaded that several threads or blocks read."""
-        return Access.CHANGING if buffer in self.aliased else Access.KEEP
+        return CachePolicy.CHANGING if buffer in self.aliased else CachePolicy.KEEP

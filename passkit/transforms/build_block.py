@@ -12,7 +12,7 @@ from passkit.ir.loop import (
     Bind,
     KernelIR,
     LoopBuffer,
-    Scope,
+    StorageScope,
     Stmt,
     ThreadIndex,
     index_let,
@@ -75,7 +75,7 @@ class BlockBuilder:
                 assert isinstance(own, RowMap)
                 body += RowPartBuilder(values, number, part, own).statements()
         params = tuple(
-            LoopBuffer(b.name, b.dtype, Scope.GLOBAL, b.extent, b.written) for b in nest.params
+            LoopBuffer(b.name, b.dtype, StorageScope.GLOBAL, b.extent, b.written) for b in nest.params
         )
         kernel = KernelIR(
             params,

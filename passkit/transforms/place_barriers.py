@@ -13,9 +13,9 @@ from passkit.ir.loop import (
     Barrier,
     BarrierScope,
     KernelIR,
-    Scope,
+    StorageScope,
     Stmt,
-    Store,
+    StoreStmt,
     VectorLoad,
     VectorStore,
     expressions_of,
@@ -26,7 +26,7 @@ from passkit.ir.rewrite import loads_in
 
 def place_barriers(kernel: KernelIR) -> KernelIR:
     """Return the kernel with the barriers between statements of its outermost level."""
-    shared = {b.name for b in kernel.arrays if b.scope is Scope.SHARED}
+    shared = {b.name for b in kernel.arrays if b.scope is StorageScope.SHARED}
     watched = shared | {b.name for b in kernel.params if b.written}
     read: set[str] = set()
     written: set[str] = set()
@@ -54,6 +54,6 @@ def accessed(statement: Stmt) -> tuple[set[str], set[str]]:
         elif isinstance(s, VectorStore):
             reads.add(s.source)
             writes.add(s.buffer)
-        elif isinstance(s, Store):
+        elif isinstance(s, StoreStmt):
             writes.add(s.buffer)
     return reads, writes

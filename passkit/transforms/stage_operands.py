@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from passkit.ast import Expr, Load, const
 from passkit.ir.divisors import divisor_of
 from passkit.ir.index import literal, plus, times
-from passkit.ir.loop import Bind, For, Stmt, Store, VectorLoad, VectorStore, index_let
+from passkit.ir.loop import Bind, For, Stmt, StoreStmt, VectorLoad, VectorStore, index_let
 from passkit.schedule.block_memory import Region, StagedOperand, regions_around
 from passkit.schedule.block_parts import ProductPart
 from passkit.transforms.block_values import (
@@ -49,7 +49,7 @@ def fill(values: BlockValues, region: Region) -> Stmt:
     if first:
         row = plus(row, literal(first))
     at = plus(times(row, region.pitch), plus(column, literal(left)))
-    store = Store(region.array, at, const(0.0, dt.float32))
+    store = StoreStmt(region.array, at, const(0.0, dt.float32))
     passes = -(-region.count // threads)
     conditions = [less(e, literal(region.count))] if passes * threads > region.count else []
     index = index_let(e, plus(times(u, threads), THREAD))
@@ -134,9 +134,9 @@ class _Copy:
                 *(self.registers, self._own(), buffer, at, self.vector, values.access(buffer))
             )
         else:
-            load = Store(self.registers, self._own(), Load(buffer, at, dt.float32))
+            load = StoreStmt(self.registers, self._own(), Load(buffer, at, dt.float32))
         e, count = index_var("e"), self.passes * self.across * self.vector
-        zero = unrolled(e, count, Store(self.registers, e, const(0.0, dt.float32)))
+        zero = unrolled(e, count, StoreStmt(self.registers, e, const(0.0, dt.float32)))
         has_zero = self.bound is not None or self.head_bound is not None
         return [zero] * has_zero + [self._each(load, first, is_load=True)]
 
@@ -147,7 +147,7 @@ class _Copy:
         if self.vector > 1:
             store: Stmt = VectorStore(operand.name, at, self.registers, self._own(), self.vector)
         else:
-            store = Store(operand.name, at, Load(self.registers, self._own(), dt.float32))
+            store = StoreStmt(operand.name, at, Load(self.registers, self._own(), dt.float32))
         fills = [fill(self.values, r) for r in self.regions] if first is None else []
         return unrolled(index_var("once"), 1, *fills, self._each(store, first, is_load=False))
 
