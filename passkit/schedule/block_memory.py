@@ -206,7 +206,7 @@ def sides_of(part: ProductPart, own: ProductMap) -> tuple[ProductSide, ProductSi
         (part.a, part.a.along, part.a.down, part.rows, own.rows * own.down),
         (part.b, part.b.down, part.b.along, part.columns, own.columns * own.across),
     )
-    found = []
+    sides_read = []
     for operand, step, outer, count, padded in sides:
         is_along = is_along_steps(step, outer)
         lines, length, reach = (count, part.steps, part.steps) if is_along else (
@@ -215,8 +215,8 @@ def sides_of(part: ProductPart, own: ProductMap) -> tuple[ProductSide, ProductSi
         heads = 1 if operand.head == 0 else part.heads
         rows = (heads - 1) * lines + (max(count, padded) if is_along else lines)
         is_rows = operand is part.a
-        found.append(ProductSide(operand, is_rows, is_along, lines, length, rows, reach))
-    return found[0], found[1]
+        sides_read.append(ProductSide(operand, is_rows, is_along, lines, length, rows, reach))
+    return sides_read[0], sides_read[1]
 
 
 @frozen

@@ -87,11 +87,11 @@ def parse_block(text: str, nest: BlockNest, target: Target) -> BlockSchedule:
     maps: list[ProductMap | RowMap] = []
     for number, (part, line) in enumerate(zip(nest.parts, lines[1:-2], strict=True)):
         is_product = isinstance(part, ProductPart)
-        found = (_CONTRACT if is_product else _ROWS).fullmatch(line)
+        match = (_CONTRACT if is_product else _ROWS).fullmatch(line)
         extents = _extents(number, part)
-        if found is None or found[1] != extents:
+        if match is None or match[1] != extents:
             _refuse(number + 2, f"{'contract' if is_product else 'rows'} {extents}: …", line)
-        numbers = [int(x) for x in found.groups()[1:]]
+        numbers = [int(x) for x in match.groups()[1:]]
         if is_product:
             rows, down, columns, across, step = numbers
             maps.append(ProductMap(rows, columns, down, across, step))

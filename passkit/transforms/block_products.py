@@ -14,8 +14,8 @@ from attrs import frozen
 from passkit.ast import Call, Expr, Load, Var, const
 from passkit.ir.index import literal, plus, times
 from passkit.ir.loop import (
-    CachePolicy,
     Bind,
+    CachePolicy,
     For,
     If,
     Stmt,

@@ -22,9 +22,9 @@ from passkit.ir.divisors import divisor_of
 from passkit.ir.index import literal, plus, times, with_literals
 from passkit.ir.loop import (
     WARP,
-    CachePolicy,
     Assign,
     Bind,
+    CachePolicy,
     Declare,
     For,
     If,

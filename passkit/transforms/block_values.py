@@ -8,7 +8,7 @@ from functools import reduce
 from passkit.ast import Binary, Expr, SizeOf, Var
 from passkit.ast.tidy import replace_children
 from passkit.ir.index import literal
-from passkit.ir.loop import CachePolicy, Bind, For, If, LoopBuffer, StorageScope, Stmt
+from passkit.ir.loop import Bind, CachePolicy, For, If, LoopBuffer, Stmt, StorageScope
 from passkit.schedule.block import BlockSchedule
 from passkit.schedule.block_parts import BlockNest
 from passkit.transforms.nest_values import SizeArguments
@@ -97,7 +97,8 @@ class BlockValues:
 
     def register(self, name: str, extent: int) -> str:
         """Add a register array of float32, and return its name."""
-        self.arrays.setdefault(name, LoopBuffer(name, dt.float32, StorageScope.REGISTER, extent, True))
+        array = LoopBuffer(name, dt.float32, StorageScope.REGISTER, extent, True)
+        self.arrays.setdefault(name, array)
         return name
 
     def array(self, buffer: str) -> str:

@@ -12,8 +12,8 @@ from passkit.ir.loop import (
     Bind,
     KernelIR,
     LoopBuffer,
-    StorageScope,
     Stmt,
+    StorageScope,
     ThreadIndex,
     index_let,
 )
@@ -75,7 +75,8 @@ class BlockBuilder:
                 assert isinstance(own, RowMap)
                 body += RowPartBuilder(values, number, part, own).statements()
         params = tuple(
-            LoopBuffer(b.name, b.dtype, StorageScope.GLOBAL, b.extent, b.written) for b in nest.params
+            LoopBuffer(b.name, b.dtype, StorageScope.GLOBAL, b.extent, b.written)
+            for b in nest.params
         )
         kernel = KernelIR(
             params,
