@@ -50,11 +50,11 @@ TEXTS: dict[str, str] = {
     "block.order": "a part of the kernel has the loops of {composition}, not those of rows",
     "block.product": "the tile of {product} is no matrix of known size and strides",
     "block.registers": "no map of the parts fits in the registers of a block",
+    "block.rows": "a part of the kernel has no rows of known number and length",
     "block.step": "{part} adds {step} products in an iteration; all, or a multiple of {width}, are "
     "possible",
     "block.threads": "{part} needs {needed} threads, and a block has {threads}",
     "block.vector": "rows of {part} have vectors of {width} elements; {vector} are possible",
-    "block.rows": "a part of the kernel has no rows of known number and length",
     "cost.apart": "together they take longer than apart",
     "cost.fuel": "one kernel of {operators} would save "
     "{gain:seconds}{measured:measured}{grown:grown}, but nothing was chosen, as fuel is used up",

@@ -1,4 +1,4 @@
-"""What the builders of a stitched kernel's parts have in common: arrays, sizes and loops."""
+"""Arrays, sizes and loops of a stitched kernel, for the builders of its parts."""
 
 from __future__ import annotations
 

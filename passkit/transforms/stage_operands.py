@@ -1,7 +1,7 @@
 """Copies of the operands of products from device memory to shared memory.
 
-The threads of a block stand in rows of a power of two, or another divisor, so that neither a line
-nor an element of it is found by a division in a loop. All loads stand before the first store.
+The threads of a block stand in rows whose length divides their number, so that no loop divides to
+get a line or a position in it. All loads stand before the first store.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ REFUSED = [
     ("unroll-thread_1-", "unroll-thread_3-", r"rows of p1 have 3 threads; .* of 32 is possible"),
     ("vector_4", "vector_2", r"rows of p1 have vectors of 2 elements; 4 are possible"),
     ("n = unroll_3-thread_7", "n = unroll_500-thread_7", r"bytes of shared memory .* exceed 49152"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("old, new, message", REFUSED)
