@@ -6,11 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 import passkit as pk
+from passkit.errors import CodeGenError
 from passkit.ir.loop import KernelIR
 from passkit.plan.kernel import Kernel
 from passkit.plan.schedule import Schedule
+from passkit.transforms.pipeline import lower_block
 from tests.emulator import EmulatedDevice, LaunchOptions
 from tests.emulator.programs import emulated
 from tests.nest_kernels import attention
@@ -178,6 +181,18 @@ def test_nan_stays_in_its_row(rng: Any) -> None:
     for result in results:
         is_nan = np.isnan(np.asarray(result)).any(axis=(0, 2))
         assert is_nan.nonzero()[0].tolist() == [5]
+
+
+def test_a_schedule_of_another_group_is_not_lowered() -> None:
+    """The parts of a schedule are those of its group, or lowering says which pass makes one."""
+    graph = dense(8, 4, 12)
+    planned = plan(graph, "SchedulePlan", **together(graph))
+    ((node, schedule),) = planned.attrs["schedule"].items()
+    group, block = planned.attrs["subgraph"][node], schedule.block
+    other = evolve(block, parts=block.parts[:1])
+
+    with pytest.raises(CodeGenError, match=r"matmul.* has other parts than its schedule; run Sch"):
+        lower_block(group, schedule, other, frozenset())
 
 
 def refused() -> list[tuple[pk.Graph, str, str]]:
