@@ -105,6 +105,18 @@ def test_lanes_diverge_and_meet() -> None:
     assert list(trace.issued) == [1] * 7 + [7] * 3 + [1, 1, 1, 1, 1]
 
 
+def test_reads_may_end_with_the_last_16_bytes_of_an_array() -> None:
+    """The compiler joins loads where the aligned 16 bytes have an element; stores it does not."""
+    from machine_code.memory import DeviceMemory, StrayAccessError, placed
+
+    memory = DeviceMemory(placed([(376, False, None)]))
+    last = np.array([memory.regions[0].begin + 368], np.uint64)
+
+    assert memory.check(last, 16, False, is_read=True) is memory.regions[0]
+    with pytest.raises(StrayAccessError, match="16 bytes at 0x7f0000000170 .* in no array"):
+        memory.check(last, 16, False)
+
+
 def test_code_that_cannot_be_executed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Errors name the instruction, the stray address and the endless loop."""
     from machine_code import warp as module
