@@ -126,13 +126,24 @@ class NestValues:
         if isinstance(s, Let):
             return [LetStmt(s.var, self._value(s.value, None))]
         assert isinstance(s, Store), s
-        store = StoreStmt(s.buffer, self._index(s.index, None), self._value(s.value, None))
+        index = Var("row", dt.int64) if self._is_own_row(s.index) else self._index(s.index, None)
+        store = StoreStmt(s.buffer, index, self._value(s.value, None))
         if self.schedule.lanes == 1:
             return [store if store_guard is None else If(store_guard, (store,))]
         condition: Expr = Binary("==", self._thread_of_row(), literal(0), dt.bool_)
         if store_guard is not None:
             condition = Binary("&", condition, store_guard, dt.bool_)
         return [If(condition, (store,))]
+
+    def _is_own_row(self, index: Expr) -> bool:
+        """Return whether an index of several kept axes is the number of the row."""
+        axes = [self.space.axes[k] for k in self.schedule.kept.axes]
+        if len(axes) < 2 or loads_in(index) or not all(isinstance(a.extent, int) for a in axes[1:]):
+            return False
+        row: Expr = axes[0].var
+        for axis in axes[1:]:
+            row = plus(times(row, known_extent(axis)), axis.var)
+        return normal(index, self.extents) == normal(row, self.extents)
 
     def _statement(self, s: object, at: Point) -> Stmt | None:
         """Return a statement of a stage at a point; None for one without effect on a GPU."""
