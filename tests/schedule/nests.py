@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from attrs import evolve
+
 import passkit as pk
 from passkit.planner.nests import loop_nest
 from passkit.schedule.loop_nest import LoopNest
@@ -46,8 +48,12 @@ GRAPHS = (
 
 
 def nest_of(graph: Any, **options: Any) -> tuple[LoopNest, NestSchedule]:
-    """Return the loop nest of the first kernel of a graph, and its schedule for CUDA."""
-    planned = plan(graph, "SchedulePlan", target="cuda", **options)
+    """Return the loop nest of the first kernel of a graph, and its schedule for CUDA.
+
+    Chunks of a reduction are a nest of their own: no last block joins them.
+    """
+    apart = evolve(CUDA, rules=evolve(CUDA.rules, max_partial=0))
+    planned = plan(graph, "SchedulePlan", target=apart, **options)
     node, schedule = next(iter(planned.attrs["schedule"].items()))
     layout = lay_out(planned.attrs["subgraph"][node].graph)
     assert isinstance(layout, Layout)
