@@ -314,11 +314,11 @@ def as_replacement(node: Node, x: Entry) -> Entry | None:
 
 
 def scalar_constant(x: Entry) -> Any:
-    """Return the value of a constant of one real number or bool, broadcast or not, else None.
+    """Return the value of a constant of one element, a real number or bool, else None.
 
-    The constant may have axes of length 1, and ``broadcast_to`` may be applied to it. Complex
-    constants give None too: even 1 times an infinite complex number changes it, since the product
-    of infinity and the imaginary part 0 is NaN.
+    The constant may have axes of length 1, and ``broadcast_to`` may be applied to it. One of
+    several equal elements gives None, and so does a complex one: even 1 times an infinite complex
+    number changes it, since the product of infinity and the imaginary part 0 is NaN.
 
     Returns:
         A NumPy scalar of the constant's dtype, or None.
@@ -332,9 +332,10 @@ def scalar_constant(x: Entry) -> Any:
 
 
 def is_constant(x: Entry, value: float) -> bool:
-    """Return whether ``x`` is the constant ``value``, broadcast or not; 0.0 is not -0.0.
+    """Return whether ``x`` is a constant of one element, ``value``, perhaps under broadcast_to.
 
-    False for a complex constant and for NaN. The dtype is not compared: a bool True is 1.0.
+    0.0 is not -0.0. False for other constants, even of equal elements, for complex ones and for
+    NaN. The dtype is not compared: a bool True is 1.0.
     """
     constant_value = scalar_constant(x)
     if constant_value is None:

@@ -62,7 +62,8 @@ def elementwise_loss(
 
     Args:
         name: Name of the operator.
-        element: ``element(node, labels, predictions)`` returns the loss of each element.
+        element: ``element(node, labels, predictions)`` returns the loss of each element; it is
+            called with floats of one dtype.
         doc: What the loss of an element is, for help and reference pages.
         params: Further parameters with their defaults.
         aliases: Further names, separated by spaces.
@@ -99,6 +100,8 @@ def _huber(node: Node, labels: Entry, x: Entry) -> Entry:
     d is ``x``, the predictions, minus ``labels``. Source: Huber, Robust Estimation of a Location
     Parameter, equation 6.
 
+    Labels and predictions are floats of one dtype.
+
     Raises: GraphError if the parameter ``delta`` of ``node`` is not above 0, ShapeError if labels
     and predictions do not broadcast.
     """
@@ -111,7 +114,8 @@ def _huber(node: Node, labels: Entry, x: Entry) -> Entry:
 def _smooth_l1(node: Node, labels: Entry, x: Entry) -> Entry:
     """Return Huber's loss of width ``beta`` of each element, divided by that parameter.
 
-    ``x`` are the predictions, ``labels`` what they should be. ``node`` has the parameter ``beta``.
+    ``x`` are the predictions, ``labels`` what they should be, floats of one dtype. ``node`` has the
+    parameter ``beta``.
 
     Raises: GraphError if ``beta`` is not above 0, ShapeError if labels and predictions do not
     broadcast.
@@ -125,7 +129,7 @@ def _smooth_l1(node: Node, labels: Entry, x: Entry) -> Entry:
 def _log_cosh(node: Node, labels: Entry, x: Entry) -> Entry:
     """Return log(cosh(d)) as |d| + log(1 + exp(-2|d|)) - log(2), which cannot overflow.
 
-    d is ``x``, the predictions, minus ``labels``. ``node`` is not used.
+    d is ``x``, the predictions, minus ``labels``, floats of one dtype. ``node`` is not used.
 
     Raises: ShapeError if they do not broadcast.
     """
@@ -136,7 +140,7 @@ def _log_cosh(node: Node, labels: Entry, x: Entry) -> Entry:
 def _hinge(node: Node, labels: Entry, x: Entry) -> Entry:
     """Return max(0, 1 - labels * x) for labels -1 and 1 and predictions ``x``.
 
-    ``node`` is not used.
+    Both are floats of one dtype. ``node`` is not used.
 
     Raises: ShapeError if labels and predictions do not broadcast.
     """
@@ -147,6 +151,7 @@ def _binary_cross_entropy(node: Node, labels: Entry, p: Entry) -> Entry:
     """Return the cross entropy of labels and probabilities ``p``.
 
     ``p`` is limited to the range from ``epsilon``, a parameter of ``node``, to 1 - ``epsilon``.
+    Both are floats of one dtype.
 
     Raises: ShapeError if ``labels`` and ``p`` do not broadcast.
     """
@@ -158,7 +163,7 @@ def _binary_cross_entropy(node: Node, labels: Entry, p: Entry) -> Entry:
 def _kl_divergence(node: Node, labels: Entry, p: Entry) -> Entry:
     """Return labels * log(labels / p), and 0 where a label is 0 or less; NaN stays.
 
-    ``node`` is not used.
+    ``labels`` and ``p`` are floats of one dtype. ``node`` is not used.
 
     Raises: ShapeError if ``labels`` and ``p`` do not broadcast.
     """
@@ -262,7 +267,7 @@ def _infer_example_shape(node: Node, labels: Shape, logits: Shape) -> Shape:
 def _sigmoid_cross_entropy(node: Node, labels: Entry, x: Entry) -> Entry:
     """Expand to max(x, 0) - x * labels + log(1 + exp(-|x|)) for logits ``x``, as TensorFlow.
 
-    ``node`` is not used.
+    ``labels`` and ``x`` are floats of one dtype. ``node`` is not used.
 
     Raises: ShapeError if ``labels`` and ``x`` do not broadcast.
     """
@@ -283,7 +288,7 @@ def _sigmoid_cross_entropy_gradient(node: Node, dy: Entry | None) -> list[Entry 
 def _softmax_cross_entropy(node: Node, labels: Entry, x: Entry) -> Entry:
     """Return -sum(labels * log_softmax(x)) along the parameter ``axis``, where 0 * -inf is 0.
 
-    ``x`` are the logits. ``node`` has the parameter ``axis``.
+    ``x`` are the logits, of floats as ``labels``. ``node`` has the parameter ``axis``.
 
     Raises: ShapeError if the axis is out of range or no int, or labels and logits do not broadcast.
     """

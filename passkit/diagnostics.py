@@ -123,7 +123,8 @@ TEXTS: dict[str, str] = {
     "graph.multiple_uses": "its value is read {count} times",
     "graph.output": "it is an output of the graph",
     "graph.output_is_input": "an output of the kernel is one of its inputs",
-    "graph.repeated_reader": "one recomputes a value that reads the other",
+    "graph.repeated_reader": "the kernel repeats an operator that reads it, and so would have to "
+    "repeat it, too",
     "graph.state_hazard": "a stitched kernel does not update state in place",
     "group.refused": "{operators} do not form one kernel: {reason}",
     "hint.keep_apart": "the option keep_apart names both",

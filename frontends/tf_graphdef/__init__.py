@@ -58,8 +58,8 @@ def save(graph: Any, path: str | PathLike[str] | None = None) -> bytes:
         ModelError: If ``graph`` is none of these or of two tinyflow graphs, operators have no
             equivalent in TensorFlow (at most 50 are named), a `pk.Graph` updates state or has state
             without initial values, the model has 2 GiB or more, or the file cannot be written.
-        ShapeError: If the rank of a value of a `pk.Graph` is unknown; likewise DTypeError for its
-            dtype.
+        ShapeError: If the rank of a value of a `pk.Graph` cannot be inferred, or inferred shapes do
+            not fit an operator; likewise DTypeError for dtypes.
         ArgumentError: If ``path`` is no path.
     """
     from passkit.frontends.tf_graphdef.export import save  # loading does not need it

@@ -15,9 +15,10 @@ def input_gradient(y: Entry, x: Entry, dy: Entry) -> Entry:
     the other's.
 
     Raises:
-        ShapeError: If known dimensions or the ranks of ``dy`` and ``y`` differ, or one rank is
-            unknown.
-        DTypeError: If their dtypes differ, or ``y`` is not of floats.
+        ShapeError: If known dimensions or known ranks of ``dy`` and ``y`` differ.
+        DTypeError: If their dtypes differ, or ``x`` or ``y`` is not of floats.
+        GraphError: If an operator between ``x`` and ``y`` has no gradient.
+        CodeGenError: If no operator computes the derivative of one.
     """
     same_rank = len(dy.shape or ()) == len(y.shape or ())
     pairs = list(zip(dy.shape or (), y.shape or (), strict=False)) if same_rank else []

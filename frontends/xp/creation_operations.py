@@ -37,8 +37,9 @@ def _constant(extents: Any, shape: tuple[int, ...], number: int, dtype: str) -> 
 def _build_range(start: Entry, step: Entry, extents: Entry, shape: Shape, dtype: str) -> Entry:
     """Build start, start + step, …, computed in the dtype of ``start`` and ``step``.
 
-    ``shape`` has the number of elements, ``dtype`` is that of the result. ``extents`` is the input
-    that gives the plan the shape; its elements are not read.
+    These are scalars of one dtype. ``shape`` has one extent, the number of elements; ``dtype`` is
+    that of the result. ``extents`` is the input that gives the plan the shape; its elements are not
+    read.
     """
     assert start.dtype is not None
     index = ops.cast(ops.arange(0, shape[0], 1, dtype="int64"), dtype=start.dtype)
@@ -46,9 +47,10 @@ def _build_range(start: Entry, step: Entry, extents: Entry, shape: Shape, dtype:
 
 
 def _range(start: Any, step: Any, extents: Any, shape: tuple[int, ...], dtype: str) -> Any:
-    """Return start, start + step, … as a NumPy array of ``shape`` and ``dtype``, as `_build_range`.
+    """Return start, start + step, … as a NumPy vector of ``dtype``, as `_build_range`.
 
-    ``extents`` has no effect.
+    They are computed in the dtype of ``start`` and ``step``, which are NumPy scalars or arrays
+    without axes. ``shape`` has one extent, the number of elements; ``extents`` has no effect.
     """
     return (start + np.arange(shape[0]).astype(start.dtype) * step).astype(dtype_of(dtype).numpy)
 
@@ -58,8 +60,8 @@ def _build_linspace(
 ) -> Entry:
     """Build start, start + step, …, and ``stop`` from the position ``last`` on.
 
-    These are scalars of float64; ``last`` may be infinite. ``shape`` has the number of elements,
-    which are computed in float64 and converted to ``dtype``, rounded down for integers.
+    These are scalars of float64; ``last`` may be infinite. ``shape`` has one extent, the number
+    of elements; they are computed in float64 and converted to ``dtype``, rounded down for integers.
     ``extents`` is the input that gives the plan the shape; its elements are not read.
     """
     index = ops.cast(ops.arange(0, shape[0], 1, dtype="int64"), dtype="float64")
@@ -72,9 +74,10 @@ def _build_linspace(
 def _linspace(
     start: Any, step: Any, stop: Any, last: Any, extents: Any, shape: tuple[int, ...], dtype: str
 ) -> Any:
-    """Return start, start + step, … as a NumPy array, and ``stop`` from the position ``last`` on.
+    """Return start, start + step, … as a NumPy vector, and ``stop`` from the position ``last`` on.
 
-    ``shape`` has the number of elements; they are computed in float64 and converted to ``dtype``,
+    These are NumPy scalars or arrays without axes. ``shape`` has one extent, the number of
+    elements; they are computed in float64 and converted to ``dtype``,
     rounded down for integers. ``extents`` has no effect.
     """
     index = np.arange(shape[0], dtype=np.float64)

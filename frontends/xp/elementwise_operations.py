@@ -71,7 +71,8 @@ def common_dtype(dtypes: Sequence[DType], domain: str) -> DType:
         domain: "float" converts integers and booleans to a float type of twice their size at most,
             as NumPy; "quotient" and "special" to float64, unless there is a float among the
             operands; "number" converts booleans alone to int8; "bool" converts all to booleans; ""
-            only promotes to a common dtype.
+            only promotes to a common dtype. With a complex operand, "float", "quotient" and
+            "special" give a real dtype all the same, which `converted` refuses.
 
     Raises: DTypeError if the dtypes have no common one.
     """

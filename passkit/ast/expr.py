@@ -254,8 +254,15 @@ def const(value: Any, dtype: DType) -> Const:
 
 
 def _is_no_number(value: Any) -> bool:
-    """Return whether a value is a NumPy scalar or array of texts, dates, durations or objects."""
-    return isinstance(value, (np.generic, np.ndarray)) and value.dtype.kind in "OSUMm"
+    """Return whether a value is a NumPy scalar or array of something else than numbers and bools.
+
+    These are texts, dates, durations, objects, raw bytes and records. Types of ml_dtypes, such as
+    bfloat16, are numbers.
+    """
+    if not isinstance(value, (np.generic, np.ndarray)):
+        return False
+    # ml_dtypes' types have kind V, too.
+    return value.dtype.kind in "OSUTMm" or issubclass(value.dtype.type, np.void)
 
 
 def is_const(x: Expr, value: Any) -> bool:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from functools import lru_cache
 from hashlib import sha256
 from itertools import pairwise
-from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
 from passkit.library.device import device_key
@@ -128,8 +128,11 @@ def is_valid_curve(points: CurvePoints) -> bool:
 
 
 def are_positive(*values: float) -> bool:
-    """Return whether all values are finite and above 0; True without values."""
-    return all(isfinite(v) and v > 0 for v in values)
+    """Return whether all values are above 0, finite, and no ints too large for a float.
+
+    True without values.
+    """
+    return all(0 < v <= sys.float_info.max for v in values)
 
 
 def write_cpu_profile(profile: CpuProfile) -> None:

@@ -135,9 +135,10 @@ def is_narrow_contraction(node: Node) -> bool:
 
 
 def _in_float32(node: Node) -> list[Entry]:
-    """Return the outputs of a contraction computed in float32 and rounded once to their dtypes.
+    """Return the outputs of a contraction of 16-bit floats, computed in float32 and rounded once.
 
-    All dtypes are known.
+    They have the dtypes of the outputs of ``node``. Inputs of other dtypes are not converted. All
+    dtypes are known.
     """
     assert node.op is not None
     wide = [convert(e, float32) if is_narrow(_dtype(e)) else e for e in node.inputs]

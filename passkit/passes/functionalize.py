@@ -35,7 +35,8 @@ def functionalize(graph: Graph) -> Graph:
 
     Raises: GraphError if an operator writes anything but a state variable, or its FExpand declines;
     RuleError if its FExpand returns something else than entries or None; DTypeError if it mixes
-    dtypes when 16-bit inputs are widened to float32.
+    dtypes when 16-bit inputs are widened to float32; ShapeError or DTypeError if an operator does
+    not take the value that replaces a variable it reads. Other errors of FExpand propagate.
     """
     if not any(n.op is AS_READ or writes_state(n) for n in graph.nodes):
         return graph.with_attrs(functional=True)
@@ -98,7 +99,8 @@ class _ProgramOrderWalk:
         """Process the next node in program order: record its functional entries in ``values``.
 
         Raises: GraphError if it writes anything but a state variable, or its FExpand declines;
-        RuleError or DTypeError if its FExpand returns something wrong, see `write`.
+        RuleError, DTypeError or another error of its FExpand, see `write`; ShapeError or DTypeError
+        if it does not take the value that replaces a variable it reads.
         """
         if node.op is None:
             return

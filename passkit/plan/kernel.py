@@ -14,7 +14,7 @@ from passkit.graph.op import FKernel
 from passkit.ir.loop import KernelIR, LaunchShape
 from passkit.ir.pack import PackIR
 from passkit.values.lazy import Lazy
-from passkit.values.size import Extent, evaluate
+from passkit.values.size import Extent, known_or_zero
 
 notebook: Any = Lazy("passkit.reporting.notebook")
 """What notebooks show stands above, and is asked for only by them."""
@@ -56,14 +56,15 @@ class Kernel:
     def scratch_bytes(self, numbers: Mapping[str, int]) -> tuple[int, int]:
         """The bytes that a tile's arrays take in all, and those that they lie in.
 
-        The second is less where arrays share bytes. ``numbers`` are the graph's sizes.
+        The second is less where arrays share bytes. ``numbers`` are the graph's sizes; what divides
+        by zero counts as 0.
         """
         arrays = [b for b in self.ast.scratch if b.place is Place.SHARED]
         if not arrays:
             return 0, 0
-        values = {n: evaluate(x, numbers) for n, x in zip(self.ast.sizes, self.sizes, strict=True)}
+        values = {n: known_or_zero(x, numbers) for n, x in zip(self.ast.sizes, self.sizes, strict=True)}
         places = [
-            (b.of_row, evaluate(begin, values), evaluate(b.extent, values) * b.dtype.nbytes)
+            (b.of_row, known_or_zero(begin, values), known_or_zero(b.extent, values) * b.dtype.nbytes)
             for b in arrays
             for begin in [0 if b.offset is None else b.offset]
         ]

@@ -10,7 +10,7 @@ from attrs import field, frozen
 from passkit.graph.graph import Graph
 from passkit.plan.kernel import Kernel
 from passkit.runtime.program import LibraryCall, ProgramStep, PythonCall, PythonCallKind
-from passkit.values.size import Size, evaluate, numel, symbols_of
+from passkit.values.size import Size, known_or_zero, numel, symbols_of
 
 
 @frozen
@@ -42,7 +42,8 @@ class ProgramCounts:
     def bytes(self) -> dict[str, int]:
         """Return the bytes that one run moves, those of its operators one by one, and of scratch.
 
-        They are given by the names in `Executable.stats`. Arrays of unknown size count 0.
+        They are given by the names in `Executable.stats`. Arrays of unknown size, and of one that
+        divides by zero, count 0.
         """
         sized = [k for k in self.kernels if symbols_of(k.sizes) <= set(self.sizes)]
         scratch = [k.scratch_bytes(self.sizes) for k in sized]
@@ -55,9 +56,12 @@ class ProgramCounts:
         }
 
     def _number(self, size: Any) -> int:
-        """Return the value of a size, an int or a Size; 0 if a symbol of it is unknown."""
+        """Return the value of a size, an int or a Size.
+
+        It is 0 if a symbol of the size is unknown, or the size divides by zero.
+        """
         if isinstance(size, Size):
-            return evaluate(size, self.sizes) if size.symbols <= set(self.sizes) else 0
+            return known_or_zero(size, self.sizes) if size.symbols <= set(self.sizes) else 0
         return int(size)
 
     def _bytes_unfused(self) -> int:

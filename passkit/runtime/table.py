@@ -110,7 +110,7 @@ class ProgramTable:
         """Return the description of the first guard that does not hold, None if all do.
 
         ``sizes`` has the values of symbolic sizes. Raises: ShapeError where one of a guard is
-        missing in it.
+        missing in it, or a size in a guard divides by zero.
         """
         for a, b, description in self.guards:
             if evaluate(a, sizes) != evaluate(b, sizes):

@@ -320,12 +320,19 @@ class _GraphReader(ValueReader):
 
 
 def _variable_params(params: dict[str, Any], where: str) -> dict[str, Any]:
-    """Return the parameters of a variable, None where one is missing.
+    """Return the parameters of a variable: shape and dtype, and of a state variable two more.
+
+    These are state, which must be True, and initial. Parameters that are missing are None.
 
     Raises: ParseError, naming the path ``where``, for an unknown parameter or a wrong value.
     """
     defaults = {"shape": None, "dtype": None}
-    if params.get("state"):
+    if "state" in params:
+        if params["state"] is not True:
+            raise ParseError(
+                f"{path(where, 'state')} must be true, or left out for an input, got "
+                f"{shown(params['state'])}"
+            )
         defaults |= {"state": None, "initial": None}
     for k in params:
         if k not in defaults:

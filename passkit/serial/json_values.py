@@ -43,7 +43,11 @@ def encode(value: Any, where: str, graph_data: Callable[[Graph], Any]) -> Any:
         return value if np.isfinite(value) else {"float": repr(float(value))}
 
     def inside(v: Any) -> Any:
-        """Return a part of the parameter encoded. Raises: GraphError or DTypeError."""
+        """Return a part of the parameter, encoded as `encode` does it.
+
+        Raises: GraphError for a value that has no form in JSON; DTypeError for an array of a dtype
+        that passkit does not have.
+        """
         return encode(v, where, graph_data)
 
     if isinstance(value, (tuple, list)):

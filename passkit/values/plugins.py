@@ -110,7 +110,8 @@ def _package(distribution: Distribution) -> tuple[str, str]:
 def _register(point: EntryPoint) -> None:
     """Import the module that an entry point refers to, or call the function.
 
-    Raises: PluginError when it is neither; any exception that the plug-in itself raises.
+    Raises: PluginError when it is something else; ImportError or AttributeError when there is no
+    such module or function; any exception that the plug-in itself raises.
     """
     target = point.load()
     if callable(target):

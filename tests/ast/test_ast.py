@@ -97,8 +97,9 @@ def test_operands_of_wrong_dtypes_are_refused(build: Callable[[], Any], message:
 
 
 def test_literals_that_are_no_numbers_are_refused() -> None:
-    """NumPy's texts, dates and objects are no numbers, and int64 does not hold every integer."""
-    for value in (np.str_("1"), np.datetime64("2020"), np.array(None)):
+    """NumPy's texts, bytes, dates and objects are no numbers; int64 does not hold every integer."""
+    text = np.array("1.5", np.dtypes.StringDType())
+    for value in (np.str_("1"), text, np.void(b"abcd"), np.datetime64("2020"), np.array(None)):
         with pytest.raises(ArgumentError, match="ast.const: value must be a number, got "):
             ast.const(value, dt.float32)
     assert float(ast.const(2**70, dt.dtype_of("bfloat16")).value) == 2.0**70

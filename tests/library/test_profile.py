@@ -63,6 +63,7 @@ def test_damaged_profiles_are_ignored(fresh_cache: Path) -> None:
         {"launch": "x"},
         {"curve": [[1, 0.0]]},
         {"curve": [[float("inf"), 1.0]]},
+        {"curve": [[10**400, 1.0]]},
         {"meeting": -1.0},
         {"launch": float("inf")},
         {"latency": [[1]]},

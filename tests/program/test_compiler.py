@@ -13,6 +13,8 @@ import pytest
 
 import passkit as pk
 from passkit.errors import FeedError, PassError
+from passkit.program.counts import ProgramCounts
+from passkit.values.size import Size
 from tests.kernel_cache import build_into, forget_loaded_kernels, number_of_kernels
 from tests.planned import agrees, feeds_of, target, with_known_shapes
 from tests.row_programs import SOFTMAX
@@ -61,6 +63,22 @@ def test_signatures_counts_and_text() -> None:
     run(x=np.ones((8, 4), np.float32), y=np.ones((8, 4), np.float32))
     assert (run.stats["bytes_read"], run.stats["bytes_written"]) == (256, 160)
     assert run.stats["bytes_unfused"] > 2 * (256 + 160)
+
+
+def test_sizes_that_divide_by_zero_count_no_bytes() -> None:
+    """Arrays of such a size count 0, as those of unknown sizes do; others have their bytes."""
+    size = Size.symbol("n") * Size.symbol("k") // Size.symbol("m")
+    x, y = pk.var("x", ("n", "k")), pk.var("y", ("m",))
+    rows = pk.ops.reduce_sum(pk.ops.reshape(x, shape=(size, Size.symbol("m"))), axis=1)
+    run = pk.compile(pk.Graph([rows, pk.ops.exp(y)]))
+    partial, zero, full = (
+        ProgramCounts(run.graph, run.kernels, run.steps, sizes).bytes()
+        for sizes in ({"n": 2}, {"n": 2, "k": 3, "m": 0}, {"n": 2, "k": 3, "m": 2})
+    )
+
+    assert partial["bytes_unfused"] == 0
+    assert (zero["bytes_read"], zero["bytes_written"]) == (2 * 3 * 4, 0)
+    assert full["bytes_written"] > 0 and full["bytes_unfused"] > zero["bytes_unfused"]
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 15, 16, 17, 63, 64, 65, 1000])

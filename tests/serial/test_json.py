@@ -227,6 +227,8 @@ BAD: list[tuple[Callable[[Any], Any], str]] = [
     (put("nodes", 0, "attrs", "shap", 1), r"attrs.shap is no attribute of a variable; did .*'shap"),
     (put("nodes", 0, "attrs", "shape", [-1]), r"attrs.shape must be extents >= 0, got \(-1,\)"),
     (put("nodes", 0, "attrs", "dtype", "f"), r"attrs.dtype must be a dtype, got 'f'"),
+    (put("nodes", 1, "attrs", "state", "x"), r"attrs.state must be true, or left out .*, got 'x'"),
+    (put("nodes", 0, "attrs", "state", False), r"attrs.state must be true, or .*, got False"),
     (put("nodes", 1, "attrs", "initial", 3), r"attrs.initial must be an array of the variable's s"),
     (put("nodes", 0, "attrs", "shape", {"size": 3.5}), r"shape.size must be \[\[int, \[symbol"),
     (put("nodes", 0, "attrs", "shape", {"size": [[1, [3]]]}), "has 3, which is no symbol or quoti"),

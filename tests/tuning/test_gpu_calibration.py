@@ -38,7 +38,8 @@ def test_calibration_with_an_injected_clock(fresh_cache: Path) -> None:
     assert (shipped.curve, shipped.light) != (target.curve, 0) and shipped.light == target.light
     (path,) = (fresh_cache / "tuned").glob("cuda-*.json")
     good = path.read_text()
-    for torn in (good[:40], good.replace("Fake", "Other"), json.dumps({"format": 1})):
+    large = json.dumps({**json.loads(good), "curve": [[10**400, 1.0]]})
+    for torn in (good[:40], good.replace("Fake", "Other"), json.dumps({"format": 1}), large):
         path.write_text(torn)
         assert read_gpu_profile(calibration_name(facts)) is None
 

@@ -329,9 +329,10 @@ def _find_frame(ctx: NodeContext, name: bytes) -> _LoopFrame:
 
 
 def _find_loop_readers(body: GraphBody) -> dict[int, list[int]]:
-    """Map each node to the Merge and Switch nodes whose first input it is.
+    """Map a node to the Merge and Switch nodes whose first input it is, all by number.
 
-    The map is stored in the body as ``loop_readers``, so that it is computed once.
+    Nodes without such readers have no entry. The map is stored in the body as ``loop_readers``, so
+    that it is computed once.
     """
     if not body.loop_readers:
         for number, reads in enumerate(body.inputs):

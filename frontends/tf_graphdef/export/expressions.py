@@ -68,9 +68,10 @@ class ExpressionWriter:
     def write(self, x: Expr, is_result: bool = False) -> NodeOutput:
         """Write an expression unless it is in ``inputs`` or ``done``, and return its tensor.
 
-        Its subexpressions are written, too, and all are stored in ``done``. With ``is_result``, the
-        node gets the name of the scope; constants, sizes, loads, and what is in ``inputs`` or
-        ``done`` already do not.
+        The tensor has the `work_type` of the expression's dtype: float32 for 16-bit floats. The
+        expression's subexpressions are written, too, and all are stored in ``done``. With
+        ``is_result``, the node gets the name of the scope; constants, sizes, loads, and what is in
+        ``inputs`` or ``done`` already do not.
 
         Raises:
             ModelError: If TensorFlow has no equivalent of a function, sign or kind of expression,
@@ -95,6 +96,8 @@ class ExpressionWriter:
 
     def _written(self, x: Expr, is_result: bool) -> NodeOutput:
         """Write one expression as a node, after its operands, and return its tensor.
+
+        The tensor has the `work_type` of the expression's dtype.
 
         Args:
             x: The expression.

@@ -38,7 +38,10 @@ def save(graph: Graph, path: str | PathLike[str] | None = None) -> bytes:
     Raises:
         ModelError: If the graph updates state, operators have no equivalent, state has no initial
             value, the GraphDef has 2 GiB or more, or the file cannot be written.
-        ShapeError: If the rank of a value cannot be inferred.
+        ShapeError: If the rank of a value cannot be inferred, or inferred shapes do not fit an
+            operator.
+        DTypeError: If the dtype of a value cannot be inferred, or inferred ones do not fit an
+            operator.
     """
     return serialize(graph_def(graph), path)
 
@@ -81,7 +84,10 @@ def graph_def(graph: Graph) -> Any:
     Raises:
         ModelError: If the graph updates state, operators have no equivalent, or state has no
             initial value.
-        ShapeError: If the rank of a value cannot be inferred.
+        ShapeError: If the rank of a value cannot be inferred, or inferred shapes do not fit an
+            operator.
+        DTypeError: If the dtype of a value cannot be inferred, or inferred ones do not fit an
+            operator.
     """
     expanded = ApplyPasses(_checked(flatten(graph)), ["Functionalize", "Complete"])
     return GraphExporter(expanded).graph_def()

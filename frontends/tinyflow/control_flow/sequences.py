@@ -218,7 +218,10 @@ def _elements(function: str, elems: Any) -> list[Any]:
             f"that placeholders need the length of their first axis"
         )
     if 0 in counts:
-        raise ShapeError(f"{function} needs at least one element, got {tensors!r}")
+        raise ShapeError(
+            f"{function} needs tensors with at least one element along their first axis, got "
+            f"{tensors!r}"
+        )
     parts = [arrays.unstack(t) for t in tensors]
     return [pack_like(elems, iter(slices)) for slices in zip(*parts, strict=True)]
 

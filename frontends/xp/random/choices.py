@@ -53,7 +53,7 @@ def categorical(key: Array, logits: Any, axis: int = -1, shape: DrawShape | None
 
     Raises:
         ArgumentError: the key is no `Array`, the logits no array or number, the axis no int, or the
-            shape neither an int nor a tuple of ints.
+            shape neither an int nor a tuple of ints; or `vmap` vectorizes the draw.
         DTypeError: the key is not of int64, or the logits no real floats.
         ShapeError: the key is not 0-dimensional, there is no such axis or no class, the logits do
             not broadcast to the shape, or an extent is negative or too large.
@@ -87,10 +87,12 @@ def permutation(key: Array, x: Any, axis: int = 0) -> Array:
     Returns: A new array; of int64 for an int.
 
     Raises:
-        ArgumentError: the key is no `Array`, ``x`` no array or number, or the axis no int.
+        ArgumentError: the key is no `Array`, ``x`` no array or number, or the axis no int; or
+            `vmap` vectorizes the draw.
         DTypeError: the key is not of int64.
         ShapeError: the key is not 0-dimensional, ``x`` is a negative or too large int, an array
             without axes or a float, or there is no such axis.
+        DeviceError: the key and ``x`` are on several devices.
     """
     value = checked_key("permutation", key)
     if isinstance(x, (int, np.integer)):
@@ -124,7 +126,7 @@ def choice(
 
     Raises:
         ArgumentError: the key is no `Array`, ``a`` or ``p`` no array or number, the axis no int, or
-            the shape neither an int nor a tuple of ints.
+            the shape neither an int nor a tuple of ints; or `vmap` vectorizes the draw.
         DTypeError: the key is not of int64, or ``p`` is complex.
         FeedError: there are no elements, also if none is drawn, or fewer than are drawn without
             replacement, or ``a`` is an int above 2**63 - 1.
@@ -168,7 +170,8 @@ def _with_replacement(key: Array, count: int, shape: tuple[int, ...], p: Array |
     They are drawn with the probabilities ``p``, a vector of ``count`` real numbers whose sum need
     not be 1; None: with equal ones. If all are 0, the last position is drawn.
 
-    Raises: FeedError if ``count`` is above 2**63 - 1 and ``p`` None.
+    Raises: FeedError if ``count`` is above 2**63 - 1 and ``p`` None; DeviceError if the key and ``p``
+    are on several devices; ArgumentError if `vmap` vectorizes the draw.
     """
     if p is None:
         return randint(key, shape, 0, count)

@@ -48,7 +48,7 @@ def exponential(key: Array, shape: DrawShape = (), dtype: Any = None, scale: Any
 
     Raises:
         ArgumentError: the key is no `Array`, the scale no array or real number, or the shape
-            neither an int nor a tuple of ints.
+            neither an int nor a tuple of ints; or `vmap` vectorizes the draw.
         DTypeError: the key is not of int64, the dtype not of floats, or the scale complex or an int
             too large for a float64.
         ShapeError: the key is not 0-dimensional, an extent negative or too large, or the scale does
@@ -69,7 +69,7 @@ def gumbel(
 
     Raises:
         ArgumentError: the key is no `Array`, a parameter no array or real number, or the shape
-            neither an int nor a tuple of ints.
+            neither an int nor a tuple of ints; or `vmap` vectorizes the draw.
         DTypeError: the key is not of int64, the dtype not of floats, or a parameter complex or an
             int too large for a float64.
         ShapeError: the key is not 0-dimensional, an extent negative or too large, or a parameter
@@ -90,7 +90,7 @@ def laplace(
 
     Raises:
         ArgumentError: the key is no `Array`, a parameter no array or real number, or the shape
-            neither an int nor a tuple of ints.
+            neither an int nor a tuple of ints; or `vmap` vectorizes the draw.
         DTypeError: the key is not of int64, the dtype not of floats, or a parameter complex or an
             int too large for a float64.
         ShapeError: the key is not 0-dimensional, an extent negative or too large, or a parameter
@@ -111,7 +111,7 @@ def logistic(
 
     Raises:
         ArgumentError: the key is no `Array`, a parameter no array or real number, or the shape
-            neither an int nor a tuple of ints.
+            neither an int nor a tuple of ints; or `vmap` vectorizes the draw.
         DTypeError: the key is not of int64, the dtype not of floats, or a parameter complex or an
             int too large for a float64.
         ShapeError: the key is not 0-dimensional, an extent negative or too large, or a parameter
@@ -132,7 +132,7 @@ def cauchy(
 
     Raises:
         ArgumentError: the key is no `Array`, a parameter no array or real number, or the shape
-            neither an int nor a tuple of ints.
+            neither an int nor a tuple of ints; or `vmap` vectorizes the draw.
         DTypeError: the key is not of int64, the dtype not of floats, or a parameter complex or an
             int too large for a float64.
         ShapeError: the key is not 0-dimensional, an extent negative or too large, or a parameter
@@ -154,7 +154,7 @@ def rayleigh(key: Array, scale: Any = 1.0, shape: DrawShape = (), dtype: Any = N
 
     Raises:
         ArgumentError: the key is no `Array`, the scale no array or real number, or the shape
-            neither an int nor a tuple of ints.
+            neither an int nor a tuple of ints; or `vmap` vectorizes the draw.
         DTypeError: the key is not of int64, the dtype not of floats, or the scale complex or an int
             too large for a float64.
         ShapeError: the key is not 0-dimensional, an extent negative or too large, or the scale does
@@ -176,7 +176,7 @@ def weibull_min(
 
     Raises:
         ArgumentError: the key is no `Array`, a parameter no array or real number, or the shape
-            neither an int nor a tuple of ints.
+            neither an int nor a tuple of ints; or `vmap` vectorizes the draw.
         DTypeError: the key is not of int64, the dtype not of floats, a parameter complex, or the
             scale an int too large for a float64.
         FeedError: the concentration is the number 0.
@@ -202,7 +202,7 @@ def pareto(key: Array, b: Any, shape: DrawShape = (), dtype: Any = None) -> Arra
 
     Raises:
         ArgumentError: the key is no `Array`, ``b`` no array or real number, or the shape neither an
-            int nor a tuple of ints.
+            int nor a tuple of ints; or `vmap` vectorizes the draw.
         DTypeError: the key is not of int64, the dtype not of floats, or ``b`` complex or an int too
             large for a float64.
         ShapeError: the key is not 0-dimensional, an extent negative or too large, or ``b`` does not
@@ -222,7 +222,7 @@ def geometric(key: Array, p: Any, shape: DrawShape = (), dtype: Any = np.int64) 
 
     Raises:
         ArgumentError: the key is no `Array`, ``p`` no array or real number, or the shape neither an
-            int nor a tuple of ints.
+            int nor a tuple of ints; or `vmap` vectorizes the draw.
         DTypeError: the key is not of int64, the dtype not of integers, or ``p`` complex.
         FeedError: ``p`` is a number, but no array, that is not above 0 and up to 1.
         ShapeError: the key is not 0-dimensional, an extent negative or too large, or ``p`` does not
@@ -255,12 +255,13 @@ def _log_gamma(where: str, name: str, key: Any, a: Any, shape: Any, dtype: Any) 
 
     Raises:
         ArgumentError: the key is no `Array`, ``a`` no array or real number, or the shape neither
-            None nor an int nor a tuple of ints.
+            None nor an int nor a tuple of ints; or `vmap` vectorizes the draw.
         DTypeError: the key is not of int64, ``a`` complex or an int too large for a float64, or the
             dtype not of floats.
         FeedError: ``a`` is a negative number or NaN, but no array.
         ShapeError: the key is not 0-dimensional, ``a`` does not broadcast to the shape, or an
             extent is negative or too large.
+        DeviceError: the key and ``a`` are on several devices.
     """
     value = checked_key(where, key)
     target = float_dtype(where, dtype, a)
@@ -282,12 +283,13 @@ def gamma(key: Array, a: Any, shape: DrawShape | None = None, dtype: Any = None)
 
     Raises:
         ArgumentError: the key is no `Array`, ``a`` no array or real number, or the shape neither
-            None nor an int nor a tuple of ints.
+            None nor an int nor a tuple of ints; or `vmap` vectorizes the draw.
         DTypeError: the key is not of int64, ``a`` complex or an int too large for a float64, or the
             dtype not of floats.
         FeedError: ``a`` is a negative number or NaN, but no array.
         ShapeError: the key is not 0-dimensional, ``a`` does not broadcast to the shape, or an
             extent is negative or too large.
+        DeviceError: the key and ``a`` are on several devices.
     """
     return exp(_log_gamma("gamma", "a", key, a, shape, dtype))
 
@@ -302,12 +304,13 @@ def loggamma(key: Array, a: Any, shape: DrawShape | None = None, dtype: Any = No
 
     Raises:
         ArgumentError: the key is no `Array`, ``a`` no array or real number, or the shape neither
-            None nor an int nor a tuple of ints.
+            None nor an int nor a tuple of ints; or `vmap` vectorizes the draw.
         DTypeError: the key is not of int64, ``a`` complex or an int too large for a float64, or the
             dtype not of floats.
         FeedError: ``a`` is a negative number or NaN, but no array.
         ShapeError: the key is not 0-dimensional, ``a`` does not broadcast to the shape, or an
             extent is negative or too large.
+        DeviceError: the key and ``a`` are on several devices.
     """
     return _log_gamma("loggamma", "a", key, a, shape, dtype)
 
@@ -321,12 +324,13 @@ def chisquare(key: Array, df: Any, shape: DrawShape | None = None, dtype: Any = 
 
     Raises:
         ArgumentError: the key is no `Array`, ``df`` no array or real number, or the shape neither
-            None nor an int nor a tuple of ints.
+            None nor an int nor a tuple of ints; or `vmap` vectorizes the draw.
         DTypeError: the key is not of int64, ``df`` complex or an int too large for a float64, or
             the dtype not of floats.
         FeedError: ``df`` is a negative number or NaN, but no array.
         ShapeError: the key is not 0-dimensional, ``df`` does not broadcast to the shape, or an
             extent is negative or too large.
+        DeviceError: the key and ``df`` are on several devices.
     """
     return _chi_squares("chisquare", key, df, shape, dtype)
 
@@ -340,12 +344,13 @@ def _chi_squares(where: str, key: Any, df: Any, shape: Any, dtype: Any) -> Array
 
     Raises:
         ArgumentError: the key is no `Array`, ``df`` no array or real number, or the shape neither
-            None nor an int nor a tuple of ints.
+            None nor an int nor a tuple of ints; or `vmap` vectorizes the draw.
         DTypeError: the key is not of int64, ``df`` complex or an int too large for a float64, or
             the dtype not of floats.
         FeedError: ``df`` is a negative number or NaN, but no array.
         ShapeError: the key is not 0-dimensional, ``df`` does not broadcast to the shape, or an
             extent is negative or too large.
+        DeviceError: the key and ``df`` are on several devices.
     """
     checked_key(where, key)
     target = float_dtype(where, dtype, df)
@@ -364,7 +369,7 @@ def t(key: Array, df: Any, shape: DrawShape | None = None, dtype: Any = None) ->
 
     Raises:
         ArgumentError: the key is no `Array`, ``df`` no array or real number, or the shape neither
-            None nor an int nor a tuple of ints.
+            None nor an int nor a tuple of ints; or `vmap` vectorizes the draw.
         DTypeError: the key is not of int64, ``df`` complex or an int too large for a float64, or
             the dtype not of floats.
         FeedError: ``df`` is a negative number or NaN, but no array.
@@ -393,7 +398,7 @@ def beta(key: Array, a: Any, b: Any, shape: DrawShape | None = None, dtype: Any 
 
     Raises:
         ArgumentError: the key is no `Array`, a parameter no array or real number, or the shape
-            neither None nor an int nor a tuple of ints.
+            neither None nor an int nor a tuple of ints; or `vmap` vectorizes the draw.
         DTypeError: the key is not of int64, a parameter complex or an int too large for a float64,
             or the dtype not of floats.
         FeedError: a parameter is a negative number or NaN, but no array.
@@ -426,10 +431,11 @@ def dirichlet(key: Array, alpha: Any, shape: DrawShape | None = None, dtype: Any
 
     Raises:
         ArgumentError: the key is no `Array`, ``alpha`` no array, or the shape neither None nor an
-            int nor a tuple of ints.
+            int nor a tuple of ints; or `vmap` vectorizes the draw.
         DTypeError: the key is not of int64, ``alpha`` complex, or the dtype not of floats.
         ShapeError: ``alpha`` is 0-dimensional (or a number) or does not broadcast to the shape, an
             extent is negative or too large, or the key is not 0-dimensional.
+        DeviceError: the key and ``alpha`` are on several devices.
     """
     concentrations = array_of(alpha)
     if not concentrations.ndim:
@@ -452,12 +458,13 @@ def poisson(key: Array, lam: Any, shape: DrawShape | None = None, dtype: Any = n
 
     Raises:
         ArgumentError: the key is no `Array`, ``lam`` no array or real number, or the shape neither
-            None nor an int nor a tuple of ints.
+            None nor an int nor a tuple of ints; or `vmap` vectorizes the draw.
         DTypeError: the key is not of int64, ``lam`` complex, or there is no such dtype; None is
             none.
         FeedError: ``lam`` is a number that is negative, NaN or too large, but no array.
         ShapeError: the key is not 0-dimensional, ``lam`` does not broadcast to the shape, or an
             extent is negative or too large.
+        DeviceError: the key and ``lam`` are on several devices.
     """
     value = checked_key("poisson", key)
     target = checked_dtype("poisson: dtype", dtype)

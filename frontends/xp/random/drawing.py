@@ -177,7 +177,8 @@ def draw_floats(distribution: str, key: Any, shape: Any, dtype: Any, where: str 
     A ``dtype`` of None is float64. ``where`` is the function, for messages; "": the distribution.
 
     Raises:
-        ArgumentError: ``key`` is no `Array`, or the shape neither an int nor a tuple of ints.
+        ArgumentError: ``key`` is no `Array`, or the shape neither an int nor a tuple of ints; or
+            `vmap` vectorizes the draw.
         DTypeError: ``key`` is not of int64, or ``dtype`` not of floats.
         ShapeError: ``key`` is not 0-dimensional, or an extent is negative or too large.
     """

@@ -132,42 +132,47 @@ def _normal_of_words(m: Any, low: Any, high: Any, dtype: DType) -> Any:
 
 
 def _normal(m: Any, key: Any, shape: Any, dtype: DType) -> Any:
-    """Return normally distributed numbers of mean 0 and variance 1, as float32 or float64.
+    """Return normally distributed numbers of mean 0 and variance 1, of a shape.
 
-    ``m`` is `passkit.ops` or `ARRAYS`.
+    ``dtype``, that of the result, is float32 or float64; ``key`` is the random key, ``m``
+    `passkit.ops` or `ARRAYS`.
     """
     return _normal_of_words(m, _words(m, key, shape), _words(m, key, shape, 1), dtype)
 
 
 def _exponential(m: Any, key: Any, shape: Any, dtype: DType) -> Any:
-    """Return exponentially distributed numbers of rate 1, as float32 or float64.
+    """Return exponentially distributed numbers of rate 1, of a shape.
 
-    ``m`` is `passkit.ops` or `ARRAYS`.
+    ``dtype``, that of the result, is float32 or float64; ``key`` is the random key, ``m``
+    `passkit.ops` or `ARRAYS`.
     """
     return -log(m, _fine_unit_interval(m, _words(m, key, shape), dtype))
 
 
 def _gumbel(m: Any, key: Any, shape: Any, dtype: DType) -> Any:
-    """Return Gumbel-distributed numbers of location 0 and scale 1, as float32 or float64.
+    """Return Gumbel-distributed numbers of location 0 and scale 1, of a shape.
 
-    ``m`` is `passkit.ops` or `ARRAYS`.
+    ``dtype``, that of the result, is float32 or float64; ``key`` is the random key, ``m``
+    `passkit.ops` or `ARRAYS`.
     """
     return -log(m, -log(m, _open_unit_interval(m, _words(m, key, shape), dtype)), up=6)
 
 
 def _logistic(m: Any, key: Any, shape: Any, dtype: DType) -> Any:
-    """Return logistically distributed numbers of location 0 and scale 1, as float32 or float64.
+    """Return logistically distributed numbers of location 0 and scale 1, of a shape.
 
-    ``m`` is `passkit.ops` or `ARRAYS`.
+    ``dtype``, that of the result, is float32 or float64; ``key`` is the random key, ``m``
+    `passkit.ops` or `ARRAYS`.
     """
     u = _open_unit_interval(m, _words(m, key, shape), dtype)
     return log(m, u) - log(m, 1.0 - u)
 
 
 def _laplace(m: Any, key: Any, shape: Any, dtype: DType) -> Any:
-    """Return Laplace-distributed numbers, exponential ones of random sign, as float32 or float64.
+    """Return Laplace-distributed numbers, exponential ones of random sign, of a shape.
 
-    ``m`` is `passkit.ops` or `ARRAYS`.
+    ``dtype``, that of the result, is float32 or float64; ``key`` is the random key, ``m``
+    `passkit.ops` or `ARRAYS`.
     """
     x = log(m, _fine_unit_interval(m, _words(m, key, shape), dtype))
     return m.where(m.less(_words(m, key, shape, 1), 0), x, -x)
@@ -258,9 +263,9 @@ def _words_of_try(m: Any, key: Any, position: Any, number: Any) -> tuple[Any, An
 def _log_gamma(m: Any, key: Any, a: Any, shape: Any, dtype: DType) -> Any:
     """Return logarithms of gamma-distributed numbers of shape ``a`` and scale 1; NaN for a < 0.
 
-    Below a = 1, a number of shape a + 1 is multiplied by a power of a uniform one. A try is
-    accepted with a probability of 0.95 or more. ``a`` is of ``dtype``, float32 or float64, and
-    broadcasts to the shape; ``m`` is `passkit.ops` or `ARRAYS`.
+    They are minus infinity for 0 and -0.0. Below a = 1, a number of shape a + 1 is multiplied by a
+    power of a uniform one. A try is accepted with a probability of 0.95 or more. ``a`` is of
+    ``dtype``, float32 or float64, and broadcasts to the shape; ``m`` is `passkit.ops` or `ARRAYS`.
 
     Source: Marsaglia and Tsang, A Simple Method for Generating Gamma Variables.
     """
@@ -285,7 +290,7 @@ def _log_gamma(m: Any, key: Any, a: Any, shape: Any, dtype: DType) -> Any:
     d = m.where(is_below, a + 1.0, a) - 1.0 / 3.0
     c = 1.0 / (m.sqrt(d) * 3.0)
     result = _first_accepted(m, key, shape, 8 if dtype.nbytes == 8 else 6, candidate, d, c)
-    result = m.where(is_below, result - _exponential(m, key, shape, dtype) / a, result)
+    result = m.where(is_below, result - _exponential(m, key, shape, dtype) / m.abs(a), result)
     return m.where(m.less(a, 0.0), nan, result)
 
 

@@ -61,7 +61,8 @@ def bits(key: Array, shape: DrawShape = (), dtype: Any = np.uint32) -> Array:
         dtype: a dtype of integers, all of whose bits are random; signed ones may be negative.
 
     Raises:
-        ArgumentError: the key is no `Array`, or the shape neither an int nor a tuple of ints.
+        ArgumentError: the key is no `Array`, or the shape neither an int nor a tuple of ints; or
+            `vmap` vectorizes the draw.
         DTypeError: the key is not of int64, or the dtype not of integers, such as bool.
         ShapeError: the key is not 0-dimensional, or an extent is negative or too large.
     """
@@ -92,12 +93,13 @@ def uniform(
 
     Raises:
         ArgumentError: the key is no `Array`, a limit no array or real number, or the shape neither
-            None nor an int nor a tuple of ints.
+            None nor an int nor a tuple of ints; or `vmap` vectorizes the draw.
         DTypeError: the key is not of int64, a limit complex or an int too large for a float64, or
             the dtype not of floats.
         FeedError: both limits are numbers and ``minval`` is not below ``maxval``, or one is NaN.
         ShapeError: the key is not 0-dimensional, the limits do not broadcast to the shape or with
             each other, or an extent is negative or too large.
+        DeviceError: the key and the limits are on several devices.
 
     >>> from passkit import xp
     >>> xp.random.uniform(xp.random.key(7), (2, 2), dtype=xp.float32)
@@ -130,12 +132,13 @@ def randint(
 
     Raises:
         ArgumentError: the key is no `Array`, a limit neither an array nor an int, or the shape
-            neither None nor an int nor a tuple of ints.
+            neither None nor an int nor a tuple of ints; or `vmap` vectorizes the draw.
         DTypeError: the key is not of int64, an array of limits or the dtype not of integers.
         FeedError: a limit is an int that does not fit the dtype (``maxval`` may be one more); or
             both are ints and not in order, or more than 2**63 - 1 apart.
         ShapeError: the key is not 0-dimensional, the limits do not broadcast to the shape or with
             each other, or an extent is negative or too large.
+        DeviceError: the key and the limits are on several devices.
     """
     value = checked_key("randint", key)
     target = integer_dtype("randint", dtype)
@@ -178,11 +181,12 @@ def bernoulli(key: Array, p: Any = 0.5, shape: DrawShape | None = None) -> Array
 
     Raises:
         ArgumentError: the key is no `Array`, ``p`` no array or real number, or the shape neither
-            None nor an int nor a tuple of ints.
+            None nor an int nor a tuple of ints; or `vmap` vectorizes the draw.
         DTypeError: the key is not of int64, or ``p`` complex.
         FeedError: ``p`` is a number, but no array, that is not from 0 to 1.
         ShapeError: the key is not 0-dimensional, ``p`` does not broadcast to the shape, or an
             extent is negative or too large.
+        DeviceError: the key and ``p`` are on several devices.
     """
     value = checked_key("bernoulli", key)
     check_number("bernoulli", "p", p, 0, 1)
@@ -197,7 +201,8 @@ def rademacher(key: Array, shape: DrawShape = (), dtype: Any = np.int64) -> Arra
     It may be any: -1 wraps in unsigned ones, and both are true in bool.
 
     Raises:
-        ArgumentError: the key is no `Array`, or the shape neither an int nor a tuple of ints.
+        ArgumentError: the key is no `Array`, or the shape neither an int nor a tuple of ints; or
+            `vmap` vectorizes the draw.
         DTypeError: the key is not of int64, or there is no such dtype; None is none.
         ShapeError: the key is not 0-dimensional, or an extent is negative or too large.
     """
@@ -228,7 +233,7 @@ def normal(
 
     Raises:
         ArgumentError: the key is no `Array`, a parameter no array or real number, or the shape
-            neither an int nor a tuple of ints.
+            neither an int nor a tuple of ints; or `vmap` vectorizes the draw.
         DTypeError: the key is not of int64, the dtype not of floats, or a parameter complex or an
             int too large for a float64.
         ShapeError: the key is not 0-dimensional, an extent negative or too large, or a parameter
@@ -246,8 +251,8 @@ def lognormal(key: Array, sigma: Any = 1.0, shape: DrawShape = (), dtype: Any = 
     then repeated, and dtypes promoted.
 
     Raises:
-        ArgumentError: the key is no `Array`, sigma no array or real number, or the shape neither
-            an int nor a tuple of ints.
+        ArgumentError: the key is no `Array`, sigma no array or real number, or the shape neither an
+            int nor a tuple of ints; or `vmap` vectorizes the draw.
         DTypeError: the key is not of int64, the dtype not of floats, or sigma complex or an int too
             large for a float64.
         ShapeError: the key is not 0-dimensional, an extent negative or too large, or sigma does not
@@ -279,12 +284,13 @@ def truncated_normal(
 
     Raises:
         ArgumentError: the key is no `Array`, a limit no array or real number, or the shape neither
-            None nor an int nor a tuple of ints.
+            None nor an int nor a tuple of ints; or `vmap` vectorizes the draw.
         DTypeError: the key is not of int64, a limit complex or an int too large for a float64, or
             the dtype not of floats.
         FeedError: both limits are numbers and ``lower`` is not below ``upper``, or one is NaN.
         ShapeError: the key is not 0-dimensional, the limits do not broadcast to the shape or with
             each other, or an extent is negative or too large.
+        DeviceError: the key and the limits are on several devices.
     """
     value = checked_key("truncated_normal", key)
     target = float_dtype("truncated_normal", dtype, lower, upper)
@@ -324,7 +330,8 @@ def multivariate_normal(
 
     Raises:
         ArgumentError: the key is no `Array`, mean or covariance neither an array nor a number, or
-            the shape neither None nor an int nor a tuple or list of ints.
+            the shape neither None nor an int nor a tuple or list of ints; or `vmap` vectorizes the
+            draw.
         DTypeError: the key is not of int64, mean or covariance complex, or the dtype not of floats.
         FeedError: a covariance is not positive definite; NaNs in one are not refused. It is raised
             at the call for computed covariances of at most `xp.config.small` elements, else when

@@ -73,7 +73,10 @@ class ArrayTrace:
         """Return what the function returns for ``values``, those of its array arguments in order.
 
         The program is recorded as one operation, so its arrays are pending and new; other leaves of
-        the result are those of the trace itself.
+        the result are those of the trace itself. Before, what is queued may be executed.
+
+        Raises: what an operation raises that is executed; ArgumentError in `vmap` if the program
+        cannot be vectorized.
         """
         if self.operation is None:
             return unflatten(self.structure, self.leaves)

@@ -393,7 +393,8 @@ class ProgramStream(Queue, TracingStream):
         again. The program is recorded in the stream around this one.
 
         Raises: GraphError as `recorded`; ConcretizationError if ``head`` belongs to another
-        function that has ended; what an operation raises that is executed before.
+        function that has ended; what an operation raises that is executed before; ArgumentError in
+        `vmap` if the program cannot be vectorized.
         """
         number = self.number(head)
         leaves = tuple(range(self.num_arguments))
@@ -520,6 +521,9 @@ class RecordedProgram:
 
         Returns: A pending array for each type. Before, what is queued may be executed, see
             `Queue.put_program`.
+
+        Raises: what an operation raises that is executed; ArgumentError in `vmap` if the program
+        cannot be vectorized.
         """
         operands = (*arguments, *self.inputs[len(arguments) :], *more)
         return put_program(runtime.current_stream(), self.operation, operands, tuple(types))
@@ -531,7 +535,10 @@ def put_program(
     """Record a program in a stream, and return a pending array of each result.
 
     ``operation``, ``operands`` and ``types`` are the program, what it reads and the types of its
-    results.
+    results. Before, what is queued may be executed, see `Queue.put_program`.
+
+    Raises: what an operation raises that is executed; ArgumentError in `vmap` if the program cannot
+    be vectorized.
     """
     if not isinstance(stream, Queue):
         if len(types) == 1:

@@ -288,9 +288,9 @@ def bind_program(
 ) -> CudaBoundProgram:
     """Return a program bound to ``sizes``, the values of its symbolic sizes, on the CUDA device.
 
-    ``state`` has the program's variables. Raises: DeviceError where there is no device, or a kernel
-    does not fit on it; MissingDependencyError without a driver library; ShapeError where a size has
-    no value.
+    ``state`` has the program's variables. Raises: DeviceError where there is no driver or device,
+    in a fork of the process that opened it, or where a kernel does not fit on it;
+    MissingDependencyError without PyCUDA and cuda-bindings; ShapeError where a size has no value.
     """
     data = program_data(program, state, device, pool_of)
     for name in (CAPTURES, REPLAYS):
@@ -302,8 +302,9 @@ def build_kernels(kernels: Iterable[Kernel], target: Target) -> Mapping[str, Cud
     """Return kernels built for this machine's device, by key.
 
     ``target`` gets the speeds and limits of the device by `adapt_target` first. Raises: DeviceError
-    where there is no device; KernelRefusedError where it refuses a kernel; MissingDependencyError
-    without NVRTC or a driver library; CacheError where other users may write to the cache folder.
+    where there is no driver or device, or in a fork of the process that opened it;
+    KernelRefusedError where it refuses a kernel; MissingDependencyError without NVRTC, or without
+    PyCUDA and cuda-bindings; CacheError where other users may write to the cache folder.
     """
     return build(kernels, device(), adapt_target(target))
 
@@ -312,8 +313,8 @@ def kernel_stats(kernels: Sequence[Kernel]) -> dict[str, Any]:
     """Return entries of `Executable.stats`: "device", the device's name, and "relaxed".
 
     The latter is empty: no operation is less accurate than on other targets. ``kernels`` has no
-    effect. Raises: DeviceError where there is no device; MissingDependencyError without a driver
-    library.
+    effect. Raises: DeviceError where there is no driver or device, or in a fork of the process that
+    opened it; MissingDependencyError without PyCUDA and cuda-bindings.
     """
     return {"device": str(device()), "relaxed": ()}
 

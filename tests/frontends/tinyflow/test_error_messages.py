@@ -504,7 +504,7 @@ NUMBERS = (
     (lambda: tf.nn.flatten_layer(1.0), r"flatten_layer needs a shape with an axis 0, got \(\)"),
     (lambda: tf.train.exponential_decay(0.1, 5, "x", 0.9), "number as decay_steps, got 'x'"),
     (lambda: tf.set_random_seed("x"), "set_random_seed needs an int as seed, got 'x'"),
-    (lambda: tf.foldl(max, tf.zeros([0])), r"foldl needs at least one element, got \[<tf"),
+    (lambda: tf.foldl(max, tf.zeros([0])), r"foldl needs .* along their first axis, got \[<tf"),
     (
         lambda: tf.image.pad_to_bounding_box(IMAGE, "x", 0, 5, 5),
         "pad_to_bounding_box needs an int as an offset or a size, got 'x'",

@@ -187,6 +187,17 @@ def test_numbers_never_change() -> None:
     )
 
 
+@pytest.mark.parametrize("small", [0, 1 << 30])
+def test_gamma_numbers_of_shape_zero(small: int) -> None:
+    """The logarithm is minus infinity for 0 of either sign, queued and computed at once."""
+    for dtype in (xp.float32, xp.float64):
+        with xp.config(small=small, compile_at=0):
+            zeros = xp.asarray([0.0, -0.0], dtype=dtype)
+            assert np.asarray(random.loggamma(KEY, zeros)).tolist() == [-np.inf, -np.inf]
+            assert np.asarray(random.gamma(KEY, zeros)).tolist() == [0.0, 0.0]
+            assert float(random.loggamma(KEY, -0.0, dtype=dtype)) == -np.inf
+
+
 def test_keys_and_uniform_numbers_are_those_of_graphs() -> None:
     """Keys, uniform numbers, integers and permutations equal those of `passkit.ops`."""
     k = pk.var("key", (), "int64")
