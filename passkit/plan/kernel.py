@@ -62,9 +62,15 @@ class Kernel:
         arrays = [b for b in self.ast.scratch if b.place is Place.SHARED]
         if not arrays:
             return 0, 0
-        values = {n: known_or_zero(x, numbers) for n, x in zip(self.ast.sizes, self.sizes, strict=True)}
+        values = {
+            n: known_or_zero(x, numbers) for n, x in zip(self.ast.sizes, self.sizes, strict=True)
+        }
         places = [
-            (b.of_row, known_or_zero(begin, values), known_or_zero(b.extent, values) * b.dtype.nbytes)
+            (
+                b.of_row,
+                known_or_zero(begin, values),
+                known_or_zero(b.extent, values) * b.dtype.nbytes,
+            )
             for b in arrays
             for begin in [0 if b.offset is None else b.offset]
         ]

@@ -170,7 +170,7 @@ def _with_replacement(key: Array, count: int, shape: tuple[int, ...], p: Array |
     They are drawn with the probabilities ``p``, a vector of ``count`` real numbers whose sum need
     not be 1; None: with equal ones. If all are 0, the last position is drawn.
 
-    Raises: FeedError if ``count`` is above 2**63 - 1 and ``p`` None; DeviceError if the key and ``p``
+    Raises: FeedError if ``count`` is above 2**63 - 1 and ``p`` None; DeviceError if key and ``p``
     are on several devices; ArgumentError if `vmap` vectorizes the draw.
     """
     if p is None:
