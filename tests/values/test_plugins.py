@@ -209,7 +209,7 @@ def test_plugins_on_the_command_line(site: Path) -> None:
     plan, health = done.stdout.split("----")
 
     assert done.returncode == 0, done.stderr
-    assert re.search("y +add +no +apart +strategy 'plugged_alone' has them in two groups", plan)
+    assert re.search("y +add +no +fusion.strategy +strategy 'plugged_alone' has them in two groups", plan)
     rows = {row["name"]: row for row in json.loads(health)}
     assert rows["plug-in things"]["works"] and not rows["plug-in broken"]["works"]
     assert rows["plug-in things"]["found"] == "plugged-things 1.2, plugged: loaded"
