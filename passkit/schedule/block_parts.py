@@ -393,6 +393,8 @@ class _BlockReader:
             return Diagnostic("block.rows")
         if isinstance(along, Diagnostic):
             return along
+        if along.bound is not None:  # the last tile has fewer elements of a row
+            return Diagnostic("block.rows")
         length = along.rows
         values = dict(names)
         window: _Window | Diagnostic = _Window(zero, 1, None)
@@ -411,6 +413,8 @@ class _BlockReader:
             row = Binary("+", along.first, times(ROW, length), dt.int64)
             values[axis.name] = Binary("+", row, axis, dt.int64)
             is_single = False
+        elif not _is_zero(along.first):  # a tile has a part of the row
+            values[axis.name] = Binary("+", along.first, axis, dt.int64)
         if isinstance(window, Diagnostic):
             return window
         if not length or not window.rows:

@@ -90,36 +90,32 @@ class _RowDivision:
 
     def kernel_with_prepared_divisors(self) -> KernelIR:
         """Return the rewritten kernel."""
-        body = self._outermost(self.kernel.body)
+        body = self._scope(self.kernel.body, is_kernel=True)
         return evolve(self.kernel, body=body, arrays=(*self.kernel.arrays, *self.new_arrays))
 
-    def _outermost(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        """Return the statements of the kernel's outermost level.
+    def _scope(self, body: tuple[Stmt, ...], is_kernel: bool = False) -> tuple[Stmt, ...]:
+        """Return the statements of a body with the vectors inside them divided.
 
-        A divisor is prepared in front of the first of them that divides by it in a vector.
+        A divisor is prepared in the body that defines it, in front of the first statement that
+        divides by it in a vector. The kernel's own body prepares those that no other one defines.
         """
+        own = {s.var for s in body if isinstance(s, (LetStmt, Declare))}
         out: list[Stmt] = []
         for statement in body:
             prepared = set(self.divisors)
-            changed = self._statement(statement)
-            for divisor in self.divisors:
-                if divisor not in prepared:
-                    out.append(PrepareDivisor(self.divisors[divisor], divisor))
-            out.append(changed)
+            changed = [self._statement(statement)] if is_kernel else self._vectors(statement)
+            for divisor, name in self.divisors.items():
+                if divisor not in prepared and (is_kernel or divisor in own):
+                    out.append(PrepareDivisor(name, divisor))
+            out += changed
+        for divisor in own:
+            self.divisors.pop(divisor, None)
         return tuple(out)
 
     def _statement(self, statement: Stmt) -> Stmt:
         """Return a statement with the vectors inside it divided."""
-        if isinstance(statement, For) and any(isinstance(s, Declare) for s in statement.body):
-            divisors, self.divisors = self.divisors, {}  # a loop over rows, which have divisors
-            body = self._outermost(statement.body)
-            self.divisors = divisors
-            return evolve(statement, body=body)
         if isinstance(statement, (For, If)):
-            out: list[Stmt] = []
-            for inner in statement.body:
-                out += self._vectors(inner)
-            return evolve(statement, body=tuple(out))
+            return evolve(statement, body=self._scope(statement.body))
         return statement
 
     def _vectors(self, statement: Stmt) -> list[Stmt]:

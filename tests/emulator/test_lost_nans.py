@@ -17,12 +17,12 @@ LEFT_OUT = {
     "softmax": "x: f32[40, 200]; return softmax(x)",
     "short rows": "x: f32[300, 7]; return softmax(x)",
     "twice": HEAD + SUM + "return mul(div(e, s), 2.0), sub(1.0, div(e, s))",
+    "the maximum is added": HEAD + SUM + "return add(m, log(s))",
     "after an operation": "x: f32[40, 200]; return exp(softmax(mul(x, 0.25)))",
 }
 KEPT = {
     "the maximum is a result": HEAD + SUM + "return div(e, s), m",
     "the exponential is a result": HEAD + SUM + "return div(e, s), e",
-    "the maximum is added": HEAD + SUM + "return add(m, log(s))",
     "a choice": HEAD + SUM + "return where(greater(s, 1.0), e, div(e, s))",
     "no exponential": HEAD + "return div(x, reduce_sum(sub(x, m), axis=1, keepdims=true))",
     "a sum of others": (

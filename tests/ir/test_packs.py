@@ -191,6 +191,11 @@ def test_blocks_of_no_part_are_refused() -> None:
     wrong = [n + (k == number) for k, n in enumerate(counts)]
     with pytest.raises(CodeGenError, match=f"has {wrong[number]} blocks of its nest, and its arg"):
         check_pack_races(pack, "k", sizes, wrong, blocks)
+    second = pack.sizes.index(list(pack.parts)[1][1].first)
+    late = tuple(n + (k == second) for k, n in enumerate(sizes))
+    message = f"a part begins at block {late[second]}, and the part before ends at block "
+    with pytest.raises(CodeGenError, match=f"{message}{sizes[second]}"):
+        check_pack_races(pack, "k", late, counts, blocks)
 
 
 def test_more_arguments_than_a_kernel_has_are_refused() -> None:

@@ -181,25 +181,24 @@ def test_users_of_a_transposed_result_are_in_later_parts() -> None:
 # The search and the model
 
 
-def test_bounds_are_below_the_seconds_of_schedules_and_the_best_is_chosen(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_bounds_are_below_the_seconds_of_schedules_and_the_best_is_chosen() -> None:
     """No schedule takes less than its lower bound, and the fastest schedule is chosen."""
     groups = [group_of(p(53, 37)) for p in PROGRAMS]
     for seed in (1, 5, 28, 81, 86, 170, 226):
         graph, names = random_stitch(seed)
         result = pk.ApplyPasses(graph, "Fusion", keep_together=names).attrs["subgraph"].values()
         groups += [g for g in result if not isinstance(plan_stitched(g, cpu()), Diagnostic)]
-    monkeypatch.setattr(planner, "WAYS", 1 << 20)
-    monkeypatch.setattr(planner, "ALIKE", 1 << 20)
+    target = cpu()
+    all_ways = evolve(target.tiling, ways=1 << 20, ways_of_a_count=1 << 20)
+    target = evolve(target, tiling=all_ways)
     assert len(groups) > len(PROGRAMS) + 5
     for group in groups:
         seconds = []
-        for least, result in planner._ways(group, cpu(), first):
+        for least, result in planner._ways(group, target, first):
             if isinstance(result, Schedule):
                 assert least <= result.seconds * (1 + 1e-9)
                 seconds.append(result.seconds)
-        best = plan_stitched(group, cpu())
+        best = plan_stitched(group, target)
         assert isinstance(best, Schedule) and best.seconds == min(seconds)
 
 
@@ -219,7 +218,7 @@ def test_bounds_leave_few_splits_to_plan(monkeypatch: pytest.MonkeyPatch) -> Non
     assert isinstance(plan_stitched(group, cpu()), Schedule)
     assert 0 < len(ways) <= 40
     ways.clear()
-    assert 40 < len(list(ways_to_stitch(group, cpu(), first))) == len(ways) <= planner.WAYS
+    assert 40 < len(list(ways_to_stitch(group, cpu(), first))) == len(ways) <= cpu().tiling.ways
 
 
 def test_the_schedule_names_the_split_of_the_largest_result() -> None:

@@ -209,7 +209,8 @@ def test_plugins_on_the_command_line(site: Path) -> None:
     plan, health = done.stdout.split("----")
 
     assert done.returncode == 0, done.stderr
-    assert re.search("y +add +no +fusion.strategy +strategy 'plugged_alone' has them in two groups", plan)
+    row = "y +add +no +fusion.strategy +strategy 'plugged_alone' has them in two groups"
+    assert re.search(row, plan)
     rows = {row["name"]: row for row in json.loads(health)}
     assert rows["plug-in things"]["works"] and not rows["plug-in broken"]["works"]
     assert rows["plug-in things"]["found"] == "plugged-things 1.2, plugged: loaded"
