@@ -27,7 +27,7 @@ LIVE = 40
 CAMPAIGNS = {"opencl": "fuzz-opencl.txt", "cuda": "fuzz-cuda.txt"}
 GRAPHS = 2000
 """The random graphs of a campaign."""
-CORPUS_GRAPHS = {"opencl": 350, "cuda": 300}
+CORPUS_GRAPHS = {"opencl": 250, "cuda": 250}
 """The graphs of the corpus that are small enough to be run."""
 COPY_ROWS = ("gelu", "softmax", "layer_norm", "rms_norm", "bias_gelu", "colsum", "fullsum", "adam ")
 """The beginnings of rows that are to reach the bandwidth of a copy."""
