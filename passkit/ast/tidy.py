@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from operator import is_
+from typing import Any
 
 from attrs import evolve
 
@@ -29,28 +31,66 @@ LONGEST = 12
 
 
 def replace_children(x: Expr, change: Callable[[Expr], Expr]) -> Expr:
-    """Return a copy of ``x`` with ``change`` applied to its direct operands.
+    """Return ``x`` with ``change`` applied to its direct operands.
 
-    It is ``x`` itself if that is a leaf: a variable, literal or size.
+    It is ``x`` itself where no operand changes, as for a leaf: a variable, literal or size.
     """
-    if isinstance(x, (Var, Const, SizeOf)):
-        return x
-    match x:
-        case Binary(op, a, b):
-            return Binary(op, change(a), change(b), x.dtype)
-        case Unary(op, a):
-            return Unary(op, change(a), x.dtype)
-        case Call(name, args):
-            return Call(name, tuple(map(change, args)), x.dtype)
-        case Cast(a):
-            return Cast(change(a), x.dtype)
-        case Select(c, a, b):
-            return Select(change(c), change(a), change(b), x.dtype)
-        case Load(buffer, at):
-            return Load(buffer, change(at), x.dtype)
-        case Read(source, index):
-            return Read(source, tuple(map(change, index)), x.dtype)
-    return x
+    replace = _REPLACE.get(type(x))
+    return x if replace is None else replace(x, change)
+
+
+def _replace_binary(x: Binary, change: Callable[[Expr], Expr]) -> Expr:
+    """Return a binary operation with ``change`` applied to its operands."""
+    a, b = change(x.a), change(x.b)
+    return x if a is x.a and b is x.b else Binary(x.op, a, b, x.dtype)
+
+
+def _replace_unary(x: Unary, change: Callable[[Expr], Expr]) -> Expr:
+    """Return a unary operation with ``change`` applied to its operand."""
+    a = change(x.x)
+    return x if a is x.x else Unary(x.op, a, x.dtype)
+
+
+def _replace_call(x: Call, change: Callable[[Expr], Expr]) -> Expr:
+    """Return a call with ``change`` applied to its arguments."""
+    args = tuple(map(change, x.args))
+    return x if all(map(is_, args, x.args)) else Call(x.name, args, x.dtype)
+
+
+def _replace_cast(x: Cast, change: Callable[[Expr], Expr]) -> Expr:
+    """Return a conversion with ``change`` applied to its operand."""
+    a = change(x.x)
+    return x if a is x.x else Cast(a, x.dtype)
+
+
+def _replace_select(x: Select, change: Callable[[Expr], Expr]) -> Expr:
+    """Return a choice with ``change`` applied to its condition and both values."""
+    c, a, b = change(x.condition), change(x.a), change(x.b)
+    is_same = c is x.condition and a is x.a and b is x.b
+    return x if is_same else Select(c, a, b, x.dtype)
+
+
+def _replace_load(x: Load, change: Callable[[Expr], Expr]) -> Expr:
+    """Return a load with ``change`` applied to its index."""
+    index = change(x.index)
+    return x if index is x.index else Load(x.buffer, index, x.dtype)
+
+
+def _replace_read(x: Read, change: Callable[[Expr], Expr]) -> Expr:
+    """Return a read with ``change`` applied to its indices."""
+    index = tuple(map(change, x.index))
+    return x if all(map(is_, index, x.index)) else Read(x.source, index, x.dtype)
+
+
+_REPLACE: dict[type[Expr], Callable[[Any, Callable[[Expr], Expr]], Expr]] = {
+    Binary: _replace_binary,
+    Unary: _replace_unary,
+    Call: _replace_call,
+    Cast: _replace_cast,
+    Select: _replace_select,
+    Load: _replace_load,
+    Read: _replace_read,
+}
 
 
 def map_statement(s: Statement, change: Callable[[Expr], Expr]) -> Statement:

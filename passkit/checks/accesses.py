@@ -12,6 +12,7 @@ import numpy as np
 from attrs import evolve, field, frozen
 
 from passkit.ast.expr import Binary, Expr, Load, Select, Var
+from passkit.ast.walk import children
 from passkit.checks.affine import FAR, Affine, Array, Context, IndexAtom, context_of_threads
 from passkit.checks.joins import BlockCount
 from passkit.errors import CodeGenError
@@ -34,7 +35,7 @@ from passkit.ir.loop import (
     nested,
     walk_statements,
 )
-from passkit.ir.rewrite import loads_in, operands
+from passkit.ir.rewrite import loads_in
 from passkit.values.dtype import bool_
 
 _COUNTS = ("met", "block", "warp", "branch", "fences")
@@ -325,7 +326,7 @@ class _Collector:
             return
         if isinstance(x, Load):
             self._access(x.buffer, x.index, 1, False, s, place)
-        for y in operands(x):
+        for y in children(x):
             self._loads(y, s, place)
 
     def _access(

@@ -6,6 +6,7 @@ It takes no decision: what the IR does not say is not printed, and no text is ed
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 
 from attrs import evolve, field, frozen
 
@@ -74,6 +75,11 @@ class LoopExpressions(Scalars):
     index_type: str = field(default="int", kw_only=True)
     threads: Mapping[Bind, str] = field(factory=lambda: THREADS, kw_only=True)
 
+    @cached_property
+    def of_values(self) -> LoopExpressions:
+        """Return the printer of expressions outside of an index."""
+        return evolve(self, inside=False) if self.inside else self
+
     def leveled(self, x: Expr) -> tuple[str, int]:
         """Return the text of an expression and its precedence."""
         match x:
@@ -100,11 +106,11 @@ class LoopExpressions(Scalars):
         One with a function or a load is computed with int64_t, as values are.
         """
         is_plain = not any(isinstance(part, (Call, Load)) for part in walk(x))
-        return evolve(self, inside=is_plain).expr(x, outer)
+        return (self.of_indices if is_plain else self.of_values).expr(x, outer)
 
     def condition(self, x: Expr) -> str:
         """Return the text of a condition on indices."""
-        return evolve(self, inside=True).expr(x)
+        return self.of_indices.expr(x)
 
     def pointer(self, buffer: str, index: Expr) -> str:
         """Return a pointer to an element of a buffer.

@@ -6,6 +6,8 @@ Parentheses are printed only where precedence needs them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Self
 
 import numpy as np
 from attrs import evolve, field, frozen
@@ -127,6 +129,11 @@ class Scalars:
     divisors: dict[Expr, str] = field(factory=dict, eq=False, repr=False)
     proofs: dict[Expr, Proof] = field(factory=dict, eq=False, repr=False)
 
+    @cached_property
+    def of_indices(self) -> Self:
+        """Return the printer of expressions inside an index, which do not overflow."""
+        return evolve(self, inside=True)
+
     def expr(self, x: Expr, outer: int = 0) -> str:
         """The text of an expression inside one of precedence ``outer``."""
         return enclosed(*self.leveled(x), outer)
@@ -183,7 +190,7 @@ class Scalars:
         )
 
     def _index(self, x: Expr) -> str:
-        return evolve(self, inside=True).expr(x) if self.dialect.wraps else self.expr(x)
+        return (self.of_indices if self.dialect.wraps else self).expr(x)
 
     def _overflows(self, x: Expr) -> bool:
         """Whether a sum, difference or product may leave its type, which the language forbids.

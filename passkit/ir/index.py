@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from passkit.ast.expr import Binary, Const, Expr, SizeOf, const
 from passkit.ast.tidy import replace_children
 from passkit.values.dtype import int64
 
 
+@lru_cache(maxsize=4096)
 def literal(value: int) -> Const:
     """Return an int64 literal."""
     return const(value, int64)

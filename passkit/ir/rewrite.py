@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from operator import is_
+from typing import TypeVar
 
 from attrs import evolve
 
 from passkit.ast.expr import Expr, Load, Var
 from passkit.ast.folds import left, right
 from passkit.ast.tidy import replace_children
-from passkit.ast.walk import children
+from passkit.ast.walk import loads, variables
 from passkit.ir.loop import (
     Assign,
     Declare,
@@ -27,23 +29,14 @@ from passkit.ir.loop import (
 )
 
 Change = Callable[[Expr], Expr]
-
-
-def map_children(x: Expr, change: Change) -> Expr:
-    """Return ``x`` with ``change`` applied to its direct operands."""
-    return replace_children(x, change)
-
-
-def operands(x: Expr) -> tuple[Expr, ...]:
-    """Return the direct operands of an expression of loop IR."""
-    return children(x)
+T = TypeVar("T")
 
 
 def substitute(x: Expr, values: Mapping[str, Expr]) -> Expr:
     """Return ``x`` with expressions in place of the variables of these names."""
     if isinstance(x, Var):
         return values.get(x.name, x)
-    return map_children(x, lambda child: substitute(child, values))
+    return replace_children(x, lambda child: substitute(child, values))
 
 
 def combined(combine: Expr, a: Expr, b: Expr) -> Expr:
@@ -53,44 +46,32 @@ def combined(combine: Expr, a: Expr, b: Expr) -> Expr:
 
 def variable_names(x: Expr) -> set[str]:
     """Return the names of the variables in an expression."""
-    names: set[str] = set()
-    todo = [x]
-    while todo:
-        x = todo.pop()
-        if isinstance(x, Var):
-            names.add(x.name)
-        todo += operands(x)
-    return names
+    return {var.name for var in variables(x)}
 
 
 def loads_in(x: Expr) -> list[Load]:
     """Return the loads in an expression, in pre-order."""
-    loads: list[Load] = []
-    todo = [x]
-    while todo:
-        x = todo.pop()
-        if isinstance(x, Load):
-            loads.append(x)
-        todo += reversed(operands(x))
-    return loads
+    return list(loads(x))
 
 
 def map_expressions(statement: Stmt, change: Change) -> Stmt:
-    """Return a statement with ``change`` applied to its own expressions, not to nested ones'."""
+    """Return a statement with ``change`` applied to its own expressions, not to nested ones'.
+
+    It is the statement itself where none changes.
+    """
     match statement:
         case LetStmt() | Declare() | Assign() | ReduceStmt():
-            return evolve(statement, value=change(statement.value))
+            return _with(statement, value=change(statement.value))
         case StoreStmt():
-            index, value = change(statement.index), change(statement.value)
-            return evolve(statement, index=index, value=value)
+            return _with(statement, index=change(statement.index), value=change(statement.value))
         case VectorLoad() | VectorStore():
-            return evolve(statement, at=change(statement.at), index=change(statement.index))
+            return _with(statement, at=change(statement.at), index=change(statement.index))
         case For():
-            return evolve(statement, start=change(statement.start), stop=change(statement.stop))
+            return _with(statement, start=change(statement.start), stop=change(statement.stop))
         case If():
-            return evolve(statement, condition=change(statement.condition))
+            return _with(statement, condition=change(statement.condition))
         case LastBlock():
-            return evolve(statement, counter=change(statement.counter))
+            return _with(statement, counter=change(statement.counter))
     return statement
 
 
@@ -100,11 +81,26 @@ def map_bodies(
     """Return a statement with ``change`` applied to the bodies inside it."""
     match statement:
         case For():
-            return evolve(statement, body=change(statement.body))
+            return _with(statement, body=_unless_same(statement.body, change))
         case If():
-            body, otherwise = change(statement.body), change(statement.otherwise)
-            return evolve(statement, body=body, otherwise=otherwise)
+            body = _unless_same(statement.body, change)
+            return _with(statement, body=body, otherwise=_unless_same(statement.otherwise, change))
     return statement
+
+
+def _unless_same(
+    body: tuple[Stmt, ...], change: Callable[[tuple[Stmt, ...]], tuple[Stmt, ...]]
+) -> tuple[Stmt, ...]:
+    """Return a changed body; it is ``body`` itself where all statements are the same objects."""
+    changed = change(body)
+    return body if len(changed) == len(body) and all(map(is_, changed, body)) else changed
+
+
+def _with(statement: T, **fields: object) -> T:
+    """Return a statement with other fields; it is the statement itself where all are the same."""
+    if all(getattr(statement, name) is value for name, value in fields.items()):
+        return statement
+    return evolve(statement, **fields)  # type: ignore[misc]
 
 
 def map_all_expressions(body: tuple[Stmt, ...], change: Change) -> tuple[Stmt, ...]:
@@ -116,25 +112,31 @@ def map_all_expressions(body: tuple[Stmt, ...], change: Change) -> tuple[Stmt, .
     return statements(body)
 
 
-def used_names(body: tuple[Stmt, ...]) -> set[str]:
-    """Return the names of all variables that a body reads."""
-    names: set[str] = set()
-    for statement in walk_statements(body):
-        for x in expressions_of(statement):
-            names |= variable_names(x)
-    return names
-
-
 def without_unused(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """Return a body without definitions (`LetStmt`) of variables that nothing reads."""
-    while True:
-        used = used_names(body)
+    """Return a body without definitions (`LetStmt`) of variables that nothing reads.
 
-        def statements(inner: tuple[Stmt, ...], used: set[str] = used) -> tuple[Stmt, ...]:
-            kept = [s for s in inner if not isinstance(s, LetStmt) or s.var.name in used]
-            return tuple(map_bodies(s, statements) for s in kept)
+    What only such definitions read is not read either.
+    """
+    read_by: dict[str, set[str]] = {}
+    todo: list[str] = []
+    for statement in walk_statements(body):
+        names = {name for x in expressions_of(statement) for name in variable_names(x)}
+        if isinstance(statement, LetStmt):
+            read_by.setdefault(statement.var.name, set()).update(names)
+        else:
+            todo += names
+    used: set[str] = set()
+    while todo:
+        name = todo.pop()
+        if name not in used:
+            used.add(name)
+            todo += read_by.get(name, ())
 
-        smaller = statements(body)
-        if smaller == body:
-            return body
-        body = smaller
+    def statements(inner: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        return tuple(
+            map_bodies(s, statements)
+            for s in inner
+            if not isinstance(s, LetStmt) or s.var.name in used
+        )
+
+    return statements(body) if read_by.keys() - used else body

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from enum import IntEnum
 
 from passkit.ast.expr import Binary, Const, Expr, Load, Var
+from passkit.ast.walk import children
 from passkit.ir.loop import WARP, Bind, LaunchShape, LoopBuffer, StorageScope, ThreadIndex
-from passkit.ir.rewrite import operands
 
 
 class Varies(IntEnum):
@@ -49,7 +49,7 @@ def varies_among(
         case Load(buffer, _) if buffer in buffers:
             if buffers[buffer].scope is StorageScope.REGISTER or buffers[buffer].written:
                 return Varies.THREADS
-    inner = [varies_among(y, launch, buffers, variables, values) for y in operands(x)]
+    inner = [varies_among(y, launch, buffers, variables, values) for y in children(x)]
     return max(inner, default=Varies.BLOCKS)
 
 

@@ -29,6 +29,7 @@ from enum import Enum
 import numpy as np
 
 from passkit.ast.expr import Binary, Const, Expr, Load, Select, Unary, Var, const
+from passkit.ast.walk import children
 from passkit.errors import CodeGenError
 from passkit.ir.divisors import divisor_of
 from passkit.ir.loop import (
@@ -61,7 +62,7 @@ from passkit.ir.loop import (
     walk_statements,
 )
 from passkit.ir.plain_index import is_plain, plain_value
-from passkit.ir.rewrite import operands, variable_names
+from passkit.ir.rewrite import variable_names
 from passkit.ir.scope import VerifierScope, alignment_of
 from passkit.ir.text import print_statement
 from passkit.ir.uniformity import Varies, varies_among
@@ -259,7 +260,7 @@ class _Verifier:
 
     def _expression(self, x: Expr, scope: VerifierScope) -> Iterator[str]:
         """Yield the violations in an expression."""
-        for y in operands(x):
+        for y in children(x):
             yield from self._expression(y, scope)
         match x:
             case Var(name, dtype):

@@ -47,8 +47,8 @@ TILINGS = 24
 """The tilings that are tried where that of the model has no maps."""
 SLOWER = 1.5
 """How many times the seconds of the model's tiling one of these may take, by the model."""
-OF_ANY_TILING = ("block.dtype", "block.order")
-"""The codes of reasons that do not depend on the tiling."""
+OF_LARGE_TILES = ("block.registers", "memory.shared")
+"""The codes of reasons that smaller tiles can remove."""
 FEW_WARPS = 3
 """With so many warps on a multiprocessor half of the instructions wait for others."""
 IDLE = 8
@@ -81,7 +81,7 @@ def _with_block(
     plan = _planned(held.value, schedule, target)
     if not isinstance(plan, Diagnostic):
         return plan
-    if plan.code in OF_ANY_TILING:
+    if plan.code not in OF_LARGE_TILES:
         return evolve(schedule, no_nest=plan)
     best: Schedule | None = None
     for other in islice(ways_to_stitch(held.value, target, first), TILINGS):

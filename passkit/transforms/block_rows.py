@@ -17,7 +17,7 @@ from passkit.ast.stage import Fold, Prefetch, Stage, Statement
 from passkit.ast.stage import Let as StageLet
 from passkit.ast.stage import Store as StageStore
 from passkit.ast.tidy import expressions, replace_children
-from passkit.ast.walk import walk
+from passkit.ast.walk import children, walk
 from passkit.ir.divisors import divisor_of
 from passkit.ir.index import literal, plus, times, with_literals
 from passkit.ir.loop import (
@@ -36,7 +36,7 @@ from passkit.ir.loop import (
     WarpReduce,
     index_let,
 )
-from passkit.ir.rewrite import combined, operands, substitute
+from passkit.ir.rewrite import combined, substitute
 from passkit.schedule.block import RowMap
 from passkit.schedule.block_memory import threads_of_rows
 from passkit.schedule.block_parts import ROW, RowPart
@@ -357,7 +357,7 @@ def _own_loads(s: Statement, axis: Var) -> list[Load]:
         elif isinstance(x, Select):
             todo.append(x.condition)
         else:
-            todo += operands(x)
+            todo += children(x)
     return loads
 
 

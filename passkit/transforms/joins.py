@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from attrs import evolve, frozen
 
 from passkit.ast import Binary, Expr
+from passkit.ast.tidy import replace_children
 from passkit.ir.index import literal, plus, times
 from passkit.ir.loop import (
     Barrier,
@@ -25,7 +26,7 @@ from passkit.ir.loop import (
     Stmt,
     ThreadIndex,
 )
-from passkit.ir.rewrite import map_all_expressions, map_children
+from passkit.ir.rewrite import map_all_expressions
 from passkit.transforms.renaming import renamed_kernel
 from passkit.values import dtype as dt
 
@@ -118,6 +119,6 @@ def _as_block(
     def change(x: Expr) -> Expr:
         if isinstance(x, ThreadIndex):
             return of_thread.get(x.bind, x)
-        return map_children(x, change)
+        return replace_children(x, change)
 
     return change

@@ -98,6 +98,7 @@ class NestValues:
         self.cached: dict[tuple[str, Sum], str] = {}
         self.stage_number = 0
         self.limit: Expr | None = None  # the end of a row whose vectors are tested
+
     def _bind_axes(self, group: AxisGroup, point: Expr, out: list[Stmt]) -> None:
         """Define the axes of a group from its point, in ``out``."""
         for name, value in self._decoded(group, point).items():

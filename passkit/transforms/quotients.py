@@ -12,6 +12,7 @@ from attrs import evolve
 from passkit.ast import Binary, Call, Const, Expr, Load, Select, Var
 from passkit.ast.stage import KernelAST, Let, Stage
 from passkit.ast.tidy import map_statement, replace_children
+from passkit.ast.walk import children
 from passkit.dialects.quotients import Proof, has_divisor, is_quotient, proofs_of
 from passkit.ir.loop import (
     Bind,
@@ -28,7 +29,7 @@ from passkit.ir.loop import (
     StoreStmt,
     expressions_of,
 )
-from passkit.ir.rewrite import map_children, map_expressions, operands, variable_names
+from passkit.ir.rewrite import map_expressions, variable_names
 from passkit.values import dtype as dt
 
 NEAR_QUOTIENT = "near_quotient"
@@ -154,7 +155,7 @@ class _RowDivision:
         taken = Load(quotients, loop.var, dt.float32)
 
         def change(x: Expr) -> Expr:
-            return taken if x == quotient else map_children(x, change)
+            return taken if x == quotient else replace_children(x, change)
 
         rest = evolve(loop, body=tuple(map_expressions(s, change) for s in loop.body))
         return [first, DivideVector(quotients, dividends, name), *self._divided(rest)]
@@ -197,7 +198,7 @@ def _walk_unguarded(x: Expr) -> list[Expr]:
         if isinstance(part, Select):
             todo.append(part.condition)
         elif not isinstance(part, Load):
-            todo += reversed(operands(part))
+            todo += reversed(children(part))
     return parts
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from attrs import evolve
 
 from passkit.ast.expr import Expr, Load, Var
+from passkit.ast.tidy import replace_children
 from passkit.ir.loop import (
     Assign,
     Declare,
@@ -23,7 +24,7 @@ from passkit.ir.loop import (
     VectorStore,
     WarpReduce,
 )
-from passkit.ir.rewrite import map_bodies, map_children, map_expressions
+from passkit.ir.rewrite import map_bodies, map_expressions
 
 Rename = Callable[[str], str]
 
@@ -44,7 +45,7 @@ def renamed_kernel(kernel: KernelIR, rename: Rename) -> KernelIR:
                 return Load(rename(buffer), change(index), x.dtype)
             case IsAligned(buffers, nbytes):
                 return IsAligned(tuple(map(rename, buffers)), nbytes)
-        return map_children(x, change)
+        return replace_children(x, change)
 
     def statements(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         changed = (_with_names(map_expressions(s, change), rename) for s in body)

@@ -11,6 +11,8 @@ from attrs import evolve
 
 from passkit.ast import Binary, Const, Expr, Load, SizeOf, Var
 from passkit.ast.index import Known, Sum, expression, normal
+from passkit.ast.tidy import replace_children
+from passkit.ast.walk import children
 from passkit.ir.index import literal, plus, with_literals
 from passkit.ir.loop import (
     Bind,
@@ -24,14 +26,7 @@ from passkit.ir.loop import (
     VectorLoad,
     VectorStore,
 )
-from passkit.ir.rewrite import (
-    map_children,
-    map_expressions,
-    operands,
-    substitute,
-    variable_names,
-    without_unused,
-)
+from passkit.ir.rewrite import map_expressions, substitute, variable_names, without_unused
 from passkit.values import dtype as dt
 
 _INDEX_NODES = (Const, Var, Binary, ThreadIndex, SizeOf)
@@ -50,6 +45,7 @@ class _IndexSimplifier:
 
     def __init__(self) -> None:
         self.constants: set[str] = set()
+        self.extents = Known(())  # none is known; it caches sums
 
     def statements(self, body: tuple[Stmt, ...], outer: dict[str, Expr]) -> tuple[Stmt, ...]:
         """Return a body with simplified indices; ``outer`` has definitions that are inlined."""
@@ -107,7 +103,7 @@ class _IndexSimplifier:
             return Load(x.buffer, self._index(x.index, inlined), x.dtype)
         if isinstance(x, Var):
             return inlined.get(x.name, x)
-        return map_children(x, lambda child: self._value(child, inlined))
+        return replace_children(x, lambda child: self._value(child, inlined))
 
     def _is_sum(self, x: Expr) -> bool:
         """Return whether a definition is index arithmetic: a sum of products.
@@ -118,14 +114,14 @@ class _IndexSimplifier:
             return True
         is_quotient = isinstance(x, Binary) and x.op not in ("+", "-", "*")
         is_integer = x.dtype is dt.int64 and isinstance(x, _INDEX_NODES)
-        return is_integer and not is_quotient and all(self._is_sum(y) for y in operands(x))
+        return is_integer and not is_quotient and all(self._is_sum(y) for y in children(x))
 
     def _index(self, x: Expr, inlined: dict[str, Expr]) -> Expr:
         """Return an index as a sum of what unrolling does not change, and what it does."""
         x = substitute(x, inlined)
         if not self._is_index(x):
             return self._value(x, {})
-        total = normal(x, Known(()))
+        total = normal(x, self.extents)
         fixed = [t for t in total.terms if not self._is_constant(t[0])]
         varying = [t for t in total.terms if self._is_constant(t[0])]
         first = _expression(Sum(tuple(fixed)))
@@ -137,7 +133,7 @@ class _IndexSimplifier:
     def _is_index(self, x: Expr) -> bool:
         """Return whether an expression is index arithmetic only, quotients included."""
         is_integer = x.dtype is dt.int64 and isinstance(x, _INDEX_NODES)
-        return is_integer and all(self._is_index(y) for y in operands(x))
+        return is_integer and all(self._is_index(y) for y in children(x))
 
     def _varies(self, x: Expr) -> bool:
         """Return whether an index has a variable of an unrolled loop."""
@@ -147,7 +143,7 @@ class _IndexSimplifier:
         """Return whether unrolling makes an atom of a sum a constant."""
         if isinstance(atom, Var):
             return atom.name in self.constants
-        inner = operands(atom)
+        inner = children(atom)
         return bool(inner) and all(_is_number(y) or self._is_constant(y) for y in inner)
 
 

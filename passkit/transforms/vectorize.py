@@ -14,6 +14,7 @@ from attrs import evolve
 
 from passkit.ast import Binary, Const, Expr, Load, Select, Var
 from passkit.ast.index import Sum, expression, normal
+from passkit.ast.tidy import replace_children
 from passkit.ir.divisors import divisor_of
 from passkit.ir.index import literal, plus, with_literals
 from passkit.ir.loop import (
@@ -34,13 +35,7 @@ from passkit.ir.loop import (
     VectorStore,
     walk_statements,
 )
-from passkit.ir.rewrite import (
-    loads_in,
-    map_children,
-    map_expressions,
-    substitute,
-    variable_names,
-)
+from passkit.ir.rewrite import loads_in, map_expressions, substitute, variable_names
 from passkit.values import dtype as dt
 
 Definitions = Mapping[str, Expr]
@@ -197,13 +192,13 @@ class _Vectorizer:
                     base = vector_base(x.index, var, width, definitions)
                     is_wide = width * x.dtype.nbytes > ACCESS_NBYTES
                     if base is None or is_wide or not inside.isdisjoint(variable_names(base)):
-                        return map_children(x, change)
+                        return replace_children(x, change)
                     name = self._array(x.buffer, x.dtype, width)
                     loaded[x] = name
                     access = self._access(x.buffer, CachePolicy.KEEP)
                     before.append(VectorLoad(name, literal(0), x.buffer, base, width, access))
                 return Load(loaded[x], var, x.dtype)
-            return map_children(x, change)
+            return replace_children(x, change)
 
         body: list[Stmt] = []
         for statement in loop.body:
