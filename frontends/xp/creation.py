@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from passkit.errors import ArgumentError, DTypeError, ShapeError
+from passkit.errors import ArgumentError, CapacityError, DTypeError, ShapeError
 from passkit.frontends.xp import creation_operations
 from passkit.frontends.xp.array import Array, array_of, wrap
 from passkit.frontends.xp.conversion import asarray, astype, on_device
 from passkit.frontends.xp.devices import creation_device, device_argument
 from passkit.frontends.xp.dtypes import checked_dtype
-from passkit.frontends.xp.extents import apply_typed, extents_input
+from passkit.frontends.xp.extents import apply_typed, check_axes, extents_input
 from passkit.frontends.xp.manipulation import broadcast_on, broadcast_to, reshape
 from passkit.frontends.xp.reductions import integer, truth
 from passkit.frontends.xp.runtime import apply, from_numpy, operation, scalar
@@ -40,8 +41,8 @@ def checked_shape(where: str, shape: Any) -> tuple[int, ...]:
 
     Raises:
         ArgumentError: It is something else, such as None, a float or an array with axes.
-        ShapeError: An extent is negative, or those other than 0 multiply to more than
-            `MOST_ELEMENTS`.
+        ShapeError: An extent is negative, those other than 0 multiply to more than
+            `MOST_ELEMENTS`, or there are more than 64 axes.
     """
     listed = shape if isinstance(shape, (tuple, list)) else (shape,)
     try:
@@ -49,7 +50,8 @@ def checked_shape(where: str, shape: Any) -> tuple[int, ...]:
     except TypeError:
         refuse(f"{where}: shape", shape, "an int or a tuple of ints")
     if any(n < 0 for n in extents):
-        raise ShapeError(f"{where} needs extents >= 0, got shape {extents}")
+        raise ShapeError(f"{where} needs extents >= 0, got shape {shown(extents)}")
+    check_axes(where, extents)
     if math.prod([n or 1 for n in extents]) > MOST_ELEMENTS:
         raise ShapeError(
             f"{where}: an array has at most {MOST_ELEMENTS} elements, got shape {shown(extents)}"
@@ -69,6 +71,8 @@ def _created(
 
     ``device`` None is for the CPU. ``operands`` and ``params`` are those of the operation besides
     the shape and dtype. It is queued; but computed at once if it is small or complex.
+
+    Raises: CapacityError if there is no memory for an array that is computed at once.
     """
     op = operation(name, dtype=dtype.name, shape=shape, **params)
     type = array_type(dtype.numpy, shape, device)
@@ -91,9 +95,12 @@ def _constant(
 
     Raises:
         ArgumentError: The shape is something else.
-        ShapeError: An extent is negative, or there are more than 2**59 elements.
+        ShapeError: An extent is negative, the extents other than 0 multiply to more than 2**59, or
+            there are more than 64 axes.
         DTypeError, SettingError: There is no such dtype or device.
-        DeviceError, MissingDependencyError: A driver or package for the device is missing.
+        DeviceError, MissingDependencyError: A driver or package for the device is missing, or it
+            has no memory left.
+        CapacityError: There is no memory for an array of complex numbers.
     """
     key = None
     is_plain = device is None and (dtype is None or isinstance(dtype, np.dtype))
@@ -141,7 +148,7 @@ def _constant_like(where: str, number: int, x: Any, dtype: Any, device: Any) -> 
 
     Raises: ArgumentError if ``x`` is no array or number; DTypeError or SettingError if there is no
     such dtype or device; DeviceError or MissingDependencyError if a driver or package for the
-    device is missing.
+    device is missing; CapacityError if there is no memory for an array of complex numbers.
     """
     is_alike = dtype is None and device is None and type(x) is Array
     prepared = _prepared.get((number, x._value.type)) if is_alike else None
@@ -178,9 +185,12 @@ def zeros(shape: int | tuple[int, ...], dtype: Any = None, *, device: Any = None
 
     Raises:
         ArgumentError: The shape is no int and no tuple of ints.
-        ShapeError: An extent is negative, or there are more than 2**59 elements.
+        ShapeError: An extent is negative, the extents other than 0 multiply to more than 2**59, or
+            there are more than 64 axes.
         DTypeError, SettingError: There is no such dtype or device.
-        DeviceError, MissingDependencyError: A driver or package for the device is missing.
+        DeviceError, MissingDependencyError: A driver or package for the device is missing, or it
+            has no memory left.
+        CapacityError: There is no memory for an array of complex numbers.
 
     >>> from passkit import xp
     >>> xp.zeros((2, 2))
@@ -200,9 +210,12 @@ def ones(shape: int | tuple[int, ...], dtype: Any = None, *, device: Any = None)
 
     Raises:
         ArgumentError: The shape is no int and no tuple of ints.
-        ShapeError: An extent is negative, or there are more than 2**59 elements.
+        ShapeError: An extent is negative, the extents other than 0 multiply to more than 2**59, or
+            there are more than 64 axes.
         DTypeError, SettingError: There is no such dtype or device.
-        DeviceError, MissingDependencyError: A driver or package for the device is missing.
+        DeviceError, MissingDependencyError: A driver or package for the device is missing, or it
+            has no memory left.
+        CapacityError: There is no memory for an array of complex numbers.
     """
     return _constant("ones", 1, shape, dtype, device)
 
@@ -217,9 +230,12 @@ def empty(shape: int | tuple[int, ...], dtype: Any = None, *, device: Any = None
 
     Raises:
         ArgumentError: The shape is no int and no tuple of ints.
-        ShapeError: An extent is negative, or there are more than 2**59 elements.
+        ShapeError: An extent is negative, the extents other than 0 multiply to more than 2**59, or
+            there are more than 64 axes.
         DTypeError, SettingError: There is no such dtype or device.
-        DeviceError, MissingDependencyError: A driver or package for the device is missing.
+        DeviceError, MissingDependencyError: A driver or package for the device is missing, or it
+            has no memory left.
+        CapacityError: There is no memory for an array of complex numbers.
     """
     return _constant("empty", 0, shape, dtype, device)
 
@@ -240,13 +256,15 @@ def full(
     Raises:
         ArgumentError: The value is neither a number nor an array, or the shape is no int and no
             tuple of ints.
-        ShapeError: An extent is negative, there are more than 2**59 elements, or the value is not
-            0-dimensional.
+        ShapeError: An extent is negative, the extents other than 0 multiply to more than 2**59,
+            there are more than 64 axes, or the value is not 0-dimensional.
         DTypeError: There is no such dtype, a Python number does not fit it (an integer beyond the
             limits of an integer dtype, NaN or too large a float for one, an integer too large for a
             float), or the value is complex and it is not.
         SettingError: There is no such device.
-        DeviceError, MissingDependencyError: A driver or package for the device is missing.
+        DeviceError, MissingDependencyError: A driver or package for the device is missing, or it
+            has no memory left.
+        CapacityError: There is no memory for an array of complex numbers.
 
     >>> from passkit import xp
     >>> xp.full(3, 7)
@@ -279,7 +297,9 @@ def zeros_like(x: Array, /, dtype: Any = None, *, device: Any = None) -> Array:
     Raises:
         ArgumentError: ``x`` is no array or number.
         DTypeError, SettingError: There is no such dtype or device.
-        DeviceError, MissingDependencyError: A driver or package for the device is missing.
+        DeviceError, MissingDependencyError: A driver or package for the device is missing, or it
+            has no memory left.
+        CapacityError: There is no memory for an array of complex numbers.
     """
     return _constant_like("zeros_like", 0, x, dtype, device)
 
@@ -292,7 +312,9 @@ def ones_like(x: Array, /, dtype: Any = None, *, device: Any = None) -> Array:
     Raises:
         ArgumentError: ``x`` is no array or number.
         DTypeError, SettingError: There is no such dtype or device.
-        DeviceError, MissingDependencyError: A driver or package for the device is missing.
+        DeviceError, MissingDependencyError: A driver or package for the device is missing, or it
+            has no memory left.
+        CapacityError: There is no memory for an array of complex numbers.
     """
     return _constant_like("ones_like", 1, x, dtype, device)
 
@@ -305,7 +327,9 @@ def empty_like(x: Array, /, dtype: Any = None, *, device: Any = None) -> Array:
     Raises:
         ArgumentError: ``x`` is no array or number.
         DTypeError, SettingError: There is no such dtype or device.
-        DeviceError, MissingDependencyError: A driver or package for the device is missing.
+        DeviceError, MissingDependencyError: A driver or package for the device is missing, or it
+            has no memory left.
+        CapacityError: There is no memory for an array of complex numbers.
     """
     return _constant_like("empty_like", 0, x, dtype, device)
 
@@ -327,7 +351,9 @@ def full_like(x: Array, /, fill_value: Any, dtype: Any = None, *, device: Any = 
             limits of an integer dtype, NaN or too large a float for one, an integer too large for a
             float), or the value is complex and it is not.
         SettingError: There is no such device.
-        DeviceError, MissingDependencyError: A driver or package for the device is missing.
+        DeviceError, MissingDependencyError: A driver or package for the device is missing, or it
+            has no memory left.
+        CapacityError: There is no memory for an array of complex numbers.
     """
     x = array_of(x)
     return full(
@@ -353,9 +379,11 @@ def eye(
 
     Raises:
         ArgumentError: A number of rows or columns, or ``k``, is no int.
-        ShapeError: An extent is negative, or there are more than 2**59 elements.
+        ShapeError: An extent is negative, or those other than 0 multiply to more than 2**59.
         DTypeError, SettingError: There is no such dtype or device.
-        DeviceError, MissingDependencyError: A driver or package for the device is missing.
+        DeviceError, MissingDependencyError: A driver or package for the device is missing, or it
+            has no memory left.
+        CapacityError: There is no memory for an array of complex numbers.
 
     >>> from passkit import xp
     >>> xp.eye(2, 3, k=1, dtype=xp.int64)
@@ -385,14 +413,17 @@ def arange(
         device: the name of its device; None: that of `xp.config`.
 
     Raises:
-        ArgumentError: An argument is no real number, is infinite or NaN, or ``step`` is 0.
+        ArgumentError: An argument is no real number, is infinite or NaN, or is an int too large for
+            a float, or ``step`` is 0.
         ShapeError: There are more than 2**59 numbers.
         DTypeError: There is no such dtype; or ``dtype`` is None or one of integers, and an integer
             fits neither int64 nor uint64.
         SettingError: There is no such device.
-        DeviceError, MissingDependencyError: A driver or package for the device is missing.
+        DeviceError, MissingDependencyError: A driver or package for the device is missing, or it
+            has no memory left.
         ConcretizationError: A 0-dimensional array depends on arguments of a function that is
             traced.
+        CapacityError: There is no memory for an array of complex numbers.
 
     >>> from passkit import xp
     >>> xp.arange(1, 8, 3)
@@ -431,7 +462,10 @@ def arange(
     else:
         element_type = dtype_of("float64")
     if element_type.kind == "c":
-        array = (start + np.arange(shape[0]) * step).astype(element_type.numpy)
+        first, distance = float(start), float(step)
+        array = _allocated(
+            "arange", lambda: (first + np.arange(shape[0]) * distance).astype(element_type.numpy)
+        )
         return wrap(from_numpy(array, is_owned=True, device=place))
     if are_integers and element_type.kind in "biu":
         numbers = [scalar(_wrapped(v), np.dtype("int64")) for v in (start, step)]
@@ -447,6 +481,17 @@ MAX_RANGES = 256
 _small_ranges: dict[tuple[int, int | None, int], Any] = {}
 """The elements of ranges that were computed at once, by the arguments of `arange`; the first
 MAX_RANGES."""
+
+
+def _allocated(where: str, create: Callable[[], Any]) -> Any:
+    """Return the NumPy array that ``create()`` returns; ``where`` is the function, for messages.
+
+    Raises: CapacityError if there is no memory for it.
+    """
+    try:
+        return create()
+    except (MemoryError, ValueError) as error:  # ValueError: more bytes than NumPy counts
+        raise CapacityError(f"{where} has no memory for its result: {error}") from None
 
 
 def _integer_dtype(first: int, last: int) -> DType:
@@ -512,25 +557,28 @@ def linspace(
     device: Any = None,
     endpoint: bool = True,
 ) -> Array:
-    """Return numbers at equal distances.
+    """Return numbers at equal distances, which are computed in float64 or complex128.
 
     Args:
         start: the first number, real or complex, also in a 0-dimensional array.
         stop: the end, in the same form.
         num: how many numbers; for 1 it is ``start``.
         dtype: its dtype; None: float64, or complex128 if ``start`` or ``stop`` is complex. For
-            integers, numbers are rounded down.
+            integers, numbers are rounded down; beyond 2**53, they are those that float64 has.
         device: the name of its device; None: that of `xp.config`.
         endpoint: whether ``stop`` is the last of them; otherwise it would be the next one.
 
     Raises:
-        ArgumentError: An argument is no number, or ``num`` no integer.
+        ArgumentError: An argument is no number, or an int too large for a float, or ``num`` no
+            integer.
         ShapeError: ``num`` is negative or above 2**59.
         DTypeError: There is no such dtype, or it is real and a number is complex.
         SettingError: There is no such device.
-        DeviceError, MissingDependencyError: A driver or package for the device is missing.
+        DeviceError, MissingDependencyError: A driver or package for the device is missing, or it
+            has no memory left.
         ConcretizationError: A 0-dimensional array depends on arguments of a function that is
             traced.
+        CapacityError: There is no memory for an array of complex numbers.
 
     >>> from passkit import xp
     >>> xp.linspace(0, 1, 5)
@@ -548,7 +596,10 @@ def linspace(
             start = real_number("linspace: start", start)
         if not isinstance(stop, complex):
             stop = real_number("linspace: stop", stop)
-        array = np.linspace(start, stop, shape[0], endpoint=endpoint, dtype=element_type.numpy)
+        dtype = element_type.numpy
+        array = _allocated(
+            "linspace", lambda: np.linspace(start, stop, shape[0], endpoint=endpoint, dtype=dtype)
+        )
         return wrap(from_numpy(array, is_owned=True, device=place))
     if is_complex:
         raise DTypeError(f"linspace of complex numbers needs a complex dtype, got {element_type}")
@@ -584,14 +635,18 @@ def logspace(
         endpoint: whether ``stop`` is the exponent of the last number.
 
     Raises:
-        ArgumentError: An exponent is no number, the base no number or array, or ``num`` no integer.
-        ShapeError: ``num`` is negative or above 2**59, or the base does not broadcast.
+        ArgumentError: An exponent is no number, or an int too large for a float, the base no number
+            or array, or ``num`` no integer.
+        ShapeError: ``num`` is negative or above 2**59, or the base does not broadcast, or to too
+            many elements.
         DTypeError: There is no such dtype, complex numbers would become real, or an int as base is
             too large for a float.
         SettingError: There is no such device.
-        DeviceError, MissingDependencyError: A driver or package for the device is missing.
+        DeviceError, MissingDependencyError: A driver or package for the device is missing, or it
+            has no memory left.
         ConcretizationError: A 0-dimensional array depends on arguments of a function that is
             traced.
+        CapacityError: There is no memory for an array of complex numbers.
 
     >>> from passkit import xp
     >>> xp.logspace(0, 2, 3)
@@ -615,7 +670,8 @@ def meshgrid(*arrays: Array, indexing: str = "xy") -> list[Array]:
         vector. Without vectors the list is empty.
 
     Raises:
-        ShapeError: An array has more than one axis.
+        ShapeError: An array has more than one axis, there are more than 64 of them, or the grid has
+            too many points.
         ArgumentError: ``indexing`` is something else, or a vector is no array or number.
 
     >>> from passkit import xp

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import passkit.ops as ops
+from passkit.errors import ShapeError
 from passkit.frontends.xp.runtime import apply, from_numpy, on_host
-from passkit.graph.node import Entry
+from passkit.graph.node import MOST_AXES, Entry
 from passkit.streams.device import StreamDevice
 from passkit.streams.operation import MAX_MEMO, Operation, banded_type, common_device, placed_type
 from passkit.streams.recorder import ArrayType, Value
@@ -35,10 +36,22 @@ _extents: dict[Any, Value] = {}
 _positions: dict[tuple[int, int], Value] = {}
 
 
+def check_axes(where: str, shape: tuple[int, ...]) -> None:
+    """Check the number of axes of a shape; ``where`` is the function, for messages.
+
+    Raises: ShapeError if there are more than `MOST_AXES`.
+    """
+    if len(shape) > MOST_AXES:
+        raise ShapeError(
+            f"{where}: a shape of {len(shape)} axes was given; arrays have at most {MOST_AXES}"
+        )
+
+
 def extents_input(extents: tuple[int, ...], device: StreamDevice | None = None) -> Value:
     """Return a value without elements that gives plans extents: its shape is ``(*extents, 0)``.
 
-    Its type says that it is on ``device``, None for the CPU, so that results of it are, too. It is
+    For `MOST_AXES` extents, those of 0 and 1 are left out, which plans take as numbers. The type of
+    the value says that it is on ``device``, None for the CPU, so that results of it are, too. It is
     the same object for equal arguments, unless the memo was cleared between.
     """
     key: Any = extents if device is None else (extents, device)
@@ -46,7 +59,9 @@ def extents_input(extents: tuple[int, ...], device: StreamDevice | None = None) 
     if value is None:
         if len(_extents) >= MAX_MEMO:
             _extents.clear()
-        value = _extents[key] = from_numpy(np.empty((*extents, 0), np.int8))
+        is_full = len(extents) == MOST_AXES  # they leave no room for one more
+        given = tuple([n for n in extents if n > 1]) if is_full else extents
+        value = _extents[key] = from_numpy(np.empty((*given, 0), np.int8))
         value.type = placed_type(value.type, device)
     return value
 

@@ -14,6 +14,7 @@ from passkit.frontends.xp.array import Array, array_of, call, wrap
 from passkit.frontends.xp.conversion import duplicate
 from passkit.frontends.xp.extents import (
     apply_typed,
+    check_axes,
     extents_input,
     position_inputs,
 )
@@ -67,13 +68,15 @@ def _extents(where: str, shape: Any) -> tuple[int, ...]:
     """Return an int, or a tuple or list of them, as a tuple of ints, which may be negative.
 
     A bool counts as an int. ``where`` is the function, for messages. Raises: ArgumentError if it is
-    something else.
+    something else; ShapeError if there are more ints than an array has axes.
     """
     listed = shape if isinstance(shape, (tuple, list)) else (shape,)
     try:
-        return tuple([operator.index(n) for n in listed])
+        extents = tuple([operator.index(n) for n in listed])
     except TypeError:
         refuse(f"{where}: shape", shape, "an int or a tuple of ints")
+    check_axes(where, extents)
+    return extents
 
 
 # Shapes
@@ -126,7 +129,7 @@ def broadcast_to(x: Array, /, shape: tuple[int, ...]) -> Array:
 
     Raises:
         ArgumentError: ``x`` is no array or number, or the shape nothing of these.
-        ShapeError: the array does not fit the shape, or that has too many elements.
+        ShapeError: the array does not fit the shape, or that has too many elements or axes.
     """
     x = array_of(x)
     return broadcast_on(x._value.type.device, x, shape)
@@ -138,7 +141,7 @@ def broadcast_on(device: StreamDevice | None, x: Array, shape: tuple[int, ...]) 
     The array is on the same device, or on the CPU and has no axes.
 
     Raises: ArgumentError if the shape is no int and no tuple of ints; ShapeError if the array does
-    not broadcast to it.
+    not broadcast to it, or it has too many elements or axes.
     """
     target = _extents("broadcast_to", shape)
     source = x.shape
@@ -186,8 +189,9 @@ def reshape(x: Array, /, shape: tuple[int, ...], *, copy: bool | None = None) ->
 
     Raises:
         ArgumentError: ``x`` is no array or number, or the shape nothing of these.
-        ShapeError: the number of elements differs, an extent is below -1, there are several -1, or
-            the -1 cannot be filled in, as beside an extent 0.
+        ShapeError: the number of elements differs, an extent is below -1, there are several -1, the
+            -1 cannot be filled in, as beside an extent 0, or the shape has more than 64 axes or
+            too large extents beside a 0.
 
     >>> from passkit import xp
     >>> xp.reshape(xp.arange(6), (2, -1))
@@ -238,15 +242,17 @@ _reshapes: dict[tuple[ArrayType, tuple[int, ...]], Operation] = {}
 def _filled_shape(x: Array, shape: tuple[int, ...]) -> tuple[int, ...]:
     """Return the shape of a reshape of ``x``, with the extent -1 filled in, if there is one.
 
-    Raises: ShapeError if the number of elements differs, an extent is below -1, or there are
-    several -1 or one that cannot be filled in, as in an array without elements.
+    Raises: ShapeError if the number of elements differs, an extent is below -1, there are several
+    -1 or one that cannot be filled in, as in an array without elements, or the extents other than 0
+    multiply to more than `MOST_ELEMENTS`.
     """
     rest = prod(n for n in shape if n != -1)
     is_valid = shape.count(-1) <= 1 and all(n >= -1 for n in shape)
     if is_valid and -1 in shape and rest > 0 and x.size % rest == 0:
         shape = tuple(x.size // rest if n == -1 else n for n in shape)
+    is_valid &= prod([n or 1 for n in shape]) <= MOST_ELEMENTS
     if not is_valid or -1 in shape or prod(shape) != x.size:
-        raise ShapeError(f"an array of shape {x.shape} cannot be reshaped to {shape}")
+        raise ShapeError(f"an array of shape {x.shape} cannot be reshaped to {shown(shape)}")
     return shape
 
 

@@ -14,6 +14,7 @@ from passkit.frontends.xp.array import Array, wrap
 from passkit.frontends.xp.extents import extents_input, position_inputs
 from passkit.frontends.xp.indexing_operations import SlicedAxis
 from passkit.frontends.xp.runtime import from_numpy, operation
+from passkit.graph.node import MOST_AXES
 from passkit.streams.operation import MAX_MEMO, Operation
 from passkit.streams.recorder import Value
 from passkit.values.arguments import shown
@@ -171,8 +172,8 @@ def basic_index(parts: list[Any], shape: tuple[int, ...]) -> BasicIndex:
 
     There is an int or slice for each axis; a ``...`` among them is ignored.
 
-    Raises: SubscriptError if an int is out of range, or a slice has other bounds than integers or
-    the step 0.
+    Raises: SubscriptError if an int is out of range, a slice has other bounds than integers or the
+    step 0, or the result has more than `MOST_AXES` axes.
     """
     axes: list[SlicedAxis] = []
     new_axes: list[int] = []
@@ -214,6 +215,11 @@ def basic_index(parts: list[Any], shape: tuple[int, ...]) -> BasicIndex:
         else:
             axes.append(("from", step))
             positions.append(begin)
+    if len(result) > MOST_AXES:
+        raise SubscriptError(
+            f"an index with {len(new_axes)} new axes gives an array of shape {shown(shape)} "
+            f"{len(result)} axes; arrays have at most {MOST_AXES}"
+        )
     sizes = (extents_input(tuple(extents)),) if extents else ()
     return BasicIndex(
         axes=tuple(axes),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from passkit import xp
-from passkit.errors import ArgumentError, DTypeError, FeedError, ShapeError
+from passkit.errors import ArgumentError, CapacityError, DTypeError, FeedError, ShapeError
 
 
 def created() -> list[tuple[Any, Any]]:
@@ -225,6 +225,47 @@ def test_wrong_arguments_of_creations_are_refused() -> None:
         xp.meshgrid(xp.ones((2, 2)))
     with pytest.raises(ShapeError, match=r"tril needs matrices .*, got shape \(3,\)"):
         xp.tril(xp.ones(3))
+
+
+@pytest.mark.parametrize("small", [0, 128])
+def test_arrays_are_created_with_at_most_64_axes(small: int) -> None:
+    """64 axes are created and broadcast like fewer, for any extents; more are refused."""
+    with xp.config(small=small, compile_at=0):
+        for n in (0, 1, 2, 3):
+            shape = (n, *[1] * 62, 2)
+            total = xp.ones(shape) + xp.full(shape, xp.asarray(2.0)) + xp.broadcast_to(1.0, shape)
+            np.testing.assert_array_equal(np.asarray(total), np.full(shape, 4.0))
+        for name in ("zeros", "ones", "empty"):
+            with pytest.raises(ShapeError, match=f"{name}: a shape of 65 axes .* at most 64"):
+                getattr(xp, name)([1] * 65)
+        with pytest.raises(ShapeError, match="full: a shape of 70 axes was given"):
+            xp.full([1] * 70, xp.asarray(2.0))
+        with pytest.raises(ShapeError, match="normal: a shape of 66 axes was given"):
+            xp.random.normal(xp.random.key(0), [1] * 66)
+        with pytest.raises(ShapeError, match="reshape: a shape of 65 axes was given"):
+            xp.meshgrid(*[xp.ones(1)] * 65)
+
+
+def test_complex_arrays_that_memory_does_not_hold_are_refused() -> None:
+    """Complex ranges are computed at once; errors name the function and the shape."""
+    size = 2**50
+    with pytest.raises(CapacityError, match=rf"linspace has no memory .* shape \({size},\)"):
+        xp.linspace(0, 1j, size)
+    with pytest.raises(CapacityError, match=rf"linspace has no memory .* shape \({size},\)"):
+        xp.logspace(0, 1j, size)
+    with pytest.raises(CapacityError, match=r"linspace has no memory .*: array is too big"):
+        xp.linspace(0, 1j, 2**59)
+    with pytest.raises(CapacityError, match=rf"arange has no memory .* shape \({size},\)"):
+        xp.arange(size, dtype=xp.complex64)
+    with pytest.raises(CapacityError, match=rf"constant has no memory .* shape \({size},\)"):
+        xp.zeros(size, xp.complex128)
+
+
+def test_complex_ranges_take_integers_of_any_size() -> None:
+    """Integers are floats in complex ranges, also those that int64 does not hold."""
+    numbers = xp.arange(2**70, 2**70 + 2**60, 2**59, dtype=xp.complex128)
+    assert numbers.tolist() == [2.0**70, 2.0**70 + 2.0**59]
+    assert xp.arange(1, 4, 2, dtype=xp.complex64).tolist() == [1, 3]
 
 
 @pytest.mark.parametrize("small", [0, 128])

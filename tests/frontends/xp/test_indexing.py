@@ -461,6 +461,8 @@ def test_wrong_subscripts_are_refused() -> None:
             x[0, -4]
         with pytest.raises(IndexError, match=r"shape \(2, 3\) takes 2 indices, got 3"):
             x[0, 0, 0]
+        with pytest.raises(SubscriptError, match=r"63 new axes .* \(2, 3\) 65 axes; .* at most 64"):
+            x[(None,) * 63]
     with pytest.raises(SubscriptError, match=r"at most one '...', got 2"):
         x[..., ...]
     with pytest.raises(SubscriptError, match=r"ints, slices, '...', None and arrays, got 'a'"):

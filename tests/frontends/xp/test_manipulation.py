@@ -132,6 +132,12 @@ def test_wrong_shapes_and_axes_are_refused() -> None:
         xp.broadcast_to(x, (3, 2))
     with pytest.raises(ValueError, match=r"shape \(2, 3\) cannot be reshaped to \(4, -1\)"):
         xp.reshape(x, (4, -1))
+    with pytest.raises(ShapeError, match=r"reshape: a shape of 65 axes was given; .* at most 64"):
+        xp.reshape(xp.ones(1), [1] * 65)
+    with pytest.raises(ShapeError, match=r"broadcast_to: a shape of 66 axes was given"):
+        xp.broadcast_to(x, (*[1] * 64, 2, 3))
+    with pytest.raises(ShapeError, match=r"shape \(0,\) cannot be reshaped to \(0, 11529215046068"):
+        xp.reshape(xp.ones(0), (0, 2**60))
     with pytest.raises(IndexError, match=r"expand_dims: axis 4 is out of range for .* 3 axes"):
         xp.expand_dims(x, axis=4)
     with pytest.raises(ShapeError, match=r"flip: axes must differ, got \(0, -2\)"):
