@@ -521,15 +521,18 @@ def shape(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:
     Args:
         input: A tensor or numbers of any shape.
         name: The name of the result; "Shape" by default.
-        out_type: The dtype of the result, int32 (default) or int64.
+        out_type: The dtype of the result, int32 (default) or int64. A number that only a run knows
+            wraps around if int32 does not hold it.
 
     Returns:
         A vector with the extent of each axis. Functions that take a shape accept it.
 
     Raises:
-        DTypeError: For a tensor of text, and for another ``out_type``; the latter in a run for a
-            tensor of unknown rank.
-        ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: For a tensor of text, and for another ``out_type``, which a run refuses if it is
+            an element type and the rank is unknown. Also where the result is used, if an extent is
+            known before a run and int32 does not hold it.
+        ArgumentError: For a value that is neither a tensor nor numbers, or an int that no element
+            type holds.
     """
     sizes = np.array([*require_shape(as_entry(input)), None], dtype=object)[:-1]
     return static_tensor(sizes, _extents_dtype("shape", out_type), name, "Shape")
@@ -542,15 +545,18 @@ def size(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:
     Args:
         input: A tensor or numbers of any shape.
         name: The name of the result; "Size" by default.
-        out_type: The dtype of the result, int32 (default) or int64.
+        out_type: The dtype of the result, int32 (default) or int64. A number that only a run knows
+            wraps around if int32 does not hold it.
 
     Returns:
         A scalar tensor. Functions that take a size accept it.
 
     Raises:
-        DTypeError: For a tensor of text, and for another ``out_type``; the latter in a run for a
-            tensor of unknown rank.
-        ArgumentError: For a value that is neither a tensor nor numbers.
+        DTypeError: For a tensor of text, and for another ``out_type``, which a run refuses if it is
+            an element type and the rank is unknown. Also where the result is used, if the number is
+            known before a run and int32 does not hold it.
+        ArgumentError: For a value that is neither a tensor nor numbers, or an int that no element
+            type holds.
     """
     count = np.array(numel(require_shape(as_entry(input))), dtype=object)
     return static_tensor(count, _extents_dtype("size", out_type), name, "Size")
@@ -568,7 +574,8 @@ def rank(input: Any, name: str | None = None) -> Tensor:
         A scalar int32 tensor.
 
     Raises:
-        ArgumentError: For a value that is neither a tensor nor numbers.
+        ArgumentError: For a value that is neither a tensor nor numbers, or an int that no element
+            type holds.
         DTypeError: For a tensor of text.
     """
     count = np.array(len(require_shape(as_entry(input))), dtype=object)

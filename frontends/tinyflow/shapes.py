@@ -19,13 +19,14 @@ class Dimension:
     """One dimension of a static shape.
 
     Args:
-        extent: A number, a `Size` that a run determines, or None for an unknown extent.
+        extent: A number, which may be one of NumPy's integers; a `Size` that a run determines; or
+            None for an unknown extent.
     """
 
     __slots__ = ("extent",)
 
-    def __init__(self, extent: Extent | None) -> None:
-        self.extent = extent
+    def __init__(self, extent: Extent | np.integer[Any] | None) -> None:
+        self.extent: Extent | None = int(extent) if isinstance(extent, np.integer) else extent
 
     @property
     def value(self) -> int | None:
@@ -74,7 +75,7 @@ class Dimension:
             return NotImplemented
         if self.extent is None or extent is None:
             return Dimension(None)
-        return Dimension(function(self.extent, extent))
+        return Dimension(function(self.extent, extent if isinstance(extent, Size) else int(extent)))
 
     def __add__(self, other: Any) -> Any:
         return self._combine(other, operator.add)

@@ -220,6 +220,9 @@ class Tensor:
 
         That of a tensor of static value is created at the first use: a constant, or, where the
         value has symbolic sizes, nodes that compute them in a run.
+
+        Raises:
+            DTypeError: If a number of a static value does not fit the dtype.
         """
         if self._entry is None:
             assert self.static_value is not None
@@ -776,8 +779,16 @@ def _entry_of_extents(value: NumpyArray, dtype: DType, name: str) -> Entry:
         value: An array of objects: ints and sizes.
         dtype: The dtype of the entry.
         name: The name of the node, used if there are no sizes.
+
+    Raises:
+        DTypeError: If a number does not fit the dtype.
     """
     flat = value.ravel().tolist()
+    if not static_value_fits(value, dtype):
+        largest = max((n for n in flat if isinstance(n, int)), key=abs)
+        raise DTypeError(
+            f"'{name}' needs a dtype that holds {largest}, got {dtype}; out_type=tf.int64"
+        )
     if not any(isinstance(n, Size) for n in flat):
         return constant(np.array(flat, dtype.numpy).reshape(value.shape), dtype, name)
     parts = [make("reshape", size_as_entry(n), shape=(1,)) for n in flat]

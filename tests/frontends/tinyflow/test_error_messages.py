@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from passkit.errors import PasskitError
+from passkit.errors import DTypeError, PasskitError
 from passkit.frontends import tinyflow as tf
 
 X = np.ones((2, 3), np.float32)
@@ -566,11 +566,31 @@ def test_missing_arguments_are_named():
             build()
 
 
+def test_sizes_that_the_dtype_does_not_hold_are_refused_where_they_are_used():
+    """An int32 of a known number beyond its limits names the dtype that holds it; int64 has it."""
+    x = free(2**20, 2**20)
+
+    for build, message in (
+        (lambda: tf.size(x), "'Size.*' needs a dtype that holds 1099511627776, got int32; .*int64"),
+        (lambda: tf.shape(free(7, 2**40)), "'Shape.*' needs .* holds 1099511627776, got int32"),
+    ):
+        small = build()
+        with pytest.raises(DTypeError, match=message):
+            small + 1
+        with tf.Session() as session, pytest.raises(DTypeError, match=message):
+            session.run(small)
+    with tf.Session() as session:
+        assert session.run(tf.size(x, out_type=tf.int64)) == 2**40
+
+
 def test_dimensions_combine_with_numbers_and_tensors():
     """A dimension plus a tensor is a tensor; one plus a float, which is no extent, is refused."""
     width = free(None, 3).shape[1]
 
     assert (width + 2).value == 5
+    for sum_of_both in (width + np.int64(2), np.int64(2) + width, tf.Dimension(np.int64(5))):
+        assert sum_of_both.value == 5
+        assert type(sum_of_both.value) is int
     assert isinstance(width - tf.constant(1), tf.Tensor)
     with pytest.raises(TypeError, match="'Dimension' and 'float'"):
         width + 1.5
