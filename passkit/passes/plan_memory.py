@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from attrs import define
 
-from passkit.errors import PassError
+from passkit.errors import PassError, ShapeError
 from passkit.graph.graph import Annotation, Graph
 from passkit.graph.node import CONSTANT, Entry, Node
 from passkit.graph.op import TLibraryCall
@@ -95,7 +95,9 @@ class MemoryPlanner:
         """Plan everything and return the plan; call it once.
 
         It has the storage of all values, the sizes of slots, the copies at the end, the entries in
-        place, the aliases, and the donors of outputs. Raises: RuleError if FInplaceOption,
+        place, the aliases, and the donors of outputs.
+
+        Raises: PassError if a shape or dtype is not known; RuleError if FInplaceOption,
         FInplaceIdentity or FInplaceRows returns something else than it must.
         """
         self.find_values()
@@ -367,7 +369,7 @@ class _Slots:
         """Return a free slot for a value of ``nbytes``, which is in use from now on.
 
         It grows if it is smaller; a new slot is added if no free one fits within the factor
-        `MATCH`. Raises: ShapeError where ``nbytes`` divides by zero for `TYPICAL` symbols.
+        `MATCH`.
         """
         need = typical(nbytes)
         k = bisect_left(self.unused, (need, -1))
@@ -408,8 +410,11 @@ class _Slots:
 def typical(size: Extent) -> int:
     """Return a number of bytes for a size, to compare slots by.
 
-    `TYPICAL` stands for each symbol. Raises: ShapeError where the size then divides by zero.
+    `TYPICAL` stands for each symbol, or for the whole size if that then divides by zero.
     """
-    if isinstance(size, Size):
+    if not isinstance(size, Size):
+        return size
+    try:
         return evaluate(size, dict.fromkeys(size.symbols, TYPICAL))
-    return size
+    except ShapeError:
+        return TYPICAL

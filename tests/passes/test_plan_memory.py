@@ -248,6 +248,19 @@ def test_slots_of_unknown_sizes_are_compared_as_1024_elements(extent: int, share
     assert any({n * 4, extent * 4} <= set(slot) for slot in result.slots) is shared
 
 
+def test_sizes_may_divide_by_zero_where_slots_are_compared() -> None:
+    """A program whose size has no value for 1024 is planned; a call with 1024 elements fails."""
+    x, y = pk.var("x", ("n",)), pk.var("y", (1,))
+    n = pk.Size.symbol("n")
+    stretched = ops.broadcast_to(y, shape=(n // (n - 1024),))
+    run = pk.compile(pk.Graph([ops.sort(stretched + 1.0), ops.reduce_sum(x)]))
+
+    values, total = run(x=np.ones(2048, np.float32), y=np.zeros(1, np.float32))
+    assert (values.tolist(), total) == ([1, 1], 2048)
+    with pytest.raises(pk.ShapeError, match=r"divides by zero at {'n': 1024}"):
+        run(x=np.ones(1024, np.float32), y=np.zeros(1, np.float32))
+
+
 def test_writes_of_state_must_be_values() -> None:
     """An assign that is still a node is refused."""
     a = pk.state("a", np.ones(4, "float32"))
