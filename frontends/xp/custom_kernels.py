@@ -124,7 +124,7 @@ class CustomKernel:
         Raises:
             ArgumentError: The number of operands differs, or one is no array and no number.
             DTypeError: An operand is complex, or a Python integer does not fit the others' dtype.
-            ShapeError: The shapes do not broadcast.
+            ShapeError: The shapes do not broadcast, or to too many elements.
             DeviceError: The arrays are on several devices.
         """
         if len(operands) != len(self.operands):
@@ -172,7 +172,7 @@ class CustomKernel:
         Raises:
             ArgumentError: The number of operands differs, or ``rtol`` is no number.
             DTypeError: An operand is complex, or has no dtype of passkit.
-            ShapeError: The shapes do not broadcast.
+            ShapeError: The shapes do not broadcast, or to too many elements.
             RuleError: A result differs, the number of results does, or the first one is not 0 where
                 the rule says so.
         """

@@ -82,7 +82,8 @@ def with_derivatives(density: Callable[..., Array], /, *arguments: Any) -> LogDe
         ArgumentError: ``density`` is no function of this namespace or takes another number of
             arguments, or an argument is no array or number.
         ShapeError: The shapes of the arguments do not fit.
-        DTypeError: An argument is complex, or an int too large for a float.
+        DTypeError: An argument is complex or of a dtype that passkit does not have, or an int too
+            large for a float.
         CheckError: When the result is computed, an element is one that the density does not allow.
         DeviceError: The arrays are on several devices.
 
@@ -125,7 +126,8 @@ def _applied(density: Density, arguments: Any, wrt: tuple[str, ...]) -> list[Arr
     Raises:
         ArgumentError: An argument is no array or number.
         ShapeError: The shapes do not fit.
-        DTypeError: An argument is complex, or an int too large for a float.
+        DTypeError: An argument is complex or of a dtype that passkit does not have, or an int too
+            large for a float.
         CheckError: The result is computed at once, and an element is not allowed.
         DeviceError: The arrays are on several devices.
     """
@@ -264,8 +266,9 @@ def normal_lpdf(y: Any, mu: Any, sigma: Any, /) -> Array:
 
     Raises:
         ArgumentError: An argument is no array or number.
-        ShapeError: The shapes do not broadcast.
-        DTypeError: An argument is complex, or an int too large for a float.
+        ShapeError: The shapes do not broadcast, or to too many elements.
+        DTypeError: An argument is complex or of a dtype that passkit does not have, or an int too
+            large for a float.
         CheckError: When the result is computed: ``y`` is NaN, ``mu`` is not finite, or ``sigma``
             not positive.
         DeviceError: The arrays are on several devices.
@@ -286,8 +289,9 @@ def bernoulli_logit_lpmf(y: Any, theta: Any, /) -> Array:
 
     Raises:
         ArgumentError: An argument is no array or number.
-        ShapeError: The shapes do not broadcast.
-        DTypeError: An argument is complex, or an int too large for a float.
+        ShapeError: The shapes do not broadcast, or to too many elements.
+        DTypeError: An argument is complex or of a dtype that passkit does not have, or an int too
+            large for a float.
         CheckError: When the result is computed: ``y`` is not from 0 to 1, or ``theta`` is NaN.
         DeviceError: The arrays are on several devices.
     """
@@ -303,8 +307,9 @@ def poisson_log_lpmf(y: Any, alpha: Any, /) -> Array:
 
     Raises:
         ArgumentError: An argument is no array or number.
-        ShapeError: The shapes do not broadcast.
-        DTypeError: An argument is complex, or an int too large for a float.
+        ShapeError: The shapes do not broadcast, or to too many elements.
+        DTypeError: An argument is complex or of a dtype that passkit does not have, or an int too
+            large for a float.
         CheckError: When the result is computed: ``y`` is negative, or ``alpha`` is NaN.
         DeviceError: The arrays are on several devices.
     """
@@ -323,8 +328,9 @@ def neg_binomial_2_log_lpmf(y: Any, eta: Any, phi: Any, /) -> Array:
 
     Raises:
         ArgumentError: An argument is no array or number.
-        ShapeError: The shapes do not broadcast.
-        DTypeError: An argument is complex, or an int too large for a float.
+        ShapeError: The shapes do not broadcast, or to too many elements.
+        DTypeError: An argument is complex or of a dtype that passkit does not have, or an int too
+            large for a float.
         CheckError: When the result is computed: ``y`` is negative, ``eta`` is not finite, or
             ``phi`` not positive and finite.
         DeviceError: The arrays are on several devices.
@@ -348,7 +354,8 @@ def normal_id_glm_lpdf(y: Any, x: Any, alpha: Any, beta: Any, sigma: Any, /) -> 
     Raises:
         ArgumentError: An argument is no array or number.
         ShapeError: The shapes do not fit.
-        DTypeError: An argument is complex, or an int too large for a float.
+        DTypeError: An argument is complex or of a dtype that passkit does not have, or an int too
+            large for a float.
         CheckError: When the result is computed: an argument, or x @ beta + alpha, is not finite, or
             ``sigma`` not positive.
         DeviceError: The arrays are on several devices.
@@ -368,7 +375,8 @@ def bernoulli_logit_glm_lpmf(y: Any, x: Any, alpha: Any, beta: Any, /) -> Array:
     Raises:
         ArgumentError: An argument is no array or number.
         ShapeError: The shapes do not fit.
-        DTypeError: An argument is complex, or an int too large for a float.
+        DTypeError: An argument is complex or of a dtype that passkit does not have, or an int too
+            large for a float.
         CheckError: When the result is computed: ``y`` is not from 0 to 1, or another argument is
             not finite.
         DeviceError: The arrays are on several devices.
@@ -388,7 +396,8 @@ def poisson_log_glm_lpmf(y: Any, x: Any, alpha: Any, beta: Any, /) -> Array:
     Raises:
         ArgumentError: An argument is no array or number.
         ShapeError: The shapes do not fit.
-        DTypeError: An argument is complex, or an int too large for a float.
+        DTypeError: An argument is complex or of a dtype that passkit does not have, or an int too
+            large for a float.
         CheckError: When the result is computed: ``y`` is negative, or another argument is not
             finite.
         DeviceError: The arrays are on several devices.
@@ -411,7 +420,8 @@ def neg_binomial_2_log_glm_lpmf(y: Any, x: Any, alpha: Any, beta: Any, phi: Any,
     Raises:
         ArgumentError: An argument is no array or number.
         ShapeError: The shapes do not fit.
-        DTypeError: An argument is complex, or an int too large for a float.
+        DTypeError: An argument is complex or of a dtype that passkit does not have, or an int too
+            large for a float.
         CheckError: When the result is computed: ``y`` is negative, ``phi`` is not positive and
             finite, or another argument is not finite.
         DeviceError: The arrays are on several devices.

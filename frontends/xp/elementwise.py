@@ -59,7 +59,7 @@ _RESULTS = {
 """The words for results in docstrings, by the name of a function or else its domain."""
 
 _OF_TWO = """\
-    ShapeError: the shapes do not broadcast.
+    ShapeError: the shapes do not broadcast, or to too many elements.
     DeviceError: the arrays are on different devices.
 """
 """The errors in docstrings that two operands may raise."""
@@ -224,7 +224,7 @@ def pow(x1: Any, x2: Any, /) -> Array:
         ArgumentError: an operand is neither an array nor a number.
         DTypeError: an array of integers or booleans to the power of a negative Python integer, or
             a Python integer does not fit the dtype of the array.
-        ShapeError: the shapes do not broadcast.
+        ShapeError: the shapes do not broadcast, or to too many elements.
         DeviceError: the arrays are on several devices.
     """
     if isinstance(x1, Array):
@@ -251,7 +251,7 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Array:
             or no number of the dtype of x is within it.
         DTypeError: a Python integer is too large for float64, or a NumPy array has no dtype of
             `passkit.xp`.
-        ShapeError: the shapes do not broadcast.
+        ShapeError: the shapes do not broadcast, or to too many elements.
         DeviceError: the arrays are on several devices.
 
     >>> from passkit import xp

@@ -72,9 +72,11 @@ def _reshape(x: Any, groups: tuple[JoinedAxes, ...], shape: tuple[int, ...]) -> 
 
 
 def _build_broadcast(x: Entry, *extents: Entry, shape: Shape) -> Entry:
-    """Build a broadcast of ``x`` to ``shape``; ``extents`` is at most one input of `extents_input`.
+    """Build a broadcast of ``x`` to ``shape``.
 
-    It becomes an input of the graph.
+    ``extents`` is empty, or one entry: the placeholder of an `extents_input`, from whose shape a
+    plan takes the symbolic extents in ``shape``. The node of the result reads it, see
+    `with_inputs`, so that it stays an input of the graph.
     """
     return with_inputs(ops.broadcast_to(x, shape=shape), extents)
 

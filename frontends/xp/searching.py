@@ -224,8 +224,10 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Array:
 
     Raises:
         ArgumentError: an operand is neither an array nor a number.
-        DTypeError: a Python integer does not fit the dtype of the other operand.
-        ShapeError: the shapes do not broadcast.
+        DTypeError: a Python integer as x1 or x2 does not fit the dtype of the other, a Python
+            integer as the condition fits no integer dtype, or a NumPy array has a dtype that
+            passkit does not have.
+        ShapeError: the shapes do not broadcast, or to too many elements.
         DeviceError: the arrays are on several devices.
     """
     if type(condition) is type(x1) is type(x2) is Array:

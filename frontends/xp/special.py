@@ -162,7 +162,7 @@ def _build(build: Callable[..., Entry], *operands: Entry, **params: Any) -> Entr
 
 
 _OF_SEVERAL = """\
-    ShapeError: the shapes do not broadcast.
+    ShapeError: the shapes do not broadcast, or to too many elements.
     DeviceError: the arrays are on several devices.
 """
 """The errors in docstrings that several operands may raise."""
@@ -342,7 +342,7 @@ def polygamma(n: Any, x: Any) -> Array:
     Raises:
         ArgumentError: n is neither an array nor an int, or an int out of range; or x is no array
             or number.
-        ShapeError: The shapes do not broadcast.
+        ShapeError: The shapes do not broadcast, or to too many elements.
         DTypeError: An operand is complex.
         DeviceError: the arrays are on several devices.
     """

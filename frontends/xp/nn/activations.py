@@ -173,7 +173,8 @@ def celu(x: Any, /, alpha: float = 1.0) -> Array:
 
     Raises:
         ArgumentError: ``x`` is neither an array nor a real number, or ``alpha`` no number.
-        DTypeError: ``x`` is an array of complex numbers, or an int too large for a float.
+        DTypeError: ``x`` is an array of complex numbers or of a dtype that passkit does not have,
+            or an int too large for a float.
     """
     return applied("celu", real_value("celu", "x", x), alpha=real_number("celu", "alpha", alpha))
 
@@ -185,7 +186,8 @@ def elu(x: Any, /, alpha: float = 1.0) -> Array:
 
     Raises:
         ArgumentError: ``x`` is neither an array nor a real number, or ``alpha`` no number.
-        DTypeError: ``x`` is an array of complex numbers, or an int too large for a float.
+        DTypeError: ``x`` is an array of complex numbers or of a dtype that passkit does not have,
+            or an int too large for a float.
     """
     return applied("elu", real_value("elu", "x", x), alpha=real_number("elu", "alpha", alpha))
 
@@ -199,7 +201,8 @@ def gelu(x: Any, /, approximate: str | bool = "none") -> Array:
 
     Raises:
         ArgumentError: ``approximate`` is something else, or ``x`` no array or number.
-        DTypeError: ``x`` is an array of complex numbers, or an int too large for a float.
+        DTypeError: ``x`` is an array of complex numbers or of a dtype that passkit does not have,
+            or an int too large for a float.
     """
     method = approximate
     if isinstance(approximate, bool):
@@ -218,7 +221,8 @@ def glu(x: Any, /, axis: int = -1) -> Array:
 
     Raises:
         ArgumentError: ``x`` is neither an array nor a real number, or the axis no integer.
-        DTypeError: ``x`` is an array of complex numbers, or an int too large for a float.
+        DTypeError: ``x`` is an array of complex numbers or of a dtype that passkit does not have,
+            or an int too large for a float.
         ShapeError: there is no such axis, or its extent is odd.
     """
     value = real_value("glu", "x", x)
@@ -232,7 +236,8 @@ def hard_shrink(x: Any, /, threshold: float = 0.5) -> Array:
 
     Raises:
         ArgumentError: ``x`` is neither an array nor a real number, or the threshold no number.
-        DTypeError: ``x`` is an array of complex numbers, or an int too large for a float.
+        DTypeError: ``x`` is an array of complex numbers or of a dtype that passkit does not have,
+            or an int too large for a float.
     """
     value = real_value("hard_shrink", "x", x)
     number = real_number("hard_shrink", "threshold", threshold)
@@ -246,7 +251,8 @@ def hard_tanh(x: Any, /, min_value: float = -1.0, max_value: float = 1.0) -> Arr
 
     Raises:
         ArgumentError: ``x`` is neither an array nor a real number, or a limit no number.
-        DTypeError: ``x`` is an array of complex numbers, or an int too large for a float.
+        DTypeError: ``x`` is an array of complex numbers or of a dtype that passkit does not have,
+            or an int too large for a float.
     """
     low = real_number("hard_tanh", "min_value", min_value)
     high = real_number("hard_tanh", "max_value", max_value)
@@ -260,7 +266,8 @@ def leaky_relu(x: Any, /, negative_slope: float = 0.01) -> Array:
 
     Raises:
         ArgumentError: ``x`` is neither an array nor a real number, or the slope no number.
-        DTypeError: ``x`` is an array of complex numbers, or an int too large for a float.
+        DTypeError: ``x`` is an array of complex numbers or of a dtype that passkit does not have,
+            or an int too large for a float.
     """
     slope = real_number("leaky_relu", "negative_slope", negative_slope)
     return applied("leaky_relu", real_value("leaky_relu", "x", x), alpha=slope)
@@ -274,7 +281,8 @@ def prelu(x: Any, weight: Any, /) -> Array:
 
     Raises:
         ArgumentError: one is neither an array nor a real number.
-        DTypeError: one is an array of complex numbers, or an int too large for a float.
+        DTypeError: one is an array of complex numbers or of a dtype that passkit does not have, or
+            an int too large for a float.
         ShapeError: they do not broadcast.
         DeviceError: the arrays are on several devices.
     """
@@ -288,7 +296,8 @@ def soft_shrink(x: Any, /, threshold: float = 0.5) -> Array:
 
     Raises:
         ArgumentError: ``x`` is neither an array nor a real number, or the threshold no number.
-        DTypeError: ``x`` is an array of complex numbers, or an int too large for a float.
+        DTypeError: ``x`` is an array of complex numbers or of a dtype that passkit does not have,
+            or an int too large for a float.
     """
     value = real_value("soft_shrink", "x", x)
     number = real_number("soft_shrink", "threshold", threshold)
@@ -306,7 +315,8 @@ def softplus(x: Any, /, beta: float = _ONE) -> Array:
 
     Raises:
         ArgumentError: ``x`` is neither an array nor a real number, or ``beta`` no number.
-        DTypeError: ``x`` is an array of complex numbers, or an int too large for a float.
+        DTypeError: ``x`` is an array of complex numbers or of a dtype that passkit does not have,
+            or an int too large for a float.
         FeedError: ``beta`` is 0.
     """
     value = real_value("softplus", "x", x)
@@ -325,7 +335,8 @@ def squareplus(x: Any, /, b: float = 4.0) -> Array:
 
     Raises:
         ArgumentError: ``x`` is neither an array nor a real number, or ``b`` no number.
-        DTypeError: ``x`` is an array of complex numbers, or an int too large for a float.
+        DTypeError: ``x`` is an array of complex numbers or of a dtype that passkit does not have,
+            or an int too large for a float.
     """
     value = real_value("squareplus", "x", x)
     return applied("squareplus", value, b=real_number("squareplus", "b", b))
@@ -339,7 +350,8 @@ def threshold(x: Any, /, threshold: float, value: float) -> Array:
     Raises:
         ArgumentError: ``x`` is neither an array nor a real number, or ``threshold`` or ``value`` no
             number.
-        DTypeError: ``x`` is an array of complex numbers, or an int too large for a float.
+        DTypeError: ``x`` is an array of complex numbers or of a dtype that passkit does not have,
+            or an int too large for a float.
     """
     limit = real_number("threshold", "threshold", threshold)
     other = real_number("threshold", "value", value)
@@ -409,7 +421,8 @@ def log_softmax(x: Any, /, axis: Axes = -1) -> Array:
 
     Raises:
         ArgumentError: ``x`` is neither an array nor a real number, or an axis no integer.
-        DTypeError: ``x`` is an array of complex numbers, or an int too large for a float.
+        DTypeError: ``x`` is an array of complex numbers or of a dtype that passkit does not have,
+            or an int too large for a float.
         ShapeError: there is no such axis, or it is named twice.
     """
     return _along("log_softmax", x, axis)
@@ -422,7 +435,8 @@ def softmin(x: Any, /, axis: Axes = -1) -> Array:
 
     Raises:
         ArgumentError: ``x`` is neither an array nor a real number, or an axis no integer.
-        DTypeError: ``x`` is an array of complex numbers, or an int too large for a float.
+        DTypeError: ``x`` is an array of complex numbers or of a dtype that passkit does not have,
+            or an int too large for a float.
         ShapeError: there is no such axis, or it is named twice.
     """
     return _along("softmin", x, axis)

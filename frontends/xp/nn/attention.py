@@ -225,7 +225,8 @@ def multi_head_attention(
 
     Raises:
         ArgumentError: an operand is neither an array nor a real number.
-        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
+        DTypeError: an operand is an array of complex numbers or of a dtype that passkit does not
+            have, or an int too large for a float.
         ShapeError: the shapes do not fit, or a number of heads is no positive int, or does not
             divide what it must.
         DeviceError: the arrays are on several devices.

@@ -123,7 +123,8 @@ def _convolved(
     Raises:
         ArgumentError: an operand is neither an array nor a real number, there is no such format, or
             a parameter holds neither numbers nor a text.
-        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
+        DTypeError: an operand is an array of complex numbers or of a dtype that passkit does not
+            have, or an int too large for a float.
         ShapeError: the shapes or parameters do not fit.
         DeviceError: the arrays are on several devices.
     """
@@ -160,7 +161,8 @@ def conv1d(
     Raises:
         ArgumentError: an operand is neither an array nor a real number, there is no such format, or
             a parameter holds neither numbers nor a text.
-        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
+        DTypeError: an operand is an array of complex numbers or of a dtype that passkit does not
+            have, or an int too large for a float.
         ShapeError: shapes, strides, padding, dilation or groups do not fit.
         DeviceError: the arrays are on several devices.
     """
@@ -200,7 +202,8 @@ def conv2d(
     Raises:
         ArgumentError: an operand is neither an array nor a real number, there is no such format, or
             a parameter holds neither numbers nor a text.
-        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
+        DTypeError: an operand is an array of complex numbers or of a dtype that passkit does not
+            have, or an int too large for a float.
         ShapeError: shapes, strides, padding, dilation or groups do not fit.
         DeviceError: the arrays are on several devices.
     """
@@ -231,7 +234,8 @@ def conv3d(
     Raises:
         ArgumentError: an operand is neither an array nor a real number, there is no such format, or
             a parameter holds neither numbers nor a text.
-        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
+        DTypeError: an operand is an array of complex numbers or of a dtype that passkit does not
+            have, or an int too large for a float.
         ShapeError: shapes, strides, padding, dilation or groups do not fit.
         DeviceError: the arrays are on several devices.
     """
@@ -262,7 +266,8 @@ def conv1d_transpose(
     Raises:
         ArgumentError: an operand is neither an array nor a real number, there is no such format, or
             a parameter holds neither numbers nor a text.
-        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
+        DTypeError: an operand is an array of complex numbers or of a dtype that passkit does not
+            have, or an int too large for a float.
         ShapeError: shapes, strides, paddings, dilation or groups do not fit.
         DeviceError: the arrays are on several devices.
     """
@@ -311,7 +316,8 @@ def conv2d_transpose(
     Raises:
         ArgumentError: an operand is neither an array nor a real number, there is no such format, or
             a parameter holds neither numbers nor a text.
-        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
+        DTypeError: an operand is an array of complex numbers or of a dtype that passkit does not
+            have, or an int too large for a float.
         ShapeError: shapes, strides, paddings, dilation or groups do not fit.
         DeviceError: the arrays are on several devices.
     """
@@ -355,7 +361,8 @@ def conv3d_transpose(
     Raises:
         ArgumentError: an operand is neither an array nor a real number, there is no such format, or
             a parameter holds neither numbers nor a text.
-        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
+        DTypeError: an operand is an array of complex numbers or of a dtype that passkit does not
+            have, or an int too large for a float.
         ShapeError: shapes, strides, paddings, dilation or groups do not fit.
         DeviceError: the arrays are on several devices.
     """

@@ -64,7 +64,8 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Array:
 
     Raises:
         ArgumentError: an operand is neither an array nor a real number.
-        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
+        DTypeError: an operand is an array of complex numbers or of a dtype that passkit does not
+            have, or an int too large for a float.
         ShapeError: the shapes do not fit.
         DeviceError: the arrays are on several devices.
     """

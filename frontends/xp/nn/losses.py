@@ -56,8 +56,9 @@ def _elementwise_loss(
     Raises:
         ArgumentError: an operand is neither an array nor a real number, or there is no such
             reduction.
-        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
-        ShapeError: the shapes do not broadcast.
+        DTypeError: an operand is an array of complex numbers or of a dtype that passkit does not
+            have, or an int too large for a float.
+        ShapeError: the shapes do not broadcast, or to too many elements.
         DeviceError: the arrays are on several devices.
     """
     values = real_values(where, predictions=predictions, labels=labels)
@@ -129,8 +130,9 @@ def mse_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> Array
     Raises:
         ArgumentError: an operand is neither an array nor a real number, or there is no such
             reduction.
-        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
-        ShapeError: the shapes do not broadcast.
+        DTypeError: an operand is an array of complex numbers or of a dtype that passkit does not
+            have, or an int too large for a float.
+        ShapeError: the shapes do not broadcast, or to too many elements.
         DeviceError: the arrays are on several devices.
 
     >>> from passkit import xp
@@ -149,8 +151,9 @@ def mae_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> Array
     Raises:
         ArgumentError: an operand is neither an array nor a real number, or there is no such
             reduction.
-        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
-        ShapeError: the shapes do not broadcast.
+        DTypeError: an operand is an array of complex numbers or of a dtype that passkit does not
+            have, or an int too large for a float.
+        ShapeError: the shapes do not broadcast, or to too many elements.
         DeviceError: the arrays are on several devices.
     """
     return _elementwise_loss("mae_loss", predictions, labels, reduction)
@@ -168,9 +171,10 @@ def huber_loss(
     Raises:
         ArgumentError: an operand is neither an array nor a real number, ``delta`` no number, or
             there is no such reduction.
-        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
+        DTypeError: an operand is an array of complex numbers or of a dtype that passkit does not
+            have, or an int too large for a float.
         FeedError: ``delta`` is not above 0.
-        ShapeError: the shapes do not broadcast.
+        ShapeError: the shapes do not broadcast, or to too many elements.
         DeviceError: the arrays are on several devices.
     """
     number = positive_number("huber_loss", "delta", delta)
@@ -189,9 +193,10 @@ def smooth_l1_loss(
     Raises:
         ArgumentError: an operand is neither an array nor a real number, ``beta`` no number, or
             there is no such reduction.
-        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
+        DTypeError: an operand is an array of complex numbers or of a dtype that passkit does not
+            have, or an int too large for a float.
         FeedError: ``beta`` is not above 0.
-        ShapeError: the shapes do not broadcast.
+        ShapeError: the shapes do not broadcast, or to too many elements.
         DeviceError: the arrays are on several devices.
     """
     number = positive_number("smooth_l1_loss", "beta", beta)
@@ -204,8 +209,9 @@ def log_cosh_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> 
     Raises:
         ArgumentError: an operand is neither an array nor a real number, or there is no such
             reduction.
-        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
-        ShapeError: the shapes do not broadcast.
+        DTypeError: an operand is an array of complex numbers or of a dtype that passkit does not
+            have, or an int too large for a float.
+        ShapeError: the shapes do not broadcast, or to too many elements.
         DeviceError: the arrays are on several devices.
     """
     return _elementwise_loss("log_cosh_loss", predictions, labels, reduction)
@@ -220,8 +226,9 @@ def hinge_loss(predictions: Any, labels: Any, *, reduction: str = "mean") -> Arr
     Raises:
         ArgumentError: an operand is neither an array nor a real number, or there is no such
             reduction.
-        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
-        ShapeError: the shapes do not broadcast.
+        DTypeError: an operand is an array of complex numbers or of a dtype that passkit does not
+            have, or an int too large for a float.
+        ShapeError: the shapes do not broadcast, or to too many elements.
         DeviceError: the arrays are on several devices.
     """
     return _elementwise_loss("hinge_loss", predictions, labels, reduction)
@@ -236,8 +243,9 @@ def squared_hinge_loss(predictions: Any, labels: Any, *, reduction: str = "mean"
     Raises:
         ArgumentError: an operand is neither an array nor a real number, or there is no such
             reduction.
-        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
-        ShapeError: the shapes do not broadcast.
+        DTypeError: an operand is an array of complex numbers or of a dtype that passkit does not
+            have, or an int too large for a float.
+        ShapeError: the shapes do not broadcast, or to too many elements.
         DeviceError: the arrays are on several devices.
     """
     return _elementwise_loss("squared_hinge_loss", predictions, labels, reduction)
@@ -252,8 +260,9 @@ def poisson_nll_loss(predictions: Any, labels: Any, *, reduction: str = "mean") 
     Raises:
         ArgumentError: an operand is neither an array nor a real number, or there is no such
             reduction.
-        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
-        ShapeError: the shapes do not broadcast.
+        DTypeError: an operand is an array of complex numbers or of a dtype that passkit does not
+            have, or an int too large for a float.
+        ShapeError: the shapes do not broadcast, or to too many elements.
         DeviceError: the arrays are on several devices.
     """
     return _elementwise_loss("poisson_nll_loss", predictions, labels, reduction)
@@ -273,8 +282,9 @@ def kl_div(
     Raises:
         ArgumentError: an operand is neither an array nor a real number, or there is no such
             reduction.
-        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
-        ShapeError: the shapes do not broadcast.
+        DTypeError: an operand is an array of complex numbers or of a dtype that passkit does not
+            have, or an int too large for a float.
+        ShapeError: the shapes do not broadcast, or to too many elements.
         DeviceError: the arrays are on several devices.
     """
     log_target = truth("kl_div: log_target", log_target)
@@ -296,9 +306,10 @@ def binary_cross_entropy(
     Raises:
         ArgumentError: an operand is neither an array nor a real number, ``eps`` no number, or there
             is no such reduction.
-        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
+        DTypeError: an operand is an array of complex numbers or of a dtype that passkit does not
+            have, or an int too large for a float.
         FeedError: ``eps`` is not above 0.
-        ShapeError: the shapes do not broadcast.
+        ShapeError: the shapes do not broadcast, or to too many elements.
         DeviceError: the arrays are on several devices.
     """
     number = positive_number("binary_cross_entropy", "eps", eps)
@@ -319,8 +330,9 @@ def binary_cross_entropy_with_logits(
     Raises:
         ArgumentError: an operand is neither an array nor a real number, or there is no such
             reduction.
-        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
-        ShapeError: the shapes do not broadcast.
+        DTypeError: an operand is an array of complex numbers or of a dtype that passkit does not
+            have, or an int too large for a float.
+        ShapeError: the shapes do not broadcast, or to too many elements.
         DeviceError: the arrays are on several devices.
     """
     where = "binary_cross_entropy_with_logits"
@@ -424,7 +436,8 @@ def cross_entropy(
     Raises:
         ArgumentError: an operand is neither an array nor a real number, the axis or
             ``ignore_index`` no integer, or there is no such reduction.
-        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
+        DTypeError: an operand is an array of complex numbers or of a dtype that passkit does not
+            have, or an int too large for a float.
         ShapeError: the shapes do not fit, or there is no such axis.
         FeedError: ``label_smoothing`` is no number from 0 to 1.
         DeviceError: the arrays are on several devices.
@@ -473,7 +486,8 @@ def nll_loss(
     Raises:
         ArgumentError: an operand is neither an array nor a real number, the axis or
             ``ignore_index`` no integer, or there is no such reduction.
-        DTypeError: the logarithms are complex, or the labels no integers.
+        DTypeError: the logarithms are complex or of a dtype that passkit does not have, or the
+            labels no integers.
         ShapeError: the shapes do not fit, or there is no such axis.
         DeviceError: the arrays are on several devices.
     """
@@ -504,9 +518,10 @@ def cosine_similarity(x1: Any, x2: Any, *, axis: int = -1, eps: float = 1e-8) ->
     Raises:
         ArgumentError: an operand is neither an array nor a real number, ``eps`` no number, or the
             axis no integer.
-        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
-        ShapeError: the shapes do not broadcast, an operand has no such axis, or their extents along
-            it differ.
+        DTypeError: an operand is an array of complex numbers or of a dtype that passkit does not
+            have, or an int too large for a float.
+        ShapeError: the shapes do not broadcast, or to too many elements, an operand has no such
+            axis, or their extents along it differ.
         FeedError: ``eps`` is not above 0.
         DeviceError: the arrays are on several devices.
     """

@@ -68,7 +68,8 @@ def layer_norm(
     Raises:
         ArgumentError: an operand is neither an array nor a real number, ``eps`` no number, or an
             axis no integer.
-        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
+        DTypeError: an operand is an array of complex numbers or of a dtype that passkit does not
+            have, or an int too large for a float.
         ShapeError: an axis does not exist or is named twice, or the shape of weight or bias is
             wrong.
         DeviceError: the arrays are on several devices.
@@ -91,7 +92,8 @@ def rms_norm(
     Raises:
         ArgumentError: an operand is neither an array nor a real number, ``eps`` no number, or an
             axis no integer.
-        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
+        DTypeError: an operand is an array of complex numbers or of a dtype that passkit does not
+            have, or an int too large for a float.
         ShapeError: an axis does not exist or is named twice, or the shape of the weight is wrong.
         DeviceError: the arrays are on several devices.
     """
@@ -123,7 +125,8 @@ def group_norm(
     Raises:
         ArgumentError: an operand is neither an array nor a real number, ``eps`` no number, or the
             axis or the number of groups no int.
-        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
+        DTypeError: an operand is an array of complex numbers or of a dtype that passkit does not
+            have, or an int too large for a float.
         ShapeError: the groups do not divide the channels; or the axis, or the shape of weight or
             bias, is wrong.
         DeviceError: the arrays are on several devices.
@@ -150,7 +153,8 @@ def instance_norm(
     Raises:
         ArgumentError: an operand is neither an array nor a real number, ``eps`` no number, or the
             axis no integer.
-        DTypeError: an operand is an array of complex numbers, or an int too large for a float.
+        DTypeError: an operand is an array of complex numbers or of a dtype that passkit does not
+            have, or an int too large for a float.
         ShapeError: the axis, or the shape of weight or bias, is wrong.
         DeviceError: the arrays are on several devices.
     """
@@ -265,7 +269,8 @@ def normalize(x: Any, *, ord: float = 2, axis: int = -1, eps: float = 1e-12) -> 
     Raises:
         ArgumentError: ``x`` is neither an array nor a real number, ``ord`` or ``eps`` no number, or
             the axis no integer.
-        DTypeError: ``x`` is an array of complex numbers, or an int too large for a float.
+        DTypeError: ``x`` is an array of complex numbers or of a dtype that passkit does not have,
+            or an int too large for a float.
         ShapeError: there is no such axis, it is named twice, or it is empty and ``ord`` infinite.
     """
     array = real_array("normalize", "x", x)

@@ -95,7 +95,8 @@ def real_values(where: str, *, optional: tuple[str, ...] = (), **operands: Any) 
 
     Raises:
         ArgumentError: one is neither an array nor a real number; so is a None that is needed.
-        DTypeError: one is an array of complex numbers, or a Python integer too large for a float.
+        DTypeError: one is an array of complex numbers or of a dtype that passkit does not have, or
+            a Python integer too large for a float.
     """
     arrays = [x for x in operands.values() if isinstance(x, (Array, np.ndarray, np.generic))]
     like = float_dtype([dtype_of(x.dtype) for x in arrays]).numpy
