@@ -70,7 +70,8 @@ def find_inputs(model: Model, body: GraphBody, shapes: Mapping[str, InputDims]) 
             model's, if the signature names a missing node or a result with an index of 10,000 or
             more, or has a dtype that passkit does not have.
         ArgumentError: If a shape is not a sequence of numbers, names or None, or a name no text.
-        ShapeError: If a shape of a fed result has a negative number or an invalid name.
+        ShapeError: If a shape of a fed result has a negative number or an invalid name, or too many
+            elements or axes.
     """
     placeholder_names: dict[int, str] = {}
     fed_refs: dict[str, ResultRef] = {}
@@ -179,7 +180,7 @@ def _placeholder_factory(
 ) -> InputFactory:
     """Return the factory of an ordinary placeholder.
 
-    The factory raises ModelError as `_make_placeholder` does.
+    The factory raises ModelError and ShapeError as `_make_placeholder` does.
 
     Args:
         producer: GraphDef version of the model.
@@ -214,10 +215,11 @@ def _make_placeholder(
         array.
 
     Raises:
-        ModelError: If the two shapes contradict each other, the dtype is missing without a default
-            or not supported, or the attribute ``shape`` is invalid; without it, the rank is
-            unknown.
-        ShapeError: If the caller's shape has a negative number or an invalid name.
+        ModelError: If the two shapes contradict each other and the dtype is not that of strings,
+            the dtype is missing without a default or not supported, or the attribute ``shape`` is
+            invalid; without it, the rank is unknown.
+        ShapeError: If the shape has too many elements or axes; or if the caller's has a negative
+            number or an invalid name where the model has no number.
     """
     where = call.where
     default = inputs[0] if inputs else None
@@ -235,7 +237,7 @@ def _make_placeholder(
 def _make_input(
     where: str, name: str, type_number: int, shape: InputDims | None, caller_shape: InputDims | None
 ) -> AnyValue:
-    """Return a graph variable for an input; strings become a `StringInput`.
+    """Return a graph variable for an input; strings become a `StringInput`, whatever their shape.
 
     Dimensions that are None become symbolic sizes named after the input; names are sizes of that
     name. Where the model's dimension is a number, a name or None of the caller gives way to it.
@@ -249,9 +251,10 @@ def _make_input(
         caller_shape: The caller's shape, which refines it; None if the caller has none.
 
     Raises:
-        ModelError: If ``shape`` and ``caller_shape`` contradict each other, or the dtype is not
-            supported.
-        ShapeError: If the caller's shape has a negative number or an invalid name.
+        ModelError: If the dtype is not supported, or ``shape`` and ``caller_shape`` contradict each
+            other and the dtype is not that of strings.
+        ShapeError: If the shape has too many elements or axes; or if the caller's has a negative
+            number or an invalid name where the model has no number.
     """
     if type_number == _STRING:
         return StringInput(name)

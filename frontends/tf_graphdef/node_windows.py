@@ -79,7 +79,7 @@ def channels_first(call: ImportCall, count: int) -> bool:
 
     Args:
         call: The node.
-        count: Number of spatial axes.
+        count: Number of spatial axes, 1 to 3.
 
     Raises:
         ModelError: If the data format is another one, or no string.
@@ -120,7 +120,7 @@ def spatial(call: ImportCall, attribute: str, values: Sequence[int], count: int)
         call: The node, whose ``data_format`` says which axes are spatial.
         attribute: Name of the list in errors, such as "strides".
         values: The list; ones are returned if it is empty.
-        count: Number of spatial axes.
+        count: Number of spatial axes, 1 to 3.
 
     Raises:
         ModelError: If the length differs, a number is below 1, batch or channels have another
@@ -150,7 +150,7 @@ def windows_of_node(
 
     Args:
         call: The node.
-        size: Lengths of the spatial axes.
+        size: Lengths of the spatial axes, 1 to 3 of them.
         window: Extents of a window along them.
         strides: Steps for all axes including batch and channels; None for the attribute
             ``strides``.
@@ -181,7 +181,7 @@ def _explicit(call: ImportCall, count: int) -> PaddingPairs:
 
     Args:
         call: The node; its attribute ``explicit_paddings`` has a pair for each axis.
-        count: Number of spatial axes.
+        count: Number of spatial axes, 1 to 3.
 
     Raises:
         ModelError: If the number of paddings is wrong, one is negative, or batch or channels are

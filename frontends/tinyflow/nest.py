@@ -24,8 +24,9 @@ def flatten_nest(nest: Any) -> list[Any]:
 def pack_like(nest: Any, leaves: Iterator[Any]) -> Any:
     """Arrange ``leaves``, in the order of `flatten_nest`, in the structure of ``nest``.
 
-    Return new lists, tuples, named tuples and dicts; a dict has its keys in order. There must be a
-    leaf for each one of ``nest``; others are left in the iterator.
+    Return new lists, tuples, named tuples and dicts; a dict has its keys in order. Named tuples are
+    those with a method ``_make``; any other subclass of tuple becomes a tuple. There must be a leaf
+    for each one of ``nest``; others are left in the iterator.
 
     >>> pack_like([1, {"b": 3, "a": (2,)}], iter("xyz"))
     ['x', {'a': ('y',), 'b': 'z'}]
@@ -43,7 +44,8 @@ def pack_like(nest: Any, leaves: Iterator[Any]) -> Any:
 def map_tuples(function: Callable[[Any], Any], nest: Any) -> Any:
     """Apply ``function`` to the leaves of nested tuples; return the results in their structure.
 
-    Named tuples stay such; anything but a tuple is a leaf.
+    Named tuples, which have a method ``_make``, stay such; any other subclass of tuple becomes a
+    tuple. Anything but a tuple is a leaf.
 
     >>> map_tuples(str, (1, (2, 3)))
     ('1', ('2', '3'))

@@ -207,10 +207,13 @@ class Variable(Tensor):
 
         Raises:
             ShapeError: If the value has another shape.
-            DTypeError: If a tensor has another dtype, or an array or list one that NumPy does not
-                cast to the variable's by casting "same_kind", such as floats for integers.
+            DTypeError: If a tensor has another dtype, or an array, a list or a complex number one
+                that NumPy does not cast to the variable's by casting "same_kind", such as floats
+                for integers.
             SettingError: If an unsupported argument is set.
-            ArgumentError: For a value that is neither a tensor nor numbers.
+            ArgumentError: For a value that is neither a tensor nor numbers, or a Python number that
+                NumPy cannot convert to the variable's dtype, such as 300 for uint8 or NaN for
+                integers.
         """
         return _tensor_or_operation(assign(self, value, name=name), read_value)
 
@@ -236,11 +239,13 @@ class Variable(Tensor):
 
         Raises:
             ShapeError: If the value has another shape.
-            DTypeError: If a tensor has another dtype, or an array or list one that NumPy does not
-                cast to the variable's by casting "same_kind", such as floats for integers, or if
-                the variable holds bools.
+            DTypeError: If a tensor has another dtype, or an array, a list or a complex number one
+                that NumPy does not cast to the variable's by casting "same_kind", such as floats
+                for integers, or if the variable holds bools.
             SettingError: If an unsupported argument is set.
-            ArgumentError: For a value that is neither a tensor nor numbers.
+            ArgumentError: For a value that is neither a tensor nor numbers, or a Python number that
+                NumPy cannot convert to the variable's dtype, such as 300 for uint8 or NaN for
+                integers.
         """
         return _tensor_or_operation(assign_add(self, delta, name=name), read_value)
 
@@ -266,11 +271,13 @@ class Variable(Tensor):
 
         Raises:
             ShapeError: If the value has another shape.
-            DTypeError: If a tensor has another dtype, or an array or list one that NumPy does not
-                cast to the variable's by casting "same_kind", such as floats for integers, or if
-                the variable holds bools.
+            DTypeError: If a tensor has another dtype, or an array, a list or a complex number one
+                that NumPy does not cast to the variable's by casting "same_kind", such as floats
+                for integers, or if the variable holds bools.
             SettingError: If an unsupported argument is set.
-            ArgumentError: For a value that is neither a tensor nor numbers.
+            ArgumentError: For a value that is neither a tensor nor numbers, or a Python number that
+                NumPy cannot convert to the variable's dtype, such as 300 for uint8 or NaN for
+                integers.
         """
         return _tensor_or_operation(assign_sub(self, delta, name=name), read_value)
 
@@ -431,10 +438,12 @@ def assign(
     Raises:
         GraphError: If ``ref`` is no variable.
         ShapeError: If the value has another shape.
-        DTypeError: If a tensor has another dtype, or an array or list one that NumPy does not cast
-            to the variable's by casting "same_kind", such as floats for integers.
+        DTypeError: If a tensor has another dtype, or an array, a list or a complex number one that
+            NumPy does not cast to the variable's by casting "same_kind", such as floats for
+            integers.
         SettingError: If an unsupported argument is set.
-        ArgumentError: For a value that is neither a tensor nor numbers.
+        ArgumentError: For a value that is neither a tensor nor numbers, or a Python number that
+            NumPy cannot convert to the variable's dtype, such as 300 for uint8 or NaN for integers.
     """
     target = _require_variable("assign", ref)
     return write_variable(target, _value_for(value, target), unique_name(name, "Assign"))
@@ -458,11 +467,12 @@ def assign_add(
     Raises:
         GraphError: If ``ref`` is no variable.
         ShapeError: If the value has another shape.
-        DTypeError: If a tensor has another dtype, or an array or list one that NumPy does not cast
-            to the variable's by casting "same_kind", such as floats for integers, or if the
-            variable holds bools.
+        DTypeError: If a tensor has another dtype, or an array, a list or a complex number one that
+            NumPy does not cast to the variable's by casting "same_kind", such as floats for
+            integers, or if the variable holds bools.
         SettingError: If an unsupported argument is set.
-        ArgumentError: For a value that is neither a tensor nor numbers.
+        ArgumentError: For a value that is neither a tensor nor numbers, or a Python number that
+            NumPy cannot convert to the variable's dtype, such as 300 for uint8 or NaN for integers.
     """
     target = _require_variable("assign_add", ref)
     return write_variable(target, _value_for(value, target), unique_name(name, "AssignAdd"), 1)
@@ -486,11 +496,12 @@ def assign_sub(
     Raises:
         GraphError: If ``ref`` is no variable.
         ShapeError: If the value has another shape.
-        DTypeError: If a tensor has another dtype, or an array or list one that NumPy does not cast
-            to the variable's by casting "same_kind", such as floats for integers, or if the
-            variable holds bools.
+        DTypeError: If a tensor has another dtype, or an array, a list or a complex number one that
+            NumPy does not cast to the variable's by casting "same_kind", such as floats for
+            integers, or if the variable holds bools.
         SettingError: If an unsupported argument is set.
-        ArgumentError: For a value that is neither a tensor nor numbers.
+        ArgumentError: For a value that is neither a tensor nor numbers, or a Python number that
+            NumPy cannot convert to the variable's dtype, such as 300 for uint8 or NaN for integers.
     """
     target = _require_variable("assign_sub", ref)
     return write_variable(target, _value_for(value, target), unique_name(name, "AssignSub"), -1)
@@ -505,7 +516,8 @@ def _value_for(value: Any, target: Variable) -> Entry:
         target: The variable.
 
     Raises:
-        ArgumentError: For a value that is neither a tensor nor numbers.
+        ArgumentError: For a value that is neither a tensor nor numbers, or a Python number that
+            NumPy cannot convert to the variable's dtype, such as 300 for uint8 or NaN for integers.
         DTypeError: For a tensor of text, or listed tensors of another dtype than the variable's.
         ShapeError: For listed tensors of several shapes, or a dimension that only a run determines.
     """
@@ -522,7 +534,8 @@ def _array_for(value: Any, target: Variable) -> Any:
         target: The variable.
 
     Raises:
-        ArgumentError: For a value that is no number, or an int that the dtype does not hold.
+        ArgumentError: For a value that is no number, or that NumPy cannot convert to the dtype,
+            such as 300 for uint8 or NaN for integers.
         DTypeError: For listed tensors of another dtype than the variable's.
         ShapeError: For listed tensors of several shapes, or a dimension that only a run determines.
     """

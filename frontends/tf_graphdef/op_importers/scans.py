@@ -17,8 +17,8 @@ def _scan(call: ImportCall, x: ImportedValue, axis: ImportedValue) -> ImportResu
     end; both are False by default. ``call`` is the node.
 
     Raises:
-        ModelError: If ``axis`` is not one integer known during import, or an attribute is of
-            another kind.
+        ModelError: If ``axis`` is not one integer known during import, an attribute is of another
+            kind, or ``x`` is known during import and has symbolic sizes and more than 16 elements.
         ShapeError: If it is out of range.
         DTypeError: If ``x`` is of bools or complex, or for CumulativeLogsumexp not of floats.
     """
