@@ -43,7 +43,8 @@ def _call_builder(inputs: str, params: dict[str, Any]) -> Callable[[DType], Any]
 
         ``dtype`` takes the place of "T" in both.
 
-        Raises: DTypeError for an unknown dtype in the text.
+        Raises: DTypeError for an unknown dtype in the text, ShapeError for a shape with too many
+        elements or axes.
         """
         variables = [_variable(f"x{k}", text, dtype) for k, text in enumerate(inputs.split())]
         return variables, {k: dtype.name if v == "T" else v for k, v in params.items()}
@@ -54,9 +55,9 @@ def _call_builder(inputs: str, params: dict[str, Any]) -> Callable[[DType], Any]
 def _variable(name: str, text: str, dtype: DType) -> Entry:
     """Return a variable of the dtype and shape in ``text``, such as "T[4,6]".
 
-    "T" is ``dtype``; "state" makes a state variable of it.
+    "T" is ``dtype``; "state" makes a state variable of it. Extents are ints of at least 0.
 
-    Raises: DTypeError for an unknown dtype.
+    Raises: DTypeError for an unknown dtype, ShapeError for too many elements or axes.
     """
     dtype_name, _, extents = text.rstrip("]").partition("[")
     shape = tuple(int(n) for n in extents.split(",") if n)

@@ -327,10 +327,12 @@ def sum_of_matmuls(node: Node, *operands: Entry) -> Entry:
 
     Args:
         node: A node of ``matmul_sum``, whose parameters the products get.
-        operands: Left and right matrices in turn.
+        operands: Left and right matrices in turn, of one dtype. The shapes of the products are
+            equal; others are broadcast, without an error.
 
     Raises:
-        ShapeError: If their number is odd or 0, or they do not fit.
+        ShapeError: If their number is odd or 0, or two matrices of a pair do not fit.
+        DTypeError: If the dtypes differ, or are bool.
     """
     products = [matmul(a, b, **node.params) for a, b in _operand_pairs(node, operands)]
     total: Entry = reduce(get_op("add"), products)
@@ -340,10 +342,15 @@ def sum_of_matmuls(node: Node, *operands: Entry) -> Entry:
 def _expand_matmul_sum(node: Node, *operands: Entry) -> Entry | None:
     """Expand a sum of products of a dtype that libraries do not have, such as float16.
 
-    Returns None for float32, float64 and an unknown dtype. ``node`` has the parameters that are
-    passed on.
+    Returns None for float32, float64 and an unknown dtype.
 
-    Raises: ShapeError if the operands are no pairs of matrices that fit.
+    Args:
+        node: A node of ``matmul_sum``, whose parameters the products get.
+        operands: Left and right matrices in turn, of one dtype, one pair or more. The shapes of the
+            products are equal; others are broadcast, without an error.
+
+    Raises: ShapeError if the number of operands is odd, or two matrices of a pair do not fit;
+    DTypeError if the dtypes differ, or are bool.
     """
     dtype = operands[0].dtype
     if dtype is None or dtype.name in LIBRARY_DTYPES:

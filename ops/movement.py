@@ -446,10 +446,10 @@ transpose.set_attr("FGradient", _transpose_gradient)
 
 
 def _broadcast_to_shape(node: Node, shape: Shape) -> Shape:
-    """Infer the shape, the parameter ``shape`` of ``node``.
+    """Infer the shape, the parameter ``shape`` of ``node``; one extent counts as a tuple of one.
 
-    Raises: ShapeError if it has negative extents, or ``shape``, the input's, does not broadcast to
-    it.
+    Raises: ShapeError if an extent is negative, or neither an int nor a Size, or if ``shape``, the
+    input's, does not broadcast to it.
     """
     target = parse_extents(node, node.params["shape"], "shape")
     if any(isinstance(n, int) and n < 0 for n in target):

@@ -262,8 +262,8 @@ def _tile(node: Node, x: Entry) -> Entry:
     The parameter ``repetitions`` of ``node`` is aligned at the last axis; missing ones are 1.
 
     Raises:
-        ShapeError: If a repetition is negative, or neither an int nor a Size, the result is too
-            large, or the rank of ``x`` is unknown.
+        ShapeError: If a repetition is negative, or neither an int nor a Size, an array would have
+            too many elements or axes, or the rank of ``x`` is unknown.
     """
     repeats = parse_extents(node, node.params["repetitions"], "repetitions")
     if any(isinstance(r, int) and r < 0 for r in repeats):
@@ -306,9 +306,10 @@ def _repeat(node: Node, x: Entry) -> Entry:
     parameter ``repeats`` is one int or a tuple.
 
     Raises:
-        ShapeError: If repeats are negative or no ints, a tuple has neither one nor as many as the
-            axis is known to have elements, or adds up to more than the memory holds, ``axis`` is no
-            int or out of range, or the rank of ``x`` is unknown.
+        ShapeError: If repeats are negative or no ints, a tuple has neither one number nor as many
+            as the axis is known to have elements, or adds up to more than the memory holds,
+            ``axis`` is no int or out of range, an array would have too many elements or axes, or
+            the rank of ``x`` is unknown.
     """
     axis, repeats = node.params["axis"], node.params["repeats"]
     if axis is None:

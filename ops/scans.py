@@ -149,7 +149,8 @@ def _scan_like(node: Node, x: Entry, name: str, **params: Any) -> Entry:
 
     ``params`` replace the node's parameters.
 
-    Raises: ShapeError if the rank of the node's input is unknown, or its ``axis`` invalid.
+    Raises: ShapeError if the rank of the node's input is unknown, or its ``axis`` invalid;
+    DTypeError if the operator does not take the dtype of ``x``.
     """
     axis = scan_axis(node, len(known_shape(node.inputs[0])))
     return make(name, x, **{**node.params, "axis": axis, **params})
@@ -161,7 +162,8 @@ def _scan_reversed(node: Node, x: Entry, name: str = "cumsum") -> Entry:
     For ``x`` of the shape of the output, each element gets the combination of all output positions
     that the input element at its position takes part in.
 
-    Raises: ShapeError if a rank is unknown, or a parameter is invalid.
+    Raises: ShapeError if the rank of the node's input is unknown, or its ``axis`` invalid;
+    DTypeError if the operator does not take the dtype of ``x``.
     """
     return _scan_like(node, x, name, reverse=not node.params["reverse"])
 
@@ -170,9 +172,9 @@ def _cumsum_gradient(node: Node, dy: Entry) -> list[Entry]:
     """Return the gradient of the input: the sum of dy over all outputs that contain the element.
 
     ``node`` is the forward node, with the parameters ``axis`` and ``reverse``; ``dy`` is the
-    gradient of its output.
+    gradient of its output, of its dtype.
 
-    Raises: ShapeError if a rank is unknown, or a parameter is invalid.
+    Raises: ShapeError if the rank of the node's input is unknown, or its ``axis`` invalid.
     """
     return [_scan_reversed(node, dy)]
 
@@ -185,7 +187,8 @@ def _cumprod_gradient(node: Node, dy: Entry) -> list[Entry]:
     the forward node, with the parameters ``axis`` and ``reverse``; ``dy`` is the gradient of its
     output.
 
-    Raises: ShapeError if a rank is unknown, or a parameter is invalid; DTypeError for integers.
+    Raises: ShapeError if the rank of the node's input is unknown, or its ``axis`` invalid;
+    DTypeError for integers.
     """
     x = node.inputs[0]
     is_zero = make("equal", x, 0)
@@ -205,7 +208,7 @@ def _extremum_gradient(node: Node, dy: Entry) -> list[Entry]:
     Of equal elements that is the first one. ``node`` is the forward node, with the parameters
     ``axis`` and ``reverse``; ``dy`` is the gradient of its output.
 
-    Raises: ShapeError if a rank is unknown, or a parameter is invalid.
+    Raises: ShapeError if the rank of the node's input is unknown, or its ``axis`` invalid.
     """
     x, name = node.inputs[0], node.op.name if node.op else ""
     axis = scan_axis(node, len(known_shape(x)))
@@ -231,7 +234,7 @@ def _logcumsumexp_gradient(node: Node, dy: Entry) -> list[Entry]:
     a scan of logarithms, so that nothing overflows. Elements and outputs of -inf contribute
     nothing. ``node`` is the forward node; ``dy`` is the gradient of its output.
 
-    Raises: ShapeError if a rank is unknown, or a parameter is invalid.
+    Raises: ShapeError if the rank of the node's input is unknown, or its ``axis`` invalid.
     """
     x, y = node.inputs[0], node.entries[0]
     y = make("where", make("equal", y, -inf), 0.0, y)
@@ -239,7 +242,7 @@ def _logcumsumexp_gradient(node: Node, dy: Entry) -> list[Entry]:
     def sum_of_positive(weight: Entry) -> Entry:
         """Return the sum for the positive elements of ``weight``, the others taken as 0.
 
-        Raises: ShapeError if a rank is unknown, or a parameter is invalid.
+        Raises: ShapeError if the rank of the node's input is unknown, or its ``axis`` invalid.
         """
         is_positive = make("greater", weight, 0.0)
         log = make("log", make("where", is_positive, weight, 1.0))

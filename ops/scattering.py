@@ -479,9 +479,9 @@ def _add_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]]:
     """
 
     def gradient(node: Node, dy: Entry) -> list[Entry | None]:
-        """Return the gradients of x, of indices (None) and of updates; ``dy`` is the output's.
+        """Return the gradients of x, of indices (None) and of updates of a scatter that adds.
 
-        ``node`` is the forward node.
+        ``node`` is the forward node, ``dy`` the gradient of its output.
 
         Raises: ShapeError if a rank is unknown, DTypeError if the output is empty and its dtype
         unknown.
@@ -498,9 +498,9 @@ def _sub_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]]:
     """
 
     def gradient(node: Node, dy: Entry) -> list[Entry | None]:
-        """Return the gradients of x, of indices (None) and of updates; ``dy`` is the output's.
+        """Return the gradients of x, of indices (None) and of updates of a scatter that subtracts.
 
-        ``node`` is the forward node.
+        ``node`` is the forward node, ``dy`` the gradient of its output.
 
         Raises: ShapeError if a rank is unknown, DTypeError if the output is empty and its dtype
         unknown.
@@ -519,9 +519,9 @@ def _update_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]
     """
 
     def gradient(node: Node, dy: Entry) -> list[Entry | None]:
-        """Return the gradients of x, of indices (None) and of updates; ``dy`` is the output's.
+        """Return the gradients of x, of indices (None) and of updates of a scatter that replaces.
 
-        ``node`` is the forward node.
+        ``node`` is the forward node, ``dy`` the gradient of its output.
 
         Raises: ShapeError if a rank is unknown, DTypeError if the output is empty and its dtype
         unknown.
@@ -550,11 +550,12 @@ def _mul_gradient(addressing: Addressing) -> Callable[..., list[Entry | None]]:
     """
 
     def gradient(node: Node, dy: Entry) -> list[Entry | None]:
-        """Return the gradients of x, of indices (None) and of updates; ``dy`` is the output's.
+        """Return the gradients of x, of indices (None) and of updates of a scatter that multiplies.
 
-        ``node`` is the forward node.
+        ``node`` is the forward node, ``dy`` the gradient of its output.
 
-        Raises: ShapeError if a rank is unknown, DTypeError if the dtype of x is.
+        Raises: ShapeError if a rank is unknown; DTypeError if the dtype of x is unknown, or that of
+        integers or bools.
         """
         x, _, updates = node.inputs
         factors, dtype = (x, updates), known_dtype(x).name
