@@ -145,15 +145,17 @@ def _without_loads(x: Expr) -> Expr:
 
 
 def _inline(stage: Stage, lane: Var | None, visible: frozenset[Var]) -> Stage:
-    """Return a stage with short single-use locals and literals inlined, unused ones removed.
+    """Return a stage in which short locals that are read once, and all literals, are inlined.
 
-    A local that does not vary along the vectorized loop is inlined only if it is a leaf, so that
-    it can be hoisted. Of several stores, none may come before an inlined load.
+    Locals that the body does not read are removed. Reads are counted before that, so that a local
+    that only a removed one reads counts as read. A local that does not vary along the vectorized
+    loop is inlined only if it is a leaf, so that it can be hoisted. In a stage with several stores,
+    no local that loads is inlined.
 
     Args:
         stage: the stage.
         lane: the variable of its vectorized loop; None if all locals count as varying.
-        visible: locals that later stages read, which stay.
+        visible: locals that are read outside the body, which are neither inlined nor removed.
     """
     uses: Counter[Var] = Counter()
     for s in stage.body:

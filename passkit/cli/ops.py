@@ -86,8 +86,9 @@ def describe_execution(op: Op) -> dict[str, Any]:
     The keys are "call", "runs" (the kind of execution by dtype), "gradient", "example" (a call as
     text) and "kernels" (the sources of its kernels, empty if it runs without one).
 
-    Raises: RegistryError where the example call fails in every dtype or for another reason;
-    PasskitError where it cannot be planned.
+    Raises: RegistryError where the example call raises a PasskitError in every dtype, or another
+    one than a DTypeError; PasskitError where it cannot be planned. Other errors of FExample
+    propagate.
     """
     summary = summarize(op)
     return {

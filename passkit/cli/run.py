@@ -180,7 +180,8 @@ def time_alternately(
 def costs(run: Executable, seconds: float) -> dict[str, object]:
     """Return figures of one call of the executable ``run`` for JSON output.
 
-    They are the numbers of kernels, library calls, steps and bytes moved, and ``seconds``.
+    They are the numbers of kernels, library calls, steps and bytes moved, and ``seconds``. The
+    bytes are those for the sizes of the latest call, 0 if sizes are symbolic and there was none.
     """
     stats = run.stats
     return {

@@ -390,7 +390,8 @@ def example_calls(op: Op) -> dict[str, ExampleCall]:
     A dtype is left out where the call of `example` raises a DTypeError, or neither its inputs nor
     its results have that dtype.
 
-    Raises: RegistryError where the call raises another PasskitError.
+    Raises: RegistryError where the call raises another PasskitError. Other errors of FExample
+    propagate.
     """
     load_operators()
     calls = {d: call for d in DTYPES if (call := example(op, dtype_of(d))) is not None}
@@ -403,7 +404,8 @@ def example(op: Op, dtype: DType) -> ExampleCall | None:
     The call is that of FExample, by default of variables of shape (4, 6). It is None where calling
     the operator raises a DTypeError.
 
-    Raises: RegistryError where the call, or FExample, raises another PasskitError.
+    Raises: RegistryError where the call, or FExample, raises another PasskitError. Other errors of
+    FExample propagate.
     """
     try:
         call_in = _default_call if FExample.get(op.name) is None else _call_of_example

@@ -455,10 +455,11 @@ class Graph:
         Raises:
             ArgumentError: An argument is no function.
             GraphError: The pattern or the replacement returns something else than one entry, or the
-                pattern does not use one of its arguments, takes ``*args`` or keyword-only ones, or
-                returns an argument, a constant or one of several results.
-            ShapeError: The replacement has another shape.
-            DTypeError: The replacement has another dtype.
+                pattern does not use one of its arguments, takes ``*args`` or keyword-only ones, has
+                no signature, or returns an argument, a constant or one of several results.
+            ShapeError: The replacement has another rank, or an extent that is another number.
+                Unknown ranks and symbolic extents are not compared.
+            DTypeError: The replacement has another dtype; an unknown one is not compared.
             Exception: What ``where``, ``pattern`` or ``replacement`` raises.
 
         Example:

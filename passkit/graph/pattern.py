@@ -174,8 +174,9 @@ def rewrite(
         GraphError: The pattern or the replacement does not return one entry, or the pattern does
             not use one of its arguments, takes ``*args`` or keyword-only ones, has no signature, or
             returns an argument, a constant or one of several results.
-        ShapeError: The replacement has another known shape.
-        DTypeError: The replacement has another known dtype.
+        ShapeError: The replacement has another rank, or an extent that is another number. Unknown
+            ranks and symbolic extents are not compared.
+        DTypeError: The replacement has another dtype; an unknown one is not compared.
         Exception: What ``where``, ``pattern`` or ``replacement`` raises.
     """
     compiled = GraphPattern.of(pattern)

@@ -124,7 +124,10 @@ class IRCursor:
             self.at += 1
 
     def end(self) -> None:
-        """Read the end of a line. Raises: ParseError where something else comes next."""
+        """Read the end of a line and the empty lines that follow; at the end of the text, nothing.
+
+        Raises: ParseError where something else comes next.
+        """
         if self.next.kind != "stop":
             self.take("end", "the end of the line")
         self.ends()

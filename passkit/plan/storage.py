@@ -114,7 +114,12 @@ def _everywhere(node: Node) -> Sequence[tuple[int, int]]:
 
 
 def identities(node: Node) -> Sequence[tuple[int, int]]:
-    """The pairs (input, output) of a node where the output's bytes are the input's."""
+    """The pairs (input, output) of a node where the output's bytes are the input's.
+
+    The node is no variable.
+
+    Raises: RuleError if FInplaceOption or FInplaceIdentity returns something else than it must.
+    """
     assert node.op is not None
     if FInplaceIdentity.get(node.op.name) is None:
         return ()

@@ -246,9 +246,11 @@ def _live(traffic: NestTraffic) -> tuple[int, ...]:
 
 
 def in_registers(nest: LoopNest) -> tuple[Action, ...]:
-    """Return the actions that load all inputs first, and keep all values that a later stage reads.
+    """Return the actions that keep values of a thread's points in registers.
 
-    These are inputs that are read at the own point.
+    They load each input that has an element at each point of the domain and is read there
+    (``NestTraffic.streams``) before anything is computed. They keep each value that a later stage
+    reads.
     """
     cached = (CacheRead(f"x{k}", StorageScope.REGISTER) for k in nest.traffic.streams)
     staged = (SetScope(nest.value_names[k], StorageScope.REGISTER) for k in nest.traffic.staged)

@@ -94,9 +94,17 @@ def _nbytes(nest: LoopNest) -> tuple[int, ...]:
 
 
 def _tile_size(extent: Extent, least: int, most: int, edge: int) -> int:
-    """Return the points of a tile along an axis: a power of two that leaves few tiles short.
+    """Return the number of points of a tile along an axis, a power of two.
 
-    A tile costs as much as ``edge`` points more along the axis.
+    An axis of more than ``least`` points gets the size from ``least`` to ``most`` for which all its
+    tiles cost least: a tile costs its points and ``edge`` more. A shorter axis gets the next power
+    of two, so that it has one tile. A symbolic axis gets ``most``.
+
+    Args:
+        extent: the points of the axis, 1 or more.
+        least: a power of two.
+        most: a power of two, not below ``least``.
+        edge: the cost of a tile besides its points.
     """
     if not isinstance(extent, int):
         return most

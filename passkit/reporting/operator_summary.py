@@ -64,8 +64,8 @@ class OperatorSummary:
 def summarize(op: Op) -> OperatorSummary:
     """Return the summary of an operator.
 
-    Raises: RegistryError if its example fits no dtype, or fails for another reason than a dtype;
-    PasskitError where an example cannot be planned.
+    Raises: RegistryError if its example fits no dtype, or raises another PasskitError than a
+    DTypeError; PasskitError where an example cannot be planned. Other errors of FExample propagate.
     """
     calls = {dtype: call.results for dtype, call in example_calls(op).items()}
     if not calls:
@@ -99,7 +99,8 @@ def example_call(op: Op) -> ExampleCall | None:
 
     Returns: None if it accepts none of them.
 
-    Raises: RegistryError if the call fails for another reason than its dtype.
+    Raises: RegistryError if the call raises another PasskitError than a DTypeError. Other errors of
+    FExample propagate.
     """
     for dtype in sorted(DTYPES, key=lambda d: d != "float32"):
         call = example(op, dtype_of(dtype))
@@ -113,7 +114,8 @@ def example_text(op: Op) -> str:
 
     For example ``softmax(x: f32[4, 6], axis=-1)``; the name alone if there is no example.
 
-    Raises: RegistryError if the call fails for another reason than its dtype.
+    Raises: RegistryError if the call raises another PasskitError than a DTypeError. Other errors of
+    FExample propagate.
     """
     call = example_call(op)
     if call is None:
@@ -135,8 +137,8 @@ def example_kernels(op: Op) -> list[str]:
 
     Empty if there is no example, or it runs without a kernel.
 
-    Raises: RegistryError if the call fails for another reason than its dtype; PasskitError where it
-    cannot be planned.
+    Raises: RegistryError if the call raises another PasskitError than a DTypeError; PasskitError
+    where it cannot be planned. Other errors of FExample propagate.
     """
     call = example_call(op)
     if call is None:

@@ -166,12 +166,17 @@ def _num_launches(graph: Graph) -> int:
     """Return the number of kernels and library calls of a fused graph.
 
     Nodes that need no kernel, such as variables, constants and views, do not count.
+
+    Raises: RuleError if FInplaceOption or FInplaceIdentity returns something else than it must.
     """
     return sum(not is_free(n) and (n.op is FUSED or not _is_view(n)) for n in graph.nodes)
 
 
 def _is_view(node: Node) -> bool:
-    """Return whether an output of a node is an input in the same memory."""
+    """Return whether an output of a node, which is no variable, is an input in the same memory.
+
+    Raises: RuleError if FInplaceOption or FInplaceIdentity returns something else than it must.
+    """
     return bool(identities(node))
 
 

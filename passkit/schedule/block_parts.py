@@ -495,7 +495,11 @@ class _BlockReader:
 
 
 def _accesses(statements: Sequence[Statement]) -> Iterator[tuple[str, Sum]]:
-    """Yield the buffer and the index of each access of statements."""
+    """Yield the buffer and the index of each store, and of each load in an expression.
+
+    Neither prefetches nor the buffers that hold partial results of reductions and scans are
+    accesses here.
+    """
     for s in statements:
         if isinstance(s, StageStore):
             yield s.buffer, normal(s.index, Known(()))

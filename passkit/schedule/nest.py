@@ -51,7 +51,11 @@ class AxisGroup:
 
     @property
     def chunk(self) -> int:
-        """Return the number of points that all parts with a size have together."""
+        """Return the product of the sizes of all parts.
+
+        It is the number of consecutive points that one step of a part without a size covers: in
+        ``grid-unroll_2-thread_x_256-vector_4``, 2048 points of a block.
+        """
         return prod(p.size or 1 for p in self.parts)
 
     @property

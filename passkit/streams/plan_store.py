@@ -74,10 +74,12 @@ class PlanStore:
         return self._file
 
     def _add_plans(self, file: PlanFile, lines: Iterable[bytes]) -> None:
-        """Note the plans of lines of a file in the trie, as stored variants.
+        """Add the plans of lines of a file to the trie, as stored variants.
 
         Lines that this process does not understand, such as with unknown operations, are kept for
-        another try; those of an earlier call are dropped.
+        another try; those of an earlier call are dropped. If lines of one sequence differ in which
+        inputs are equal, only variants of the lines without equal inputs stay; without such lines,
+        only variants of those lines that agree with the first one.
         """
         self._num_operations = len(self.operations)
         self._undecoded = []

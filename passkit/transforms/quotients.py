@@ -114,13 +114,17 @@ class _RowDivision:
         return tuple(out)
 
     def _statement(self, statement: Stmt) -> Stmt:
-        """Return a statement with the vectors inside it divided."""
+        """Return a statement, with the vectors in its body divided if it is a loop or branch."""
         if isinstance(statement, (For, If)):
             return evolve(statement, body=self._scope(statement.body))
         return statement
 
     def _vectors(self, statement: Stmt) -> list[Stmt]:
-        """Return the statements in place of one inside a loop."""
+        """Return the statements that replace one in the body of a loop or branch.
+
+        A loop over the elements of a vector, which is bound to UNROLL and has no loop inside, is
+        split by `_divided`. Any other statement stays, with the loops inside it rewritten.
+        """
         is_vector = isinstance(statement, For) and statement.bind is Bind.UNROLL
         if not is_vector:
             return [self._statement(statement)]
@@ -130,9 +134,12 @@ class _RowDivision:
         return self._divided(statement)
 
     def _divided(self, loop: For) -> list[Stmt]:
-        """Return the loops in place of one over the elements of a vector.
+        """Return the statements that replace a loop over the elements of a vector.
 
-        The dividends are computed first, then divided together; the rest reads the quotients.
+        Each quotient that `_quotient` finds is computed in front of the loop: by a loop that stores
+        its dividends, and a `DivideVector` that divides them together. The last statement is the
+        loop itself, which reads the quotients. The arrays and divisors that this needs are added to
+        ``new_arrays`` and ``divisors``.
         """
         quotient_and_lets = self._quotient(loop)
         if quotient_and_lets is None:

@@ -65,8 +65,8 @@ def _copy_seconds(device: CudaDevice, nbytes: int) -> float:
 def _launch(device: CudaDevice) -> float:
     """Return the seconds of a launch of an empty kernel that follows another in a stream.
 
-    Raises: DriverError where the device fails, DeviceError where NVRTC does not support it,
-    MissingDependencyError without NVRTC.
+    Raises: DriverError where the device fails, DeviceError where NVRTC does not support it or it
+    has no memory left, MissingDependencyError without NVRTC.
     """
     driver = device.driver
     image = compile_text(EMPTY_KERNEL, TEXT, device)

@@ -204,7 +204,12 @@ class ThreadGroup:
 
     @property
     def first_lane(self) -> ThreadGroup:
-        """A group of all threads of rows with the number of the thread loop's first thread."""
+        """The group with the first thread of the thread loop in place of all threads of a row.
+
+        `StageThreads.group` gives `ALL_THREADS`, which is 0, to statements outside the thread loop,
+        and numbers the threads of the loop from 1 on. Here 1 is added to each thread number. The
+        group must be one of a statement outside the thread loop.
+        """
         return evolve(self, thread=self.thread + 1)
 
     @property

@@ -108,8 +108,9 @@ class DeviceArray(ResidentArray):
 def new_array(dtype: np.dtype[Any], shape: tuple[int, ...]) -> DeviceArray:
     """Allocate an uninitialized array of a dtype and shape on the device.
 
-    Raises: DeviceError where there is no driver or device, or not enough memory, or in a fork of
-    the process that opened it; MissingDependencyError without PyCUDA and cuda-bindings.
+    Raises: DeviceError where there is no driver or device, in a fork of the process that opened it,
+    for an array larger than the largest buffer of the device, and where it has no memory left;
+    MissingDependencyError without PyCUDA and cuda-bindings.
     """
     opened = device()
     nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize

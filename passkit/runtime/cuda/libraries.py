@@ -128,7 +128,8 @@ class LibraryStep(EnqueuedStep):
         """Return the device addresses of operands and result; upload host arrays where needed.
 
         They are a list of the operands' addresses, and the result's; the result is allocated and
-        marked as written. Raises: DeviceError where the device has no memory left.
+        marked as written. Raises: DeviceError where the device has no memory left; DriverError
+        where the driver refuses an upload.
         """
         addresses = [self.address(ref, memory) for ref in self.operand_refs]
         return addresses, memory.written(self.step.writes[0]).address
@@ -137,7 +138,7 @@ class LibraryStep(EnqueuedStep):
         """Return the address of the operand ``ref`` on the device, uploaded where needed.
 
         ``memory`` is the memory of the call. Raises: DeviceError where the device has no memory
-        left.
+        left; DriverError where the driver refuses the upload.
         """
         return int(memory.read(ref).address)
 

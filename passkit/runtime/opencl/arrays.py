@@ -48,8 +48,9 @@ class OpenClArray(ResidentArray):
 def new_array(dtype: np.dtype[Any], shape: tuple[int, ...]) -> OpenClArray:
     """Allocate an uninitialized array of a dtype and shape on the device.
 
-    Raises: DeviceError where there is no device, or not enough memory; MissingDependencyError
-    without pyopencl.
+    Raises: DeviceError where there is no device, in a fork of the process that opened it, for an
+    array larger than the largest buffer of the device, and where it has no memory left;
+    MissingDependencyError without pyopencl.
     """
     opened = device()
     return OpenClArray(dtype, shape, pool_of(opened).take(prod(shape) * dtype.itemsize), opened)
