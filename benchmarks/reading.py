@@ -6,12 +6,12 @@
     python benchmarks/reading.py functions --seed 1 --code         # the same functions, with bodies
 
 A reader says of each function what it does, takes, returns and raises, without the code. Somebody
-else compares the answers with the code. An answer is right if a caller who relies on it is not
-misled: with arguments of the types that the signature and the docstring name, the function computes
-and returns what the answer says, and raises what it says, where it says so; an exception that such
-arguments meet and that the answer rules out or leaves out counts as wrong. Arguments of other types
-and the internals of libraries do not count. `results/language-reading.json` holds the last reading,
-which `show.py language` counts.
+else compares the answers with the code, by experiment, and gives two marks. An answer is ``right``
+if nothing that it says is false for arguments of the types that the signature and the docstring
+name, and if it misses neither the main effect nor an exception that the function itself raises. It
+is ``never_misled`` if a caller who relies on it cannot be surprised either by what it leaves out:
+exceptions of the functions that are called, and odd values that the types allow.
+`results/language-reading.json` holds the last reading, which `show.py language` counts.
 """
 
 from __future__ import annotations

@@ -66,8 +66,12 @@ def reading(subject: str, least: int, of: int) -> Callable[[], Figure]:
         report = json.loads(READING.read_text())
         answers = report[subject]
         right = sum(bool(a["right"]) for a in answers)
+        text = f"{right} of {len(answers)} right, {report['date']}"
+        exact = [a["never_misled"] for a in answers if "never_misled" in a]
+        if exact:
+            text += f"; in {sum(exact)} nothing is left out either"
         return Figure(
-            f"{right} of {len(answers)} right, {report['date']}",
+            text,
             right >= least and len(answers) >= of,
             answers,
         )
