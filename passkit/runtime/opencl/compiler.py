@@ -42,6 +42,19 @@ HEAD = "#pragma OPENCL FP_CONTRACT OFF"
 """The first line of each program: products and sums round separately, as on other targets."""
 EXTENSION_PRAGMA = "#pragma OPENCL EXTENSION {} : enable"
 NO_OPTIMIZATION = "-cl-opt-disable"
+ONE_ITEM = "-DPK_ONE_ITEM"
+"""The option for work-groups of one item, which have no barriers; see `NO_BARRIERS`."""
+NO_BARRIERS = """\
+#ifdef PK_ONE_ITEM
+#define barrier(memory)
+#endif"""
+"""The lines of programs with barriers that leave them out in groups of one item.
+
+An item sees what it stored without a barrier. PoCL 3 divides each kernel with barriers into parts
+between them, and between others of its own in loops. In groups of one or two items it then reads
+`get_local_id` again at the beginning of a part. Where that is a loop that begins at
+`get_local_id`, the read stands in the loop instead of before it, and PoCL aborts the process.
+"""
 
 
 @frozen(eq=False)
@@ -94,10 +107,13 @@ def compiler_options(device: OpenClDevice, block: int) -> tuple[str, ...]:
     """Return the options of the compiler of ``device`` for work-groups of ``block`` items.
 
     They select the language's version, disable warnings, and request correctly rounded division
-    where the device has it. PoCL does not optimize groups of several items here, as its versions up
-    to 3 drop stores between barriers when they do.
+    where the device has it. Programs for groups of one item are built without barriers. PoCL does
+    not optimize groups of several items here, as its versions up to 3 drop stores between barriers
+    when they do.
     """
     options = [f"-cl-std={_language(device)}", "-w"]
+    if block == 1:
+        options.append(ONE_ITEM)
     if device.limits.exact:
         options.append("-cl-fp32-correctly-rounded-divide-sqrt")
     if device.platform == POCL and block > 1:
@@ -127,12 +143,14 @@ def kernel_digest(kernel: Kernel, device: OpenClDevice, flags: Sequence[str]) ->
 def program_text(kernels: Sequence[Kernel]) -> str:
     """Return the OpenCL C text of a program.
 
-    It has pragmas, the functions of the preamble that the kernels call, and the kernels.
+    It has pragmas, the functions of the preamble that the kernels call, and the kernels. Barriers
+    do nothing where it is built with the option `ONE_ITEM`.
     """
     body = "\n".join(kernel.source for kernel in kernels)
     extensions = sorted(SHUFFLE_EXTENSIONS) if "sub_group_" in body else []
     pragmas = map(EXTENSION_PRAGMA.format, extensions)
-    return "\n".join([HEAD, *pragmas, needed(OPENCL.preamble, body), body])
+    barriers = [NO_BARRIERS] if "barrier(" in body else []
+    return "\n".join([HEAD, *pragmas, *barriers, needed(OPENCL.preamble, body), body])
 
 
 def function_names(kernel: Kernel) -> list[str]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -74,3 +77,28 @@ def test_a_wrong_reduction_is_detected(length: int, old: str, new: str, rng: Any
     assert softmax_error(300, rng) < 1e-6
     with changed_reduction(old, new):
         assert softmax_error(length, rng) > 1e-4
+
+
+ROWS_AFTER_TOTALS = """
+import numpy as np
+import passkit as pk
+
+graph = pk.parse(
+    "x: f64[31, 61]; c = mul(x, rsqrt(reduce_mean(mul(x, x), axis=(0,), keepdims=true)));"
+    "t = div(c, reduce_sum(abs(c), axis=(0, 1), keepdims=true));"
+    "return div(t, reduce_sum(abs(t), axis=(1,), keepdims=true))"
+)
+operators = [graph.names[n] for n in graph.nodes if n.op and n.op.name != "constant"]
+exe = pk.compile(graph, target="opencl", keep_together=[operators])
+feeds = {"x": np.random.default_rng(0).standard_normal((31, 61))}
+np.testing.assert_allclose(exe(feeds)[0], pk.interpret(graph, feeds)[0], rtol=1e-12)
+print(len(exe.kernels))
+"""
+"""A kernel of which PoCL 3 aborts the process where it has barriers, in groups of one item."""
+
+
+def test_a_kernel_of_totals_and_rows_is_built(tmp_path: Path) -> None:
+    """Columns, a total and rows in one kernel are built and computed by the driver."""
+    command = [sys.executable, "-c", ROWS_AFTER_TOTALS]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
