@@ -12,7 +12,7 @@ import numpy as np
 from attrs import evolve, field, frozen
 
 from passkit.ast.expr import Binary, Expr, Load, Select, Var
-from passkit.ast.walk import children
+from passkit.ast.walk import children, loads
 from passkit.checks.affine import FAR, Affine, Array, Context, IndexAtom, context_of_threads
 from passkit.checks.joins import BlockCount
 from passkit.errors import CodeGenError
@@ -33,9 +33,7 @@ from passkit.ir.loop import (
     VectorStore,
     expressions_of,
     nested,
-    walk_statements,
 )
-from passkit.ir.rewrite import loads_in
 from passkit.values.dtype import bool_
 
 _COUNTS = ("met", "block", "warp", "branch", "fences")
@@ -168,45 +166,49 @@ def _smaller_of(stop: Expr, context: Context) -> tuple[Expr, ...]:
     return ()
 
 
-def _has_barrier(body: Sequence[Stmt]) -> bool:
-    """Return whether a body has a barrier."""
-    return any(isinstance(s, (Barrier, LastBlock)) for s in walk_statements(tuple(body)))
-
-
 class _Collector:
-    """The walk along the paths of one kernel."""
+    """The walk along the paths of one kernel.
+
+    Statements are looked at once in front of it. The identities of those that have watched accesses
+    or change what holds behind them are in ``relevant``, of those whose own expressions load from
+    watched buffers in ``loading``, and of barriers and what contains one in ``waiting``.
+    """
 
     def __init__(self, kernel: KernelIR, watched: frozenset[str]) -> None:
         self.watched = watched
         self.params = {b.name for b in kernel.params}
         self.path = _Path(())
         self.relevant: set[int] = set()
+        self.loading: set[int] = set()
+        self.waiting: set[int] = set()
         for s in kernel.body:
-            self._is_relevant(s)
+            self._look_at(s)
 
-    def _is_relevant(self, s: Stmt) -> bool:
+    def _look_at(self, s: Stmt) -> None:
+        """Add a statement, and those inside it, to the sets that they belong to."""
+        inner = [x for body in nested(s) for x in body]
+        for x in inner:
+            self._look_at(x)
+        if any(y.buffer in self.watched for x in expressions_of(s) for y in loads(x)):
+            self.loading.add(id(s))
+        if isinstance(s, (Barrier, LastBlock)) or any(id(x) in self.waiting for x in inner):
+            self.waiting.add(id(s))
+        if self._is_relevant(s, [x for x in inner if id(x) in self.relevant]):
+            self.relevant.add(id(s))
+
+    def _is_relevant(self, s: Stmt, inner: Sequence[Stmt]) -> bool:
         """Return whether a statement has watched accesses or changes what holds behind it.
 
-        The identities of those that do are collected in ``relevant``.
+        ``inner`` are the statements inside it that do. A loop that only defines variables does not.
         """
-        inner = [self._is_relevant(x) for body in nested(s) for x in body]
-        own = isinstance(s, (VectorLoad, VectorStore, StoreStmt)) and s.buffer in self.watched
-        if (
-            own
-            or any(inner)
-            or isinstance(s, (LetStmt, Declare, Barrier, Fence, LastBlock, Return))
-            or self._loads_watched(s)
-        ) and (not isinstance(s, For) or not all(
-            isinstance(x, (LetStmt, Declare)) and not self._loads_watched(x)
-            for x in s.body
-            if id(x) in self.relevant
-        )):
-            self.relevant.add(id(s))
-        return id(s) in self.relevant
-
-    def _loads_watched(self, s: Stmt) -> bool:
-        """Return whether an expression of a statement itself loads from a watched buffer."""
-        return any(x.buffer in self.watched for e in expressions_of(s) for x in loads_in(e))
+        if isinstance(s, For):
+            return any(
+                id(x) in self.loading or not isinstance(x, (LetStmt, Declare)) for x in inner
+            )
+        if isinstance(s, (VectorLoad, VectorStore, StoreStmt)) and s.buffer in self.watched:
+            return True
+        is_changing = isinstance(s, (LetStmt, Declare, Barrier, Fence, LastBlock, Return))
+        return is_changing or bool(inner) or id(s) in self.loading
 
     def body(self, body: Sequence[Stmt], place: _Place) -> Context:
         """Follow the statements of a body; return what holds behind it."""
@@ -214,14 +216,14 @@ class _Collector:
             if id(statement) in self.relevant:
                 context = self._statement(statement, place)
                 if context is not place.context:
-                    place = evolve(place, context=context)
+                    place = _Place(context, place.axis, place.sides)
         return place.context
 
     def _statement(self, s: Stmt, place: _Place) -> Context:
         """Follow a statement; return what holds behind it."""
         context, counts = place.context, self.path.counts
-        for x in expressions_of(s):
-            if any(y.buffer in self.watched for y in loads_in(x)):
+        if id(s) in self.loading:
+            for x in expressions_of(s):
                 self._loads(x, s, place)
         match s:
             case LetStmt(var, value):
@@ -256,12 +258,11 @@ class _Collector:
     def _branch(self, s: If, place: _Place) -> Context:
         """Follow a branch; return what holds behind it."""
         context, counts = place.context, self.path.counts
-        is_uniform = context.is_uniform(s.condition)
-        sides = place.sides
-        inner = context.where(s.condition, True)
         if isinstance(s.body[-1], Return) and not s.otherwise:
             return context.where(s.condition, False)
-        if is_uniform and _has_barrier((s,)):
+        is_uniform = context.is_uniform(s.condition)
+        sides = place.sides
+        if is_uniform and id(s) in self.waiting:
             choices, met = self.path.choices, counts["met"]
             counts["met"] += 1
             side = choices[met] if met < len(choices) else True
@@ -272,15 +273,16 @@ class _Collector:
         number = counts["branch"]
         for body, side in ((s.body, True), (s.otherwise, False)):
             own = (*sides, (number, side)) if is_uniform else sides
-            at = inner if side else context.where(s.condition, False)
-            self.body(body, evolve(place, context=at, sides=own))
+            if body:
+                at = context.where(s.condition, side)
+                self.body(body, _Place(at, place.axis, own))
         return context
 
     def _loop(self, s: For, place: _Place) -> None:
         """Follow a loop: all iterations at once, or one after the other if it has barriers."""
         context = place.context
         start = context.value(s.start)
-        if _has_barrier(s.body):
+        if id(s) in self.waiting:
             self._loop_with_barriers(s, place, start)
             return
         distance = context.distance(s.start, s.stop)
@@ -293,7 +295,7 @@ class _Collector:
             inner = context.with_form(s.var.name, start + steps, mask)
             for bound in _smaller_of(s.stop, context):
                 inner = inner.where(Binary("<", s.var, bound, bool_), True)
-        self.body(s.body, evolve(place, context=inner, axis=place.axis + 1))
+        self.body(s.body, _Place(inner, place.axis + 1, place.sides))
 
     def _loop_with_barriers(self, s: For, place: _Place, start: Affine) -> None:
         """Follow a loop with barriers, whose iterations all threads make together.

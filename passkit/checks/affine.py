@@ -8,7 +8,8 @@ known.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -69,8 +70,15 @@ class Affine:
         """Return whether the number is known everywhere."""
         return self.low is self.high or bool(np.array_equal(self.low, self.high))
 
+    @property
+    def is_literal(self) -> bool:
+        """Return whether it is one known number."""
+        return not self.terms and self.is_exact and self.low.size == 1
+
     def scaled(self, factor: int) -> Affine:
         """Return the sum times a factor."""
+        if factor == 1:
+            return self
         terms = tuple((a, c * factor) for a, c in self.terms) if factor else ()
         low = np.clip(self.low * factor, -FAR, FAR) if self.is_far else self.low * factor
         if self.low is self.high:
@@ -87,10 +95,12 @@ class Affine:
 
     def __add__(self, other: Affine) -> Affine:
         """Return the sum of both; quotient and remainder by one divisor give their dividend."""
+        if not self.terms or not other.terms:
+            return self._with_numbers(self.terms or other.terms, other)
         terms = dict(self.terms)
         for atom, c in other.terms:
             terms[atom] = terms.get(atom, 0) + c
-        for atom, _ in (*self.terms, *other.terms) if self.terms and other.terms else ():
+        for atom, _ in (*self.terms, *other.terms):
             if atom.name == "%" and atom.inner is not None:
                 whole = IndexAtom("//", atom.inner, atom.divisor)
                 if whole in terms and terms[whole] == terms[atom] * atom.divisor != 0:
@@ -98,12 +108,23 @@ class Affine:
                     pair = Affine(tuple(rest.items()), self.low, self.high)
                     pair = pair + Affine((), other.low, other.high)
                     return pair + atom.inner.scaled(terms[atom])
-        kept = tuple(sorted(((a, c) for a, c in terms.items() if c), key=_order))
+        return self._with_numbers([(a, c) for a, c in terms.items() if c], other)
+
+    def _with_numbers(self, terms: Sequence[tuple[IndexAtom, int]], other: Affine) -> Affine:
+        """Return the sum of these terms and of the numbers of both."""
+        kept = tuple(sorted(terms, key=_order) if len(terms) > 1 else terms)
         low = self.low + other.low
         if self.low is self.high and other.low is other.high:
             return Affine(kept, low, low)
         high = self.high + other.high
         return Affine(kept, np.clip(low, -FAR, FAR), np.clip(high, -FAR, FAR))
+
+
+@lru_cache(maxsize=256)
+def _number(rank: int, value: int) -> Affine:
+    """Return a number that is the same at all points of ``rank`` axes."""
+    array = np.full((1,) * rank, value, np.int64)
+    return Affine((), array, array)
 
 
 def count_of(atom: IndexAtom) -> int | None:
@@ -163,8 +184,7 @@ class Context:
 
     def number(self, value: int) -> Affine:
         """Return a literal."""
-        array = np.full((1,) * self.rank, value, np.int64)
-        return Affine((), array, array)
+        return _number(self.rank, value)
 
     def unknown(self) -> Affine:
         """Return a number that may be any."""
@@ -180,16 +200,17 @@ class Context:
 
     def atom(self, atom: IndexAtom) -> Affine:
         """Return an atom as a sum."""
-        zero = self.number(0)
-        return evolve(zero, terms=((atom, 1),))
+        zero = self.number(0).low
+        return Affine(((atom, 1),), zero, zero)
 
     # Values.
 
     def value(self, x: Expr) -> Affine:
         """Return an index; an unknown number where it is not understood."""
-        if x not in self.cache:
-            self.cache[x] = self._value(x)
-        return self.cache[x]  # type: ignore[no-any-return]
+        value = self.cache.get(x)
+        if value is None:
+            value = self.cache[x] = self._value(x)
+        return value  # type: ignore[no-any-return]
 
     def _value(self, x: Expr) -> Affine:
         """Return an index that is not in the cache."""
@@ -203,24 +224,28 @@ class Context:
                     return self.value(self.definitions[name])
             case ThreadIndex(bind):
                 return self.forms[f"@{bind.value}"]
-            case Binary("+" | "-", a, b):
-                total = self.value(a) + self.value(b).scaled(1 if x.op == "+" else -1)
-                return self._distributed(x) if total.is_far else total
-            case Binary("*", a, b):
-                return self._product(self.value(a), self.value(b))
-            case Binary("//" | "%", a, b):
-                divisor = self.value(b)
-                is_literal = not divisor.terms and divisor.is_exact and divisor.low.size == 1
-                if is_literal and divisor.low.item() > 0:
-                    return self._divided(x.op, self.value(a), int(divisor.low.item()))
+            case Binary():
+                return self._operation(x)
             case Select(condition, a, b):
                 return self._selected(condition, a, b)
+        return self.unknown()
+
+    def _operation(self, x: Binary) -> Affine:
+        """Return the value of an operation; an unknown number where it is not understood."""
+        op, a, b = x.op, self.value(x.a), self.value(x.b)
+        if op in ("+", "-"):
+            total = a + (b if op == "+" else b.scaled(-1))
+            return self._distributed(x) if total.is_far else total
+        if op == "*":
+            return self._product(a, b)
+        if op in ("//", "%") and b.is_literal and b.low.item() > 0:
+            return self._divided(op, a, int(b.low.item()))
         return self.unknown()
 
     def _product(self, a: Affine, b: Affine) -> Affine:
         """Return a product of two sums."""
         for x, y in ((a, b), (b, a)):
-            if not x.terms and x.is_exact and x.low.size == 1:
+            if x.is_literal:
                 return y.scaled(int(x.low.item()))
         if a.terms or b.terms or not (a.is_exact and b.is_exact):
             return self.unknown()
@@ -297,9 +322,10 @@ class Context:
     def holds(self, condition: Expr) -> tuple[Array, Array]:
         """Return where a condition certainly holds, and where it may hold."""
         key = "holds", condition
-        if key not in self.cache:
-            self.cache[key] = self._holds(condition)
-        return self.cache[key]  # type: ignore[no-any-return]
+        pair = self.cache.get(key)
+        if pair is None:
+            pair = self.cache[key] = self._holds(condition)
+        return pair  # type: ignore[no-any-return]
 
     def _holds(self, condition: Expr) -> tuple[Array, Array]:
         """Return where a condition that is not in the cache certainly and possibly holds."""
@@ -334,9 +360,10 @@ class Context:
     def where(self, condition: Expr, holds: bool) -> Context:
         """Return the context where a condition holds, or where it does not."""
         key = holds, condition
-        if key not in self.cache:
-            self.cache[key] = self._where(condition, holds)
-        return self.cache[key]  # type: ignore[no-any-return]
+        context = self.cache.get(key)
+        if context is None:
+            context = self.cache[key] = self._where(condition, holds)
+        return context  # type: ignore[no-any-return]
 
     def _where(self, condition: Expr, holds: bool) -> Context:
         """Return the context, which is not in the cache, where a condition holds or does not."""
@@ -347,7 +374,7 @@ class Context:
         must, may = self.holds(condition)
         mask = self.mask & (may if holds else ~must)
         settled = {**self.settled, condition: holds}
-        return evolve(self, facts=facts, settled=settled, mask=mask, cache={})
+        return Context(self.rank, self.forms, self.definitions, facts, settled, mask)
 
     def defined(self, name: str, value: Expr) -> Context:
         """Return the context behind the definition of a variable.
@@ -356,15 +383,25 @@ class Context:
         """
         definitions = {**self.definitions, name: value}
         if name not in self.forms and name not in self.definitions:
-            cache = {k: v for k, v in self.cache.items() if not isinstance(v, Context)}
-            return evolve(self, definitions=definitions, cache=cache)
+            cache = {k: v for k, v in self.cache.items() if type(v) is not Context}
+            return self._with(self.forms, definitions, self.mask, cache)
         forms = {k: v for k, v in self.forms.items() if k != name}
-        return evolve(self, forms=forms, definitions=definitions, cache={})
+        return self._with(forms, definitions, self.mask, {})
 
     def with_form(self, name: str, form: Affine, mask: Array | None = None) -> Context:
         """Return the context with a value of a variable, and with fewer points."""
         inside = self.mask if mask is None else self.mask & mask
-        return evolve(self, forms={**self.forms, name: form}, mask=inside, cache={})
+        return self._with({**self.forms, name: form}, self.definitions, inside, {})
+
+    def _with(
+        self,
+        forms: Mapping[str, Affine],
+        definitions: Mapping[str, Expr],
+        mask: Array,
+        cache: dict[Any, Any],
+    ) -> Context:
+        """Return the context with other values of variables."""
+        return Context(self.rank, forms, definitions, self.facts, self.settled, mask, cache)
 
     def is_uniform(self, condition: Expr) -> bool:
         """Return whether a condition is the same in all threads of a block."""

@@ -217,11 +217,13 @@ class _InBlock:
             return Race(a.buffer, "[?]: indices that are not understood", a, b)
         if first is None or then is None:
             return Race(a.buffer, "[?]: indices of too many values", a, b)
-        common, left, right = np.intersect1d(
-            first.elements, then.elements, assume_unique=True, return_indices=True
-        )
-        least = np.minimum(first.least[left], then.least[right])
-        most = np.maximum(first.most[left], then.most[right])
+        common, least, most = first.elements, first.least, first.most
+        if then is not first:
+            common, left, right = np.intersect1d(
+                first.elements, then.elements, assume_unique=True, return_indices=True
+            )
+            least = np.minimum(first.least[left], then.least[right])
+            most = np.maximum(first.most[left], then.most[right])
         party = WARP if a.warp_epoch != b.warp_epoch else 1
         meeting = np.flatnonzero(least // party != most // party)
         if not meeting.size:
@@ -265,6 +267,8 @@ class _InBlock:
             ends = np.cumsum(counts)
             offsets = np.arange(ends[-1]) - np.repeat(ends - counts, counts)
             low, thread = np.repeat(low, counts) + offsets, np.repeat(thread, counts)
+        if (low[1:] > low[:-1]).all():
+            return _Footprint(low, thread, thread)
         order = np.argsort(low, kind="stable")
         elements, thread = low[order], thread[order]
         starts = np.flatnonzero(np.concatenate([[True], elements[1:] != elements[:-1]]))
