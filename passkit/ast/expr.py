@@ -227,6 +227,11 @@ class Const(Expr):
         """Return the literal as a NumPy scalar."""
         return np.frombuffer(self.bits, self.dtype.numpy)[0]
 
+    @property
+    def integer(self) -> int:
+        """Return a literal of an integer dtype, or of bool, as a Python integer."""
+        return int.from_bytes(self.bits, byteorder, signed=self.dtype.kind == "i")
+
 
 def const(value: Any, dtype: DType) -> Const:
     """Return a literal.

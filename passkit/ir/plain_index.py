@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from passkit.ast.expr import Binary, Const, Expr, Var
 
@@ -27,3 +29,17 @@ def plain_value(x: Expr, values: Mapping[str, Any]) -> Any:
             return {"+": left + right, "-": left - right, "*": left * right}[op]
     assert isinstance(x, Const)
     return int(x.value)
+
+
+def plain_values(x: Expr, ranges: Mapping[str, range]) -> Sequence[int]:
+    """Return the values that a plain index has for all values of its variables.
+
+    Args:
+        x: the index.
+        ranges: the values of its variables, and of no others.
+    """
+    if isinstance(x, Var):
+        return ranges[x.name]
+    grids = np.meshgrid(*map(np.array, ranges.values()), indexing="ij") if ranges else []
+    values = plain_value(x, dict(zip(ranges, grids, strict=True)))
+    return values.ravel().tolist() if ranges else [values]  # type: ignore[no-any-return]

@@ -34,6 +34,10 @@ def varies_among(
         variables: among which threads variables differ.
         values: the values of `LetStmt` variables.
     """
+    if isinstance(x, Const):
+        return Varies.BLOCKS
+    if isinstance(x, Var):
+        return variables.get(x.name, Varies.THREADS)
     are_warps = launch.x % WARP == 0
     match x:
         case ThreadIndex(Bind.THREAD_X):
@@ -41,16 +45,16 @@ def varies_among(
         case ThreadIndex(Bind.THREAD_Y):
             of_y = Varies.WARPS if are_warps else Varies.THREADS
             return of_y if launch.y > 1 else Varies.BLOCKS
-        case Var(name):
-            return variables.get(name, Varies.THREADS)
         case Binary("//", a, Const() as b) if are_warps and int(b.value) % WARP == 0:
             if isinstance(_resolved(a, values), ThreadIndex):
                 return min(Varies.WARPS, varies_among(a, launch, buffers, variables, values))
         case Load(buffer, _) if buffer in buffers:
             if buffers[buffer].scope is StorageScope.REGISTER or buffers[buffer].written:
                 return Varies.THREADS
-    inner = [varies_among(y, launch, buffers, variables, values) for y in children(x)]
-    return max(inner, default=Varies.BLOCKS)
+    widest = Varies.BLOCKS
+    for y in children(x):
+        widest = max(widest, varies_among(y, launch, buffers, variables, values))
+    return widest
 
 
 def _resolved(x: Expr, values: Mapping[str, Expr]) -> Expr:

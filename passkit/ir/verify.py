@@ -26,10 +26,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from enum import Enum
 
-import numpy as np
-
 from passkit.ast.expr import Binary, Const, Expr, Load, Select, Unary, Var, const
-from passkit.ast.walk import children
+from passkit.ast.walk import walk
 from passkit.errors import CodeGenError
 from passkit.ir.divisors import divisor_of
 from passkit.ir.loop import (
@@ -61,7 +59,7 @@ from passkit.ir.loop import (
     expressions_of,
     walk_statements,
 )
-from passkit.ir.plain_index import is_plain, plain_value
+from passkit.ir.plain_index import is_plain, plain_values
 from passkit.ir.rewrite import variable_names
 from passkit.ir.scope import VerifierScope, alignment_of
 from passkit.ir.text import print_statement
@@ -259,31 +257,32 @@ class _Verifier:
     # Expressions.
 
     def _expression(self, x: Expr, scope: VerifierScope) -> Iterator[str]:
-        """Yield the violations in an expression."""
-        for y in children(x):
-            yield from self._expression(y, scope)
-        match x:
-            case Var(name, dtype):
-                if name not in scope.dtypes:
-                    yield f"{name} is used before it is defined"
-                elif scope.dtypes[name] is not dtype:
-                    yield f"{name} is {scope.dtypes[name]}, and used as {dtype}"
-            case Load(buffer, index, dtype):
-                yield from self._access(buffer, index, 1, dtype, scope)
-            case Binary(op, a, b, dtype):
-                result = bool_ if op in _COMPARISONS else a.dtype
-                if a.dtype is not b.dtype or dtype is not result:
-                    yield f"'{op}' of {a.dtype} and {b.dtype} gives {dtype}"
-            case Unary(op, a, dtype) if a.dtype is not dtype:
-                yield f"'{op}' of {a.dtype} gives {dtype}"
-            case Select(c, a, b, dtype):
-                if c.dtype is not bool_ or not a.dtype is b.dtype is dtype:
-                    yield f"select of {c.dtype}, {a.dtype} and {b.dtype} gives {dtype}"
-            case IsAligned(names):
-                params = {b.name for b in self.kernel.params}
-                for name in names:
-                    if name not in params:
-                        yield f"{name} is no parameter"
+        """Yield the violations in an expression, those of an operation before its operands'."""
+        for y in walk(x):
+            match y:
+                case Const():
+                    pass
+                case Var(name, dtype):
+                    if name not in scope.dtypes:
+                        yield f"{name} is used before it is defined"
+                    elif scope.dtypes[name] is not dtype:
+                        yield f"{name} is {scope.dtypes[name]}, and used as {dtype}"
+                case Binary(op, a, b, dtype):
+                    result = bool_ if op in _COMPARISONS else a.dtype
+                    if a.dtype is not b.dtype or dtype is not result:
+                        yield f"'{op}' of {a.dtype} and {b.dtype} gives {dtype}"
+                case Load(buffer, index, dtype):
+                    yield from self._access(buffer, index, 1, dtype, scope)
+                case Unary(op, a, dtype) if a.dtype is not dtype:
+                    yield f"'{op}' of {a.dtype} gives {dtype}"
+                case Select(c, a, b, dtype):
+                    if c.dtype is not bool_ or not a.dtype is b.dtype is dtype:
+                        yield f"select of {c.dtype}, {a.dtype} and {b.dtype} gives {dtype}"
+                case IsAligned(names):
+                    params = {b.name for b in self.kernel.params}
+                    for name in names:
+                        if name not in params:
+                            yield f"{name} is no parameter"
 
     def _access(
         self,
@@ -316,13 +315,14 @@ class _Verifier:
         if any(n not in scope.unrolled for n in names) or not is_plain(index):
             yield f"the index of the register array {buffer.name} is not known after unrolling"
             return
-        grids = np.meshgrid(*[np.array(scope.unrolled[n]) for n in names], indexing="ij")
-        values = np.asarray(plain_value(index, dict(zip(names, grids, strict=True))))
-        last = int(values.max()) + width - 1 if values.size else 0
+        values = plain_values(index, {name: scope.unrolled[name] for name in names})
+        if not values:
+            return
+        first, last = min(values), max(values) + width - 1
         extent = buffer.extent
-        if values.size and isinstance(extent, int) and not (values.min() >= 0 and last < extent):
-            yield f"{buffer.name}[{int(values.min())} … {last}] exceeds its extent {extent}"
-        if np.any(values % width):
+        if isinstance(extent, int) and not (first >= 0 and last < extent):
+            yield f"{buffer.name}[{first} … {last}] exceeds its extent {extent}"
+        if width > 1 and any(k % width for k in values):
             yield f"{width} does not divide an index of {buffer.name}"
 
     def _vector(self, s: VectorLoad | VectorStore, scope: VerifierScope) -> Iterator[str]:
