@@ -18,7 +18,7 @@ from passkit.diagnostics import Diagnostic
 from passkit.errors import ParseError, ScheduleError
 from passkit.plan.costs import model_seconds
 from passkit.plan.group import Group, Kind
-from passkit.plan.planner import plan_group
+from passkit.plan.planner import outline_group, plan_group
 from passkit.plan.schedule import Schedule, Source
 from passkit.target import Target
 from passkit.templating.naming import template_of
@@ -223,7 +223,8 @@ class Evaluator:
         Raises: ScheduleError for a template that does not fit the loops of the group.
         """
         if template is None:
-            plan = self.choose(group, target)
+            has_records = bool(self._found(group, target))
+            plan = self.choose(group, target) if has_records else outline_group(group, target)
         else:
             parsed = parse_template(template) if isinstance(template, str) else template
             plan = plan_group(group, target, parsed)

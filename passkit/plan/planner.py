@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from functools import lru_cache
 
 from attrs import evolve
@@ -20,7 +20,7 @@ from passkit.plan.schedule import Schedule, Source
 from passkit.plan.scheduling import packed_schedule, plain_schedule
 from passkit.space.layout import Layout, lay_out
 from passkit.space.space import Role, folding_of, is_free
-from passkit.space.tiling import tiling
+from passkit.space.tiling import Composition, tiling
 from passkit.stitching.plan import is_stitched, plan_stitched
 from passkit.target import Target
 from passkit.templating.obeying import obeying
@@ -45,6 +45,29 @@ def plan_group(
     return _obeying(group.key, phased, UncachedArgument(group), target, template, rules)
 
 
+def outline_group(group: Group, target: Target) -> Schedule | Diagnostic:
+    """Return the schedule of a group on a target without those of its loop nests.
+
+    Tiles, stages and seconds are those of `plan_group`, and so is the reason if there is none.
+    Fusion compares many more groups than kernels are made of, and asks for no more. A group of
+    phases has the schedules of its nests here, too.
+    """
+    if group.kind is Kind.PHASED or not _has_nests(target):
+        return plan_group(group, target)
+    return _outline(group.key, False, UncachedArgument(group), target)
+
+
+@lru_cache(maxsize=4096)
+def _outline(
+    key: str, phased: bool, held: UncachedArgument[Group], target: Target
+) -> Schedule | Diagnostic:
+    """Return the schedule of a group of one phase without those of its loop nests.
+
+    ``key`` and ``phased``, whether its kind has phases, identify the group ``held.value``.
+    """
+    return _one_phase(held.value, target)
+
+
 def _rules_key(group: Group, target: Target) -> Hashable:
     """Return a value that differs where other schedule rules may apply to a group on a target."""
     if not target.nests:
@@ -62,11 +85,16 @@ def _plan(
     if joined is not None:
         return joined
     several = plan_phased(held.value, target, plan_group) if phased else None
-    return several if isinstance(several, Schedule) else _one_phase(held.value, target)
+    if isinstance(several, Schedule):
+        return several
+    if not _has_nests(target):
+        return _one_phase(held.value, target)
+    outline = _outline(key, phased, held, target)
+    return outline if isinstance(outline, Diagnostic) else _with_nests(held.value, outline, target)
 
 
 def _one_phase(group: Group, target: Target) -> Schedule | Diagnostic:
-    """The schedule of a group whose tiles wait for no others."""
+    """The schedule of a group whose tiles wait for no others, without those of its loop nests."""
     if len(group.parts) > 1:
         packed = _packed(group, target)
         if isinstance(packed, Schedule) or packed.code != "pack.part_nests":
@@ -77,8 +105,7 @@ def _one_phase(group: Group, target: Target) -> Schedule | Diagnostic:
     if isinstance(layout, Diagnostic):
         found = plan_stitched(group, target)
         return layout if isinstance(found, Diagnostic) else found
-    schedule = plain_schedule(layout, *tiling(layout, target), target)
-    return _with_nest(schedule, layout, target)
+    return plain_schedule(layout, *tiling(layout, target), target)
 
 
 def _joined(group: Group, target: Target) -> Schedule | None:
@@ -98,12 +125,22 @@ def _joined(group: Group, target: Target) -> Schedule | None:
     return plan_joined(group, target, (first, then))
 
 
-def _with_nest(schedule: Schedule, layout: Layout, target: Target) -> Schedule:
-    """Return a schedule with that of its loop nest, where it has one."""
-    if not _has_nests(target):
-        return schedule
+def _with_nests(group: Group, schedule: Schedule, target: Target) -> Schedule:
+    """Return a schedule with that of its loop nest, or of those of its parts, where it has one.
+
+    Args:
+        group: the group.
+        schedule: its schedule, of one phase.
+        target: a GPU whose dialect prints loop IR.
+    """
     from passkit.planner.nests import plan_nest  # the rules need the classes of this module
 
+    if schedule.stitching is not None:
+        return schedule
+    if schedule.composition is Composition.PACKED:
+        return _with_pack(group, target)
+    layout = lay_out(group.graph)
+    assert isinstance(layout, Layout)  # the schedule was made from it
     plan = plan_nest(layout, schedule, target)
     return evolve(
         schedule,
@@ -155,7 +192,7 @@ def _packed(group: Group, target: Target) -> Schedule | Diagnostic:
     parts = group.alone()
     plans = []
     for part in parts:
-        plan = plan_group(part, target)
+        plan = outline_group(part, target)
         if isinstance(plan, Diagnostic):
             return plan
         if plan.stitching is not None:
@@ -166,27 +203,25 @@ def _packed(group: Group, target: Target) -> Schedule | Diagnostic:
     if aim:
         for k, part in enumerate(parts):
             tile = _tile(plans[k], aim, target)
-            plan = plan_group(part, target if tile == target.tile else evolve(target, tile=tile))
+            own = target if tile == target.tile else evolve(target, tile=tile)
+            plan = outline_group(part, own)
             assert isinstance(plan, Schedule)
             plans[k] = plan
-    return _with_pack(packed_schedule(plans, target), parts, plans, target)
+    return packed_schedule(plans, target)
 
 
-def _with_pack(
-    schedule: Schedule, parts: Sequence[Group], plans: Sequence[Schedule], target: Target
-) -> Schedule:
-    """Return a schedule of parts with that of their loop nests in one kernel, where it has one.
+def _with_pack(group: Group, target: Target) -> Schedule:
+    """Return the schedule of parts with that of their loop nests in one kernel, where it has one.
 
     Args:
-        schedule: the schedule.
-        parts: the parts, as groups by themselves.
-        plans: the schedule of each.
-        target: the target.
+        group: a group of several parts, each of which has a schedule.
+        target: a GPU whose dialect prints loop IR. It has no lanes, so that tiles stay as they are.
     """
-    if not _has_nests(target):
-        return schedule
     from passkit.planner.packs import plan_pack  # the rules need the classes of this module
 
+    parts = group.alone()
+    plans = [p for part in parts if isinstance(p := plan_group(part, target), Schedule)]
+    schedule = packed_schedule(plans, target)
     refusal = next((p.refusal for p in plans if p.refusal is not None), None)
     plan = plan_pack(parts, plans, target)
     if isinstance(plan, Diagnostic):

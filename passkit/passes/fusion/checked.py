@@ -13,7 +13,7 @@ from passkit.passes.context import PassContext
 from passkit.passes.fusion.contract import contract, group_of
 from passkit.passes.fusion.limits import Limits
 from passkit.passes.fusion.partition import Partition, why_opaque
-from passkit.plan.planner import plan_group
+from passkit.plan.planner import outline_group
 from passkit.plan.strategy import Strategy
 from passkit.space.space import is_free
 from passkit.stitching.cutting import contract_of
@@ -124,7 +124,7 @@ class _Check:
         except GraphError as error:
             raise self.fail(f"{error}; take in what lies between, or split one of them") from None
         for number, nodes in enumerate(partition.groups[:count]):
-            plan = plan_group(group_of(self.graph, nodes), self.context.target)
+            plan = outline_group(group_of(self.graph, nodes), self.context.target)
             if isinstance(plan, Diagnostic):
                 raise self.fail(
                     f"{self.called(number, nodes)} has no schedule on target "

@@ -26,7 +26,7 @@ from passkit.passes.fusion.limits import Limits
 from passkit.passes.fusion.partition import Partition, why_opaque
 from passkit.passes.fusion.stitched import with_stitched
 from passkit.passes.fusion.trial import Trial
-from passkit.plan.planner import plan_group
+from passkit.plan.planner import outline_group
 from passkit.plan.strategy import register_fusion
 from passkit.selection.units import Units
 from passkit.space.space import is_free
@@ -190,7 +190,7 @@ class _Deep:
     def _plan(self, units: Sequence[int]) -> object:
         body = sorted(k for u in units for k in self.units.members[u])
         group = group_of(self.graph, [self.nodes[k] for k in body])
-        return plan_group(group, self.context.target)
+        return outline_group(group, self.context.target)
 
     # Beside each other.
 

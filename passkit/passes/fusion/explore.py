@@ -18,7 +18,7 @@ from passkit.passes.fusion.board import Board
 from passkit.passes.fusion.memory import Memory, penalty
 from passkit.passes.fusion.scores import Scorer
 from passkit.plan.group import Group
-from passkit.plan.planner import plan_group
+from passkit.plan.planner import outline_group
 from passkit.plan.schedule import Schedule
 from passkit.selection.patterns import LADDER, substitution
 from passkit.selection.problem import Pattern
@@ -163,7 +163,7 @@ class Explorer:
 
     def _refused(self, group: Group, members: Members) -> Diagnostic | None:
         """Why a group that has a plan had better not be one, whatever the model says."""
-        plan = plan_group(group, self.scorer.target)
+        plan = outline_group(group, self.scorer.target)
         if isinstance(plan, Schedule) and plan.composition in TURNED:
             return Diagnostic("cost.transposed")
         if isinstance(plan, Schedule) and plan.stitching and self.board.updates(members):
@@ -172,12 +172,12 @@ class Explorer:
 
     def _work(self, members: Members) -> float:
         """The seconds of bytes and operations that units take, each in a kernel of its own."""
-        plans = [plan_group(self.board.group(Members([k])), self.scorer.target) for k in members]
+        plans = [outline_group(self.board.group(Members([k])), self.scorer.target) for k in members]
         return sum(p.seconds for p in plans if isinstance(p, Schedule))
 
     def _least(self, members: Members, group: Group, apart: float, products: bool) -> float:
         """Seconds that a group must gain over its units, which take ``apart``."""
-        plan, limits = plan_group(group, self.scorer.target), self.scorer.target.fusion
+        plan, limits = outline_group(group, self.scorer.target), self.scorer.target.fusion
         if products or not isinstance(plan, Schedule) or not are_orderly(group.ops):
             share = limits.min_product_share if products else limits.min_gather_share
             return max(limits.min_gain, share * apart)

@@ -18,7 +18,7 @@ from passkit.graph.node import Entry, Node
 from passkit.passes.context import PassContext
 from passkit.passes.fusion_hints import keep_together_names
 from passkit.plan.group import FUSED, Decision, Group, Kind, fused_node
-from passkit.plan.planner import plan_group
+from passkit.plan.planner import outline_group
 from passkit.plan.schedule import Schedule
 from passkit.space.space import is_free
 from passkit.values.size import numel
@@ -158,14 +158,14 @@ class _Packing:
         """One thread's time by the model; None if unknown, or a kernel of another kind or empty."""
         if self._is_empty(node) or not self.alone.isdisjoint(_body(node).origin.values()):
             return None
-        plan = plan_group(_body(node), self.target)
+        plan = outline_group(_body(node), self.target)
         if isinstance(plan, Diagnostic) or plan.stitching is not None or plan.makes:
             return None
         return plan.seconds or None
 
     def _is_stitched(self, node: Node) -> bool:
         """Whether a kernel has parts in each tile, or phases: those are not packed."""
-        plan = plan_group(_body(node), self.target)
+        plan = outline_group(_body(node), self.target)
         return isinstance(plan, Schedule) and (plan.stitching is not None or bool(plan.makes))
 
     def _is_empty(self, node: Node) -> bool:

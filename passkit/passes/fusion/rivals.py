@@ -25,7 +25,7 @@ from passkit.passes.fusion.select import Explored, explored
 from passkit.passes.fusion.stitched import with_stitched
 from passkit.passes.fusion.views import without_views
 from passkit.plan.group import Group
-from passkit.plan.planner import plan_group
+from passkit.plan.planner import outline_group
 from passkit.plan.schedule import Schedule
 from passkit.plan.single import as_plan
 from passkit.plan.typical import typical
@@ -96,7 +96,7 @@ def _add(
     group = typical(board.closed(members)[0])
     if group is None or group.key in found:
         return
-    plan = plan_group(group, target)
+    plan = outline_group(group, target)
     if not isinstance(plan, Schedule) or plan.stitching is None:
         return
     names = tuple(board.graph.names[n] for n in board.nodes(members)[0])

@@ -11,7 +11,7 @@ from passkit.graph.attribute_calls import scan_of
 from passkit.graph.node import Node
 from passkit.plan.costs import kernel_seconds, library_seconds, product_of
 from passkit.plan.group import Group
-from passkit.plan.planner import plan_group
+from passkit.plan.planner import outline_group
 from passkit.plan.typical import typical
 from passkit.stitching.cutting import contract_of
 from passkit.target import Target
@@ -28,7 +28,7 @@ def modelled(group: Group, target: Target) -> float:
     product = product_of(group)
     if product is not None:
         return library_seconds(group, product, target)
-    plan = plan_group(group, target)
+    plan = outline_group(group, target)
     return 0.0 if isinstance(plan, Diagnostic) else kernel_seconds(group, plan, target)
 
 
@@ -75,7 +75,7 @@ class Scorer:
 
     def _cost(self, group: Group) -> float | Diagnostic:
         if product_of(group) is None:
-            plan = plan_group(group, self.target)
+            plan = outline_group(group, self.target)
             if isinstance(plan, Diagnostic):
                 return plan
             if plan.stitching is not None and any(map(scan_of, group.ops)):

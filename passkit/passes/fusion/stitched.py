@@ -14,7 +14,7 @@ from passkit.passes.fusion.limits import Limits
 from passkit.passes.fusion.partition import Partition, why_opaque
 from passkit.passes.fusion.phased import phased_group
 from passkit.plan.group import FUSED, Decision
-from passkit.plan.planner import plan_group
+from passkit.plan.planner import outline_group
 from passkit.space.space import is_free
 from passkit.stitching.cutting import contract_of
 
@@ -120,7 +120,7 @@ def _problem(graph: Graph, made: Partition, context: PassContext) -> Diagnostic 
     # As it will be: what copies elsewhere read is a result, too.
     name = graph.names[made.groups[-1][-1]]
     (group,) = (n.params["body"] for n in fused.nodes if n.op is FUSED and n.name == name)
-    plan = plan_group(group, context.target)
+    plan = outline_group(group, context.target)
     if isinstance(plan, Diagnostic) and phased_group(group, context.target) is None:
         return plan
     if not context.spend(f"stitch {name}"):
