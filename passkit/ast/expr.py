@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 from enum import Enum
+from functools import lru_cache
+from sys import byteorder
 from typing import Any, NoReturn
 
 import numpy as np
@@ -246,6 +248,8 @@ def const(value: Any, dtype: DType) -> Const:
             or one beyond the range of float64 for a float or complex dtype; or ``dtype`` is no
             DType.
     """
+    if type(value) is int and dtype is dt.int64 and -(2**63) <= value < 2**63:
+        return Const(value.to_bytes(8, byteorder, signed=True), dtype)  # most are indices
     if not isinstance(value, _NUMBER) or np.ndim(value) or _is_no_number(value):
         arguments.refuse("ast.const: value", value, "a number")
     if not isinstance(dtype, DType):
@@ -317,9 +321,17 @@ def size_of(extent: Extent, fixed: Fixed = Fixed.AUTO) -> Expr:
     Raises:
         ArgumentError: ``extent`` is neither, or a bool.
     """
+    if type(extent) is int and fixed is Fixed.AUTO:
+        return _known_size(extent)
     if not isinstance(extent, (int, np.integer, Size)) or isinstance(extent, bool):
         arguments.refuse("ast.size_of: extent", extent, "a whole number or a Size")
     return SizeOf(extent if isinstance(extent, Size) else int(extent), fixed)
+
+
+@lru_cache(maxsize=1024)
+def _known_size(extent: int) -> SizeOf:
+    """Return a known extent, which CodeGen may make a literal."""
+    return SizeOf(extent)
 
 
 @frozen(order=False, cache_hash=True)

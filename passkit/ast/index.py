@@ -84,7 +84,7 @@ def _recombine(terms: dict[Expr, Extent]) -> tuple[dict[Expr, Extent], Extent]:
 
 def _extent(x: Expr) -> Extent:
     """Return the extent that a literal or a `SizeOf` is, an int or a Size."""
-    return int(x.value) if isinstance(x, Const) else x.size  # type: ignore[attr-defined]
+    return x.integer if isinstance(x, Const) else x.size  # type: ignore[attr-defined]
 
 
 def add(a: Sum, b: Sum, scale: Extent = 1) -> Sum:
@@ -115,7 +115,7 @@ def normal(x: Expr, extents: Extents) -> Sum:
     if type(x) is Var:
         return Sum((), 0) if extents.get(x.name) == 1 else Sum(((x, 1),))
     if type(x) is Const:
-        return Sum((), int(x.value))
+        return Sum((), x.integer)
     if type(x) is SizeOf:
         return Sum((), x.size)
     if type(extents) is not Known:

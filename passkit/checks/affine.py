@@ -216,7 +216,7 @@ class Context:
         """Return an index that is not in the cache."""
         match x:
             case Const():
-                return self.number(int(x.value))
+                return self.number(x.integer)
             case Var(name):
                 if name in self.forms:
                     return self.forms[name]

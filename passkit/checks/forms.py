@@ -106,7 +106,7 @@ class Locals:
         """An index as a form; None for what is read, or computed otherwise."""
         match x:
             case Const():
-                return constant(int(x.value))
+                return constant(x.integer)
             case SizeOf():
                 return constant(x.size)
             case Var(name):

@@ -83,6 +83,8 @@ class LoopExpressions(Scalars):
     def leveled(self, x: Expr) -> tuple[str, int]:
         """Return the text of an expression and its precedence."""
         match x:
+            case Const() | Binary():
+                pass
             case ThreadIndex(bind):
                 text = self.threads[bind]
                 return (text, ATOM) if self.inside else (f"(int64_t){text}", UNARY)

@@ -45,11 +45,12 @@ WRAPPED = {"+": "wrapped_add", "-": "wrapped_sub", "*": "wrapped_mul"}
 
 def literal(x: Const, dialect: Dialect) -> str:
     """A literal with the exact bits of its value."""
-    value, dtype = x.value, x.dtype
+    dtype = x.dtype
     if dtype is dt.bool_:
-        return "true" if value else "false"
+        return "true" if x.integer else "false"
     if dtype.is_integer:
-        return _integer(int(value), dtype, dialect.wide)
+        return _integer(x.integer, dtype, dialect.wide)
+    value = x.value
     if np.isnan(value) or dtype not in (dt.float32, dt.float64):
         bits = int.from_bytes(x.bits, "little")
         suffix = f"u{dialect.wide}" if dtype.nbytes == 8 else "u"
@@ -68,7 +69,7 @@ def literal(x: Const, dialect: Dialect) -> str:
 
 
 def _integer(value: int, dtype: DType, wide: str) -> str:
-    if value == np.iinfo(dtype.numpy).min and dtype.kind == "i" and dtype.nbytes >= 4:
+    if dtype.kind == "i" and dtype.nbytes >= 4 and value == -(1 << (8 * dtype.nbytes - 1)):
         return f"({_integer(value + 1, dtype, wide)} - 1)"
     suffix = "u" if dtype.kind == "u" and dtype.nbytes >= 4 else ""
     long = wide if dtype.nbytes == 8 and abs(value) > 0x7FFFFFFF else ""
@@ -146,6 +147,8 @@ class Scalars:
                 return text, UNARY if text.startswith("-") else ATOM
             case Var(name):
                 return name, ATOM
+            case Binary():
+                return self._narrow(x, *self._binary(x))
             case SizeOf(size):
                 return str(size), ATOM
             case Load(buffer, index):
@@ -158,8 +161,6 @@ class Scalars:
                     return self._wrapped("-", const(0, x.dtype), a), ATOM
                 op = "!" if op == "~" and x.dtype is dt.bool_ else op
                 return self._narrow(x, op + self.expr(a, UNARY + 1), UNARY)
-            case Binary():
-                return self._narrow(x, *self._binary(x))
             case Call(name, args):
                 texts = ", ".join(map(self._typed, args))
                 return f"{self.dialect.call_of(name, x.dtype)}({texts})", ATOM
@@ -296,7 +297,7 @@ def _say_their_type(a: Expr, b: Expr) -> bool:
 
 
 def _is_long_long(x: Expr) -> bool:
-    return isinstance(x, Const) and x.dtype.is_integer and abs(int(x.value)) > 0x7FFFFFFF
+    return isinstance(x, Const) and x.dtype.is_integer and abs(x.integer) > 0x7FFFFFFF
 
 
 def _is_narrow(x: Expr) -> bool:

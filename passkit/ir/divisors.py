@@ -19,7 +19,7 @@ def divisor_of(x: Expr, definitions: Mapping[str, Expr]) -> int:
     """
     match x:
         case Const() | SizeOf(int()):
-            value = int(x.value) if isinstance(x, Const) else int(x.size)
+            value = x.integer if isinstance(x, Const) else int(x.size)
             return LARGEST if value == 0 else gcd(value, LARGEST)
         case Var(name) if name in definitions:
             return divisor_of(definitions[name], definitions)

@@ -28,7 +28,7 @@ def plain_value(x: Expr, values: Mapping[str, Any]) -> Any:
                 return left // right if op == "//" else left % right
             return {"+": left + right, "-": left - right, "*": left * right}[op]
     assert isinstance(x, Const)
-    return int(x.value)
+    return x.integer
 
 
 def plain_values(x: Expr, ranges: Mapping[str, range]) -> Sequence[int]:

@@ -120,7 +120,7 @@ def without_unused(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     read_by: dict[str, set[str]] = {}
     todo: list[str] = []
     for statement in walk_statements(body):
-        names = {name for x in expressions_of(statement) for name in variable_names(x)}
+        names = [var.name for x in expressions_of(statement) for var in variables(x)]
         if isinstance(statement, LetStmt):
             read_by.setdefault(statement.var.name, set()).update(names)
         else:

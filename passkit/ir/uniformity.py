@@ -45,7 +45,7 @@ def varies_among(
         case ThreadIndex(Bind.THREAD_Y):
             of_y = Varies.WARPS if are_warps else Varies.THREADS
             return of_y if launch.y > 1 else Varies.BLOCKS
-        case Binary("//", a, Const() as b) if are_warps and int(b.value) % WARP == 0:
+        case Binary("//", a, Const() as b) if are_warps and b.integer % WARP == 0:
             if isinstance(_resolved(a, values), ThreadIndex):
                 return min(Varies.WARPS, varies_among(a, launch, buffers, variables, values))
         case Load(buffer, _) if buffer in buffers:

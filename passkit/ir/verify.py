@@ -213,7 +213,7 @@ class _Verifier:
             yield from self._defined(s.var, inner, varies)
         if s.bind in (Bind.UNROLL, Bind.VECTOR):
             if isinstance(s.start, Const) and isinstance(s.stop, Const):
-                values = range(int(s.start.value), int(s.stop.value), max(1, s.step))
+                values = range(s.start.integer, s.stop.integer, max(1, s.step))
                 inner.unrolled[s.var.name] = values
             else:
                 yield f"the {s.bind.value} loop over {s.var.name} has bounds that are no literals"

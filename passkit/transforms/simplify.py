@@ -12,8 +12,8 @@ from attrs import evolve
 from passkit.ast import Binary, Const, Expr, Load, SizeOf, Var
 from passkit.ast.index import Known, Sum, expression, normal
 from passkit.ast.tidy import replace_children
-from passkit.ast.walk import children
-from passkit.ir.index import literal, plus, with_literals
+from passkit.ast.walk import children, variables, walk
+from passkit.ir.index import plus, with_literals
 from passkit.ir.loop import (
     Bind,
     For,
@@ -25,9 +25,11 @@ from passkit.ir.loop import (
     ThreadIndex,
     VectorLoad,
     VectorStore,
+    index_let,
 )
-from passkit.ir.rewrite import map_expressions, substitute, variable_names, without_unused
+from passkit.ir.rewrite import map_expressions, substitute, without_unused
 from passkit.values import dtype as dt
+from passkit.values.size import Extent
 
 _INDEX_NODES = (Const, Var, Binary, ThreadIndex, SizeOf)
 
@@ -71,14 +73,13 @@ class _IndexSimplifier:
         if is_simple and self._is_sum(statement.value):
             inlined[statement.var.name] = value
             return []
-        return [evolve(statement, value=value)]
+        return [index_let(statement.var, value)]
 
     def _statement(self, statement: Stmt, inlined: dict[str, Expr]) -> Stmt:
         """Return a statement, with those inside it, with simplified indices."""
         match statement:
             case VectorLoad() | VectorStore():
-                index = self._index(statement.index, inlined)
-                return evolve(statement, index=index, at=self._index(statement.at, inlined))
+                return map_expressions(statement, lambda x: self._index(x, inlined))
             case For():
                 is_constant = statement.bind in (Bind.UNROLL, Bind.VECTOR)
                 added = {statement.var.name} if is_constant else set()
@@ -86,15 +87,16 @@ class _IndexSimplifier:
                 body = self.statements(statement.body, inlined)
                 self.constants -= added
                 start, stop = (self._value(x, inlined) for x in (statement.start, statement.stop))
-                return evolve(statement, start=start, stop=stop, body=body)
+                return For(statement.var, start, stop, statement.bind, body, statement.step)
             case If():
                 condition = self._value(statement.condition, inlined)
                 inner = self.statements(statement.body, inlined)
                 otherwise = self.statements(statement.otherwise, inlined)
-                return evolve(statement, condition=condition, body=inner, otherwise=otherwise)
+                return If(condition, inner, otherwise, statement.is_peeled)
             case StoreStmt():
-                index = self._index(statement.index, inlined)
-                return evolve(statement, index=index, value=self._value(statement.value, inlined))
+                index, value = statement.index, statement.value
+                index, value = self._index(index, inlined), self._value(value, inlined)
+                return StoreStmt(statement.buffer, index, value, statement.stream)
         return map_expressions(statement, lambda x: self._value(x, inlined))
 
     def _value(self, x: Expr, inlined: dict[str, Expr]) -> Expr:
@@ -119,30 +121,34 @@ class _IndexSimplifier:
     def _index(self, x: Expr, inlined: dict[str, Expr]) -> Expr:
         """Return an index as a sum of what unrolling does not change, and what it does."""
         x = substitute(x, inlined)
+        if isinstance(x, (Var, Const)):
+            return x
         if not self._is_index(x):
             return self._value(x, {})
         total = normal(x, self.extents)
-        fixed = [t for t in total.terms if not self._is_constant(t[0])]
-        varying = [t for t in total.terms if self._is_constant(t[0])]
-        first = _expression(Sum(tuple(fixed)))
+        fixed: list[tuple[Expr, Extent]] = []
+        varying: list[tuple[Expr, Extent]] = []
+        for term in total.terms:
+            (varying if self._is_constant(term[0]) else fixed).append(term)
+        if not varying and total.constant == 0 and fixed:
+            return _expression(total)
         second = _expression(Sum(tuple(varying), total.constant))
-        if not fixed:
-            return second
-        return first if second == literal(0) else plus(first, second)
+        return plus(_expression(Sum(tuple(fixed))), second) if fixed else second
 
     def _is_index(self, x: Expr) -> bool:
         """Return whether an expression is index arithmetic only, quotients included."""
-        is_integer = x.dtype is dt.int64 and isinstance(x, _INDEX_NODES)
-        return is_integer and all(self._is_index(y) for y in children(x))
+        return all(y.dtype is dt.int64 and isinstance(y, _INDEX_NODES) for y in walk(x))
 
     def _varies(self, x: Expr) -> bool:
         """Return whether an index has a variable of an unrolled loop."""
-        return not self.constants.isdisjoint(variable_names(x))
+        return any(v.name in self.constants for v in variables(x)) if self.constants else False
 
     def _is_constant(self, atom: Expr) -> bool:
         """Return whether unrolling makes an atom of a sum a constant."""
         if isinstance(atom, Var):
             return atom.name in self.constants
+        if not self.constants:
+            return False
         inner = children(atom)
         return bool(inner) and all(_is_number(y) or self._is_constant(y) for y in inner)
 
