@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from attrs import evolve
 
@@ -41,6 +41,15 @@ def lower_stitched(
     return _Stitched(group, schedule.stitching, shared).kernel()
 
 
+def stitched_parts(group: Group, schedule: Schedule, shared: SharedPlan) -> Iterator[Part]:
+    """Yield the parts of `lower_stitched`, each lowered when it is asked for.
+
+    Raises: CodeGenError when the schedule was made for another group.
+    """
+    assert schedule.stitching is not None
+    return _Stitched(group, schedule.stitching, shared).parts()
+
+
 class _Stitched:
     """The parts of a kernel in the making; values by their positions in the group."""
 
@@ -62,7 +71,7 @@ class _Stitched:
 
     def kernel(self) -> tuple[KernelAST, Extent]:
         """The kernel AST, and its number of tiles."""
-        parts = [self._part(k, p) for k, p in enumerate(self.stitching.parts)]
+        parts = list(self.parts())
         buffers = list(self.shared.buffers(of_row=False, told=True))
         for k, part in enumerate(parts):
             own = self.shared.parts[k]
@@ -70,6 +79,10 @@ class _Stitched:
         phase = Phase(over_tiles(self.stitching.tiles), tuple(parts))
         ast = KernelAST(params_of(self.graph), (), tuple(buffers), (phase,))
         return ast, self.stitching.tiles
+
+    def parts(self) -> Iterator[Part]:
+        """Yield the parts in order."""
+        return (self._part(k, p) for k, p in enumerate(self.stitching.parts))
 
     def _begin(self, part: int) -> int:
         """The number of a part's first array of its own."""

@@ -6,7 +6,7 @@ coordinates that several parts have are one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from attrs import evolve, frozen
 
@@ -16,7 +16,6 @@ from passkit.ast.stage import (
     Buffer,
     Dot,
     Fold,
-    KernelAST,
     Matrix,
     Part,
     Place,
@@ -30,7 +29,8 @@ from passkit.ast.tidy import expressions, map_statement, replace_children
 from passkit.diagnostics import Diagnostic
 from passkit.ir.index import times, with_literals
 from passkit.ir.rewrite import loads_in, substitute
-from passkit.lowering.stitched import lower_stitched
+from passkit.lowering.params import params_of
+from passkit.lowering.stitched import stitched_parts
 from passkit.plan.group import Group
 from passkit.plan.schedule import Kept, Schedule
 from passkit.sharing.shared import plan_shared
@@ -169,10 +169,11 @@ def block_nest(group: Group, schedule: Schedule) -> BlockNest | Diagnostic:
     )
     plain = evolve(schedule, stitching=evolve(stitching, parts=parts), block=None)
     shared = plan_shared(group, plain)
-    ast, tiles = lower_stitched(group, plain, shared)
     values = tuple(a.number for a in shared.arrays)
     lengths = tuple(_row_length(dict(stitching.regions)[k]) for k in values)
-    return _BlockReader(ast, tiles, values, lengths).nest()
+    arrays = shared.buffers(of_row=False, told=True)
+    reader = _BlockReader(params_of(group.graph), arrays, stitching.tiles, values, lengths)
+    return reader.nest(stitched_parts(group, plain, shared))
 
 
 def _row_length(region: Region) -> int:
@@ -201,26 +202,32 @@ class _BlockReader:
     """The reading of one kernel, which collects the definitions of coordinates.
 
     Args:
-        ast: the statements of the group.
+        params: the parameters of the kernel.
+        shared: its arrays in shared memory.
         tiles: the number of tiles.
         values: the positions in the group of the values in shared memory, in its order.
         lengths: the elements of a row of each of them.
     """
 
     def __init__(
-        self, ast: KernelAST, tiles: Extent, values: tuple[int, ...], lengths: tuple[int, ...]
+        self,
+        params: tuple[Buffer, ...],
+        shared: tuple[Buffer, ...],
+        tiles: Extent,
+        values: tuple[int, ...],
+        lengths: tuple[int, ...],
     ) -> None:
-        self.ast, self.tiles, self.values, self.lengths = ast, tiles, values, lengths
-        names = (b.name for b in ast.scratch if b.place is Place.SHARED)
-        self.length_of = dict(zip(names, lengths, strict=True))
+        self.params, self.shared, self.tiles = params, shared, tiles
+        self.values, self.lengths = values, lengths
+        self.length_of = dict(zip((b.name for b in shared), lengths, strict=True))
         self.lets: list[StageLet] = []
-        self.place = {b.name: _bytes_of(b) for b in ast.scratch if b.place is Place.SHARED}
+        self.place = {b.name: _bytes_of(b) for b in shared}
+        self.sums = Known(())  # no extent is known; it caches sums
 
-    def nest(self) -> BlockNest | Diagnostic:
-        """Return the parts, or why there is no schedule of them."""
+    def nest(self, lowered: Iterable[Part]) -> BlockNest | Diagnostic:
+        """Return the parts of ``lowered`` statements, or why there is no schedule of them."""
         parts: list[ProductPart | RowPart] = []
-        (phase,) = self.ast.phases
-        for part in phase.parts:
+        for part in lowered:
             names = self._define(part.lets)
             for stage in part.stages:
                 if isinstance(stage, Dot):
@@ -235,8 +242,8 @@ class _BlockReader:
                     return rows
                 parts.append(rows)
         return BlockNest(
-            self.ast.params,
-            tuple(b for b in self.ast.scratch if b.place is Place.SHARED),
+            self.params,
+            self.shared,
             self.values,
             self.lengths,
             tuple(self.lets),
@@ -253,7 +260,7 @@ class _BlockReader:
         names: dict[str, Expr] = {}
         for let in lets:
             value = with_literals(substitute(let.value, names))
-            atom, factor = _scaled(value)
+            atom, factor = self._scaled(value)
             if isinstance(atom, Var):
                 names[let.var.name] = times(atom, factor)
                 continue
@@ -273,16 +280,16 @@ class _BlockReader:
 
     def _window(self, first: Expr, last: Expr) -> _Window | Diagnostic:
         """Return the rows from ``first`` to ``last``, or that their number is not known."""
-        count = normal(Binary("-", last, first, dt.int64), Known(()))
+        count = self._sum(Binary("-", last, first, dt.int64))
         if not count.terms and isinstance(count.constant, int):
             return _Window(first, count.constant, None)
-        end, scale = _scaled(last)
+        end, scale = self._scaled(last)
         end = next((x.value for x in self.lets if x.var == end), end)
         if isinstance(end, Select):
-            step = normal(Binary("-", times(end.a, scale), first, dt.int64), Known(()))
+            step = self._sum(Binary("-", times(end.a, scale), first, dt.int64))
             if not step.terms and isinstance(step.constant, int):
                 left = Binary("-", times(end.b, scale), first, dt.int64)
-                is_whole = _divides(step.constant, times(end.b, scale))
+                is_whole = self._divides(step.constant, times(end.b, scale))
                 return _Window(first, step.constant, None if is_whole else left)
         return Diagnostic("block.rows")
 
@@ -296,7 +303,7 @@ class _BlockReader:
         window = self._window(first, last)
         heads = self._heads(dot, names)
         problem = Diagnostic("block.product", {"product": dot.name})
-        columns, steps = (normal(x, Known(())).constant for x in (n, k))
+        columns, steps = (self._sum(x).constant for x in (n, k))
         if isinstance(window, Diagnostic) or heads is None:
             return problem
         if not isinstance(columns, int) or not isinstance(steps, int):
@@ -310,7 +317,7 @@ class _BlockReader:
             length = self.length_of.get(x.buffer)
             is_even = x.along == 1 or (x.down == 1 and x is not c)
             pitch = x.down if x.along == 1 else x.along
-            if length is not None and not (is_even and _is_zero(x.start)):
+            if length is not None and not (is_even and self._is_zero(x.start)):
                 return problem
             if length is not None and length != pitch and window.rows > 1:
                 return problem
@@ -345,7 +352,7 @@ class _BlockReader:
             window = self._window(first, last)
             if isinstance(window, Diagnostic) or whole.bound is not None:
                 return None
-            if loop is not dot.loops[0] and not _is_zero(first):
+            if loop is not dot.loops[0] and not self._is_zero(first):
                 return None
             strides[loop.var.name] = whole.rows
             bound = None if window.bound is None else times(window.bound, whole.rows)
@@ -357,9 +364,9 @@ class _BlockReader:
     ) -> Operand | None:
         """Return an operand; None if its strides are not known, or its heads not evenly apart."""
         strides, window = heads
-        start = normal(substitute(with_literals(x.start), names), Known(()))
+        start = self._sum(substitute(with_literals(x.start), names))
         steps = {name: start.coefficient(Var(name, dt.int64)) for name in strides}
-        numbers = [normal(with_literals(e), Known(())).constant for e in (x.down, x.along)]
+        numbers = [self._sum(with_literals(e)).constant for e in (x.down, x.along)]
         inner = next((steps[name] for name, s in strides.items() if s == 1), 0)
         if not all(isinstance(n, int) for n in (*numbers, *steps.values(), inner)):
             return None
@@ -372,7 +379,7 @@ class _BlockReader:
         first = substitute(expression(start), values)
         down, along = numbers
         assert isinstance(down, int) and isinstance(along, int) and isinstance(inner, int)
-        begin = with_literals(expression(normal(first, Known(()))))
+        begin = with_literals(expression(self._sum(first)))
         return Operand(x.buffer, begin, down, along, inner)
 
     # Rows.
@@ -405,7 +412,7 @@ class _BlockReader:
             )
             window = self._window(first, last)
             values[part.rows.var.name] = Binary("+", first, ROW, dt.int64)
-            if not _is_zero(along.first):
+            if not self._is_zero(along.first):
                 return Diagnostic("block.rows")
         elif self._flat_length(stages, along):
             length = self._flat_length(stages, along)
@@ -413,7 +420,7 @@ class _BlockReader:
             row = Binary("+", along.first, times(ROW, length), dt.int64)
             values[axis.name] = Binary("+", row, axis, dt.int64)
             is_single = False
-        elif not _is_zero(along.first):  # a tile has a part of the row
+        elif not self._is_zero(along.first):  # a tile has a part of the row
             values[axis.name] = Binary("+", along.first, axis, dt.int64)
         if isinstance(window, Diagnostic):
             return window
@@ -427,7 +434,7 @@ class _BlockReader:
         for s in statements:
             if isinstance(s, Running) or (isinstance(s, Fold) and s.buffer is not None):
                 return Diagnostic("block.order", {"composition": Composition.COLUMN.value})
-        accesses = list(_accesses(statements))
+        accesses = list(self._accesses(statements))
         result = RowPart(
             changed,
             window.rows,
@@ -443,10 +450,10 @@ class _BlockReader:
             frozenset(
                 s.buffer
                 for s in statements
-                if isinstance(s, StageStore) and normal(s.index, Known(())).constant != 0
+                if isinstance(s, StageStore) and self._sum(s.index).constant != 0
             ),
         )
-        return self._checked(result, statements)
+        return self._checked(result, statements, accesses)
 
     def _flat_length(self, stages: Sequence[Stage], along: _Window) -> int:
         """Return the length of rows that a part goes through as one; 0 if it does not.
@@ -463,16 +470,22 @@ class _BlockReader:
         is_flat = length and along.bound is None and along.rows % length == 0
         return length if is_flat and along.rows > length else 0
 
-    def _checked(self, part: RowPart, statements: Sequence[Statement]) -> RowPart | Diagnostic:
+    def _checked(
+        self,
+        part: RowPart,
+        statements: Sequence[Statement],
+        accesses: Sequence[tuple[str, Sum]],
+    ) -> RowPart | Diagnostic:
         """Return a part if its threads meet in no element of shared memory that it writes.
 
-        Of an array that it writes each thread reads what it writes.
+        Of an array that it writes each thread reads what it writes. ``accesses`` are those of its
+        ``statements``.
         """
         written: dict[str, set[Sum]] = {}
         for s in statements:
             if isinstance(s, StageStore) and s.buffer in self.place:
-                written.setdefault(s.buffer, set()).add(normal(s.index, Known(())))
-        for buffer, index in _accesses(statements):
+                written.setdefault(s.buffer, set()).add(self._sum(s.index))
+        for buffer, index in accesses:
             if buffer not in self.place:
                 continue
             length = self.length_of[buffer]
@@ -493,19 +506,43 @@ class _BlockReader:
                     return Diagnostic("block.access", {"buffer": buffer})
         return part
 
+    # Indices.
 
-def _accesses(statements: Sequence[Statement]) -> Iterator[tuple[str, Sum]]:
-    """Yield the buffer and the index of each store, and of each load in an expression.
+    def _sum(self, index: Expr) -> Sum:
+        """Return an index in canonical form."""
+        return normal(index, self.sums)
 
-    Neither prefetches nor the buffers that hold partial results of reductions and scans are
-    accesses here.
-    """
-    for s in statements:
-        if isinstance(s, StageStore):
-            yield s.buffer, normal(s.index, Known(()))
-        for x in expressions(s):
-            for load in loads_in(x):
-                yield load.buffer, normal(load.index, Known(()))
+    def _scaled(self, x: Expr) -> tuple[Expr, int]:
+        """Return an index as a variable, or another expression, times a literal."""
+        total = self._sum(x)
+        if len(total.terms) == 1 and total.constant == 0:
+            atom, factor = total.terms[0]
+            if isinstance(factor, int) and factor > 0:
+                return atom, factor
+        return x, 1
+
+    def _divides(self, step: int, extent: Expr) -> bool:
+        """Return whether windows of ``step`` rows divide an extent, as far as it is known."""
+        total = self._sum(extent)
+        return not total.terms and isinstance(total.constant, int) and total.constant % step == 0
+
+    def _is_zero(self, x: Expr) -> bool:
+        """Return whether an expression is the literal 0."""
+        total = self._sum(x)
+        return not total.terms and total.constant == 0
+
+    def _accesses(self, statements: Sequence[Statement]) -> Iterator[tuple[str, Sum]]:
+        """Yield the buffer and the index of each store, and of each load in an expression.
+
+        Neither prefetches nor the buffers that hold partial results of reductions and scans are
+        accesses here.
+        """
+        for s in statements:
+            if isinstance(s, StageStore):
+                yield s.buffer, self._sum(s.index)
+            for x in expressions(s):
+                for load in loads_in(x):
+                    yield load.buffer, self._sum(load.index)
 
 
 def _with_values(stage: Stage, values: Mapping[str, Expr], extents: Known) -> Stage:
@@ -537,28 +574,6 @@ def _with_values(stage: Stage, values: Mapping[str, Expr], extents: Known) -> St
             evolve(s, index=place(change(s.index)), value=change(s.value)) for s in stage.after
         ),
     )
-
-
-def _scaled(x: Expr) -> tuple[Expr, int]:
-    """Return an index as a variable, or another expression, times a literal."""
-    total = normal(x, Known(()))
-    if len(total.terms) == 1 and total.constant == 0:
-        atom, factor = total.terms[0]
-        if isinstance(factor, int) and factor > 0:
-            return atom, factor
-    return x, 1
-
-
-def _divides(step: int, extent: Expr) -> bool:
-    """Return whether windows of ``step`` rows divide an extent, as far as it is known."""
-    total = normal(extent, Known(()))
-    return not total.terms and isinstance(total.constant, int) and total.constant % step == 0
-
-
-def _is_zero(x: Expr) -> bool:
-    """Return whether an expression is the literal 0."""
-    total = normal(x, Known(()))
-    return not total.terms and total.constant == 0
 
 
 def _is_affine(index: Sum) -> bool:
