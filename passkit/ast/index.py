@@ -159,50 +159,50 @@ _OF_BINARY: Mapping[str, Callable[[Sum, Sum, Extents], Sum | None]] = {
 
 
 def divide(a: Sum, d: Extent, extents: Extents) -> Sum:
-    """Return ``a // d`` for a non-negative ``a``; terms that d divides leave the quotient.
+    """Return ``a // d`` for a non-negative ``a``, see `divide_modulo`."""
+    return divide_modulo(a, d, extents)[0]
 
-    It is 0 for d = 0, an index into an empty array, and ``a`` itself for d = 1. The sum stays one
-    quotient if what d does not divide has a coefficient that may be negative. ``extents`` are the
-    exclusive upper bounds of variables, by name.
+
+def modulo(a: Sum, d: Extent, extents: Extents) -> Sum:
+    """Return ``a % d`` for a non-negative ``a``, see `divide_modulo`."""
+    return divide_modulo(a, d, extents)[1]
+
+
+def divide_modulo(a: Sum, d: Extent, extents: Extents) -> tuple[Sum, Sum]:
+    """Return ``a // d`` and ``a % d`` for a non-negative ``a``.
+
+    Terms that d divides leave the quotient, and are not in the remainder. For d = 1 the quotient is
+    ``a`` itself; for d = 0, an index into an empty array, both are 0. The sum stays one quotient,
+    and one remainder, if what d does not divide has a coefficient that may be negative. ``extents``
+    are the exclusive upper bounds of variables, by name.
     """
     if d == 1:
-        return a
+        return a, Sum(())
     if d == 0:
-        return Sum(())  # an index into an empty array
+        return Sum(()), Sum(())
     whole, rest = _split(a, d)
     if _may_be_negative(rest):
-        return Sum(((Binary("//", expression(a), size_of(d), dt.int64), 1),))
+        return _atoms(a, d)
     if within(rest, d, extents):
-        return whole
+        return whole, rest
     for _, c in rest.terms:  # (i*4 + j) // 8 with j < 4 is i // 2
         smaller = divide_exactly(d, c)
         if smaller is not None and c != 1:
             high, low = _split(rest, c)
             if within(low, c, extents):
-                return add(whole, divide(high, smaller, extents))
-    return add(whole, Sum(((Binary("//", expression(rest), size_of(d), dt.int64), 1),)))
+                quotient, remainder = divide_modulo(high, smaller, extents)
+                return add(whole, quotient), add(times(remainder, c), low)
+    quotient, remainder = _atoms(rest, d)
+    return add(whole, quotient), remainder
 
 
-def modulo(a: Sum, d: Extent, extents: Extents) -> Sum:
-    """Return ``a % d`` for a non-negative ``a``, without terms that d divides; 0 for d = 0.
-
-    The sum stays one remainder if what d does not divide has a coefficient that may be negative.
-    ``extents`` are the exclusive upper bounds of variables, by name.
-    """
-    if d == 1 or d == 0:
-        return Sum(())
-    _, rest = _split(a, d)
-    if _may_be_negative(rest):
-        return Sum(((Binary("%", expression(a), size_of(d), dt.int64), 1),))
-    if within(rest, d, extents):
-        return rest
-    for _, c in rest.terms:
-        smaller = divide_exactly(d, c)
-        if smaller is not None and c != 1:
-            high, low = _split(rest, c)
-            if within(low, c, extents):
-                return add(times(modulo(high, smaller, extents), c), low)
-    return Sum(((Binary("%", expression(rest), size_of(d), dt.int64), 1),))
+def _atoms(a: Sum, d: Extent) -> tuple[Sum, Sum]:
+    """Return ``a // d`` and ``a % d`` as an atom each."""
+    dividend, divisor = expression(a), size_of(d)
+    return (
+        Sum(((Binary("//", dividend, divisor, dt.int64), 1),)),
+        Sum(((Binary("%", dividend, divisor, dt.int64), 1),)),
+    )
 
 
 def _may_be_negative(a: Sum) -> bool:
@@ -376,8 +376,8 @@ def unravel(linear: Sum, shape: Shape, extents: Extents) -> tuple[Expr, ...]:
         elif k == outermost:
             out.append(expression(rest))
         else:
-            out.append(expression(modulo(rest, shape[k], extents)))
-            rest = divide(rest, shape[k], extents)
+            rest, own = divide_modulo(rest, shape[k], extents)
+            out.append(expression(own))
     return tuple(reversed(out))
 
 

@@ -221,8 +221,10 @@ class Graph:
         Raises: PassError where the rank is not known, or the entry is not in the graph that
         InferShape annotated; ArgumentError where ``entry`` is no Entry.
         """
-        arguments.instance("Graph.shape: entry", entry, Entry, "an Entry")
-        shape: Shape | None = self.attrs["shape"][entry] if "shape" in self.attrs else entry.shape
+        if type(entry) is not Entry:
+            arguments.instance("Graph.shape: entry", entry, Entry, "an Entry")
+        shapes = self._attrs.get("shape")
+        shape: Shape | None = entry.shape if shapes is None else shapes[entry]
         if shape is None:
             raise PassError(f"the shape of {entry.name} is not known; run InferShape")
         return shape
@@ -233,8 +235,10 @@ class Graph:
         Raises: PassError where it is not known, or the entry is not in the graph that InferType
         annotated; ArgumentError where ``entry`` is no Entry.
         """
-        arguments.instance("Graph.dtype: entry", entry, Entry, "an Entry")
-        dtype: DType | None = self.attrs["dtype"][entry] if "dtype" in self.attrs else entry.dtype
+        if type(entry) is not Entry:
+            arguments.instance("Graph.dtype: entry", entry, Entry, "an Entry")
+        dtypes = self._attrs.get("dtype")
+        dtype: DType | None = entry.dtype if dtypes is None else dtypes[entry]
         if dtype is None:
             raise PassError(f"the dtype of {entry.name} is not known; run InferType")
         return dtype
@@ -636,6 +640,10 @@ def digest(graph: Graph, variables: Mapping[Node, object] | None = None) -> str:
     return sha.hexdigest()
 
 
+_PLAIN = frozenset((int, float, bool, str, type(None)))
+"""Types of most parameters, whose repr `freeze` takes."""
+
+
 def freeze(value: Any) -> Any:
     """Return a parameter as a value that can be a key and whose repr is the same in every process.
 
@@ -643,6 +651,8 @@ def freeze(value: Any) -> Any:
     tuples; objects with a ``key`` that; functions their module and qualified name. Anything else is
     represented by its repr.
     """
+    if type(value) in _PLAIN:
+        return repr(value)
     if isinstance(value, np.ndarray):
         data = np.ascontiguousarray(value).tobytes()
         return "array", str(value.dtype), value.shape, hashlib.sha256(data).hexdigest()

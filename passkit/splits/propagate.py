@@ -123,7 +123,7 @@ def _passes_on(entry: Entry) -> bool:
     """Whether each element is made of those at the same place in operands of the same shape."""
     op = entry.node.op
     assert op is not None
-    return _is_elementwise(op.name) and all(e.shape == entry.shape for e in entry.node.inputs)
+    return all(e.shape == entry.shape for e in entry.node.inputs) and _is_elementwise(op.name)
 
 
 def _is_elementwise(name: str) -> bool:

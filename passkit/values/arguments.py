@@ -91,7 +91,9 @@ def text(where: str, value: Any) -> str:
 
     Raises: ArgumentError otherwise, which names ``where``.
     """
-    return instance(where, value, str, "a string")  # type: ignore[no-any-return]
+    if type(value) is not str:
+        instance(where, value, str, "a string")
+    return value  # type: ignore[no-any-return]
 
 
 def name(where: str, value: Any, example: str) -> str:
