@@ -210,13 +210,15 @@ class Context:
         value = self.cache.get(x)
         if value is None:
             value = self.cache[x] = self._value(x)
-        return value  # type: ignore[no-any-return]
+        return value
 
     def _value(self, x: Expr) -> Affine:
         """Return an index that is not in the cache."""
+        if isinstance(x, Const):
+            return self.number(x.integer)
+        if isinstance(x, Binary):
+            return self._operation(x)
         match x:
-            case Const():
-                return self.number(x.integer)
             case Var(name):
                 if name in self.forms:
                     return self.forms[name]
@@ -224,8 +226,6 @@ class Context:
                     return self.value(self.definitions[name])
             case ThreadIndex(bind):
                 return self.forms[f"@{bind.value}"]
-            case Binary():
-                return self._operation(x)
             case Select(condition, a, b):
                 return self._selected(condition, a, b)
         return self.unknown()
@@ -325,7 +325,7 @@ class Context:
         pair = self.cache.get(key)
         if pair is None:
             pair = self.cache[key] = self._holds(condition)
-        return pair  # type: ignore[no-any-return]
+        return pair
 
     def _holds(self, condition: Expr) -> tuple[Array, Array]:
         """Return where a condition that is not in the cache certainly and possibly holds."""
@@ -363,7 +363,7 @@ class Context:
         context = self.cache.get(key)
         if context is None:
             context = self.cache[key] = self._where(condition, holds)
-        return context  # type: ignore[no-any-return]
+        return context
 
     def _where(self, condition: Expr, holds: bool) -> Context:
         """Return the context, which is not in the cache, where a condition holds or does not."""

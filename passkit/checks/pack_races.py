@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 from passkit.checks.ir_races import check_races
 from passkit.errors import CodeGenError
-from passkit.ir.loop import KernelIR
 from passkit.ir.pack import PackIR
 from passkit.values.size import Extent
 
@@ -37,7 +36,8 @@ def check_pack_races(
     part before end.
     """
     values = dict(zip(pack.sizes, sizes, strict=True))
-    seen: set[tuple[KernelIR, tuple[Extent, ...], Extent]] = set()
+    extents = {b.name: b.extent for b in pack.params}
+    seen: set[tuple[int, tuple[Extent, ...], tuple[Extent, ...], Extent]] = set()
     end: Extent = 0
     for (nest, part), count in zip(pack.parts, part_blocks, strict=True):
         if values[part.first] != end:
@@ -52,9 +52,10 @@ def check_pack_races(
             )
         together = pack.side_by_side(nest)
         end = end + (count + (together - 1)) // together
-        own = pack.kernel_of(nest, part), tuple(values[n] for n in part.sizes), count
+        own_sizes = tuple(values[n] for n in part.sizes)
+        own = id(nest), tuple(extents[b] for b in part.buffers), own_sizes, count
         if own not in seen:
             seen.add(own)
-            check_races(own[0], name, own[1], count)
+            check_races(pack.kernel_of(nest, part), name, own_sizes, count)
     if end != blocks:
         raise CodeGenError(f"kernel {name} has {blocks} blocks, and its parts end at block {end}")

@@ -17,12 +17,14 @@ def divisor_of(x: Expr, definitions: Mapping[str, Expr]) -> int:
         x: the index.
         definitions: the values of variables that are defined in front of it.
     """
+    if isinstance(x, Var):
+        value = definitions.get(x.name)
+        return 1 if value is None else divisor_of(value, definitions)
+    if isinstance(x, Const):
+        return LARGEST if x.integer == 0 else gcd(x.integer, LARGEST)
     match x:
-        case Const() | SizeOf(int()):
-            value = x.integer if isinstance(x, Const) else int(x.size)
-            return LARGEST if value == 0 else gcd(value, LARGEST)
-        case Var(name) if name in definitions:
-            return divisor_of(definitions[name], definitions)
+        case SizeOf(int() as size):
+            return LARGEST if size == 0 else gcd(size, LARGEST)
         case Binary("+" | "-" | "%", a, b) | Select(_, a, b):
             return gcd(divisor_of(a, definitions), divisor_of(b, definitions))
         case Binary("*", a, b):

@@ -258,19 +258,23 @@ class _Verifier:
 
     def _expression(self, x: Expr, scope: VerifierScope) -> Iterator[str]:
         """Yield the violations in an expression, those of an operation before its operands'."""
+        dtypes = scope.dtypes
         for y in walk(x):
+            if isinstance(y, Const):
+                continue
+            if isinstance(y, Var):
+                if y.name not in dtypes:
+                    yield f"{y.name} is used before it is defined"
+                elif dtypes[y.name] is not y.dtype:
+                    yield f"{y.name} is {dtypes[y.name]}, and used as {y.dtype}"
+                continue
+            if isinstance(y, Binary):
+                kind = y.a.dtype
+                result = bool_ if y.op in _COMPARISONS else kind
+                if kind is not y.b.dtype or y.dtype is not result:
+                    yield f"'{y.op}' of {kind} and {y.b.dtype} gives {y.dtype}"
+                continue
             match y:
-                case Const():
-                    pass
-                case Var(name, dtype):
-                    if name not in scope.dtypes:
-                        yield f"{name} is used before it is defined"
-                    elif scope.dtypes[name] is not dtype:
-                        yield f"{name} is {scope.dtypes[name]}, and used as {dtype}"
-                case Binary(op, a, b, dtype):
-                    result = bool_ if op in _COMPARISONS else a.dtype
-                    if a.dtype is not b.dtype or dtype is not result:
-                        yield f"'{op}' of {a.dtype} and {b.dtype} gives {dtype}"
                 case Load(buffer, index, dtype):
                     yield from self._access(buffer, index, 1, dtype, scope)
                 case Unary(op, a, dtype) if a.dtype is not dtype:

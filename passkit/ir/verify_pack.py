@@ -94,6 +94,8 @@ def _sharing_violations(pack: PackIR) -> Iterator[str]:
         if not b.written and b.name in pack.aliased and uses[b.name] > 1:
             yield f"{b.name} may be overwritten, and {uses[b.name]} parts read it"
     for nest, part in pack.parts:
+        if not nest.kernel.aliased:
+            continue
         kernel = pack.kernel_of(nest, part)
         aliased = [b for b in kernel.params if b.name in kernel.aliased]
         read = {(b.dtype.nbytes, b.extent) for b in aliased if not b.written}

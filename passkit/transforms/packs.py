@@ -60,6 +60,7 @@ def lower_pack(
     builder = _PackBuilder(params, names)
     plans = zip(group.alone(), group.parts, schedule.parts, schedule.pack.parts, strict=True)
     bodies: dict[KernelIR, list[int]] = {}
+    body_of: dict[int, list[int]] = {}  # by the identity of what equal parts are lowered to
     parts: list[tuple[LoweredNest, tuple[str, ...]]] = []
     for number, (own, part, plan, nest) in enumerate(plans):
         buffers = _buffers(part)
@@ -69,7 +70,9 @@ def lower_pack(
             lowered = _lowered(own.key, plan, nest, positions, held)
         else:
             lowered = _lower_part(own, plan, nest, positions, observe)
-        bodies.setdefault(without_extents(lowered.kernel), []).append(number)
+        if id(lowered) not in body_of:
+            body_of[id(lowered)] = bodies.setdefault(without_extents(lowered.kernel), [])
+        body_of[id(lowered)].append(number)
         parts.append((lowered, buffers))
     return builder.pack([[parts[k] for k in numbers] for numbers in bodies.values()], schedule)
 

@@ -9,6 +9,7 @@ width at position 0; any other stays an access for each position.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from attrs import evolve
 
@@ -35,7 +36,7 @@ from passkit.ir.loop import (
     VectorStore,
     walk_statements,
 )
-from passkit.ir.rewrite import loads_in, map_expressions, substitute, variable_names
+from passkit.ir.rewrite import loads_in, map_bodies, map_expressions, substitute, variable_names
 from passkit.values import dtype as dt
 
 Definitions = Mapping[str, Expr]
@@ -60,11 +61,8 @@ def vector_base(index: Expr, var: Var, width: int, definitions: Definitions) -> 
     rest = Sum(tuple(t for t in total.terms if t[0] != var), total.constant)
     if total.coefficient(var) != 1 or any(var.name in variable_names(a) for a, _ in rest.terms):
         return None
-    base = expression(rest)
-    base = substitute(base, {})
-    if divisor_of(with_literals(base), definitions) % width:
-        return None
-    return with_literals(base)
+    base = with_literals(expression(rest))
+    return None if divisor_of(base, definitions) % width else base
 
 
 def vector_condition(
@@ -136,11 +134,9 @@ class _Vectorizer:
                 # What divides the first value and the step divides the variable.
                 values = plus(statement.start, literal(statement.step))
                 inside = {**definitions, statement.var.name: values}
-                out.append(evolve(statement, body=self._statements(statement.body, inside)))
+                out.append(map_bodies(statement, partial(self._statements, outer=inside)))
             elif isinstance(statement, If):
-                inner = self._statements(statement.body, definitions)
-                otherwise = self._statements(statement.otherwise, definitions)
-                out.append(evolve(statement, body=inner, otherwise=otherwise))
+                out.append(map_bodies(statement, partial(self._statements, outer=definitions)))
             else:
                 out.append(self._single(statement))
         return tuple(out)
