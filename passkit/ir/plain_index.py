@@ -42,4 +42,4 @@ def plain_values(x: Expr, ranges: Mapping[str, range]) -> Sequence[int]:
         return ranges[x.name]
     grids = np.meshgrid(*map(np.array, ranges.values()), indexing="ij") if ranges else []
     values = plain_value(x, dict(zip(ranges, grids, strict=True)))
-    return values.ravel().tolist() if ranges else [values]  # type: ignore[no-any-return]
+    return values.ravel().tolist() if ranges else [values]
