@@ -1,0 +1,224 @@
+"""The backend of `torch.compile`: ``torch.compile(model, backend="passkit")``.
+
+AOTAutograd hands over functional graphs of ATen, forward and backward; each becomes one passkit
+program. Its results are tensors on the memory of passkit's arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import torch
+from functorch.compile import make_boxed_func, min_cut_rematerialization_partition
+from torch._decomp import core_aten_decompositions, get_decompositions
+from torch._dynamo.backends.common import aot_autograd
+from torch.fx import GraphModule
+
+from passkit.errors import SettingError, nearest
+from passkit.frontends.torch.dtypes import array_of, tensor_of
+from passkit.frontends.torch.errors import UnsupportedNodeError
+from passkit.frontends.torch.importer import ImportedGraph, InputTensor, OutputLayout, import_graph, input_name
+from passkit.frontends.torch.op_importers import IMPORTERS
+from passkit.frontends.torch.reports import record
+from passkit.program.compiler import compile
+from passkit.values.size import Size, evaluate
+
+aten = torch.ops.aten
+FALLBACKS = ("extern", "error")
+"""What to do with operators that passkit does not have: PyTorch runs them, or it is an error."""
+_MORE_DECOMPOSED = (
+    aten.native_layer_norm_backward,
+    aten.native_group_norm,
+    aten.native_group_norm_backward,
+    aten._native_batch_norm_legit,
+    aten._native_batch_norm_legit_functional,
+    aten._native_batch_norm_legit_no_training,
+    aten.native_batch_norm,
+    aten.native_batch_norm_backward,
+    aten.cudnn_batch_norm,
+    aten._softmax_backward_data,
+    aten._log_softmax_backward_data,
+    aten.gelu_backward,
+    aten.silu_backward,
+    aten.tanh_backward,
+    aten.sigmoid_backward,
+    aten.threshold_backward,
+    aten.embedding_dense_backward,
+    aten.nll_loss_forward,
+    aten.nll_loss_backward,
+    aten.mse_loss,
+    aten.mse_loss_backward,
+    aten.masked_fill,
+    aten.lerp,
+    aten.addcmul,
+    aten.addcdiv,
+    aten.native_dropout_backward,
+    aten.slice_backward,
+    aten.select_backward,
+)
+"""Operators that are decomposed besides those that PyTorch decomposes for core ATen."""
+
+
+@cache
+def decompositions() -> dict[Any, Callable[..., Any]]:
+    """Return the decompositions of operators; those with importers are not decomposed."""
+    table = dict(core_aten_decompositions())
+    table.update(get_decompositions(list(_MORE_DECOMPOSED)))
+    return {k: f for k, f in table.items() if k not in IMPORTERS}
+
+
+class PasskitBackend:
+    """The backend object, which is registered as "passkit".
+
+    ``torch.compile(model, backend="passkit", options={...})`` takes the options of
+    `passkit.compile`, and ``fallback``: "extern" (default), so that PyTorch runs the operators that
+    passkit does not have, or "error".
+    """
+
+    def __call__(
+        self,
+        module: GraphModule,
+        example_inputs: Sequence[Any],
+        *,
+        options: Mapping[str, Any] | None = None,
+        mode: str | None = None,
+    ) -> Callable[..., Any]:
+        """Compile a graph that Dynamo captured.
+
+        Args:
+            module: the graph.
+            example_inputs: tensors of the shapes that it is compiled for.
+            options: options, see the class.
+            mode: accepted for the sake of `torch.compile`; only None and "default" are.
+
+        Raises: SettingError for an unknown mode or value of ``fallback``, or, with the fallback
+        "error", for a graph with operators that passkit does not have.
+        """
+        if mode not in (None, "default"):
+            raise SettingError(f"backend passkit: mode {mode!r} is unknown; leave it out")
+        return _compiler(tuple(sorted((options or {}).items())))(module, example_inputs)
+
+
+passkit_backend = PasskitBackend()
+"""The backend that the entry point names."""
+
+
+@cache
+def _compiler(options: tuple[tuple[str, Any], ...]) -> Callable[..., Any]:
+    """Return the compiler of graphs that Dynamo captured, for some options."""
+    own = dict(options)
+    fallback = own.pop("fallback", "extern")
+    if fallback not in FALLBACKS:
+        raise SettingError(
+            f"backend passkit: fallback is {fallback!r}{nearest(str(fallback), FALLBACKS)}; it is "
+            f"one of {', '.join(FALLBACKS)}"
+        )
+
+    def compile_graph(module: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+        return compile_functional(module, fallback, own)
+
+    return aot_autograd(  # type: ignore[no-any-return, no-untyped-call]
+        fw_compiler=compile_graph,
+        bw_compiler=compile_graph,
+        inference_compiler=compile_graph,
+        decompositions=decompositions(),
+        partition_fn=min_cut_rematerialization_partition,
+    )
+
+
+def compile_functional(
+    module: GraphModule, fallback: str, options: Mapping[str, Any]
+) -> Callable[..., Any]:
+    """Compile a graph of functional operators; return a function of a list of arguments.
+
+    Args:
+        module: the graph, with fake tensors as metadata.
+        fallback: one of `FALLBACKS`.
+        options: options of `passkit.compile`.
+
+    Raises: SettingError for operators that passkit does not have, with the fallback "error"; what
+    `passkit.compile` raises.
+    """
+    try:
+        imported = import_graph(module)
+    except UnsupportedNodeError as error:
+        if fallback == "error":
+            raise SettingError(f"backend passkit: PyTorch would run a whole graph: {error}") from None
+        record(module, None, str(error))
+        return make_boxed_func(module.forward)  # type: ignore[no-any-return]
+    if fallback == "error" and imported.externs:
+        first = imported.externs[0]
+        raise SettingError(
+            f"backend passkit: PyTorch would run {len(imported.externs)} of {imported.node_count} "
+            f"operators, first {first.function} ({first.reason}); leave out fallback='error'"
+        )
+    record(module, imported, "")
+    return Program(imported, options).boxed()
+
+
+class Program:
+    """A compiled graph as a function of PyTorch's tensors.
+
+    Args:
+        imported: the graph.
+        options: options of `passkit.compile`.
+    """
+
+    def __init__(self, imported: ImportedGraph, options: Mapping[str, Any]) -> None:
+        self.imported = imported
+        self.executable = None
+        self.feeds: tuple[int, ...] = ()
+        if imported.graph is not None:
+            self.executable = compile(imported.graph, **options)
+            numbers = {input_name(k): k for k in imported.feeds}
+            self.feeds = tuple(numbers[x.name] for x in self.executable.inputs)
+
+    def boxed(self) -> Callable[..., Any]:
+        """Return the function that takes a list of arguments, which it empties."""
+        function = self.run
+        function.__func__._boxed_call = True  # type: ignore[attr-defined]
+        return function
+
+    def run(self, args: list[Any]) -> list[Any]:
+        """Return the results for a list of arguments; the list is empty afterwards."""
+        imported = self.imported
+        arrays = [array_of(args[k]) for k in self.feeds]
+        kept = list(args)
+        args.clear()
+        results = [] if self.executable is None else self.executable(arrays)
+        values: dict[str, int] = {}
+        if imported.sizes or any(isinstance(x.value, Size) for x in imported.outputs):
+            values = self._values_of_symbols(kept)
+        return [self._tensor(x, results, kept, values) for x in imported.outputs]
+
+    def _values_of_symbols(self, args: Sequence[Any]) -> dict[str, int]:
+        """Return the values of the symbols of a call."""
+        values = {str(n): int(args[k]) for k, n in self.imported.sizes}
+        for k, shape in zip(self.imported.feeds, self.imported.shapes, strict=True):
+            for extent, n in zip(shape, args[k].shape, strict=True):
+                if isinstance(extent, Size):
+                    values.setdefault(str(extent), n)
+        return values
+
+    @staticmethod
+    def _tensor(
+        layout: OutputLayout,
+        results: Sequence[Any],
+        args: Sequence[Any],
+        values: Mapping[str, int],
+    ) -> Any:
+        """Return one result."""
+        if layout.position < 0:
+            if isinstance(layout.value, InputTensor):
+                return args[layout.value.position]
+            return evaluate(layout.value, values) if isinstance(layout.value, Size) else layout.value
+        tensor = tensor_of(results[layout.position])
+        if not layout.is_dense:
+            strides = [int(evaluate(n, values)) for n in layout.strides]
+            return torch.empty_strided(tensor.shape, strides, dtype=tensor.dtype).copy_(tensor)
+        if layout.order != tuple(range(len(layout.order))):
+            back = [layout.order.index(k) for k in range(len(layout.order))]
+            return tensor.permute(back)
+        return tensor

@@ -1,0 +1,199 @@
+"""Calls of PyTorch as steps of a passkit program, for operators that passkit does not have.
+
+Such a step gets its inputs as tensors that share the memory of the program's arrays. Operator and
+arguments are parameters of the node as text, so that graphs with such steps can be stored.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import torch
+
+from passkit.frontends.torch.dtypes import array_of, passkit_dtype, tensor_of
+from passkit.frontends.torch.errors import UnsupportedNodeError
+from passkit.frontends.torch.symbols import extent_of
+from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.op import REQUIRED, OpPattern, register_op
+from passkit.values.dtype import dtype_of
+from passkit.values.size import Extent, Size, evaluate
+
+_NAMED_TYPES: dict[str, type] = {
+    "dtype": torch.dtype,
+    "layout": torch.layout,
+    "memory_format": torch.memory_format,
+}
+"""Types of arguments that are attributes of the module torch, such as torch.float32."""
+
+
+class _Encoder:
+    """The encoding of the arguments of one call, which collects its tensors and sizes."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self.sizes: list[Size] = []
+
+    def encoded(self, x: Any) -> Any:
+        """Return an argument as a value that JSON can hold.
+
+        Raises: UnsupportedNodeError for a type of argument that is not known.
+        """
+        if isinstance(x, Entry):
+            self.entries.append(x)
+            return {"tensor": len(self.entries) - 1}
+        if isinstance(x, Size):
+            self.sizes.append(x)
+            return {"size": len(self.sizes) - 1}
+        if isinstance(x, (list, tuple)):
+            return [self.encoded(y) for y in x]
+        if x is None or isinstance(x, (bool, int, str)):
+            return x
+        if isinstance(x, float):
+            return {"float": x.hex()}
+        if isinstance(x, complex):
+            return {"complex": [x.real.hex(), x.imag.hex()]}
+        if isinstance(x, torch.device):
+            return {"device": str(x)}
+        for kind, type_ in _NAMED_TYPES.items():
+            if isinstance(x, type_):
+                return {kind: str(x).removeprefix("torch.")}
+        raise UnsupportedNodeError(f"an argument {x!r} of type {type(x).__name__}")
+
+
+def _decoded(x: Any, tensors: Sequence[torch.Tensor], sizes: Sequence[int]) -> Any:
+    """Return an argument that `_Encoder` encoded, for these tensors and sizes."""
+    if isinstance(x, list):
+        return [_decoded(y, tensors, sizes) for y in x]
+    if not isinstance(x, dict):
+        return x
+    ((kind, value),) = x.items()
+    if kind == "tensor":
+        return tensors[value]
+    if kind == "size":
+        return sizes[value]
+    if kind == "float":
+        return float.fromhex(value)
+    if kind == "complex":
+        return complex(*map(float.fromhex, value))
+    return torch.device(value) if kind == "device" else getattr(torch, value)
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> Any:
+    """Return encoded arguments from their text; the result must not be changed."""
+    return json.loads(text)
+
+
+@lru_cache(maxsize=4096)
+def _overload(name: str) -> Callable[..., Any]:
+    """Return an operator of PyTorch by its name, such as "aten::sort.stable".
+
+    Raises: AttributeError where this version of PyTorch does not have it.
+    """
+    namespace, _, rest = name.partition("::")
+    packet, _, overload = rest.partition(".")
+    operators = getattr(getattr(torch.ops, namespace), packet)
+    return getattr(operators, overload or "default")  # type: ignore[no-any-return]
+
+
+def _call(node: Node, arrays: Sequence[np.ndarray[Any, Any]]) -> tuple[np.ndarray[Any, Any], ...]:
+    """Run a `torch_call` node on arrays."""
+    params = node.params
+    tensors = [tensor_of(a) for a in arrays]
+    sizes: list[int] = []
+    if params["sizes"]:
+        values = _values_of_symbols(node, arrays)
+        sizes = [int(evaluate(n, values)) for n in params["sizes"]]
+    args, kwargs = _decoded_call(params["arguments"], tensors, sizes)
+    with torch.no_grad():
+        results = _overload(params["function"])(*args, **kwargs)
+    if isinstance(results, torch.Tensor):
+        results = (results,)
+    return tuple(np.ascontiguousarray(array_of(x)).reshape(x.shape) for x in results)
+
+
+def _decoded_call(
+    text: str, tensors: Sequence[torch.Tensor], sizes: Sequence[int]
+) -> tuple[list[Any], dict[str, Any]]:
+    """Return the positional and the keyword arguments of a call."""
+    args, kwargs = _parsed(text)
+    return (
+        [_decoded(x, tensors, sizes) for x in args],
+        {name: _decoded(x, tensors, sizes) for name, x in kwargs},
+    )
+
+
+def _values_of_symbols(node: Node, arrays: Sequence[np.ndarray[Any, Any]]) -> dict[str, int]:
+    """Return the values of the symbols that are extents of the inputs."""
+    values: dict[str, int] = {}
+    for entry, array in zip(node.inputs, arrays, strict=True):
+        for extent, n in zip(known_shape(entry), array.shape, strict=True):
+            if isinstance(extent, Size) and str(extent).isidentifier():
+                values[str(extent)] = n
+    return values
+
+
+TORCH_CALL = register_op(
+    "torch_call",
+    num_inputs=-1,
+    num_outputs=-1,
+    params={
+        "function": REQUIRED,
+        "arguments": REQUIRED,
+        "sizes": (),
+        "shapes": REQUIRED,
+        "dtypes": REQUIRED,
+        "number": 0,
+    },
+    doc="An operator that PyTorch runs, for one that passkit does not have.",
+)
+TORCH_CALL.set_attr("FInferShape", lambda node, *shapes: node.params["shapes"])
+TORCH_CALL.set_attr("FInferType", lambda node, *dtypes: tuple(map(dtype_of, node.params["dtypes"])))
+TORCH_CALL.set_attr("FCompute", lambda node, *arrays: _call(node, arrays))
+TORCH_CALL.set_attr("TOpPattern", OpPattern.OPAQUE)
+TORCH_CALL.set_attr("THostLibrary", "torch")
+
+
+def extern_call(
+    function: Any,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    results: Sequence[torch.Tensor],
+    number: int,
+    name: str,
+    control: Sequence[Node],
+) -> Node:
+    """Create the node of a call of PyTorch.
+
+    Args:
+        function: the operator overload.
+        args: its arguments, with entries for tensors and extents for sizes.
+        kwargs: its keyword arguments, likewise.
+        results: fake tensors of its results.
+        number: the number of the call, which keeps equal calls of random operators apart; 0 for
+            operators whose equal calls give equal results.
+        name: the name of the node.
+        control: the nodes that run before it.
+
+    Raises: UnsupportedNodeError for a type of argument or a size that is not known, DTypeError for
+    a dtype that passkit does not have.
+    """
+    encoder = _Encoder()
+    arguments = [
+        [encoder.encoded(x) for x in args],
+        [[key, encoder.encoded(x)] for key, x in kwargs.items()],
+    ]
+    shapes: list[tuple[Extent, ...]] = [tuple(map(extent_of, x.shape)) for x in results]
+    params = {
+        "function": function.name(),
+        "arguments": json.dumps(arguments),
+        "sizes": tuple(encoder.sizes),
+        "shapes": tuple(shapes),
+        "dtypes": tuple(passkit_dtype(x.dtype).name for x in results),
+        "number": number,
+    }
+    return Node(TORCH_CALL, encoder.entries, params, name, control)

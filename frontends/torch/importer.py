@@ -1,0 +1,307 @@
+"""Graphs of torch.fx with operators of ATen as passkit graphs.
+
+What the graph computes stands in the metadata of its nodes as fake tensors, whose shapes may have
+symbolic integers. A node that no importer takes becomes a call of PyTorch inside the same graph,
+and the reason is kept for `report`.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from attrs import field, frozen
+from torch.fx import GraphModule, Node
+from torch.utils import _pytree as pytree
+
+import passkit.ops as ops
+from passkit.errors import PasskitError
+from passkit.frontends.torch.dtypes import array_of, passkit_dtype
+from passkit.frontends.torch.errors import UnsupportedNodeError
+from passkit.frontends.torch.extern import extern_call
+from passkit.frontends.torch.op_importers import IMPORTERS, AtenCall
+from passkit.frontends.torch.symbols import extent_of
+from passkit.graph.graph import Graph
+from passkit.graph.node import Entry, known_shape, var
+from passkit.graph.node import Node as GraphNode
+from passkit.values.size import Extent
+
+
+@frozen
+class ExternNode:
+    """A node that PyTorch runs.
+
+    Attributes:
+        name: its name in the graph of PyTorch.
+        function: the name of its operator.
+        reason: why passkit does not run it.
+        line: the line of the user's program, if it is known.
+    """
+
+    name: str
+    function: str
+    reason: str
+    line: str = ""
+
+
+@frozen
+class InputTensor:
+    """A result that is an input: the position among the arguments."""
+
+    position: int
+
+
+def input_name(position: int) -> str:
+    """Return the name of the graph's input for the argument at a position."""
+    return f"x{position}"
+
+
+@frozen(eq=False)
+class OutputLayout:
+    """How a result of a program becomes a tensor.
+
+    Attributes:
+        position: the position among the results of the graph; -1 for what is no computed tensor.
+        value: that value: None, an extent, or the position of an input that is returned as it is.
+        order: the order of axes, from the slowest to the fastest, in which the array lies.
+        is_dense: whether the array has all elements in this order; else it is copied to strides.
+        strides: the strides of the tensor, in elements.
+    """
+
+    position: int
+    value: Any = None
+    order: tuple[int, ...] = ()
+    is_dense: bool = True
+    strides: tuple[Extent, ...] = ()
+
+
+@frozen(eq=False)
+class ImportedGraph:
+    """A graph of PyTorch as a passkit graph.
+
+    Attributes:
+        graph: the graph, whose inputs are named by `input_name`; None if nothing is computed.
+        feeds: the positions of tensors among the arguments.
+        sizes: the positions of symbolic integers among the arguments, with their extents.
+        shapes: the symbolic shape of each fed tensor.
+        outputs: the layout of each result.
+        externs: the nodes that PyTorch runs.
+        node_count: the number of operators in the graph of PyTorch.
+    """
+
+    graph: Graph | None
+    feeds: tuple[int, ...]
+    sizes: tuple[tuple[int, Extent], ...]
+    shapes: tuple[tuple[Extent, ...], ...]
+    outputs: tuple[OutputLayout, ...]
+    externs: tuple[ExternNode, ...]
+    node_count: int
+
+
+def import_graph(module: GraphModule) -> ImportedGraph:
+    """Import a graph of functional operators of ATen with fake tensors as metadata.
+
+    Args:
+        module: the graph; its placeholders are tensors, symbolic integers or numbers.
+
+    Raises: UnsupportedNodeError for what is neither imported nor called: a symbolic size of an
+    input or output that is no polynomial, a dtype that passkit does not have, nested graphs.
+    """
+    return _GraphImporter(module).imported()
+
+
+@frozen(eq=False)
+class _GraphImporter:
+    """The import of one graph."""
+
+    module: GraphModule
+    values: dict[Node, Any] = field(factory=dict)
+    feeds: list[int] = field(factory=list)
+    sizes: list[tuple[int, Extent]] = field(factory=list)
+    inputs: list[Entry] = field(factory=list)
+    positions: dict[Entry, int] = field(factory=dict)
+    externs: list[ExternNode] = field(factory=list)
+    ordered: list[GraphNode] = field(factory=list)
+
+    def imported(self) -> ImportedGraph:
+        """Import all nodes, and return the graph."""
+        count = number = 0
+        results: Sequence[Any] = ()
+        for node in self.module.graph.nodes:
+            if node.op == "placeholder":
+                self._placeholder(node, number)
+                number += 1
+            elif node.op == "get_attr":
+                self.values[node] = self._attribute(node)
+            elif node.op == "call_function":
+                self.values[node] = self._function(node)
+                count += node.target is not operator.getitem
+            elif node.op == "output":
+                (results,) = node.args
+            else:
+                raise UnsupportedNodeError(f"{node.op} of {node.target}")
+        computed: list[Entry] = []
+        layouts = tuple(self._output(x, computed) for x in pytree.tree_leaves(results))
+        shapes = tuple(known_shape(x) for x in self.inputs)
+        graph = Graph(computed) if computed else None
+        return ImportedGraph(
+            graph=graph,
+            feeds=tuple(self.feeds),
+            sizes=tuple(self.sizes),
+            shapes=shapes,
+            outputs=layouts,
+            externs=tuple(self.externs),
+            node_count=count,
+        )
+
+    # Inputs.
+
+    def _placeholder(self, node: Node, number: int) -> None:
+        """Add an input: a variable for a tensor, an extent for a symbolic integer."""
+        fake = node.meta.get("val")
+        if isinstance(fake, torch.Tensor):
+            shape = tuple(map(extent_of, fake.shape))
+            entry = var(input_name(number), shape, passkit_dtype(fake.dtype))
+            self.inputs.append(entry)
+            self.positions[entry] = number
+            self.feeds.append(number)
+            self.values[node] = entry
+        elif isinstance(fake, torch.SymInt):
+            self.values[node] = extent_of(fake)
+            self.sizes.append((number, self.values[node]))
+        else:
+            self.values[node] = fake
+
+    def _attribute(self, node: Node) -> Any:
+        """Return an attribute of the module: a tensor is a constant.
+
+        Raises: UnsupportedNodeError for a graph inside of the module.
+        """
+        value: Any = self.module
+        for name in str(node.target).split("."):
+            value = getattr(value, name)
+        if isinstance(value, torch.Tensor):
+            return ops.constant(array_of(value).copy())
+        raise UnsupportedNodeError(f"an attribute {node.target} of type {type(value).__name__}")
+
+    # Calls.
+
+    def _function(self, node: Node) -> Any:
+        """Return what a call computes: an entry, a sequence of them, or an extent."""
+        fake = node.meta.get("val")
+        if isinstance(fake, (torch.SymInt, int)) and not isinstance(fake, bool):
+            return extent_of(fake)
+        if node.target is operator.getitem:
+            source, position = node.args
+            return self.values[source][position]  # type: ignore[index]
+        if isinstance(fake, (torch.SymFloat, torch.SymBool)):
+            raise UnsupportedNodeError(f"{node.target} gives a {type(fake).__name__}")
+        args, kwargs = pytree.tree_map_only(Node, self._value, (node.args, node.kwargs))
+        fakes = pytree.tree_map_only(Node, _fake, (node.args, node.kwargs))
+        call = AtenCall(node.target, fakes[0], fakes[1], fake)
+        importer = IMPORTERS.get(node.target)
+        reason = "passkit has no importer for it"
+        if importer is not None:
+            try:
+                return self._checked(call, importer(call, *args, **kwargs))
+            except (UnsupportedNodeError, PasskitError) as error:
+                reason = str(error)
+        return self._extern(node, call, args, kwargs, reason)
+
+    def _value(self, node: Node) -> Any:
+        """Return what a node computes."""
+        return self.values[node]
+
+    def _checked(self, call: AtenCall, results: Any) -> Any:
+        """Return the results of an importer.
+
+        Raises: UnsupportedNodeError if one has another shape or dtype than the fake tensor.
+        """
+        fakes = [call.result] if isinstance(call.result, torch.Tensor) else call.result
+        entries = [results] if isinstance(results, Entry) else results
+        for entry, fake in zip(entries, fakes, strict=True):
+            if entry is None or fake is None:
+                continue
+            shape = tuple(map(extent_of, fake.shape))
+            if entry.shape != shape or entry.dtype is not passkit_dtype(fake.dtype):
+                raise UnsupportedNodeError(
+                    f"the importer gives {entry.dtype}{list(entry.shape or ())}, and PyTorch "
+                    f"{fake.dtype}{list(shape)}"
+                )
+        return results
+
+    def _extern(self, node: Node, call: AtenCall, args: Any, kwargs: Any, reason: str) -> Any:
+        """Return the results of a call of PyTorch, which is kept as extern.
+
+        Raises: UnsupportedNodeError where it cannot be called.
+        """
+        if not isinstance(node.target, torch._ops.OpOverload):
+            raise UnsupportedNodeError(f"{node.target} is no operator of PyTorch")
+        fakes = [call.result] if isinstance(call.result, torch.Tensor) else list(call.result)
+        is_random = torch.Tag.nondeterministic_seeded in node.target.tags
+        control = tuple(self.ordered[-1:]) if is_random else ()
+        number = len(self.externs) + 1 if is_random else 0
+        kept = [f for f in fakes if f is not None]
+        made = extern_call(node.target, args, kwargs, kept, number, node.name, control)
+        if is_random:
+            self.ordered.append(made)
+        self.externs.append(ExternNode(node.name, node.target.name(), reason, _line(node)))
+        if isinstance(call.result, torch.Tensor):
+            return made.entries[0]
+        own = iter(made.entries)
+        return [None if f is None else next(own) for f in fakes]
+
+    # Results.
+
+    def _output(self, result: Any, computed: list[Entry]) -> OutputLayout:
+        """Return the layout of a result; what is computed is added to ``computed``."""
+        value = self.values[result] if isinstance(result, Node) else result
+        if not isinstance(value, Entry):
+            return OutputLayout(-1, value)
+        if value in self.positions:
+            return OutputLayout(-1, InputTensor(self.positions[value]))
+        fake = result.meta["val"]
+        order = tuple(sorted(range(fake.dim()), key=lambda k: _stride_key(fake, k)))
+        strides = tuple(map(extent_of, fake.stride()))
+        is_dense = _is_dense(tuple(map(extent_of, fake.shape)), strides, order)
+        if is_dense and order != tuple(range(fake.dim())):
+            value = ops.transpose(value, axes=order)
+        elif not is_dense:
+            order = tuple(range(fake.dim()))
+        computed.append(value)
+        return OutputLayout(len(computed) - 1, None, order, is_dense, strides)
+
+
+def _is_dense(
+    shape: Sequence[Extent], strides: Sequence[Extent], order: Sequence[int]
+) -> bool:
+    """Return whether the elements of a tensor lie without gaps, with its axes in this order."""
+    expected: Extent = 1
+    for axis in reversed(order):
+        if shape[axis] != 1 and strides[axis] != expected:
+            return 0 in shape
+        expected = expected * shape[axis]
+    return True
+
+
+def _stride_key(fake: torch.Tensor, axis: int) -> tuple[int, int]:
+    """Return the key by which axes are sorted from the slowest to the fastest."""
+    stride = fake.stride(axis)
+    hint = stride.node.hint if isinstance(stride, torch.SymInt) else stride
+    return -int(hint), axis
+
+
+def _fake(node: Node) -> Any:
+    """Return the metadata of a node: a fake tensor, or a symbolic integer."""
+    return node.meta.get("val")
+
+
+def _line(node: Node) -> str:
+    """Return the last line of the user's program in a node's stack trace, "" if there is none."""
+    trace = node.meta.get("stack_trace") or ""
+    lines = [x.strip() for x in trace.splitlines() if x.strip().startswith("File ")]
+    return lines[-1] if lines else ""
+
+

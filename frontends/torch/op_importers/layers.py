@@ -1,0 +1,106 @@
+"""Importers of the operators that layers of networks consist of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import passkit.ops as ops
+from passkit.frontends.torch.dtypes import passkit_dtype
+from passkit.frontends.torch.errors import UnsupportedNodeError
+from passkit.frontends.torch.op_importers.registry import AtenCall, aten, axis_of, cast, imports
+from passkit.graph.node import Entry, known_shape
+from passkit.values.dtype import DType, dtype_of
+
+
+def _wide(dtype: DType) -> DType:
+    """Return the dtype that a layer computes in: at least float32."""
+    return dtype_of("float32") if dtype.name in ("float16", "bfloat16") else dtype
+
+
+@imports(aten._softmax.default)
+def _softmax(call: AtenCall, x: Entry, axis: int, half_to_float: bool) -> Entry:
+    """Import softmax; of a scalar it is 1."""
+    return _along(ops.softmax, call, x, axis)
+
+
+@imports(aten._log_softmax.default)
+def _log_softmax(call: AtenCall, x: Entry, axis: int, half_to_float: bool) -> Entry:
+    """Import the logarithm of softmax; of a scalar it is 0."""
+    return _along(ops.log_softmax, call, x, axis)
+
+
+def _along(function: Any, call: AtenCall, x: Entry, axis: int) -> Entry:
+    """Return a function along an axis, computed in at least float32."""
+    wide = cast(x, _wide(call.dtype))
+    if not known_shape(x):
+        return cast(ops.reshape(function(ops.reshape(wide, (1,)), axis=0), ()), call.dtype)
+    return cast(function(wide, axis=axis_of(axis, x)), call.dtype)
+
+
+@imports(aten.native_layer_norm.default)
+def _layer_norm(
+    call: AtenCall,
+    x: Entry,
+    shape: Sequence[int],
+    weight: Entry | None,
+    bias: Entry | None,
+    epsilon: float,
+) -> list[Entry]:
+    """Import a layer norm with the mean and the inverse deviation of each row."""
+    wide = cast(x, _wide(call.dtype))
+    rank = len(known_shape(x))
+    axes = tuple(range(rank - len(shape), rank))
+    mean = ops.reduce_mean(wide, axis=axes, keepdims=True)
+    distance = wide - mean
+    variance = ops.reduce_mean(distance * distance, axis=axes, keepdims=True)
+    scale = ops.rsqrt(variance + epsilon)
+    result = distance * scale
+    if weight is not None:
+        result = result * cast(weight, wide.dtype)
+    if bias is not None:
+        result = result + cast(bias, wide.dtype)
+    statistics = [
+        cast(v, passkit_dtype(part.dtype))
+        for v, part in zip((mean, scale), call.result[1:], strict=True)
+    ]
+    return [cast(result, call.dtype), *statistics]
+
+
+@imports(aten.max_pool2d_with_indices.default)
+def _max_pool(
+    call: AtenCall,
+    x: Entry,
+    window: Sequence[int],
+    strides: Sequence[int] = (),
+    padding: Sequence[int] = (0,),
+    dilations: Sequence[int] = (1,),
+    ceil_mode: bool = False,
+) -> list[Entry]:
+    """Import the largest element under each window; its position is not supported."""
+    raise UnsupportedNodeError("positions of the largest elements under windows")
+
+
+@imports(aten.avg_pool2d.default)
+def _avg_pool(
+    call: AtenCall,
+    x: Entry,
+    window: Sequence[int],
+    strides: Sequence[int] = (),
+    padding: Sequence[int] = (0,),
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor: int | None = None,
+) -> Entry:
+    """Import the mean under each window."""
+    if ceil_mode or divisor is not None or len(known_shape(x)) != 4:
+        raise UnsupportedNodeError("a mean under windows with ceil_mode or a divisor of its own")
+    pair = [tuple(n) * 2 if len(n) == 1 else tuple(n) for n in (window, strides or window, padding)]
+    result = ops.avg_pool2d(
+        ops.transpose(x, axes=(0, 2, 3, 1)),
+        window=pair[0],
+        strides=pair[1],
+        padding=tuple((n, n) for n in pair[2]),
+        count_include_pad=count_include_pad,
+    )
+    return ops.transpose(result, axes=(0, 3, 1, 2))

@@ -1,0 +1,104 @@
+"""The table of importers: for each operator of PyTorch the function that builds it in passkit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from attrs import frozen
+
+import passkit.ops as ops
+from passkit.frontends.torch.dtypes import passkit_dtype
+from passkit.frontends.torch.errors import UnsupportedNodeError
+from passkit.frontends.torch.symbols import extent_of
+from passkit.graph.node import Entry, known_shape
+from passkit.values.dtype import DType
+from passkit.values.size import Extent, Shape, Size
+
+Importer = Callable[..., Any]
+"""``(call, *args, **kwargs) -> Entry or a sequence of entries``. Tensors are entries, symbolic
+sizes are extents; other arguments are as in the graph."""
+
+aten = torch.ops.aten
+IMPORTERS: dict[Any, Importer] = {}
+"""The importer of each operator overload."""
+
+
+@frozen(eq=False)
+class AtenCall:
+    """A call of an operator in a graph of PyTorch.
+
+    Attributes:
+        function: the operator overload.
+        args: its positional arguments, with fake tensors and symbolic integers.
+        kwargs: its keyword arguments, likewise.
+        result: the fake tensor of its result, or a sequence of them.
+    """
+
+    function: Any
+    args: Sequence[Any]
+    kwargs: Mapping[str, Any]
+    result: Any
+
+    @property
+    def first(self) -> torch.Tensor:
+        """Return the fake tensor of the first result."""
+        return self.result if isinstance(self.result, torch.Tensor) else self.result[0]
+
+    @property
+    def shape(self) -> Shape:
+        """Return the shape of the first result."""
+        return tuple(map(extent_of, self.first.shape))
+
+    @property
+    def dtype(self) -> DType:
+        """Return the dtype of the first result."""
+        return passkit_dtype(self.first.dtype)
+
+
+def imports(*overloads: Any) -> Callable[[Importer], Importer]:
+    """Return a decorator that registers a function as the importer of operator overloads."""
+
+    def register(importer: Importer) -> Importer:
+        for overload in overloads:
+            IMPORTERS[overload] = importer
+        return importer
+
+    return register
+
+
+def cast(x: Entry, dtype: DType) -> Entry:
+    """Return an entry converted to a dtype, itself if it has that one.
+
+    Conversion to bool tests for 0, as in PyTorch.
+    """
+    if x.dtype is dtype:
+        return x
+    return ops.not_equal(x, 0) if dtype.name == "bool" else ops.cast(x, dtype)
+
+
+def axis_of(axis: int, x: Entry) -> int:
+    """Return an axis of ``x`` from 0 on; a scalar counts as having one."""
+    rank = max(1, len(known_shape(x)))
+    return axis + rank if axis < 0 else axis
+
+
+def axes_of(axes: Any, x: Entry) -> tuple[int, ...]:
+    """Return axes of ``x`` from 0 on; None and an empty list are all axes."""
+    rank = len(known_shape(x))
+    if axes is None or (isinstance(axes, (list, tuple)) and not axes):
+        return tuple(range(rank))
+    if isinstance(axes, int):
+        axes = [axes]
+    return tuple(axis_of(k, x) for k in axes) if rank else ()
+
+
+def plain_extents(shape: Sequence[Extent]) -> tuple[int, ...]:
+    """Return a shape whose extents are all known.
+
+    Raises: UnsupportedNodeError if one is symbolic.
+    """
+    if any(isinstance(n, Size) for n in shape):
+        raise UnsupportedNodeError(f"the shape {tuple(shape)} has symbolic sizes")
+    return tuple(int(n) for n in shape)  # type: ignore[arg-type]

@@ -1,0 +1,55 @@
+"""PyTorch's symbolic integers as passkit's sizes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy
+import torch
+from torch.utils._sympy.functions import CleanDiv, FloorDiv
+
+from passkit.frontends.torch.errors import UnsupportedNodeError
+from passkit.values.size import Extent, Size
+
+
+def extent_of(value: Any) -> Extent:
+    """Return a PyTorch integer, plain or symbolic, as a passkit extent.
+
+    Raises: UnsupportedNodeError for an expression with more than sums, products and quotients.
+    """
+    if isinstance(value, torch.SymInt):
+        return extent_of_expression(value.node.expr)
+    return int(value)
+
+
+def extent_of_expression(expression: sympy.Expr) -> Extent:
+    """Return a sympy expression of symbolic sizes as a passkit extent.
+
+    Raises: UnsupportedNodeError for an expression with more than sums, products and quotients.
+    """
+    match expression:
+        case sympy.Integer():
+            return int(expression)
+        case sympy.Symbol():
+            return Size.symbol(str(expression))
+        case sympy.Add():
+            return sum((extent_of_expression(x) for x in expression.args), start=0)
+        case sympy.Mul():
+            product: Extent = 1
+            for x in expression.args:
+                product = product * extent_of_expression(x)
+            return product
+        case sympy.Pow() if expression.exp.is_Integer and expression.exp > 0:
+            product = 1
+            for _ in range(int(expression.exp)):
+                product = product * extent_of_expression(expression.base)
+            return product
+        case FloorDiv() | CleanDiv():
+            numerator, denominator = expression.args
+            return extent_of_expression(numerator) // extent_of_expression(denominator)
+    raise UnsupportedNodeError(f"the size {expression} is no sum, product or quotient of sizes")
+
+
+def is_symbolic(value: Any) -> bool:
+    """Return whether a value is a symbolic integer of PyTorch."""
+    return isinstance(value, torch.SymInt)
