@@ -19,7 +19,13 @@ from torch.fx import GraphModule
 from passkit.errors import SettingError, nearest
 from passkit.frontends.torch.dtypes import array_of, tensor_of
 from passkit.frontends.torch.errors import UnsupportedNodeError
-from passkit.frontends.torch.importer import ImportedGraph, InputTensor, OutputLayout, import_graph, input_name
+from passkit.frontends.torch.importer import (
+    ImportedGraph,
+    InputTensor,
+    OutputLayout,
+    import_graph,
+    input_name,
+)
 from passkit.frontends.torch.op_importers import IMPORTERS
 from passkit.frontends.torch.reports import record
 from passkit.program.compiler import compile
