@@ -104,7 +104,8 @@ class PasskitBackend:
         """
         if mode not in (None, "default"):
             raise SettingError(f"backend passkit: mode {mode!r} is unknown; leave it out")
-        return _compiler(tuple(sorted((options or {}).items())))(module, example_inputs)
+        compiler = _compiler(tuple(sorted((options or {}).items())))
+        return compiler(module, example_inputs)  # type: ignore[no-any-return]
 
 
 passkit_backend = PasskitBackend()
@@ -125,7 +126,7 @@ def _compiler(options: tuple[tuple[str, Any], ...]) -> Callable[..., Any]:
     def compile_graph(module: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
         return compile_functional(module, fallback, own)
 
-    return aot_autograd(  # type: ignore[no-any-return, no-untyped-call]
+    return aot_autograd(  # type: ignore[no-any-return]
         fw_compiler=compile_graph,
         bw_compiler=compile_graph,
         inference_compiler=compile_graph,
@@ -151,7 +152,8 @@ def compile_functional(
         imported = import_graph(module)
     except UnsupportedNodeError as error:
         if fallback == "error":
-            raise SettingError(f"backend passkit: PyTorch would run a whole graph: {error}") from None
+            text = f"backend passkit: PyTorch would run a whole graph: {error}"
+            raise SettingError(text) from None
         record(module, None, str(error))
         return make_boxed_func(module.forward)  # type: ignore[no-any-return]
     if fallback == "error" and imported.externs:
@@ -219,7 +221,8 @@ class Program:
         if layout.position < 0:
             if isinstance(layout.value, InputTensor):
                 return args[layout.value.position]
-            return evaluate(layout.value, values) if isinstance(layout.value, Size) else layout.value
+            is_size = isinstance(layout.value, Size)
+            return evaluate(layout.value, values) if is_size else layout.value
         tensor = tensor_of(results[layout.position])
         if not layout.is_dense:
             strides = [int(evaluate(n, values)) for n in layout.strides]

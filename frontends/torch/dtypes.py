@@ -58,8 +58,8 @@ def array_of(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
     if tensor.is_conj() or tensor.is_neg():
         tensor = tensor.resolve_conj().resolve_neg()
     if tensor.dtype is torch.bfloat16:
-        return tensor.view(torch.int16).numpy().view(_BFLOAT16)
-    return tensor.numpy()
+        return tensor.view(torch.int16).numpy().view(_BFLOAT16)  # type: ignore[no-any-return]
+    return tensor.numpy()  # type: ignore[no-any-return]
 
 
 def tensor_of(array: np.ndarray[Any, Any]) -> torch.Tensor:

@@ -22,6 +22,7 @@ from passkit.frontends.torch.dtypes import array_of, passkit_dtype
 from passkit.frontends.torch.errors import UnsupportedNodeError
 from passkit.frontends.torch.extern import extern_call
 from passkit.frontends.torch.op_importers import IMPORTERS, AtenCall
+from passkit.frontends.torch.op_importers.registry import constant
 from passkit.frontends.torch.symbols import extent_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, known_shape, var
@@ -183,7 +184,7 @@ class _GraphImporter:
         for name in str(node.target).split("."):
             value = getattr(value, name)
         if isinstance(value, torch.Tensor):
-            return ops.constant(array_of(value).copy())
+            return constant(array_of(value), passkit_dtype(value.dtype))
         raise UnsupportedNodeError(f"an attribute {node.target} of type {type(value).__name__}")
 
     # Calls.
@@ -195,7 +196,7 @@ class _GraphImporter:
             return extent_of(fake)
         if node.target is operator.getitem:
             source, position = node.args
-            return self.values[source][position]  # type: ignore[index]
+            return self.values[source][position]
         if isinstance(fake, (torch.SymFloat, torch.SymBool)):
             raise UnsupportedNodeError(f"{node.target} gives a {type(fake).__name__}")
         args, kwargs = pytree.tree_map_only(Node, self._value, (node.args, node.kwargs))
@@ -244,13 +245,13 @@ class _GraphImporter:
         control = tuple(self.ordered[-1:]) if is_random else ()
         number = len(self.externs) + 1 if is_random else 0
         kept = [f for f in fakes if f is not None]
-        made = extern_call(node.target, args, kwargs, kept, number, node.name, control)
+        call_node = extern_call(node.target, args, kwargs, kept, number, node.name, control)
         if is_random:
-            self.ordered.append(made)
+            self.ordered.append(call_node)
         self.externs.append(ExternNode(node.name, node.target.name(), reason, _line(node)))
         if isinstance(call.result, torch.Tensor):
-            return made.entries[0]
-        own = iter(made.entries)
+            return call_node.entries[0]
+        own = iter(call_node.entries)
         return [None if f is None else next(own) for f in fakes]
 
     # Results.

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 import passkit.ops as ops
 from passkit.frontends.torch.errors import UnsupportedNodeError
-from passkit.frontends.torch.op_importers.registry import AtenCall, aten, cast, imports
+from passkit.frontends.torch.op_importers.registry import AtenCall, aten, cast, constant, imports
 from passkit.frontends.torch.sizes import size_value
 from passkit.graph.node import Entry
 from passkit.values.dtype import dtype_of
@@ -47,8 +45,7 @@ def _ones(call: AtenCall, *args: Any, **kwargs: Any) -> Entry:
 
 def _filled(call: AtenCall, value: Any) -> Entry:
     """Return a tensor of one number in the shape and dtype of a call's result."""
-    number = np.asarray(value).astype(call.dtype.numpy)
-    return ops.broadcast_to(ops.constant(number), call.shape)
+    return ops.broadcast_to(constant(value, call.dtype), call.shape)
 
 
 @imports(aten.scalar_tensor.default)
@@ -56,7 +53,7 @@ def _scalar_tensor(call: AtenCall, value: Any, **kwargs: Any) -> Entry:
     """Import a number, or a symbolic size, as a tensor."""
     if isinstance(value, Size):
         return size_value(value, call.dtype)
-    return ops.constant(np.asarray(value).astype(call.dtype.numpy))
+    return constant(value, call.dtype)
 
 
 @imports(aten.fill.Scalar)
@@ -80,7 +77,8 @@ def _copy(call: AtenCall, x: Entry, source: Entry, non_blocking: bool = False) -
 @imports(aten.arange.default, aten.arange.start, aten.arange.start_step)
 def _arange(call: AtenCall, *args: Any, **kwargs: Any) -> Entry:
     """Import numbers at equal distances."""
-    start, step = 0, 1
+    start: Any = 0
+    step: Any = 1
     if len(args) > 1:
         start = args[0]
     if len(args) > 2:

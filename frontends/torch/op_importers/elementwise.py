@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
-import numpy as np
 import torch
 from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND as KINDS
 from torch._prims_common import elementwise_dtypes
@@ -19,6 +18,8 @@ from passkit.frontends.torch.op_importers.registry import (
     AtenCall,
     aten,
     cast,
+    constant,
+    dtype_name,
     imports,
 )
 from passkit.frontends.torch.sizes import size_value
@@ -37,7 +38,7 @@ def operand(x: Operand, dtype: DType) -> Entry:
         return cast(x, dtype)
     if isinstance(x, Size):
         return size_value(x, dtype)
-    return ops.constant(np.asarray(x).astype(dtype.numpy))
+    return constant(x, dtype)
 
 
 def promoted(
@@ -85,7 +86,7 @@ def _scaled(x: Entry, alpha: Any) -> Entry:
 
 def _add(x: Entry, y: Entry, alpha: Any = 1) -> Entry:
     """Return ``x + alpha * y``; of bools, whether one of them is true."""
-    if x.dtype.name == "bool":
+    if dtype_name(x) == "bool":
         return ops.logical_or(x, y) if alpha else x
     return x + _scaled(y, alpha)
 
@@ -102,7 +103,7 @@ def _rsub(x: Entry, y: Entry, alpha: Any = 1) -> Entry:
 
 def _mul(x: Entry, y: Entry) -> Entry:
     """Return ``x * y``; of bools, whether both are true."""
-    return ops.logical_and(x, y) if x.dtype.name == "bool" else x * y
+    return ops.logical_and(x, y) if dtype_name(x) == "bool" else x * y
 
 
 def _relu(x: Entry) -> Entry:
@@ -119,7 +120,7 @@ def _bitwise(of_bools: Callable[..., Entry], of_bits: Callable[..., Entry]) -> A
     """Return a function that is logical for bools and bitwise for integers."""
 
     def function(*x: Entry) -> Entry:
-        return (of_bools if x[0].dtype.name == "bool" else of_bits)(*x)
+        return (of_bools if dtype_name(x[0]) == "bool" else of_bits)(*x)
 
     return function
 
@@ -246,14 +247,15 @@ def _pow(call: AtenCall, x: Operand, y: Operand) -> Entry:
     """Import pow; small whole powers are products."""
     kind = KINDS.BOOL_TO_LONG
     (base, exponent), dtype = promoted(call, kind, (x, y), tuple(call.args[:2]))
+    is_float = base.dtype is not None and base.dtype.is_float
     if isinstance(y, (int, float)) and not isinstance(y, bool):
         if y == 2:
             return cast(base * base, dtype)
         if y == 3:
             return cast(base * base * base, dtype)
-        if base.dtype.is_float and y == 0.5:
+        if is_float and y == 0.5:
             return cast(ops.sqrt(base), dtype)
-        if base.dtype.is_float and y == -1:
+        if is_float and y == -1:
             return cast(1 / base, dtype)
     return cast(ops.pow(base, exponent), dtype)
 
@@ -270,7 +272,8 @@ def _div_mode(call: AtenCall, x: Operand, y: Operand, *, rounding_mode: str | No
 @imports(aten.floor_divide.default)
 def _floor_divide(call: AtenCall, x: Operand, y: Operand) -> Entry:
     """Import a division that is rounded down."""
-    return _div_mode(call, x, y, rounding_mode="floor")
+    (a, b), dtype = promoted(call, DEFAULT, (x, y), tuple(call.args[:2]))
+    return cast(ops.floor_div(a, b), dtype)
 
 
 @imports(aten.where.self, aten.where.ScalarOther, aten.where.ScalarSelf, aten.where.Scalar)
@@ -305,7 +308,7 @@ def _clamp_max(call: AtenCall, x: Entry, high: Any) -> Entry:
 
 
 @imports(aten.gelu.default)
-def _gelu(call: AtenCall, x: Entry, *, approximate: str = "none") -> Entry:
+def _gelu(call: AtenCall, x: Entry, *, approximate: Literal["none", "tanh"] = "none") -> Entry:
     """Import gelu."""
     (a,), dtype = promoted(call, DEFAULT, (x,), (call.args[0],))
     return cast(ops.gelu(a, approximate=approximate), dtype)

@@ -48,7 +48,8 @@ def _layer_norm(
     epsilon: float,
 ) -> list[Entry]:
     """Import a layer norm with the mean and the inverse deviation of each row."""
-    wide = cast(x, _wide(call.dtype))
+    computed = _wide(call.dtype)
+    wide = cast(x, computed)
     rank = len(known_shape(x))
     axes = tuple(range(rank - len(shape), rank))
     mean = ops.reduce_mean(wide, axis=axes, keepdims=True)
@@ -57,9 +58,9 @@ def _layer_norm(
     scale = ops.rsqrt(variance + epsilon)
     result = distance * scale
     if weight is not None:
-        result = result * cast(weight, wide.dtype)
+        result = result * cast(weight, computed)
     if bias is not None:
-        result = result + cast(bias, wide.dtype)
+        result = result + cast(bias, computed)
     statistics = [
         cast(v, passkit_dtype(part.dtype))
         for v, part in zip((mean, scale), call.result[1:], strict=True)

@@ -255,7 +255,11 @@ def _select_scatter(
 
 @imports(aten.as_strided.default)
 def _as_strided(
-    call: AtenCall, x: Entry, shape: Sequence[int], strides: Sequence[int], offset: int | None = None
+    call: AtenCall,
+    x: Entry,
+    shape: Sequence[int],
+    strides: Sequence[int],
+    offset: int | None = None,
 ) -> Entry:
     """Import a view by strides where it is a change of shape."""
     fake = call.args[0]

@@ -7,7 +7,13 @@ from typing import Any
 
 import passkit.ops as ops
 from passkit.frontends.torch.errors import UnsupportedNodeError
-from passkit.frontends.torch.op_importers.registry import AtenCall, aten, cast, imports
+from passkit.frontends.torch.op_importers.registry import (
+    AtenCall,
+    aten,
+    cast,
+    imports,
+    plain_extents,
+)
 from passkit.graph.node import Entry, known_shape
 
 
@@ -118,7 +124,7 @@ def _convolution_backward(
         of_x = ops.convolution_backprop_input(turned, last, size=size, **options)
         of_x = ops.transpose(of_x, axes=back)
     if needed[1]:
-        window = tuple(known_shape(filters)[k] for k in spatial)
+        window = plain_extents([known_shape(filters)[k] for k in spatial])
         turned = ops.transpose(x, axes=(0, *spatial, 1))
         of_filters = ops.convolution_backprop_filter(turned, last, window=window, **options)
         of_filters = ops.transpose(of_filters, axes=(rank + 1, rank, *range(rank)))

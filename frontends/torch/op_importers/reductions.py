@@ -14,10 +14,13 @@ from passkit.frontends.torch.op_importers.registry import (
     axes_of,
     axis_of,
     cast,
+    dtype_name,
     imports,
 )
+from passkit.frontends.torch.sizes import size_value
 from passkit.graph.node import Entry, known_shape
 from passkit.values.dtype import DType, dtype_of
+from passkit.values.size import numel
 
 
 def _accumulated(dtype: DType) -> DType:
@@ -182,7 +185,10 @@ def _var(
     own = axes_of(axes, x)
     if not known_shape(x):
         wide, own = ops.reshape(wide, (1,)), (0,)
-    result = ops.variance(wide, axis=own, ddof=correction, keepdims=keepdim)
+    distance = wide - ops.reduce_mean(wide, axis=own, keepdims=True)
+    total = ops.reduce_sum(distance * distance, axis=own, keepdims=keepdim)
+    count = size_value(numel(known_shape(wide)[k] for k in own), dtype_of(dtype_name(wide)))
+    result = total / ops.maximum(count - correction, 0)
     return cast(ops.reshape(result, call.shape), call.dtype)
 
 
@@ -217,7 +223,7 @@ def _vector_norm(
     elif order == float("-inf"):
         result = reduced(ops.reduce_min, wide, axes, keepdims, call)
     elif order == 0:
-        counted = ops.cast(ops.not_equal(wide, 0), wide.dtype.name)
+        counted = ops.cast(ops.not_equal(wide, 0), dtype_name(wide))
         result = reduced(ops.reduce_sum, counted, axes, keepdims, call)
     elif order == 1:
         result = reduced(ops.reduce_sum, wide, axes, keepdims, call)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from attrs import frozen
 
@@ -13,6 +14,7 @@ from passkit.frontends.torch.dtypes import passkit_dtype
 from passkit.frontends.torch.errors import UnsupportedNodeError
 from passkit.frontends.torch.symbols import extent_of
 from passkit.graph.node import Entry, known_shape
+from passkit.graph.op import get_op
 from passkit.values.dtype import DType
 from passkit.values.size import Extent, Shape, Size
 
@@ -21,6 +23,7 @@ Importer = Callable[..., Any]
 sizes are extents; other arguments are as in the graph."""
 
 aten = torch.ops.aten
+CONSTANT: Any = get_op("constant")
 IMPORTERS: dict[Any, Importer] = {}
 """The importer of each operator overload."""
 
@@ -68,6 +71,18 @@ def imports(*overloads: Any) -> Callable[[Importer], Importer]:
     return register
 
 
+def constant(value: Any, dtype: DType) -> Entry:
+    """Return a number, or an array of numbers, as a constant of a dtype."""
+    entry: Entry = CONSTANT(np.asarray(value).astype(dtype.numpy))
+    return entry
+
+
+def dtype_name(x: Entry) -> str:
+    """Return the name of the dtype of an entry."""
+    assert x.dtype is not None  # the inputs have dtypes, so that all entries do
+    return x.dtype.name
+
+
 def cast(x: Entry, dtype: DType) -> Entry:
     """Return an entry converted to a dtype, itself if it has that one.
 
@@ -101,4 +116,4 @@ def plain_extents(shape: Sequence[Extent]) -> tuple[int, ...]:
     """
     if any(isinstance(n, Size) for n in shape):
         raise UnsupportedNodeError(f"the shape {tuple(shape)} has symbolic sizes")
-    return tuple(int(n) for n in shape)  # type: ignore[arg-type]
+    return tuple(int(n) for n in shape)
