@@ -17,19 +17,13 @@ from torch._dynamo.backends.common import aot_autograd
 from torch.fx import GraphModule
 
 from passkit.errors import SettingError, nearest
-from passkit.frontends.torch.dtypes import array_of, tensor_of
 from passkit.frontends.torch.errors import UnsupportedNodeError
 from passkit.frontends.torch.importer import (
-    ImportedGraph,
-    InputTensor,
-    OutputLayout,
     import_graph,
-    input_name,
 )
 from passkit.frontends.torch.op_importers import IMPORTERS
+from passkit.frontends.torch.program import Program
 from passkit.frontends.torch.reports import record
-from passkit.program.compiler import compile
-from passkit.values.size import Size, evaluate
 
 aten = torch.ops.aten
 FALLBACKS = ("extern", "error")
@@ -163,71 +157,4 @@ def compile_functional(
             f"operators, first {first.function} ({first.reason}); leave out fallback='error'"
         )
     record(module, imported, "")
-    return Program(imported, options).boxed()
-
-
-class Program:
-    """A compiled graph as a function of PyTorch's tensors.
-
-    Args:
-        imported: the graph.
-        options: options of `passkit.compile`.
-    """
-
-    def __init__(self, imported: ImportedGraph, options: Mapping[str, Any]) -> None:
-        self.imported = imported
-        self.executable = None
-        self.feeds: tuple[int, ...] = ()
-        if imported.graph is not None:
-            self.executable = compile(imported.graph, **options)
-            numbers = {input_name(k): k for k in imported.feeds}
-            self.feeds = tuple(numbers[x.name] for x in self.executable.inputs)
-
-    def boxed(self) -> Callable[..., Any]:
-        """Return the function that takes a list of arguments, which it empties."""
-        function = self.run
-        function.__func__._boxed_call = True  # type: ignore[attr-defined]
-        return function
-
-    def run(self, args: list[Any]) -> list[Any]:
-        """Return the results for a list of arguments; the list is empty afterwards."""
-        imported = self.imported
-        arrays = [array_of(args[k]) for k in self.feeds]
-        kept = list(args)
-        args.clear()
-        results = [] if self.executable is None else self.executable(arrays)
-        values: dict[str, int] = {}
-        if imported.sizes or any(isinstance(x.value, Size) for x in imported.outputs):
-            values = self._values_of_symbols(kept)
-        return [self._tensor(x, results, kept, values) for x in imported.outputs]
-
-    def _values_of_symbols(self, args: Sequence[Any]) -> dict[str, int]:
-        """Return the values of the symbols of a call."""
-        values = {str(n): int(args[k]) for k, n in self.imported.sizes}
-        for k, shape in zip(self.imported.feeds, self.imported.shapes, strict=True):
-            for extent, n in zip(shape, args[k].shape, strict=True):
-                if isinstance(extent, Size):
-                    values.setdefault(str(extent), n)
-        return values
-
-    @staticmethod
-    def _tensor(
-        layout: OutputLayout,
-        results: Sequence[Any],
-        args: Sequence[Any],
-        values: Mapping[str, int],
-    ) -> Any:
-        """Return one result."""
-        if layout.position < 0:
-            if isinstance(layout.value, InputTensor):
-                return args[layout.value.position]
-            is_size = isinstance(layout.value, Size)
-            return evaluate(layout.value, values) if is_size else layout.value
-        tensor = tensor_of(results[layout.position])
-        if not layout.is_dense:
-            strides = [int(evaluate(n, values)) for n in layout.strides]
-            return torch.empty_strided(tensor.shape, strides, dtype=tensor.dtype).copy_(tensor)
-        if layout.order != tuple(range(len(layout.order))):
-            back = [layout.order.index(k) for k in range(len(layout.order))]
-            return tensor.permute(back)
-        return tensor
+    return Program(imported, options)

@@ -23,11 +23,11 @@ from passkit.frontends.torch.errors import UnsupportedNodeError
 from passkit.frontends.torch.extern import extern_call
 from passkit.frontends.torch.op_importers import IMPORTERS, AtenCall
 from passkit.frontends.torch.op_importers.registry import constant
-from passkit.frontends.torch.symbols import extent_of
+from passkit.frontends.torch.symbols import extent_of, stride_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, known_shape, var
 from passkit.graph.node import Node as GraphNode
-from passkit.values.size import Extent
+from passkit.values.size import Extent, Size, symbols_of
 
 
 @frozen
@@ -59,6 +59,11 @@ def input_name(position: int) -> str:
     return f"x{position}"
 
 
+def size_input_name(symbol: str) -> str:
+    """Return the name of the graph's input whose length is a symbol."""
+    return f"size_{symbol}"
+
+
 @frozen(eq=False)
 class OutputLayout:
     """How a result of a program becomes a tensor.
@@ -84,6 +89,8 @@ class ImportedGraph:
 
     Attributes:
         graph: the graph, whose inputs are named by `input_name`; None if nothing is computed.
+        sized_by: symbols that no input of the graph determines. For each there is an input more,
+            named by `size_input_name`, whose length it is.
         feeds: the positions of tensors among the arguments.
         sizes: the positions of symbolic integers among the arguments, with their extents.
         shapes: the symbolic shape of each fed tensor.
@@ -93,6 +100,7 @@ class ImportedGraph:
     """
 
     graph: Graph | None
+    sized_by: tuple[str, ...]
     feeds: tuple[int, ...]
     sizes: tuple[tuple[int, Extent], ...]
     shapes: tuple[tuple[Extent, ...], ...]
@@ -146,9 +154,12 @@ class _GraphImporter:
         computed: list[Entry] = []
         layouts = tuple(self._output(x, computed) for x in pytree.tree_leaves(results))
         shapes = tuple(known_shape(x) for x in self.inputs)
-        graph = Graph(computed) if computed else None
+        sized_by: tuple[str, ...] = ()
+        if computed:
+            graph, sized_by = self._sized(computed)
         return ImportedGraph(
-            graph=graph,
+            graph=graph if computed else None,
+            sized_by=sized_by,
             feeds=tuple(self.feeds),
             sizes=tuple(self.sizes),
             shapes=shapes,
@@ -256,6 +267,24 @@ class _GraphImporter:
 
     # Results.
 
+    def _sized(self, computed: Sequence[Entry]) -> tuple[Graph, tuple[str, ...]]:
+        """Return the graph of results, and the symbols that its own inputs do not determine."""
+        graph = Graph(computed)
+        needed: set[str] = set()
+        given: set[str] = set()
+        for node in graph.nodes:
+            for entry in node.entries:
+                needed |= symbols_of(known_shape(entry))
+            needed |= symbols_of([node.params["size"]] if "size" in node.params else [])
+            if node.op is None:
+                extents = known_shape(node.entries[0])
+                given |= {str(n) for n in extents if isinstance(n, Size) and str(n).isidentifier()}
+        missing = tuple(sorted(needed - given))
+        if not missing:
+            return graph, ()
+        sizes = (var(size_input_name(name), (Size.symbol(name),), "bool") for name in missing)
+        return Graph([ops.sized_by(computed[0], *sizes), *computed[1:]]), missing
+
     def _output(self, result: Any, computed: list[Entry]) -> OutputLayout:
         """Return the layout of a result; what is computed is added to ``computed``."""
         value = self.values[result] if isinstance(result, Node) else result
@@ -265,7 +294,7 @@ class _GraphImporter:
             return OutputLayout(-1, InputTensor(self.positions[value]))
         fake = result.meta["val"]
         order = tuple(sorted(range(fake.dim()), key=lambda k: _stride_key(fake, k)))
-        strides = tuple(map(extent_of, fake.stride()))
+        strides = tuple(map(stride_of, fake.stride()))
         is_dense = _is_dense(tuple(map(extent_of, fake.shape)), strides, order)
         if is_dense and order != tuple(range(fake.dim())):
             value = ops.transpose(value, axes=order)

@@ -6,7 +6,7 @@ from typing import Any
 
 import sympy
 import torch
-from torch.utils._sympy.functions import CleanDiv, FloorDiv
+from torch.utils._sympy.functions import CleanDiv, FloorDiv, Max
 
 from passkit.frontends.torch.errors import UnsupportedNodeError
 from passkit.values.size import Extent, Size
@@ -50,6 +50,19 @@ def extent_of_expression(expression: sympy.Expr) -> Extent:
     raise UnsupportedNodeError(f"the size {expression} is no sum, product or quotient of sizes")
 
 
-def is_symbolic(value: Any) -> bool:
-    """Return whether a value is a symbolic integer of PyTorch."""
-    return isinstance(value, torch.SymInt)
+def stride_of(value: Any) -> Extent:
+    """Return a stride of a tensor as a passkit extent.
+
+    PyTorch writes the stride of an axis as ``Max(1, n)``, so that it is not 0 in empty tensors; it
+    does not matter there.
+
+    Raises: UnsupportedNodeError for an expression with more than sums, products and quotients.
+    """
+    if not isinstance(value, torch.SymInt):
+        return int(value)
+    expression = value.node.expr
+    plain = expression.replace(
+        lambda x: isinstance(x, (sympy.Max, Max)) and sympy.Integer(1) in x.args,
+        lambda x: x.func(*(a for a in x.args if a != 1)),
+    )
+    return extent_of_expression(plain)
