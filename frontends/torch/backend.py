@@ -23,7 +23,7 @@ from passkit.frontends.torch.importer import (
 )
 from passkit.frontends.torch.op_importers import IMPORTERS
 from passkit.frontends.torch.program import Program
-from passkit.frontends.torch.reports import record
+from passkit.frontends.torch.reports import GraphRecord, record
 
 aten = torch.ops.aten
 FALLBACKS = ("extern", "error")
@@ -148,7 +148,8 @@ def compile_functional(
         if fallback == "error":
             text = f"backend passkit: PyTorch would run a whole graph: {error}"
             raise SettingError(text) from None
-        record(module, None, str(error))
+        nodes = sum(n.op == "call_function" for n in module.graph.nodes)
+        record(GraphRecord(nodes, (), str(error)))
         return make_boxed_func(module.forward)  # type: ignore[no-any-return]
     if fallback == "error" and imported.externs:
         first = imported.externs[0]
@@ -156,5 +157,15 @@ def compile_functional(
             f"backend passkit: PyTorch would run {len(imported.externs)} of {imported.node_count} "
             f"operators, first {first.function} ({first.reason}); leave out fallback='error'"
         )
-    record(module, imported, "")
-    return Program(imported, options)
+    program = Program(imported, options)
+    graph = GraphRecord(imported.node_count, imported.externs, program=program)
+    if not record(graph):
+        return program
+
+    def recorded(*args: Any) -> list[Any]:
+        """Call the program, and keep the arguments of the first call for a report."""
+        if not graph.calls:
+            graph.calls.append(list(args))
+        return program(list(args))
+
+    return make_boxed_func(recorded)  # type: ignore[no-any-return]

@@ -8,7 +8,7 @@ and the reason is kept for `report`.
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -109,16 +109,22 @@ class ImportedGraph:
     node_count: int
 
 
-def import_graph(module: GraphModule) -> ImportedGraph:
+def import_graph(
+    module: GraphModule,
+    constants: Mapping[str, torch.Tensor] | None = None,
+    keeps_names: bool = False,
+) -> ImportedGraph:
     """Import a graph of functional operators of ATen with fake tensors as metadata.
 
     Args:
         module: the graph; its placeholders are tensors, symbolic integers or numbers.
+        constants: the values of placeholders, by name, that are constants of the graph.
+        keeps_names: whether inputs have the names of placeholders in place of `input_name`.
 
     Raises: UnsupportedNodeError for what is neither imported nor called: a symbolic size of an
     input or output that is no polynomial, a dtype that passkit does not have, nested graphs.
     """
-    return _GraphImporter(module).imported()
+    return _GraphImporter(module, constants or {}, keeps_names).imported()
 
 
 @frozen(eq=False)
@@ -126,6 +132,8 @@ class _GraphImporter:
     """The import of one graph."""
 
     module: GraphModule
+    constants: Mapping[str, torch.Tensor]
+    keeps_names: bool
     values: dict[Node, Any] = field(factory=dict)
     feeds: list[int] = field(factory=list)
     sizes: list[tuple[int, Extent]] = field(factory=list)
@@ -173,9 +181,12 @@ class _GraphImporter:
     def _placeholder(self, node: Node, number: int) -> None:
         """Add an input: a variable for a tensor, an extent for a symbolic integer."""
         fake = node.meta.get("val")
-        if isinstance(fake, torch.Tensor):
+        if node.name in self.constants:
+            self.values[node] = _constant(self.constants[node.name])
+        elif isinstance(fake, torch.Tensor):
             shape = tuple(map(extent_of, fake.shape))
-            entry = var(input_name(number), shape, passkit_dtype(fake.dtype))
+            name = node.name if self.keeps_names else input_name(number)
+            entry = var(name, shape, passkit_dtype(fake.dtype))
             self.inputs.append(entry)
             self.positions[entry] = number
             self.feeds.append(number)
@@ -195,7 +206,7 @@ class _GraphImporter:
         for name in str(node.target).split("."):
             value = getattr(value, name)
         if isinstance(value, torch.Tensor):
-            return constant(array_of(value), passkit_dtype(value.dtype))
+            return _constant(value)
         raise UnsupportedNodeError(f"an attribute {node.target} of type {type(value).__name__}")
 
     # Calls.
@@ -321,6 +332,11 @@ def _stride_key(fake: torch.Tensor, axis: int) -> tuple[int, int]:
     stride = fake.stride(axis)
     hint = stride.node.hint if isinstance(stride, torch.SymInt) else stride
     return -int(hint), axis
+
+
+def _constant(tensor: torch.Tensor) -> Entry:
+    """Return a tensor as a constant, which shares its memory."""
+    return constant(array_of(tensor), passkit_dtype(tensor.dtype))
 
 
 def _fake(node: Node) -> Any:

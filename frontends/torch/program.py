@@ -57,12 +57,23 @@ class Program:
         given = list(args)
         args.clear()
         sizes = self._values_of_symbols(given) if self._needs_sizes else {}
-        arrays = [
-            array_of(given[k]) if isinstance(k, int) else np.broadcast_to(_NO_BYTE, sizes[k])
-            for k in self._feeds
-        ]
+        arrays = self.feeds_of(given, sizes)
         results = [] if self.executable is None else self.executable(arrays)
         return [make(results, given, sizes) for make in self._makers]
+
+    def feeds_of(
+        self, args: Sequence[Any], sizes: Mapping[str, int] | None = None
+    ) -> list[np.ndarray[Any, Any]]:
+        """Return the arrays that the executable is called with, for the arguments of a call.
+
+        ``sizes`` are the values of the symbols of the call, if they are known already.
+        """
+        if sizes is None:
+            sizes = self._values_of_symbols(args) if self._needs_sizes else {}
+        return [
+            array_of(args[k]) if isinstance(k, int) else np.broadcast_to(_NO_BYTE, sizes[k])
+            for k in self._feeds
+        ]
 
     def _values_of_symbols(self, args: Sequence[Any]) -> dict[str, int]:
         """Return the values of the symbols of a call, by name."""
