@@ -159,13 +159,13 @@ def compile_functional(
         )
     program = Program(imported, options)
     graph = GraphRecord(imported.node_count, imported.externs, program=program)
-    if not record(graph):
-        return program
+    is_reported = record(graph)
 
-    def recorded(*args: Any) -> list[Any]:
-        """Call the program, and keep the arguments of the first call for a report."""
-        if not graph.calls:
+    def run(args: list[Any]) -> list[Any]:
+        """Call the program; for a report, keep the arguments of the first call."""
+        if is_reported and not graph.calls:
             graph.calls.append(list(args))
-        return program(list(args))
+        return program(args)
 
-    return make_boxed_func(recorded)  # type: ignore[no-any-return]
+    run._boxed_call = True  # type: ignore[attr-defined]
+    return run

@@ -34,9 +34,6 @@ class Program:
     Raises: when created, what `passkit.compile` raises; when called, what an `Executable` raises.
     """
 
-    _boxed_call = True
-    """PyTorch passes the arguments as one list, which the callee may empty."""
-
     def __init__(self, imported: ImportedGraph, options: Mapping[str, Any]) -> None:
         self.imported = imported
         self.executable: Executable | None = None

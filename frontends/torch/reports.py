@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from attrs import field, frozen
 
+from passkit.frontends.torch.extern import TORCH_CALL
 from passkit.frontends.torch.importer import ExternNode
 from passkit.frontends.torch.program import Program
 from passkit.values.units import table
@@ -168,6 +169,8 @@ def _steps(graph: GraphRecord) -> Iterator[tuple[bool, int, float]]:
     program = graph.program
     if program is None or program.executable is None or not graph.calls:
         return
+    planned = program.executable.graph
+    outside = {planned.names[n] for n in planned.nodes if n.op is TORCH_CALL}
     arrays = program.feeds_of(graph.calls[0])
     for row in program.executable.profile(arrays, runs=3, copies=False).rows:
-        yield "torch_call" not in row.step, row.nbytes, row.seconds
+        yield row.node not in outside, row.nbytes, row.seconds

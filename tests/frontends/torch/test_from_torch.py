@@ -1,0 +1,67 @@
+"""PyTorch modules as graphs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+
+torch: Any = pytest.importorskip("torch")
+
+from passkit.frontends.torch import from_torch  # noqa: E402  (after the skip)
+
+
+class Scaled(torch.nn.Module):
+    """A linear layer, scaled by a second input."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(16, 8)
+
+    def forward(self, x: Any, scale: Any) -> Any:
+        """Return the layer's result times a scale, and its sums."""
+        y = torch.tanh(self.linear(x)) * scale
+        return y, y.sum(-1)
+
+
+def test_a_module_becomes_a_graph_with_named_inputs() -> None:
+    """Parameters are constants; inputs have the names of forward's parameters."""
+    module, x, scale = Scaled(), torch.randn(4, 16), torch.randn(8)
+    graph = from_torch(module, (x, scale))
+    assert {n.name for n in graph.inputs} == {"x", "scale"}
+    actual = pk.compile(graph)(x=x.numpy(), scale=scale.numpy())
+    for a, b in zip(actual, module(x, scale), strict=True):
+        np.testing.assert_allclose(a, b.detach().numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_symbolic_extents_are_sizes_of_the_graph() -> None:
+    """An extent that is dynamic in the export may be any number in a call."""
+    module, x, scale = Scaled(), torch.randn(4, 16), torch.randn(8)
+    graph = from_torch(module, (x, scale), dynamic_shapes=({0: torch.export.Dim("rows")}, None))
+    run = pk.compile(graph)
+    for rows in (2, 7):
+        x = torch.randn(rows, 16)
+        (y, _) = run(x=x.numpy(), scale=scale.numpy())
+        np.testing.assert_allclose(
+            y, module(x, scale)[0].detach().numpy(), rtol=1e-5, atol=1e-6
+        )
+
+
+def test_an_exported_program_becomes_a_graph() -> None:
+    """What torch.export made is taken as it is."""
+    module, x = torch.nn.Softmax(-1), torch.randn(3, 5)
+    graph = from_torch(torch.export.export(module, (x,)))
+    (y,) = pk.compile(graph)(input=x.numpy())
+    np.testing.assert_allclose(y, module(x).numpy(), rtol=1e-6)
+
+
+def test_a_module_that_changes_buffers_is_refused() -> None:
+    """A batch norm in training changes its statistics; eval() is the way out."""
+    module = torch.nn.BatchNorm1d(4)
+    with pytest.raises(pk.PasskitError, match=r"changes .*running_mean; call eval\(\)"):
+        from_torch(module, (torch.randn(3, 4),))
+    graph = from_torch(module.eval(), (torch.randn(3, 4),))
+    assert pk.compile(graph)(input=np.ones((3, 4), "float32"))[0].shape == (3, 4)
