@@ -27,7 +27,7 @@ from passkit.frontends.torch.reports import GraphRecord, record
 
 aten = torch.ops.aten
 FALLBACKS = ("extern", "error")
-"""What to do with operators that passkit does not have: PyTorch runs them, or it is an error."""
+"""The ways to treat operators that passkit does not have: PyTorch runs them, or it is an error."""
 _MORE_DECOMPOSED = (
     aten.native_layer_norm_backward,
     aten.native_group_norm,
@@ -108,7 +108,10 @@ passkit_backend = PasskitBackend()
 
 @cache
 def _compiler(options: tuple[tuple[str, Any], ...]) -> Callable[..., Any]:
-    """Return the compiler of graphs that Dynamo captured, for some options."""
+    """Return the compiler of graphs that Dynamo captured, for some options.
+
+    Raises: SettingError for an unknown value of ``fallback``.
+    """
     own = dict(options)
     fallback = own.pop("fallback", "extern")
     if fallback not in FALLBACKS:

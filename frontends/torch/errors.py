@@ -3,5 +3,16 @@
 from __future__ import annotations
 
 
+from typing import NoReturn
+
+
 class UnsupportedNodeError(Exception):
-    """Why a node of a PyTorch graph has no equivalent in passkit; it is called in PyTorch then."""
+    """The reason why a node of a graph has no equivalent in passkit, so that PyTorch runs it."""
+
+
+def unsupported(reason: str) -> NoReturn:
+    """Refuse a node of a graph, which PyTorch runs then; ``reason`` is for reports.
+
+    Raises: UnsupportedNodeError always.
+    """
+    raise UnsupportedNodeError(reason)

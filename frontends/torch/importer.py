@@ -1,7 +1,6 @@
 """Graphs of torch.fx with operators of ATen as passkit graphs.
 
-What the graph computes stands in the metadata of its nodes as fake tensors, whose shapes may have
-symbolic integers. A node that no importer takes becomes a call of PyTorch inside the same graph,
+The metadata of nodes has their results as fake tensors, whose shapes may have symbolic integers. A node that no importer takes becomes a call of PyTorch inside the same graph,
 and the reason is kept for `report`.
 """
 
@@ -143,7 +142,11 @@ class _GraphImporter:
     ordered: list[GraphNode] = field(factory=list)
 
     def imported(self) -> ImportedGraph:
-        """Import all nodes, and return the graph."""
+        """Import all nodes, and return the graph.
+
+        Raises: UnsupportedNodeError for a node, input or result that is neither imported nor
+        called.
+        """
         count = number = 0
         results: Sequence[Any] = ()
         for node in self.module.graph.nodes:
@@ -212,7 +215,10 @@ class _GraphImporter:
     # Calls.
 
     def _function(self, node: Node) -> Any:
-        """Return what a call computes: an entry, a sequence of them, or an extent."""
+        """Return the results of a call: an entry, a sequence of them, or an extent.
+
+        Raises: UnsupportedNodeError where it is neither imported nor called.
+        """
         fake = node.meta.get("val")
         if isinstance(fake, (torch.SymInt, int)) and not isinstance(fake, bool):
             return extent_of(fake)
@@ -234,7 +240,7 @@ class _GraphImporter:
         return self._extern(node, call, args, kwargs, reason)
 
     def _value(self, node: Node) -> Any:
-        """Return what a node computes."""
+        """Return the results of a node."""
         return self.values[node]
 
     def _checked(self, call: AtenCall, results: Any) -> Any:

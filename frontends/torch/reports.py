@@ -1,4 +1,4 @@
-"""What passkit runs of a PyTorch model, and what PyTorch runs, with the reasons."""
+"""Reports of the parts of a PyTorch model that passkit runs, and those that PyTorch runs."""
 
 from __future__ import annotations
 

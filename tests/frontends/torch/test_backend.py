@@ -150,9 +150,18 @@ def test_arguments_are_changed_in_place() -> None:
         lambda x: torch.kthvalue(x * 2, 2, dim=1)[0] + x.shape[0],
         lambda x: torch.cat([x, x[1:]], 0).sum(1),
     ],
-    ids=["rows", "size as value", "view", "slice", "size as result", "range", "size only",
-         "call of PyTorch", "join"],
-)  # fmt: skip
+    ids=[
+        "rows",
+        "size as value",
+        "view",
+        "slice",
+        "size as result",
+        "range",
+        "size only",
+        "call of PyTorch",
+        "join",
+    ],
+)
 def test_one_program_serves_many_lengths(function: Callable[..., Any]) -> None:
     """With dynamic=True a function is compiled once for several lengths."""
     count = 0

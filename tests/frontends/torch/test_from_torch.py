@@ -51,7 +51,7 @@ def test_symbolic_extents_are_sizes_of_the_graph() -> None:
 
 
 def test_an_exported_program_becomes_a_graph() -> None:
-    """What torch.export made is taken as it is."""
+    """The result of torch.export is taken as it is."""
     module, x = torch.nn.Softmax(-1), torch.randn(3, 5)
     graph = from_torch(torch.export.export(module, (x,)))
     (y,) = pk.compile(graph)(input=x.numpy())
