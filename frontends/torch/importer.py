@@ -7,6 +7,7 @@ and the reason is kept for `report`.
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -351,9 +352,9 @@ def _fake(node: Node) -> Any:
 
 
 def _line(node: Node) -> str:
-    """Return the last line of the user's program in a node's stack trace, "" if there is none."""
+    """Return file and line of a node in the user's program, "" if they are not known."""
     trace = node.meta.get("stack_trace") or ""
-    lines = [x.strip() for x in trace.splitlines() if x.strip().startswith("File ")]
-    return lines[-1] if lines else ""
+    places = re.findall(r'^ *File "(.*)", line (\d+), in ', trace, re.MULTILINE)
+    return ":".join(places[-1]) if places else ""
 
 
