@@ -16,7 +16,6 @@ from passkit.frontends.torch.importer import (
     input_name,
     size_input_name,
 )
-from passkit.program.compiler import compile
 from passkit.program.executable import Executable
 from passkit.values.size import Size, evaluate
 
@@ -39,7 +38,7 @@ class Program:
         self.executable: Executable | None = None
         self._feeds: tuple[int | str, ...] = ()
         if imported.graph is not None:
-            self.executable = compile(imported.graph, **options)
+            self.executable = Executable(imported.graph, options, reads_plans=True)
             sources: dict[str, int | str] = {input_name(k): k for k in imported.feeds}
             sources.update({size_input_name(name): name for name in imported.sized_by})
             self._feeds = tuple(sources[x.name] for x in self.executable.inputs)

@@ -47,6 +47,9 @@ _OPS = (
     if os.path.isdir(_INSTALLED_OPS)
     else os.path.join(os.path.dirname(_PACKAGE), "ops")
 )
+_FRONTENDS = os.path.join(os.path.dirname(_PACKAGE), "frontends", "")
+"""The frontends of a checkout, beside the package; once installed they are inside of it."""
+_BUNDLED = (_PACKAGE, _OPS, _FRONTENDS)
 
 
 def planner_is_imported() -> bool:
@@ -89,6 +92,7 @@ def plan_key(
         ([graph.names[n] for n in graph.inputs], [n.name for n in graph.states]),
         sorted(options.items()),
         source_files(),
+        [_files_of(folder) for folder in _frontend_folders(graph)],
         instruction_set(),
         (library.digest, cpu_profile_digest()),
     )
@@ -104,19 +108,35 @@ def _has_only_bundled_operators(graph: Graph) -> bool:
     foreign: set[str] = set()
     for table in registry.tables():
         for name, row in table.rows.items():
-            (bundled if row.place.startswith((_PACKAGE, _OPS)) else foreign).add(name)
+            (bundled if row.place.startswith(_BUNDLED) else foreign).add(name)
     return not foreign & (bundled | {n.op.name for n in graph.nodes if n.op is not None})
+
+
+def _frontend_folders(graph: Graph) -> list[str]:
+    """Return the folders of frontends that define operators of a graph, in order.
+
+    There are none where the frontends are inside the package, whose files count anyway.
+    """
+    places = {n.op.place for n in graph.nodes if n.op is not None}
+    return sorted({os.path.dirname(p) for p in places if p.startswith(_FRONTENDS)})
 
 
 @lru_cache(maxsize=1)
 def source_files() -> list[tuple[str, int, int]]:
     """Return name without folder, size and modification time of each source file of passkit.
 
-    The time is in nanoseconds. Read once: a file that changes later is not the code that this
-    process runs. The list is cached and must not be changed.
+    Those of frontends beside the package are left out. The time is in nanoseconds. Read once: a
+    file that changes later is not the code that this process runs. The list is cached and must not
+    be changed.
     """
+    return _files_of(_PACKAGE, _OPS)
+
+
+@lru_cache(maxsize=16)
+def _files_of(*roots: str) -> list[tuple[str, int, int]]:
+    """Return name, size and modification time of each source file below some folders."""
     files = []
-    folders = [_PACKAGE, _OPS]
+    folders = list(roots)
     while folders:
         for item in os.scandir(folders.pop()):
             if item.name.endswith((".py", ".h", ".c", ".cpp")):
