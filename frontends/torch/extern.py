@@ -101,7 +101,7 @@ def _overload(name: str) -> Callable[..., Any]:
 
 
 def _call(node: Node, arrays: Sequence[np.ndarray[Any, Any]]) -> tuple[np.ndarray[Any, Any], ...]:
-    """Run a `torch_call` node on arrays."""
+    """Run a `torch_call` node on arrays; a result that PyTorch leaves out is zeros."""
     params = node.params
     tensors = [tensor_of(a) for a in arrays]
     sizes: list[int] = []
@@ -113,7 +113,13 @@ def _call(node: Node, arrays: Sequence[np.ndarray[Any, Any]]) -> tuple[np.ndarra
         results = _overload(params["function"])(*args, **kwargs)
     if isinstance(results, torch.Tensor):
         results = (results,)
-    return tuple(np.ascontiguousarray(array_of(x)).reshape(x.shape) for x in results)
+    computed = (results[k] for k in params["positions"])
+    return tuple(
+        np.zeros([int(n) for n in known_shape(e)], e.dtype.numpy)  # type: ignore[union-attr]
+        if x is None
+        else np.ascontiguousarray(array_of(x)).reshape(x.shape)
+        for x, e in zip(computed, node.entries, strict=True)
+    )
 
 
 def _decoded_call(
@@ -147,6 +153,7 @@ TORCH_CALL = register_op(
         "sizes": (),
         "shapes": REQUIRED,
         "dtypes": REQUIRED,
+        "positions": REQUIRED,
         "number": 0,
     },
     doc="An operator that PyTorch runs, for one that passkit does not have.",
@@ -162,7 +169,7 @@ def extern_call(
     function: Any,
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
-    results: Sequence[torch.Tensor],
+    results: Sequence[torch.Tensor | None],
     number: int,
     name: str,
     control: Sequence[Node],
@@ -173,7 +180,7 @@ def extern_call(
         function: the operator overload.
         args: its arguments, with entries for tensors and extents for sizes.
         kwargs: its keyword arguments, likewise.
-        results: fake tensors of its results.
+        results: fake tensors of its results; None for those that it does not have.
         number: the number of the call, which keeps equal calls of random operators apart; 0 for
             operators whose equal calls give equal results.
         name: the name of the node.
@@ -187,13 +194,15 @@ def extern_call(
         [encoder.encoded(x) for x in args],
         [[key, encoder.encoded(x)] for key, x in kwargs.items()],
     ]
-    shapes: list[tuple[Extent, ...]] = [tuple(map(extent_of, x.shape)) for x in results]
+    kept = [(k, x) for k, x in enumerate(results) if x is not None]
+    shapes: list[tuple[Extent, ...]] = [tuple(map(extent_of, x.shape)) for _, x in kept]
     params = {
         "function": function.name(),
         "arguments": json.dumps(arguments),
         "sizes": tuple(encoder.sizes),
         "shapes": tuple(shapes),
-        "dtypes": tuple(passkit_dtype(x.dtype).name for x in results),
+        "dtypes": tuple(passkit_dtype(x.dtype).name for _, x in kept),
+        "positions": tuple(k for k, _ in kept),
         "number": number,
     }
     return Node(TORCH_CALL, encoder.entries, params, name, control)

@@ -1,7 +1,8 @@
 """Graphs of torch.fx with operators of ATen as passkit graphs.
 
-The metadata of nodes has their results as fake tensors, whose shapes may have symbolic integers. A node that no importer takes becomes a call of PyTorch inside the same graph,
-and the reason is kept for `report`.
+The metadata of nodes has their results as fake tensors, whose shapes may have symbolic integers. A
+node that no importer takes becomes a call of PyTorch inside the same graph, and the reason is kept
+for `report`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 
 import torch
 from attrs import field, frozen
+from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.fx import GraphModule, Node
 from torch.utils import _pytree as pytree
 
@@ -273,8 +275,7 @@ class _GraphImporter:
         is_random = torch.Tag.nondeterministic_seeded in node.target.tags
         control = tuple(self.ordered[-1:]) if is_random else ()
         number = len(self.externs) + 1 if is_random else 0
-        kept = [f for f in fakes if f is not None]
-        call_node = extern_call(node.target, args, kwargs, kept, number, node.name, control)
+        call_node = extern_call(node.target, args, kwargs, fakes, number, node.name, control)
         if is_random:
             self.ordered.append(call_node)
         self.externs.append(ExternNode(node.name, node.target.name(), reason, _line(node)))
@@ -343,7 +344,8 @@ def _stride_key(fake: torch.Tensor, axis: int) -> tuple[int, int]:
 
 def _constant(tensor: torch.Tensor) -> Entry:
     """Return a tensor as a constant, which shares its memory."""
-    return constant(array_of(tensor), passkit_dtype(tensor.dtype))
+    with unset_fake_temporarily():  # PyTorch compiles while operators make fake tensors
+        return constant(array_of(tensor), passkit_dtype(tensor.dtype))
 
 
 def _fake(node: Node) -> Any:
