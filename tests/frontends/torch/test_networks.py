@@ -40,13 +40,10 @@ def deep_chain(x: Any, y: Any) -> Any:
     ],
     ids=["deep chain", "LSTM", "GRU", "argmax", "strided mean", "outer softmax", "shifted windows"],
 )
-def test_hard_cases_equal_pytorch(
-    function: Callable[..., Any], args: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hard_cases_equal_pytorch(function: Callable[..., Any], args: list[Any]) -> None:
     """Results equal PyTorch's, recurrent layers included."""
     torch._dynamo.reset()
-    monkeypatch.setattr(torch._dynamo.config, "allow_rnn", True)
-    with torch.no_grad():
+    with torch.no_grad(), torch._dynamo.config.patch(allow_rnn=True):
         actual = torch.compile(function, backend=passkit_backend)(*args)
         torch.testing.assert_close(actual, function(*args), rtol=1e-4, atol=1e-5)
 
